@@ -1,0 +1,119 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/runner"
+)
+
+// findConfig returns the schedule file: what was named, else the first place that has one.
+func (a *app) findConfig() (string, error) {
+	if a.config != "" {
+		return a.config, nil
+	}
+	if file := os.Getenv("SCHED_CONFIG"); file != "" {
+		return file, nil
+	}
+	places := []string{"schedule.yaml"}
+	if home, err := os.UserHomeDir(); err == nil {
+		places = append(places, filepath.Join(home, ".config/sched/schedule.yaml"))
+	}
+	places = append(places, "/etc/sched/schedule.yaml")
+	for _, place := range places {
+		if _, err := os.Stat(place); err == nil {
+			return place, nil
+		}
+	}
+	return "", usage("create ./schedule.yaml, or name a file with --config or $SCHED_CONFIG",
+		"there is no schedule: looked for %s", strings.Join(places, ", "))
+}
+
+func options() schedule.LoadOptions {
+	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: os.Geteuid(), Local: time.Local}
+}
+
+// load returns the schedule.
+func (a *app) load() (*schedule.Schedule, error) {
+	file, err := a.findConfig()
+	if err != nil {
+		return nil, err
+	}
+	return schedule.Load(file, options())
+}
+
+// loadLastValid returns the schedule and, where an edit broke it, the last one that was valid
+// together with what is wrong now.
+func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err error) {
+	file, err := a.findConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	valid, broken := schedule.Load(file, options())
+	if broken == nil {
+		return valid, nil, nil
+	}
+	var problems *schedule.InvalidError
+	if !errors.As(broken, &problems) || problems.StateDir == "" || errors.Is(broken, os.ErrNotExist) {
+		return nil, nil, broken // a schedule that was deleted is not one that an edit broke
+	}
+	text, err := runner.State{Dir: problems.StateDir}.LastValid()
+	if err != nil {
+		return nil, nil, broken
+	}
+	valid, err = schedule.Parse(text, file, options())
+	if err != nil {
+		return nil, nil, broken
+	}
+	return valid, broken, nil
+}
+
+// loadAnyway is for commands that need the names and the folders of a schedule more than its being
+// valid now.
+func (a *app) loadAnyway() (*schedule.Schedule, error) {
+	valid, invalid, err := a.loadLastValid()
+	if invalid != nil {
+		a.problem("%s is invalid now (see `sched check`); this is about the last valid schedule", filepath.Base(valid.File))
+	}
+	return valid, err
+}
+
+// task returns the task with the name, or an error that names the nearest.
+func task(s *schedule.Schedule, name string) (*schedule.Task, error) {
+	var names []string
+	for _, t := range s.Tasks {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	return nil, failed(didYouMean(name, names), "there is no task %q in %s", name, filepath.Base(s.File))
+}
+
+func didYouMean(name string, names []string) string {
+	if near := schedule.Nearest(name, names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "see `sched list`"
+}
+
+// parseAt reads --at: RFC 3339, or a wall clock in the schedule's zone. Empty means now.
+func (a *app) parseAt(text string, zone *time.Location) (time.Time, error) {
+	if text == "" {
+		return a.now(), nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
+		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usage("write it as 2006-01-02 15:04, or as 2006-01-02T15:04:05Z", "--at %q is not a time", text)
+}

@@ -1,0 +1,518 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A run of this task says who is who: $PPID of the command is its supervisor, whose parent is the
+// witness. It lasts until it is killed, or the file "go" is there.
+const victim = `
+tasks:
+  - name: victim
+    cron: "* * * * *"
+    background: true
+    without_overlapping: true
+    kill_after: 1s
+    command: |
+      echo $$ > command.tmp; echo $PPID > supervisor.pid; mv command.tmp command.pid
+      while [ ! -e go ]; do sleep 0.02; done
+      echo finished the work
+    on_failure: echo $SCHED_OUTCOME $SCHED_EXIT_CODE >> failure.txt
+    on_success: echo $SCHED_OUTCOME >> success.txt
+    after: echo $SCHED_OUTCOME >> after.txt
+`
+
+func parent(t *testing.T, pid int) int {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	ppid, _ := strconv.Atoi(fields[1])
+	return ppid
+}
+
+// free checks that the mutex of the task can be taken: its next run is not skipped.
+func (b *box) free(task string) {
+	b.Helper()
+	b.write("go", "")
+	if out, _ := b.sched("run", "--only", task); strings.Contains(out, "skipped") {
+		b.Fatalf("the lock of %s stayed:\n%s", task, out)
+	}
+}
+
+func start(t *testing.T) (b *box, witness, supervisor, command int) {
+	b = newBox(t, victim)
+	b.sched("run")
+	command = b.pidIn("command.pid")
+	supervisor = b.pidIn("supervisor.pid")
+	return b, parent(t, supervisor), supervisor, command
+}
+
+func TestTheCommandIsKilled(t *testing.T) {
+	b, _, _, command := start(t)
+	b.kill(command)
+	if r := b.outcome("victim", 1); r.Outcome != "failed" || *r.ExitCode != 137 {
+		t.Errorf("outcome %s, exit code %d", r.Outcome, *r.ExitCode)
+	}
+	if b.count("after.txt") != 1 || b.read("failure.txt") != "failed 137\n" {
+		t.Errorf("after %q, failure %q", b.read("after.txt"), b.read("failure.txt"))
+	}
+	b.free("victim")
+}
+
+// The witness sees its supervisor die, and its finish ends what is left of the command: nobody
+// would enforce its timeout any more.
+func TestTheSupervisorIsKilled(t *testing.T) {
+	b, _, supervisor, command := start(t)
+	b.kill(supervisor)
+	if r := b.outcome("victim", 1); r.Outcome != "failed" || *r.ExitCode != 137 || !strings.Contains(r.Reason, "supervisor was killed") {
+		t.Errorf("%+v", r)
+	}
+	b.gone(command)
+	if b.count("after.txt") != 1 || b.count("failure.txt") != 1 {
+		t.Errorf("after %q, failure %q", b.read("after.txt"), b.read("failure.txt"))
+	}
+	b.free("victim")
+}
+
+// The supervisor goes on without its witness and writes down how the command ended; the next tick
+// finishes the run with that true outcome.
+func TestTheWitnessIsKilled(t *testing.T) {
+	b, witness, supervisor, _ := start(t)
+	b.kill(witness)
+	b.write("go", "")
+	b.gone(supervisor)
+	if b.count("after.txt") != 0 {
+		t.Fatal("hooks fired although nobody was there to fire them")
+	}
+	b.sched("run", "--at", "2026-01-01T00:00:00Z", "--only", "victim")
+	b.until("the hooks of both runs have fired", func() bool { return b.count("after.txt") == 2 })
+	records := b.history("victim")
+	if first := records[len(records)-1]; first.Outcome != "succeeded" || first.Attempts != 1 {
+		t.Errorf("%+v", first)
+	}
+	if b.count("failure.txt") != 0 || b.count("success.txt") != 2 {
+		t.Errorf("failure %q, success %q", b.read("failure.txt"), b.read("success.txt"))
+	}
+}
+
+func TestTheWholeTreeIsKilled(t *testing.T) {
+	b, witness, supervisor, command := start(t)
+	for _, pid := range []int{witness, supervisor, command} {
+		b.kill(pid)
+	}
+	b.gone(command)
+	// The next tick, in a minute in which nothing is due, tells the truth and fires the hooks, once.
+	b.write("schedule.yaml", strings.Replace(victim, `"* * * * *"`, `"0 0 1 1 *"`, 1))
+	out, _ := b.sched("run", "--at", "2026-03-03T03:03:00Z")
+	if !strings.Contains(out, "was lost") {
+		t.Errorf("the tick did not say that the run was lost:\n%s", out)
+	}
+	b.sched("run", "--at", "2026-03-03T03:04:00Z")
+	if r := b.outcome("victim", 1); r.Outcome != "lost" || r.ExitCode != nil {
+		t.Errorf("%+v", r)
+	}
+	if b.read("failure.txt") != "lost\n" || b.read("after.txt") != "lost\n" {
+		t.Errorf("after %q, failure %q", b.read("after.txt"), b.read("failure.txt"))
+	}
+	b.write("schedule.yaml", victim)
+	b.free("victim")
+}
+
+// Without witness and supervisor nobody watches the command that lives on; the next tick ends it.
+func TestOnlyTheCommandSurvives(t *testing.T) {
+	b, witness, supervisor, command := start(t)
+	b.kill(witness)
+	b.kill(supervisor)
+	b.gone(supervisor)
+	if out, _ := b.sched("run"); !strings.Contains(out, "skipped: still running") {
+		t.Errorf("a living command did not keep its lock:\n%s", out)
+	}
+	b.gone(command)
+	b.until("the run is lost", func() bool { return b.read("after.txt") == "lost\n" })
+	b.free("victim")
+}
+
+func TestTheTickIsKilledInTheMiddle(t *testing.T) {
+	b := newBox(t, strings.Replace(victim, "background: true", "background: false", 1)+`
+  - name: next
+    cron: "* * * * *"
+    command: echo never
+`)
+	tick := b.command("run")
+	if err := tick.Start(); err != nil {
+		t.Fatal(err)
+	}
+	command := b.pidIn("command.pid")
+	b.kill(tick.Process.Pid)
+	tick.Wait()
+	b.sched("run", "--only", "next") // the next tick
+	b.gone(command)
+	if r := b.outcome("victim", 1); r.Outcome != "lost" {
+		t.Errorf("%+v", r)
+	}
+	if b.read("after.txt") != "lost\n" || b.count("failure.txt") != 1 {
+		t.Errorf("after %q, failure %q", b.read("after.txt"), b.read("failure.txt"))
+	}
+	b.free("victim")
+}
+
+// A finish that dies while a hook runs has fired it: the finish that comes after it goes on with
+// the next one.
+func TestFinishIsKilledBetweenTwoHooks(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - name: hooked
+    cron: "* * * * *"
+    background: true
+    command: "true"
+    after:
+      - echo $PPID > finish.pid; echo one >> hooks.txt; sleep 60
+      - echo two >> hooks.txt
+`)
+	b.sched("run")
+	b.kill(b.pidIn("finish.pid"))
+	b.sched("run", "--at", "2026-01-01T00:00:00Z", "--dry-run")
+	b.write("schedule.yaml", "tasks: []\n")
+	b.sched("run")
+	if got := b.read("hooks.txt"); got != "one\ntwo\n" {
+		t.Errorf("hooks.txt: %q", got)
+	}
+	b.sched("run")
+	if got := b.read("hooks.txt"); got != "one\ntwo\n" {
+		t.Errorf("hooks fired twice: %q", got)
+	}
+}
+
+func TestADaemonLeftBehindKeepsNoLock(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - name: starter
+    cron: "* * * * *"
+    background: true
+    without_overlapping: true
+    command: sleep 300 & echo $! > daemon.pid
+    after: echo done >> after.txt
+`)
+	b.sched("run")
+	daemon := b.pidIn("daemon.pid")
+	defer syscall.Kill(daemon, syscall.SIGKILL)
+	b.until("finish came", func() bool { return b.count("after.txt") == 1 })
+	b.outcome("starter", 1)
+	if !alive(daemon) {
+		t.Fatal("the daemon was ended with its task")
+	}
+	if out, _ := b.sched("run"); strings.Contains(out, "skipped") {
+		t.Errorf("the daemon keeps the lock:\n%s", out)
+	}
+	b.until("the second run finished", func() bool { return b.count("after.txt") == 2 })
+	syscall.Kill(b.pidIn("daemon.pid"), syscall.SIGKILL)
+}
+
+// With its daemon still there, everything of the run that sched knows is killed: the lock is broken
+// by the finish of the lost run.
+func TestALostRunWithADaemonKeepsNoLock(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - name: starter
+    cron: "* * * * *"
+    background: true
+    without_overlapping: true
+    command: setsid sleep 300 & echo $! > daemon.pid; echo $$ > command.pid; echo $PPID > supervisor.pid; sleep 300
+    after: echo $SCHED_OUTCOME >> after.txt
+`)
+	b.sched("run")
+	command, daemon, supervisor := b.pidIn("command.pid"), b.pidIn("daemon.pid"), b.pidIn("supervisor.pid")
+	defer syscall.Kill(daemon, syscall.SIGKILL)
+	b.kill(parent(t, supervisor))
+	b.kill(supervisor)
+	b.gone(supervisor)
+	b.sched("run")
+	b.until("the lost run is finished", func() bool { return b.read("after.txt") == "lost\n" })
+	b.gone(command)
+	os.Remove(b.path("command.pid"))
+	if out, _ := b.sched("run"); strings.Contains(out, "skipped") {
+		t.Fatalf("a lost run keeps its lock:\n%s", out)
+	}
+	b.kill(b.pidIn("command.pid"))
+	for _, pid := range children("sleep 300", b.dir) {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// children returns the processes with the command line that have the folder as their own.
+func children(line, dir string) (pids []int) {
+	cwds, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, cwd := range cwds {
+		if target, err := os.Readlink(cwd); err != nil || target != dir {
+			continue
+		}
+		text, _ := os.ReadFile(filepath.Join(filepath.Dir(cwd), "cmdline"))
+		if strings.Contains(strings.ReplaceAll(string(text), "\x00", " "), line) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(cwd)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// Cron waits until nobody has its pipe open. A tick that only forks gives it back at once.
+func TestBackgroundTasksDoNotKeepThePipeOfCron(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - name: long
+    cron: "* * * * *"
+    background: true
+    command: echo started >> started.txt; while [ ! -e go ]; do sleep 0.05; done
+`)
+	tick := b.command("run")
+	out, err := tick.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick.Stderr = tick.Stdout
+	if err := tick.Start(); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		buf := make([]byte, 4096)
+		for {
+			if _, err := out.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	select {
+	case <-closed:
+	case <-time.After(patience):
+		t.Error("the pipe stayed open while the task ran")
+	}
+	b.lineIn("started.txt")
+	b.write("go", "")
+	b.outcome("long", 1)
+	tick.Wait()
+}
+
+func TestSIGTERMStopsTheRunningTaskAndStartsNoOther(t *testing.T) {
+	b := newBox(t, strings.Replace(victim, "background: true", "background: false", 1)+`
+  - name: next
+    cron: "* * * * *"
+    command: echo never > next.txt
+`)
+	tick := b.command("run")
+	if err := tick.Start(); err != nil {
+		t.Fatal(err)
+	}
+	command := b.pidIn("command.pid")
+	tick.Process.Signal(syscall.SIGTERM)
+	tick.Wait()
+	if code := tick.ProcessState.ExitCode(); code != 143 {
+		t.Errorf("exit code %d", code)
+	}
+	if alive(command) {
+		t.Error("the command lives on")
+	}
+	if r := b.outcome("victim", 1); r.Outcome != "stopped" || r.Reason != "by SIGTERM" {
+		t.Errorf("%+v", r)
+	}
+	if r := b.outcome("next", 1); r.Outcome != "skipped" || b.read("next.txt") != "" {
+		t.Errorf("%+v", r)
+	}
+	if b.read("after.txt") != "stopped\n" {
+		t.Errorf("after %q", b.read("after.txt"))
+	}
+	b.free("victim")
+}
+
+// A command that ignores TERM is killed after kill_after, with all that it started.
+func TestTimeoutEndsTheWholeGroup(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - name: stubborn
+    cron: "* * * * *"
+    timeout: 200ms
+    kill_after: 200ms
+    command: |
+      trap '' TERM
+      sh -c 'trap "" TERM; echo $$ > child.pid; while :; do sleep 0.05; done' &
+      while :; do sleep 0.05; done
+    on_failure: echo $SCHED_OUTCOME $SCHED_EXIT_CODE > failure.txt
+`)
+	if _, code := b.sched("run"); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	b.gone(b.pidIn("child.pid"))
+	if r := b.outcome("stubborn", 1); r.Outcome != "timed out" || r.Reason != "after 200ms" {
+		t.Errorf("%+v", r)
+	}
+	if got := b.read("failure.txt"); got != "timed out 137\n" {
+		t.Errorf("failure.txt: %q", got)
+	}
+}
+
+func TestABackgroundTaskDoesNotWaitForAForegroundTask(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - name: slow
+    cron: "* * * * *"
+    command: while [ ! -e go ]; do sleep 0.02; done
+  - name: quick
+    cron: "* * * * *"
+    background: true
+    command: echo here > quick.txt
+`)
+	tick := b.command("run")
+	if err := tick.Start(); err != nil {
+		t.Fatal(err)
+	}
+	b.lineIn("quick.txt") // while slow runs
+	b.write("go", "")
+	if err := tick.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a run does is settled when it starts: the schedule may be edited, broken or deleted.
+func TestTheScheduleChangesWhileARunLives(t *testing.T) {
+	for name, change := range map[string]func(b *box){
+		"edited":  func(b *box) { b.write("schedule.yaml", strings.ReplaceAll(victim, "after.txt", "other.txt")) },
+		"broken":  func(b *box) { b.write("schedule.yaml", "tasks: [") },
+		"deleted": func(b *box) { os.Remove(b.path("schedule.yaml")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _, supervisor, _ := start(t)
+			change(b)
+			b.write("go", "")
+			b.gone(supervisor)
+			b.until("the hook it started with has fired", func() bool { return b.read("after.txt") == "succeeded\n" })
+			if b.read("other.txt") != "" {
+				t.Error("the hook of the new schedule fired")
+			}
+		})
+	}
+}
+
+func TestTwoHundredMegabytesOfOutput(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - name: loud
+    cron: "* * * * *"
+    command: head -c 200000000 /dev/zero
+`)
+	if out, code := b.sched("run"); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	info, err := os.Stat(b.outcome("loud", 1).Output)
+	if err != nil || info.Size() != 200000000 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// A folder in which nobody can write, not even root.
+func TestTheStateFolderCannotBeWritten(t *testing.T) {
+	b := newBox(t, `
+state_dir: /sys/sched
+tasks:
+  - {name: front, cron: "* * * * *", command: echo front >> ran.txt, without_overlapping: true}
+  - {name: back, cron: "* * * * *", command: echo back >> ran.txt, background: true, after: echo after >> ran.txt}
+`)
+	tmp := t.TempDir()
+	c := b.command("run")
+	c.Env = append(c.Env, "TMPDIR="+tmp)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "the state folder cannot be written") {
+		t.Errorf("nothing was said:\n%s", out)
+	}
+	b.until("both tasks and the hook ran", func() bool { return b.count("ran.txt") == 3 })
+}
+
+func TestTheDiskIsFull(t *testing.T) {
+	dir := t.TempDir()
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "none", dir).Run(); err != nil {
+		t.Skip("a small file system needs root")
+	}
+	defer exec.Command("umount", "-l", dir).Run()
+	b := newBox(t, `
+state_dir: `+dir+`
+tasks:
+  - {name: front, cron: "* * * * *", command: echo front >> ran.txt, without_overlapping: true}
+  - {name: back, cron: "* * * * *", command: echo back >> ran.txt, background: true, after: echo after >> ran.txt}
+`)
+	filler := filepath.Join(dir, "filler")
+	os.WriteFile(filler, make([]byte, 8<<20), 0o600)
+	out, code := b.sched("run")
+	if code != 0 || !strings.Contains(out, "cannot be written") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	b.until("both tasks and the hook ran", func() bool { return b.count("ran.txt") == 3 })
+
+	// When there is room again the history has what happened meanwhile, and hooks do not fire again.
+	os.Remove(filler)
+	b.until("the run of back is finished", func() bool {
+		b.sched("run", "--at", "2026-01-01T00:00:00Z", "--only", "front")
+		return len(b.history("back")) == 1
+	})
+	if got := strings.Count(b.read("ran.txt"), "after"); got != 1 {
+		t.Errorf("after-hooks: %d\n%s", got, b.read("ran.txt"))
+	}
+}
+
+func TestACorruptHistoryIsSetAside(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - {name: front, cron: "* * * * *", command: echo hello}
+`)
+	b.sched("run")
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		os.Remove(b.path(".sched/history.db" + suffix))
+	}
+	b.write(".sched/history.db", strings.Repeat("this is not a database ", 1000))
+	out, code := b.sched("run")
+	if code != 0 || !strings.Contains(out, "history.db.corrupt-") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	b.outcome("front", 1)
+}
+
+func TestAThousandBackgroundRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a while")
+	}
+	var schedule strings.Builder
+	schedule.WriteString("tasks:\n")
+	const n = 1000
+	for i := range n {
+		fmt.Fprintf(&schedule, "  - {name: task-%d, cron: '* * * * *', background: true, without_overlapping: true, command: 'true', after: 'echo >> after.txt'}\n", i)
+	}
+	b := newBox(t, schedule.String())
+	b.sched("run", "-q")
+	end := time.Now().Add(2 * time.Minute)
+	for b.count("after.txt") < n && time.Now().Before(end) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	b.until("every run is in the history", func() bool { return len(b.history("")) == n })
+	for _, r := range b.history("") {
+		if r.Outcome != "succeeded" || len(r.Notes) > 0 {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if got := b.count("after.txt"); got != n {
+		t.Errorf("%d after-hooks", got)
+	}
+}

@@ -1,0 +1,91 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/runner"
+)
+
+func (a *app) finishCommand() *cobra.Command {
+	var run string
+	c := &cobra.Command{
+		Use:   "finish MUTEX [CODE]",
+		Short: "End a background run: fire its after-hooks and release its mutex",
+		Long: `finish is what every background run calls when its command has ended. By hand it ends the newest
+run of the mutex that no process watches any more. Where no run of the mutex was ever recorded it
+fires the after-hooks of the task that has it. What is finished stays as it is.
+
+CODE is the exit code of the command, where nobody wrote it down.`,
+		Example: `  sched finish nightly-report 0`,
+		Args:    cobra.RangeArgs(1, 2),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.finish(args, run) },
+	}
+	c.Flags().StringVar(&run, "run", "", "the id of the run")
+	return c
+}
+
+// finish ends a run by hand.
+func (a *app) finish(args []string, run string) error {
+	var code *int
+	if len(args) == 2 {
+		n, err := strconv.Atoi(args[1])
+		if err != nil || n < 0 || n > 255 {
+			return usage("write the exit code of the command: 0 is success", "%q is not an exit code from 0 to 255", args[1])
+		}
+		code = &n
+	}
+	s, err := a.loadAnyway()
+	if err != nil {
+		return err
+	}
+	record, err := a.finishRun(s, args[0], run, code)
+	if err != nil {
+		return err
+	}
+	for _, note := range record.Notes {
+		a.problem("%s: %s", record.Task, note)
+	}
+	fmt.Fprintf(a.out, "%s  run %s %s\n", record.Task, record.Run, describe(record))
+	return nil
+}
+
+func (a *app) finishRun(s *schedule.Schedule, mutex, run string, code *int) (history.Record, error) {
+	var record history.Record
+	var err error
+	if run != "" {
+		record, err = runner.Finish(s.StateDir, run, code, os.Environ())
+		if errors.Is(err, os.ErrNotExist) {
+			return a.findRun(s, run)
+		}
+	} else {
+		record, err = runner.FinishNewest(s.StateDir, mutex, code, os.Environ())
+	}
+	var alive *runner.AliveError
+	switch {
+	case errors.Is(err, runner.ErrNothing):
+		return a.finishUnrecorded(s, mutex, code)
+	case errors.As(err, &alive):
+		return record, failed("it finishes by itself when its command ends", "run %s of %s is still running", alive.Run, mutex)
+	}
+	return record, err
+}
+
+// finishUnrecorded fires the after-hooks of the task with the mutex, of which nothing is known.
+func (a *app) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (history.Record, error) {
+	var mutexes []string
+	for _, t := range s.Tasks {
+		if t.Mutex == mutex {
+			tick := a.tick(s, a.now(), runOptions{})
+			return tick.FinishUnrecorded(t, code)
+		}
+		mutexes = append(mutexes, t.Mutex)
+	}
+	return history.Record{}, failed(didYouMean(mutex, mutexes), "no task has the mutex %q", mutex)
+}

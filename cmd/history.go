@@ -1,0 +1,195 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/runner"
+)
+
+// ctx bounds nothing: what these commands ask is answered by this machine.
+var ctx = context.Background()
+
+type historyOptions struct {
+	failed bool
+	since  string
+	limit  int
+	json   bool
+}
+
+func (a *app) historyCommand() *cobra.Command {
+	var o historyOptions
+	c := &cobra.Command{
+		Use:   "history [TASK]",
+		Short: "Show what became of the slots that were due, newest first",
+		Example: `  sched history
+  sched history nightly-report --failed
+  sched history --since 24h --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.history(strings.Join(args, ""), o) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.failed, "failed", false, "only runs that failed, timed out, were stopped or lost")
+	f.StringVar(&o.since, "since", "", "only slots since then: a time, or how long ago (90m, 7d)")
+	f.IntVarP(&o.limit, "limit", "n", 20, "at most so many (0: all)")
+	f.BoolVar(&o.json, "json", false, "print a JSON array")
+	return c
+}
+
+type recordJSON struct {
+	Run        string   `json:"run"`
+	Task       string   `json:"task"`
+	Mutex      string   `json:"mutex"`
+	Slot       string   `json:"slot"`
+	Background bool     `json:"background"`
+	Server     string   `json:"server"`
+	Started    *string  `json:"started"`
+	Ended      string   `json:"ended"`
+	Outcome    string   `json:"outcome"`
+	Reason     string   `json:"reason"`
+	ExitCode   *int     `json:"exit_code"`
+	Attempts   int      `json:"attempts"`
+	Duration   float64  `json:"duration"`    // seconds
+	UserCPU    float64  `json:"user_cpu"`    // seconds
+	SystemCPU  float64  `json:"system_cpu"`  // seconds
+	PeakMemory int64    `json:"peak_memory"` // bytes
+	Output     string   `json:"output"`
+	Notes      []string `json:"notes"`
+}
+
+func toJSON(r history.Record) recordJSON {
+	out := recordJSON{
+		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot.UTC().Format(time.RFC3339), Background: r.Background,
+		Server: r.Server, Ended: r.Ended.UTC().Format(time.RFC3339), Outcome: string(r.Outcome), Reason: r.Reason,
+		ExitCode: r.ExitCode, Attempts: r.Attempts, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
+		SystemCPU: r.SystemCPU.Seconds(), PeakMemory: r.PeakMemory, Output: r.Output, Notes: r.Notes,
+	}
+	if out.Notes == nil {
+		out.Notes = []string{}
+	}
+	if !r.Started.IsZero() {
+		started := r.Started.UTC().Format(time.RFC3339)
+		out.Started = &started
+	}
+	return out
+}
+
+// history prints the records of one task or of all, those of live runs first.
+func (a *app) history(name string, o historyOptions) error {
+	s, err := a.loadAnyway()
+	if err != nil {
+		return err
+	}
+	q := history.Query{Task: name, Limit: o.limit}
+	if o.failed {
+		q.Outcomes = []history.Outcome{history.Failed, history.TimedOut, history.Stopped, history.Lost}
+	}
+	if o.since != "" {
+		if q.Since, err = a.parseSince(o.since, s.Location); err != nil {
+			return err
+		}
+	}
+	live, lost, records, err := a.recall(s, q)
+	if err != nil {
+		return err
+	}
+	if name != "" && len(records) == 0 && len(live) == 0 && len(lost) == 0 {
+		if _, err := task(s, name); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		out := []recordJSON{}
+		for _, r := range records {
+			out = append(out, toJSON(r))
+		}
+		return a.printJSON(out)
+	}
+	if o.failed {
+		live, lost = nil, nil
+	}
+	a.printHistory(s.Location, name, live, lost, records)
+	return nil
+}
+
+// recall reads the history; one that does not exist yet is empty.
+func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []history.Log, records []history.Record, err error) {
+	live, lost, err = runner.Finished(s.StateDir)
+	if err != nil {
+		a.problem("%v", err)
+	}
+	db, err := history.OpenRead(s.StateDir)
+	if err != nil {
+		return live, lost, nil, err
+	}
+	defer db.Close()
+	records, err = db.Find(ctx, q)
+	return live, lost, records, err
+}
+
+// parseSince reads a time, or how long ago.
+func (a *app) parseSince(text string, zone *time.Location) (time.Time, error) {
+	if ago, err := schedule.ParseDuration(text); err == nil {
+		return a.now().Add(-ago), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02", "2006-01-02 15:04", "2006-01-02 15:04:05"} {
+		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usage("write it as 90m, 7d, 2006-01-02 or 2006-01-02 15:04", "--since %q is neither a time nor a duration", text)
+}
+
+func (a *app) printHistory(zone *time.Location, name string, live, lost []history.Log, records []history.Record) {
+	w := table(a.out)
+	defer w.Flush()
+	if len(records)+len(live)+len(lost) == 0 {
+		fmt.Fprintln(w, "nothing was recorded")
+		return
+	}
+	fmt.Fprintln(w, "SLOT\tTASK\tRUN\tCPU\tMEMORY\tOUTCOME")
+	row := func(r history.Record, cpu, memory, outcome string) {
+		if name == "" || name == r.Task {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task, shortRun(r.Run), cpu, memory, outcome)
+		}
+	}
+	for _, log := range live {
+		owner := runner.OwnerOf(log)
+		row(log.Begin, "-", "-", fmt.Sprintf("running for %s, pid %d", duration(a.now().Sub(owner.Since)), owner.PID))
+	}
+	for _, log := range lost {
+		row(log.Begin, "-", "-", "vanished; the next tick will finish it")
+	}
+	for _, r := range records {
+		cpu, memory := "-", "-"
+		if r.Attempts > 0 {
+			cpu, memory = duration(r.UserCPU+r.SystemCPU), bytes(r.PeakMemory)
+		}
+		text := describe(r)
+		if len(r.Notes) > 0 {
+			text += "; " + strings.Join(r.Notes, "; ")
+		}
+		row(r, cpu, memory, text)
+	}
+}
+
+// shortRun is the part of a run's id that differs between runs of the same second. Commands take it
+// for the whole.
+func shortRun(id string) string { return id[max(0, len(id)-12):] }
+
+// bytes writes a size for people (IEC 80000-13).
+func bytes(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
+}

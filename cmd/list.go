@@ -1,0 +1,237 @@
+package cmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/runner"
+)
+
+type listOptions struct {
+	next int
+	at   string
+	json bool
+	tags []string
+}
+
+func (a *app) listCommand() *cobra.Command {
+	var o listOptions
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "Show the tasks: when next, how the last run ended, what runs now",
+		Example: `  sched list
+  sched list --next 3 --at "2026-03-28 12:00"   around a change of the clocks
+  sched list --json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.list(o) },
+	}
+	f := c.Flags()
+	f.IntVar(&o.next, "next", 1, "how many times to look ahead for each task")
+	f.StringVar(&o.at, "at", "", "look ahead from this time (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	f.BoolVar(&o.json, "json", false, "print a JSON array")
+	f.StringSliceVar(&o.tags, "tag", nil, "only the tasks with one of these tags")
+	return c
+}
+
+type taskJSON struct {
+	Name               string        `json:"name"`
+	Cron               []string      `json:"cron"`
+	Timezone           string        `json:"timezone"`
+	Command            string        `json:"command"`
+	Description        string        `json:"description"`
+	Background         bool          `json:"background"`
+	WithoutOverlapping bool          `json:"without_overlapping"`
+	OneServer          bool          `json:"one_server"`
+	Next               []string      `json:"next"`
+	Last               *recordJSON   `json:"last"`
+	Running            []runningJSON `json:"running"`
+}
+
+type runningJSON struct {
+	Run   string `json:"run"`
+	PID   int    `json:"pid"`
+	Host  string `json:"host"`
+	Since string `json:"since"`
+}
+
+// list prints the tasks.
+func (a *app) list(o listOptions) error {
+	if o.next < 0 {
+		return usage("", "--next %d is negative", o.next)
+	}
+	s, err := a.load()
+	if err != nil {
+		return err
+	}
+	at, err := a.parseAt(o.at, s.Location)
+	if err != nil {
+		return err
+	}
+	past := a.past(s)
+	rows := []taskJSON{}
+	for _, t := range s.Tasks {
+		if len(o.tags) == 0 || slices.ContainsFunc(o.tags, func(tag string) bool { return slices.Contains(t.Tags, tag) }) {
+			rows = append(rows, listRow(t, s.Active(t), at, o.next, past))
+		}
+	}
+	if o.json {
+		return a.printJSON(rows)
+	}
+	a.printList(s, rows, at)
+	return nil
+}
+
+// past is what list knows of what happened.
+type past struct {
+	last    map[string]history.Record
+	running map[string][]runningJSON
+}
+
+// past reads the history. A list without it is still a list, so trouble with it is only said.
+func (a *app) past(s *schedule.Schedule) past {
+	p := past{running: map[string][]runningJSON{}}
+	live, _, err := runner.Finished(s.StateDir)
+	for _, log := range live {
+		owner := runner.OwnerOf(log)
+		p.running[log.Begin.Task] = append(p.running[log.Begin.Task],
+			runningJSON{owner.Run, owner.PID, owner.Host, owner.Since.UTC().Format(time.RFC3339)})
+	}
+	if err == nil {
+		p.last, err = lastOf(s)
+	}
+	if err != nil {
+		a.problem("the history cannot be read: %v", err)
+	}
+	return p
+}
+
+func lastOf(s *schedule.Schedule) (map[string]history.Record, error) {
+	db, err := history.OpenRead(s.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	names := make([]string, len(s.Tasks))
+	for i, t := range s.Tasks {
+		names[i] = t.Name
+	}
+	return db.Last(ctx, names)
+}
+
+func listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSON {
+	row := taskJSON{
+		Name: t.Name, Timezone: t.When.Location.String(), Command: commandText(t.Command), Description: t.Description,
+		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer,
+		Next: []string{}, Running: p.running[t.Name],
+	}
+	for _, cron := range t.When.Crons {
+		row.Cron = append(row.Cron, cron.String())
+	}
+	for range n {
+		next, ok := t.When.Next(at)
+		if !ok || !active {
+			break
+		}
+		row.Next = append(row.Next, next.In(t.When.Location).Format(time.RFC3339))
+		at = next
+	}
+	if last, ok := p.last[t.Name]; ok {
+		json := toJSON(last)
+		row.Last = &json
+	}
+	if row.Running == nil {
+		row.Running = []runningJSON{}
+	}
+	return row
+}
+
+func commandText(c schedule.Command) string {
+	if len(c.List) > 0 {
+		return strings.Join(c.List, " ")
+	}
+	return c.Line
+}
+
+// printList prints the table for people.
+func (a *app) printList(s *schedule.Schedule, rows []taskJSON, at time.Time) {
+	if len(rows) == 0 {
+		fmt.Fprintln(a.out, "no tasks")
+		return
+	}
+	w := table(a.out)
+	defer w.Flush()
+	fmt.Fprintln(w, "TASK\tWHEN\tNEXT\tLAST\tNOW")
+	for i, row := range rows {
+		next := "-"
+		if len(row.Next) > 0 {
+			next = shortTime(row.Next[0], at)
+		} else if t, err := task(s, row.Name); err == nil && !s.Active(t) {
+			next = switchedOff(s, t)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", row.Name, when(row, s), next, a.lastText(row.Last), a.nowText(row.Running))
+		for _, more := range rows[i].Next[min(1, len(row.Next)):] {
+			fmt.Fprintf(w, "\t\t%s\t\t\n", shortTime(more, at))
+		}
+	}
+}
+
+// when shows the expressions, and the zone where it is not the schedule's.
+func when(row taskJSON, s *schedule.Schedule) string {
+	text := strings.Join(row.Cron, "; ")
+	if row.Timezone != s.Location.String() {
+		text += " " + row.Timezone
+	}
+	return text
+}
+
+func switchedOff(s *schedule.Schedule, t *schedule.Task) string {
+	if !t.Enabled {
+		return "never: switched off"
+	}
+	return "not in " + s.Environment
+}
+
+// shortTime shows a time to come, and how far it is.
+func shortTime(text string, at time.Time) string {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	clock := "2006-01-02 15:04"
+	if t.Second() != 0 {
+		clock = "2006-01-02 15:04:05"
+	}
+	return fmt.Sprintf("%s (in %s)", t.Format(clock), duration(t.Sub(at)))
+}
+
+func (a *app) lastText(last *recordJSON) string {
+	if last == nil {
+		return "-"
+	}
+	ended, err := time.Parse(time.RFC3339, last.Ended)
+	if err != nil {
+		return last.Outcome
+	}
+	return fmt.Sprintf("%s %s ago", last.Outcome, duration(a.now().Sub(ended)))
+}
+
+func (a *app) nowText(running []runningJSON) string {
+	if len(running) == 0 {
+		return "-"
+	}
+	first := running[0]
+	text := fmt.Sprintf("running, pid %d on %s", first.PID, first.Host)
+	if since, err := time.Parse(time.RFC3339, first.Since); err == nil {
+		text += " for " + duration(a.now().Sub(since))
+	}
+	if len(running) > 1 {
+		text += fmt.Sprintf(" and %d more", len(running)-1)
+	}
+	return text
+}

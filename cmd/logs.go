@@ -1,0 +1,102 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/runner"
+)
+
+func (a *app) logsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logs TASK|RUN",
+		Short: "Print what a run printed: the newest of a task, or the one named",
+		Long: `logs prints the output of one run to stdout, as it was. What its hooks printed follows on stderr.
+A run is named by its id, or by the last part of it that sched history shows.`,
+		Example: `  sched logs nightly-report
+  sched logs 5c2f9a1b3d4e`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.logs(args[0]) },
+	}
+}
+
+// logs prints the output of a run.
+func (a *app) logs(name string) error {
+	s, err := a.loadAnyway()
+	if err != nil {
+		return err
+	}
+	output, err := a.outputOf(s, name)
+	if err != nil {
+		return err
+	}
+	if err := copyFile(a.out, output); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return failed("", "%w", err)
+	}
+	err = copyFile(a.err, runner.HooksPath(output))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return failed("", "%w", err)
+	}
+	return nil
+}
+
+// outputOf returns the file with the output of a task's newest run or of a run. The file is missing
+// when nothing was printed.
+func (a *app) outputOf(s *schedule.Schedule, name string) (string, error) {
+	live, lost, records, err := a.recall(s, history.Query{Task: name, Outcomes: runner.Ran, Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	for _, log := range append(lost, live...) {
+		if log.Begin.Task == name || log.Begin.Run == name || shortRun(log.Begin.Run) == name {
+			return log.Begin.Output, nil
+		}
+	}
+	if len(records) == 0 {
+		record, err := a.findRun(s, name)
+		if err != nil {
+			return "", err
+		}
+		records = []history.Record{record}
+	}
+	return history.OutputPath(s.StateDir, records[0]), nil
+}
+
+// findRun returns the record of a run by its id or the end of it.
+func (a *app) findRun(s *schedule.Schedule, name string) (history.Record, error) {
+	db, err := history.OpenRead(s.StateDir)
+	if err != nil {
+		return history.Record{}, err
+	}
+	defer db.Close()
+	record, err := db.Get(ctx, name)
+	if err == nil || !errors.Is(err, history.ErrNotFound) {
+		return record, err
+	}
+	if _, err := task(s, name); err == nil {
+		return history.Record{}, failed("run it once with `sched test "+name+"`", "%s never ran", name)
+	}
+	var names []string
+	for _, t := range s.Tasks {
+		names = append(names, t.Name)
+	}
+	return history.Record{}, failed(didYouMean(name, names), "there is no task and no run %q", name)
+}
+
+func copyFile(w io.Writer, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if _, err := io.Copy(w, file); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}

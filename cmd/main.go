@@ -1,0 +1,149 @@
+// Package cmd is the command line of sched: it turns arguments into calls, and results into text
+// and exit codes. It is the only package that knows cobra, flags, the standard streams and the
+// environment.
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+)
+
+// Exit codes, which scripts may rely on.
+const (
+	exitOK      = 0
+	exitFailed  = 1 // a foreground task failed, or what was named does not exist
+	exitUsage   = 2 // usage, or an invalid schedule
+	exitStopped = 143
+)
+
+// An exit is an error with an exit code, and what to do about it.
+type exit struct {
+	code int
+	err  error // nil: everything was said already
+	hint string
+}
+
+func (e *exit) Error() string { return fmt.Sprint(e.err) }
+func (e *exit) Unwrap() error { return e.err }
+
+// failed is an error with exit code 1; usage is one with exit code 2.
+func failed(hint, format string, args ...any) error {
+	return &exit{exitFailed, fmt.Errorf(format, args...), hint}
+}
+
+func usage(hint, format string, args ...any) error {
+	return &exit{exitUsage, fmt.Errorf(format, args...), hint}
+}
+
+// An app is what every command needs of the world.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	config   string // --config
+	now      func() time.Time
+	begun    bool // a command has its arguments: what fails from here on is no wrong usage
+}
+
+// Main runs sched with the arguments and returns its exit code.
+func Main(args []string, in io.Reader, out, errs io.Writer) int {
+	a := &app{in: in, out: out, err: errs, now: time.Now}
+	if code, ok := a.background(args); ok {
+		return code
+	}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	return a.exitCode(root.Execute())
+}
+
+// root lists the commands.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sched",
+		Short: "Run the tasks of a schedule.yaml when they are due",
+		Long: `sched runs the tasks of a schedule.yaml when they are due. Cron calls it every minute:
+
+    * * * * * sched run
+
+Exit codes: 0 all well (also when tasks were skipped or went to the background), 1 a foreground
+task failed or what was named does not exist, 2 wrong usage or an invalid schedule, 143 stopped by
+a signal.`,
+		Example: `  sched check           every mistake of the schedule
+  sched list            what runs, and when next
+  sched run --dry-run   what would run in this minute`,
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		Args:             cobra.NoArgs,
+		PersistentPreRun: func(*cobra.Command, []string) { a.begun = true },
+		RunE:             func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
+		"the schedule (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("see `"+c.CommandPath()+" --help`", "%w", err)
+	})
+	root.AddCommand(
+		a.runCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
+		a.historyCommand(), a.logsCommand(), a.finishCommand(), a.startCommand(),
+		a.unlockCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// exitCode prints an error in the voice of sched, and returns the code that goes with it. This is
+// the one place that does.
+func (a *app) exitCode(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var invalid *schedule.InvalidError
+	if errors.As(err, &invalid) {
+		a.printProblems(invalid.Problems)
+		return exitUsage
+	}
+	var e *exit
+	if !errors.As(err, &e) {
+		e = &exit{exitFailed, err, ""}
+		if !a.begun { // cobra's own errors: unknown commands and wrong numbers of arguments
+			e = &exit{exitUsage, err, "see `sched --help`"}
+		}
+	}
+	if e.err != nil {
+		a.problem("%v", e.err)
+	}
+	if e.hint != "" {
+		fmt.Fprintf(a.err, "hint: %s\n", e.hint)
+	}
+	return e.code
+}
+
+// problem prints to stderr what is wrong, or what people should know besides the result.
+func (a *app) problem(format string, args ...any) {
+	fmt.Fprintf(a.err, "sched: "+format+"\n", args...)
+}
+
+func (a *app) printProblems(problems []schedule.Problem) {
+	for _, p := range problems {
+		fmt.Fprintf(a.err, "%s\n", p)
+	}
+}
+
+// terminal reports whether people look at w.
+func terminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

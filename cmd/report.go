@@ -1,0 +1,163 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/runner"
+)
+
+// A reporter prints a line for each task that was due, as it happens.
+type reporter struct {
+	app  *app
+	tick *runner.Tick
+	opts runOptions
+
+	mu    sync.Mutex
+	width int // of the longest name
+	lines int
+	tasks []runJSON
+}
+
+type runJSON struct {
+	Name       string   `json:"name"`
+	Slot       string   `json:"slot"`
+	Run        string   `json:"run"`
+	Background bool     `json:"background"`
+	Outcome    string   `json:"outcome"` // "started" for what went to the background
+	Reason     string   `json:"reason"`
+	ExitCode   *int     `json:"exit_code"`
+	Duration   float64  `json:"duration"` // seconds
+	Notes      []string `json:"notes,omitempty"`
+}
+
+func newReporter(a *app, tick *runner.Tick, o runOptions) *reporter {
+	r := &reporter{app: a, tick: tick, opts: o, tasks: []runJSON{}}
+	for _, t := range tick.Schedule.Tasks {
+		r.width = max(r.width, len(t.Name))
+	}
+	r.width = min(r.width, 40)
+	return r
+}
+
+func (r *reporter) started(record history.Record) {
+	r.line(record, "started", "started in the background", false)
+}
+
+func (r *reporter) done(record history.Record) {
+	r.line(record, string(record.Outcome), describe(record), record.Outcome.Failure() || len(record.Notes) > 0)
+}
+
+func (r *reporter) line(record history.Record, outcome, text string, wrong bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines++
+	if r.opts.json {
+		r.tasks = append(r.tasks, runJSON{
+			record.Task, record.Slot.UTC().Format(time.RFC3339), record.Run, record.Background,
+			outcome, record.Reason, record.ExitCode, record.Duration().Seconds(), record.Notes,
+		})
+		return
+	}
+	if r.opts.quiet && !wrong {
+		return
+	}
+	if r.opts.verbose {
+		text += " (run " + record.Run + ")"
+	}
+	clock := record.Slot.In(r.tick.Schedule.Location).Format("15:04")
+	if record.Slot.Second() != 0 {
+		clock = record.Slot.In(r.tick.Schedule.Location).Format("15:04:05")
+	}
+	fmt.Fprintf(r.app.out, "%s  %-*s  %s\n", clock, r.width, record.Task, paint(r.app.out, outcome, text))
+	for _, note := range record.Notes {
+		r.app.problem("%s: %s", record.Task, note)
+	}
+	if record.Outcome.Failure() && record.Output != "" {
+		fmt.Fprintf(r.app.err, "hint: sched logs %s\n", record.Run)
+	}
+}
+
+// end prints what can only be said at the end.
+func (r *reporter) end() {
+	switch {
+	case r.opts.json:
+		r.app.printJSON(map[string]any{"minute": r.tick.Minute.UTC().Format(time.RFC3339), "tasks": r.tasks})
+	case r.lines == 0 && (r.opts.verbose || terminal(r.app.out) && !r.opts.quiet):
+		fmt.Fprintln(r.app.out, nothingDue(r.tick.Schedule, r.tick.Minute))
+	}
+}
+
+// nothingDue says when something will be.
+func nothingDue(s *schedule.Schedule, minute time.Time) string {
+	text := "nothing is due at " + minute.In(s.Location).Format("15:04")
+	var first time.Time
+	var name string
+	for _, t := range s.Tasks {
+		if next, ok := t.When.Next(minute); ok && s.Active(t) && (first.IsZero() || next.Before(first)) {
+			first, name = next, t.Name
+		}
+	}
+	if name == "" {
+		return text
+	}
+	return fmt.Sprintf("%s; next is %s at %s", text, name, first.In(s.Location).Format("2006-01-02 15:04"))
+}
+
+// describe says in words how a run ended.
+func describe(r history.Record) string {
+	var b strings.Builder
+	b.WriteString(string(r.Outcome))
+	if !r.Started.IsZero() && r.Outcome != history.Lost {
+		b.WriteString(" in " + duration(r.Duration()))
+	}
+	if r.Attempts > 1 {
+		fmt.Fprintf(&b, " at attempt %d", r.Attempts)
+	}
+	if r.Reason != "" {
+		b.WriteString(": " + r.Reason)
+	}
+	return b.String()
+}
+
+// duration writes a duration for people: two digits that matter.
+func duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d m %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h %d m", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// colours of the outcomes on a terminal (ECMA-48, SGR).
+var colours = map[string]string{
+	"succeeded": "32", "started": "36", "failed": "31", "timed out": "31", "stopped": "33",
+	"lost": "31", "skipped": "33", "missed": "33", "running": "36",
+}
+
+// paint colours text by outcome, on a terminal and unless NO_COLOR is set (no-color.org).
+func paint(w io.Writer, outcome, text string) string {
+	colour := colours[outcome]
+	if colour == "" || os.Getenv("NO_COLOR") != "" || !terminal(w) {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// table aligns columns that are separated by tabs.
+func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }

@@ -1,0 +1,196 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/runner"
+)
+
+type runOptions struct {
+	at      string
+	only    string
+	dryRun  bool
+	json    bool
+	quiet   bool
+	verbose bool
+	strict  bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var o runOptions
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Run what is due in this minute (for the crontab)",
+		Long: `run is one tick: it forks the background tasks that are due in this minute, runs the foreground
+ones one after another, and ends. It prints a line for each task that was due.
+
+If the schedule is invalid it says why, runs the last valid one, and exits with 2.`,
+		Example: `  * * * * * sched run          in the crontab
+  sched run --dry-run          what would run in this minute
+  sched run --at "2026-03-29 02:30" --dry-run --json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.run(o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.at, "at", "", "run the tick of this minute instead (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	f.StringVar(&o.only, "only", "", "leave every task but this one alone")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what would run, and do nothing")
+	f.BoolVar(&o.json, "json", false, "print one JSON object")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only what went wrong")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
+	f.BoolVar(&o.strict, "strict", false, "run nothing if the schedule is invalid")
+	c.MarkFlagsMutuallyExclusive("quiet", "verbose")
+	return c
+}
+
+// run is one tick. The clock is read once, before anything else.
+func (a *app) run(o runOptions) error {
+	now := a.now()
+	s, invalid, err := a.loadFor(o)
+	if err != nil {
+		return err
+	}
+	minute, err := a.minute(o, now, s.Location)
+	if err != nil {
+		return err
+	}
+	if o.only != "" {
+		if _, err := task(s, o.only); err != nil {
+			return err
+		}
+	}
+	tick := a.tick(s, minute, o)
+	if o.dryRun {
+		if err := a.printPlan(tick, o.json); err != nil {
+			return err
+		}
+		return invalid
+	}
+	return a.runTick(tick, o, invalid)
+}
+
+// loadFor loads the schedule, or says what is wrong with it and takes the last valid one. Invalid
+// is then the exit of the whole tick.
+func (a *app) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
+	if o.strict {
+		s, err = a.load()
+		return s, nil, err
+	}
+	s, broken, err := a.loadLastValid()
+	if broken == nil {
+		return s, nil, err
+	}
+	a.exitCode(broken)
+	a.problem("%s is invalid; running the last valid schedule", filepath.Base(s.File))
+	return s, &exit{code: exitUsage}, nil
+}
+
+func (a *app) minute(o runOptions, now time.Time, zone *time.Location) (time.Time, error) {
+	if o.at != "" {
+		at, err := a.parseAt(o.at, zone)
+		return at.Truncate(time.Minute), err
+	}
+	return now.Truncate(time.Minute), nil
+}
+
+func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner.Tick {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	server, _ := os.Hostname()
+	return &runner.Tick{
+		Schedule: s, Minute: minute, Only: o.only, Replay: o.at != "",
+		State: runner.State{Dir: s.StateDir}, Server: server, Self: self, Environ: os.Environ(),
+		Problem: a.problem,
+	}
+}
+
+func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error) error {
+	r := newReporter(a, tick, o)
+	tick.Started, tick.Done = r.started, r.done
+	stop, hurry, release := signals()
+	defer release()
+	failures := tick.Run(stop, hurry)
+	r.end()
+	if invalid == nil {
+		if err := tick.State.KeepValid(tick.Schedule); err != nil {
+			a.problem("the last valid schedule is not kept: %v", err)
+		}
+	}
+	switch {
+	case stop.Err() != nil:
+		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(stop)), ""}
+	case invalid != nil:
+		return invalid
+	case failures:
+		return &exit{code: exitFailed}
+	}
+	return nil
+}
+
+type planJSON struct {
+	Minute string         `json:"minute"`
+	Tasks  []planTaskJSON `json:"tasks"`
+}
+
+type planTaskJSON struct {
+	Name       string   `json:"name"`
+	Slots      []string `json:"slots"`
+	Background bool     `json:"background"`
+	Would      string   `json:"would"`
+	Reason     string   `json:"reason"`
+}
+
+// printPlan prints what a tick would do.
+func (a *app) printPlan(tick *runner.Tick, asJSON bool) error {
+	plan := planJSON{tick.Minute.UTC().Format(time.RFC3339), []planTaskJSON{}}
+	for _, p := range tick.Plan() {
+		t := planTaskJSON{p.Task.Name, nil, p.Task.Background, "run", p.Reason}
+		if p.Reason != "" {
+			t.Would = "skip"
+		}
+		for _, slot := range p.Slots {
+			t.Slots = append(t.Slots, slot.UTC().Format(time.RFC3339))
+		}
+		plan.Tasks = append(plan.Tasks, t)
+	}
+	if asJSON {
+		return a.printJSON(plan)
+	}
+	if len(plan.Tasks) == 0 {
+		fmt.Fprintf(a.out, "nothing is due at %s\n", tick.Minute.In(tick.Schedule.Location).Format("2006-01-02 15:04 MST"))
+	}
+	w := table(a.out)
+	defer w.Flush()
+	for _, t := range plan.Tasks {
+		how := "would run"
+		if t.Background {
+			how = "would run in the background"
+		}
+		if t.Reason != "" {
+			how = "would be skipped: " + t.Reason
+		}
+		if len(t.Slots) > 1 {
+			how += fmt.Sprintf(" (%d times in this minute)", len(t.Slots))
+		}
+		fmt.Fprintf(w, "%s\t%s\n", t.Name, how)
+	}
+	return nil
+}
+
+// printJSON prints one value, indented: people read it, too.
+func (a *app) printJSON(v any) error {
+	encoder := json.NewEncoder(a.out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}

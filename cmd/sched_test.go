@@ -1,0 +1,241 @@
+package cmd_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// binary is the real sched, built once for all tests of this package.
+var binary string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "sched-test")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		binary = filepath.Join(dir, "sched")
+		build := exec.Command("go", append(append([]string{"build", "-o", binary}, raceFlags...), "sched")...)
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// TestScripts runs the scripts in testdata: each is a story that a user could type.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+			e.Setenv("TZ", "UTC")
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("NO_COLOR", "1")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"eventually": eventually,
+			"lines":      lines,
+		},
+	})
+}
+
+// patience bounds every wait of the tests: long for a slow machine, never reached on a good one.
+const patience = 30 * time.Second
+
+// eventually FILE TEXT waits until the file has the text.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: eventually FILE TEXT")
+	}
+	path := ts.MkAbs(args[0])
+	var text []byte
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		text, _ = os.ReadFile(path)
+		if bytes.Contains(text, []byte(args[1])) {
+			return
+		}
+	}
+	ts.Fatalf("%s has no %q after %s:\n%s", args[0], args[1], patience, text)
+}
+
+// lines FILE N checks that the file has N lines.
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lines FILE N")
+	}
+	text, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if n := fmt.Sprint(bytes.Count(text, []byte("\n"))); n != args[1] {
+		ts.Fatalf("%s has %s lines, not %s:\n%s", args[0], n, args[1], text)
+	}
+}
+
+// A box is a folder with a schedule, for tests that kill what runs in it.
+type box struct {
+	*testing.T
+	dir string
+}
+
+func newBox(t *testing.T, schedule string) *box {
+	t.Helper()
+	b := &box{t, t.TempDir()}
+	b.write("schedule.yaml", schedule)
+	t.Cleanup(b.settle)
+	return b
+}
+
+// settle waits for the background runs that are still there, so that the folder can be removed.
+func (b *box) settle() {
+	b.write("go", "")
+	b.until("all runs are finished", func() bool {
+		runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
+		for _, run := range runs {
+			if text, _ := os.ReadFile(run); !bytes.Contains(text, []byte(`{"end":`)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (b *box) path(name string) string { return filepath.Join(b.dir, name) }
+
+func (b *box) write(name, text string) {
+	b.Helper()
+	if err := os.WriteFile(b.path(name), []byte(text), 0o644); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *box) read(name string) string {
+	text, err := os.ReadFile(b.path(name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		b.Fatal(err)
+	}
+	return string(text)
+}
+
+// command is sched with the arguments, in the box.
+func (b *box) command(args ...string) *exec.Cmd {
+	c := exec.Command(binary, args...)
+	c.Dir = b.dir
+	c.Env = append(os.Environ(), "TZ=UTC", "NO_COLOR=1", "HOME="+b.dir)
+	return c
+}
+
+// sched runs sched to its end, and returns what it printed and its exit code.
+func (b *box) sched(args ...string) (output string, code int) {
+	b.Helper()
+	c := b.command(args...)
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		b.Fatalf("sched %v: %v", args, err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// until waits for the condition, and fails the test when it does not come.
+func (b *box) until(what string, condition func() bool) {
+	b.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if condition() {
+			return
+		}
+	}
+	b.Fatalf("not after %s: %s", patience, what)
+}
+
+// lineIn waits for a line in a file that a task writes, and returns it.
+func (b *box) lineIn(name string) string {
+	b.Helper()
+	b.until(name+" has a line", func() bool { return strings.Contains(b.read(name), "\n") })
+	line, _, _ := strings.Cut(b.read(name), "\n")
+	return strings.TrimSpace(line)
+}
+
+// pidIn waits for a process id in a file that a task writes.
+func (b *box) pidIn(name string) int {
+	b.Helper()
+	var pid int
+	if _, err := fmt.Sscan(b.lineIn(name), &pid); err != nil {
+		b.Fatal(err)
+	}
+	return pid
+}
+
+func (b *box) kill(pid int) {
+	b.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		b.Fatalf("kill %d: %v", pid, err)
+	}
+}
+
+// gone waits until a process is no more.
+func (b *box) gone(pid int) {
+	b.Helper()
+	b.until(fmt.Sprintf("process %d is gone", pid), func() bool { return !alive(pid) })
+}
+
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}
+
+type record struct {
+	Run, Task, Slot, Outcome, Reason, Output, Server string
+	Started                                          *string
+	ExitCode                                         *int `json:"exit_code"`
+	Attempts                                         int
+	Duration                                         float64
+	UserCPU                                          float64 `json:"user_cpu"`
+	PeakMemory                                       int64   `json:"peak_memory"`
+	Notes                                            []string
+}
+
+// history returns the records of a task, newest first.
+func (b *box) history(task string) []record {
+	b.Helper()
+	c := b.command("history", task, "--json", "-n", "0")
+	out, err := c.Output()
+	if err != nil {
+		b.Fatalf("sched history: %v", err)
+	}
+	var records []record
+	if err := json.Unmarshal(out, &records); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return records
+}
+
+// outcome waits until the task has n records, and returns the newest.
+func (b *box) outcome(task string, n int) record {
+	b.Helper()
+	var records []record
+	b.until(fmt.Sprintf("%s has %d records", task, n), func() bool {
+		records = b.history(task)
+		return len(records) >= n
+	})
+	if len(records) != n {
+		b.Fatalf("%s has %d records, not %d: %+v", task, len(records), n, records)
+	}
+	return records[0]
+}
+
+// count returns how many lines a file of the box has.
+func (b *box) count(name string) int { return strings.Count(b.read(name), "\n") }

@@ -1,0 +1,78 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+func (a *app) testCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "test [TASK]",
+		Short: "Run one task now, whatever its schedule, and show its output",
+		Long: `test runs a task with everything that belongs to it: its environment, hooks, retries, timeout and
+lock. Only its schedule and its conditions do not count. It runs in the foreground, its output is
+shown as it comes, and the run is in the history like any other.`,
+		Example: `  sched test nightly-report`,
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.test(strings.Join(args, "")) },
+	}
+}
+
+// test runs one task now.
+func (a *app) test(name string) error {
+	s, err := a.load()
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		if name, err = a.askTask(s); err != nil {
+			return err
+		}
+	}
+	t, err := task(s, name)
+	if err != nil {
+		return err
+	}
+	tick := a.tick(s, a.now(), runOptions{})
+	tick.Started, tick.Done = func(history.Record) {}, func(history.Record) {}
+	stop, hurry, release := signals()
+	defer release()
+	record, err := tick.Test(stop, hurry, t, a.out)
+	if err != nil {
+		return failed("", "%s: %w", t.Name, err)
+	}
+	for _, note := range record.Notes {
+		a.problem("%s: %s", t.Name, note)
+	}
+	fmt.Fprintf(a.err, "sched: %s %s\n", t.Name, paint(a.err, string(record.Outcome), describe(record)))
+	switch {
+	case stop.Err() != nil:
+		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(stop)), ""}
+	case record.Outcome != history.Succeeded:
+		return &exit{code: exitFailed}
+	}
+	return nil
+}
+
+// askTask lets a person choose.
+func (a *app) askTask(s *schedule.Schedule) (string, error) {
+	if in, ok := a.in.(*os.File); !ok || !terminal(in) {
+		return "", usage("see `sched list` for the names", "name the task to test")
+	}
+	for i, t := range s.Tasks {
+		fmt.Fprintf(a.out, "%3d  %s\n", i+1, t.Name)
+	}
+	fmt.Fprint(a.out, "which one? ")
+	var n int
+	if _, err := fmt.Fscan(a.in, &n); err != nil || n < 1 || n > len(s.Tasks) {
+		return "", usage("", "that is none of them")
+	}
+	return s.Tasks[n-1].Name, nil
+}

@@ -1,0 +1,69 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	lock "sched/mutex"
+	"sched/schedule"
+	"sched/schedule/runner"
+)
+
+func (a *app) unlockCommand() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "unlock TASK|--all",
+		Short: "Break the lock of a task: the last resort",
+		Long: `unlock frees the mutex of a task although a run has it. The run goes on, and the next one may
+overlap with it. It is not needed after a crash: the kernel drops the lock of a dead run by itself.`,
+		Example: `  sched unlock nightly-report`,
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
+				return usage("see `sched list` for the names", "name one task, or say --all")
+			}
+			return a.unlock(strings.Join(args, ""))
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "of every task")
+	return c
+}
+
+// unlock breaks the lock of the task, or with no name those of all tasks.
+func (a *app) unlock(name string) error {
+	s, err := a.loadAnyway()
+	if err != nil {
+		return err
+	}
+	tasks := s.Tasks
+	if name != "" {
+		t, err := task(s, name)
+		if err != nil {
+			return err
+		}
+		tasks = []*schedule.Task{t}
+	}
+	broken, done := 0, map[string]bool{}
+	for _, t := range tasks {
+		if done[t.Mutex] {
+			continue
+		}
+		done[t.Mutex] = true
+		owner, err := runner.State{Dir: s.StateDir}.Store().Break(ctx, t.Mutex)
+		switch {
+		case errors.Is(err, lock.ErrFree):
+			continue
+		case err != nil:
+			return failed("", "cannot unlock %s: %w", t.Mutex, err)
+		}
+		broken++
+		fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", t.Mutex, owner)
+	}
+	if broken == 0 {
+		fmt.Fprintln(a.out, "nothing is locked")
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+// Package mutex holds the locks that keep runs from overlapping, and the claims that give a slot
+// to one server.
+//
+// A lock belongs to a run, not to a process: the process that acquires it is seldom the one that
+// releases it. On one machine (Files) the kernel keeps it for exactly as long as a process of the
+// run lives; a driver for many machines keeps it as a lease under the id of the run. Nothing here
+// decides whether a task is due or runs: held, free and "nobody knows" is all it tells.
+package mutex
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// An Owner says which run has a mutex, for people to read. Only Run decides anything: a lock is
+// released for the run that has it and for no other.
+type Owner struct {
+	Run   string    `json:"run"`
+	PID   int       `json:"pid"`
+	Host  string    `json:"host"`
+	Since time.Time `json:"since"`
+}
+
+// String names the owner so that a person can find it.
+func (o Owner) String() string {
+	if o.Run == "" {
+		return "by a run that left no name"
+	}
+	run := o.Run[max(0, len(o.Run)-12):] // the end of a UUID tells runs apart, its beginning does not
+	return fmt.Sprintf("since %s (run %s, pid %d on %s)", o.Since.Local().Format("2006-01-02 15:04:05"), run, o.PID, o.Host)
+}
+
+// A HeldError says that another run has the mutex, or has claimed the slot.
+type HeldError struct {
+	Name  string
+	Owner Owner
+}
+
+func (e *HeldError) Error() string { return fmt.Sprintf("%s is held %s", e.Name, e.Owner) }
+
+// A Store is where the mutexes of a schedule live.
+type Store interface {
+	// Acquire takes name for owner. It returns *HeldError at once when another run has it.
+	// Any other error means that nobody knows: callers must not read it as "held".
+	Acquire(ctx context.Context, name string, owner Owner) (Lock, error)
+
+	// Adopt returns the lock on name that run acquired in another process. The file is the
+	// descriptor that the process inherited with it, or nil. It asks nobody: the lock may long
+	// be gone.
+	Adopt(name, run string, inherited *os.File) Lock
+
+	// Claim takes key for owner, for every server, and keeps it until the given time; a claim is
+	// never released, and every claim of a key must name the same time. It returns *HeldError
+	// when another has the key, and any other error when nobody knows.
+	Claim(ctx context.Context, key string, until time.Time, owner Owner) error
+
+	// Break frees name whoever has it, and returns who had. The run that had it goes on.
+	// The error is ErrFree when nobody had it.
+	Break(ctx context.Context, name string) (Owner, error)
+}
+
+// A Lock is a held mutex.
+type Lock interface {
+	// Inherit returns the descriptor that every process of the run must inherit, so that the
+	// lock lives as long as they do; nil where the lock does not depend on processes.
+	Inherit() *os.File
+
+	// Describe replaces what people are told of the owner.
+	Describe(owner Owner)
+
+	// Release frees the mutex if the run still has it, whatever processes of it still live.
+	// Releasing twice, or a lock that is gone, does nothing.
+	Release(ctx context.Context) error
+}

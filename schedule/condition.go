@@ -1,0 +1,79 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Condition says when a task that is due may run. The zero value is always met.
+type Condition struct {
+	Days          Days
+	Between       []Window // none: at any time; otherwise inside one of them
+	UnlessBetween []Window // and inside none of these
+}
+
+// Unmet returns in words why the task may not run at this instant, read on the wall clock of at's
+// own zone, and "" when it may.
+func (c Condition) Unmet(at time.Time) string {
+	if !c.Days.Contain(at.Weekday()) {
+		return "not on " + at.Weekday().String()
+	}
+	if len(c.Between) > 0 && !anyContains(c.Between, at) {
+		return "outside " + windowText(c.Between)
+	}
+	for _, w := range c.UnlessBetween {
+		if w.Contains(at) {
+			return "inside " + w.String()
+		}
+	}
+	return ""
+}
+
+// Days is a set of weekdays, a bit for each, Sunday the lowest. The empty set means every day.
+type Days uint8
+
+const (
+	weekends Days = 1<<time.Sunday | 1<<time.Saturday
+	weekdays Days = 1<<7 - 1 - weekends
+)
+
+// Contain reports whether the day is one of them.
+func (d Days) Contain(day time.Weekday) bool { return d == 0 || d&(1<<day) != 0 }
+
+// A Window is a part of the day, in minutes since midnight.
+type Window struct{ From, To int }
+
+// Contains reports whether t falls in the window, ends included.
+// A window whose end is before its start wraps past midnight.
+func (w Window) Contains(t time.Time) bool {
+	m := minuteOfDay(t)
+	if w.From <= w.To {
+		return w.From <= m && m <= w.To
+	}
+	return m >= w.From || m <= w.To
+}
+
+// String returns the window as 8:00-17:00.
+func (w Window) String() string {
+	return fmt.Sprintf("%d:%02d-%d:%02d", w.From/60, w.From%60, w.To/60, w.To%60)
+}
+
+func minuteOfDay(t time.Time) int { return t.Hour()*60 + t.Minute() }
+
+func anyContains(windows []Window, t time.Time) bool {
+	for _, w := range windows {
+		if w.Contains(t) {
+			return true
+		}
+	}
+	return false
+}
+
+func windowText(windows []Window) string {
+	texts := make([]string, len(windows))
+	for i, w := range windows {
+		texts[i] = w.String()
+	}
+	return strings.Join(texts, " and ")
+}

@@ -1,0 +1,99 @@
+package schedule
+
+import (
+	"testing"
+	"time"
+)
+
+func at(clock string) time.Time {
+	t, err := time.Parse("2006-01-02 15:04:05", clock)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func TestUnmet(t *testing.T) {
+	office := Condition{Between: []Window{{8 * 60, 17 * 60}}}
+	night := Condition{UnlessBetween: []Window{{22 * 60, 6 * 60}}}
+	split := Condition{Between: []Window{{8 * 60, 12 * 60}, {14 * 60, 24 * 60}}}
+	working := Condition{Days: weekdays, Between: office.Between}
+	for _, row := range []struct {
+		name      string
+		condition Condition
+		at, want  string // 2024-06-01 was a Saturday
+	}{
+		{"no condition is always met", Condition{}, "2024-06-01 00:00:00", ""},
+
+		{"the first minute is inside", office, "2024-06-01 08:00:00", ""},
+		{"the last minute is inside to its end", office, "2024-06-01 17:00:59", ""},
+		{"the minute before is outside", office, "2024-06-01 07:59:59", "outside 8:00-17:00"},
+		{"the minute after is outside", office, "2024-06-01 17:01:00", "outside 8:00-17:00"},
+
+		{"a window that wraps holds the evening", night, "2024-06-01 22:00:00", "inside 22:00-6:00"},
+		{"and midnight", night, "2024-06-01 00:00:00", "inside 22:00-6:00"},
+		{"and its last minute", night, "2024-06-01 06:00:00", "inside 22:00-6:00"},
+		{"but not the day", night, "2024-06-01 06:01:00", ""},
+
+		{"the first of two windows", split, "2024-06-01 09:00:00", ""},
+		{"between two windows", split, "2024-06-01 13:00:00", "outside 8:00-12:00 and 14:00-24:00"},
+		{"24:00 is the end of the day", split, "2024-06-01 23:59:59", ""},
+		{"and not the start of it", split, "2024-06-01 00:00:00", "outside 8:00-12:00 and 14:00-24:00"},
+
+		{"the day comes before the time", working, "2024-06-02 09:00:00", "not on Sunday"},
+		{"a weekday", working, "2024-06-03 09:00:00", ""},
+		{"a weekday, too early", working, "2024-06-03 07:00:00", "outside 8:00-17:00"},
+	} {
+		if got := row.condition.Unmet(at(row.at)); got != row.want {
+			t.Errorf("%s: at %s it is %q, want %q", row.name, row.at, got, row.want)
+		}
+	}
+}
+
+func TestDays(t *testing.T) {
+	for text, want := range map[string]Days{
+		"weekdays": weekdays, "Weekend": weekends, "sunday": 1, "SUN": 1, "sundays": 1, "0": 1, "7": 1, "6": 1 << 6, "wed": 1 << 3,
+		"8": 0, "": 0, "tues": 0, "01": 0, "day": 0,
+	} {
+		if got := daysOf(text); got != want {
+			t.Errorf("%q is %07b, want %07b", text, got, want)
+		}
+	}
+}
+
+func TestActive(t *testing.T) {
+	s := parseTest(t, `environment: staging
+tasks:
+- {name: a, every: minute, command: x}
+- {name: b, every: minute, command: x, enabled: false}
+- {name: c, every: minute, command: x, environments: production}
+- {name: d, every: minute, command: x, environments: [production, staging]}
+`)
+	want := map[string]bool{"a": true, "d": true}
+	for _, task := range s.Tasks {
+		if s.Active(task) != want[task.Name] {
+			t.Errorf("%s is active: %v", task.Name, s.Active(task))
+		}
+	}
+}
+
+func TestDueIsInTheOrderOfInstantsThenOfTheFile(t *testing.T) {
+	s := parseTest(t, `
+timezone: Asia/Tokyo
+tasks:
+- {name: half, cron: "*/30 * * * * *", command: x}
+- {name: off, cron: "* * * * *", command: x, enabled: false}
+- {name: minute, cron: "* * * * *", command: x, days: sunday}
+- {name: nine, cron: "0 9 * * *", command: x}
+`)
+	if len(s.Tasks[0].When.Slots(at("2024-06-01 00:00:00"))) == 0 {
+		t.Skip("no time is ever due yet")
+	}
+	var got string
+	for _, slot := range s.Due(at("2024-06-01 00:00:42").In(time.FixedZone("", 5*3600))) {
+		got += slot.Task.Name + slot.At.Format(" 15:04:05 MST, ")
+	}
+	if want := "half 00:00:00 UTC, minute 00:00:00 UTC, nine 00:00:00 UTC, half 00:00:30 UTC, "; got != want {
+		t.Errorf("due are %s\nwant     %s", got, want)
+	}
+}

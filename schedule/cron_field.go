@@ -1,0 +1,244 @@
+package schedule
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A cronField is what one of the six fields may hold.
+type cronField struct {
+	name     string
+	pos      int
+	min, max int
+	top      int // where an open step ends: 1/2 is 1-top/2; the week has seven days, though 7 is a name of Sunday
+
+	names    []string // of min, min+1, …
+	nameSpan string
+}
+
+var cronFields = [6]cronField{
+	{name: "second", pos: secondField, min: 0, max: 59, top: 59},
+	{name: "minute", pos: minuteField, min: 0, max: 59, top: 59},
+	{name: "hour", pos: hourField, min: 0, max: 23, top: 23},
+	{name: "day", pos: dayField, min: 1, max: 31, top: 31},
+	{name: "month", pos: monthField, min: 1, max: 12, top: 12,
+		names: []string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"}, nameSpan: "JAN-DEC"},
+	{name: "weekday", pos: weekdayField, min: 0, max: 7, top: 6,
+		names: []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}, nameSpan: "MON-SUN"},
+}
+
+// canonical checks every element of a field alone and returns the field in the form that gronx
+// reads right: numbers only, no open steps, Sunday as 0 except at the end of a range.
+func (f *cronField) canonical(text string) (string, error) {
+	if text == "?" && f.isDays() {
+		return "*", nil
+	}
+	var space [64]byte
+	out := space[:0]
+	for rest, more := text, true; more; {
+		var element string
+		element, rest, more = strings.Cut(rest, ",")
+		if element == "" {
+			return "", wrong("%s %q has an empty element", f.name, text).
+				hint("a list has one comma between two elements, and no spaces")
+		}
+		var err error
+		if out, err = f.element(out, element); err != nil {
+			return "", err
+		}
+		if more {
+			out = append(out, ',')
+		}
+	}
+	if string(out) == text { // nearly always; saves the copy
+		return text, nil
+	}
+	return string(out), nil
+}
+
+func (f *cronField) isDays() bool { return f.pos == dayField || f.pos == weekdayField }
+
+// element appends the canonical form of *, 5, 1-5, */15, 5/15, 1-5/2 or one of the day forms.
+func (f *cronField) element(out []byte, element string) ([]byte, error) {
+	if f.isDays() {
+		if form, err := f.dayForm(element); form != "" || err != nil {
+			return append(out, form...), err
+		}
+	}
+	body, stepText, stepped := strings.Cut(element, "/")
+	step := 0
+	if stepped {
+		var err error
+		if step, err = f.step(stepText, element, body); err != nil {
+			return nil, err
+		}
+	}
+	if body == "*" {
+		return appendStep(append(out, '*'), step), nil
+	}
+	low, high, err := f.bounds(body, element, stepped)
+	if err != nil {
+		return nil, err
+	}
+	out = strconv.AppendInt(out, int64(low), 10)
+	if low != high || stepped {
+		out = strconv.AppendInt(append(out, '-'), int64(high), 10)
+	}
+	return appendStep(out, step), nil
+}
+
+func appendStep(out []byte, step int) []byte {
+	if step == 0 {
+		return out
+	}
+	return strconv.AppendInt(append(out, '/'), int64(step), 10)
+}
+
+// step reads what follows the slash. A step past the field's range would leave only the start,
+// which nobody writes on purpose.
+func (f *cronField) step(text, element, body string) (int, error) {
+	n, ok := digits(text)
+	if !ok {
+		return 0, wrong("%s step %q in %q is not a number", f.name, text, element)
+	}
+	if n >= 1 && n <= f.max {
+		return n, nil
+	}
+	e := wrong("%s step %s is not in 1-%d", f.name, text, f.max)
+	if body == "*" && n > 0 {
+		return 0, e.hint("%s would be %d alone; write that, or a step that fits", element, f.min)
+	}
+	return 0, e
+}
+
+// bounds reads 5 or 1-5. A single value with a step runs to the end of the field.
+func (f *cronField) bounds(body, element string, stepped bool) (low, high int, err error) {
+	lowText, highText, isRange := strings.Cut(body, "-")
+	if low, err = f.value(lowText, element); err != nil {
+		return 0, 0, err
+	}
+	switch {
+	case isRange:
+		if high, err = f.value(highText, element); err != nil {
+			return 0, 0, err
+		}
+		low, high = f.sundays(low, high)
+	default:
+		low, high = f.sundays(low, low)
+		if stepped {
+			high = f.top
+		}
+	}
+	if low > high {
+		e := f.backwards(lowText, highText, low, high)
+		if stepped {
+			e.Hint = "" // the steps would start anew in the second half
+		}
+		return 0, 0, e
+	}
+	return low, high, nil
+}
+
+// sundays makes Sunday the 7 at the end of a range (FRI-SUN, 6-0) and 0 everywhere else.
+func (f *cronField) sundays(low, high int) (int, int) {
+	if f.pos != weekdayField {
+		return low, high
+	}
+	if low == 7 {
+		low, high = 0, high%7
+	}
+	if low > 0 && high == 0 {
+		high = 7
+	}
+	return low, high
+}
+
+// backwards explains FRI-MON, and what to write instead: FRI-SUN,MON.
+func (f *cronField) backwards(lowText, highText string, low, high int) *WhenError {
+	bottom := f.min
+	if f.pos == weekdayField {
+		bottom = 1 // the first half ends with Sunday already
+	}
+	text := strconv.Itoa
+	if _, isNumber := digits(lowText); !isNumber {
+		text = f.nameOf
+	}
+	first, second := lowText+"-"+text(f.max), text(bottom)+"-"+highText
+	if low == f.max {
+		first = lowText
+	}
+	if high == bottom {
+		second = highText
+	}
+	return wrong("%s range %s-%s runs backwards", f.name, lowText, highText).
+		hint("write %s,%s", first, second)
+}
+
+// value reads a number or, where the field has them, a name in any case.
+func (f *cronField) value(text, element string) (int, error) {
+	if n, ok := digits(text); ok {
+		if n < f.min || n > f.max {
+			return 0, f.outOfRange(text, n)
+		}
+		return n, nil
+	}
+	if len(text) == 3 {
+		for i, name := range f.names {
+			if strings.EqualFold(text, name) {
+				return f.min + i, nil
+			}
+		}
+	}
+	return 0, f.unknown(text, element)
+}
+
+func (f *cronField) nameOf(n int) string { return f.names[(n-f.min)%len(f.names)] }
+
+func (f *cronField) outOfRange(text string, n int) error {
+	e := wrong("%s %s is not in %d-%d", f.name, text, f.min, f.max)
+	switch {
+	case f.pos == hourField && n == 24:
+		e.hint("midnight is hour 0")
+	case f.pos == minuteField && n == 60:
+		e.hint("the full hour is minute 0")
+	}
+	return e
+}
+
+func (f *cronField) unknown(text, element string) error {
+	if text == "" {
+		return wrong("%s %q lacks a number", f.name, element)
+	}
+	e := wrong("%s %q is not a number in %d-%d", f.name, text, f.min, f.max)
+	if f.names != nil {
+		e.Text += " or a name in " + f.nameSpan
+		if len(text) > 3 {
+			if n, err := f.value(text[:3], text[:3]); err == nil {
+				return e.hint("write %s", f.nameOf(n))
+			}
+		}
+	}
+	switch {
+	case text == "?" && f.isDays():
+		e.Text = f.name + " ? must stand alone"
+	case text == "?":
+		e.hint("? is for the day fields only; write *")
+	case text == "*":
+		e.Text = wrong("%s %q: * takes a step and nothing else", f.name, element).Text
+	case text == "H" || text == "h":
+		e.Text = wrong("%s %q: H takes no range after it", f.name, element).Text
+		e.hint("write H(0-29) for a number in a range")
+	}
+	return e
+}
+
+// digits reads a plain number: no sign, no spaces. A number too long to matter reads as a large one.
+func digits(text string) (n int, ok bool) {
+	for i := 0; i < len(text); i++ {
+		if text[i] < '0' || text[i] > '9' {
+			return 0, false
+		}
+		n = min(n*10+int(text[i]-'0'), 1<<20)
+	}
+	return n, text != ""
+}

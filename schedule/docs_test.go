@@ -1,0 +1,114 @@
+package schedule
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const reference = "../docs/schedule-yaml.md"
+
+func TestTheReferenceKnowsEveryKeyAndNoOther(t *testing.T) {
+	text, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, tasks, _ := strings.Cut(string(text), "\n## Groups\n")
+	known := taskKeys.names(anywhere)
+	known = slices.DeleteFunc(known, func(key string) bool { return key == "tasks" }) // documented at the top
+	for _, part := range []struct {
+		text  string
+		known []string
+	}{{top, topKeys.names(0)}, {tasks, known}} {
+		var documented []string
+		for _, heading := range regexp.MustCompile("(?m)^### .*$").FindAllString(part.text, -1) {
+			for _, key := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(heading, -1) {
+				documented = append(documented, key[1])
+			}
+		}
+		slices.Sort(documented)
+		slices.Sort(part.known)
+		if !slices.Equal(documented, part.known) {
+			t.Errorf("%s documents\n%v, the keys are\n%v", reference, documented, part.known)
+		}
+	}
+	for _, key := range slices.Concat(retryKeys.names(0), historyKeys.names(0), outputKeys.names(0), hookKeys.names(0)) {
+		if !strings.Contains(string(text), "`"+key+"`") && !regexp.MustCompile("`\\{[^`]*\\b"+key+"\\b").Match(text) {
+			t.Errorf("%s does not know %s", reference, key)
+		}
+	}
+}
+
+func TestEveryTableFitsItsDecoder(t *testing.T) {
+	if n := max(len(topKeys.list), len(taskKeys.list)); n > mostKeys {
+		t.Errorf("a table has %d keys", n)
+	}
+}
+
+func TestTheExamplesOfTheReferenceLoad(t *testing.T) {
+	text, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) < 20 {
+		t.Fatalf("only %d examples", len(blocks))
+	}
+	for _, block := range blocks {
+		dir := writeFiles(t, map[string]string{"schedule.yaml": block[1]})
+		s, err := Load(filepath.Join(dir, "schedule.yaml"), testOptions())
+		if err != nil {
+			t.Errorf("%s%v", block[1], err)
+		} else if strings.Contains(block[1], "tasks:") && len(s.Warnings) > 0 {
+			t.Errorf("%s%v", block[1], s.Warnings)
+		}
+	}
+}
+
+func TestTheExamplesLoad(t *testing.T) {
+	files := []string{"../schedule.yaml"}
+	for _, pattern := range []string{"../examples/*.yaml", "../examples/*/schedule.yaml"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) < 11 {
+		t.Fatalf("only %d examples", len(files))
+	}
+	for _, file := range files {
+		s, err := Load(file, testOptions())
+		if err != nil {
+			t.Errorf("%s:\n%v", file, err)
+			continue
+		}
+		if len(s.Tasks) == 0 || len(s.Warnings) > 0 {
+			t.Errorf("%s: %d tasks, warnings: %v", file, len(s.Tasks), s.Warnings)
+		}
+		sameAfterMerging(t, s)
+	}
+}
+
+// The first `sched run` of a newcomer shows something, in any minute of any day.
+func TestTheShippedScheduleAlwaysHasSomethingDue(t *testing.T) {
+	s, err := Load("../schedule.yaml", testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Tasks[0].When.Slots(at("2024-06-01 00:00:00"))) == 0 {
+		t.Skip("no time is ever due yet")
+	}
+	for _, minute := range []string{"2024-06-01 00:00:00", "2024-02-29 03:30:00", "2025-12-31 23:59:00"} {
+		kinds := map[bool]int{}
+		for _, slot := range s.Due(at(minute)) {
+			kinds[slot.Task.Background]++
+		}
+		if kinds[true] == 0 || kinds[false] == 0 {
+			t.Errorf("at %s: %d in the foreground, %d in the background", minute, kinds[false], kinds[true])
+		}
+	}
+}

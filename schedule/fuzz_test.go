@@ -1,0 +1,49 @@
+package schedule
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// dump is all that a schedule makes of its text but the places.
+func dump(s *Schedule) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, s.Name, s.Location, s.Environment, s.StateDir, s.History)
+	for _, t := range s.Tasks {
+		snapshot, err := json.Marshal(t)
+		if err != nil {
+			return err.Error()
+		}
+		fmt.Fprintf(&b, "%s %q %q %s %v %q %v\n", snapshot, t.When.Crons, t.When.Every, t.When.Location, t.Enabled, t.Environments, t.Conditions)
+	}
+	return b.String()
+}
+
+// FuzzLoad: whatever the text is, there is either a schedule, which survives being merged, or a
+// problem with a place.
+func FuzzLoad(f *testing.F) {
+	for _, m := range mistakes {
+		f.Add([]byte(m.yaml))
+	}
+	f.Add([]byte("a: &a {b: c}\nenv: {<<: *a, x: \"\\u2028\\x7f\\U0001F600\", y: 2001-12-14 21:59:43.10 -5, z: .5}\ntasks: []\n"))
+	f.Add([]byte("tasks:\n- group: g\n  every: hour\n  tasks:\n  - &t {name: a, command: |\n    x\n    }\n"))
+	f.Add([]byte("tasks:\n- name: a\n  every: hour\n  command: >-\n   a\n   b\n\n   c: d\n  output: ${X:-a}$${b}\n  between: [8:00, 9:00]\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := Parse(data, "/srv/shop/schedule.yaml", testOptions())
+		if err == nil {
+			sameAfterMerging(t, s)
+			return
+		}
+		problems := err.(*InvalidError).Problems
+		if len(problems) == 0 {
+			t.Fatal("invalid, and no problem")
+		}
+		for i, p := range problems {
+			if i < mostProblems && (p.Place.Line < 1 || p.Place.Column < 1) || p.Text == "" {
+				t.Errorf("a problem without a place or a text: %+v", p)
+			}
+		}
+	})
+}

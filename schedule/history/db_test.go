@@ -1,0 +1,233 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// runID looks as a UUIDv7 does: ids of later numbers sort later.
+func runID(n int) string { return fmt.Sprintf("%08x-0000-7000-8000-%012x", n, n*7919) }
+
+// rec is the n-th run of a task, one a minute.
+func rec(n int, task string, o Outcome) Record {
+	at := noon.Add(time.Duration(n) * time.Minute)
+	r := Record{Run: runID(n), Task: task, Mutex: task, Slot: at, Server: "web-1", Outcome: o, Started: at, Ended: at.Add(time.Second)}
+	if o == Skipped || o == Missed {
+		r.Started = time.Time{}
+	}
+	return r
+}
+
+func openTest(t testing.TB, dir string) *DB {
+	t.Helper()
+	db, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+func mustAdd(t testing.TB, db *DB, records ...Record) {
+	t.Helper()
+	if err := db.Add(context.Background(), records); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runsOf(t testing.TB, db *DB, q Query) []string {
+	t.Helper()
+	found, err := db.Find(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := []string{}
+	for _, r := range found {
+		runs = append(runs, r.Run)
+	}
+	return runs
+}
+
+func TestARecordComesBackAsItWasAdded(t *testing.T) {
+	dir := t.TempDir()
+	code := 3
+	full := Record{
+		Run: runID(1), Task: "report", Mutex: "reports", Slot: noon, Background: true, Server: "web-1",
+		Started: noon.Add(1234 * time.Microsecond), Ended: noon.Add(time.Minute), Outcome: Failed, Reason: "exit code 3", ExitCode: &code,
+		Attempts: 2, UserCPU: 1500 * time.Microsecond, SystemCPU: 7 * time.Microsecond, PeakMemory: 5 << 30,
+		Output: filepath.Join(dir, "output/report/1.log"), Notes: []string{"a hook failed: \"x\"", "zwei"}, Snapshot: json.RawMessage(`{"name":"report"}`),
+	}
+	skipped := rec(2, "report", Skipped)
+	elsewhere := rec(3, "other", Succeeded)
+	elsewhere.Output = "/var/log/other.log"
+	noSlot := Record{Run: runID(0), Task: "bare", Outcome: Lost}
+
+	db := openTest(t, dir)
+	mustAdd(t, db, full, skipped, elsewhere, noSlot)
+	for _, want := range []Record{full, skipped, elsewhere, noSlot} {
+		got, err := db.Get(context.Background(), want.Run)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
+		}
+	}
+}
+
+func TestOtherZonesComeBackAsUTC(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	r := rec(1, "a", Succeeded)
+	r.Slot = r.Slot.In(time.FixedZone("far", 8*3600))
+	mustAdd(t, db, r)
+	got, err := db.Get(context.Background(), r.Run)
+	if err != nil || got.Slot != noon.Add(time.Minute) || got.Slot.Location() != time.UTC {
+		t.Errorf("got %v, %v", got.Slot, err)
+	}
+}
+
+func TestOutputMovesWithTheFolder(t *testing.T) {
+	old, moved := t.TempDir(), filepath.Join(t.TempDir(), "moved here?#%")
+	db, err := Open(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rec(1, "a", Succeeded)
+	r.Output = filepath.Join(old, "output/a/1.log")
+	mustAdd(t, db, r)
+	if err := errors.Join(db.Close(), os.Rename(old, moved)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := openTest(t, moved).Get(context.Background(), r.Run)
+	if want := filepath.Join(moved, "output/a/1.log"); err != nil || got.Output != want {
+		t.Errorf("got %q, %v; want %q", got.Output, err, want)
+	}
+}
+
+func TestARunAddedTwiceIsThereOnceAndAsItWasFirst(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	first, second := rec(1, "a", Lost), rec(1, "a", Succeeded)
+	mustAdd(t, db, first, first)
+	mustAdd(t, db, second)
+	got, err := db.Find(context.Background(), Query{})
+	if err != nil || len(got) != 1 || got[0].Outcome != Lost {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestRunsOfOneTaskShareTheirSnapshot(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	for n := range 10 {
+		r := rec(n, "a", Succeeded)
+		r.Snapshot = json.RawMessage(fmt.Sprintf(`{"version":%d}`, n/5))
+		mustAdd(t, db, r)
+	}
+	if n := count(t, db, "snapshots"); n != 2 {
+		t.Errorf("%d snapshots are stored, want 2", n)
+	}
+}
+
+func count(t testing.TB, db *DB, table string) (n int) {
+	t.Helper()
+	if err := db.conn.QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestAddIsAllOrNothing(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := db.Add(ctx, []Record{rec(1, "a", Succeeded), rec(2, "a", Succeeded)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if got := runsOf(t, db, Query{}); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestFilesAreForTheirOwnerOnlyWhateverTheUmask(t *testing.T) {
+	for _, umask := range []int{0, 0o077} {
+		old := syscall.Umask(umask)
+		dir := t.TempDir()
+		db := openTest(t, dir)
+		mustAdd(t, db, rec(1, "a", Succeeded))
+		syscall.Umask(old)
+		files, _ := filepath.Glob(filepath.Join(dir, "*"))
+		if len(files) != 5 {
+			t.Errorf("got %v, want the database, its log, its index and its two locks", files)
+		}
+		for _, f := range files {
+			if info, err := os.Stat(f); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("umask %#o: %s has mode %v, %v", umask, f, info.Mode(), err)
+			}
+		}
+	}
+}
+
+func TestTheConnectionIsSetUpAsPromised(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "10000", "user_version": fmt.Sprint(len(migrations))} {
+		var got string
+		if err := db.conn.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
+			t.Errorf("%s is %s, %v; want %s", pragma, got, err, want)
+		}
+	}
+}
+
+func TestAFullDiskFailsClearlyAndLosesNothing(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	mustAdd(t, db, rec(1, "a", Succeeded))
+	if _, err := db.conn.Exec("PRAGMA max_page_count = 1"); err != nil { // SQLite takes the size it has
+		t.Fatal(err)
+	}
+	many := []Record{}
+	for n := range 1000 {
+		many = append(many, rec(n+2, "b", Succeeded))
+	}
+	err := db.Add(context.Background(), many)
+	if err == nil || !strings.Contains(err.Error(), "history.db: there is no room left for it: ") || IsCorrupt(err) {
+		t.Errorf("got %v", err)
+	}
+	if got := runsOf(t, db, Query{}); !slices.Equal(got, []string{runID(1)}) {
+		t.Errorf("left are %v", got)
+	}
+	if _, err := db.conn.Exec("PRAGMA max_page_count = 100000"); err != nil {
+		t.Fatal(err)
+	}
+	mustAdd(t, db, many...)
+}
+
+func TestAClosedHistorySaysSo(t *testing.T) {
+	db, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Add(context.Background(), []Record{rec(1, "a", Succeeded)}); !errors.Is(err, errClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAFolderThatDoesNotExistIsNamed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	if _, err := Open(dir); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,119 @@
+package history
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Add remembers the records, all of them or none. When it has returned nil they survive a power cut.
+//
+// A run that is there already stays as it is: a tick that died after Add and before it removed the
+// run's file adds the same record again, and finishing twice does nothing twice.
+// Times are kept to the microsecond.
+func (db *DB) Add(ctx context.Context, records []Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	return db.do(func(conn *sql.DB) error {
+		tx, err := conn.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := add(ctx, tx, db.dir, records); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+}
+
+const insertRun = `INSERT INTO runs (run, task, mutex, slot, background, server, started, ended, outcome, reason,
+	exit_code, attempts, user_cpu, system_cpu, peak_memory, output, notes, snapshot)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run) DO NOTHING`
+
+func add(ctx context.Context, tx *sql.Tx, dir string, records []Record) error {
+	insert, err := tx.PrepareContext(ctx, insertRun)
+	if err != nil {
+		return err
+	}
+	defer insert.Close()
+	find, err := tx.PrepareContext(ctx, "SELECT id FROM snapshots WHERE hash = ?")
+	if err != nil {
+		return err
+	}
+	defer find.Close()
+	snapshots := snapshotIDs{find: find, known: map[[sha256.Size]byte]int64{}}
+	for _, r := range records {
+		snapshot, err := snapshots.id(ctx, tx, r.Snapshot)
+		if err != nil {
+			return err
+		}
+		notes, err := packNotes(r.Notes)
+		if err != nil {
+			return err
+		}
+		_, err = insert.ExecContext(ctx, r.Run, r.Task, r.Mutex, r.Slot.UnixMicro(), r.Background, r.Server,
+			packTime(r.Started), packTime(r.Ended), string(r.Outcome), r.Reason, r.ExitCode, r.Attempts,
+			r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, packPath(dir, r.Output), notes, snapshot)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// snapshotIDs finds the rows of snapshots by their content: a thousand runs of a task share one.
+type snapshotIDs struct {
+	find  *sql.Stmt
+	known map[[sha256.Size]byte]int64
+}
+
+// id is the row of body, which it adds when there is none; nil for no snapshot.
+func (ids snapshotIDs) id(ctx context.Context, tx *sql.Tx, body json.RawMessage) (any, error) {
+	if len(body) == 0 {
+		return nil, nil
+	}
+	hash := sha256.Sum256(body)
+	if id, ok := ids.known[hash]; ok {
+		return id, nil
+	}
+	var id int64
+	err := ids.find.QueryRowContext(ctx, hash[:]).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = tx.QueryRowContext(ctx, "INSERT INTO snapshots (hash, body) VALUES (?, ?) RETURNING id",
+			hash[:], string(body)).Scan(&id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ids.known[hash] = id
+	return id, nil
+}
+
+func packTime(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+func packNotes(notes []string) (any, error) {
+	if len(notes) == 0 {
+		return nil, nil
+	}
+	b, err := json.Marshal(notes)
+	return string(b), err
+}
+
+func packPath(dir, path string) string {
+	if inside, ok := strings.CutPrefix(path, dir+string(filepath.Separator)); ok {
+		return inside
+	}
+	return path
+}

@@ -1,0 +1,70 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// ErrNotFound says that no run has the id that was asked for.
+var ErrNotFound = errors.New("no such run")
+
+// A NewerError says that the history was written by a newer sched. The file is left untouched.
+type NewerError struct {
+	Path    string
+	Version int // of the file
+	Known   int // the newest this program knows
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("history: %s was written by a newer sched (version %d of its tables; this one knows %d)",
+		e.Path, e.Version, e.Known)
+}
+
+// errFolder says that the place of the database is taken by a folder.
+var errFolder = errors.New("it is a folder, not a database")
+
+// errClosed says that the caller has closed the history.
+var errClosed = errors.New("it is closed")
+
+// IsCorrupt reports whether err says that the file is damaged or is no database at all.
+// A file that is locked, full or unreadable is not corrupt.
+// The codes are those of https://www.sqlite.org/rescode.html.
+func IsCorrupt(err error) bool {
+	code := primary(err)
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.Is(err, errFolder)
+}
+
+// primary is the primary result code of SQLite in err, 0 when there is none.
+func primary(err error) int {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return e.Code() & 0xff
+}
+
+// plain says in words what the codes of SQLite mean to the owner of the file.
+var plain = map[int]string{
+	sqlite3.SQLITE_BUSY:     "another process kept it locked for too long",
+	sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+	sqlite3.SQLITE_CORRUPT:  "it is damaged",
+	sqlite3.SQLITE_FULL:     "there is no room left for it",
+	sqlite3.SQLITE_IOERR:    "the disk failed",
+	sqlite3.SQLITE_NOTADB:   "it is not a database",
+	sqlite3.SQLITE_READONLY: "it cannot be written",
+}
+
+// explain names the file.
+func (db *DB) explain(err error) error {
+	var newer *NewerError
+	if err == nil || errors.As(err, &newer) {
+		return err
+	}
+	if words, ok := plain[primary(err)]; ok {
+		return fmt.Errorf("history: %s: %s: %w", db.path(), words, err)
+	}
+	return fmt.Errorf("history: %s: %w", db.path(), err)
+}

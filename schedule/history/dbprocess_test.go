@@ -1,0 +1,243 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// These tests run the test binary again, as so many sched processes.
+
+const helperJob = "SCHED_HISTORY_TEST_JOB" // "job folder number"
+
+func TestDBHelper(t *testing.T) {
+	job := strings.SplitN(os.Getenv(helperJob), " ", 3)
+	if len(job) != 3 {
+		t.Skip("runs only for other tests")
+	}
+	n, _ := strconv.Atoi(job[1])
+	db, err := jobs[strings.ReplaceAll(job[0], "_", " ")](n, job[2])
+	if db != nil {
+		if db.SetAside() != "" {
+			fmt.Println("set aside", db.SetAside())
+		}
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		fmt.Println("failed:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// openPatiently is Open for tests of what is lost, not of how long a crowd on a slow machine may take.
+func openPatiently(dir string, m []migration) (*DB, error) {
+	db := &DB{dir: dir, migrations: m, patience: 5 * time.Minute}
+	if err := db.open(nil); err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// jobs are what a process can be asked to do: its number makes its runs its own.
+var jobs = map[string]func(n int, dir string) (*DB, error){
+	"add twenty": func(n int, dir string) (*DB, error) {
+		db, err := openPatiently(dir, migrations)
+		for i := 0; i < 20 && err == nil; i++ {
+			err = db.Add(context.Background(), []Record{rec(n*20+i, fmt.Sprint("task-", n), Succeeded)})
+		}
+		return db, err
+	},
+	"open and add": func(n int, dir string) (*DB, error) {
+		db, err := openPatiently(dir, migrations)
+		if err != nil {
+			return nil, err
+		}
+		return db, db.Add(context.Background(), []Record{rec(n, "b", Succeeded)})
+	},
+	"migrate": func(n int, dir string) (*DB, error) {
+		db, err := openPatiently(dir, later)
+		if err != nil {
+			return nil, err
+		}
+		return db, db.Add(context.Background(), []Record{rec(n, "b", Succeeded)})
+	},
+	"read, and fail to write": func(n int, dir string) (*DB, error) {
+		db, err := Open(dir)
+		if err != nil {
+			return nil, err
+		}
+		if found, err := db.Find(context.Background(), Query{}); err != nil || len(found) != 1 {
+			return db, fmt.Errorf("found %d: %w", len(found), err)
+		}
+		err = db.Add(context.Background(), []Record{rec(n, "b", Succeeded)})
+		if err == nil || !strings.Contains(err.Error(), "history.db: it cannot be written") {
+			return db, fmt.Errorf("a record was added, or not clearly refused: %w", err)
+		}
+		return db, nil
+	},
+	"die in a transaction": func(n int, dir string) (*DB, error) {
+		db, err := Open(dir)
+		if err != nil {
+			return nil, err
+		}
+		if err := db.Add(context.Background(), []Record{rec(n, "b", Succeeded)}); err != nil {
+			return db, err
+		}
+		tx, err := db.conn.Begin()
+		if err == nil {
+			err = add(context.Background(), tx, dir, []Record{rec(n+1, "b", Succeeded)})
+		}
+		if err == nil {
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		return db, err
+	},
+}
+
+func helper(exe, job string, n int, dir string) *exec.Cmd {
+	cmd := exec.Command(exe, "-test.run=^TestDBHelper$")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %s", helperJob, strings.ReplaceAll(job, " ", "_"), n, dir))
+	return cmd
+}
+
+// together starts n processes at once and returns the lines they printed.
+func together(t *testing.T, n int, job, dir string) (lines []string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	outputs := make([]string, n)
+	for i := range n {
+		wg.Go(func() {
+			out, err := helper(exe, job, i, dir).CombinedOutput()
+			if err != nil {
+				t.Errorf("process %d: %v: %s", i, err, out)
+			}
+			outputs[i] = strings.TrimSpace(string(out))
+		})
+	}
+	wg.Wait()
+	return slices.DeleteFunc(outputs, func(s string) bool { return s == "" })
+}
+
+func TestAThousandWritesOfFiftyProcessesAreAllThere(t *testing.T) {
+	dir := t.TempDir()
+	together(t, 50, "add twenty", dir)
+	if got := runsOf(t, openTest(t, dir), Query{}); len(got) != 1000 {
+		t.Errorf("%d of 1000 are there", len(got))
+	}
+}
+
+func TestProcessesThatMigrateAtTheSameMomentLoseNothing(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, rec(100, "a", Succeeded))
+	together(t, 12, "migrate", dir)
+	db, err := openVersion(t, dir, later, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := runsOf(t, db, Query{}); len(got) != 13 {
+		t.Errorf("%d of 13 are there", len(got))
+	}
+}
+
+func TestProcessesThatFindTheSameDamageSetItAsideOnceAndLoseNothing(t *testing.T) {
+	good, _ := sound(t)
+	for damage, file := range map[string][]byte{
+		"found by Open": []byte("garbage, and more than a hundred bytes of it: " + strings.Repeat("x", 100)),
+		"found by Add":  zeroed(good, page, len(good)),
+	} {
+		t.Run(damage, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "history.db"), file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			lines := together(t, 12, "open and add", dir)
+			if len(lines) != 1 || !strings.HasPrefix(lines[0], "set aside ") {
+				t.Errorf("they said %q", lines)
+			}
+			if aside, _ := filepath.Glob(filepath.Join(dir, "history.db.corrupt-*Z*")); len(aside) != 1 {
+				t.Errorf("set aside: %v", aside)
+			}
+			if got := runsOf(t, openTest(t, dir), Query{Task: "b"}); len(got) != 12 {
+				t.Errorf("%d of 12 are there", len(got))
+			}
+		})
+	}
+}
+
+func TestAProcessThatIsKilledInATransactionLosesOnlyThat(t *testing.T) {
+	dir := t.TempDir()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := helper(exe, "die in a transaction", 7, dir).CombinedOutput()
+	if err == nil || len(out) > 0 {
+		t.Fatalf("it lived: %v: %s", err, out)
+	}
+	db := openTest(t, dir)
+	mustAdd(t, db, rec(9, "b", Succeeded))
+	if got := runsOf(t, db, Query{}); !slices.Equal(got, []string{runID(9), runID(7)}) || db.SetAside() != "" {
+		t.Errorf("got %v, set aside %q", got, db.SetAside())
+	}
+}
+
+// Root may write everywhere, so as root the reader is another user; the folder then belongs to root.
+func TestAFolderThatCannotBeWrittenIsRead(t *testing.T) {
+	for _, copied := range []bool{false, true} {
+		top, err := os.MkdirTemp("", "readonly")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(top, "state")
+		t.Cleanup(func() { os.Chmod(dir, 0o700); os.RemoveAll(top) })
+		if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(top, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		fill(t, dir, rec(1, "a", Succeeded))
+		if copied { // without its lock file
+			os.Remove(filepath.Join(dir, "history.db-lock"))
+		}
+		exe := copyOf(t, top)
+		if err := errors.Join(os.Chmod(filepath.Join(dir, "history.db"), 0o444), os.Chmod(dir, 0o555)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := helper(exe, "read, and fail to write", 2, dir)
+		if os.Getuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+			cmd.Dir = "/"
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+}
+
+// copyOf puts the test binary where another user can start it.
+func copyOf(t *testing.T, dir string) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(exe)
+	to := filepath.Join(dir, "history.test")
+	if err = errors.Join(err, os.WriteFile(to, b, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}

@@ -1,0 +1,218 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+)
+
+// A Run is the file of one run: runs/ID.json in the state folder, one JSON event a line, the
+// first of them the record with which the run began. Events are only ever appended, each with one
+// write(2), so a process that is killed leaves at most one torn line, which Read ignores.
+//
+// The file is locked (flock(2)) by the processes that watch the run: its witness and its
+// supervisor, or the tick for a foreground run. Where the lock is free nobody watches, and who
+// takes it may finish the run. There are no pid files, and no pid is ever mistaken for another.
+type Run struct {
+	Record Record
+	file   *os.File
+}
+
+// An Event is one line of a run's file; exactly one field is set.
+type Event struct {
+	Begin   *Record  `json:"begin,omitempty"`
+	Attempt *Attempt `json:"attempt,omitempty"`
+	Result  *Record  `json:"result,omitempty"` // how the command ended; its hooks may still come. No snapshot
+	Hook    string   `json:"hook,omitempty"`   // this hook was started; written by the hook's own process
+	End     *Record  `json:"end,omitempty"`    // the run is finished, and waits to be put into the history. No snapshot
+}
+
+// An Attempt says that the command was started.
+type Attempt struct {
+	Number int       `json:"number"`
+	PID    int       `json:"pid"` // and the id of its process group
+	At     time.Time `json:"at"`
+}
+
+// Log is what the file of a run says.
+type Log struct {
+	Begin   Record
+	Attempt *Attempt // the last one
+	Result  *Record
+	Hooks   map[string]bool // those that were started
+	End     *Record
+}
+
+// ErrWatched says that a process watches the run.
+var ErrWatched = errors.New("the run is alive")
+
+// NewID returns an id for a run: a UUIDv7 (RFC 9562), so that ids sort by the time they were made.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// OutputPath names the file that captures what a run prints.
+func OutputPath(state string, r Record) string {
+	return filepath.Join(state, "output", strings.ReplaceAll(r.Task, "/", "+"), r.Run+".log")
+}
+
+func runsDir(state string) string { return filepath.Join(state, "runs") }
+
+// Path names the file of a run.
+func Path(state, id string) string { return filepath.Join(runsDir(state), id+".json") }
+
+// Begin makes the file of a run that is about to start, locked by the caller. Nobody sees it
+// before it is locked and complete.
+func Begin(state string, r Record) (*Run, error) {
+	path := Path(state, r.Run)
+	draft := filepath.Join(runsDir(state), ".draft-"+r.Run)
+	file, err := os.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if errors.Is(err, os.ErrNotExist) {
+		if err = os.MkdirAll(runsDir(state), 0o700); err == nil {
+			file, err = os.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	run := &Run{Record: r, file: file}
+	err = errors.Join(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), run.Append(Event{Begin: &r}))
+	if err == nil {
+		err = os.Rename(draft, path)
+	}
+	if err != nil {
+		file.Close()
+		os.Remove(draft)
+		return nil, err
+	}
+	return run, nil
+}
+
+// Inherit returns the run whose locked file this process inherited from the one that began it.
+func Inherit(file *os.File) (*Run, Log, error) {
+	log, err := read(file)
+	return &Run{Record: log.Begin, file: file}, log, err
+}
+
+// Take locks the file of a run that nobody watches, to finish it. It returns ErrWatched when
+// somebody does, and an error that is os.ErrNotExist when there is no such run.
+func Take(state, id string) (*Run, Log, error) {
+	file, err := os.OpenFile(Path(state, id), os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil, Log{}, err
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		file.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, Log{}, ErrWatched
+		}
+		return nil, Log{}, err
+	}
+	log, err := read(file)
+	if err != nil {
+		file.Close()
+		return nil, Log{}, err
+	}
+	return &Run{Record: log.Begin, file: file}, log, nil
+}
+
+// Look reads the file of a run, and reports whether somebody watches it.
+func Look(state, id string) (log Log, watched bool, err error) {
+	file, err := os.Open(Path(state, id))
+	if err != nil {
+		return Log{}, false, err
+	}
+	defer file.Close()
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
+		watched = errors.Is(err, unix.EWOULDBLOCK)
+	}
+	log, err = read(file)
+	return log, watched, err
+}
+
+// Runs returns the ids of the runs that have a file, oldest first. No folder means no runs.
+func Runs(state string) ([]string, error) {
+	entries, err := os.ReadDir(runsDir(state))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var ids []string
+	for _, entry := range entries {
+		if id, ok := strings.CutSuffix(entry.Name(), ".json"); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+// File is what the processes that watch the run inherit.
+func (r *Run) File() *os.File { return r.file }
+
+// Append adds one event. It begins with a line break, so that it stands alone even after a torn line.
+func (r *Run) Append(e Event) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	line := append([]byte{'\n'}, text...)
+	_, err = r.file.Write(append(line, '\n'))
+	return err
+}
+
+// Sync makes what was appended survive a power cut.
+func (r *Run) Sync() error { return r.file.Sync() }
+
+// Close stops watching the run. The lock is gone with the last process that has the descriptor.
+func (r *Run) Close() error { return r.file.Close() }
+
+// Remove forgets the file of a run that is in the history.
+func Remove(state, id string) error {
+	err := os.Remove(Path(state, id))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// read collects the events of a file. A torn last line is what a kill or a full disk left.
+func read(file *os.File) (Log, error) {
+	text, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<62))
+	if err != nil {
+		return Log{}, err
+	}
+	log := Log{Hooks: map[string]bool{}}
+	for line := range bytes.Lines(text) {
+		var e Event
+		if json.Unmarshal(line, &e) != nil {
+			continue
+		}
+		log.add(e)
+	}
+	if log.Begin.Run == "" {
+		return Log{}, fmt.Errorf("%s does not say which run it is", file.Name())
+	}
+	return log, nil
+}
+
+func (l *Log) add(e Event) {
+	switch {
+	case e.Begin != nil:
+		l.Begin = *e.Begin
+	case e.Attempt != nil:
+		l.Attempt = e.Attempt
+	case e.Result != nil:
+		l.Result = e.Result
+	case e.Hook != "":
+		l.Hooks[e.Hook] = true
+	case e.End != nil:
+		l.End = e.End
+		l.End.Snapshot = l.Begin.Snapshot
+	}
+}

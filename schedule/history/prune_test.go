@@ -1,0 +1,136 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+var tiny = stride{rows: 20, tasks: 10}
+
+// pruneAll goes through a whole pass and returns the output files.
+func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask int) (outputs []string, steps int) {
+	t.Helper()
+	for more := true; more; steps++ {
+		var files []string
+		var err error
+		if files, more, err = db.prune(context.Background(), tiny, now, keep, perTask); err != nil {
+			t.Fatal(err)
+		}
+		outputs = append(outputs, files...)
+	}
+	return outputs, steps
+}
+
+func TestPruneKeepsWhatIsNewAndTheLastOutcomeOfEachTask(t *testing.T) {
+	for _, tt := range []struct {
+		rule    string
+		records []Record
+		keep    time.Duration
+		perTask int
+		want    []int
+	}{
+		{"old records go",
+			[]Record{rec(1, "a", Succeeded), rec(2, "a", Succeeded), rec(90, "a", Succeeded)}, time.Hour, 0, []int{90}},
+		{"a record as old as the bound stays",
+			[]Record{rec(39, "a", Skipped), rec(40, "a", Skipped)}, time.Hour, 0, []int{40}},
+		{"the only record of a task stays, however old",
+			[]Record{rec(1, "a", Succeeded), rec(2, "b", Failed)}, time.Hour, 1, []int{2, 1}},
+		{"the last outcome stays, while older ones and later skips go",
+			[]Record{rec(1, "a", Succeeded), rec(2, "a", Failed), rec(3, "a", Skipped), rec(4, "a", Missed)}, time.Hour, 0, []int{2}},
+		{"a task that never ran leaves nothing",
+			[]Record{rec(1, "a", Skipped), rec(2, "a", Missed)}, time.Hour, 0, nil},
+		{"a run that took longer than the bound counts from its end",
+			[]Record{{Run: runID(1), Task: "a", Slot: minute(1), Ended: minute(80), Outcome: Failed}, rec(70, "a", Succeeded)}, time.Hour, 0, []int{70, 1}},
+		{"beyond the newest two of each task",
+			[]Record{rec(1, "a", Succeeded), rec(2, "b", Succeeded), rec(3, "a", Succeeded), rec(4, "a", Succeeded), rec(5, "a", Succeeded)},
+			0, 2, []int{5, 4, 2}},
+		{"the last outcome stays beyond the newest two",
+			[]Record{rec(1, "a", Succeeded), rec(2, "a", Failed), rec(3, "a", Skipped), rec(4, "a", Skipped), rec(5, "a", Skipped)},
+			0, 2, []int{5, 4, 2}},
+		{"without bounds everything stays",
+			[]Record{rec(1, "a", Succeeded), rec(2, "a", Succeeded)}, 0, 0, []int{2, 1}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			db := openTest(t, t.TempDir())
+			mustAdd(t, db, tt.records...)
+			pruneAll(t, db, minute(100), tt.keep, tt.perTask)
+			want := []string{}
+			for _, n := range tt.want {
+				want = append(want, runID(n))
+			}
+			if got := runsOf(t, db, Query{}); !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestPruneHandsBackTheOutputsAndForgetsSnapshots(t *testing.T) {
+	dir := t.TempDir()
+	db := openTest(t, dir)
+	for n := range 6 {
+		r := rec(n, "a", Succeeded)
+		r.Snapshot = []byte(fmt.Sprintf(`{"version":%d}`, n/2))
+		if n != 1 {
+			r.Output = fmt.Sprintf("%s/output/a/%d.log", dir, n)
+		}
+		mustAdd(t, db, r)
+	}
+	outputs, _ := pruneAll(t, db, minute(100), 0, 3)
+	slices.Sort(outputs)
+	if want := []string{dir + "/output/a/0.log", dir + "/output/a/2.log"}; !slices.Equal(outputs, want) {
+		t.Errorf("got %v, want %v", outputs, want)
+	}
+	if n := count(t, db, "snapshots"); n != 2 {
+		t.Errorf("%d snapshots are left, want 2", n)
+	}
+}
+
+func TestPruneGoesInSmallSteps(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	many := []Record{}
+	for n := range 120 {
+		many = append(many, rec(n, fmt.Sprint("task-", n%12), Succeeded))
+		many[n].Output = fmt.Sprint("/out/", n)
+	}
+	mustAdd(t, db, many...)
+	// 24 of them are too old; then each of 12 tasks has 8 and keeps 5.
+	outputs, steps := pruneAll(t, db, minute(124), 100*time.Minute, 5)
+	if got := count(t, db, "runs"); got != 12*5 || len(outputs) != 120-got {
+		t.Errorf("%d are left, %d outputs", got, len(outputs))
+	}
+	if steps != 4 { // 20 old ones; 4, and 5 tasks and a third; the other tasks; nothing
+		t.Errorf("it took %d steps", steps)
+	}
+	if more, steps := pruneAll(t, db, minute(124), 100*time.Minute, 5); len(more) > 0 || steps != 2 {
+		t.Errorf("the second pass took %d steps and %d rows", steps, len(more))
+	}
+}
+
+func TestPruningIsDueOnceADayAndUntilAPassHasEnded(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	many := []Record{}
+	for n := range 50 {
+		many = append(many, rec(n, "a", Succeeded))
+	}
+	mustAdd(t, db, many...)
+	due := func(when string, now time.Time, want bool) {
+		t.Helper()
+		if got := db.PruneDue(context.Background(), now); got != want {
+			t.Errorf("%s: got %t", when, got)
+		}
+	}
+	due("before the first pass", noon, true)
+	if _, more, err := db.prune(context.Background(), tiny, noon, 0, 10); !more || err != nil {
+		t.Fatal(more, err)
+	}
+	due("in the middle of a pass", noon, true)
+	pruneAll(t, db, noon, 0, 10)
+	due("after the pass", noon, false)
+	due("later that day", noon.Add(11*time.Hour), false)
+	due("the next day", noon.Add(12*time.Hour), true)
+	due("after the clock was set back", noon.Add(-24*time.Hour), true)
+}

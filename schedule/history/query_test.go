@@ -1,0 +1,182 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func minute(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
+
+func TestFind(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	nightly := rec(5, "nightly", Missed)
+	nightly.Slot, nightly.Mutex = minute(2), "a"
+	mustAdd(t, db,
+		rec(1, "a", Succeeded), rec(2, "a", Failed), rec(3, "a", Skipped), rec(4, "b", Succeeded), nightly, rec(6, "a", TimedOut))
+
+	for _, tt := range []struct {
+		asked string
+		q     Query
+		want  []int
+	}{
+		{"everything, the newest slot first, and its newest run first", Query{}, []int{6, 4, 3, 5, 2, 1}},
+		{"the two newest", Query{Limit: 2}, []int{6, 4}},
+		{"a task", Query{Task: "a"}, []int{6, 3, 2, 1}},
+		{"a task nobody knows", Query{Task: "c"}, nil},
+		{"a mutex that two tasks share", Query{Mutex: "a"}, []int{6, 3, 5, 2, 1}},
+		{"a task with another mutex", Query{Task: "nightly", Mutex: "nightly"}, nil},
+		{"a task and its mutex", Query{Task: "nightly", Mutex: "a"}, []int{5}},
+		{"failures of all tasks", Query{Outcomes: []Outcome{Failed, TimedOut, Stopped, Lost}}, []int{6, 2}},
+		{"the newest failure", Query{Outcomes: []Outcome{Failed, TimedOut, Stopped, Lost}, Limit: 1}, []int{6}},
+		{"an outcome named twice", Query{Outcomes: []Outcome{Failed, Failed}}, []int{2}},
+		{"successes", Query{Outcomes: []Outcome{Succeeded}}, []int{4, 1}},
+		{"what did not run", Query{Outcomes: []Outcome{Skipped, Missed}}, []int{3, 5}},
+		{"failures of a task", Query{Task: "a", Outcomes: []Outcome{Failed, Lost}}, []int{2}},
+		{"since a minute, itself included", Query{Since: minute(3)}, []int{6, 4, 3}},
+		{"until a minute, itself not included", Query{Until: minute(3)}, []int{5, 2, 1}},
+		{"since a moment after a slot", Query{Since: minute(4).Add(1)}, []int{6}},
+		{"between two minutes, of one outcome", Query{Since: minute(2), Until: minute(6), Outcomes: []Outcome{Failed, Missed}}, []int{5, 2}},
+		{"a slot", Query{Slot: minute(2)}, []int{5, 2}},
+		{"a slot of a task", Query{Slot: minute(2), Task: "a"}, []int{2}},
+		{"a slot with an outcome", Query{Slot: minute(2), Outcomes: []Outcome{Missed}}, []int{5}},
+		{"a slot that was not due", Query{Slot: minute(2).Add(time.Second)}, nil},
+		{"a name that is SQL", Query{Task: "a' OR 'a'='a"}, nil},
+	} {
+		want := []string{}
+		for _, n := range tt.want {
+			want = append(want, runID(n))
+		}
+		if got := runsOf(t, db, tt.q); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", tt.asked, got, want)
+		}
+	}
+}
+
+func TestLastIsTheNewestThatRan(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	mustAdd(t, db, rec(1, "a", Succeeded), rec(2, "a", Failed), rec(3, "a", Skipped), rec(4, "a", Missed),
+		rec(5, "b", Succeeded), rec(6, "only skipped", Skipped), rec(7, "not asked for", Succeeded))
+	last, err := db.Last(context.Background(), []string{"a", "b", "b", "only skipped", "never ran", `"`})
+	if err != nil || len(last) != 2 || last["a"].Run != runID(2) || last["b"].Run != runID(5) {
+		t.Errorf("got %v, %v", last, err)
+	}
+	if none, err := db.Last(context.Background(), nil); err != nil || len(none) != 0 {
+		t.Errorf("of no tasks: got %v, %v", none, err)
+	}
+}
+
+func TestPreviousIsTheNewestThatRanBefore(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	mustAdd(t, db, rec(1, "a", Failed), rec(2, "a", Skipped), rec(3, "b", Failed), rec(5, "a", Succeeded))
+	for _, tt := range []struct {
+		before, task string
+		run          int
+		want         string
+	}{
+		{"a run that is recorded", "a", 5, runID(1)},
+		{"a run that is not recorded yet", "a", 9, runID(5)},
+		{"the first run", "a", 1, ""},
+		{"a run of a task without records", "c", 9, ""},
+	} {
+		got, ok, err := db.Previous(context.Background(), tt.task, runID(tt.run))
+		if err != nil || got.Run != tt.want || ok != (tt.want != "") {
+			t.Errorf("before %s: got %q, %t, %v", tt.before, got.Run, ok, err)
+		}
+	}
+}
+
+func TestGet(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	ids := []string{
+		"0199aaaa-1111-7000-8000-00000000beef", "0199aaaa-1111-7000-8000-00000001beef", "0199aaaa-2222-7000-8000-0000000000ff",
+		"short", "shorter", "%", "xyz",
+	}
+	for n := range 10 {
+		ids = append(ids, fmt.Sprintf("crowd-%d", n))
+	}
+	for n, id := range ids {
+		r := rec(n, "a", Succeeded)
+		r.Run = id
+		mustAdd(t, db, r)
+	}
+	for _, tt := range []struct {
+		id, want string // want: a run, or the error
+	}{
+		// an id, or enough of it
+		{ids[0], ids[0]},
+		{"0199aaaa-2", ids[2]},
+		{"00ff", ids[2]},
+		{"01beef", ids[1]},
+		{"ff", `no such run: "ff"`}, // too short for an end
+		{"short", "short"},          // although shorter starts with it
+		{"%", "%"},                  // nothing is a pattern
+		{"xyz", "xyz"},
+		// none
+		{"", `no such run: ""`},
+		{"0299", `no such run: "0299"`},
+		{"_199aaaa", `no such run: "_199aaaa"`},
+		{ids[0] + "0", `no such run: "` + ids[0] + `0"`},
+		// several
+		{"beef", "run beef could be any of " + ids[1] + ", " + ids[0]},
+		{"0199aaaa-1", "run 0199aaaa-1 could be any of " + ids[1] + ", " + ids[0]},
+		{"crowd", "run crowd could be any of crowd-5, crowd-4, crowd-3, crowd-2, crowd-1, …"},
+	} {
+		r, err := db.Get(context.Background(), tt.id)
+		got := r.Run
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("%q: got %s, want %s", tt.id, got, tt.want)
+		}
+		if strings.HasPrefix(tt.want, "no such run") != errors.Is(err, ErrNotFound) {
+			t.Errorf("%q: got %v", tt.id, err)
+		}
+	}
+}
+
+// Each question has its index, so a million rows cost what a thousand do.
+func TestQueriesUseTheirIndex(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	for _, tt := range []struct {
+		asked string
+		q     Query
+		want  string
+	}{
+		{"everything", Query{Limit: 9}, "runs_slot"},
+		{"a time", Query{Since: noon, Until: noon}, "runs_slot (slot>? AND slot<?)"},
+		{"a task", Query{Task: "a"}, "runs_task (task=?)"},
+		{"a task and a time", Query{Task: "a", Since: noon}, "runs_task (task=? AND slot>?)"},
+		{"a task and a slot", Query{Task: "a", Slot: noon}, "runs_task (task=? AND slot=?)"},
+		{"a task and its failures", Query{Task: "a", Outcomes: []Outcome{Failed, Lost}}, "runs_task (task=?)"},
+		{"a task and its mutex", Query{Task: "a", Mutex: "a"}, "runs_task (task=?)"},
+		{"a mutex", Query{Mutex: "a"}, "runs_mutex (mutex=?)"},
+		{"a slot", Query{Slot: noon}, "runs_slot (slot=?)"},
+		{"failures", Query{Outcomes: []Outcome{Failed}}, "runs_trouble (outcome=?)"},
+		{"failures since", Query{Outcomes: []Outcome{Failed, Lost}, Since: noon}, "runs_trouble (outcome=? AND slot>?)"},
+		{"successes", Query{Outcomes: []Outcome{Succeeded}}, "runs_slot"},
+	} {
+		text, args := tt.q.sql()
+		rows, err := db.conn.Query("EXPLAIN QUERY PLAN "+text, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := ""
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+				t.Fatal(err)
+			}
+			plan += detail + "\n"
+		}
+		if !strings.Contains(plan, "USING INDEX "+tt.want) || strings.Contains(plan, "USE TEMP B-TREE FOR ORDER BY") {
+			t.Errorf("%s: the plan is\n%s", tt.asked, plan)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// shown bounds the candidates that an AmbiguousError lists.
+const shown = 5
+
+// An AmbiguousError says that an id stands for several runs.
+type AmbiguousError struct {
+	ID         string
+	Candidates []string // at most five, newest first
+	More       bool     // there are others
+}
+
+func (e *AmbiguousError) Error() string {
+	more := ""
+	if e.More {
+		more = ", …"
+	}
+	return fmt.Sprintf("run %s could be any of %s%s", e.ID, strings.Join(e.Candidates, ", "), more)
+}
+
+// Get returns the run with that id, or the only one whose id starts with it, or ends with it (from four
+// characters on): ids of one minute start alike, so people copy the end. Otherwise it
+// returns ErrNotFound or an *AmbiguousError.
+func (db *DB) Get(ctx context.Context, id string) (Record, error) {
+	var runs []string
+	var records []Record
+	err := db.do(func(conn *sql.DB) (err error) {
+		if runs, err = candidates(ctx, conn, id); err != nil || len(runs) != 1 {
+			return err
+		}
+		records, err = db.find(ctx, conn, selectRuns+"run = ?", runs[0])
+		return err
+	})
+	switch {
+	case err != nil:
+		return Record{}, err
+	case len(runs) > 1:
+		return Record{}, ambiguous(id, runs)
+	case len(records) == 0:
+		return Record{}, fmt.Errorf("%w: %q", ErrNotFound, id)
+	}
+	return records[0], nil
+}
+
+// candidates are the runs that id may stand for: id alone when there is such a run, and never many
+// more than are shown.
+func candidates(ctx context.Context, conn *sql.DB, id string) ([]string, error) {
+	if id == "" {
+		return nil, nil
+	}
+	runs, err := texts(ctx, conn, "SELECT run FROM runs WHERE run >= ? AND run < ? ORDER BY run LIMIT ?",
+		id, id+"\U0010FFFF", shown+1)
+	if err != nil || slices.Contains(runs, id) {
+		return runs[:min(1, len(runs))], err // the id itself sorts before those it starts
+	}
+	if len(id) >= 4 {
+		ends, err := texts(ctx, conn, `SELECT run FROM runs
+			WHERE substr(run, -4) = substr(?1, -4) AND substr(run, -length(?1)) = ?1 LIMIT ?2`, id, shown+1)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, ends...)
+	}
+	slices.Sort(runs)
+	return slices.Compact(runs), nil
+}
+
+func ambiguous(id string, runs []string) error {
+	slices.Reverse(runs)
+	return &AmbiguousError{ID: id, Candidates: runs[:min(shown, len(runs))], More: len(runs) > shown}
+}
+
+// texts returns the only column of a query.
+func texts(ctx context.Context, conn queryer, query string, args ...any) ([]string, error) {
+	rows, err := conn.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
+// A queryer is a connection or a transaction.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}

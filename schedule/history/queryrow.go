@@ -1,0 +1,77 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"path/filepath"
+	"time"
+)
+
+const columns = `run, task, mutex, slot, background, server, started, ended, outcome, reason, exit_code,
+	attempts, user_cpu, system_cpu, peak_memory, output, notes, (SELECT body FROM snapshots WHERE id = snapshot)`
+
+const selectRuns = `SELECT ` + columns + ` FROM runs WHERE `
+
+// find returns the rows of a query whose result is columns.
+func (db *DB) find(ctx context.Context, conn *sql.DB, query string, args ...any) ([]Record, error) {
+	rows, err := conn.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var records []Record
+	for rows.Next() {
+		r, err := db.unpack(rows)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	return records, rows.Err()
+}
+
+// unpack is the reverse of add.
+func (db *DB) unpack(rows *sql.Rows) (Record, error) {
+	var (
+		r                     Record
+		slot, user, system    int64
+		started, ended        sql.Null[int64]
+		exit                  sql.Null[int]
+		outcome               string
+		output, notes, shared sql.RawBytes
+	)
+	err := rows.Scan(&r.Run, &r.Task, &r.Mutex, &slot, &r.Background, &r.Server, &started, &ended, &outcome, &r.Reason,
+		&exit, &r.Attempts, &user, &system, &r.PeakMemory, &output, &notes, &shared)
+	if err != nil {
+		return Record{}, err
+	}
+	r.Slot, r.Started, r.Ended = time.UnixMicro(slot).UTC(), unpackTime(started), unpackTime(ended)
+	r.Outcome = Outcome(outcome)
+	r.UserCPU, r.SystemCPU = time.Duration(user)*time.Microsecond, time.Duration(system)*time.Microsecond
+	r.Output = unpackPath(db.dir, string(output))
+	if exit.Valid {
+		r.ExitCode = &exit.V
+	}
+	if len(shared) > 0 {
+		r.Snapshot = json.RawMessage(string(shared))
+	}
+	if len(notes) > 0 {
+		err = json.Unmarshal(notes, &r.Notes)
+	}
+	return r, err
+}
+
+func unpackTime(t sql.Null[int64]) time.Time {
+	if !t.Valid {
+		return time.Time{}
+	}
+	return time.UnixMicro(t.V).UTC()
+}
+
+func unpackPath(dir, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}

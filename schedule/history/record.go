@@ -1,0 +1,62 @@
+// Package history remembers what became of every slot.
+//
+// A run that lives, or that no tick has put away yet, is one file in the state folder's runs/
+// (Run). Ticks move finished ones into history.db, in one transaction; that is the only writer
+// of the database, so a thousand runs that end at the same moment do not queue for it. The files
+// carry each run's snapshot of its task, and their flock(2) is the proof that somebody still
+// watches the run.
+package history
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Outcomes are a closed set, written once.
+type Outcome string
+
+const (
+	Succeeded Outcome = "succeeded"
+	Failed    Outcome = "failed"
+	TimedOut  Outcome = "timed out"
+	Stopped   Outcome = "stopped" // by a signal or `sched stop`
+	Lost      Outcome = "lost"    // its processes vanished; found by a later tick
+	Skipped   Outcome = "skipped" // Reason says by which condition or lock
+	Missed    Outcome = "missed"  // no tick covered its minute
+)
+
+// Failure reports whether the outcome is one that on_failure hooks fire for.
+func (o Outcome) Failure() bool {
+	return o == Failed || o == TimedOut || o == Stopped || o == Lost
+}
+
+// A Record is what is remembered of one slot. While a run lives it has no Outcome.
+type Record struct {
+	Run        string          `json:"run"` // UUIDv7: sorts by time
+	Task       string          `json:"task"`
+	Mutex      string          `json:"mutex"`
+	Slot       time.Time       `json:"slot"` // UTC
+	Background bool            `json:"background"`
+	Server     string          `json:"server"`
+	Started    time.Time       `json:"started"` // when the first attempt began; zero when none did
+	Ended      time.Time       `json:"ended"`   // when the outcome was settled
+	Outcome    Outcome         `json:"outcome"`
+	Reason     string          `json:"reason,omitempty"`    // in words, where the outcome alone does not say it
+	ExitCode   *int            `json:"exit_code,omitempty"` // of the last attempt; nil when there is none
+	Attempts   int             `json:"attempts"`
+	UserCPU    time.Duration   `json:"user_cpu"` // of all attempts together
+	SystemCPU  time.Duration   `json:"system_cpu"`
+	PeakMemory int64           `json:"peak_memory"`      // bytes; of the largest process of the command
+	Output     string          `json:"output,omitempty"` // the file, absolute; empty when nothing was printed
+	Notes      []string        `json:"notes,omitempty"`  // hooks that failed, copies that could not be made
+	Locks      string          `json:"locks,omitempty"`  // while it lives: the folder of the lock it holds; empty when it holds none
+	Snapshot   json.RawMessage `json:"snapshot,omitempty"`
+}
+
+// Duration is the time from the start of the first attempt to the end of the run.
+func (r Record) Duration() time.Duration {
+	if r.Started.IsZero() {
+		return 0
+	}
+	return r.Ended.Sub(r.Started)
+}

@@ -1,0 +1,93 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// A migration is the SQL that makes version n+1 of the tables from version n.
+type migration string
+
+// migrations are all there ever were, oldest first: the file's user_version is how many it has seen.
+// A later version of sched adds entries and never changes one.
+var migrations = []migration{tables}
+
+// tables is version 1. Times are microseconds since 1970 in UTC, and NULL for the zero time (but a
+// slot, which orders rows, is never NULL); processor times are microseconds; output is
+// relative to the state folder when it lies inside it, so that the folder can be moved.
+//
+// Each index answers one question on a million rows without a scan:
+//   - runs_task, runs_mutex, runs_slot: the newest rows of a task, of a mutex, of all; and what is old;
+//   - runs_ran: the newest row of a task that tells how its command went (Last, Previous);
+//   - runs_trouble: the newest failures of all tasks; small where most runs succeed;
+//   - runs_tail: an id of which somebody copied the end;
+//   - runs_snapshot: the snapshots that no row needs any more.
+const tables migration = `
+CREATE TABLE snapshots (
+	id   INTEGER PRIMARY KEY,
+	hash BLOB NOT NULL UNIQUE,
+	body TEXT NOT NULL
+);
+CREATE TABLE runs (
+	run         TEXT NOT NULL PRIMARY KEY,
+	task        TEXT NOT NULL,
+	mutex       TEXT NOT NULL,
+	slot        INTEGER NOT NULL,
+	background  INTEGER NOT NULL,
+	server      TEXT NOT NULL,
+	started     INTEGER,
+	ended       INTEGER,
+	outcome     TEXT NOT NULL,
+	reason      TEXT NOT NULL,
+	exit_code   INTEGER,
+	attempts    INTEGER NOT NULL,
+	user_cpu    INTEGER NOT NULL,
+	system_cpu  INTEGER NOT NULL,
+	peak_memory INTEGER NOT NULL,
+	output      TEXT NOT NULL,
+	notes       TEXT,
+	snapshot    INTEGER REFERENCES snapshots (id)
+);
+CREATE INDEX runs_task     ON runs (task, slot);
+CREATE INDEX runs_mutex    ON runs (mutex, slot);
+CREATE INDEX runs_slot     ON runs (slot);
+CREATE INDEX runs_ran      ON runs (task, run) WHERE outcome NOT IN ('skipped', 'missed');
+CREATE INDEX runs_trouble  ON runs (outcome, slot) WHERE outcome <> 'succeeded';
+CREATE INDEX runs_tail     ON runs (substr(run, -4));
+CREATE INDEX runs_snapshot ON runs (snapshot);
+CREATE TABLE meta (
+	key   TEXT NOT NULL PRIMARY KEY,
+	value ANY
+) WITHOUT ROWID;`
+
+// ran is the condition of runs_ran; SQLite takes a partial index only for the very same words
+// (https://www.sqlite.org/partialindex.html).
+const ran = `outcome NOT IN ('skipped', 'missed')`
+
+// upgrade runs the migrations that a file of that version has not seen, in one transaction.
+// The journal mode stays with the file (https://www.sqlite.org/wal.html), so it is set once.
+func upgrade(ctx context.Context, conn *sql.DB, version int, all []migration) error {
+	if version >= len(all) {
+		return nil
+	}
+	if version == 0 {
+		if _, err := conn.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+			return err
+		}
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	for _, m := range all[version:] {
+		if _, err := tx.ExecContext(ctx, string(m)); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(all))); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,73 @@
+package schedule
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+// simpleTasks returns a file of n tasks as most are.
+func simpleTasks(n int) []byte {
+	var b bytes.Buffer
+	b.WriteString("timezone: UTC\ntasks:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  - name: task-%d\n    cron: \"%d %d * * *\"\n    command: php artisan task:run %d\n    background: true\n", i, i%60, i%24, i)
+	}
+	return b.Bytes()
+}
+
+func BenchmarkLoad(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		file := filepath.Join(b.TempDir(), "schedule.yaml")
+		if err := os.WriteFile(file, simpleTasks(n), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Load(file, LoadOptions{UID: 1}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkYAML is the part of BenchmarkLoad that is not ours.
+func BenchmarkYAML(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		data := simpleTasks(n)
+		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				if err := yaml.Unmarshal(data, new(yaml.Node)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkMerged(b *testing.B) {
+	s, err := Parse(simpleTasks(10_000), "/srv/schedule.yaml", LoadOptions{UID: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := s.rewritten(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkBroken is a fault in the last task of many: what a broken edit costs every minute.
+func BenchmarkBroken(b *testing.B) {
+	data := append(simpleTasks(10_000), "  - name: a: b\n"...)
+	for b.Loop() {
+		if _, err := Parse(data, "/srv/schedule.yaml", LoadOptions{UID: 1}); err == nil {
+			b.Fatal("no error")
+		}
+	}
+}

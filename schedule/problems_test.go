@@ -1,0 +1,357 @@
+package schedule
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// testVars are the variables of the tests.
+var testVars = map[string]string{"HOME": "/home/me", "EMPTY": "", "ZONE": "Asia/Tokyo"}
+
+var here = time.FixedZone("Here", 3600)
+
+func testOptions() LoadOptions {
+	return LoadOptions{
+		UID:    1000,
+		Local:  here,
+		Getenv: func(name string) (string, bool) { v, ok := testVars[name]; return v, ok },
+	}
+}
+
+// one wraps the keys of a task as a file with that one task, called t, on lines 1 to 4 and on.
+func one(keys string) string {
+	return "tasks:\n- name: t\n  every: minute\n  command: x\n" + indent(keys, "  ")
+}
+
+func indent(text, by string) string {
+	return by + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+by) + "\n"
+}
+
+// Each row is a mistake, and all that is said about it.
+var mistakes = []struct {
+	name, yaml string
+	want       []string
+}{
+	// The file as a whole.
+	{"an empty file", "", []string{
+		"schedule.yaml:1:1: the file is empty\n  hint: a schedule starts with `tasks:`"}},
+	{"only a comment", "# nothing\n", []string{
+		"schedule.yaml:1:1: the file is empty\n  hint: a schedule starts with `tasks:`"}},
+	{"two documents", "tasks: []\n---\ntasks: []\n", []string{
+		"schedule.yaml:2:1: a second document starts here, and a schedule is one\n  hint: remove the line `---`"}},
+	{"a list at the top", "- name: a\n", []string{
+		"schedule.yaml:1:1: the file must be a mapping of keys and values, not a list\n  hint: put the list under `tasks:`"}},
+	{"a text at the top", "hello\n", []string{
+		"schedule.yaml:1:1: the file must be a mapping of keys and values, not the text \"hello\""}},
+	{"a null byte", "name: a\nb: \x00\n", []string{
+		"schedule.yaml:2:4: the file holds the control character 0x00: it is not text"}},
+	{"Latin-1", "name: a\nb: \xe9t\xe9\n", []string{
+		"schedule.yaml:2:4: the byte 0xe9 is not UTF-8: the file is not text in UTF-8"}},
+	{"UTF-16", "\xff\xfen\x00", []string{
+		"schedule.yaml:1:1: the byte 0xff is not UTF-8: the file is not text in UTF-8"}},
+
+	// Broken YAML.
+	{"a tab in the indentation", "tasks:\n- name: a\n\tcommand: x\n", []string{
+		"schedule.yaml:3:1: the indentation holds a tab\n  hint: indent with spaces"}},
+	{"a macro without quotes", "tasks:\n- name: a\n  cron: @daily\n", []string{
+		"schedule.yaml:3:9: text cannot start with this character\n  hint: put the text in quotes, as in `cron: \"@daily\"`"}},
+	{"stars without quotes", "tasks:\n- name: a\n  cron: */5 * * * *\n  command: x\n", []string{
+		"schedule.yaml:3:9: text cannot start with this character\n  hint: put the text in quotes, as in `cron: \"*/5 * * * *\"`"}},
+	{"a colon in a command", "tasks:\n- name: a\n  command: echo a: b\n", []string{
+		"schedule.yaml:3:18: a second \": \" in one line\n  hint: put the text in quotes, or start a new line"}},
+	{"text after quotes", "tasks:\n- name: a\n  command: \"my app\" --all\n  every: hour\n", []string{
+		"schedule.yaml:3:12: something follows the closing quote or bracket\n  hint: put the whole text in quotes, or write it after `|` on a line of its own"}},
+	{"a key that is indented too little, far down", "name: a\nenv: {A: b}\ntasks:\n- name: a\n  command: x\n\n- name: b\n command: x\n", []string{
+		"schedule.yaml:8:2: this line does not fit the ones above\n  hint: check the indentation, and the quotes and brackets"}},
+	{"quotes that are never closed", "tasks:\n- name: a\n  command: \"x\n  every: hour\n", []string{
+		"schedule.yaml:3:3: the quotes are not closed"}},
+	{"a bracket that is never closed", "tasks:\n- name: a\n  command: [x\n", []string{
+		"schedule.yaml:3:3: a comma or the closing bracket is missing"}},
+	{"a variable in a mapping in braces", "env: {A: b, C: ${HOME}/x}\n", []string{
+		"schedule.yaml:1:16: a brace inside a mapping or a list in brackets\n  hint: put the text with ${…} in quotes there"}},
+	{"a key without a colon", "tasks:\n- name: a\n  command x\n  every: hour\n", []string{
+		"schedule.yaml:3:3: a key without `:`\n  hint: write `key: value`; check the indentation"}},
+	{"a merge conflict", "tasks:\n<<<<<<< HEAD\n- name: a\n=======\n- name: b\n>>>>>>> x\n", []string{
+		"schedule.yaml:2:1: a mark of a merge conflict\n  hint: decide for one of the two versions"}},
+	{"an alias of nothing", "name: *x\n", []string{
+		"schedule.yaml:1:7: an alias of something that is not there\n  hint: text that starts with \"*\" needs quotes"}},
+	{"an alias inside its own value", "tasks: &a\n- *a\n", []string{
+		"schedule.yaml:2:3: the alias *a is inside the value it stands for"}},
+	{"a billion laughs", laughs(), []string{
+		"schedule.yaml:5:20: the aliases of this file stand for more than 16 MiB"}},
+	{"something very deep", "name: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "\n", []string{
+		"schedule.yaml:1:106: this is nested more than 100 deep"}},
+	{"a tag", one("description: !mine x"), []string{
+		"schedule.yaml:5:16: the tag !mine means nothing here\n  hint: text that starts with \"!\" needs quotes"}},
+	{"a negated command", "tasks:\n- name: t\n  every: minute\n  command: ! pgrep x\n", []string{
+		"schedule.yaml:4:12: YAML takes this \"!\" for a tag, and drops it\n  hint: text that starts with \"!\" needs quotes"}},
+	{"a merge key that merges a text", one("<<: x"), []string{
+		"schedule.yaml:5:7: \"<<\" takes a mapping, or a list of mappings, not the text \"x\""}},
+
+	// Keys.
+	{"an unknown key at the top", "task: []\n", []string{
+		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
+	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, state_dir, env, include, history, defaults, tasks"}},
+	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
+		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
+	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{
+		"schedule.yaml:4:3: task \"t\": unknown key \"comand\"\n  hint: did you mean \"command\"?"}},
+	{"a word of another scheduler", "tasks:\n- name: t\n  schedule: minute\n  command: x\n", []string{
+		"schedule.yaml:3:3: task \"t\": unknown key \"schedule\"\n  hint: did you mean \"cron\"?"}},
+	{"a key of the top in a task", one("history: {keep: 1h}"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"history\"\n  hint: it belongs at the top of the file, not in a task"}},
+	{"the environment in a task", one("environment: x"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"environment\"\n  hint: did you mean \"environments\"? the environment itself is set at the top of the file"}},
+	{"an unknown key in a mapping of a task", one("retry: {attempts: 2, delya: 1s}"), []string{
+		"schedule.yaml:5:24: task \"t\": unknown key \"delya\" in retry\n  hint: did you mean \"delay\"?"}},
+	{"a hook of a later version", one("after: {ping: 'https://x'}"), []string{
+		"schedule.yaml:5:11: task \"t\": unknown key \"ping\" in after\n  hint: the only key here is run"}},
+	{"a key given twice", one("command: y"), []string{
+		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4"}},
+	{"a variable given twice", "env:\n  A: 1\n  A: 2\ntasks: []\n", []string{
+		"schedule.yaml:3:3: env: \"A\" is given twice, first at line 2"}},
+	{"a key that is a list", one("[a]: b"), []string{
+		"schedule.yaml:5:3: task \"t\": a key must be text, not a list"}},
+	{"a name in the defaults", "defaults: {name: a}\ntasks: []\n", []string{
+		"schedule.yaml:1:12: defaults: \"name\" does not belong in defaults\n  hint: put it into the tasks themselves"}},
+	{"a command and a time in the defaults", "defaults: {command: a, cron: x, every: minute}\ntasks: []\n", []string{
+		"schedule.yaml:1:12: defaults: \"command\" does not belong in defaults\n  hint: put it into the tasks themselves",
+		"schedule.yaml:1:24: defaults: \"cron\" does not belong in defaults\n  hint: put it into the tasks themselves",
+		"schedule.yaml:1:33: defaults: \"every\" does not belong in defaults\n  hint: put it into the tasks themselves"}},
+
+	// Values at the top.
+	{"a name with a space", "name: my shop\ntasks: []\n", []string{
+		"schedule.yaml:1:7: name \"my shop\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
+	{"no such time zone", "timezone: asia/shanghai\ntasks: []\n", []string{
+		"schedule.yaml:1:11: timezone \"asia/shanghai\" is not a known time zone\n  hint: did you mean \"Asia/Shanghai\"?"}},
+	{"an offset for a time zone", "timezone: +08:00\ntasks: []\n", []string{
+		"schedule.yaml:1:11: timezone \"+08:00\" is not a known time zone\n  hint: time zones are called as in \"Europe/Berlin\", \"America/New_York\" or \"UTC\""}},
+	{"the zone of the machine by name", "timezone: local\ntasks: []\n", []string{
+		"schedule.yaml:1:11: timezone \"local\" is not a known time zone\n  hint: leave the key out for the zone of the machine"}},
+	{"a key without a value", "name:\ntasks:\n", []string{
+		"schedule.yaml:1:6: name has no value",
+		"schedule.yaml:2:7: tasks has no value"}},
+	{"a variable that is not set", "environment: ${APP_ENV}\ntasks: []\n", []string{
+		"schedule.yaml:1:14: environment: the variable APP_ENV is not set\n  hint: set it (cron sets very few), or write ${APP_ENV:-default}"}},
+	{"a variable that is empty", "environment: ${EMPTY}\ntasks: []\n", []string{
+		"schedule.yaml:1:14: environment is empty"}},
+	{"an open brace", "environment: ${APP\ntasks: []\n", []string{
+		"schedule.yaml:1:14: environment: ${ without }\n  hint: write $${ for a literal ${"}},
+	{"an expansion only a shell knows", "environment: ${APP:?no}\ntasks: []\n", []string{
+		"schedule.yaml:1:14: environment: \"APP:?no\" is not the name of a variable\n  hint: only ${VAR} and ${VAR:-default} are expanded; write $${ for a literal ${"}},
+	{"a home folder", "state_dir: ~/x\ntasks: []\n", []string{
+		"schedule.yaml:1:12: state_dir \"~/x\": \"~\" is not expanded here\n  hint: write ${HOME}/x"}},
+	{"variables that are a list", "env: [A]\ntasks: []\n", []string{
+		"schedule.yaml:1:6: env must be a mapping of keys and values, not a list"}},
+	{"variables with wrong names and values", "env: {'a=b': c, D: [e], F: }\ntasks: []\n", []string{
+		"schedule.yaml:1:7: env: \"a=b\" cannot name a variable",
+		"schedule.yaml:1:20: env.D must be text, not a list",
+		"schedule.yaml:1:28: env.F has no value\n  hint: write \"\" for an empty one"}},
+	{"history with wrong values", "history: {keep: 30, runs_per_task: 0}\ntasks: []\n", []string{
+		"schedule.yaml:1:17: history.keep 30 has no unit\n  hint: write 30s, 30m or 30h",
+		"schedule.yaml:1:36: history.runs_per_task must be at least 1, not 0"}},
+	{"history that is a text", "history: 30d\ntasks: []\n", []string{
+		"schedule.yaml:1:10: history must be a mapping of keys and values, not the text \"30d\""}},
+
+	// Tasks.
+	{"tasks that are a mapping", "tasks:\n  a: {command: x}\n", []string{
+		"schedule.yaml:2:3: tasks must be a list, not a mapping\n  hint: begin each task with `- name: NAME`"}},
+	{"entries that are no tasks", "tasks:\n- x\n-\n- [a]\n", []string{
+		"schedule.yaml:2:3: a task must be a mapping of keys and values, not the text \"x\"\n  hint: a task has at least a name, a command, and cron or every",
+		"schedule.yaml:3:2: an empty entry\n  hint: remove the `-`",
+		"schedule.yaml:4:3: a task must be a mapping of keys and values, not a list\n  hint: a task has at least a name, a command, and cron or every"}},
+	{"a task that says nothing", "tasks:\n- {}\n", []string{
+		"schedule.yaml:2:3: a task without a name\n  hint: add `name:`; it is how commands and messages call the task",
+		"schedule.yaml:2:3: the task has no command\n  hint: add `command:`",
+		"schedule.yaml:2:3: the task has no time: neither cron nor every is given\n  hint: add `cron:` or `every:`"}},
+	{"cron and every", one("cron: '* * * * *'"), []string{
+		"schedule.yaml:3:10: task \"t\": cron and every cannot both be given\n  hint: keep one of the two"}},
+	{"two tasks of one name", one("") + "- name: t\n  every: hour\n  command: y\n", []string{
+		"schedule.yaml:6:9: task \"t\": the name is already taken at schedule.yaml:2:9\n  hint: names are unique in the whole schedule, groups and includes too"}},
+	{"a name that is too long", "tasks:\n- name: " + strings.Repeat("a", 129) + "\n  every: hour\n  command: y\n", []string{
+		"schedule.yaml:2:9: task \"" + strings.Repeat("a", 60) + "…\": name \"" + strings.Repeat("a", 60) + "…\" is longer than 128 characters"}},
+	{"an empty command", "tasks:\n- {name: t, every: hour, command: ' '}\n", []string{
+		"schedule.yaml:2:35: task \"t\": command is empty"}},
+	{"an empty list of a command", "tasks:\n- {name: t, every: hour, command: []}\n", []string{
+		"schedule.yaml:2:35: task \"t\": command is an empty list"}},
+	{"a command without its program", "tasks:\n- {name: t, every: hour, command: ['', x]}\n", []string{
+		"schedule.yaml:2:36: task \"t\": command is empty"}},
+	{"a command that is a mapping", "tasks:\n- {name: t, every: hour, command: {run: x}}\n", []string{
+		"schedule.yaml:2:35: task \"t\": command must be text or a list, not a mapping"}},
+	{"a null character", "tasks:\n- {name: t, every: hour, command: \"a\\0b\"}\n", []string{
+		"schedule.yaml:2:35: task \"t\": command holds a null character, which no program can be given"}},
+	{"an empty list of times", "tasks:\n- {name: t, cron: [], command: x}\n", []string{
+		"schedule.yaml:2:19: task \"t\": cron is an empty list"}},
+	{"every as a list", "tasks:\n- {name: t, every: [hour], command: x}\n", []string{
+		"schedule.yaml:2:20: task \"t\": every must be text, not a list"}},
+	{"yes and no and words", one("background: yes\nenabled: off\none_server: 'true'\nwithout_overlapping: maybe"), []string{
+		"schedule.yaml:5:15: task \"t\": background must be true or false, not the text \"yes\"\n  hint: write true",
+		"schedule.yaml:6:12: task \"t\": enabled must be true or false, not the text \"off\"\n  hint: write false",
+		"schedule.yaml:7:15: task \"t\": one_server must be true or false, not the text \"true\"\n  hint: remove the quotes",
+		"schedule.yaml:8:24: task \"t\": without_overlapping must be true or false, not the text \"maybe\""}},
+	{"durations", one("timeout: 30\nkill_after: -5s\nretry: {attempts: 2, delay: 5 minutes, max_delay: 0s}"), []string{
+		"schedule.yaml:5:12: task \"t\": timeout 30 has no unit\n  hint: write 30s, 30m or 30h",
+		"schedule.yaml:6:15: task \"t\": kill_after -5s is negative",
+		"schedule.yaml:7:31: task \"t\": retry.delay \"5 minutes\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d",
+		"schedule.yaml:7:53: task \"t\": retry.max_delay 0s is too short"}},
+	{"a timeout of nothing", one("timeout: 0s"), []string{
+		"schedule.yaml:5:12: task \"t\": timeout 0s would end every attempt at once\n  hint: write none for a task without a timeout"}},
+	{"a timeout that is a list", one("timeout: [1h]"), []string{
+		"schedule.yaml:5:12: task \"t\": timeout must be a duration such as 90s, not a list"}},
+	{"retry as a number", one("retry: 3"), []string{
+		"schedule.yaml:5:10: task \"t\": retry must be a mapping, not the number 3\n  hint: write {attempts: 3}"}},
+	{"retry without attempts", one("retry: {delay: 1s}"), []string{
+		"schedule.yaml:5:10: task \"t\": retry has no attempts\n  hint: add attempts: the first try and all that follow it"}},
+	{"retry with wrong numbers", one("retry: {attempts: 0, backoff: 0.5, delay: 10s, max_delay: 5s}"), []string{
+		"schedule.yaml:5:21: task \"t\": retry.attempts must be at least 1, not 0",
+		"schedule.yaml:5:33: task \"t\": retry.backoff must be at least 1, not 0.5",
+		"schedule.yaml:5:61: task \"t\": retry.max_delay 5s is shorter than the delay"}},
+	{"retry with texts", one("retry: {attempts: two, backoff: [2]}"), []string{
+		"schedule.yaml:5:21: task \"t\": retry.attempts must be a whole number, not the text \"two\"",
+		"schedule.yaml:5:35: task \"t\": retry.backoff must be a number, not a list"}},
+	{"codes", one("success_codes: [0, 256, x, 1.5]"), []string{
+		"schedule.yaml:5:22: task \"t\": success_codes must be from 0 to 255, not 256",
+		"schedule.yaml:5:27: task \"t\": success_codes must be a whole number, not the text \"x\"",
+		"schedule.yaml:5:30: task \"t\": success_codes must be a whole number, not the number 1.5"}},
+	{"no codes", one("success_codes: []"), []string{
+		"schedule.yaml:5:18: task \"t\": success_codes is an empty list"}},
+	{"a policy nobody knows", one("store_down: wait"), []string{
+		"schedule.yaml:5:15: task \"t\": store_down must be skip or run, not the text \"wait\""}},
+	{"a mutex", one("mutex: -x"), []string{
+		"schedule.yaml:5:10: task \"t\": mutex \"-x\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
+	{"a shell that is a text", one("shell: /bin/bash"), []string{
+		"schedule.yaml:5:10: task \"t\": shell must be a list, not the text \"/bin/bash\"\n  hint: write [/bin/bash, -c]"}},
+	{"tags", one("tags: {a: b}"), []string{
+		"schedule.yaml:5:9: task \"t\": tags must be text, not a mapping"}},
+	{"environments that are none", one("environments: []"), []string{
+		"schedule.yaml:5:17: task \"t\": environments is an empty list\n  hint: leave the key out for every environment, or switch the task off with `enabled: false`"}},
+	{"an output without a file", one("output: {append: true}"), []string{
+		"schedule.yaml:5:11: task \"t\": output has no file\n  hint: write {file: PATH}"}},
+	{"an output that is a list", one("output: [a]"), []string{
+		"schedule.yaml:5:11: task \"t\": output must be a file or a mapping, not a list\n  hint: write {file: PATH, append: true}"}},
+
+	// Conditions.
+	{"windows", one("between: 8:00-17:00\nunless_between: ['8:00']"), []string{
+		"schedule.yaml:5:12: task \"t\": between must be a list, not the text \"8:00-17:00\"\n  hint: write [\"8:00\", \"17:00\"]",
+		"schedule.yaml:6:19: task \"t\": unless_between must be a pair of times, not a list of 1\n  hint: write [\"8:00\", \"17:00\"], or a list of such pairs"}},
+	{"times", one("between: [8, 25:00]\nunless_between: [['24:00', '1:00'], x]"), []string{
+		"schedule.yaml:5:13: task \"t\": between: the number 8 is not a time of the day\n  hint: a time is written as \"8:00\" or \"17:30\"",
+		"schedule.yaml:5:16: task \"t\": between: the text \"25:00\" is not a time of the day\n  hint: a time is written as \"8:00\" or \"17:30\"",
+		"schedule.yaml:6:21: task \"t\": unless_between cannot begin at 24:00\n  hint: the day begins at \"0:00\"",
+		"schedule.yaml:6:39: task \"t\": unless_between must be a pair of times, not the text \"x\"\n  hint: write [\"8:00\", \"17:00\"], or a list of such pairs"}},
+	{"days", one("days: [mon, tusday, 8]"), []string{
+		"schedule.yaml:5:15: task \"t\": days: the text \"tusday\" is not a day of the week\n  hint: did you mean \"tuesday\"?",
+		"schedule.yaml:5:23: task \"t\": days: the number 8 is not a day of the week"}},
+
+	// Hooks.
+	{"a hook that is a list", one("before: [[a, b]]"), []string{
+		"schedule.yaml:5:12: task \"t\": a hook of before must be text or a mapping, not a list\n  hint: a list to be run without a shell is written {run: […]}"}},
+	{"empty hooks", one("before: {}\nafter:\non_skip: ''\non_failure: {run: }"), []string{
+		"schedule.yaml:5:11: task \"t\": a hook of before is empty\n  hint: write {run: COMMAND}",
+		"schedule.yaml:6:9: task \"t\": after has no value",
+		"schedule.yaml:7:12: task \"t\": on_skip is empty",
+		"schedule.yaml:8:21: task \"t\": on_failure.run has no value"}},
+
+	// Groups.
+	{"a group without a name or tasks", "tasks:\n- tasks: []\n- group: g\n", []string{
+		"schedule.yaml:2:3: group: a group without a name\n  hint: add `group: NAME`, or remove `tasks:` if this is a task",
+		"schedule.yaml:3:3: group \"g\": the group has no tasks\n  hint: add `tasks:`, or call it `name:` if this is a task"}},
+	{"keys that no group has", "tasks:\n- {group: g, name: x, description: y, tasks: []}\n", []string{
+		"schedule.yaml:2:14: group \"g\": \"name\" does not belong in a group\n  hint: a group is named by `group: NAME`",
+		"schedule.yaml:2:23: group \"g\": \"description\" does not belong in a group\n  hint: put it into the tasks themselves"}},
+	{"a mistake in a group is told once", "tasks:\n- group: g\n  timeout: 1\n  tasks:\n  - {name: a, every: hour, command: x}\n  - {name: b, every: hour, command: x}\n", []string{
+		"schedule.yaml:3:12: group \"g\": timeout 1 has no unit\n  hint: write 1s, 1m or 1h"}},
+	{"a mistake in the defaults", "defaults: {timeout: x}\ntasks: []\n", []string{
+		"schedule.yaml:1:21: defaults: timeout \"x\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d"}},
+	{"defaults that are a list", "defaults: []\ntasks: []\n", []string{
+		"schedule.yaml:1:11: defaults must be a mapping of keys and values, not a list"}},
+	{"an include in text alone", "include: x.yaml\ntasks: []\n", []string{
+		"schedule.yaml:1:10: include cannot be used here, where only text is read"}},
+}
+
+func laughs() string {
+	yaml := "a: &a [" + strings.Repeat("ha, ", 20) + "ha]\n"
+	for c := 'b'; c <= 'i'; c++ {
+		yaml += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 20) + "*" + string(c-1) + "]\n"
+	}
+	return yaml
+}
+
+func TestMistakes(t *testing.T) {
+	for _, m := range mistakes {
+		t.Run(m.name, func(t *testing.T) {
+			s, err := Parse([]byte(m.yaml), "/srv/shop/schedule.yaml", testOptions())
+			if s != nil || err == nil {
+				t.Fatalf("it loads:\n%s", m.yaml)
+			}
+			if got, want := err.Error(), strings.Join(m.want, "\n"); got != want {
+				t.Errorf("\n%s\n--- said\n%s\n--- want\n%s", m.yaml, got, want)
+			}
+			noProgrammersWords(t, err.Error())
+		})
+	}
+}
+
+var programmersWords = regexp.MustCompile(`!!\w+|\b(u?int\d*|float\d*|bool|string|struct|interface|yaml\.v3|strconv)\b|yaml: |map\[|cannot unmarshal|%!`)
+
+// noProgrammersWords fails when a message speaks of how we are made.
+func noProgrammersWords(t *testing.T, message string) {
+	t.Helper()
+	if word := programmersWords.FindString(message); word != "" {
+		t.Errorf("a message says %q:\n%s", word, message)
+	}
+}
+
+// The messages of times come from the parsers of times; the place, the task and the hint from here.
+func TestBadTimesArePlaced(t *testing.T) {
+	if _, err := ParseCron("61 * * * *", ""); err == nil {
+		t.Skip("the parser of cron expressions takes anything")
+	}
+	file := "tasks:\n- name: report\n  cron: [\"0 * * * *\", \"61 * * * *\"]\n  command: x\n" +
+		"- group: g\n  cron: \"0 0 32 * *\"\n  tasks:\n  - {name: a, command: x}\n  - {name: b, command: x}\n" +
+		"- name: words\n  every: 7 minutes\n  command: x\n"
+	_, err := Parse([]byte(file), "/srv/schedule.yaml", testOptions())
+	if err == nil {
+		t.Fatal("it loads")
+	}
+	problems := err.(*InvalidError).Problems
+	if len(problems) != 3 {
+		t.Fatalf("want 3 problems:\n%v", err)
+	}
+	for i, want := range []string{
+		`schedule.yaml:3:23: task "report": cron "61 * * * *": minute 61 is not in 0-59`,
+		`schedule.yaml:6:9: group "g": cron "0 0 32 * *": `,
+		`schedule.yaml:11:10: task "words": every "7 minutes": `,
+	} {
+		if got := problems[i].String(); !strings.HasPrefix(got, want) {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestManyProblemsAreCut(t *testing.T) {
+	_, err := Parse([]byte("tasks:\n"+strings.Repeat("- 1\n", 5000)), "/srv/schedule.yaml", testOptions())
+	problems := err.(*InvalidError).Problems
+	if got := problems[len(problems)-1].String(); got != "schedule.yaml: 4000 more problems are not shown" {
+		t.Errorf("the last problem is %s", got)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, row := range []struct{ name, yaml, want string }{
+		{"no tasks", "name: x\n", "schedule.yaml:1:1: the schedule has no tasks\n  hint: nothing will ever run"},
+		{"a variable of the shell", "env: {PATH: '$HOME/bin', PASSWORD: 'a$b$c'}\n" + one(""),
+			"schedule.yaml:1:13: env.PATH: $HOME is taken as it stands\n  hint: write ${HOME} for its value"},
+	} {
+		s, err := Parse([]byte(row.yaml), "/srv/schedule.yaml", testOptions())
+		if err != nil {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		if len(s.Warnings) != 1 || s.Warnings[0].String() != row.want {
+			t.Errorf("%s: warned of %v, want %s", row.name, s.Warnings, row.want)
+		}
+	}
+}

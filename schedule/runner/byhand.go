@@ -1,0 +1,153 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+// ErrNothing says that no run of the mutex was ever recorded.
+var ErrNothing = errors.New("nothing was recorded")
+
+// An AliveError says that a run cannot be finished, since it is not over.
+type AliveError struct {
+	Run string
+}
+
+func (e *AliveError) Error() string { return "run " + e.Run + " is still running" }
+
+// FinishNewest finishes the newest run of the mutex that nobody watches. Where there is none it
+// returns *AliveError if one is running, the record of the last one if that is finished, and
+// ErrNothing if there never was any.
+func FinishNewest(state, mutex string, code *int, env []string) (history.Record, error) {
+	ids, err := history.Runs(state)
+	if err != nil {
+		return history.Record{}, err
+	}
+	var alive *AliveError
+	var last *history.Record
+	for _, id := range slices.Backward(ids) {
+		log, watched, err := history.Look(state, id)
+		switch {
+		case err != nil || log.Begin.Mutex != mutex:
+		case log.End != nil:
+			if last == nil {
+				last = log.End
+			}
+		case watched:
+			alive = &AliveError{id}
+		default:
+			if r, log, err := take(state, id, env); err == nil {
+				return r.conclude(log, code), nil
+			}
+			alive = &AliveError{id} // another process takes it at this moment
+		}
+	}
+	switch {
+	case alive != nil:
+		return history.Record{}, alive
+	case last != nil:
+		return *last, nil
+	}
+	return lastOf(state, mutex)
+}
+
+func lastOf(state, mutex string) (history.Record, error) {
+	db, err := history.OpenRead(state)
+	if err != nil {
+		return history.Record{}, err
+	}
+	defer db.Close()
+	records, err := db.Find(context.Background(), history.Query{Mutex: mutex, Outcomes: Ran, Limit: 1})
+	if err != nil {
+		return history.Record{}, err
+	}
+	if len(records) == 0 {
+		return history.Record{}, ErrNothing
+	}
+	return records[0], nil
+}
+
+// Ran are the outcomes of slots that ran.
+var Ran = []history.Outcome{history.Succeeded, history.Failed, history.TimedOut, history.Stopped, history.Lost}
+
+// FinishUnrecorded fires the after-hooks of a task of whose run nothing is known, as if it had
+// ended now with the code (nil: 0).
+func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (history.Record, error) {
+	if code == nil {
+		code = new(int)
+	}
+	r, err := begin(t.State.Dir, t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, nil, t.Environ)
+	if err != nil {
+		return history.Record{}, err
+	}
+	result := r.settle(history.Log{}, code)
+	result.Outcome, result.Reason = r.judge(*code)
+	result.Reason = join(result.Reason, "finished by hand")
+	return r.finish(history.Log{}, result), nil
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+// Test runs the task now, whatever its schedule and conditions, copies its output to out as it
+// comes, and returns the record. It takes the lock of the task; when that is held the record says
+// skipped.
+func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writer) (history.Record, error) {
+	record := t.newRecord(schedule.Slot{Task: task, At: t.Minute})
+	record.Background = false
+	alone := *task
+	alone.OneServer, alone.Background = false, false
+	lock, reason := t.lock(&record, schedule.Slot{Task: &alone, At: t.Minute})
+	if reason != "" {
+		record.Outcome, record.Reason, record.Ended = history.Skipped, reason, time.Now()
+		return record, nil
+	}
+	r, err := begin(t.State.Dir, record, &alone, lock, t.Environ)
+	if err != nil {
+		return record, fmt.Errorf("cannot begin: %w", err)
+	}
+	var shown sync.WaitGroup
+	over := make(chan struct{})
+	shown.Go(func() { follow(r.record().Output, out, over) })
+	result := r.supervise(ctx, hurry)
+	close(over)
+	shown.Wait()
+	record = r.finish(history.Log{}, result)
+	t.keep(finished{record, r.state})
+	t.remember()
+	return record, nil
+}
+
+// followEvery is how often the output of a running command is looked at: often enough for the eye.
+const followEvery = 50 * time.Millisecond
+
+// follow copies what is appended to the file at path, until over is closed and all was copied.
+func follow(path string, out io.Writer, over <-chan struct{}) {
+	file, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	for {
+		select {
+		case <-over:
+			io.Copy(out, file)
+			return
+		case <-time.After(followEvery):
+			io.Copy(out, file)
+		}
+	}
+}

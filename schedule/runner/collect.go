@@ -1,0 +1,161 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+// lostAtOnce is how many lost runs are finished at the same time: their hooks may be slow.
+const lostAtOnce = 16
+
+// finishLost finishes every run of the state folder that nobody watches, and returns the records
+// of these and of those that were finished already and wait to be put into the history.
+func finishLost(state string, env []string, problem func(error)) []history.Record {
+	ids, err := history.Runs(state)
+	if err != nil {
+		problem(err)
+		return nil
+	}
+	var (
+		mu      sync.Mutex
+		records []history.Record
+		wg      sync.WaitGroup
+		slots   = make(chan struct{}, lostAtOnce)
+	)
+	add := func(record history.Record) {
+		mu.Lock()
+		defer mu.Unlock()
+		records = append(records, record)
+	}
+	for _, id := range ids {
+		r, log, err := take(state, id, env)
+		switch {
+		case errors.Is(err, history.ErrWatched), errors.Is(err, os.ErrNotExist):
+		case err != nil:
+			problem(err)
+		case log.End != nil:
+			add(r.conclude(log, nil))
+		default:
+			slots <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				add(r.conclude(log, nil))
+			})
+		}
+	}
+	wg.Wait()
+	return records
+}
+
+// finished is the record of a run, and the state folder that has its file.
+type finished struct {
+	history.Record
+	state string
+}
+
+// putAway moves finished runs into the history of the state folder, and does what else the
+// database is open for. What is recorded twice is there once, so two ticks, or a tick and a person
+// who looks at the history, may do it at the same time.
+func putAway(state string, records []finished, also func(*history.DB) error) error {
+	db, err := history.Open(state)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	rows := make([]history.Record, len(records))
+	for i, f := range records {
+		rows[i] = f.Record
+	}
+	if err := db.Add(context.Background(), rows); err != nil {
+		return err
+	}
+	for _, f := range records {
+		err = errors.Join(err, f.clean())
+	}
+	return errors.Join(err, also(db))
+}
+
+// clean removes the files that a run in the history needs no more. It is done here for all of them
+// together, and not at the end of each, since ext4 is slow to make a file soon after one was removed.
+func (f finished) clean() error {
+	output := history.OutputPath(f.state, f.Record)
+	if f.Output == "" {
+		os.Remove(output)
+	}
+	if info, err := os.Stat(HooksPath(output)); err == nil && info.Size() == 0 {
+		os.Remove(HooksPath(output))
+	}
+	return history.Remove(f.state, f.Run)
+}
+
+// Finished puts the finished runs of the state folder into the history, for those who want to read
+// it; lost runs are left to the next tick. It returns the runs that live and those that are lost.
+func Finished(state string) (live []history.Log, lost []history.Log, err error) {
+	ids, err := history.Runs(state)
+	if err != nil {
+		return nil, nil, err
+	}
+	var done []finished
+	for _, id := range ids {
+		log, watched, err := history.Look(state, id)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+		case err != nil:
+			return nil, nil, err
+		case log.End != nil:
+			done = append(done, finished{*log.End, state})
+		case watched:
+			live = append(live, log)
+		default:
+			lost = append(lost, log)
+		}
+	}
+	if len(done) == 0 {
+		return live, lost, nil
+	}
+	return live, lost, putAway(state, done, func(*history.DB) error { return nil })
+}
+
+// Previous returns the record of the task's newest run before the given one that was neither
+// skipped nor missed.
+func Previous(state, task, run string) (last history.Record, ok bool) {
+	ids, _ := history.Runs(state)
+	for _, id := range ids {
+		if id >= run {
+			break
+		}
+		if log, _, err := history.Look(state, id); err == nil && log.End != nil && log.End.Task == task {
+			last, ok = *log.End, true
+		}
+	}
+	if ok {
+		return last, true
+	}
+	db, err := history.Open(state)
+	if err != nil {
+		return history.Record{}, false
+	}
+	defer db.Close()
+	last, ok, err = db.Previous(context.Background(), task, run)
+	return last, ok && err == nil
+}
+
+// prune removes what the history need not keep, with its output: a little at a time, once a day.
+func prune(db *history.DB, now time.Time, keep schedule.History) error {
+	ctx := context.Background()
+	if !db.PruneDue(ctx, now) {
+		return nil
+	}
+	outputs, _, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask)
+	for _, output := range outputs {
+		os.Remove(output)
+		os.Remove(HooksPath(output))
+	}
+	return err
+}

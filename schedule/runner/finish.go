@@ -1,0 +1,153 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sched/schedule/history"
+)
+
+// finish ends a run whose command is over: it settles the outcome, copies the output, fires the
+// shell hooks, releases the lock and writes the record; each even if the one before failed. It is
+// the same code for foreground runs, for `sched finish`, and for runs that were lost.
+//
+// The caller watches the run (holds its file), so no two finish it at once. One that is killed in
+// the middle leaves the file without an end; the next tick finishes it again, and hooks that were
+// started are not started twice.
+func (r *Run) finish(log history.Log, result history.Record) history.Record {
+	if log.Result == nil {
+		r.file.Append(history.Event{Result: &result})
+	}
+	note := func(err error) {
+		if err != nil {
+			result.Notes = append(result.Notes, err.Error())
+		}
+	}
+	note(r.copyOutput(result.Output))
+
+	hooks := r.task.Hooks
+	switch {
+	case result.Outcome == history.Succeeded:
+		result.Notes = append(result.Notes, r.fire("on_success", hooks.OnSuccess, log, result)...)
+		if len(hooks.OnRecovery) > 0 && r.recovered() {
+			result.Notes = append(result.Notes, r.fire("on_recovery", hooks.OnRecovery, log, result)...)
+		}
+	case result.Outcome.Failure():
+		result.Notes = append(result.Notes, r.fire("on_failure", hooks.OnFailure, log, result)...)
+	}
+	result.Notes = append(result.Notes, r.fire("after", hooks.After, log, result)...)
+
+	if r.lock != nil {
+		note(r.lock.Release(context.Background()))
+	}
+	result = r.end(result)
+	if r.output != nil {
+		r.output.Close()
+	}
+	r.file.Close()
+	return result
+}
+
+// end writes the record as the last event of the run's file. Where that is impossible the file is
+// removed: the record of this run is lost, but its hooks do not fire again with every tick.
+func (r *Run) end(result history.Record) history.Record {
+	if info, err := os.Stat(result.Output); err != nil || info.Size() == 0 {
+		result.Output = "" // putAway removes the file, and what else is empty
+	}
+	err := r.file.Append(history.Event{End: &result})
+	if err == nil {
+		err = r.file.Sync()
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "sched: run %s of %s %s, but its record is lost: %v\n", result.Run, result.Task, result.Outcome, err)
+		history.Remove(r.state, result.Run)
+	}
+	result.Snapshot = r.record().Snapshot
+	return result
+}
+
+// copyOutput makes the copy that output: asks for.
+func (r *Run) copyOutput(captured string) error {
+	to := r.task.Output
+	if to.File == "" {
+		return nil
+	}
+	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if to.Append {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	}
+	from, err := os.Open(captured)
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	defer from.Close()
+	if err := os.MkdirAll(filepath.Dir(to.File), 0o755); err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	file, err := os.OpenFile(to.File, flags, 0o644)
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	_, err = io.Copy(file, from)
+	if cerr := file.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	return nil
+}
+
+// unstarted is the result of a background run whose witness could not be started.
+func (r *Run) unstarted(err error) history.Record {
+	result := r.record()
+	result.Snapshot = nil
+	result.Outcome, result.Reason, result.Ended = history.Failed, err.Error(), time.Now()
+	return result
+}
+
+// recovered reports whether the run before this one failed.
+func (r *Run) recovered() bool {
+	last, ok := Previous(r.state, r.record().Task, r.record().Run)
+	return ok && last.Outcome.Failure()
+}
+
+// settle says how a run ended whose supervisor did not live to say it. It first ends what the
+// supervisor left: nobody would stop it in time, and nobody would see how it ends.
+//
+// The code is what the witness saw of the supervisor; it is nil when no witness lived either.
+func (r *Run) settle(log history.Log, code *int) history.Record {
+	result := r.record()
+	result.Snapshot = nil
+	result.Ended = time.Now()
+	if a := log.Attempt; a != nil {
+		result.Attempts, result.Started = a.Number, a.At
+		if r.orphaned(a.PID, code) {
+			endGroup(context.Background(), a.PID, r.task.KillAfter)
+			result.Ended = time.Now()
+		}
+	}
+	switch {
+	case code != nil && *code < 128: // the supervisor could not write down what it saw
+		result.ExitCode = code
+		result.Outcome, result.Reason = r.judge(*code)
+	case code != nil:
+		result.Outcome, result.ExitCode = history.Failed, code
+		result.Reason = fmt.Sprintf("its supervisor was killed (exit code %d), and the command with it", *code)
+	case log.Attempt == nil:
+		result.Outcome, result.Reason = history.Lost, "sched was killed before the command started"
+	default:
+		result.Outcome, result.Reason = history.Lost, "its processes vanished, and nobody saw how it ended"
+	}
+	return result
+}
+
+// orphaned reports whether processes of the command live on. Where a witness saw the supervisor
+// die, this process has the output open itself and cannot ask who else has.
+func (r *Run) orphaned(group int, witness *int) bool {
+	return (witness != nil || outputInUse(r.record().Output)) && groupIsOf(group, r.record().Run)
+}

@@ -1,0 +1,90 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+// hookTimeout is how long a hook may take; hookKillAfter is how long it may then take to end.
+const (
+	hookTimeout   = 30 * time.Second
+	hookKillAfter = 2 * time.Second
+)
+
+// markAndRun is the shell of a hook: it notes in the run's file that the hook was started, and
+// becomes the hook. The mark is written by the process that becomes the hook, so that a finish
+// that is killed at this moment leaves both or neither: the one that comes after it does not fire
+// the hook again, and does not leave it out.
+const markAndRun = `printf '\n%s\n' "$0" >&3; exec 3>&-; exec "$@"`
+
+// HooksPath names the file with what the hooks of a run print, beside its output.
+func HooksPath(output string) string { return strings.TrimSuffix(output, ".log") + ".hooks.log" }
+
+// hook runs one hook in its own process group under its own deadline. It returns "" when it went
+// well, else a sentence for the record: a hook fails alone.
+func (r *Run) hook(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
+	argv := hook.Run.Argv()
+	var marks []*os.File
+	if r.file.File() != nil {
+		file, err := os.OpenFile(history.Path(r.state, r.record().Run), os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return fmt.Sprintf("hook %s: %v", name, err)
+		}
+		defer file.Close()
+		argv = append([]string{"/bin/sh", "-c", markAndRun, fmt.Sprintf(`{"hook":%q}`, name)}, argv...)
+		marks = append(marks, file)
+	}
+	output, err := appendTo(HooksPath(history.OutputPath(r.state, r.record())))
+	if err == nil { // a hook runs without it, too
+		defer output.Close()
+	}
+	p, err := spawn(argv, r.hookDir(), environ(r.environ, r.task, variables...), output, marks...)
+	if err != nil {
+		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
+	}
+	timer := time.NewTimer(hookTimeout)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+	case <-timer.C:
+		p.end(ctx, hookKillAfter)
+		return fmt.Sprintf("hook %s: no end after %s", name, hookTimeout)
+	case <-ctx.Done():
+		p.end(context.Background(), hookKillAfter)
+		return fmt.Sprintf("hook %s: stopped (%v)", name, context.Cause(ctx))
+	}
+	if code := p.exitCode(); code != 0 {
+		return fmt.Sprintf("hook %s: exit code %d", name, code)
+	}
+	return ""
+}
+
+// fire runs the hooks of one key that were not started yet, and returns the notes of those that failed.
+func (r *Run) fire(key string, hooks []schedule.Hook, log history.Log, result history.Record) (notes []string) {
+	for i, hook := range hooks {
+		name := fmt.Sprintf("%s %d", key, i+1)
+		if log.Hooks[name] {
+			continue
+		}
+		variables := append(r.variables(result.Attempts), outcomeVariables(result)...)
+		if note := r.hook(context.Background(), name, hook, variables); note != "" {
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
+// hookDir is the task's folder; where that is missing, the schedule's, so that the hook that tells
+// of it can still run.
+func (r *Run) hookDir() string {
+	if info, err := os.Stat(r.task.Dir); err == nil && info.IsDir() {
+		return r.task.Dir
+	}
+	return r.task.Folder
+}

@@ -1,0 +1,54 @@
+package runner
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+
+	"sched/schedule"
+)
+
+// lastValid names the copy of the last schedule that was valid.
+func (s State) lastValid() string { return filepath.Join(s.Dir, "last-valid.yaml") }
+
+// stamp is the first line of the copy. It holds the digest of what the copy was made from.
+func stamp(s *schedule.Schedule) []byte {
+	return []byte("# the last valid schedule, kept by sched; digest " + s.Digest + "\n")
+}
+
+// KeepValid keeps a copy of a valid schedule, for the day when an edit breaks the file. An
+// unchanged schedule costs one read of one line.
+func (s State) KeepValid(valid *schedule.Schedule) error {
+	first := stamp(valid)
+	if bytes.Equal(readStart(s.lastValid(), len(first)), first) {
+		return nil
+	}
+	text, err := valid.Merged()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return err
+	}
+	draft := s.lastValid() + ".new"
+	if err := os.WriteFile(draft, append(first, text...), 0o600); err != nil {
+		os.Remove(draft)
+		return err
+	}
+	return os.Rename(draft, s.lastValid())
+}
+
+// LastValid returns the text of the copy; the error is os.ErrNotExist when there is none.
+func (s State) LastValid() ([]byte, error) { return os.ReadFile(s.lastValid()) }
+
+// readStart returns the first n bytes of a file, or fewer.
+func readStart(path string, n int) []byte {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	start := make([]byte, n)
+	got, _ := file.Read(start)
+	return start[:got]
+}

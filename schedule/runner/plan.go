@@ -1,0 +1,67 @@
+package runner
+
+import (
+	"time"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+// A Plan says what a tick would do with one due task.
+type Plan struct {
+	Task   *schedule.Task
+	Slots  []time.Time
+	Reason string // why it would be skipped; empty when it would run
+}
+
+// Plan returns the due tasks in the order in which they would start. It starts, locks and writes
+// nothing.
+func (t *Tick) Plan() []Plan {
+	background, foreground := t.due()
+	live := liveMutexes(t.State.Dir)
+	var plans []Plan
+	index := map[*schedule.Task]int{}
+	for _, slot := range append(background, foreground...) {
+		i, known := index[slot.Task]
+		if !known {
+			i = len(plans)
+			index[slot.Task] = i
+			plans = append(plans, Plan{Task: slot.Task, Reason: wouldSkip(slot, live, time.Now())})
+		}
+		plans[i].Slots = append(plans[i].Slots, slot.At)
+	}
+	return plans
+}
+
+func wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now time.Time) string {
+	if reason := slot.Task.Unmet(slot.At); reason != "" {
+		return reason
+	}
+	if owner, held := live[slot.Task.Mutex]; held && slot.Task.WithoutOverlapping {
+		return stillRunning(owner, now)
+	}
+	return ""
+}
+
+// liveMutexes returns the mutexes that live runs hold, from the files of the runs: trying the locks
+// themselves would get in the way of a tick.
+func liveMutexes(state string) map[string]mutex.Owner {
+	held := map[string]mutex.Owner{}
+	ids, _ := history.Runs(state)
+	for _, id := range ids {
+		if log, watched, err := history.Look(state, id); err == nil && watched && log.Begin.Locks != "" {
+			held[log.Begin.Mutex] = OwnerOf(log)
+		}
+	}
+	return held
+}
+
+// OwnerOf names a live run as the owner of its mutex.
+func OwnerOf(log history.Log) mutex.Owner {
+	owner := mutex.Owner{Run: log.Begin.Run, Host: log.Begin.Server, Since: log.Begin.Slot}
+	if log.Attempt != nil {
+		owner.PID, owner.Since = log.Attempt.PID, log.Attempt.At
+	}
+	return owner
+}

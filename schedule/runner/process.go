@@ -1,0 +1,137 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"sched/schedule"
+)
+
+// Exit codes of a command that could not be started, as shells give them (POSIX, 2.8.2).
+const (
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+// A process is a command in a process group of its own, so that it can be ended with everything
+// that it started.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the command was waited for
+}
+
+// spawn starts argv. Relative programs are found from dir and the PATH of env, as a shell there
+// would: not from our own. What it prints goes to output, and it inherits the extra descriptors.
+func spawn(argv []string, dir string, env []string, output *os.File, extra ...*os.File) (*process, error) {
+	path, err := lookPath(argv[0], env)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("the folder %s does not exist", dir)
+	}
+	cmd := &exec.Cmd{
+		Path: path, Args: argv, Dir: dir, Env: env,
+		ExtraFiles: extra, SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	}
+	if output != nil {
+		cmd.Stdout, cmd.Stderr = output, output
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd, make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		cmd.Wait() //nolint: ProcessState says it all
+	}()
+	return p, nil
+}
+
+// startExitCode returns the code that a shell would give for the error of spawn.
+func startExitCode(err error) int {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
+		return exitNotFound
+	}
+	return exitNotExecutable
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// exitCode returns the command's exit code: 128 plus the signal if one ended it, as in a shell.
+func (p *process) exitCode() int {
+	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
+}
+
+// end sends TERM to the group, and KILL when some of it is left after killAfter, or at once when
+// ctx is done. It returns when the command has ended and its group is empty or killed.
+func (p *process) end(ctx context.Context, killAfter time.Duration) {
+	endGroup(ctx, p.pid(), killAfter)
+	<-p.done
+}
+
+// endGroup ends a process group that may not be ours: TERM, and KILL to what is left after killAfter.
+func endGroup(ctx context.Context, group int, killAfter time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, killAfter)
+	defer cancel()
+	syscall.Kill(-group, syscall.SIGTERM)
+	syscall.Kill(-group, syscall.SIGCONT) // a stopped process cannot obey
+	for pause := time.Millisecond; groupAlive(group); pause = min(2*pause, 50*time.Millisecond) {
+		select {
+		case <-ctx.Done():
+			syscall.Kill(-group, syscall.SIGKILL)
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// groupAlive reports whether the group has processes. A zombie that nobody waited for yet counts.
+func groupAlive(group int) bool { return syscall.Kill(-group, 0) == nil }
+
+// lookPath finds a program like execvp(3), with the PATH of env.
+func lookPath(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	var path string
+	for _, pair := range env {
+		if value, ok := strings.CutPrefix(pair, "PATH="); ok {
+			path = value
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+}
+
+// environ returns what a command or hook of the run finds in its environment: the caller's, then
+// the task's, then the SCHED_ variables.
+func environ(base []string, task schedule.Task, more ...string) []string {
+	env := make([]string, 0, len(base)+len(task.Env)+len(more))
+	for _, pair := range base {
+		if !strings.HasPrefix(pair, StateVariable+"=") {
+			env = append(env, pair)
+		}
+	}
+	for name, value := range task.Env {
+		env = append(env, name+"="+value)
+	}
+	return append(env, more...)
+}

@@ -1,0 +1,130 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+// StateVariable names the state folder to the processes of a background run. Commands and hooks
+// do not see it.
+const StateVariable = "SCHED_STATE"
+
+// The descriptors that the processes which watch a background run inherit.
+const (
+	runDescriptor  = 3
+	lockDescriptor = 4
+)
+
+// A Run is one execution of a task for a slot, in any of the processes that have a part in it.
+type Run struct {
+	task    schedule.Task // the snapshot; the schedule may have changed since
+	file    *history.Run
+	state   string
+	lock    mutex.Lock // nil where the task needs none
+	output  *os.File   // what the command prints; nil in a process that only finishes the run
+	environ []string   // of the caller
+}
+
+// begin writes down that a run is about to start, and opens its output. From here on the run will
+// be finished, whatever happens to this process.
+func begin(state string, record history.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
+	snapshot, err := json.Marshal(task)
+	if err != nil {
+		return nil, err
+	}
+	record.Snapshot = snapshot
+	record.Output = history.OutputPath(state, record)
+	output, err := createOutput(record.Output)
+	if err != nil {
+		return nil, err
+	}
+	file, err := history.Begin(state, record)
+	if err != nil {
+		output.Close()
+		os.Remove(record.Output)
+		return nil, err
+	}
+	return &Run{*task, file, state, lock, output, env}, nil
+}
+
+// createOutput makes the file that captures a run, locked as long as a process of the run has it
+// as its stdout or stderr.
+func createOutput(path string) (*os.File, error) {
+	file, err := appendTo(path)
+	if err != nil {
+		return nil, err
+	}
+	unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	return file, nil
+}
+
+// appendTo opens a file that only we can read, and makes its folder where that is missing.
+func appendTo(path string) (*os.File, error) {
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	file, err := os.OpenFile(path, flags, 0o600)
+	if errors.Is(err, os.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+			file, err = os.OpenFile(path, flags, 0o600)
+		}
+	}
+	return file, err
+}
+
+// outputInUse reports whether a process of the run still has its output open.
+func outputInUse(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
+// restore makes the run of a file that an earlier process wrote.
+func restore(state string, file *history.Run, env []string) (*Run, error) {
+	r := &Run{file: file, state: state, environ: env}
+	if err := json.Unmarshal(file.Record.Snapshot, &r.task); err != nil {
+		return nil, fmt.Errorf("run %s: its task cannot be read: %w", file.Record.Run, err)
+	}
+	return r, nil
+}
+
+func (r *Run) record() history.Record { return r.file.Record }
+
+// variables are the SCHED_ variables of a command (DESIGN: environment of a task).
+func (r *Run) variables(attempt int) []string {
+	record := r.record()
+	return []string{
+		"SCHED_TASK=" + record.Task,
+		"SCHED_RUN=" + record.Run,
+		"SCHED_SLOT=" + record.Slot.UTC().Format(time.RFC3339),
+		"SCHED_ATTEMPT=" + strconv.Itoa(attempt),
+		"SCHED_MUTEX=" + record.Mutex,
+	}
+}
+
+// outcomeVariables are what hooks find besides.
+func outcomeVariables(result history.Record) []string {
+	code := ""
+	if result.ExitCode != nil {
+		code = strconv.Itoa(*result.ExitCode)
+	}
+	return []string{
+		"SCHED_OUTCOME=" + string(result.Outcome),
+		"SCHED_EXIT_CODE=" + code,
+		"SCHED_DURATION=" + strconv.FormatFloat(result.Duration().Seconds(), 'f', 3, 64),
+		"SCHED_OUTPUT=" + result.Output,
+		"SCHED_REASON=" + result.Reason,
+	}
+}

@@ -1,0 +1,132 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"sched/schedule/history"
+)
+
+// supervise runs the before-hooks and then the command, as often as the task says, and returns how
+// that ended. It is the same code for foreground and background runs. When ctx is done the command
+// is stopped; when hurry is done too, it is killed at once.
+func (r *Run) supervise(ctx, hurry context.Context) history.Record {
+	result := r.record()
+	result.Snapshot = nil
+	if note := r.before(ctx); note != "" {
+		result.Outcome, result.Reason = history.Failed, note
+	}
+	for n := 1; result.Outcome == ""; n++ {
+		r.attempt(ctx, hurry, n, &result)
+		if result.Outcome == history.Succeeded || result.Outcome == history.Stopped || n >= r.task.Retry.Attempts {
+			break
+		}
+		if !pause(ctx, r.task.Retry.Wait(n)) {
+			stopped(&result, "before attempt %d", n+1)
+			break
+		}
+		result.Outcome, result.Reason = "", ""
+	}
+	result.Ended = time.Now()
+	return result
+}
+
+// before runs the before-hooks; the first that fails fails the run, and its note is the reason.
+func (r *Run) before(ctx context.Context) (note string) {
+	for i, hook := range r.task.Hooks.Before {
+		if note := r.hook(ctx, fmt.Sprintf("before %d", i+1), hook, r.variables(1)); note != "" {
+			return note
+		}
+	}
+	return ""
+}
+
+// attempt runs the command once, and adds what became of it to result.
+func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record) {
+	if ctx.Err() != nil {
+		stopped(result, "before attempt %d", n)
+		return
+	}
+	result.Attempts = n
+	now := time.Now()
+	p, err := spawn(r.task.Command.Argv(), r.task.Dir, environ(r.environ, r.task, r.variables(n)...), r.output, r.inherited()...)
+	if result.Started.IsZero() {
+		result.Started = now
+	}
+	if err != nil {
+		code := startExitCode(err)
+		result.Outcome, result.ExitCode = history.Failed, &code
+		result.Reason = fmt.Sprintf("cannot start: %v", err)
+		fmt.Fprintf(r.output, "sched: %s\n", result.Reason)
+		return
+	}
+	// The command runs already: what is written from here on costs it nothing.
+	r.file.Append(history.Event{Attempt: &history.Attempt{Number: n, PID: p.pid(), At: now}})
+	r.describeLock(p.pid(), now)
+
+	result.Outcome, result.Reason = r.wait(ctx, hurry, p)
+	code := p.exitCode()
+	result.ExitCode = &code
+	if result.Outcome == "" {
+		result.Outcome, result.Reason = r.judge(code)
+	}
+	account(result, p)
+}
+
+// wait waits for the command, and ends it when its time is over or ctx is done. The outcome is
+// empty when the command ended by itself.
+func (r *Run) wait(ctx, hurry context.Context, p *process) (history.Outcome, string) {
+	var timeout <-chan time.Time
+	if r.task.Timeout > 0 {
+		timer := time.NewTimer(r.task.Timeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case <-p.done:
+		return "", ""
+	case <-timeout:
+		p.end(hurry, r.task.KillAfter)
+		return history.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
+	case <-ctx.Done():
+		p.end(hurry, r.task.KillAfter)
+		return history.Stopped, context.Cause(ctx).Error()
+	}
+}
+
+// judge says what the exit code of a command means that nobody ended.
+func (r *Run) judge(code int) (history.Outcome, string) {
+	if slices.Contains(r.task.SuccessCodes, code) {
+		return history.Succeeded, ""
+	}
+	if code > 128 {
+		return history.Failed, fmt.Sprintf("exit code %d: killed by a signal (%s)", code, syscall.Signal(code-128))
+	}
+	return history.Failed, fmt.Sprintf("exit code %d", code)
+}
+
+// account adds what the command used, itself and its children that it waited for (getrusage(2)).
+func account(result *history.Record, p *process) {
+	result.UserCPU += p.cmd.ProcessState.UserTime()
+	result.SystemCPU += p.cmd.ProcessState.SystemTime()
+	if usage, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		result.PeakMemory = max(result.PeakMemory, usage.Maxrss*maxrssUnit)
+	}
+}
+
+func stopped(result *history.Record, format string, args ...any) {
+	result.Outcome, result.Reason = history.Stopped, fmt.Sprintf(format, args...)
+}
+
+// pause waits for d, and reports false when ctx was done first.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

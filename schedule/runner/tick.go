@@ -1,0 +1,162 @@
+// Package runner runs what is due: it starts commands, watches them, finishes their runs and
+// remembers them. A run goes through it from top to bottom as docs/how-a-run-works.md tells.
+package runner
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+// A Tick is one call of `sched run`: it starts what is due in one minute. The minute was read once
+// and decides everything; how late the tick starts and how long it takes change no decision.
+type Tick struct {
+	Schedule *schedule.Schedule
+	Minute   time.Time
+	Only     string // a task's name: leave the others alone
+	Replay   bool   // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
+	State    State
+	Server   string   // the name of this machine
+	Self     string   // the path of sched, for the witnesses
+	Environ  []string // of the caller
+
+	Started func(history.Record)          // a background run was forked
+	Done    func(history.Record)          // a foreground run, or a skipped slot, has its outcome
+	Problem func(format string, a ...any) // something is wrong that is not a task's own failure
+
+	mu      sync.Mutex
+	records []finished     // what this tick has to put into the history
+	hooks   sync.WaitGroup // of skipped slots
+	spare   *State         // in use since State could not be written
+}
+
+// Run runs the tick. It returns when the foreground tasks have ended and the background tasks were
+// forked. When ctx is done it stops the running task and starts no other; when hurry is done too it
+// kills it. Failed says that a foreground task failed.
+func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
+	background, foreground := t.due()
+
+	// Background tasks first, so that no foreground task delays them. Those of a later second of
+	// this minute are forked on time while foreground tasks run.
+	now, later := split(background, t.Minute)
+	t.startBackground(ctx, now)
+	var side sync.WaitGroup
+	side.Go(func() { t.startLater(ctx, later) })
+	side.Go(t.finishLost)
+
+	for i, slot := range foreground {
+		if !t.reach(ctx, slot) {
+			t.skipRest(ctx, foreground[i:])
+			break
+		}
+		if t.overrun(foreground[i:]) {
+			t.skip(t.newRecord(slot), slot.Task, "it could not start before its next slot")
+		} else if record, ran := t.runForeground(ctx, hurry, slot); ran {
+			failed = failed || record.Outcome.Failure()
+		}
+	}
+	side.Wait()
+	t.hooks.Wait()
+	t.remember()
+	return failed
+}
+
+// due returns the slots of the minute, in the order in which they start.
+func (t *Tick) due() (background, foreground []schedule.Slot) {
+	for _, slot := range t.Schedule.Due(t.Minute) {
+		switch {
+		case t.Only != "" && slot.Task.Name != t.Only:
+		case slot.Task.Background:
+			background = append(background, slot)
+		default:
+			foreground = append(foreground, slot)
+		}
+	}
+	return background, foreground
+}
+
+// split cuts the slots, which are in order, after those of the first second of the minute.
+func split(slots []schedule.Slot, minute time.Time) (now, later []schedule.Slot) {
+	for i, slot := range slots {
+		if slot.At.After(minute) {
+			return slots[:i], slots[i:]
+		}
+	}
+	return slots, nil
+}
+
+// reach waits for the instant of a slot. It reports false when ctx was done first.
+func (t *Tick) reach(ctx context.Context, slot schedule.Slot) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	if wait := time.Until(slot.At); wait > 0 && !t.Replay {
+		return pause(ctx, wait)
+	}
+	return true
+}
+
+// overrun reports whether the first of the slots can no longer start before the next slot of its
+// task: the one before it, or another foreground task, took too long.
+func (t *Tick) overrun(slots []schedule.Slot) bool {
+	if t.Replay {
+		return false
+	}
+	for _, slot := range slots[1:] {
+		if slot.Task == slots[0].Task {
+			return !time.Now().Before(slot.At)
+		}
+	}
+	return false
+}
+
+// skipRest records the slots that a signal to this tick keeps from starting.
+func (t *Tick) skipRest(ctx context.Context, slots []schedule.Slot) {
+	for _, slot := range slots {
+		t.skip(t.newRecord(slot), slot.Task, "sched run was stopped "+context.Cause(ctx).Error())
+	}
+}
+
+// finishLost finishes the runs that nobody watches any more, and collects the finished ones.
+func (t *Tick) finishLost() {
+	for _, state := range append(t.State.spares(), t.State) {
+		for _, record := range finishLost(state.Dir, t.Environ, func(err error) { t.Problem("%v", err) }) {
+			t.keep(finished{record, state.Dir})
+			if record.Outcome == history.Lost {
+				t.Problem("%s: run %s was lost: %s", record.Task, record.Run, record.Reason)
+			}
+		}
+	}
+}
+
+// remember moves what is finished into the history. Where that fails the files of the runs stay,
+// and a later tick tries again.
+func (t *Tick) remember() {
+	if len(t.records) == 0 {
+		return
+	}
+	err := putAway(t.State.Dir, t.records, func(db *history.DB) error {
+		if path := db.SetAside(); path != "" {
+			t.Problem("the history was damaged; it is now %s, and a new one was begun", path)
+		}
+		return prune(db, t.Minute, t.Schedule.History)
+	})
+	if err != nil {
+		t.Problem("the history is not written: %v", err)
+	}
+}
+
+func (t *Tick) keep(f finished) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.records = append(t.records, f)
+}
+
+// done reports an outcome and keeps its record for the history.
+func (t *Tick) done(record history.Record, state string) {
+	t.keep(finished{record, state})
+	t.Done(record)
+}

@@ -1,0 +1,163 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+// witnessScript waits for the supervisor and then finishes the run. It is a plain shell so that
+// hardly anything can go wrong with it: when the supervisor is killed, finish still comes, with 137.
+// Nothing is spliced into it.
+const witnessScript = `"$0" start "$1"; exec "$0" finish "$2" "$?" --run "$1"`
+
+// fork starts the witness of a background run and returns at once. The witness has a session of
+// its own and none of our pipes, or cron would wait for it; it inherits the run's file and lock.
+func (r *Run) fork(self string) error {
+	record := r.record()
+	witness := &exec.Cmd{
+		Path:        "/bin/sh",
+		Args:        []string{"/bin/sh", "-c", witnessScript, self, record.Run, record.Mutex},
+		Dir:         "/",
+		Env:         append(environ(r.environ, schedule.Task{}), StateVariable+"="+r.state),
+		Stdout:      r.output,
+		Stderr:      r.output,
+		ExtraFiles:  append([]*os.File{r.file.File()}, r.inherited()...),
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if err := witness.Start(); err != nil {
+		return fmt.Errorf("cannot start its witness: %w", err)
+	}
+	r.describeLock(witness.Process.Pid, time.Now())
+	go witness.Wait() // so that no zombie stays while a foreground task runs
+	return nil
+}
+
+// leave gives the run to its witness: this process has no part in it any more.
+func (r *Run) leave() {
+	r.output.Close()
+	r.file.Close()
+	for _, file := range r.inherited() {
+		file.Close()
+	}
+}
+
+// inherited is what every process of the command must inherit: the lock lives as long as they do.
+func (r *Run) inherited() []*os.File {
+	if r.lock == nil || r.lock.Inherit() == nil {
+		return nil
+	}
+	return []*os.File{r.lock.Inherit()}
+}
+
+// describeLock tells people which process to look at.
+func (r *Run) describeLock(pid int, since time.Time) {
+	if r.lock != nil {
+		r.lock.Describe(mutex.Owner{Run: r.record().Run, PID: pid, Host: r.record().Server, Since: since})
+	}
+}
+
+// Start supervises the background run whose file this process inherited from its witness, and
+// returns the exit code of the command. When ctx is done it stops the command, when hurry is done
+// too it kills it.
+func Start(ctx, hurry context.Context, state, id string, env []string) (int, error) {
+	r, log, err := inherit(state, id, env)
+	if err != nil {
+		return 0, err
+	}
+	if log.Attempt != nil || log.Result != nil {
+		return 0, fmt.Errorf("run %s was started before", id)
+	}
+	r.output = os.Stdout
+	result := r.supervise(ctx, hurry)
+	if err := r.file.Append(history.Event{Result: &result}); err != nil {
+		fmt.Fprintf(os.Stderr, "sched: run %s: %v\n", id, err)
+	}
+	if result.ExitCode == nil {
+		return 1, nil
+	}
+	return *result.ExitCode, nil
+}
+
+// Finish ends the background run whose file this process inherited from its witness. The code is
+// that of its supervisor; what the supervisor wrote down counts more. Without the inherited file
+// it takes the run's own, if nobody watches the run.
+func Finish(state, id string, code *int, env []string) (history.Record, error) {
+	r, log, err := inherit(state, id, env)
+	if err != nil {
+		if r, log, err = take(state, id, env); err != nil {
+			return history.Record{}, err
+		}
+	}
+	return r.conclude(log, code), nil
+}
+
+// conclude finishes a run whose supervisor is gone. One that is finished already stays as it is.
+func (r *Run) conclude(log history.Log, code *int) history.Record {
+	if log.End != nil {
+		r.file.Close()
+		return *log.End
+	}
+	if log.Result != nil {
+		return r.finish(log, *log.Result)
+	}
+	return r.finish(log, r.settle(log, code))
+}
+
+// inherit makes the run of the descriptors that its witness passed on.
+func inherit(state, id string, env []string) (*Run, history.Log, error) {
+	if !isFile(runDescriptor, history.Path(state, id)) {
+		return nil, history.Log{}, fmt.Errorf("run %s was not begun by the process that calls this", id)
+	}
+	syscall.CloseOnExec(runDescriptor)
+	run, log, err := history.Inherit(os.NewFile(runDescriptor, history.Path(state, id)))
+	if err != nil {
+		return nil, log, err
+	}
+	r, err := restore(state, run, env)
+	if err != nil {
+		return nil, log, err
+	}
+	if locks := run.Record.Locks; locks != "" {
+		syscall.CloseOnExec(lockDescriptor)
+		r.lock = mutex.Files{Dir: locks}.Adopt(r.task.Mutex, id, os.NewFile(lockDescriptor, "the inherited lock"))
+	}
+	return r, log, nil
+}
+
+// take makes the run of a file that nobody watches. Its lock went with its processes, or is held
+// by one that was left behind.
+func take(state, id string, env []string) (*Run, history.Log, error) {
+	run, log, err := history.Take(state, id)
+	if err != nil {
+		return nil, log, err
+	}
+	r, err := restore(state, run, env)
+	if err != nil {
+		run.Close()
+		return nil, log, err
+	}
+	if locks := run.Record.Locks; locks != "" {
+		r.lock = mutex.Files{Dir: locks}.Adopt(r.task.Mutex, id, nil)
+	}
+	return r, log, nil
+}
+
+// isFile reports whether the descriptor is open on the file at path. It asks the kernel before a
+// *os.File is made of the number, which may just as well be the runtime's own.
+func isFile(descriptor int, path string) bool {
+	var a, b unix.Stat_t
+	if unix.Fstat(descriptor, &a) != nil || unix.Stat(path, &b) != nil {
+		return false
+	}
+	return a.Dev == b.Dev && a.Ino == b.Ino
+}

@@ -1,0 +1,113 @@
+package schedule
+
+import "time"
+
+// A Task is one entry of the schedule: when, what, and under which conditions.
+//
+// The fields with a JSON name are the task's snapshot: a run carries them with it, so that the
+// processes that supervise and finish the run never read the schedule file again.
+type Task struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
+
+	When         When      `json:"-"`
+	Enabled      bool      `json:"-"` // false switches the task off
+	Environments []string  `json:"-"` // empty: every environment
+	Conditions   Condition `json:"-"`
+
+	Command Command           `json:"command"`
+	Folder  string            `json:"folder"`        // of the schedule, absolute
+	Dir     string            `json:"dir"`           // where the command runs, absolute
+	Env     map[string]string `json:"env,omitempty"` // of the file, the defaults, the group and the task, merged
+
+	Background         bool   `json:"background,omitempty"`
+	WithoutOverlapping bool   `json:"without_overlapping,omitempty"`
+	Mutex              string `json:"mutex"` // the task's name unless the file says otherwise
+	OneServer          bool   `json:"one_server,omitempty"`
+	RunWhenStoreDown   bool   `json:"run_when_store_down,omitempty"` // store_down: run
+
+	Timeout      time.Duration `json:"timeout,omitempty"` // of one attempt; 0: none
+	KillAfter    time.Duration `json:"kill_after"`        // between TERM and KILL
+	Retry        Retry         `json:"retry"`
+	SuccessCodes []int         `json:"success_codes"`
+	Output       Output        `json:"output"`
+	Hooks        Hooks         `json:"hooks"`
+
+	Place Place `json:"-"` // where the file defines it
+}
+
+// A Command is what a task or a hook runs: a list is run as it is, a line is given to the shell.
+type Command struct {
+	Line  string   `json:"line,omitempty"`
+	Shell []string `json:"shell,omitempty"` // of Line
+	List  []string `json:"list,omitempty"`
+}
+
+// Argv returns the program and its arguments.
+func (c Command) Argv() []string {
+	if len(c.List) > 0 {
+		return c.List
+	}
+	return append(append([]string(nil), c.Shell...), c.Line)
+}
+
+// Retry says how often a failed attempt is tried again, and how long to wait in between.
+// The wait before attempt n+1 is Delay × Backoff^(n-1), at most MaxDelay where that is not 0.
+type Retry struct {
+	Attempts int           `json:"attempts"` // at least 1
+	Delay    time.Duration `json:"delay,omitempty"`
+	Backoff  float64       `json:"backoff,omitempty"` // at least 1
+	MaxDelay time.Duration `json:"max_delay,omitempty"`
+}
+
+// Wait returns how long to wait after attempt n (from 1) has failed.
+func (r Retry) Wait(n int) time.Duration {
+	d := float64(r.Delay)
+	for range n - 1 {
+		d *= r.Backoff
+		if r.MaxDelay > 0 && d >= float64(r.MaxDelay) {
+			break
+		}
+	}
+	const longest = 365 * 24 * time.Hour // a float this large would not fit a Duration
+	if r.MaxDelay > 0 {
+		return time.Duration(min(d, float64(r.MaxDelay)))
+	}
+	return time.Duration(min(d, float64(longest)))
+}
+
+// Output is where a copy of the captured output goes. An empty File means nowhere.
+type Output struct {
+	File   string `json:"file,omitempty"` // absolute
+	Append bool   `json:"append,omitempty"`
+}
+
+// Hooks are what a task runs around its command, each list in order (DESIGN: hook keys).
+type Hooks struct {
+	Before     []Hook `json:"before,omitempty"`
+	After      []Hook `json:"after,omitempty"`
+	OnSuccess  []Hook `json:"on_success,omitempty"`
+	OnFailure  []Hook `json:"on_failure,omitempty"`
+	OnRecovery []Hook `json:"on_recovery,omitempty"`
+	OnSkip     []Hook `json:"on_skip,omitempty"`
+}
+
+// A Hook is a command that a task runs around its own.
+type Hook struct {
+	Run Command `json:"run"`
+}
+
+// Place is a position in a file of the schedule. Lines and columns count from 1.
+type Place struct {
+	File         string
+	Line, Column int
+}
+
+// When says at which instants a task is due: those of any of its expressions, on the wall clock of
+// its zone.
+type When struct {
+	Crons    []Cron
+	Every    string // the text of every:, where that is how the file said it
+	Location *time.Location
+}

@@ -1,0 +1,149 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// taskWord reports whether the word is a key of tasks. (A variable, since taskKeys itself asks.)
+var taskWord func(string) bool
+
+func init() {
+	taskWord = func(word string) bool {
+		for _, key := range taskKeys.list {
+			if key.name == word && key.in&inTask != 0 {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// defaults returns what a task is that says nothing, with the defaults of the file. n may be nil.
+func (l *loader) defaults(n *yaml.Node) *entry {
+	base := &entry{
+		Task: Task{
+			When:         When{Location: l.schedule.Location},
+			Enabled:      true,
+			Folder:       l.dir,
+			Dir:          l.dir,
+			Env:          l.env,
+			KillAfter:    10 * time.Second,
+			Retry:        Retry{Attempts: 1, Backoff: 1},
+			SuccessCodes: []int{0},
+		},
+		shell: []string{"/bin/sh", "-c"},
+	}
+	if n != nil && l.isMapping(n, "defaults") {
+		l.part = "defaults: "
+		taskKeys.decode(l, base, n, inDefaults)
+		l.part = ""
+	}
+	return base
+}
+
+// entries reads a list of tasks and groups, each with what base says as its defaults. n may be nil.
+func (l *loader) entries(n *yaml.Node, base *entry) {
+	if n == nil {
+		return
+	}
+	l.key = "tasks"
+	fine := l.isList(n, "begin each task with `- name: NAME`")
+	l.key = ""
+	if !fine {
+		return
+	}
+	for _, item := range n.Content {
+		switch {
+		case isNull(item):
+			l.bad(item, "remove the `-`", "an empty entry")
+		case item.Kind != yaml.MappingNode:
+			l.bad(item, "a task has at least a name, a command, and cron or every", "a task must be a mapping of keys and values, not %s", found(item))
+		case has(item, "group") || has(item, "tasks"):
+			l.oneGroup(item, base)
+		default:
+			l.oneTask(item, base)
+		}
+	}
+}
+
+// oneTask adds the task to the schedule.
+func (l *loader) oneTask(n *yaml.Node, base *entry) {
+	e := new(entry)
+	*e = *base
+	e.Place = l.place(n)
+	part := l.part
+	l.part = ""
+	if name := value(n, "name"); name != nil && name.Kind == yaml.ScalarNode && !isNull(name) {
+		l.task = shorten(name.Value)
+	}
+	l.meant = l.meant[:0]
+	taskKeys.decode(l, e, n, inTask)
+	if !l.hasOrMeant(n, "name") {
+		l.bad(n, "add `name:`; it is how commands and messages call the task", "a task without a name")
+	}
+	if !e.hasCommand && !l.hasOrMeant(n, "command") {
+		l.bad(n, "add `command:`", "the task has no command")
+	}
+	l.when(e, e.Name)
+	if !e.timing.given() && !l.hasOrMeant(n, "cron") && !l.hasOrMeant(n, "every") {
+		l.bad(n, "add `cron:` or `every:`", "the task has no time: neither cron nor every is given")
+	}
+	if e.Command.Line != "" {
+		e.Command.Shell = e.shell
+	}
+	if e.Mutex == "" {
+		e.Mutex = e.Name
+	}
+	l.task, l.part = "", part
+	l.schedule.Tasks = append(l.schedule.Tasks, &e.Task)
+}
+
+// oneGroup adds the tasks of the group to the schedule.
+func (l *loader) oneGroup(n *yaml.Node, base *entry) {
+	e := *base
+	e.group, e.tasks = "", nil
+	part := l.part
+	l.part = "group: "
+	if name := value(n, "group"); name != nil && name.Kind == yaml.ScalarNode && name.Value != "" {
+		l.part = "group " + quote(name.Value) + ": "
+	}
+	taskKeys.decode(l, &e, n, inGroup)
+	l.when(&e, e.group)
+	if !has(n, "group") {
+		l.bad(n, "add `group: NAME`, or remove `tasks:` if this is a task", "a group without a name")
+	}
+	if e.tasks == nil {
+		l.bad(n, "add `tasks:`, or call it `name:` if this is a task", "the group has no tasks")
+	}
+	l.entries(e.tasks, &e)
+	l.part = part
+}
+
+// unique notes the name of a task, and a problem when another one has it.
+func (l *loader) unique(n *yaml.Node, name string) {
+	if first, ok := l.names[name]; ok {
+		l.bad(n, "names are unique in the whole schedule, groups and includes too", "the name is already taken at %s", first)
+		return
+	}
+	l.names[name] = l.place(n)
+}
+
+// hasOrMeant reports whether the task has the key, or has it misspelt: that was told already.
+func (l *loader) hasOrMeant(n *yaml.Node, key string) bool {
+	return has(n, key) || slices.Contains(l.meant, key)
+}
+
+func has(n *yaml.Node, key string) bool { return value(n, key) != nil }
+
+// value returns the value of the key in the mapping, or nil.
+func value(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if k := n.Content[i]; k.Kind == yaml.ScalarNode && k.Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}

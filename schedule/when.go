@@ -1,0 +1,66 @@
+package schedule
+
+import (
+	"strings"
+	"time"
+)
+
+// horizon is how far Next looks. The rarest date that exists, 29 February on a given weekday, is
+// 40 years away at most (when a century without a leap day lies in between).
+const horizon = 41 * 366 * daySeconds
+
+// Slots returns the instants at which w is due in the absolute minute that holds minute: in UTC, in
+// order, each once. It returns nil where w is not due. It is what Next would walk through.
+func (w When) Slots(minute time.Time) []time.Time {
+	from := minute.Unix()
+	from -= mod(from, minuteSeconds)
+	var slots []time.Time
+	for t, ok := w.next(from, from+minuteSeconds); ok; t, ok = w.next(t+1, from+minuteSeconds) {
+		slots = append(slots, time.Unix(t, 0).UTC())
+	}
+	return slots
+}
+
+// Next returns the first instant strictly after after at which w is due, in UTC. It returns false where
+// there is none within 41 years. ParseCron refuses what has no date; what remains are wildcard jobs
+// that daylight saving always swallows, as "*/5 2 * MAR SUN#2" in New York.
+func (w When) Next(after time.Time) (next time.Time, ok bool) {
+	from := after.Unix() + 1
+	t, ok := w.next(from, from+horizon)
+	if !ok {
+		return time.Time{}, false
+	}
+	return time.Unix(t, 0).UTC(), true
+}
+
+// String returns the expressions as people read them.
+func (w When) String() string {
+	texts := make([]string, len(w.Crons))
+	for i, c := range w.Crons {
+		texts[i] = c.String()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// next returns the first second of [from, to) at which any of the expressions is due.
+func (w When) next(from, to int64) (int64, bool) {
+	zone := w.Location
+	if zone == nil {
+		zone = time.UTC
+	}
+	for from < to {
+		s := stretchAt(zone, from)
+		end := min(s.end, to)
+		first := end
+		for i := range w.Crons {
+			if t, ok := s.next(&w.Crons[i], from, first); ok {
+				first = t
+			}
+		}
+		if first < end {
+			return first, true
+		}
+		from = end
+	}
+	return 0, false
+}
