@@ -50,7 +50,7 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []Record) error {
 	defer find.Close()
 	snapshots := snapshotIDs{find: find, known: map[[sha256.Size]byte]int64{}}
 	for _, r := range records {
-		snapshot, err := snapshots.id(ctx, tx, r.Snapshot)
+		snapshot, err := snapshots.id(ctx, tx, r.Task, r.Snapshot)
 		if err != nil {
 			return err
 		}
@@ -75,11 +75,11 @@ type snapshotIDs struct {
 }
 
 // id is the row of body, which it adds when there is none; nil for no snapshot.
-func (ids snapshotIDs) id(ctx context.Context, tx *sql.Tx, body json.RawMessage) (any, error) {
+func (ids snapshotIDs) id(ctx context.Context, tx *sql.Tx, task string, body json.RawMessage) (any, error) {
 	if len(body) == 0 {
 		return nil, nil
 	}
-	hash := sha256.Sum256(body)
+	hash := sha256.Sum256(append([]byte(task+"\x00"), body...))
 	if id, ok := ids.known[hash]; ok {
 		return id, nil
 	}

@@ -110,9 +110,10 @@ func (db *DB) dialFile(m mode) (*sql.DB, int, error) {
 // it takes its turn when the transaction begins, since one that reads first and writes later cannot
 // wait (https://www.sqlite.org/rescode.html#busy_snapshot). With synchronous=FULL a record survives
 // a power cut once Add has returned (https://www.sqlite.org/pragma.html#pragma_synchronous).
+// The records of a thousand tasks touch some 4,000 pages, 16 MB, which are used only then.
 func (db *DB) dsn(m mode) string {
 	wait := strconv.FormatInt(db.patience.Milliseconds(), 10)
-	q := url.Values{"_busy_timeout": {wait}, "_txlock": {"immediate"}, "_synchronous": {"FULL"}}
+	q := url.Values{"_busy_timeout": {wait}, "_txlock": {"immediate"}, "_synchronous": {"FULL"}, "_pragma": {"cache_size(-16000)"}}
 	switch m {
 	case writing:
 		q.Set("mode", "rwc")

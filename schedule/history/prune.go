@@ -99,7 +99,7 @@ func (p *pruning) step(now time.Time, keep time.Duration, perTask int) error {
 	if p.more = p.more || p.budget == 0; p.more {
 		return nil
 	}
-	return p.finish(now)
+	return p.setMeta(metaPruned, now.UnixMicro())
 }
 
 // old removes what ended before the time, oldest first.
@@ -139,23 +139,44 @@ func (p *pruning) surplusOf(task string, perTask int) error {
 		WHERE run IS NOT (SELECT max(run) FROM runs WHERE task = ?1 AND `+ran+`) LIMIT ?3`, task, perTask, p.budget)
 }
 
-// remove deletes the rows that which selects, and counts them.
+// remove deletes the rows that which selects, counts them, and forgets the snapshots they were the last
+// to use.
 func (p *pruning) remove(which string, args ...any) error {
-	outputs, err := texts(p.ctx, p.tx, "DELETE FROM runs WHERE rowid IN ("+which+") RETURNING output", args...)
-	p.budget -= len(outputs)
-	for _, output := range outputs {
+	rows, err := p.tx.QueryContext(p.ctx,
+		"DELETE FROM runs WHERE rowid IN ("+which+") RETURNING output, task, snapshot", args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	used := map[int64]string{} // snapshots, with their task
+	for rows.Next() {
+		var output, task string
+		var snapshot sql.Null[int64]
+		if err := rows.Scan(&output, &task, &snapshot); err != nil {
+			return err
+		}
+		p.budget--
 		if output != "" {
 			p.outputs = append(p.outputs, output)
 		}
+		if snapshot.Valid {
+			used[snapshot.V] = task
+		}
 	}
-	return err
+	return errors.Join(rows.Err(), rows.Close(), p.forget(used))
 }
 
-// finish ends a pass.
-func (p *pruning) finish(now time.Time) error {
-	_, err := p.tx.ExecContext(p.ctx,
-		"DELETE FROM snapshots WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.snapshot = snapshots.id)")
-	return errors.Join(err, p.setMeta(metaPruned, now.UnixMicro()))
+// forget looks for another use among the rows of the task, the oldest first: what was removed was old, so
+// a snapshot that is still needed is found at once.
+func (p *pruning) forget(used map[int64]string) error {
+	for snapshot, task := range used {
+		_, err := p.tx.ExecContext(p.ctx, `DELETE FROM snapshots WHERE id = ?1 AND NOT EXISTS
+			(SELECT 1 FROM runs INDEXED BY runs_task WHERE task = ?2 AND snapshot = ?1)`, snapshot, task)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *pruning) cursor() (string, error) {

@@ -32,24 +32,28 @@ func (db *DB) Find(ctx context.Context, q Query) ([]Record, error) {
 }
 
 // sql states the query so that an index gives the rows in order, and a limit ends the work early.
-// Outcomes of all tasks are looked up one by one (see runs_trouble) and merged.
+// Outcomes of all tasks are looked up one by one (see runs_trouble) and merged; so are the two kinds of
+// rows of a mutex (see runs_mutex).
 func (q Query) sql() (string, []any) {
 	var arms []string
 	var args []any
 	where, values := q.where()
-	if q.Task == "" && q.Mutex == "" && q.Slot.IsZero() && len(q.Outcomes) > 0 {
+	arm := func(condition string, value ...any) {
+		arms = append(arms, selectRuns+condition+where)
+		args = append(append(args, value...), values...)
+	}
+	switch {
+	case q.Task != "":
+		arm("task = ?", q.Task)
+	case q.Mutex != "":
+		arm("task = ?", q.Mutex)
+		arm("mutex = ? AND mutex <> task", q.Mutex)
+	case len(q.Outcomes) > 0 && q.Slot.IsZero():
 		for _, o := range distinct(q.Outcomes) {
-			arms = append(arms, selectRuns+strings.Join(append([]string{equalOutcome(o)}, where...), " AND "))
-			args = append(append(args, string(o)), values...)
+			arm(equalOutcome(o), string(o))
 		}
-	} else {
-		if len(q.Outcomes) > 0 {
-			where = append(where, "outcome IN (?"+strings.Repeat(", ?", len(q.Outcomes)-1)+")")
-			for _, o := range q.Outcomes {
-				values = append(values, string(o))
-			}
-		}
-		arms, args = []string{selectRuns + strings.Join(append(where, "TRUE"), " AND ")}, values
+	default:
+		arm("TRUE")
 	}
 	text := strings.Join(arms, " UNION ALL ") + " ORDER BY slot DESC, run DESC"
 	if q.Limit > 0 {
@@ -58,19 +62,17 @@ func (q Query) sql() (string, []any) {
 	return text, args
 }
 
-// where lists the conditions on everything but the outcome. A unary plus keeps a column from choosing
-// the index (https://www.sqlite.org/optoverview.html).
-func (q Query) where() (where []string, args []any) {
-	add := func(condition string, value any) {
-		where, args = append(where, condition), append(args, value)
+// where is all conditions, each after an AND; those that must not choose the index carry a unary plus
+// (https://www.sqlite.org/optoverview.html#disqualifying_where_clause_terms_using_unary_).
+func (q Query) where() (where string, args []any) {
+	add := func(condition string, value ...any) {
+		where, args = where+" AND "+condition, append(args, value...)
 	}
-	if q.Task != "" {
-		add("task = ?", q.Task)
-	}
-	if q.Mutex != "" && q.Task != "" {
+	if q.Mutex != "" {
 		add("+mutex = ?", q.Mutex)
-	} else if q.Mutex != "" {
-		add("mutex = ?", q.Mutex)
+	}
+	if len(q.Outcomes) > 0 {
+		add("+outcome IN (?"+strings.Repeat(", ?", len(q.Outcomes)-1)+")", anys(q.Outcomes)...)
 	}
 	if !q.Slot.IsZero() {
 		add("slot = ?", q.Slot.UnixMicro())
@@ -82,6 +84,14 @@ func (q Query) where() (where []string, args []any) {
 		add("slot < ?", ceilMicro(q.Until))
 	}
 	return where, args
+}
+
+func anys(outcomes []Outcome) []any {
+	var all []any
+	for _, o := range outcomes {
+		all = append(all, string(o))
+	}
+	return all
 }
 
 // ceilMicro is the first microsecond that is not before t.

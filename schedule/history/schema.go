@@ -18,11 +18,15 @@ var migrations = []migration{tables}
 // relative to the state folder when it lies inside it, so that the folder can be moved.
 //
 // Each index answers one question on a million rows without a scan:
-//   - runs_task, runs_mutex, runs_slot: the newest rows of a task, of a mutex, of all; and what is old;
+//   - runs_task, runs_slot: the newest rows of a task, and of all; what is old; where a snapshot is used;
+//   - runs_mutex: the same of a mutex, as far as its rows are not those of the task with its name;
 //   - runs_ran: the newest row of a task that tells how its command went (Last, Previous);
 //   - runs_trouble: the newest failures of all tasks; small where most runs succeed;
-//   - runs_tail: an id of which somebody copied the end;
-//   - runs_snapshot: the snapshots that no row needs any more.
+//   - runs_tail: an id of which somebody copied the end.
+//
+// The rows of a tick are of as many tasks, so an index that is sorted by task costs a page a row, and
+// dominates the cost of Add: runs_mutex is partial for that reason, and snapshots have no index.
+// The hash of a snapshot is of the task and the body, so that tasks share none.
 const tables migration = `
 CREATE TABLE snapshots (
 	id   INTEGER PRIMARY KEY,
@@ -49,13 +53,12 @@ CREATE TABLE runs (
 	notes       TEXT,
 	snapshot    INTEGER REFERENCES snapshots (id)
 );
-CREATE INDEX runs_task     ON runs (task, slot);
-CREATE INDEX runs_mutex    ON runs (mutex, slot);
-CREATE INDEX runs_slot     ON runs (slot);
-CREATE INDEX runs_ran      ON runs (task, run) WHERE outcome NOT IN ('skipped', 'missed');
-CREATE INDEX runs_trouble  ON runs (outcome, slot) WHERE outcome <> 'succeeded';
-CREATE INDEX runs_tail     ON runs (substr(run, -4));
-CREATE INDEX runs_snapshot ON runs (snapshot);
+CREATE INDEX runs_task    ON runs (task, slot, snapshot);
+CREATE INDEX runs_mutex   ON runs (mutex, slot) WHERE mutex <> task;
+CREATE INDEX runs_slot    ON runs (slot);
+CREATE INDEX runs_ran     ON runs (task, run) WHERE outcome NOT IN ('skipped', 'missed');
+CREATE INDEX runs_trouble ON runs (outcome, slot) WHERE outcome <> 'succeeded';
+CREATE INDEX runs_tail    ON runs (substr(run, -4));
 CREATE TABLE meta (
 	key   TEXT NOT NULL PRIMARY KEY,
 	value ANY
