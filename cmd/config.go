@@ -62,8 +62,9 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 	if !errors.As(broken, &problems) || problems.StateDir == "" || errors.Is(broken, os.ErrNotExist) {
 		return nil, nil, broken // a schedule that was deleted is not one that an edit broke
 	}
-	text, err := runner.State{Dir: problems.StateDir}.LastValid()
-	if err != nil {
+	state := runner.State{Dir: problems.StateDir}
+	text, err := state.LastValid()
+	if err != nil || state.Check() != nil {
 		return nil, nil, broken
 	}
 	valid, err = schedule.Parse(text, file, options())
@@ -81,6 +82,14 @@ func (a *app) loadAnyway() (*schedule.Schedule, error) {
 		a.problem("%s is invalid now (see `sched check`); this is about the last valid schedule", filepath.Base(valid.File))
 	}
 	return valid, err
+}
+
+// checkState refuses a state folder that others can write, before anything in it is believed.
+func checkState(s *schedule.Schedule) error {
+	if err := (runner.State{Dir: s.StateDir}).Check(); err != nil {
+		return usage("give it back, or set state_dir to a folder of our own", "%w", err)
+	}
+	return nil
 }
 
 // task returns the task with the name, or an error that names the nearest.

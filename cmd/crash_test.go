@@ -449,7 +449,7 @@ func TestTheDiskIsFull(t *testing.T) {
 	}
 	defer exec.Command("umount", "-l", dir).Run()
 	b := newBox(t, `
-state_dir: `+dir+`
+state_dir: `+dir+`/state
 tasks:
   - {name: front, cron: "* * * * *", command: echo front >> ran.txt, without_overlapping: true}
   - {name: back, cron: "* * * * *", command: echo back >> ran.txt, background: true, after: echo after >> ran.txt}

@@ -45,6 +45,9 @@ func (a *app) finish(args []string, run string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkState(s); err != nil {
+		return err
+	}
 	record, err := a.finishRun(s, args[0], run, code)
 	if err != nil {
 		return err

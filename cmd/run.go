@@ -67,6 +67,9 @@ func (a *app) run(o runOptions) error {
 			return err
 		}
 	}
+	if err := checkState(s); err != nil {
+		return err
+	}
 	tick := a.tick(s, minute, o)
 	if o.dryRun {
 		if err := a.printPlan(tick, o.json); err != nil {

@@ -40,6 +40,9 @@ func (a *app) test(name string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkState(s); err != nil {
+		return err
+	}
 	tick := a.tick(s, a.now(), runOptions{})
 	tick.Started, tick.Done = func(history.Record) {}, func(history.Record) {}
 	stop, hurry, release := signals()

@@ -84,37 +84,38 @@ func notText(data []byte) (line, column int, text string) {
 
 // A fault is an error of the YAML parser in our words.
 type fault struct {
-	says       string         // by the parser, or a part of it
-	line       *regexp.Regexp // what the line looks like where this fault is meant; the group is the column
+	says       string // by the parser, or a part of it
+	line       string // a regexp: what the line looks like where this fault is meant; its group is the column
 	text, hint string
 }
 
-// faults are in order: the first that fits is the one.
+// faults are in order: the first that fits is the one. They are compiled when they are needed, since
+// every start of sched would pay for it.
 var faults = []fault{
-	{"", regexp.MustCompile(`^(<<<<<<<|>>>>>>>|=======)`), "a mark of a merge conflict", "decide for one of the two versions"},
-	{"", regexp.MustCompile(`^ *(\t)`), "the indentation holds a tab", "indent with spaces"},
-	{"tab character", nil, "a tab stands where only spaces may", "indent with spaces"},
-	{"cannot start any token", regexp.MustCompile("(?:[:,\\[-]\\s+|^\\s*)([@`%])"), "text cannot start with this character",
+	{"", `^(<<<<<<<|>>>>>>>|=======)`, "a mark of a merge conflict", "decide for one of the two versions"},
+	{"", `^ *(\t)`, "the indentation holds a tab", "indent with spaces"},
+	{"tab character", "", "a tab stands where only spaces may", "indent with spaces"},
+	{"cannot start any token", "(?:[:,\\[-]\\s+|^\\s*)([@`%])", "text cannot start with this character",
 		"put the text in quotes, as in `cron: \"@daily\"`"},
-	{"alphabetic or numeric", regexp.MustCompile(`(?:[:,\[-]\s+|^\s*)([*&])`), "text cannot start with this character",
+	{"alphabetic or numeric", `(?:[:,\[-]\s+|^\s*)([*&])`, "text cannot start with this character",
 		"put the text in quotes, as in `cron: \"*/5 * * * *\"`"},
-	{"mapping values are not allowed", regexp.MustCompile(`: .*?(:)(?: |$)`), "a second \": \" in one line",
+	{"mapping values are not allowed", `: .*?(:)(?: |$)`, "a second \": \" in one line",
 		"put the text in quotes, or start a new line"},
-	{"mapping values are not allowed", nil, "a key stands where none may", "check the indentation of this line and the one above"},
-	{"unknown anchor", regexp.MustCompile(`(?:[:,\[-]\s+|^\s*)(\*)`), "an alias of something that is not there",
+	{"mapping values are not allowed", "", "a key stands where none may", "check the indentation of this line and the one above"},
+	{"unknown anchor", `(?:[:,\[-]\s+|^\s*)(\*)`, "an alias of something that is not there",
 		"text that starts with \"*\" needs quotes"},
-	{"contains itself", nil, "an alias inside the value it stands for", ""},
-	{"did not find expected key", regexp.MustCompile(`[:-]\s+(["'\[{]).*["'\]}]\s*[^\s#]`), "something follows the closing quote or bracket",
+	{"contains itself", "", "an alias inside the value it stands for", ""},
+	{"did not find expected key", `[:-]\s+(["'\[{]).*["'\]}]\s*[^\s#]`, "something follows the closing quote or bracket",
 		"put the whole text in quotes, or write it after `|` on a line of its own"},
-	{"did not find expected key", nil, "this line does not fit the ones above", "check the indentation, and the quotes and brackets"},
-	{"'-' indicator", nil, "this line does not fit the list above", "check the indentation, and that each entry starts with `- `"},
-	{"block sequence entries", nil, "a list cannot start here", "start it on a line of its own"},
-	{"expected ','", regexp.MustCompile(`[:,\[{]\s*[^"'\s{\[,]*?(\$+\{)`), "a brace inside a mapping or a list in brackets", "put the text with ${…} in quotes there"},
-	{"expected ','", nil, "a comma or the closing bracket is missing", ""},
-	{"expected node content", nil, "a value is missing, or a bracket is not closed", ""},
-	{"could not find expected ':'", nil, "a key without `:`", "write `key: value`; check the indentation"},
-	{"found unexpected end of stream", nil, "the quotes are not closed", ""},
-	{"unknown escape character", regexp.MustCompile(`(\\[^0abtnvfre "/\\N_LPxuU])`), "an unknown escape in double quotes",
+	{"did not find expected key", "", "this line does not fit the ones above", "check the indentation, and the quotes and brackets"},
+	{"'-' indicator", "", "this line does not fit the list above", "check the indentation, and that each entry starts with `- `"},
+	{"block sequence entries", "", "a list cannot start here", "start it on a line of its own"},
+	{"expected ','", `[:,\[{]\s*[^"'\s{\[,]*?(\$+\{)`, "a brace inside a mapping or a list in brackets", "put the text with ${…} in quotes there"},
+	{"expected ','", "", "a comma or the closing bracket is missing", ""},
+	{"expected node content", "", "a value is missing, or a bracket is not closed", ""},
+	{"could not find expected ':'", "", "a key without `:`", "write `key: value`; check the indentation"},
+	{"found unexpected end of stream", "", "the quotes are not closed", ""},
+	{"unknown escape character", `(\\[^0abtnvfre "/\\N_LPxuU])`, "an unknown escape in double quotes",
 		`write a backslash as \\, or use single quotes`},
 }
 
@@ -128,8 +129,8 @@ func (l *loader) syntax(data []byte, err error) {
 		if !strings.Contains(says, f.says) {
 			continue
 		}
-		if f.line != nil {
-			found := f.line.FindStringSubmatchIndex(text)
+		if f.line != "" {
+			found := regexp.MustCompile(f.line).FindStringSubmatchIndex(text)
 			if found == nil {
 				continue
 			}

@@ -172,6 +172,16 @@ func (r *Run) Sync() error { return r.file.Sync() }
 // Close stops watching the run. The lock is gone with the last process that has the descriptor.
 func (r *Run) Close() error { return r.file.Close() }
 
+// RemoveDrafts removes what a kill left in the moment in which a run's file was made.
+func RemoveDrafts(state string, now time.Time) {
+	drafts, _ := filepath.Glob(filepath.Join(runsDir(state), ".draft-*"))
+	for _, draft := range drafts {
+		if info, err := os.Stat(draft); err == nil && info.ModTime().Before(now.Add(-time.Hour)) {
+			os.Remove(draft)
+		}
+	}
+}
+
 // Remove forgets the file of a run that is in the history.
 func Remove(state, id string) error {
 	err := os.Remove(Path(state, id))

@@ -147,11 +147,12 @@ func Previous(state, task, run string) (last history.Record, ok bool) {
 }
 
 // prune removes what the history need not keep, with its output: a little at a time, once a day.
-func prune(db *history.DB, now time.Time, keep schedule.History) error {
+func prune(db *history.DB, state string, now time.Time, keep schedule.History) error {
 	ctx := context.Background()
 	if !db.PruneDue(ctx, now) {
 		return nil
 	}
+	history.RemoveDrafts(state, now)
 	outputs, _, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask)
 	for _, output := range outputs {
 		os.Remove(output)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,20 @@ const (
 // becomes the hook. The mark is written by the process that becomes the hook, so that a finish
 // that is killed at this moment leaves both or neither: the one that comes after it does not fire
 // the hook again, and does not leave it out.
-const markAndRun = `printf '\n%s\n' "$0" >&3; exec 3>&-; exec "$@"`
+const (
+	markAndRun  = mark + `exec "$@"`
+	markAndEval = mark + `eval "$1"` // a line for /bin/sh needs no second one
+	mark        = `printf '\n%s\n' "$0" >&3; exec 3>&-; `
+)
+
+// marked returns the command of a hook that leaves the mark of its name.
+func marked(name string, hook schedule.Command) []string {
+	event := fmt.Sprintf(`{"hook":%q}`, name)
+	if slices.Equal(hook.Shell, []string{"/bin/sh", "-c"}) {
+		return []string{"/bin/sh", "-c", markAndEval, event, hook.Line}
+	}
+	return append([]string{"/bin/sh", "-c", markAndRun, event}, hook.Argv()...)
+}
 
 // HooksPath names the file with what the hooks of a run print, beside its output.
 func HooksPath(output string) string { return strings.TrimSuffix(output, ".log") + ".hooks.log" }
@@ -37,7 +51,7 @@ func (r *Run) hook(ctx context.Context, name string, hook schedule.Hook, variabl
 			return fmt.Sprintf("hook %s: %v", name, err)
 		}
 		defer file.Close()
-		argv = append([]string{"/bin/sh", "-c", markAndRun, fmt.Sprintf(`{"hook":%q}`, name)}, argv...)
+		argv = marked(name, hook.Run)
 		marks = append(marks, file)
 	}
 	output, err := appendTo(HooksPath(history.OutputPath(r.state, r.record())))

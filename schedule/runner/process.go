@@ -22,14 +22,18 @@ const (
 )
 
 // A process is a command in a process group of its own, so that it can be ended with everything
-// that it started.
+// that it started. It is started and waited for with the calls of the kernel: os/exec tries out
+// what the kernel can do first, which costs every background run a process more.
 type process struct {
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the command was waited for
+	pid    int
+	done   chan struct{} // closed when the command has ended; then the fields below are set
+	status syscall.WaitStatus
+	usage  syscall.Rusage
 }
 
 // spawn starts argv. Relative programs are found from dir and the PATH of env, as a shell there
-// would: not from our own. What it prints goes to output, and it inherits the extra descriptors.
+// would: not from our own. What it prints goes to output (nil: nowhere), its stdin is empty, and it
+// inherits the extra descriptors as 3, 4 and so on.
 func spawn(argv []string, dir string, env []string, output *os.File, extra ...*os.File) (*process, error) {
 	path, err := lookPath(argv[0], env)
 	if err != nil {
@@ -38,22 +42,39 @@ func spawn(argv []string, dir string, env []string, output *os.File, extra ...*o
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("the folder %s does not exist", dir)
 	}
-	cmd := &exec.Cmd{
-		Path: path, Args: argv, Dir: dir, Env: env,
-		ExtraFiles: extra, SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
-	}
-	if output != nil {
-		cmd.Stdout, cmd.Stderr = output, output
-	}
-	if err := cmd.Start(); err != nil {
+	return fork(path, argv, dir, env, output, extra, &syscall.SysProcAttr{Setpgid: true})
+}
+
+func fork(path string, argv []string, dir string, env []string, output *os.File, extra []*os.File, how *syscall.SysProcAttr) (*process, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd, make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		cmd.Wait() //nolint: ProcessState says it all
-	}()
+	defer null.Close()
+	if output == nil {
+		output = null
+	}
+	files := []uintptr{null.Fd(), output.Fd(), output.Fd()}
+	for _, file := range extra {
+		files = append(files, file.Fd())
+	}
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: how})
+	if err != nil {
+		return nil, &os.PathError{Op: "exec", Path: path, Err: err}
+	}
+	p := &process{pid: pid, done: make(chan struct{})}
+	go p.wait()
 	return p, nil
+}
+
+func (p *process) wait() {
+	defer close(p.done)
+	for {
+		_, err := syscall.Wait4(p.pid, &p.status, 0, &p.usage)
+		if err != syscall.EINTR {
+			return
+		}
+	}
 }
 
 // startExitCode returns the code that a shell would give for the error of spawn.
@@ -64,21 +85,18 @@ func startExitCode(err error) int {
 	return exitNotExecutable
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
-
 // exitCode returns the command's exit code: 128 plus the signal if one ended it, as in a shell.
 func (p *process) exitCode() int {
-	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if status.Signaled() {
-		return 128 + int(status.Signal())
+	if p.status.Signaled() {
+		return 128 + int(p.status.Signal())
 	}
-	return status.ExitStatus()
+	return p.status.ExitStatus()
 }
 
 // end sends TERM to the group, and KILL when some of it is left after killAfter, or at once when
 // ctx is done. It returns when the command has ended and its group is empty or killed.
 func (p *process) end(ctx context.Context, killAfter time.Duration) {
-	endGroup(ctx, p.pid(), killAfter)
+	endGroup(ctx, p.pid, killAfter)
 	<-p.done
 }
 
@@ -122,16 +140,29 @@ func lookPath(name string, env []string) (string, error) {
 }
 
 // environ returns what a command or hook of the run finds in its environment: the caller's, then
-// the task's, then the SCHED_ variables.
+// the task's, then the SCHED_ variables; of two with one name the later.
 func environ(base []string, task schedule.Task, more ...string) []string {
 	env := make([]string, 0, len(base)+len(task.Env)+len(more))
+	at := make(map[string]int, cap(env))
+	set := func(pair string) {
+		name, _, _ := strings.Cut(pair, "=")
+		if i, ok := at[name]; ok {
+			env[i] = pair
+			return
+		}
+		at[name] = len(env)
+		env = append(env, pair)
+	}
 	for _, pair := range base {
 		if !strings.HasPrefix(pair, StateVariable+"=") {
-			env = append(env, pair)
+			set(pair)
 		}
 	}
 	for name, value := range task.Env {
-		env = append(env, name+"="+value)
+		set(name + "=" + value)
 	}
-	return append(env, more...)
+	for _, pair := range more {
+		set(pair)
+	}
+	return env
 }

@@ -63,6 +63,10 @@ func (t *Tick) prepare(slot schedule.Slot) (*Run, bool) {
 		t.skip(record, task, reason)
 		return nil, false
 	}
+	if t.overrun(slot) {
+		t.skip(record, task, "it could not start before its next slot")
+		return nil, false
+	}
 	lock, reason := t.lock(&record, slot)
 	if reason != "" {
 		t.skip(record, task, reason)

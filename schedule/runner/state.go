@@ -37,22 +37,44 @@ func unwritable(err error) bool {
 // spares are where the spare folder of this state folder may be. Their names depend on the user
 // and the folder alone, so that every tick and every run finds the same ones.
 func (s State) spares() []State {
-	name := fmt.Sprintf("sched-%d-%x", os.Getuid(), sha256.Sum256([]byte(s.Dir)))[:30]
+	name := fmt.Sprintf("sched-%d-%x", os.Geteuid(), sha256.Sum256([]byte(s.Dir)))[:30]
 	return []State{{filepath.Join(os.TempDir(), name)}, {filepath.Join("/dev/shm", name)}}
 }
 
-// open makes a spare folder, or takes it if it is ours alone: others can write where it is.
+// open makes a spare folder, or takes the one that is there if it is ours alone.
 func (s State) open() error {
 	if err := os.Mkdir(s.Dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
+	if info, err := os.Lstat(s.Dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", s.Dir) // a link would lead to a place that somebody else chose
+	}
+	return s.Check()
+}
+
+// Check refuses a state folder in which somebody else can write: the files in it say what hooks
+// are run. One that does not exist yet is fine.
+func (s State) Check() error {
 	info, err := os.Lstat(s.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
+	if info.Mode()&os.ModeSymlink != 0 {
+		if info, err = os.Stat(s.Dir); err != nil {
+			return err
+		}
+	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(owner.Uid) != os.Getuid() {
-		return fmt.Errorf("%s is not a folder of ours alone", s.Dir)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("the state folder %s is not a folder", s.Dir)
+	case ok && int(owner.Uid) != os.Geteuid():
+		return fmt.Errorf("the state folder %s belongs to user %d, not to us (%d)", s.Dir, owner.Uid, os.Geteuid())
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("the state folder %s can be written by others (chmod 700 %s)", s.Dir, s.Dir)
 	}
 	return nil
 }

@@ -64,8 +64,8 @@ func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record)
 		return
 	}
 	// The command runs already: what is written from here on costs it nothing.
-	r.file.Append(history.Event{Attempt: &history.Attempt{Number: n, PID: p.pid(), At: now}})
-	r.describeLock(p.pid(), now)
+	r.file.Append(history.Event{Attempt: &history.Attempt{Number: n, PID: p.pid, At: now}})
+	r.describeLock(p.pid, now)
 
 	result.Outcome, result.Reason = r.wait(ctx, hurry, p)
 	code := p.exitCode()
@@ -109,12 +109,12 @@ func (r *Run) judge(code int) (history.Outcome, string) {
 }
 
 // account adds what the command used, itself and its children that it waited for (getrusage(2)).
+// The kernel counts from before the command replaced us in its process, so the peak memory is never
+// below our own few MiB.
 func account(result *history.Record, p *process) {
-	result.UserCPU += p.cmd.ProcessState.UserTime()
-	result.SystemCPU += p.cmd.ProcessState.SystemTime()
-	if usage, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		result.PeakMemory = max(result.PeakMemory, usage.Maxrss*maxrssUnit)
-	}
+	result.UserCPU += time.Duration(p.usage.Utime.Nano())
+	result.SystemCPU += time.Duration(p.usage.Stime.Nano())
+	result.PeakMemory = max(result.PeakMemory, int64(p.usage.Maxrss)*maxrssUnit)
 }
 
 func stopped(result *history.Record, format string, args ...any) {

@@ -52,9 +52,7 @@ func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
 			t.skipRest(ctx, foreground[i:])
 			break
 		}
-		if t.overrun(foreground[i:]) {
-			t.skip(t.newRecord(slot), slot.Task, "it could not start before its next slot")
-		} else if record, ran := t.runForeground(ctx, hurry, slot); ran {
+		if record, ran := t.runForeground(ctx, hurry, slot); ran {
 			failed = failed || record.Outcome.Failure()
 		}
 	}
@@ -99,18 +97,14 @@ func (t *Tick) reach(ctx context.Context, slot schedule.Slot) bool {
 	return true
 }
 
-// overrun reports whether the first of the slots can no longer start before the next slot of its
-// task: the one before it, or another foreground task, took too long.
-func (t *Tick) overrun(slots []schedule.Slot) bool {
+// overrun reports whether it is too late for a slot: the next one of its task is due already. Only
+// tasks that are due several times in a minute have such slots.
+func (t *Tick) overrun(slot schedule.Slot) bool {
 	if t.Replay {
 		return false
 	}
-	for _, slot := range slots[1:] {
-		if slot.Task == slots[0].Task {
-			return !time.Now().Before(slot.At)
-		}
-	}
-	return false
+	next, ok := slot.Task.When.Next(slot.At)
+	return ok && next.Before(t.Minute.Add(time.Minute)) && !time.Now().Before(next)
 }
 
 // skipRest records the slots that a signal to this tick keeps from starting.
@@ -142,7 +136,7 @@ func (t *Tick) remember() {
 		if path := db.SetAside(); path != "" {
 			t.Problem("the history was damaged; it is now %s, and a new one was begun", path)
 		}
-		return prune(db, t.Minute, t.Schedule.History)
+		return prune(db, t.State.Dir, t.Minute, t.Schedule.History)
 	})
 	if err != nil {
 		t.Problem("the history is not written: %v", err)

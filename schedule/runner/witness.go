@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"syscall"
 	"time"
 
@@ -24,21 +23,14 @@ const witnessScript = `"$0" start "$1"; exec "$0" finish "$2" "$?" --run "$1"`
 // its own and none of our pipes, or cron would wait for it; it inherits the run's file and lock.
 func (r *Run) fork(self string) error {
 	record := r.record()
-	witness := &exec.Cmd{
-		Path:        "/bin/sh",
-		Args:        []string{"/bin/sh", "-c", witnessScript, self, record.Run, record.Mutex},
-		Dir:         "/",
-		Env:         append(environ(r.environ, schedule.Task{}), StateVariable+"="+r.state),
-		Stdout:      r.output,
-		Stderr:      r.output,
-		ExtraFiles:  append([]*os.File{r.file.File()}, r.inherited()...),
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}
-	if err := witness.Start(); err != nil {
+	argv := []string{"/bin/sh", "-c", witnessScript, self, record.Run, record.Mutex}
+	env := environ(r.environ, schedule.Task{}, StateVariable+"="+r.state)
+	files := append([]*os.File{r.file.File()}, r.inherited()...)
+	witness, err := fork(argv[0], argv, "/", env, r.output, files, &syscall.SysProcAttr{Setsid: true})
+	if err != nil {
 		return fmt.Errorf("cannot start its witness: %w", err)
 	}
-	r.describeLock(witness.Process.Pid, time.Now())
-	go witness.Wait() // so that no zombie stays while a foreground task runs
+	r.describeLock(witness.pid, time.Now())
 	return nil
 }
 
