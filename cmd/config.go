@@ -35,7 +35,28 @@ func (a *app) findConfig() (string, error) {
 }
 
 func options() schedule.LoadOptions {
-	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: os.Geteuid(), Local: time.Local}
+	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: os.Geteuid(), Local: localZone()}
+}
+
+// localZone returns the machine's zone under its IANA name, which time.Local does not know, where
+// $TZ or the link /etc/localtime tells it (tzset(3), localtime(5)).
+func localZone() *time.Location {
+	name, set := os.LookupEnv("TZ")
+	name = strings.TrimPrefix(name, ":")
+	if !set {
+		link, err := os.Readlink("/etc/localtime")
+		if err != nil {
+			return time.Local
+		}
+		_, name, _ = strings.Cut(link, "zoneinfo/")
+	}
+	if name == "" {
+		return time.Local
+	}
+	if zone, err := time.LoadLocation(name); err == nil {
+		return zone
+	}
+	return time.Local
 }
 
 // load returns the schedule.

@@ -490,6 +490,23 @@ tasks:
 	b.outcome("front", 1)
 }
 
+// A power cut can leave an empty file of a run. It is said once, and nothing else suffers.
+func TestTheFileOfARunIsEmpty(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - {name: front, cron: "* * * * *", command: echo hello}
+`)
+	b.sched("run")
+	b.write(".sched/runs/01a1fd30-667d-70d1-bbfe-f57f5efe09cd.json", "")
+	if out, code := b.sched("run"); code != 0 || !strings.Contains(out, "cannot be read; it is now") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	if out, _ := b.sched("run"); strings.Contains(out, "cannot be read") {
+		t.Errorf("it was said twice:\n%s", out)
+	}
+	b.outcome("front", 3)
+}
+
 func TestAThousandBackgroundRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a while")

@@ -52,6 +52,10 @@ type Log struct {
 	End     *Record
 }
 
+// ErrUnreadable says that the file of a run does not tell its story: a power cut may leave an empty
+// one.
+var ErrUnreadable = errors.New("the file of a run cannot be read")
+
 // ErrWatched says that a process watches the run.
 var ErrWatched = errors.New("the run is alive")
 
@@ -182,6 +186,12 @@ func RemoveDrafts(state string, now time.Time) {
 	}
 }
 
+// SetAside renames the file of a run that is unreadable, so that it is met only once.
+func SetAside(state, id string) (to string, err error) {
+	to = Path(state, id) + ".unreadable"
+	return to, os.Rename(Path(state, id), to)
+}
+
 // Remove forgets the file of a run that is in the history.
 func Remove(state, id string) error {
 	err := os.Remove(Path(state, id))
@@ -206,7 +216,7 @@ func read(file *os.File) (Log, error) {
 		log.add(e)
 	}
 	if log.Begin.Run == "" {
-		return Log{}, fmt.Errorf("%s does not say which run it is", file.Name())
+		return Log{}, fmt.Errorf("%s: %w", file.Name(), ErrUnreadable)
 	}
 	return log, nil
 }

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -37,6 +38,9 @@ func finishLost(state string, env []string, problem func(error)) []history.Recor
 		r, log, err := take(state, id, env)
 		switch {
 		case errors.Is(err, history.ErrWatched), errors.Is(err, os.ErrNotExist):
+		case errors.Is(err, history.ErrUnreadable):
+			to, moved := history.SetAside(state, id)
+			problem(errors.Join(fmt.Errorf("%w; it is now %s", err, to), moved))
 		case err != nil:
 			problem(err)
 		case log.End != nil:
@@ -106,6 +110,7 @@ func Finished(state string) (live []history.Log, lost []history.Log, err error) 
 		log, watched, err := history.Look(state, id)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
+		case errors.Is(err, history.ErrUnreadable): // the next tick says so
 		case err != nil:
 			return nil, nil, err
 		case log.End != nil:

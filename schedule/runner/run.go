@@ -95,7 +95,7 @@ func outputInUse(path string) bool {
 func restore(state string, file *history.Run, env []string) (*Run, error) {
 	r := &Run{file: file, state: state, environ: env}
 	if err := json.Unmarshal(file.Record.Snapshot, &r.task); err != nil {
-		return nil, fmt.Errorf("run %s: its task cannot be read: %w", file.Record.Run, err)
+		return nil, fmt.Errorf("run %s: its task: %w: %w", file.Record.Run, history.ErrUnreadable, err)
 	}
 	return r, nil
 }

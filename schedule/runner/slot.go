@@ -22,25 +22,22 @@ func (t *Tick) startLater(ctx context.Context, slots []schedule.Slot) {
 	}
 }
 
-// startBackground forks the runs of the slots, and only then waits for the disk.
+// startBackground forks the runs of the slots.
 func (t *Tick) startBackground(ctx context.Context, slots []schedule.Slot) {
-	var forked []*Run
 	for i, slot := range slots {
 		if ctx.Err() != nil {
 			t.skipRest(ctx, slots[i:])
-			break
+			return
 		}
-		if r, ok := t.prepare(slot); !ok {
+		r, ok := t.prepare(slot)
+		if !ok {
 			continue
-		} else if err := r.fork(t.Self); err != nil {
-			t.done(r.finish(history.Log{}, r.unstarted(err)), r.state)
-		} else {
-			t.Started(r.record())
-			forked = append(forked, r)
 		}
-	}
-	for _, r := range forked {
-		r.file.Sync() // for a power cut; the file system may not know how to
+		if err := r.fork(t.Self); err != nil {
+			t.done(r.finish(history.Log{}, r.unstarted(err)), r.state)
+			continue
+		}
+		t.Started(r.record())
 		r.leave()
 	}
 }

@@ -85,17 +85,27 @@ func (r *Run) wait(ctx, hurry context.Context, p *process) (history.Outcome, str
 		defer timer.Stop()
 		timeout = timer.C
 	}
-	select {
-	case <-p.done:
-		return "", ""
-	case <-timeout:
-		p.end(hurry, r.task.KillAfter)
-		return history.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
-	case <-ctx.Done():
-		p.end(hurry, r.task.KillAfter)
-		return history.Stopped, context.Cause(ctx).Error()
+	long := time.NewTimer(syncAfter)
+	defer long.Stop()
+	for {
+		select {
+		case <-p.done:
+			return "", ""
+		case <-long.C:
+			r.file.Sync() // best effort: some file systems cannot
+		case <-timeout:
+			p.end(hurry, r.task.KillAfter)
+			return history.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
+		case <-ctx.Done():
+			p.end(hurry, r.task.KillAfter)
+			return history.Stopped, context.Cause(ctx).Error()
+		}
 	}
 }
+
+// syncAfter is how long a command runs before its run's file is made to survive a power cut, so
+// that the next tick after it can finish the run. Shorter runs do not wait for the disk.
+const syncAfter = time.Second
 
 // judge says what the exit code of a command means that nobody ended.
 func (r *Run) judge(code int) (history.Outcome, string) {
