@@ -84,7 +84,11 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 		return nil, nil, broken // a schedule that was deleted is not one that an edit broke
 	}
 	state := runner.State{Dir: problems.StateDir}
-	text, err := state.LastValid()
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, nil, broken
+	}
+	text, err := state.LastValid(path)
 	if err != nil || state.Check() != nil {
 		return nil, nil, broken
 	}
@@ -142,6 +146,9 @@ func (a *app) parseAt(text string, zone *time.Location) (time.Time, error) {
 	}
 	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
 		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+			if t.Format(layout) != text {
+				a.problem("the clocks skip %s in %s; it is taken as %s", text, zone, t.Format("15:04"))
+			}
 			return t, nil
 		}
 	}

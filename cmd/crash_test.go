@@ -116,7 +116,7 @@ func TestTheWholeTreeIsKilled(t *testing.T) {
 	// The next tick, in a minute in which nothing is due, tells the truth and fires the hooks, once.
 	b.write("schedule.yaml", strings.Replace(victim, `"* * * * *"`, `"0 0 1 1 *"`, 1))
 	out, _ := b.sched("run", "--at", "2026-03-03T03:03:00Z")
-	if !strings.Contains(out, "was lost") {
+	if !strings.Contains(out, "victim  lost: ") {
 		t.Errorf("the tick did not say that the run was lost:\n%s", out)
 	}
 	b.sched("run", "--at", "2026-03-03T03:04:00Z")

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,6 +83,9 @@ func toJSON(r history.Record) recordJSON {
 
 // history prints the records of one task or of all, those of live runs first.
 func (a *app) history(name string, o historyOptions) error {
+	if o.limit < 0 {
+		return usage("0 shows all", "--limit %d is negative", o.limit)
+	}
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
@@ -159,7 +163,7 @@ func (a *app) printHistory(zone *time.Location, name string, live, lost []histor
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task, shortRun(r.Run), cpu, memory, outcome)
 		}
 	}
-	for _, log := range live {
+	for _, log := range slices.Backward(live) {
 		owner := runner.OwnerOf(log)
 		row(log.Begin, "-", "-", fmt.Sprintf("running for %s, pid %d", duration(a.now().Sub(owner.Since)), owner.PID))
 	}
@@ -168,7 +172,7 @@ func (a *app) printHistory(zone *time.Location, name string, live, lost []histor
 	}
 	for _, r := range records {
 		cpu, memory := "-", "-"
-		if r.Attempts > 0 {
+		if r.Attempts > 0 && r.Outcome != history.Lost {
 			cpu, memory = duration(r.UserCPU+r.SystemCPU), bytes(r.PeakMemory)
 		}
 		text := describe(r)

@@ -28,7 +28,7 @@ func (a *app) listCommand() *cobra.Command {
 		Example: `  sched list
   sched list --next 3 --at "2026-03-28 12:00"   around a change of the clocks
   sched list --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return a.list(o) },
 	}
 	f := c.Flags()
@@ -49,6 +49,7 @@ type taskJSON struct {
 	WithoutOverlapping bool          `json:"without_overlapping"`
 	OneServer          bool          `json:"one_server"`
 	Next               []string      `json:"next"`
+	times              []time.Time   // the same, in the task's zone
 	Last               *recordJSON   `json:"last"`
 	Running            []runningJSON `json:"running"`
 }
@@ -65,7 +66,7 @@ func (a *app) list(o listOptions) error {
 	if o.next < 0 {
 		return usage("", "--next %d is negative", o.next)
 	}
-	s, err := a.load()
+	s, err := a.loadAnyway()
 	if err != nil {
 		return err
 	}
@@ -138,6 +139,7 @@ func listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSO
 		if !ok || !active {
 			break
 		}
+		row.times = append(row.times, next.In(t.When.Location))
 		row.Next = append(row.Next, next.In(t.When.Location).Format(time.RFC3339))
 		at = next
 	}
@@ -167,15 +169,15 @@ func (a *app) printList(s *schedule.Schedule, rows []taskJSON, at time.Time) {
 	w := table(a.out)
 	defer w.Flush()
 	fmt.Fprintln(w, "TASK\tWHEN\tNEXT\tLAST\tNOW")
-	for i, row := range rows {
+	for _, row := range rows {
 		next := "-"
-		if len(row.Next) > 0 {
-			next = shortTime(row.Next[0], at)
+		if len(row.times) > 0 {
+			next = shortTime(row.times[0], at)
 		} else if t, err := task(s, row.Name); err == nil && !s.Active(t) {
 			next = switchedOff(s, t)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", row.Name, when(row, s), next, a.lastText(row.Last), a.nowText(row.Running))
-		for _, more := range rows[i].Next[min(1, len(row.Next)):] {
+		for _, more := range row.times[min(1, len(row.times)):] {
 			fmt.Fprintf(w, "\t\t%s\t\t\n", shortTime(more, at))
 		}
 	}
@@ -192,20 +194,16 @@ func when(row taskJSON, s *schedule.Schedule) string {
 
 func switchedOff(s *schedule.Schedule, t *schedule.Task) string {
 	if !t.Enabled {
-		return "never: switched off"
+		return "switched off"
 	}
-	return "not in " + s.Environment
+	return "not for " + s.Environment
 }
 
-// shortTime shows a time to come, and how far it is.
-func shortTime(text string, at time.Time) string {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return text
-	}
-	clock := "2006-01-02 15:04"
+// shortTime shows a time to come with its zone, since clocks change, and how far it is.
+func shortTime(t, at time.Time) string {
+	clock := "2006-01-02 15:04 MST"
 	if t.Second() != 0 {
-		clock = "2006-01-02 15:04:05"
+		clock = "2006-01-02 15:04:05 MST"
 	}
 	return fmt.Sprintf("%s (in %s)", t.Format(clock), duration(t.Sub(at)))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +54,7 @@ func (a *app) outputOf(s *schedule.Schedule, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, log := range append(lost, live...) {
+	for _, log := range slices.Backward(append(lost, live...)) { // oldest first
 		if log.Begin.Task == name || log.Begin.Run == name || shortRun(log.Begin.Run) == name {
 			return log.Begin.Output, nil
 		}
@@ -65,7 +66,10 @@ func (a *app) outputOf(s *schedule.Schedule, name string) (string, error) {
 		}
 		records = []history.Record{record}
 	}
-	return history.OutputPath(s.StateDir, records[0]), nil
+	if records[0].Output != "" {
+		return records[0].Output, nil
+	}
+	return history.OutputPath(s.StateDir, records[0]), nil // of its hooks
 }
 
 // findRun returns the record of a run by its id or the end of it.

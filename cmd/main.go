@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
@@ -88,6 +89,8 @@ a signal.`,
 	}
 	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
 		"the schedule (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
+	root.Version = Version
+	root.SetVersionTemplate("sched {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("see `"+c.CommandPath()+" --help`", "%w", err)
@@ -139,11 +142,15 @@ func (a *app) printProblems(problems []schedule.Problem) {
 }
 
 // terminal reports whether people look at w.
-func terminal(w io.Writer) bool {
+func terminal(w any) bool {
 	file, ok := w.(*os.File)
-	if !ok {
-		return false
+	return ok && isatty.IsTerminal(file.Fd())
+}
+
+// noArgs refuses arguments to a command that takes none.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("see `"+c.CommandPath()+" --help`", "%s takes no argument %q", c.CommandPath(), args[0])
 	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return nil
 }

@@ -81,7 +81,7 @@ func (r *reporter) line(record history.Record, outcome, text string, wrong bool)
 		r.app.problem("%s: %s", record.Task, note)
 	}
 	if record.Outcome.Failure() && record.Output != "" {
-		fmt.Fprintf(r.app.err, "hint: sched logs %s\n", record.Run)
+		fmt.Fprintf(r.app.err, "hint: sched logs%s %s\n", r.app.configFlag(), shortRun(record.Run))
 	}
 }
 
@@ -91,16 +91,30 @@ func (r *reporter) end() {
 	case r.opts.json:
 		r.app.printJSON(map[string]any{"minute": r.tick.Minute.UTC().Format(time.RFC3339), "tasks": r.tasks})
 	case r.lines == 0 && (r.opts.verbose || terminal(r.app.out) && !r.opts.quiet):
-		fmt.Fprintln(r.app.out, nothingDue(r.tick.Schedule, r.tick.Minute))
+		fmt.Fprintln(r.app.out, nothingDue(r.tick.Schedule, r.tick.Minute, r.opts.only))
 	}
 }
 
-// nothingDue says when something will be.
-func nothingDue(s *schedule.Schedule, minute time.Time) string {
+// configFlag is what a command in a hint must say to mean the same schedule.
+func (a *app) configFlag() string {
+	if a.config == "" {
+		return ""
+	}
+	return " -c " + a.config
+}
+
+// nothingDue says when something will be: the task named only, or the first of all.
+func nothingDue(s *schedule.Schedule, minute time.Time, only string) string {
 	text := "nothing is due at " + minute.In(s.Location).Format("15:04")
 	var first time.Time
 	var name string
 	for _, t := range s.Tasks {
+		if only != "" && t.Name != only {
+			continue
+		}
+		if !s.Active(t) && only != "" {
+			return only + " is " + switchedOff(s, t)
+		}
 		if next, ok := t.When.Next(minute); ok && s.Active(t) && (first.IsZero() || next.Before(first)) {
 			first, name = next, t.Name
 		}
@@ -115,14 +129,17 @@ func nothingDue(s *schedule.Schedule, minute time.Time) string {
 func describe(r history.Record) string {
 	var b strings.Builder
 	b.WriteString(string(r.Outcome))
-	if !r.Started.IsZero() && r.Outcome != history.Lost {
+	separator := ": "
+	if r.Outcome == history.TimedOut || r.Outcome == history.Stopped {
+		separator = " " // "timed out after 20m", "stopped by SIGTERM"
+	} else if !r.Started.IsZero() && r.Outcome != history.Lost {
 		b.WriteString(" in " + duration(r.Duration()))
 	}
-	if r.Attempts > 1 {
-		fmt.Fprintf(&b, " at attempt %d", r.Attempts)
-	}
 	if r.Reason != "" {
-		b.WriteString(": " + r.Reason)
+		b.WriteString(separator + r.Reason)
+	}
+	if r.Attempts > 1 {
+		fmt.Fprintf(&b, " (attempt %d)", r.Attempts)
 	}
 	return b.String()
 }

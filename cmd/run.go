@@ -36,7 +36,7 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 		Example: `  * * * * * sched run          in the crontab
   sched run --dry-run          what would run in this minute
   sched run --at "2026-03-29 02:30" --dry-run --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return a.run(o) },
 	}
 	f := c.Flags()
@@ -124,7 +124,7 @@ func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error) error {
 	defer release()
 	failures := tick.Run(stop, hurry)
 	r.end()
-	if invalid == nil {
+	if invalid == nil && !tick.Degraded() {
 		if err := tick.State.KeepValid(tick.Schedule); err != nil {
 			a.problem("the last valid schedule is not kept: %v", err)
 		}
@@ -169,9 +169,12 @@ func (a *app) printPlan(tick *runner.Tick, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(plan)
 	}
+	minute := tick.Minute.In(tick.Schedule.Location).Format("2006-01-02 15:04 MST")
 	if len(plan.Tasks) == 0 {
-		fmt.Fprintf(a.out, "nothing is due at %s\n", tick.Minute.In(tick.Schedule.Location).Format("2006-01-02 15:04 MST"))
+		fmt.Fprintf(a.out, "nothing is due at %s\n", minute)
+		return nil
 	}
+	fmt.Fprintf(a.out, "at %s:\n", minute)
 	w := table(a.out)
 	defer w.Flush()
 	for _, t := range plan.Tasks {

@@ -103,14 +103,24 @@ func newBox(t *testing.T, schedule string) *box {
 func (b *box) settle() {
 	b.write("go", "")
 	b.until("all runs are finished", func() bool {
-		runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
-		for _, run := range runs {
-			if text, _ := os.ReadFile(run); !bytes.Contains(text, []byte(`{"end":`)) {
-				return false
-			}
+		open := b.openRuns()
+		if b.Failed() && open != "" {
+			b.Logf("open runs: %s", open)
+			return true
 		}
-		return true
+		return open == ""
 	})
+}
+
+// openRuns returns what the files of unfinished runs say.
+func (b *box) openRuns() (open string) {
+	runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
+	for _, run := range runs {
+		if text, _ := os.ReadFile(run); !bytes.Contains(text, []byte(`{"end":`)) {
+			open += run + string(text)
+		}
+	}
+	return open
 }
 
 func (b *box) path(name string) string { return filepath.Join(b.dir, name) }
@@ -158,7 +168,7 @@ func (b *box) until(what string, condition func() bool) {
 			return
 		}
 	}
-	b.Fatalf("not after %s: %s", patience, what)
+	b.Fatalf("not after %s: %s\n%s", patience, what, b.openRuns())
 }
 
 // lineIn waits for a line in a file that a task writes, and returns it.

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,7 +65,7 @@ func (a *app) test(name string) error {
 
 // askTask lets a person choose.
 func (a *app) askTask(s *schedule.Schedule) (string, error) {
-	if in, ok := a.in.(*os.File); !ok || !terminal(in) {
+	if !terminal(a.in) {
 		return "", usage("see `sched list` for the names", "name the task to test")
 	}
 	for i, t := range s.Tasks {

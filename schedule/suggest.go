@@ -7,7 +7,8 @@ var otherWords = map[string]string{
 	"cmd": "command", "script": "command", "exec": "command", "run": "command",
 	"schedule": "cron", "interval": "every", "frequency": "every",
 	"tz": "timezone", "time_zone": "timezone", "cwd": "dir", "workdir": "dir", "working_directory": "dir",
-	"retries": "retry", "no_overlap": "without_overlapping", "on_error": "on_failure",
+	"retries": "retry", "no_overlap": "without_overlapping", "overlapping": "without_overlapping", "without_overlap": "without_overlapping",
+	"on_error": "on_failure", "on_fail": "on_failure",
 	"jobs": "tasks", "log": "output", "disabled": "enabled", "weekdays": "days",
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,6 +68,9 @@ type finished struct {
 // database is open for. What is recorded twice is there once, so two ticks, or a tick and a person
 // who looks at the history, may do it at the same time.
 func putAway(state string, records []finished, also func(*history.DB) error) error {
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return err
+	}
 	db, err := history.Open(state)
 	if err != nil {
 		return err
@@ -79,14 +83,18 @@ func putAway(state string, records []finished, also func(*history.DB) error) err
 	if err := db.Add(context.Background(), rows); err != nil {
 		return err
 	}
+	return also(db)
+}
+
+// clean removes the files of runs that are in the history. It is done here for all of them together,
+// and not at the end of each, since ext4 is slow to make a file soon after one was removed.
+func clean(records []finished) (err error) {
 	for _, f := range records {
 		err = errors.Join(err, f.clean())
 	}
-	return errors.Join(err, also(db))
+	return err
 }
 
-// clean removes the files that a run in the history needs no more. It is done here for all of them
-// together, and not at the end of each, since ext4 is slow to make a file soon after one was removed.
 func (f finished) clean() error {
 	output := history.OutputPath(f.state, f.Record)
 	if f.Output == "" {
@@ -124,7 +132,13 @@ func Finished(state string) (live []history.Log, lost []history.Log, err error) 
 	if len(done) == 0 {
 		return live, lost, nil
 	}
-	return live, lost, putAway(state, done, func(*history.DB) error { return nil })
+	err = putAway(state, done, func(*history.DB) error { return nil })
+	if err != nil {
+		return live, lost, err
+	}
+	// A background run that failed keeps its file: the next tick has yet to tell of it.
+	told := slices.DeleteFunc(done, func(f finished) bool { return f.Background && f.Outcome.Failure() })
+	return live, lost, clean(told)
 }
 
 // Previous returns the record of the task's newest run before the given one that was neither

@@ -27,7 +27,12 @@ func (r *Run) finish(log history.Log, result history.Record) history.Record {
 			result.Notes = append(result.Notes, err.Error())
 		}
 	}
-	note(r.copyOutput(result.Output))
+	if !log.Hooks[outputCopied] {
+		note(r.copyOutput(result.Output))
+		if r.task.Output.File != "" {
+			r.file.Append(history.Event{Hook: outputCopied})
+		}
+	}
 
 	hooks := r.task.Hooks
 	switch {
@@ -51,6 +56,9 @@ func (r *Run) finish(log history.Log, result history.Record) history.Record {
 	r.file.Close()
 	return result
 }
+
+// outputCopied is the mark of a copy that was made, among those of the hooks.
+const outputCopied = "output"
 
 // end writes the record as the last event of the run's file. Where that is impossible the file is
 // removed: the record of this run is lost, but its hooks do not fire again with every tick.
@@ -124,12 +132,14 @@ func (r *Run) settle(log history.Log, code *int) history.Record {
 	result := r.record()
 	result.Snapshot = nil
 	result.Ended = time.Now()
+	group := 0
 	if a := log.Attempt; a != nil {
-		result.Attempts, result.Started = a.Number, a.At
-		if r.orphaned(a.PID, code) {
-			endGroup(context.Background(), a.PID, r.task.KillAfter)
-			result.Ended = time.Now()
-		}
+		result.Attempts, result.Started, group = a.Number, a.At, a.PID
+	}
+	left := r.orphans(group, code)
+	for _, group := range left {
+		endGroup(context.Background(), group, r.task.KillAfter)
+		result.Ended = time.Now()
 	}
 	switch {
 	case code != nil && *code < 128: // the supervisor could not write down what it saw
@@ -138,16 +148,21 @@ func (r *Run) settle(log history.Log, code *int) history.Record {
 	case code != nil:
 		result.Outcome, result.ExitCode = history.Failed, code
 		result.Reason = fmt.Sprintf("its supervisor was killed (exit code %d), and the command with it", *code)
-	case log.Attempt == nil:
+	case log.Attempt == nil && len(left) == 0:
 		result.Outcome, result.Reason = history.Lost, "sched was killed before the command started"
+	case len(left) > 0:
+		result.Outcome, result.Reason = history.Lost, "nobody watched its command any more, so it was ended"
 	default:
 		result.Outcome, result.Reason = history.Lost, "its processes vanished, and nobody saw how it ended"
 	}
 	return result
 }
 
-// orphaned reports whether processes of the command live on. Where a witness saw the supervisor
+// orphans returns the process groups of the command that live on. Where a witness saw the supervisor
 // die, this process has the output open itself and cannot ask who else has.
-func (r *Run) orphaned(group int, witness *int) bool {
-	return (witness != nil || outputInUse(r.record().Output)) && groupIsOf(group, r.record().Run)
+func (r *Run) orphans(group int, witness *int) []int {
+	if witness == nil && !outputInUse(r.record().Output) {
+		return nil
+	}
+	return orphans(r.record().Run, group)
 }

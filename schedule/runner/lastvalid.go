@@ -13,8 +13,12 @@ func (s State) lastValid() string { return filepath.Join(s.Dir, "last-valid.yaml
 
 // stamp is the first line of the copy. It holds the digest of what the copy was made from.
 func stamp(s *schedule.Schedule) []byte {
-	return []byte("# the last valid schedule, kept by sched; digest " + s.Digest + "\n")
+	return append(origin(s.File), "; digest "+s.Digest+"\n"...)
 }
+
+// origin is how a copy of the schedule in file begins. Two schedules that share a state folder do
+// not run each other's copy.
+func origin(file string) []byte { return []byte("# the last valid " + file + ", kept by sched") }
 
 // KeepValid keeps a copy of a valid schedule, for the day when an edit breaks the file. An
 // unchanged schedule costs one read of one line.
@@ -38,8 +42,14 @@ func (s State) KeepValid(valid *schedule.Schedule) error {
 	return os.Rename(draft, s.lastValid())
 }
 
-// LastValid returns the text of the copy; the error is os.ErrNotExist when there is none.
-func (s State) LastValid() ([]byte, error) { return os.ReadFile(s.lastValid()) }
+// LastValid returns the copy of the schedule in file; the error is os.ErrNotExist when there is none.
+func (s State) LastValid(file string) ([]byte, error) {
+	text, err := os.ReadFile(s.lastValid())
+	if err == nil && !bytes.HasPrefix(text, origin(file)) {
+		return nil, os.ErrNotExist
+	}
+	return text, err
+}
 
 // readStart returns the first n bytes of a file, or fewer.
 func readStart(path string, n int) []byte {

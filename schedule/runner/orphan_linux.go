@@ -7,34 +7,71 @@ import (
 	"strconv"
 )
 
-// groupIsOf reports whether a process of the group was started for the run: it has the run's id
-// in its environment (proc(5)). So a number that the kernel gave to somebody else is left alone.
-func groupIsOf(group int, run string) bool {
+// groupsOf returns the process groups that have a process which was started for the run: it has the
+// run's id in its environment (proc(5)). So a number that the kernel gave to somebody else in the
+// meantime is left alone.
+func groupsOf(run string) map[int]bool {
+	groups := map[int]bool{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, stat := range stats {
+		env, err := os.ReadFile(filepath.Join(filepath.Dir(stat), "environ"))
+		if err != nil || !bytes.Contains(env, []byte("SCHED_RUN="+run)) {
+			continue
+		}
+		if text, err := os.ReadFile(stat); err == nil {
+			groups[processGroup(text)] = true
+		}
+	}
+	delete(groups, 0)
+	return groups
+}
+
+// onlyZombies reports whether every process of the group has ended.
+func onlyZombies(group int) bool {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range stats {
 		text, err := os.ReadFile(stat)
-		if err != nil || processGroup(text) != group {
-			continue
-		}
-		env, err := os.ReadFile(filepath.Join(filepath.Dir(stat), "environ"))
-		if err == nil && bytes.Contains(env, []byte("SCHED_RUN="+run)) {
-			return true
+		if state, of := processState(text); err == nil && of == group && state != 'Z' {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
-// processGroup reads field 5 of /proc/PID/stat. Field 2 is the program's name in parentheses, and
-// may hold anything.
+// processGroup reads the group of a process from its /proc/PID/stat.
 func processGroup(stat []byte) int {
+	_, group := processState(stat)
+	return group
+}
+
+// processState reads fields 3 and 5 of /proc/PID/stat (proc(5)). Field 2 is the program's name in
+// parentheses, and may hold anything.
+func processState(stat []byte) (state byte, group int) {
 	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {
-		return 0
+		return 0, 0
 	}
 	fields := bytes.Fields(stat[end+1:])
 	if len(fields) < 3 {
-		return 0
+		return 0, 0
 	}
-	group, _ := strconv.Atoi(string(fields[2]))
-	return group
+	group, _ = strconv.Atoi(string(fields[2]))
+	return fields[0][0], group
+}
+
+// orphans returns the groups of the run's command that live on: the one that was written down, or
+// where sched was killed before it could, any that belongs to the run.
+func orphans(run string, group int) []int {
+	groups := groupsOf(run)
+	if group != 0 {
+		if groups[group] {
+			return []int{group}
+		}
+		return nil
+	}
+	var all []int
+	for g := range groups {
+		all = append(all, g)
+	}
+	return all
 }

@@ -2,6 +2,15 @@
 
 package runner
 
-// groupIsOf cannot ask this kernel whose a process is. The caller knows that a process of the run
-// still holds its output, and the kernel gives no number away while its group has processes.
-func groupIsOf(group int, run string) bool { return groupAlive(group) }
+// onlyZombies cannot be asked of this kernel. Where it matters, in containers, the kernel is Linux.
+func onlyZombies(int) bool { return false }
+
+// orphans returns the group of the run's command if it lives on. This kernel does not tell whose a
+// process is; but the caller knows that a process of the run still has its output open, and the
+// kernel gives no number away while its group has processes.
+func orphans(run string, group int) []int {
+	if group != 0 && groupAlive(group) {
+		return []int{group}
+	}
+	return nil
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -79,7 +78,7 @@ func (p *process) wait() {
 
 // startExitCode returns the code that a shell would give for the error of spawn.
 func startExitCode(err error) int {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotFound) {
 		return exitNotFound
 	}
 	return exitNotExecutable
@@ -116,8 +115,11 @@ func endGroup(ctx context.Context, group int, killAfter time.Duration) {
 	}
 }
 
-// groupAlive reports whether the group has processes. A zombie that nobody waited for yet counts.
-func groupAlive(group int) bool { return syscall.Kill(-group, 0) == nil }
+// groupAlive reports whether the group has processes that are not just waiting to be waited for: as
+// PID 1 of a container, a program that was not made for it never does.
+func groupAlive(group int) bool { return syscall.Kill(-group, 0) == nil && !onlyZombies(group) }
+
+var errNotFound = errors.New("there is no such command in PATH")
 
 // lookPath finds a program like execvp(3), with the PATH of env.
 func lookPath(name string, env []string) (string, error) {
@@ -136,7 +138,7 @@ func lookPath(name string, env []string) (string, error) {
 			return file, nil
 		}
 	}
-	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+	return "", fmt.Errorf("%s: %w", name, errNotFound)
 }
 
 // environ returns what a command or hook of the run finds in its environment: the caller's, then

@@ -112,6 +112,12 @@ func (r *Run) judge(code int) (history.Outcome, string) {
 	if slices.Contains(r.task.SuccessCodes, code) {
 		return history.Succeeded, ""
 	}
+	switch code {
+	case exitNotFound:
+		return history.Failed, "exit code 127: a command was not found"
+	case exitNotExecutable:
+		return history.Failed, "exit code 126: a command cannot be executed"
+	}
 	if code > 128 {
 		return history.Failed, fmt.Sprintf("exit code %d: killed by a signal (%s)", code, syscall.Signal(code-128))
 	}

@@ -114,13 +114,17 @@ func (t *Tick) skipRest(ctx context.Context, slots []schedule.Slot) {
 	}
 }
 
-// finishLost finishes the runs that nobody watches any more, and collects the finished ones.
+// Degraded reports whether the state folder could not be written, which was said then.
+func (t *Tick) Degraded() bool { return t.spare != nil }
+
+// finishLost finishes the runs that nobody watches any more, and collects the finished ones. It tells
+// of the background runs among them that failed.
 func (t *Tick) finishLost() {
 	for _, state := range append(t.State.spares(), t.State) {
 		for _, record := range finishLost(state.Dir, t.Environ, func(err error) { t.Problem("%v", err) }) {
 			t.keep(finished{record, state.Dir})
-			if record.Outcome == history.Lost {
-				t.Problem("%s: run %s was lost: %s", record.Task, record.Run, record.Reason)
+			if record.Background && record.Outcome.Failure() || record.Outcome == history.Lost {
+				t.Done(record) // nobody has told of it yet
 			}
 		}
 	}
@@ -138,7 +142,10 @@ func (t *Tick) remember() {
 		}
 		return prune(db, t.State.Dir, t.Minute, t.Schedule.History)
 	})
-	if err != nil {
+	if err == nil {
+		err = clean(t.records)
+	}
+	if err != nil && t.spare == nil { // else it was said already
 		t.Problem("the history is not written: %v", err)
 	}
 }
