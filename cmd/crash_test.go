@@ -91,6 +91,7 @@ func TestTheSupervisorIsKilled(t *testing.T) {
 func TestTheWitnessIsKilled(t *testing.T) {
 	b, witness, supervisor, _ := start(t)
 	b.kill(witness)
+	b.gone(witness)
 	b.write("go", "")
 	b.gone(supervisor)
 	if b.count("after.txt") != 0 {
@@ -112,7 +113,9 @@ func TestTheWholeTreeIsKilled(t *testing.T) {
 	for _, pid := range []int{witness, supervisor, command} {
 		b.kill(pid)
 	}
-	b.gone(command)
+	for _, pid := range []int{witness, supervisor, command} {
+		b.gone(pid)
+	}
 	// The next tick, in a minute in which nothing is due, tells the truth and fires the hooks, once.
 	b.write("schedule.yaml", strings.Replace(victim, `"* * * * *"`, `"0 0 1 1 *"`, 1))
 	out, _ := b.sched("run", "--at", "2026-03-03T03:03:00Z")
@@ -135,6 +138,7 @@ func TestOnlyTheCommandSurvives(t *testing.T) {
 	b, witness, supervisor, command := start(t)
 	b.kill(witness)
 	b.kill(supervisor)
+	b.gone(witness)
 	b.gone(supervisor)
 	if out, _ := b.sched("run"); !strings.Contains(out, "skipped: still running") {
 		t.Errorf("a living command did not keep its lock:\n%s", out)
@@ -182,8 +186,9 @@ tasks:
       - echo two >> hooks.txt
 `)
 	b.sched("run")
-	b.kill(b.pidIn("finish.pid"))
-	b.sched("run", "--at", "2026-01-01T00:00:00Z", "--dry-run")
+	finish := b.pidIn("finish.pid")
+	b.kill(finish)
+	b.gone(finish)
 	b.write("schedule.yaml", "tasks: []\n")
 	b.sched("run")
 	if got := b.read("hooks.txt"); got != "one\ntwo\n" {
@@ -235,8 +240,10 @@ tasks:
 	b.sched("run")
 	command, daemon, supervisor := b.pidIn("command.pid"), b.pidIn("daemon.pid"), b.pidIn("supervisor.pid")
 	defer syscall.Kill(daemon, syscall.SIGKILL)
-	b.kill(parent(t, supervisor))
+	witness := parent(t, supervisor)
+	b.kill(witness)
 	b.kill(supervisor)
+	b.gone(witness)
 	b.gone(supervisor)
 	b.sched("run")
 	b.until("the lost run is finished", func() bool { return b.read("after.txt") == "lost\n" })

@@ -202,9 +202,15 @@ func (b *box) gone(pid int) {
 	b.until(fmt.Sprintf("process %d is gone", pid), func() bool { return !alive(pid) })
 }
 
+// alive reports whether the process still has anything open. The first thread of a killed process may
+// be a zombie while others have not ended yet, and hold its locks.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && !strings.Contains(string(stat), ") Z ")
+	if err != nil {
+		return false
+	}
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	return len(threads) > 1 || !strings.Contains(string(stat), ") Z ")
 }
 
 type record struct {
