@@ -498,6 +498,23 @@ tasks:
 }
 
 // A power cut can leave an empty file of a run. It is said once, and nothing else suffers.
+// The tick that forked it cannot know; so the next one says it, once.
+func TestTheNextTickTellsOfAFailedBackgroundRun(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - {name: back, cron: "* * * * *", command: exit 3, background: true}
+`)
+	b.sched("run", "-q")
+	b.outcome("back", 1) // to look at the history does not swallow the message
+	b.write("schedule.yaml", "tasks: []\n")
+	if out, code := b.sched("run", "-q"); code != 0 || !strings.Contains(out, "back  failed in") {
+		t.Errorf("exit code %d, output %q", code, out)
+	}
+	if out, _ := b.sched("run", "-q"); out != "" {
+		t.Errorf("it was told twice: %q", out)
+	}
+}
+
 func TestTheFileOfARunIsEmpty(t *testing.T) {
 	b := newBox(t, `
 tasks:

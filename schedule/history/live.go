@@ -192,15 +192,6 @@ func SetAside(state, id string) (to string, err error) {
 	return to, os.Rename(Path(state, id), to)
 }
 
-// Remove forgets the file of a run that is in the history.
-func Remove(state, id string) error {
-	err := os.Remove(Path(state, id))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
 // read collects the events of a file. A torn last line is what a kill or a full disk left.
 func read(file *os.File) (Log, error) {
 	text, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<62))

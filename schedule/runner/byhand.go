@@ -126,7 +126,7 @@ func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writ
 	close(over)
 	shown.Wait()
 	record = r.finish(history.Log{}, result)
-	t.keep(finished{record, r.state})
+	t.keep(finished{record, r.state, false})
 	t.remember()
 	return record, nil
 }

@@ -58,10 +58,12 @@ func finishLost(state string, env []string, problem func(error)) []history.Recor
 	return records
 }
 
-// finished is the record of a run, and the state folder that has its file.
+// finished is the record of a run, the state folder that has its file, and whether people have yet
+// to be told of it.
 type finished struct {
 	history.Record
 	state string
+	tell  bool
 }
 
 // putAway moves finished runs into the history of the state folder, and does what else the
@@ -86,24 +88,26 @@ func putAway(state string, records []finished, also func(*history.DB) error) err
 	return also(db)
 }
 
-// clean removes the files of runs that are in the history. It is done here for all of them together,
-// and not at the end of each, since ext4 is slow to make a file soon after one was removed.
-func clean(records []finished) (err error) {
+// clean removes the files of runs that are in the history, and calls removed for each run whose file
+// was removed by this call and no other process. It is done for all of them together, and not at the
+// end of each, since ext4 is slow to make a file soon after one was removed.
+func clean(records []finished, removed func(finished)) (err error) {
 	for _, f := range records {
-		err = errors.Join(err, f.clean())
+		output := history.OutputPath(f.state, f.Record)
+		if f.Output == "" {
+			os.Remove(output)
+		}
+		if info, err := os.Stat(HooksPath(output)); err == nil && info.Size() == 0 {
+			os.Remove(HooksPath(output))
+		}
+		switch rerr := os.Remove(history.Path(f.state, f.Run)); {
+		case rerr == nil:
+			removed(f)
+		case !errors.Is(rerr, os.ErrNotExist):
+			err = errors.Join(err, rerr)
+		}
 	}
 	return err
-}
-
-func (f finished) clean() error {
-	output := history.OutputPath(f.state, f.Record)
-	if f.Output == "" {
-		os.Remove(output)
-	}
-	if info, err := os.Stat(HooksPath(output)); err == nil && info.Size() == 0 {
-		os.Remove(HooksPath(output))
-	}
-	return history.Remove(f.state, f.Run)
 }
 
 // Finished puts the finished runs of the state folder into the history, for those who want to read
@@ -122,7 +126,7 @@ func Finished(state string) (live []history.Log, lost []history.Log, err error) 
 		case err != nil:
 			return nil, nil, err
 		case log.End != nil:
-			done = append(done, finished{*log.End, state})
+			done = append(done, finished{*log.End, state, false})
 		case watched:
 			live = append(live, log)
 		default:
@@ -138,7 +142,7 @@ func Finished(state string) (live []history.Log, lost []history.Log, err error) 
 	}
 	// A background run that failed keeps its file: the next tick has yet to tell of it.
 	told := slices.DeleteFunc(done, func(f finished) bool { return f.Background && f.Outcome.Failure() })
-	return live, lost, clean(told)
+	return live, lost, clean(told, func(finished) {})
 }
 
 // Previous returns the record of the task's newest run before the given one that was neither
@@ -156,7 +160,7 @@ func Previous(state, task, run string) (last history.Record, ok bool) {
 	if ok {
 		return last, true
 	}
-	db, err := history.Open(state)
+	db, err := history.OpenRead(state)
 	if err != nil {
 		return history.Record{}, false
 	}

@@ -72,7 +72,7 @@ func (r *Run) end(result history.Record) history.Record {
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "sched: run %s of %s %s, but its record is lost: %v\n", result.Run, result.Task, result.Outcome, err)
-		history.Remove(r.state, result.Run)
+		os.Remove(history.Path(r.state, result.Run))
 	}
 	result.Snapshot = r.record().Snapshot
 	return result

@@ -45,7 +45,12 @@ func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
 	t.startBackground(ctx, now)
 	var side sync.WaitGroup
 	side.Go(func() { t.startLater(ctx, later) })
-	side.Go(t.finishLost)
+	side.Go(func() {
+		t.finishLost()
+		if len(foreground) > 0 { // which may take long
+			t.remember()
+		}
+	})
 
 	for i, slot := range foreground {
 		if !t.reach(ctx, slot) {
@@ -117,33 +122,39 @@ func (t *Tick) skipRest(ctx context.Context, slots []schedule.Slot) {
 // Degraded reports whether the state folder could not be written, which was said then.
 func (t *Tick) Degraded() bool { return t.spare != nil }
 
-// finishLost finishes the runs that nobody watches any more, and collects the finished ones. It tells
-// of the background runs among them that failed.
+// finishLost finishes the runs that nobody watches any more, and collects the finished ones. Nobody
+// has told yet of those that were lost, and of the background runs that failed.
 func (t *Tick) finishLost() {
 	for _, state := range append(t.State.spares(), t.State) {
 		for _, record := range finishLost(state.Dir, t.Environ, func(err error) { t.Problem("%v", err) }) {
-			t.keep(finished{record, state.Dir})
-			if record.Background && record.Outcome.Failure() || record.Outcome == history.Lost {
-				t.Done(record) // nobody has told of it yet
-			}
+			tell := record.Background && record.Outcome.Failure() || record.Outcome == history.Lost
+			t.keep(finished{record, state.Dir, tell})
 		}
 	}
 }
 
-// remember moves what is finished into the history. Where that fails the files of the runs stay,
-// and a later tick tries again.
+// remember moves what is finished into the history, and tells of what nobody has told of. Where that
+// fails the files of the runs stay, and a later tick tries again.
 func (t *Tick) remember() {
-	if len(t.records) == 0 {
+	t.mu.Lock()
+	records := t.records
+	t.records = nil
+	t.mu.Unlock()
+	if len(records) == 0 {
 		return
 	}
-	err := putAway(t.State.Dir, t.records, func(db *history.DB) error {
+	err := putAway(t.State.Dir, records, func(db *history.DB) error {
 		if path := db.SetAside(); path != "" {
 			t.Problem("the history was damaged; it is now %s, and a new one was begun", path)
 		}
 		return prune(db, t.State.Dir, t.Minute, t.Schedule.History)
 	})
 	if err == nil {
-		err = clean(t.records)
+		err = clean(records, func(f finished) {
+			if f.tell {
+				t.Done(f.Record)
+			}
+		})
 	}
 	if err != nil && t.spare == nil { // else it was said already
 		t.Problem("the history is not written: %v", err)
@@ -158,6 +169,6 @@ func (t *Tick) keep(f finished) {
 
 // done reports an outcome and keeps its record for the history.
 func (t *Tick) done(record history.Record, state string) {
-	t.keep(finished{record, state})
+	t.keep(finished{record, state, false})
 	t.Done(record)
 }
