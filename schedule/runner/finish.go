@@ -67,8 +67,8 @@ func (r *Run) end(result history.Record) history.Record {
 		result.Output = "" // putAway removes the file, and what else is empty
 	}
 	err := r.file.Append(history.Event{End: &result})
-	if err == nil {
-		err = r.file.Sync()
+	if err == nil && (r.output == nil || result.Duration() >= syncAfter) {
+		err = r.file.Sync() // a short foreground run is in the database before its tick ends
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "sched: run %s of %s %s, but its record is lost: %v\n", result.Run, result.Task, result.Outcome, err)
