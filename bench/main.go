@@ -1,0 +1,176 @@
+//go:build linux
+
+// Command bench measures whole processes of sched, each beside a yardstick of the same moment, and
+// prints one table. See README.md in this folder.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// settle is waited for before what makes files: for 5 s after files were removed ext4 is slow to
+// make new ones (recently_deleted in fs/ext4/ialloc.c), and in real life a minute lies between.
+const settle = 6 * time.Second
+
+type bench struct {
+	dir  string
+	out  *os.File // what the measured programs print
+	rows [][4]string
+	over bool
+}
+
+func main() {
+	strict := flag.Bool("strict", false, "exit with 1 when a budget is exceeded")
+	flag.Parse()
+	log.SetFlags(0)
+	dir, err := os.MkdirTemp("", "sched-bench")
+	must(err)
+	b := &bench{dir: dir}
+	b.out, err = os.Create(b.path("out"))
+	must(err)
+	must(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+	build := exec.Command("go", "build", "-o", b.dir, "sched", "sched/bench/empty", "sched/bench/loop")
+	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
+	must(build.Run())
+
+	for i, measure := range []func(){b.idle, b.hundred, b.thousand, b.memory} {
+		log.Printf("part %d of 4", i+1)
+		measure()
+	}
+	b.print()
+	os.RemoveAll(dir) // not before: see settle
+	if *strict && b.over {
+		os.Exit(1)
+	}
+}
+
+// schedule makes a folder with a schedule of n tasks, and returns the folder.
+func (b *bench) schedule(name string, n int, keys func(i int) string) (dir string) {
+	var text strings.Builder
+	text.WriteString("timezone: UTC\ntasks:\n")
+	for i := range n {
+		fmt.Fprintf(&text, "  - {name: task-%d, %s}\n", i, keys(i))
+	}
+	dir = b.path(name)
+	must(os.Mkdir(dir, 0o700))
+	must(os.WriteFile(filepath.Join(dir, "schedule.yaml"), []byte(text.String()), 0o600))
+	return dir
+}
+
+// due is a schedule of n tasks that are due in every minute.
+func (b *bench) due(name string, n int, keys string) (dir string) {
+	return b.schedule(name, n, func(int) string { return `cron: "* * * * *", ` + keys })
+}
+
+// idle measures ticks in which nothing is due: daily tasks, none in this hour or the two that follow.
+func (b *bench) idle() {
+	hour := time.Now().UTC().Hour()
+	took, limits := map[int]float64{}, map[int]float64{100: 4, 1_000: none, 10_000: none}
+	for _, n := range []int{100, 1_000, 10_000} {
+		dir := b.schedule(fmt.Sprintf("idle-%d", n), n, func(i int) string {
+			return fmt.Sprintf(`cron: "%d %d * * *", command: "true", background: true`, i%60, (hour+3+i%20)%24)
+		})
+		b.sched(dir, "test", "task-0") // so that there is a state folder with a history, as after a day
+		b.sched(dir, "run")
+		var wall, cpu, ms []float64
+		for range 41 {
+			empty, tick := b.tree(b.dir, "empty"), b.sched(dir, "run")
+			wall, cpu = append(wall, ratio(tick.first, empty.first)), append(cpu, ratio(tick.cpu, empty.cpu))
+			ms = append(ms, 1e3*tick.first.Seconds())
+		}
+		took[n] = median(ms)
+		what := fmt.Sprintf("idle tick, %d tasks: ", n)
+		b.row(what+"wall", median(wall), "× an empty Go program", limits[n])
+		b.row(what+"CPU", median(cpu), "× an empty Go program", none)
+	}
+	b.row("idle tick, 10000 tasks: wall", took[10_000], "ms", 150)
+	b.row("idle tick, 10000 tasks: wall", took[10_000]/took[1_000], "× that of 1000 tasks", 10)
+}
+
+// hundred measures 100 foreground tasks, and 100 background tasks with a hook each. The folders are
+// used again, so that each tick also puts the runs of the one before it into the history.
+func (b *bench) hundred() {
+	foreground := b.due("foreground", 100, `command: "true"`)
+	background := b.due("background", 100, `command: "true", after: "true", background: true`)
+	var fore, back []float64
+	for i := range 10 {
+		time.Sleep(settle)
+		f := ratio(b.sched(foreground, "run").cpu, b.tree(b.dir, "loop").cpu)
+		time.Sleep(settle)
+		g := ratio(b.sched(background, "run").cpu, b.tree(b.dir, "loop").cpu)
+		if i > 0 { // the first makes the state folders
+			fore, back = append(fore, f), append(back, g)
+		}
+	}
+	b.row("100 foreground tasks: CPU", median(fore), "× a Go loop of `sh -c true`", 1.5)
+	b.row("100 background tasks, each with a hook: CPU", median(back), "× a Go loop of `sh -c true`", 8)
+}
+
+// thousand starts 1,000 background tasks at once, and looks whether each ran once and is recorded.
+func (b *bench) thousand() {
+	var tick, all, wrong []float64
+	for i := range 3 {
+		dir := b.due(fmt.Sprintf("thousand-%d", i), 1000, `command: "echo $SCHED_TASK >> ran", background: true`)
+		time.Sleep(settle)
+		s := b.sched(dir, "run")
+		tick, all = append(tick, s.first.Seconds()), append(all, s.all.Seconds())
+		wrong = append(wrong, float64(1000-b.recorded(dir)))
+	}
+	b.row("1000 background tasks at once: `sched run`", median(tick), "s", none)
+	b.row("1000 background tasks at once: all have ended", median(all), "s", none)
+	b.row("1000 background tasks at once: not run once and recorded", slices.Max(wrong), "", 0)
+}
+
+// recorded counts the tasks that wrote one line and have one record, a success.
+func (b *bench) recorded(dir string) (n int) {
+	c := exec.Command(b.path("sched"), "history", "--json", "-n", "0")
+	c.Dir = dir
+	text, err := c.Output()
+	must(err)
+	var records []struct{ Task, Outcome string }
+	must(json.Unmarshal(text, &records))
+	ran, err := os.ReadFile(filepath.Join(dir, "ran"))
+	must(err)
+	story := map[string]string{}
+	for _, r := range records {
+		story[r.Task] += r.Outcome
+	}
+	for _, task := range strings.Fields(string(ran)) {
+		story[task] += ", ran"
+	}
+	for _, s := range story {
+		if s == "succeeded, ran" {
+			n++
+		}
+	}
+	return n
+}
+
+// memory looks at a background run while its command sleeps.
+func (b *bench) memory() {
+	dir := b.due("memory", 1, `command: [sleep, "3"], background: true`)
+	var sizes []float64
+	for range 5 {
+		pid := b.start(dir, "sched", "run")
+		b.wait(pid) // now the witness is our child
+		time.Sleep(time.Second)
+		witness := child(os.Getpid())
+		supervisor := child(witness)
+		child(supervisor) // the command runs
+		sizes = append(sizes, anonymous(witness)+anonymous(supervisor))
+		for b.wait(-1) != 0 {
+		}
+	}
+	b.row("a waiting background run: anonymous memory", median(sizes), "MiB", 4)
+}

@@ -1,0 +1,141 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A sample is what a program took, with all that it started.
+type sample struct {
+	first time.Duration // until the program itself ended
+	all   time.Duration // until the last process that it left behind ended
+	cpu   time.Duration // user and system time of all of them
+}
+
+func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
+
+func (b *bench) sched(dir string, args ...string) sample { return b.tree(dir, "sched", args...) }
+
+// tree runs one of our programs in the folder and waits for it and everything that it left behind:
+// we are its subreaper (prctl(2)), so orphans become our children, and their CPU time ours.
+func (b *bench) tree(dir, program string, args ...string) (s sample) {
+	before, begun := used(), time.Now()
+	pid := b.start(dir, program, args...)
+	for ended := b.wait(-1); ended != 0; ended = b.wait(-1) {
+		s.all = time.Since(begun)
+		if ended == pid {
+			s.first = s.all
+		}
+	}
+	s.cpu = used() - before
+	return s
+}
+
+// used returns the CPU time of all processes that we waited for, and that those waited for.
+func used() time.Duration {
+	var usage unix.Rusage
+	must(unix.Getrusage(unix.RUSAGE_CHILDREN, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// start starts one of our programs. What it prints goes to a file, which like cron's pipe is no terminal.
+func (b *bench) start(dir, program string, args ...string) (pid int) {
+	argv := append([]string{b.path(program)}, args...)
+	process, err := os.StartProcess(argv[0], argv, &os.ProcAttr{Dir: dir, Files: []*os.File{nil, b.out, os.Stderr}})
+	must(err)
+	defer process.Release()
+	return process.Pid
+}
+
+// wait waits for a child, -1 for any, and returns its pid; 0 when there is none. One that fails
+// ends the benchmark: its figure would mean nothing.
+func (b *bench) wait(which int) (pid int) {
+	var status unix.WaitStatus
+	err := error(unix.EINTR)
+	for err == unix.EINTR {
+		pid, err = unix.Wait4(which, &status, 0, nil)
+	}
+	if err == unix.ECHILD {
+		return 0
+	}
+	if err != nil || status != 0 {
+		log.Fatalf("process %d: %v, status %#x; see %s", pid, err, status, b.out.Name())
+	}
+	return pid
+}
+
+// child returns the only child of a process.
+func child(parent int) (pid int) {
+	var text []byte
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent)) // one for each thread
+	for _, list := range lists {
+		more, _ := os.ReadFile(list)
+		text = append(text, more...)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		log.Fatalf("process %d has the children %q, and not one", parent, text)
+	}
+	return pid
+}
+
+// anonymous returns the anonymous resident memory of a process in MiB (proc_pid_status(5)).
+func anonymous(pid int) (mib float64) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	must(err)
+	_, after, _ := strings.Cut(string(text), "RssAnon:")
+	_, err = fmt.Sscan(after, &mib)
+	must(err)
+	return mib / 1024
+}
+
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+const none = -1 // no budget
+
+// row adds a figure to the table.
+func (b *bench) row(what string, figure float64, unit string, limit float64) {
+	decimals, budget, verdict := 2, "", ""
+	if figure >= 10 || unit == "" {
+		decimals = 0
+	}
+	if limit != none {
+		budget, verdict = fmt.Sprint(limit), "ok"
+	}
+	if limit != none && figure > limit {
+		verdict, b.over = "over", true
+	}
+	b.rows = append(b.rows, [4]string{what, strings.TrimSpace(fmt.Sprintf("%.*f %s", decimals, figure, unit)), budget, verdict})
+}
+
+// print prints the rows as a Markdown table that can be read as it is.
+func (b *bench) print() {
+	rows := append([][4]string{{"measure", "figure", "budget", ""}, {"---", "---", "---", "---"}}, b.rows...)
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %s\t|\n", r[0], r[1], r[2], r[3])
+	}
+	w.Flush()
+}
+
+func must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
