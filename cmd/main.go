@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
@@ -80,17 +82,21 @@ a signal.`,
 		Example: `  sched check           every mistake of the schedule
   sched list            what runs, and when next
   sched run --dry-run   what would run in this minute`,
-		SilenceErrors:    true,
-		SilenceUsage:     true,
-		Args:             cobra.NoArgs,
-		PersistentPreRun: func(*cobra.Command, []string) { a.begun = true },
-		RunE:             func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          knownCommand,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			a.begun = true
+			return noEmptyFlag(c)
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
 		"the schedule (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("see `"+c.CommandPath()+" --help`", "%w", err)
+		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
+		return usage(seeHelp(c), "%s", text)
 	})
 	root.AddCommand(
 		a.runCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
@@ -114,7 +120,7 @@ func (a *app) exitCode(err error) int {
 	var e *exit
 	if !errors.As(err, &e) {
 		e = &exit{exitFailed, err, ""}
-		if !a.begun { // cobra's own errors: unknown commands and wrong numbers of arguments
+		if !a.begun { // cobra's own errors
 			e = &exit{exitUsage, err, "see `sched --help`"}
 		}
 	}
@@ -141,9 +147,5 @@ func (a *app) printProblems(problems []schedule.Problem) {
 // terminal reports whether people look at w.
 func terminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && isatty.IsTerminal(file.Fd())
 }

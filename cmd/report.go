@@ -91,16 +91,19 @@ func (r *reporter) end() {
 	case r.opts.json:
 		r.app.printJSON(map[string]any{"minute": r.tick.Minute.UTC().Format(time.RFC3339), "tasks": r.tasks})
 	case r.lines == 0 && (r.opts.verbose || terminal(r.app.out) && !r.opts.quiet):
-		fmt.Fprintln(r.app.out, nothingDue(r.tick.Schedule, r.tick.Minute))
+		fmt.Fprintln(r.app.out, nothingDue(r.tick.Schedule, r.tick.Minute, r.opts.only))
 	}
 }
 
-// nothingDue says when something will be.
-func nothingDue(s *schedule.Schedule, minute time.Time) string {
+// nothingDue says when something will be: of one task alone where only names it.
+func nothingDue(s *schedule.Schedule, minute time.Time, only string) string {
 	text := "nothing is due at " + minute.In(s.Location).Format("15:04")
 	var first time.Time
 	var name string
 	for _, t := range s.Tasks {
+		if only != "" && t.Name != only {
+			continue
+		}
 		if next, ok := t.When.Next(minute); ok && s.Active(t) && (first.IsZero() || next.Before(first)) {
 			first, name = next, t.Name
 		}
