@@ -16,7 +16,7 @@ Warnings are about what is allowed and probably not meant. It exits with 2 if th
 invalid, which suits a commit hook or a build.`,
 		Example: `  sched check
   sched check -c examples/hooks.yaml`,
-		Args: noArgs,
+		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			s, err := a.load()
 			if err != nil {

@@ -24,7 +24,7 @@ fires the after-hooks of the task that has it. What is finished stays as it is.
 
 CODE is the exit code of the command, where nobody wrote it down.`,
 		Example: `  sched finish nightly-report 0`,
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    arguments(1, 2),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.finish(args, run) },
 	}
 	c.Flags().StringVar(&run, "run", "", "the id of the run")

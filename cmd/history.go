@@ -32,7 +32,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Example: `  sched history
   sched history nightly-report --failed
   sched history --since 24h --json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.history(strings.Join(args, ""), o) },
 	}
 	f := c.Flags()
@@ -103,6 +103,10 @@ func (a *app) history(name string, o historyOptions) error {
 	if err != nil {
 		return err
 	}
+	if name != "" {
+		another := func(log history.Log) bool { return log.Begin.Task != name }
+		live, lost = slices.DeleteFunc(live, another), slices.DeleteFunc(lost, another)
+	}
 	if name != "" && len(records) == 0 && len(live) == 0 && len(lost) == 0 {
 		if _, err := task(s, name); err != nil {
 			return err
@@ -118,7 +122,7 @@ func (a *app) history(name string, o historyOptions) error {
 	if o.failed {
 		live, lost = nil, nil
 	}
-	a.printHistory(s.Location, name, live, lost, records)
+	a.printHistory(s.Location, live, lost, records)
 	return nil
 }
 
@@ -150,7 +154,7 @@ func (a *app) parseSince(text string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, usage("write it as 90m, 7d, 2006-01-02 or 2006-01-02 15:04", "--since %q is neither a time nor a duration", text)
 }
 
-func (a *app) printHistory(zone *time.Location, name string, live, lost []history.Log, records []history.Record) {
+func (a *app) printHistory(zone *time.Location, live, lost []history.Log, records []history.Record) {
 	w := table(a.out)
 	defer w.Flush()
 	if len(records)+len(live)+len(lost) == 0 {
@@ -159,12 +163,14 @@ func (a *app) printHistory(zone *time.Location, name string, live, lost []histor
 	}
 	fmt.Fprintln(w, "SLOT\tTASK\tRUN\tCPU\tMEMORY\tOUTCOME")
 	row := func(r history.Record, cpu, memory, outcome string) {
-		if name == "" || name == r.Task {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task, shortRun(r.Run), cpu, memory, outcome)
-		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task, shortRun(r.Run), cpu, memory, outcome)
 	}
 	for _, log := range slices.Backward(live) {
 		owner := runner.OwnerOf(log)
+		if owner.PID == 0 {
+			row(log.Begin, "-", "-", "starting")
+			continue
+		}
 		row(log.Begin, "-", "-", fmt.Sprintf("running for %s, pid %d", duration(a.now().Sub(owner.Since)), owner.PID))
 	}
 	for _, log := range lost {

@@ -28,7 +28,7 @@ func (a *app) listCommand() *cobra.Command {
 		Example: `  sched list
   sched list --next 3 --at "2026-03-28 12:00"   around a change of the clocks
   sched list --json`,
-		Args: noArgs,
+		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return a.list(o) },
 	}
 	f := c.Flags()
@@ -56,9 +56,11 @@ type taskJSON struct {
 
 type runningJSON struct {
 	Run   string `json:"run"`
-	PID   int    `json:"pid"`
+	PID   *int   `json:"pid"` // null until the command has started
 	Host  string `json:"host"`
 	Since string `json:"since"`
+
+	since time.Time // exactly
 }
 
 // list prints the tasks.
@@ -84,7 +86,7 @@ func (a *app) list(o listOptions) error {
 	if o.json {
 		return a.printJSON(rows)
 	}
-	a.printList(s, rows, at)
+	a.printList(s, rows, past, at)
 	return nil
 }
 
@@ -101,7 +103,7 @@ func (a *app) past(s *schedule.Schedule) past {
 	for _, log := range live {
 		owner := runner.OwnerOf(log)
 		p.running[log.Begin.Task] = append(p.running[log.Begin.Task],
-			runningJSON{owner.Run, owner.PID, owner.Host, owner.Since.UTC().Format(time.RFC3339)})
+			runningJSON{owner.Run, known(owner.PID), owner.Host, owner.Since.UTC().Format(time.RFC3339), owner.Since})
 	}
 	if err == nil {
 		p.last, err = lastOf(s)
@@ -153,6 +155,14 @@ func listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSO
 	return row
 }
 
+// known is nil for a process that is not known yet.
+func known(pid int) *int {
+	if pid == 0 {
+		return nil
+	}
+	return &pid
+}
+
 func commandText(c schedule.Command) string {
 	if len(c.List) > 0 {
 		return strings.Join(c.List, " ")
@@ -161,7 +171,7 @@ func commandText(c schedule.Command) string {
 }
 
 // printList prints the table for people.
-func (a *app) printList(s *schedule.Schedule, rows []taskJSON, at time.Time) {
+func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
 	if len(rows) == 0 {
 		fmt.Fprintln(a.out, "no tasks")
 		return
@@ -176,7 +186,7 @@ func (a *app) printList(s *schedule.Schedule, rows []taskJSON, at time.Time) {
 		} else if t, err := task(s, row.Name); err == nil && !s.Active(t) {
 			next = switchedOff(s, t)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", row.Name, when(row, s), next, a.lastText(row.Last), a.nowText(row.Running))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", row.Name, when(row, s), next, a.lastText(p.last[row.Name]), a.nowText(row.Running))
 		for _, more := range row.times[min(1, len(row.times)):] {
 			fmt.Fprintf(w, "\t\t%s\t\t\n", shortTime(more, at))
 		}
@@ -208,15 +218,11 @@ func shortTime(t, at time.Time) string {
 	return fmt.Sprintf("%s (in %s)", t.Format(clock), duration(t.Sub(at)))
 }
 
-func (a *app) lastText(last *recordJSON) string {
-	if last == nil {
+func (a *app) lastText(last history.Record) string {
+	if last.Run == "" {
 		return "-"
 	}
-	ended, err := time.Parse(time.RFC3339, last.Ended)
-	if err != nil {
-		return last.Outcome
-	}
-	return fmt.Sprintf("%s %s ago", last.Outcome, duration(a.now().Sub(ended)))
+	return fmt.Sprintf("%s %s ago", last.Outcome, duration(a.now().Sub(last.Ended)))
 }
 
 func (a *app) nowText(running []runningJSON) string {
@@ -224,10 +230,10 @@ func (a *app) nowText(running []runningJSON) string {
 		return "-"
 	}
 	first := running[0]
-	text := fmt.Sprintf("running, pid %d on %s", first.PID, first.Host)
-	if since, err := time.Parse(time.RFC3339, first.Since); err == nil {
-		text += " for " + duration(a.now().Sub(since))
+	if first.PID == nil {
+		return "starting"
 	}
+	text := fmt.Sprintf("running, pid %d on %s for %s", *first.PID, first.Host, duration(a.now().Sub(first.since)))
 	if len(running) > 1 {
 		text += fmt.Sprintf(" and %d more", len(running)-1)
 	}

@@ -22,7 +22,7 @@ func (a *app) logsCommand() *cobra.Command {
 A run is named by its id, or by the last part of it that sched history shows.`,
 		Example: `  sched logs nightly-report
   sched logs 5c2f9a1b3d4e`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.logs(args[0]) },
 	}
 }

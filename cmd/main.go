@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -81,11 +82,14 @@ a signal.`,
 		Example: `  sched check           every mistake of the schedule
   sched list            what runs, and when next
   sched run --dry-run   what would run in this minute`,
-		SilenceErrors:    true,
-		SilenceUsage:     true,
-		Args:             cobra.NoArgs,
-		PersistentPreRun: func(*cobra.Command, []string) { a.begun = true },
-		RunE:             func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          knownCommand,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			a.begun = true
+			return noEmptyFlag(c)
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
 		"the schedule (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
@@ -93,7 +97,8 @@ a signal.`,
 	root.SetVersionTemplate("sched {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("see `"+c.CommandPath()+" --help`", "%w", err)
+		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
+		return usage(seeHelp(c), "%s", text)
 	})
 	root.AddCommand(
 		a.runCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
@@ -117,7 +122,7 @@ func (a *app) exitCode(err error) int {
 	var e *exit
 	if !errors.As(err, &e) {
 		e = &exit{exitFailed, err, ""}
-		if !a.begun { // cobra's own errors: unknown commands and wrong numbers of arguments
+		if !a.begun { // cobra's own errors
 			e = &exit{exitUsage, err, "see `sched --help`"}
 		}
 	}
@@ -145,12 +150,4 @@ func (a *app) printProblems(problems []schedule.Problem) {
 func terminal(w any) bool {
 	file, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(file.Fd())
-}
-
-// noArgs refuses arguments to a command that takes none.
-func noArgs(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("see `"+c.CommandPath()+" --help`", "%s takes no argument %q", c.CommandPath(), args[0])
-	}
-	return nil
 }

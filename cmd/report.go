@@ -103,7 +103,7 @@ func (a *app) configFlag() string {
 	return " -c " + a.config
 }
 
-// nothingDue says when something will be: the task named only, or the first of all.
+// nothingDue says when something will be: of one task alone where only names it.
 func nothingDue(s *schedule.Schedule, minute time.Time, only string) string {
 	text := "nothing is due at " + minute.In(s.Location).Format("15:04")
 	var first time.Time

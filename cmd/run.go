@@ -36,7 +36,7 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 		Example: `  * * * * * sched run          in the crontab
   sched run --dry-run          what would run in this minute
   sched run --at "2026-03-29 02:30" --dry-run --json`,
-		Args: noArgs,
+		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return a.run(o) },
 	}
 	f := c.Flags()
@@ -47,13 +47,15 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only what went wrong")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
 	f.BoolVar(&o.strict, "strict", false, "run nothing if the schedule is invalid")
-	c.MarkFlagsMutuallyExclusive("quiet", "verbose")
 	return c
 }
 
 // run is one tick. The clock is read once, before anything else.
 func (a *app) run(o runOptions) error {
 	now := a.now()
+	if o.quiet && o.verbose {
+		return usage("", "--quiet and --verbose exclude each other")
+	}
 	s, invalid, err := a.loadFor(o)
 	if err != nil {
 		return err

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,6 +29,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
+		os.Setenv("GORACE", "atexit_sleep_ms=0") // or each sched with the race detector ends a second later
 		binary = filepath.Join(dir, "sched")
 		build := exec.Command("go", append(append([]string{"build", "-o", binary}, raceFlags...), "sched")...)
 		if out, err := build.CombinedOutput(); err != nil {
@@ -45,22 +49,83 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_COLOR", "1")
+			e.Setenv("GORACE", os.Getenv("GORACE"))
+			e.Defer(func() { settle(e) })
 			return nil
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "namespaces" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":      exits,
+			"capture":    capture,
 			"eventually": eventually,
+			"poll":       poll,
 			"lines":      lines,
 		},
 	})
 }
 
+// settle lets go of the tasks that wait for the file "go", and waits for the runs that are still
+// there, so that the folder of the script can be removed.
+func settle(e *testscript.Env) {
+	os.WriteFile(filepath.Join(e.WorkDir, "go"), nil, 0o644)
+	alive := func() (alive bool) {
+		filepath.WalkDir(e.WorkDir, func(path string, _ fs.DirEntry, _ error) error {
+			if filepath.Base(filepath.Dir(path)) == "runs" && strings.HasSuffix(path, ".json") {
+				text, err := os.ReadFile(path)
+				alive = alive || err == nil && !bytes.Contains(text, []byte(`{"end":`))
+			}
+			return nil
+		})
+		return alive
+	}
+	for end := time.Now().Add(patience / 6); alive() && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	}
+}
+
+// exits CODE PROGRAM ARG... runs a program, and checks its exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARG...")
+	}
+	code := "0"
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		code = fmt.Sprint(exit.ExitCode())
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if code != args[0] {
+		ts.Fatalf("exit code %s, not %s", code, args[0])
+	}
+}
+
+// capture NAME PATTERN sets a variable to what the group of the pattern matched in the last stdout.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: capture NAME PATTERN")
+	}
+	found := regexp.MustCompile(`(?m)` + args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) != 2 {
+		ts.Fatalf("no match for %s", args[1])
+	}
+	ts.Setenv(args[0], found[1])
+}
+
 // patience bounds every wait of the tests: long for a slow machine, never reached on a good one.
 const patience = 30 * time.Second
 
-// eventually FILE TEXT waits until the file has the text.
+// eventually FILE [TEXT] waits until the file has the text, or a line.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) == 1 {
+		args = append(args, "\n")
+	}
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: eventually FILE TEXT")
+		ts.Fatalf("usage: eventually FILE [TEXT]")
 	}
 	path := ts.MkAbs(args[0])
 	var text []byte
@@ -71,6 +136,20 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("%s has no %q after %s:\n%s", args[0], args[1], patience, text)
+}
+
+// poll PATTERN PROGRAM ARG... runs a program again and again until its stdout matches.
+func poll(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: poll PATTERN PROGRAM ARG...")
+	}
+	pattern := regexp.MustCompile(`(?m)` + args[0])
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if err := ts.Exec(args[1], args[2:]...); err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+	}
+	ts.Fatalf("no match for %s after %s:\n%s", args[0], patience, ts.ReadFile("stdout"))
 }
 
 // lines FILE N checks that the file has N lines.
@@ -202,15 +281,14 @@ func (b *box) gone(pid int) {
 	b.until(fmt.Sprintf("process %d is gone", pid), func() bool { return !alive(pid) })
 }
 
-// alive reports whether the process still has anything open. The first thread of a killed process may
-// be a zombie while others have not ended yet, and hold its locks.
+// alive reports whether a thread of the process is left: the first may be a zombie while another
+// still has the files of all, and with them the locks.
 func alive(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	return len(threads) > 1 || !strings.Contains(string(stat), ") Z ")
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	return slices.ContainsFunc(threads, func(thread string) bool {
+		stat, err := os.ReadFile(thread)
+		return err == nil && !strings.Contains(string(stat), ") Z ") && !strings.Contains(string(stat), ") X ")
+	})
 }
 
 type record struct {
@@ -224,10 +302,14 @@ type record struct {
 	Notes                                            []string
 }
 
-// history returns the records of a task, newest first.
+// history returns the records of a task, or of all for "", newest first.
 func (b *box) history(task string) []record {
 	b.Helper()
-	c := b.command("history", task, "--json", "-n", "0")
+	args := []string{"history", "--json", "-n", "0"}
+	if task != "" {
+		args = append(args, task)
+	}
+	c := b.command(args...)
 	out, err := c.Output()
 	if err != nil {
 		b.Fatalf("sched history: %v", err)

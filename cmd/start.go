@@ -48,7 +48,7 @@ func (a *app) startCommand() *cobra.Command {
 		Use:    "start RUN",
 		Short:  "Supervise a background run (used by sched run)",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Args:   arguments(1, 1),
 		RunE: func(*cobra.Command, []string) error {
 			return &exit{exitUsage, errors.New("start is what sched run calls for background tasks"), "run a task by hand with `sched test TASK`"}
 		},

@@ -19,7 +19,7 @@ func (a *app) testCommand() *cobra.Command {
 lock. Only its schedule and its conditions do not count. It runs in the foreground, its output is
 shown as it comes, and the run is in the history like any other.`,
 		Example: `  sched test nightly-report`,
-		Args:    cobra.MaximumNArgs(1),
+		Args:    arguments(0, 1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.test(strings.Join(args, "")) },
 	}
 }

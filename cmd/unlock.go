@@ -20,7 +20,7 @@ func (a *app) unlockCommand() *cobra.Command {
 		Long: `unlock frees the mutex of a task although a run has it. The run goes on, and the next one may
 overlap with it. It is not needed after a crash: the kernel drops the lock of a dead run by itself.`,
 		Example: `  sched unlock nightly-report`,
-		Args:    cobra.MaximumNArgs(1),
+		Args:    arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
 				return usage("see `sched list` for the names", "name one task, or say --all")

@@ -15,7 +15,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  sched version",
-		Args:    noArgs,
+		Args:    arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Fprintf(a.out, "sched %s (%s/%s, %s)\n", Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 			return nil

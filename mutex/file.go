@@ -68,7 +68,8 @@ const claimHour = "2006-01-02T15"
 // Claim makes a file that only one can make. The files of one hour share a folder, so that what
 // has served its time goes at once when a new hour begins.
 func (s Files) Claim(_ context.Context, key string, until time.Time, owner Owner) error {
-	dir := filepath.Join(s.Dir, "claims", until.UTC().Format(claimHour))
+	path := s.claimPath(key, until)
+	dir := filepath.Dir(path)
 	if err := s.makeClaims(dir, owner.Since); err != nil {
 		return err
 	}
@@ -77,7 +78,6 @@ func (s Files) Claim(_ context.Context, key string, until time.Time, owner Owner
 		return err
 	}
 	// link(2) makes the claim with its content or not at all: a claim cannot be half written.
-	path := filepath.Join(dir, fileName(key))
 	draft := filepath.Join(dir, ".draft-"+owner.Run)
 	defer os.Remove(draft)
 	if err := os.WriteFile(draft, text, 0o600); err != nil {
@@ -88,6 +88,19 @@ func (s Files) Claim(_ context.Context, key string, until time.Time, owner Owner
 		return &HeldError{key, readOwnerOf(path)}
 	}
 	return err
+}
+
+// Claimed looks for the file of a claim.
+func (s Files) Claimed(key string, until time.Time) (Owner, bool) {
+	path := s.claimPath(key, until)
+	if _, err := os.Stat(path); err != nil {
+		return Owner{}, false
+	}
+	return readOwnerOf(path), true
+}
+
+func (s Files) claimPath(key string, until time.Time) string {
+	return filepath.Join(s.Dir, "claims", until.UTC().Format(claimHour), fileName(key))
 }
 
 // makeClaims makes the folder of an hour, and where it is new removes those of hours long gone.

@@ -29,7 +29,11 @@ func (o Owner) String() string {
 		return "by a run that left no name"
 	}
 	run := o.Run[max(0, len(o.Run)-12):] // the end of a UUID tells runs apart, its beginning does not
-	return fmt.Sprintf("since %s (run %s, pid %d on %s)", o.Since.Local().Format("2006-01-02 15:04:05"), run, o.PID, o.Host)
+	since := o.Since.Local().Format("2006-01-02 15:04:05")
+	if o.PID == 0 {
+		return fmt.Sprintf("since %s (run %s on %s)", since, run, o.Host)
+	}
+	return fmt.Sprintf("since %s (run %s, pid %d on %s)", since, run, o.PID, o.Host)
 }
 
 // A HeldError says that another run has the mutex, or has claimed the slot.
@@ -55,6 +59,9 @@ type Store interface {
 	// never released, and every claim of a key must name the same time. It returns *HeldError
 	// when another has the key, and any other error when nobody knows.
 	Claim(ctx context.Context, key string, until time.Time, owner Owner) error
+
+	// Claimed returns who has claimed a key, without claiming it.
+	Claimed(key string, until time.Time) (owner Owner, claimed bool)
 
 	// Break frees name whoever has it, and returns who had. The run that had it goes on.
 	// The error is ErrFree when nobody had it.

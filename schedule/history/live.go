@@ -62,6 +62,16 @@ var ErrWatched = errors.New("the run is alive")
 // NewID returns an id for a run: a UUIDv7 (RFC 9562), so that ids sort by the time they were made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
+// Begun returns when the id of a run was made, to the millisecond.
+func Begun(id string) time.Time {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return time.Time{}
+	}
+	seconds, nanoseconds := parsed.Time().UnixTime()
+	return time.Unix(seconds, nanoseconds)
+}
+
 // OutputPath names the file that captures what a run prints.
 func OutputPath(state string, r Record) string {
 	return filepath.Join(state, "output", strings.ReplaceAll(r.Task, "/", "+"), r.Run+".log")

@@ -19,7 +19,7 @@ type Plan struct {
 // nothing.
 func (t *Tick) Plan() []Plan {
 	background, foreground := t.due()
-	live := liveMutexes(t.State.Dir)
+	live, now := liveMutexes(t.State.Dir), time.Now()
 	var plans []Plan
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {
@@ -27,16 +27,22 @@ func (t *Tick) Plan() []Plan {
 		if !known {
 			i = len(plans)
 			index[slot.Task] = i
-			plans = append(plans, Plan{Task: slot.Task, Reason: wouldSkip(slot, live, time.Now())})
+			plans = append(plans, Plan{Task: slot.Task, Reason: t.wouldSkip(slot, live, now)})
 		}
 		plans[i].Slots = append(plans[i].Slots, slot.At)
 	}
 	return plans
 }
 
-func wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now time.Time) string {
+func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now time.Time) string {
 	if reason := slot.Task.Unmet(slot.At); reason != "" {
 		return reason
+	}
+	if slot.Task.OneServer {
+		owner, claimed := t.State.Store().Claimed(claimKey(slot), slot.At.Add(claimFor))
+		if claimed {
+			return slotTaken(owner)
+		}
 	}
 	if owner, held := live[slot.Task.Mutex]; held && slot.Task.WithoutOverlapping {
 		return stillRunning(owner, now)
@@ -57,9 +63,9 @@ func liveMutexes(state string) map[string]mutex.Owner {
 	return held
 }
 
-// OwnerOf names a live run as the owner of its mutex.
+// OwnerOf names a live run as the owner of its mutex. Before its command has started it has no pid.
 func OwnerOf(log history.Log) mutex.Owner {
-	owner := mutex.Owner{Run: log.Begin.Run, Host: log.Begin.Server, Since: log.Begin.Slot}
+	owner := mutex.Owner{Run: log.Begin.Run, Host: log.Begin.Server, Since: history.Begun(log.Begin.Run)}
 	if log.Attempt != nil {
 		owner.PID, owner.Since = log.Attempt.PID, log.Attempt.At
 	}

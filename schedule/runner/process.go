@@ -34,7 +34,7 @@ type process struct {
 // would: not from our own. What it prints goes to output (nil: nowhere), its stdin is empty, and it
 // inherits the extra descriptors as 3, 4 and so on.
 func spawn(argv []string, dir string, env []string, output *os.File, extra ...*os.File) (*process, error) {
-	path, err := lookPath(argv[0], env)
+	path, err := lookPath(argv[0], dir, env)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +121,8 @@ func groupAlive(group int) bool { return syscall.Kill(-group, 0) == nil && !only
 
 var errNotFound = errors.New("there is no such command in PATH")
 
-// lookPath finds a program like execvp(3), with the PATH of env.
-func lookPath(name string, env []string) (string, error) {
+// lookPath finds a program like execvp(3) in dir with the PATH of env.
+func lookPath(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
 	}
@@ -132,8 +132,11 @@ func lookPath(name string, env []string) (string, error) {
 			path = value
 		}
 	}
-	for _, dir := range filepath.SplitList(path) {
-		file := filepath.Join(dir, name)
+	for _, place := range filepath.SplitList(path) {
+		file := filepath.Join(place, name)
+		if !filepath.IsAbs(place) {
+			file = filepath.Join(dir, file)
+		}
 		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
 			return file, nil
 		}

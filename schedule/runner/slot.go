@@ -96,7 +96,7 @@ func (t *Tick) lock(record *history.Record, slot schedule.Slot) (lock mutex.Lock
 	case errors.As(err, &held) && held.Name == record.Mutex:
 		return nil, stillRunning(held.Owner, time.Now())
 	case errors.As(err, &held):
-		return nil, "another tick has this slot " + held.Owner.String()
+		return nil, slotTaken(held.Owner)
 	case slot.Task.RunWhenStoreDown:
 		record.Notes = append(record.Notes, fmt.Sprintf("runs without its lock: %v", err))
 		return nil, ""
@@ -111,12 +111,18 @@ func stillRunning(owner mutex.Owner, now time.Time) string {
 // claimFor is how long a claim outlives its slot: longer than any two clocks differ.
 const claimFor = time.Hour
 
+// claimKey names a slot for all who may claim it.
+func claimKey(slot schedule.Slot) string {
+	return slot.Task.Mutex + "@" + slot.At.UTC().Format("20060102T150405Z")
+}
+
+func slotTaken(owner mutex.Owner) string { return "another tick has this slot " + owner.String() }
+
 func tryLock(state State, record *history.Record, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store := context.Background(), state.Store()
 	owner := mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: time.Now()}
 	if slot.Task.OneServer {
-		key := record.Mutex + "@" + slot.At.UTC().Format("20060102T150405Z")
-		if err := store.Claim(ctx, key, slot.At.Add(claimFor), owner); err != nil {
+		if err := store.Claim(ctx, claimKey(slot), slot.At.Add(claimFor), owner); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,79 @@
+package cmd_test
+
+import (
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// help runs sched --help for a command, and returns what it prints.
+func help(t *testing.T, command ...string) string {
+	t.Helper()
+	out, err := exec.Command(binary, append(command, "--help")...).Output()
+	if err != nil {
+		t.Fatalf("sched %v --help: %v", command, err)
+	}
+	return string(out)
+}
+
+// section returns the lines of a help page under a title, without their indent.
+func section(page, title string) (lines []string) {
+	_, rest, _ := strings.Cut(page, "\n"+title+":\n")
+	body, _, _ := strings.Cut(rest, "\n\n")
+	for line := range strings.Lines(body) {
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return lines
+}
+
+func TestEveryHelpPageHasExamplesThatExist(t *testing.T) {
+	root := help(t)
+	var commands []string
+	for _, line := range section(root, "Available Commands") {
+		commands = append(commands, strings.Fields(line)[0])
+	}
+	if len(commands) < 9 {
+		t.Fatalf("commands: %v", commands)
+	}
+	called := regexp.MustCompile(`^(?:\* \* \* \* \* )?sched ([a-z]+)`)
+	flag := regexp.MustCompile(` (--?[a-z-]+)`)
+	for _, command := range append([]string{""}, commands...) {
+		if command == "help" {
+			continue
+		}
+		page := root
+		if command != "" {
+			page = help(t, command)
+		}
+		examples := section(page, "Examples")
+		if !slices.ContainsFunc(examples, func(line string) bool { return strings.HasPrefix(line, strings.TrimSpace("sched "+command)) }) {
+			t.Errorf("sched %s --help has no example that starts with its own name:\n%s", command, page)
+		}
+		for _, line := range examples {
+			line, _, _ = strings.Cut(line, "   ") // what follows is what it does
+			match := called.FindStringSubmatch(line)
+			if match == nil || !slices.Contains(commands, match[1]) {
+				t.Errorf("sched %s --help: the example %q calls no command", command, line)
+				continue
+			}
+			for _, f := range flag.FindAllStringSubmatch(line, -1) {
+				if !strings.Contains(help(t, match[1]), f[1]) {
+					t.Errorf("sched %s --help: the example %q has a flag that does not exist", command, line)
+				}
+			}
+		}
+	}
+}
+
+// Every page fits a terminal of 100 columns, the lines of flags aside.
+func TestHelpPagesAreNarrow(t *testing.T) {
+	for _, command := range section(help(t), "Available Commands") {
+		for line := range strings.Lines(help(t, strings.Fields(command)[0])) {
+			if len(line) > 101 && !strings.Contains(line, "--") {
+				t.Errorf("%s", line)
+			}
+		}
+	}
+}

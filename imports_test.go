@@ -1,0 +1,145 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// ours says which of our packages a package may import: imports run one way, from main to the leaves.
+var ours = map[string][]string{
+	".":                {"cmd"},
+	"cmd":              {"schedule", "schedule/runner", "schedule/history", "schedule/notify", "mutex"},
+	"schedule":         {},
+	"schedule/runner":  {"schedule", "schedule/history", "schedule/notify", "mutex"},
+	"schedule/history": {},
+	"schedule/notify":  {"schedule", "schedule/history"},
+	"mutex":            {},
+}
+
+// owners says which package alone knows a library.
+var owners = map[string]string{
+	"github.com/spf13":      "cmd",
+	"github.com/mattn":      "cmd",
+	"github.com/adhocore":   "schedule",
+	"gopkg.in/yaml.v3":      "schedule",
+	"github.com/go-redsync": "mutex",
+	"github.com/redis":      "mutex",
+	"database/sql":          "schedule/history",
+	"modernc.org":           "schedule/history",
+	"github.com/wneessen":   "schedule/notify",
+	"github.com/rogpeppe":   "tests",
+	"github.com/alicebob":   "tests",
+	"os.Getenv":             "cmd",
+	"os.LookupEnv":          "cmd",
+	"os.Environ":            "cmd",
+	"os.ExpandEnv":          "cmd",
+	"os.Executable":         "cmd",
+	"os.Hostname":           "cmd",
+	"os.UserHomeDir":        "cmd",
+	"os.Stdin":              "cmd",
+	"os.Stdout":             "cmd",
+	"os.Stderr":             "cmd",
+	"os.Args":               "cmd",
+	"os.Exit":               "main alone",
+	"C":                     "nobody: the binary is static",
+}
+
+// impure is what schedule itself must not touch: it runs nothing, connects to nothing, reads no clock.
+var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}
+
+// but lists the exceptions.
+var but = map[string][]string{
+	// main passes the world on to cmd.
+	"main.go": {"os.Args", "os.Exit", "os.Stdin", "os.Stdout", "os.Stderr"},
+	// In a process of a background run these are the run's captured output, set up by its witness.
+	"schedule/runner/witness.go": {"os.Stdout", "os.Stderr"},
+	"schedule/runner/finish.go":  {"os.Stderr"},
+}
+
+func TestImportsRunOneWayAndEveryLibraryHasOneOwner(t *testing.T) {
+	documented := map[string]bool{}
+	for _, path := range sources(t) {
+		dir := filepath.ToSlash(filepath.Dir(path))
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documented[dir] = documented[dir] || file.Doc != nil
+		if _, known := ours[dir]; !known {
+			t.Errorf("%s: the layout (DESIGN, section 2) has no package %s", path, dir)
+		}
+		imports, names := uses(file)
+		for _, imported := range imports {
+			if inner, is := strings.CutPrefix(imported, "sched/"); is && !slices.Contains(ours[dir], inner) {
+				t.Errorf("%s imports %s", path, imported)
+			}
+		}
+		for _, used := range append(imports, names...) {
+			for what, owner := range owners {
+				if within(used, what) && owner != dir && !slices.Contains(but[path], used) {
+					t.Errorf("%s uses %s, which is for %s", path, used, owner)
+				}
+			}
+			if dir == "schedule" && slices.ContainsFunc(impure, func(not string) bool { return within(used, not) }) {
+				t.Errorf("%s uses %s, and schedule is pure", path, used)
+			}
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(documented)) {
+		if !documented[dir] {
+			t.Errorf("the package in %s has no comment", dir)
+		}
+	}
+}
+
+// sources returns the Go files of the program, without tests and benchmarks.
+func sources(t *testing.T) (paths []string) {
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (path == "bench" || path != "." && strings.HasPrefix(d.Name(), ".")):
+			return filepath.SkipDir
+		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no sources: %v", err)
+	}
+	return paths
+}
+
+// uses returns the imports of a file, and what it uses of them as path.Name.
+func uses(file *ast.File) (imports, names []string) {
+	paths := map[string]string{}
+	for _, spec := range file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		name := path[strings.LastIndex(path, "/")+1:]
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		imports, paths[name] = append(imports, path), path
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok && paths[x.Name] != "" {
+				names = append(names, paths[x.Name]+"."+s.Sel.Name)
+			}
+		}
+		return true
+	})
+	return imports, names
+}
+
+// within reports whether used is what, or a package below it.
+func within(used, what string) bool { return used == what || strings.HasPrefix(used, what+"/") }

@@ -1,0 +1,303 @@
+package mutex_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"sched/mutex"
+)
+
+// A place makes stores that share their mutexes, each as another process would open it.
+type place func() mutex.Store
+
+// testStore is what every driver promises. It takes a new, empty place for each of its parts.
+func testStore(t *testing.T, newPlace func(t *testing.T) place) {
+	for name, test := range map[string]func(*testing.T, place){
+		"a held mutex names its owner at once":                 testHeld,
+		"a release frees, twice does nothing":                  testRelease,
+		"another process releases by the id of the run":        testReleaseElsewhere,
+		"the inherited descriptor releases":                    testReleaseInherited,
+		"a description replaces what people are told":          testDescribe,
+		"a broken mutex is free, and its owner is named":       testBreak,
+		"a late release leaves the lock of the next run alone": testLateRelease,
+		"a claim is taken once and kept":                       testClaim,
+		"of many that race one wins":                           testRace,
+		"names do not get in the way of each other":            testNames,
+		"a context that is done never reads as held":           testCancelled,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, newPlace(t)) })
+	}
+}
+
+var ctx = context.Background()
+
+// since has no part of a second, so that it comes back as it was from any driver.
+var since = time.Date(2026, 1, 1, 9, 55, 0, 0, time.UTC)
+
+func owner(run string) mutex.Owner {
+	return mutex.Owner{Run: run, PID: 3121, Host: "web-2", Since: since}
+}
+
+func acquire(t *testing.T, s mutex.Store, name, run string) mutex.Lock {
+	t.Helper()
+	lock, err := s.Acquire(ctx, name, owner(run))
+	if err != nil {
+		t.Fatalf("acquire %s for %s: %v", name, run, err)
+	}
+	return lock
+}
+
+// held checks that run has the mutex.
+func held(t *testing.T, s mutex.Store, name, run string) {
+	t.Helper()
+	_, err := s.Acquire(ctx, name, owner("somebody"))
+	heldBy(t, err, name, run)
+}
+
+func heldBy(t *testing.T, err error, name, run string) {
+	t.Helper()
+	var held *mutex.HeldError
+	if !errors.As(err, &held) {
+		t.Fatalf("%s is not held: %v", name, err)
+	}
+	if held.Name != name || held.Owner.Run != run {
+		t.Fatalf("%s is held by %+v, not by %s", held.Name, held.Owner, run)
+	}
+}
+
+// free checks that nobody has the mutex, and leaves it so.
+func free(t *testing.T, s mutex.Store, name string) {
+	t.Helper()
+	release(t, acquire(t, s, name, "somebody"))
+}
+
+func release(t *testing.T, lock mutex.Lock) {
+	t.Helper()
+	if err := lock.Release(ctx); err != nil {
+		t.Fatalf("release: %v", err)
+	}
+}
+
+// inherited is the descriptor of the lock as a child would have it, nil where the driver has none.
+func inherited(t *testing.T, lock mutex.Lock) *os.File {
+	t.Helper()
+	if lock.Inherit() == nil {
+		return nil
+	}
+	fd, err := syscall.Dup(int(lock.Inherit().Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	syscall.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), "an inherited lock")
+}
+
+func testHeld(t *testing.T, open place) {
+	acquire(t, open(), "backup", "run-1")
+	begun := time.Now()
+	_, err := open().Acquire(ctx, "backup", owner("run-2"))
+	if waited := time.Since(begun); waited > 5*time.Second {
+		t.Errorf("it waited for %s", waited)
+	}
+	heldBy(t, err, "backup", "run-1")
+	var held *mutex.HeldError
+	errors.As(err, &held)
+	if got, want := held.Owner, owner("run-1"); !got.Since.Equal(want.Since) || got.PID != want.PID || got.Host != want.Host {
+		t.Errorf("the owner is %+v, not %+v", got, want)
+	}
+	heldAgain(t, open)
+}
+
+// heldAgain: a run that has the mutex does not get it a second time, and losers change nothing.
+func heldAgain(t *testing.T, open place) {
+	t.Helper()
+	_, err := open().Acquire(ctx, "backup", owner("run-1"))
+	heldBy(t, err, "backup", "run-1")
+	held(t, open(), "backup", "run-1")
+}
+
+func testRelease(t *testing.T, open place) {
+	lock := acquire(t, open(), "backup", "run-1")
+	release(t, lock)
+	second := acquire(t, open(), "backup", "run-2")
+	release(t, lock)
+	held(t, open(), "backup", "run-2")
+	release(t, second)
+	release(t, second)
+	free(t, open(), "backup")
+}
+
+func testReleaseElsewhere(t *testing.T, open place) {
+	acquire(t, open(), "backup", "run-1")
+	release(t, open().Adopt("backup", "run-2", nil))
+	held(t, open(), "backup", "run-1")
+	release(t, open().Adopt("backup", "run-1", nil))
+	free(t, open(), "backup")
+	release(t, open().Adopt("backup", "run-1", nil))
+	release(t, open().Adopt("never-taken", "run-1", nil))
+}
+
+func testReleaseInherited(t *testing.T, open place) {
+	lock := acquire(t, open(), "backup", "run-1")
+	adopted := open().Adopt("backup", "run-1", inherited(t, lock))
+	held(t, open(), "backup", "run-1")
+	release(t, adopted)
+	free(t, open(), "backup")
+
+	second := acquire(t, open(), "backup", "run-2")
+	release(t, adopted)
+	release(t, lock)
+	held(t, open(), "backup", "run-2")
+	release(t, second)
+}
+
+func testDescribe(t *testing.T, open place) {
+	lock := acquire(t, open(), "backup", "run-1")
+	long := owner("run-1")
+	long.Host = strings.Repeat("a-long-name.", 20)
+	for _, o := range []mutex.Owner{long, {Run: "run-1", PID: 7, Host: "b", Since: since.Add(time.Hour)}} {
+		lock.Describe(o)
+		_, err := open().Acquire(ctx, "backup", owner("run-2"))
+		var held *mutex.HeldError
+		if !errors.As(err, &held) || held.Owner.PID != o.PID || held.Owner.Host != o.Host || !held.Owner.Since.Equal(o.Since) {
+			t.Errorf("%v does not name %+v", err, o)
+		}
+	}
+	release(t, open().Adopt("backup", "run-1", nil))
+	free(t, open(), "backup")
+}
+
+func testBreak(t *testing.T, open place) {
+	if _, err := open().Break(ctx, "backup"); !errors.Is(err, mutex.ErrFree) {
+		t.Errorf("nobody ever had it: %v", err)
+	}
+	release(t, acquire(t, open(), "backup", "run-0"))
+	if _, err := open().Break(ctx, "backup"); !errors.Is(err, mutex.ErrFree) {
+		t.Errorf("nobody has it any more: %v", err)
+	}
+	acquire(t, open(), "backup", "run-1")
+	acquire(t, open(), "report", "run-2")
+	if had, err := open().Break(ctx, "backup"); err != nil || had.Run != "run-1" {
+		t.Errorf("%+v, %v", had, err)
+	}
+	if _, err := open().Break(ctx, "backup"); !errors.Is(err, mutex.ErrFree) {
+		t.Errorf("it is broken already: %v", err)
+	}
+	free(t, open(), "backup")
+	held(t, open(), "report", "run-2")
+}
+
+func testLateRelease(t *testing.T, open place) {
+	late := acquire(t, open(), "backup", "run-1")
+	lateToo := open().Adopt("backup", "run-1", inherited(t, late))
+	if _, err := open().Break(ctx, "backup"); err != nil {
+		t.Fatal(err)
+	}
+	next := acquire(t, open(), "backup", "run-2")
+	late.Describe(owner("run-1"))
+	for _, lock := range []mutex.Lock{late, lateToo, open().Adopt("backup", "run-1", nil)} {
+		release(t, lock)
+		held(t, open(), "backup", "run-2")
+	}
+	release(t, next)
+	free(t, open(), "backup")
+}
+
+func testClaim(t *testing.T, open place) {
+	until := time.Now().Add(time.Hour)
+	claim := func(key, run string) error {
+		o := owner(run)
+		o.Since = time.Now()
+		return open().Claim(ctx, key, until, o)
+	}
+	if err := claim("backup@1", "run-1"); err != nil {
+		t.Fatal(err)
+	}
+	heldBy(t, claim("backup@1", "run-2"), "backup@1", "run-1")
+	heldBy(t, claim("backup@1", "run-1"), "backup@1", "run-1")
+	for _, key := range []string{"backup@2", "report@1", "backup", "a/backup@1"} {
+		if err := claim(key, "run-2"); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	// A claim is no lock: neither gets in the way of the other.
+	release(t, acquire(t, open(), "backup@1", "run-3"))
+	heldBy(t, claim("backup@1", "run-2"), "backup@1", "run-1")
+}
+
+func testRace(t *testing.T, open place) {
+	const racers = 50
+	var locked, claimed atomic.Int32
+	var ready, done sync.WaitGroup
+	until := time.Now().Add(time.Hour)
+	ready.Add(racers)
+	for i := range racers {
+		done.Go(func() {
+			store, o := open(), owner(fmt.Sprintf("run-%d", i))
+			o.Since = time.Now()
+			ready.Done()
+			ready.Wait()
+			var held *mutex.HeldError
+			switch _, err := store.Acquire(ctx, "backup", o); {
+			case err == nil:
+				locked.Add(1)
+			case !errors.As(err, &held) || held.Owner.Run == "":
+				t.Errorf("the mutex: %v", err)
+			}
+			switch err := store.Claim(ctx, "backup@1", until, o); {
+			case err == nil:
+				claimed.Add(1)
+			case !errors.As(err, &held) || held.Owner.Run == "":
+				t.Errorf("the claim: %v", err)
+			}
+		})
+	}
+	done.Wait()
+	if locked.Load() != 1 || claimed.Load() != 1 {
+		t.Errorf("%d have the mutex, %d have the claim", locked.Load(), claimed.Load())
+	}
+}
+
+func testNames(t *testing.T, open place) {
+	names := []string{"a", "a/b", "a:b", "a.b", "a-b", "a_b", "a/b/c", "a.lock", "claims", "claims/a", "0", strings.Repeat("x", 128)}
+	locks := map[string]mutex.Lock{}
+	run := func(i int) string { return fmt.Sprintf("run-%d", i) }
+	for i, name := range names {
+		locks[name] = acquire(t, open(), name, run(i))
+	}
+	for i, name := range names {
+		held(t, open(), name, run(i))
+		if err := open().Claim(ctx, name, time.Now().Add(time.Hour), owner(run(i))); err != nil {
+			t.Errorf("claim %s: %v", name, err)
+		}
+	}
+	for _, name := range names {
+		release(t, locks[name])
+		free(t, open(), name)
+	}
+}
+
+func testCancelled(t *testing.T, open place) {
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	lock, err := open().Acquire(gone, "backup", owner("run-1"))
+	var held *mutex.HeldError
+	if errors.As(err, &held) {
+		t.Fatalf("nobody has it: %v", err)
+	}
+	if err == nil {
+		release(t, lock)
+	}
+	free(t, open(), "backup")
+	if err := open().Claim(gone, "backup@1", time.Now().Add(time.Hour), owner("run-1")); errors.As(err, &held) {
+		t.Errorf("nobody has claimed it: %v", err)
+	}
+}

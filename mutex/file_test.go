@@ -1,0 +1,303 @@
+package mutex_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sched/mutex"
+)
+
+func TestFilesKeepTheContract(t *testing.T) {
+	testStore(t, func(t *testing.T) place {
+		dir := filepath.Join(t.TempDir(), "locks") // made by the first who needs it
+		return func() mutex.Store { return mutex.Files{Dir: dir} }
+	})
+}
+
+// roles are what this program does in place of its tests, as another process.
+var roles = map[string]func(store mutex.Files, args []string){"racer": racer, "fighter": fighter}
+
+func TestMain(m *testing.M) {
+	if role := roles[os.Getenv("MUTEX_TEST_ROLE")]; role != nil {
+		role(mutex.Files{Dir: os.Args[1]}, os.Args[2:])
+		fmt.Println("done")
+		bufio.NewReader(os.Stdin).ReadString('\n') // what was taken is kept until the test has looked
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// play starts n processes in a role, and returns the lines that they print until all are done. They
+// live until the test ends.
+func play(t *testing.T, n int, role, dir string) (lines []string) {
+	t.Helper()
+	said := make(chan []string)
+	for i := range n {
+		c := exec.Command(os.Args[0], dir, fmt.Sprint(i))
+		c.Env = append(os.Environ(), "MUTEX_TEST_ROLE="+role, "GORACE=atexit_sleep_ms=0")
+		c.Stderr = os.Stderr
+		in, _ := c.StdinPipe()
+		out, _ := c.StdoutPipe()
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { in.Close(); c.Wait() })
+		go func() {
+			var mine []string
+			for scanner := bufio.NewScanner(out); scanner.Scan() && scanner.Text() != "done"; {
+				mine = append(mine, scanner.Text())
+			}
+			said <- mine
+		}()
+	}
+	for range n {
+		lines = append(lines, <-said...)
+	}
+	return lines
+}
+
+// racer takes the mutex and the claim once.
+func racer(store mutex.Files, args []string) {
+	o := mutex.Owner{Run: "run-" + args[0], PID: os.Getpid(), Since: time.Now()}
+	if _, err := store.Acquire(ctx, "backup", o); err == nil {
+		fmt.Println("lock")
+	}
+	if err := store.Claim(ctx, "backup@1", o.Since.Truncate(24*time.Hour).Add(48*time.Hour), o); err == nil {
+		fmt.Println("claim")
+	}
+}
+
+func TestOfManyProcessesThatRaceOneWins(t *testing.T) {
+	lines := play(t, 20, "racer", t.TempDir())
+	if text := strings.Join(lines, " "); text != "lock claim" && text != "claim lock" {
+		t.Errorf("they got: %s", text)
+	}
+}
+
+// fighter takes the mutex when it is free, breaks it when it is not, and never gives back what it has.
+func fighter(store mutex.Files, args []string) {
+	for i := range 40 {
+		run := fmt.Sprintf("%s.%d", args[0], i)
+		if _, err := store.Acquire(ctx, "backup", mutex.Owner{Run: run}); err == nil {
+			fmt.Println("acquired", run)
+		}
+		if had, err := store.Break(ctx, "backup"); err == nil {
+			fmt.Println("broke", had.Run)
+		} else if !errors.Is(err, mutex.ErrFree) {
+			fmt.Println("error", err)
+		}
+	}
+}
+
+// However processes take and break a mutex, every owner but the last was broken, once: at no time
+// were there two.
+func TestWhoeverBreaksAndTakesThereIsOneOwner(t *testing.T) {
+	dir := t.TempDir()
+	acquired, broken := map[string]bool{}, map[string]bool{}
+	for _, line := range play(t, 8, "fighter", dir) {
+		what, run, _ := strings.Cut(line, " ")
+		switch {
+		case what == "acquired":
+			acquired[run] = true
+		case what == "broke" && !broken[run]:
+			broken[run] = true
+		default:
+			t.Errorf("%s (once more?)", line)
+		}
+	}
+	for run := range broken {
+		if !acquired[run] {
+			t.Errorf("%q was broken and never had it", run)
+		}
+		delete(acquired, run)
+	}
+	if len(acquired) > 1 {
+		t.Errorf("at once: %v", acquired)
+	}
+	for run := range acquired {
+		held(t, mutex.Files{Dir: dir}, "backup", run)
+	}
+	if len(broken) < 8 {
+		t.Errorf("they hardly met: %d", len(broken))
+	}
+}
+
+// family starts a shell that has the lock and starts a child that has it too. It returns both. Our
+// own descriptor is closed, as in a tick that has ended.
+func family(t *testing.T, lock mutex.Lock) (shell *os.Process, child int) {
+	t.Helper()
+	c := exec.Command("/bin/sh", "-c", "sleep 300 >/dev/null 2>&1 & echo $!; exec sleep 300")
+	c.ExtraFiles = []*os.File{lock.Inherit()}
+	out, _ := c.StdoutPipe()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fscan(out, &child); err != nil {
+		t.Fatal(err)
+	}
+	go c.Wait()
+	t.Cleanup(func() { c.Process.Kill(); syscall.Kill(child, syscall.SIGKILL) })
+	lock.Inherit().Close()
+	return c.Process, child
+}
+
+func TestALockLivesAsLongAsAProcessThatInheritedIt(t *testing.T) {
+	store := mutex.Files{Dir: t.TempDir()}
+	shell, child := family(t, acquire(t, store, "backup", "run-1"))
+	held(t, store, "backup", "run-1")
+	shell.Kill()
+	gone(t, shell.Pid)
+	held(t, store, "backup", "run-1")
+	syscall.Kill(child, syscall.SIGKILL)
+	until(t, "the lock is dropped with the last process", func() bool {
+		lock, err := store.Acquire(ctx, "backup", owner("run-2"))
+		return err == nil && lock.Release(ctx) == nil
+	})
+}
+
+// A daemon that the command left behind keeps nothing.
+func TestAReleaseFreesALockThatChildrenStillHave(t *testing.T) {
+	store := mutex.Files{Dir: t.TempDir()}
+	lock := acquire(t, store, "backup", "run-1")
+	ours := store.Adopt("backup", "run-1", inherited(t, lock))
+	family(t, lock)
+	held(t, store, "backup", "run-1")
+	release(t, ours)
+	free(t, store, "backup")
+}
+
+// The same by a process that has no descriptor: the finish of a lost run.
+func TestAReleaseByNameFreesALockThatChildrenStillHave(t *testing.T) {
+	store := mutex.Files{Dir: t.TempDir()}
+	_, child := family(t, acquire(t, store, "backup", "run-1"))
+	release(t, store.Adopt("backup", "run-1", nil))
+	next := acquire(t, store, "backup", "run-2")
+	syscall.Kill(child, syscall.SIGKILL)
+	held(t, store, "backup", "run-2")
+	release(t, next)
+}
+
+// An owner is text for people: without it, or with text that says nothing, the lock is as good.
+func TestALockWhoseOwnerCannotBeReadIsALock(t *testing.T) {
+	for _, text := range []string{"", "{", "\x00\xff", `{"run": 7}`, strings.Repeat("x", 10000)} {
+		dir := t.TempDir()
+		store := mutex.Files{Dir: dir}
+		acquire(t, store, "backup", "run-1")
+		path := filepath.Join(dir, "backup.lock")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := store.Acquire(ctx, "backup", owner("run-2"))
+		var held *mutex.HeldError
+		if !errors.As(err, &held) || held.Error() != "backup is held by a run that left no name" {
+			t.Errorf("%q: %v", text, err)
+		}
+		if _, err := store.Break(ctx, "backup"); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestClaimsOfHoursLongGoneAreSwept(t *testing.T) {
+	dir := t.TempDir()
+	store := mutex.Files{Dir: dir}
+	claim := func(key string, slot time.Time) {
+		t.Helper()
+		if err := store.Claim(ctx, key, slot.Add(time.Hour), mutex.Owner{Run: key, Since: slot}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := time.Date(2026, 1, 31, 22, 59, 0, 0, time.UTC)
+	claim("a", first)
+	claim("b", first.Add(time.Minute))
+	claim("c", first.Add(61*time.Minute))
+	hours := func() int {
+		entries, err := os.ReadDir(filepath.Join(dir, "claims"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	if n := hours(); n != 3 {
+		t.Errorf("%d hours are kept", n)
+	}
+	var held *mutex.HeldError
+	if err := store.Claim(ctx, "a", first.Add(time.Hour), owner("late")); !errors.As(err, &held) {
+		t.Errorf("a claim was forgotten within its time: %v", err)
+	}
+	claim("d", first.Add(24*time.Hour))
+	if n := hours(); n != 1 {
+		t.Errorf("%d hours are kept after a day", n)
+	}
+}
+
+func TestALockThatCannotBeWrittenStillLocks(t *testing.T) {
+	dir := t.TempDir()
+	store := mutex.Files{Dir: dir}
+	release(t, acquire(t, store, "backup", "run-1"))
+	readOnly(t, dir)
+	if _, err := os.Create(filepath.Join(dir, "new")); err == nil {
+		t.Fatal("the folder can be written")
+	}
+	lock := acquire(t, store, "backup", "run-2")
+	_, err := store.Acquire(ctx, "backup", owner("run-3"))
+	var held *mutex.HeldError
+	if !errors.As(err, &held) {
+		t.Errorf("two have it: %v", err)
+	}
+	lock.Describe(owner("run-2"))
+	release(t, lock)
+	free(t, store, "backup")
+
+	// A new one cannot be made there, which is not to be read as held.
+	if _, err := store.Acquire(ctx, "report", owner("run-1")); err == nil || errors.As(err, &held) {
+		t.Errorf("a lock without a file: %v", err)
+	}
+	if err := store.Claim(ctx, "report@1", time.Now(), owner("run-1")); err == nil || errors.As(err, &held) {
+		t.Errorf("a claim without a file: %v", err)
+	}
+}
+
+// readOnly takes the right to write in a folder from us, even if we are root.
+func readOnly(t *testing.T, dir string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		files, _ := filepath.Glob(filepath.Join(dir, "*"))
+		for _, file := range files {
+			os.Chmod(file, 0o400)
+		}
+		os.Chmod(dir, 0o500)
+		t.Cleanup(func() { os.Chmod(dir, 0o700) })
+		return
+	}
+	if exec.Command("mount", "--bind", dir, dir).Run() != nil {
+		t.Skip("root can write everywhere, and cannot mount here")
+	}
+	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
+	if out, err := exec.Command("mount", "-o", "remount,ro,bind", dir).CombinedOutput(); err != nil {
+		t.Skipf("%v: %s", err, out)
+	}
+}
+
+func until(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if condition() {
+			return
+		}
+	}
+	t.Fatalf("not in time: %s", what)
+}
+
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	until(t, "the process is gone", func() bool { return syscall.Kill(pid, 0) != nil })
+}
