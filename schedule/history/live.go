@@ -17,7 +17,8 @@ import (
 
 // A Run is the file of one run: runs/ID.json in the state folder, one JSON event a line, the
 // first of them the record with which the run began. Events are only ever appended, each with one
-// write(2), so a process that is killed leaves at most one torn line, which Read ignores.
+// write(2), so a process that is killed leaves at most one torn line, which is ignored. A file may hold
+// the events of earlier runs of its task, which are over (Recycle); what counts is the last beginning.
 //
 // The file is locked (flock(2)) by the processes that watch the run: its witness and its
 // supervisor, or the tick for a foreground run. Where the lock is free nobody watches, and who
@@ -85,21 +86,20 @@ func Path(state, id string) string { return filepath.Join(runsDir(state), id+".j
 // Begin makes the file of a run that is about to start, locked by the caller. Nobody sees it
 // before it is locked and complete.
 func Begin(state string, r Record) (*Run, error) {
-	path := Path(state, r.Run)
 	draft := filepath.Join(runsDir(state), ".draft-"+r.Run)
-	file, err := os.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	file, err := openDraft(state, r.Task, draft)
 	if errors.Is(err, os.ErrNotExist) {
 		if err = os.MkdirAll(runsDir(state), 0o700); err == nil {
-			file, err = os.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+			file, err = openDraft(state, r.Task, draft)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	run := &Run{Record: r, file: file}
-	err = errors.Join(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), run.Append(Event{Begin: &r}))
+	err = run.Append(Event{Begin: &r})
 	if err == nil {
-		err = os.Rename(draft, path)
+		err = os.Rename(draft, Path(state, r.Run))
 	}
 	if err != nil {
 		file.Close()
@@ -108,6 +108,44 @@ func Begin(state string, r Record) (*Run, error) {
 	}
 	return run, nil
 }
+
+// openDraft returns a file to begin a run in, locked: the one that Recycle left for the task, or a new
+// one.
+func openDraft(state, task, draft string) (*os.File, error) {
+	if os.Rename(sparePath(state, task), draft) == nil {
+		file, err := os.OpenFile(draft, os.O_RDWR|os.O_APPEND, 0)
+		if err == nil && lock(file) == nil {
+			return file, nil
+		}
+		file.Close()
+		os.Remove(draft) // another process looks at it at this moment
+	}
+	file, err := os.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return file, lock(file)
+}
+
+// Recycle forgets the file of a run that is in the history, and leaves it for the next run of the
+// task: ext4 avoids the inodes of files that were removed in the last minutes, so removing and
+// making a file for every run costs more than all the rest of it. Nor is it truncated, which makes
+// ext4 write it to disk when it is closed. The error is os.ErrNotExist when another process was first.
+func Recycle(state, id, task string) error {
+	if info, err := os.Stat(Path(state, id)); err == nil && info.Size() > recycled {
+		return os.Remove(Path(state, id))
+	}
+	return os.Rename(Path(state, id), sparePath(state, task))
+}
+
+// recycled is how large a file may grow with the events of many runs, in bytes.
+const recycled = 64 << 10
+
+func sparePath(state, task string) string {
+	return filepath.Join(runsDir(state), ".spare-"+strings.ReplaceAll(task, "/", "+"))
+}
+
+func lock(file *os.File) error { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
 // Inherit returns the run whose locked file this process inherited from the one that began it.
 func Inherit(file *os.File) (*Run, Log, error) {
@@ -122,7 +160,7 @@ func Take(state, id string) (*Run, Log, error) {
 	if err != nil {
 		return nil, Log{}, err
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := lock(file); err != nil {
 		file.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, Log{}, ErrWatched
@@ -130,6 +168,9 @@ func Take(state, id string) (*Run, Log, error) {
 		return nil, Log{}, err
 	}
 	log, err := read(file)
+	if err == nil && log.Begin.Run != id {
+		err = os.ErrNotExist // it was recycled since we opened it
+	}
 	if err != nil {
 		file.Close()
 		return nil, Log{}, err
@@ -148,6 +189,9 @@ func Look(state, id string) (log Log, watched bool, err error) {
 		watched = errors.Is(err, unix.EWOULDBLOCK)
 	}
 	log, err = read(file)
+	if err == nil && log.Begin.Run != id {
+		err = os.ErrNotExist // it was recycled since we opened it
+	}
 	return log, watched, err
 }
 
@@ -186,12 +230,14 @@ func (r *Run) Sync() error { return r.file.Sync() }
 // Close stops watching the run. The lock is gone with the last process that has the descriptor.
 func (r *Run) Close() error { return r.file.Close() }
 
-// RemoveDrafts removes what a kill left in the moment in which a run's file was made.
-func RemoveDrafts(state string, now time.Time) {
+// Sweep removes what a kill left in the moment in which a run's file was made, and the spare files
+// of tasks that have not run for a day.
+func Sweep(state string, now time.Time) {
 	drafts, _ := filepath.Glob(filepath.Join(runsDir(state), ".draft-*"))
-	for _, draft := range drafts {
-		if info, err := os.Stat(draft); err == nil && info.ModTime().Before(now.Add(-time.Hour)) {
-			os.Remove(draft)
+	spares, _ := filepath.Glob(filepath.Join(runsDir(state), ".spare-*"))
+	for _, file := range append(drafts, spares...) {
+		if info, err := os.Stat(file); err == nil && info.ModTime().Before(now.Add(-24*time.Hour)) {
+			os.Remove(file)
 		}
 	}
 }
@@ -209,7 +255,8 @@ func read(file *os.File) (Log, error) {
 		return Log{}, err
 	}
 	log := Log{Hooks: map[string]bool{}}
-	for line := range bytes.Lines(text) {
+	last := max(0, bytes.LastIndex(text, []byte("\n{\"begin\":"))) // what is before is of other runs
+	for line := range bytes.Lines(text[last:]) {
 		var e Event
 		if json.Unmarshal(line, &e) != nil {
 			continue

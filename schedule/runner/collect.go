@@ -40,8 +40,9 @@ func finishLost(state string, env []string, problem func(error)) []history.Recor
 		switch {
 		case errors.Is(err, history.ErrWatched), errors.Is(err, os.ErrNotExist):
 		case errors.Is(err, history.ErrUnreadable):
-			to, moved := history.SetAside(state, id)
-			problem(errors.Join(fmt.Errorf("%w; it is now %s", err, to), moved))
+			if to, moved := history.SetAside(state, id); !errors.Is(moved, os.ErrNotExist) { // not recycled since
+				problem(errors.Join(fmt.Errorf("%w; it is now %s", err, to), moved))
+			}
 		case err != nil:
 			problem(err)
 		case log.End != nil:
@@ -89,18 +90,17 @@ func putAway(state string, records []finished, also func(*history.DB) error) err
 }
 
 // clean removes the files of runs that are in the history, and calls removed for each run whose file
-// was removed by this call and no other process. It is done for all of them together, and not at the
-// end of each, since ext4 is slow to make a file soon after one was removed.
+// was removed by this call and no other process.
 func clean(records []finished, removed func(finished)) (err error) {
 	for _, f := range records {
 		output := history.OutputPath(f.state, f.Record)
 		if f.Output == "" {
-			os.Remove(output)
+			recycleOutput(output)
 		}
 		if info, err := os.Stat(HooksPath(output)); err == nil && info.Size() == 0 {
 			os.Remove(HooksPath(output))
 		}
-		switch rerr := os.Remove(history.Path(f.state, f.Run)); {
+		switch rerr := history.Recycle(f.state, f.Run, f.Task); {
 		case rerr == nil:
 			removed(f)
 		case !errors.Is(rerr, os.ErrNotExist):
@@ -175,7 +175,7 @@ func prune(db *history.DB, state string, now time.Time, keep schedule.History) e
 	if !db.PruneDue(ctx, now) {
 		return nil
 	}
-	history.RemoveDrafts(state, now)
+	history.Sweep(state, now)
 	outputs, _, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask)
 	for _, output := range outputs {
 		os.Remove(output)

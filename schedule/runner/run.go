@@ -61,6 +61,7 @@ func begin(state string, record history.Record, task *schedule.Task, lock mutex.
 // createOutput makes the file that captures a run, locked as long as a process of the run has it
 // as its stdout or stderr.
 func createOutput(path string) (*os.File, error) {
+	os.Rename(spareOutput(path), path)
 	file, err := appendTo(path)
 	if err != nil {
 		return nil, err
@@ -68,6 +69,16 @@ func createOutput(path string) (*os.File, error) {
 	unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	return file, nil
 }
+
+// recycleOutput leaves the file of a run that printed nothing for the next run of its task (see
+// history.Recycle), unless something that the command left behind may still print to it.
+func recycleOutput(path string) {
+	if outputInUse(path) || os.Rename(path, spareOutput(path)) != nil {
+		os.Remove(path)
+	}
+}
+
+func spareOutput(path string) string { return filepath.Join(filepath.Dir(path), ".spare") }
 
 // appendTo opens a file that only we can read, and makes its folder where that is missing.
 func appendTo(path string) (*os.File, error) {
