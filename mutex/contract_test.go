@@ -223,6 +223,12 @@ func testClaim(t *testing.T, open place) {
 	}
 	heldBy(t, claim("backup@1", "run-2"), "backup@1", "run-1")
 	heldBy(t, claim("backup@1", "run-1"), "backup@1", "run-1")
+	if o, claimed := open().Claimed("backup@1", until); !claimed || o.Run != "run-1" {
+		t.Errorf("Claimed: %v by %q", claimed, o.Run)
+	}
+	if _, claimed := open().Claimed("backup@2", until); claimed {
+		t.Error("a key that nobody claimed is claimed")
+	}
 	for _, key := range []string{"backup@2", "report@1", "backup", "a/backup@1"} {
 		if err := claim(key, "run-2"); err != nil {
 			t.Errorf("%s: %v", key, err)
