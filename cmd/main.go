@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -59,6 +60,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if code, ok := a.background(args); ok {
 		return code
 	}
+	debug.SetGCPercent(400) // these commands live for a moment: time counts, and memory is given back soon
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
