@@ -99,7 +99,7 @@ func Begin(state string, r Record) (*Run, error) {
 	run := &Run{Record: r, file: file}
 	err = run.Append(Event{Begin: &r})
 	if err == nil {
-		err = os.Rename(draft, Path(state, r.Run))
+		err = rename(draft, Path(state, r.Run))
 	}
 	if err != nil {
 		file.Close()
@@ -112,7 +112,7 @@ func Begin(state string, r Record) (*Run, error) {
 // openDraft returns a file to begin a run in, locked: the one that Recycle left for the task, or a new
 // one.
 func openDraft(state, task, draft string) (*os.File, error) {
-	if os.Rename(sparePath(state, task), draft) == nil {
+	if rename(sparePath(state, task), draft) == nil {
 		file, err := os.OpenFile(draft, os.O_RDWR|os.O_APPEND, 0)
 		if err == nil && lock(file) == nil {
 			return file, nil
@@ -135,7 +135,7 @@ func Recycle(state, id, task string) error {
 	if info, err := os.Stat(Path(state, id)); err == nil && info.Size() > recycled {
 		return os.Remove(Path(state, id))
 	}
-	return os.Rename(Path(state, id), sparePath(state, task))
+	return rename(Path(state, id), sparePath(state, task))
 }
 
 // recycled is how large a file may grow with the events of many runs, in bytes.
@@ -143,6 +143,14 @@ const recycled = 64 << 10
 
 func sparePath(state, task string) string {
 	return filepath.Join(runsDir(state), ".spare-"+strings.ReplaceAll(task, "/", "+"))
+}
+
+// rename is os.Rename without its look-up of the new name, which is not there and must be read from disk.
+func rename(from, to string) error {
+	if err := unix.Rename(from, to); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
 }
 
 func lock(file *os.File) error { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) }

@@ -61,7 +61,7 @@ func begin(state string, record history.Record, task *schedule.Task, lock mutex.
 // createOutput makes the file that captures a run, locked as long as a process of the run has it
 // as its stdout or stderr.
 func createOutput(path string) (*os.File, error) {
-	os.Rename(spareOutput(path), path)
+	unix.Rename(spareOutput(path), path) // os.Rename looks up the new name first
 	file, err := appendTo(path)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func createOutput(path string) (*os.File, error) {
 // recycleOutput leaves the file of a run that printed nothing for the next run of its task (see
 // history.Recycle), unless something that the command left behind may still print to it.
 func recycleOutput(path string) {
-	if outputInUse(path) || os.Rename(path, spareOutput(path)) != nil {
+	if outputInUse(path) || unix.Rename(path, spareOutput(path)) != nil {
 		os.Remove(path)
 	}
 }
