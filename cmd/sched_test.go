@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	_ "sched/cmd" // the tests build sched by themselves: so go test knows that their result depends on it
 )
 
 // binary is the real sched, built once for all tests of this package.
