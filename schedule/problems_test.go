@@ -262,6 +262,8 @@ var mistakes = []struct {
 	{"keys that no group has", "tasks:\n- {group: g, name: x, description: y, tasks: []}\n", []string{
 		"schedule.yaml:2:14: group \"g\": \"name\" does not belong in a group\n  hint: a group is named by `group: NAME`",
 		"schedule.yaml:2:23: group \"g\": \"description\" does not belong in a group\n  hint: put it into the tasks themselves"}},
+	{"a group whose name is none", "tasks:\n- group: my group\n  tasks: []\n", []string{
+		"schedule.yaml:2:10: group \"my group\": this is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
 	{"a mistake in a group is told once", "tasks:\n- group: g\n  timeout: 1\n  tasks:\n  - {name: a, every: hour, command: x}\n  - {name: b, every: hour, command: x}\n", []string{
 		"schedule.yaml:3:12: group \"g\": timeout 1 has no unit\n  hint: write 1s, 1m or 1h"}},
 	{"a mistake in the defaults", "defaults: {timeout: x}\ntasks: []\n", []string{

@@ -125,13 +125,17 @@ func (l *loader) validName(n *yaml.Node, text string) bool {
 	for i := range len(text) {
 		valid = valid && inName(text[i])
 	}
+	what := l.key + " " + quote(text)
+	if l.key == "group" { // which the message names already
+		what = "this"
+	}
 	switch {
 	case text == "":
 		l.bad(n, "", "%s is empty", l.key)
 	case !valid:
-		l.bad(n, "use letters, digits and . _ : / -, and begin with a letter or a digit", "%s %s is not a valid name", l.key, quote(text))
+		l.bad(n, "use letters, digits and . _ : / -, and begin with a letter or a digit", "%s is not a valid name", what)
 	case len(text) > longestName:
-		l.bad(n, "", "%s %s is longer than 128 characters", l.key, quote(text))
+		l.bad(n, "", "%s is longer than 128 characters", what)
 	default:
 		return true
 	}
