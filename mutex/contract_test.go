@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,7 @@ func acquire(t *testing.T, s mutex.Store, name, run string) mutex.Lock {
 	if err != nil {
 		t.Fatalf("acquire %s for %s: %v", name, run, err)
 	}
+	t.Cleanup(func() { runtime.KeepAlive(lock) }) // one that nobody remembers is closed by the garbage collector
 	return lock
 }
 
@@ -244,6 +246,7 @@ func testRace(t *testing.T, open place) {
 	var locked, claimed atomic.Int32
 	var ready, done sync.WaitGroup
 	until := time.Now().Add(time.Hour)
+	locks := make(chan mutex.Lock, racers)
 	ready.Add(racers)
 	for i := range racers {
 		done.Go(func() {
@@ -252,9 +255,10 @@ func testRace(t *testing.T, open place) {
 			ready.Done()
 			ready.Wait()
 			var held *mutex.HeldError
-			switch _, err := store.Acquire(ctx, "backup", o); {
+			switch lock, err := store.Acquire(ctx, "backup", o); {
 			case err == nil:
 				locked.Add(1)
+				locks <- lock
 			case !errors.As(err, &held) || held.Owner.Run == "":
 				t.Errorf("the mutex: %v", err)
 			}
@@ -268,8 +272,9 @@ func testRace(t *testing.T, open place) {
 	}
 	done.Wait()
 	if locked.Load() != 1 || claimed.Load() != 1 {
-		t.Errorf("%d have the mutex, %d have the claim", locked.Load(), claimed.Load())
+		t.Fatalf("%d have the mutex, %d have the claim", locked.Load(), claimed.Load())
 	}
+	release(t, <-locks)
 }
 
 func testNames(t *testing.T, open place) {

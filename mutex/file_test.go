@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,7 +68,8 @@ func play(t *testing.T, n int, role, dir string) (lines []string) {
 // racer takes the mutex and the claim once.
 func racer(store mutex.Files, args []string) {
 	o := mutex.Owner{Run: "run-" + args[0], PID: os.Getpid(), Since: time.Now()}
-	if _, err := store.Acquire(ctx, "backup", o); err == nil {
+	if lock, err := store.Acquire(ctx, "backup", o); err == nil {
+		defer runtime.KeepAlive(lock)
 		fmt.Println("lock")
 	}
 	if err := store.Claim(ctx, "backup@1", o.Since.Truncate(24*time.Hour).Add(48*time.Hour), o); err == nil {
@@ -86,7 +88,8 @@ func TestOfManyProcessesThatRaceOneWins(t *testing.T) {
 func fighter(store mutex.Files, args []string) {
 	for i := range 40 {
 		run := fmt.Sprintf("%s.%d", args[0], i)
-		if _, err := store.Acquire(ctx, "backup", mutex.Owner{Run: run}); err == nil {
+		if lock, err := store.Acquire(ctx, "backup", mutex.Owner{Run: run}); err == nil {
+			defer runtime.KeepAlive(lock)
 			fmt.Println("acquired", run)
 		}
 		if had, err := store.Break(ctx, "backup"); err == nil {

@@ -47,7 +47,9 @@ func (e *HeldError) Error() string { return fmt.Sprintf("%s is held %s", e.Name,
 // A Store is where the mutexes of a schedule live.
 type Store interface {
 	// Acquire takes name for owner. It returns *HeldError at once when another run has it.
-	// Any other error means that nobody knows: callers must not read it as "held".
+	// Any other error means that nobody knows: callers must not read it as "held". The caller
+	// keeps the Lock as long as this process has a part in the run: with a forgotten one the
+	// garbage collector may close what it holds.
 	Acquire(ctx context.Context, name string, owner Owner) (Lock, error)
 
 	// Adopt returns the lock on name that run acquired in another process. The file is the

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -58,6 +59,8 @@ func fork(path string, argv []string, dir string, env []string, output *os.File,
 		files = append(files, file.Fd())
 	}
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: how})
+	runtime.KeepAlive(output)
+	runtime.KeepAlive(extra) // until here, or the garbage collector may close what the command inherits
 	if err != nil {
 		return nil, &os.PathError{Op: "exec", Path: path, Err: err}
 	}
