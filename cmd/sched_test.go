@@ -79,7 +79,7 @@ func settle(e *testscript.Env) {
 		filepath.WalkDir(e.WorkDir, func(path string, _ fs.DirEntry, _ error) error {
 			if filepath.Base(filepath.Dir(path)) == "runs" && strings.HasSuffix(path, ".json") {
 				text, err := os.ReadFile(path)
-				alive = alive || err == nil && !bytes.Contains(text, []byte(`{"end":`))
+				alive = alive || err == nil && !bytes.Contains(lastRun(text), []byte(`{"end":`))
 			}
 			return nil
 		})
@@ -197,7 +197,8 @@ func (b *box) settle() {
 func (b *box) openRuns() (open string) {
 	runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
 	for _, run := range runs {
-		if text, _ := os.ReadFile(run); !bytes.Contains(text, []byte(`{"end":`)) {
+		text, _ := os.ReadFile(run)
+		if !bytes.Contains(lastRun(text), []byte(`{"end":`)) {
 			open += run + string(text)
 		}
 	}
@@ -339,3 +340,8 @@ func (b *box) outcome(task string, n int) record {
 
 // count returns how many lines a file of the box has.
 func (b *box) count(name string) int { return strings.Count(b.read(name), "\n") }
+
+// lastRun cuts the events of earlier runs: a file is used for several.
+func lastRun(text []byte) []byte {
+	return text[max(0, bytes.LastIndex(text, []byte(`{"begin":`))):]
+}
