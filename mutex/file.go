@@ -52,7 +52,8 @@ func (s Files) Acquire(ctx context.Context, name string, owner Owner) (Lock, err
 		}
 		return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
-	lock := &fileLock{store: s, name: name, run: owner.Run, file: file}
+	fence := max(readOwner(file).Fence+1, owner.Since.UnixMicro())
+	lock := &fileLock{store: s, name: name, run: owner.Run, file: file, fence: fence}
 	lock.Describe(owner)
 	return lock, nil
 }
@@ -209,15 +210,25 @@ type fileLock struct {
 	name  string
 	run   string
 	file  *os.File // nil in a process that did not inherit it
+	fence int64
 }
 
 func (l *fileLock) Inherit() *os.File { return l.file }
+
+// Fence is the time of the acquisition in microseconds, or one more than the last where the clock
+// was set back or the file was lost with its folder.
+func (l *fileLock) Fence() int64 { return l.fence }
+
+func (l *fileLock) Lease() time.Duration { return 0 }
+
+func (l *fileLock) Renew(context.Context) error { return nil }
 
 // Describe writes the owner into the file. It may fail, on a full disk: then people see less.
 func (l *fileLock) Describe(owner Owner) {
 	if l.file == nil {
 		return
 	}
+	owner.Fence = max(owner.Fence, l.fence)
 	text, err := json.Marshal(owner)
 	if err != nil {
 		return

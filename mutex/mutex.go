@@ -21,6 +21,7 @@ type Owner struct {
 	PID   int       `json:"pid"`
 	Host  string    `json:"host"`
 	Since time.Time `json:"since"`
+	Fence int64     `json:"fence,omitempty"` // of its lock
 }
 
 // String names the owner so that a person can find it.
@@ -43,6 +44,19 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string { return fmt.Sprintf("%s is held %s", e.Name, e.Owner) }
+
+// A LostError says that a run no longer has its mutex, or did not have it all the time.
+type LostError struct {
+	Name  string
+	Owner Owner // who has it now; without a Run when nobody has
+}
+
+func (e *LostError) Error() string {
+	if e.Owner.Run == "" {
+		return fmt.Sprintf("the lease of %s ran out", e.Name)
+	}
+	return fmt.Sprintf("the lease of %s ran out, and it is held %s", e.Name, e.Owner)
+}
 
 // A Store is where the mutexes of a schedule live.
 type Store interface {
@@ -75,6 +89,18 @@ type Lock interface {
 	// Inherit returns the descriptor that every process of the run must inherit, so that the
 	// lock lives as long as they do; nil where the lock does not depend on processes.
 	Inherit() *os.File
+
+	// Fence returns a number that is larger for every later owner of the mutex, so that what the
+	// lock protects can refuse those who come late. It is 0 for a lock that was adopted.
+	Fence() int64
+
+	// Lease returns how long the lock lasts after it was acquired or renewed; 0 for one that lasts
+	// as long as the processes of its run.
+	Lease() time.Duration
+
+	// Renew begins the lease anew. It returns *LostError when the mutex was not the run's all the
+	// time, also where it is again since nobody else had it; any other error means that nobody knows.
+	Renew(ctx context.Context) error
 
 	// Describe replaces what people are told of the owner.
 	Describe(owner Owner)

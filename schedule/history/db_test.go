@@ -74,13 +74,17 @@ func TestARecordComesBackAsItWasAdded(t *testing.T) {
 		Output: filepath.Join(dir, "output/report/1.log"), Notes: []string{"a hook failed: \"x\"", "zwei"}, Snapshot: json.RawMessage(`{"name":"report"}`),
 	}
 	skipped := rec(2, "report", Skipped)
+	missed := rec(4, "report", Missed)
+	missed.Until, missed.Slots = missed.Slot.Add(time.Hour), 61
+	asked := rec(5, "report", Succeeded)
+	asked.Origin = "retry of " + runID(1)
 	elsewhere := rec(3, "other", Succeeded)
 	elsewhere.Output = "/var/log/other.log"
 	noSlot := Record{Run: runID(0), Task: "bare", Outcome: Lost}
 
 	db := openTest(t, dir)
-	mustAdd(t, db, full, skipped, elsewhere, noSlot)
-	for _, want := range []Record{full, skipped, elsewhere, noSlot} {
+	mustAdd(t, db, full, skipped, elsewhere, noSlot, missed, asked)
+	for _, want := range []Record{full, skipped, elsewhere, noSlot, missed, asked} {
 		got, err := db.Get(context.Background(), want.Run)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got  %+v, %v\nwant %+v", got, err, want)

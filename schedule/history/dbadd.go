@@ -34,8 +34,8 @@ func (db *DB) Add(ctx context.Context, records []Record) error {
 }
 
 const insertRun = `INSERT INTO runs (run, task, mutex, slot, background, server, started, ended, outcome, reason,
-	exit_code, attempts, user_cpu, system_cpu, peak_memory, output, notes, snapshot)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run) DO NOTHING`
+	exit_code, attempts, user_cpu, system_cpu, peak_memory, output, notes, snapshot, until, slots, origin)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run) DO NOTHING`
 
 func add(ctx context.Context, tx *sql.Tx, dir string, records []Record) error {
 	insert, err := tx.PrepareContext(ctx, insertRun)
@@ -60,7 +60,8 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []Record) error {
 		}
 		_, err = insert.ExecContext(ctx, r.Run, r.Task, r.Mutex, r.Slot.UnixMicro(), r.Background, r.Server,
 			packTime(r.Started), packTime(r.Ended), string(r.Outcome), r.Reason, r.ExitCode, r.Attempts,
-			r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, packPath(dir, r.Output), notes, snapshot)
+			r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, packPath(dir, r.Output), notes, snapshot,
+			packTime(r.Until), r.Slots, r.Origin)
 		if err != nil {
 			return err
 		}

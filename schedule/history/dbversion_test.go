@@ -3,7 +3,9 @@ package history
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +52,38 @@ func TestAnOlderFileIsBroughtUpToDate(t *testing.T) {
 		moods, err := texts(context.Background(), db.conn, "SELECT mood FROM runs ORDER BY run")
 		if err != nil || !slices.Equal(moods, []string{"glad", "calm"}) {
 			t.Errorf("reading %t: got %v, %v", reading, moods, err)
+		}
+	}
+}
+
+// testdata holds a dump of a file of each version that was released.
+func TestAFileOfEveryVersionIsBroughtUpToDate(t *testing.T) {
+	for version := 1; version < len(migrations); version++ {
+		dump, err := os.ReadFile(fmt.Sprintf("testdata/v%d.sql", version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		conn, err := sql.Open("sqlite", filepath.Join(dir, "history.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Exec(string(dump)); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.Close(); err != nil {
+			t.Fatal(err)
+		}
+
+		db := openTest(t, dir)
+		mustAdd(t, db, rec(1, "new", Succeeded))
+		records, err := db.Find(context.Background(), Query{})
+		if err != nil || len(records) != 4 {
+			t.Fatalf("version %d: got %v, %v", version, records, err)
+		}
+		broken := records[slices.IndexFunc(records, func(r Record) bool { return r.Task == "broken" })]
+		if broken.Mutex != "shared" || broken.Outcome != Failed || *broken.ExitCode != 3 || len(broken.Snapshot) == 0 || broken.Origin != "" {
+			t.Errorf("version %d: got %+v", version, broken)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 const columns = `run, task, mutex, slot, background, server, started, ended, outcome, reason, exit_code,
-	attempts, user_cpu, system_cpu, peak_memory, output, notes, (SELECT body FROM snapshots WHERE id = snapshot)`
+	attempts, user_cpu, system_cpu, peak_memory, output, notes, until, slots, origin, (SELECT body FROM snapshots WHERE id = snapshot)`
 
 const selectRuns = `SELECT ` + columns + ` FROM runs WHERE `
 
@@ -36,18 +36,18 @@ func (db *DB) unpack(rows *sql.Rows) (Record, error) {
 	var (
 		r                     Record
 		slot, user, system    int64
-		started, ended        sql.Null[int64]
+		started, ended, until sql.Null[int64]
 		exit                  sql.Null[int]
 		outcome               string
 		output, notes, shared sql.RawBytes
 	)
 	err := rows.Scan(&r.Run, &r.Task, &r.Mutex, &slot, &r.Background, &r.Server, &started, &ended, &outcome, &r.Reason,
-		&exit, &r.Attempts, &user, &system, &r.PeakMemory, &output, &notes, &shared)
+		&exit, &r.Attempts, &user, &system, &r.PeakMemory, &output, &notes, &until, &r.Slots, &r.Origin, &shared)
 	if err != nil {
 		return Record{}, err
 	}
 	r.Slot, r.Started, r.Ended = time.UnixMicro(slot).UTC(), unpackTime(started), unpackTime(ended)
-	r.Outcome = Outcome(outcome)
+	r.Outcome, r.Until = Outcome(outcome), unpackTime(until)
 	r.UserCPU, r.SystemCPU = time.Duration(user)*time.Microsecond, time.Duration(system)*time.Microsecond
 	r.Output = unpackPath(db.dir, string(output))
 	if exit.Valid {

@@ -35,7 +35,10 @@ type Record struct {
 	Run        string          `json:"run"` // UUIDv7: sorts by time
 	Task       string          `json:"task"`
 	Mutex      string          `json:"mutex"`
-	Slot       time.Time       `json:"slot"` // UTC
+	Slot       time.Time       `json:"slot"`             // UTC
+	Until      time.Time       `json:"until,omitzero"`   // of several slots that one record stands for (Slots): the last
+	Slots      int             `json:"slots,omitempty"`  // how many slots it stands for; 0 is 1
+	Origin     string          `json:"origin,omitempty"` // what asked for the run, in words; empty for its schedule
 	Background bool            `json:"background"`
 	Server     string          `json:"server"`
 	Started    time.Time       `json:"started"` // when the first attempt began; zero when none did

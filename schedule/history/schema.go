@@ -11,7 +11,7 @@ type migration string
 
 // migrations are all there ever were, oldest first: the file's user_version is how many it has seen.
 // A later version of sched adds entries and never changes one.
-var migrations = []migration{tables}
+var migrations = []migration{tables, ranges}
 
 // tables is version 1. Times are microseconds since 1970 in UTC, and NULL for the zero time (but a
 // slot, which orders rows, is never NULL); processor times are microseconds; output is
@@ -63,6 +63,13 @@ CREATE TABLE meta (
 	key   TEXT NOT NULL PRIMARY KEY,
 	value ANY
 ) WITHOUT ROWID;`
+
+// ranges is version 2: a record may stand for several slots, from slot through until, and says what
+// asked for it where that was not its schedule.
+const ranges migration = `
+ALTER TABLE runs ADD COLUMN until  INTEGER;
+ALTER TABLE runs ADD COLUMN slots  INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN origin TEXT NOT NULL DEFAULT '';`
 
 // ran is the condition of runs_ran; SQLite takes a partial index only for the very same words
 // (https://www.sqlite.org/partialindex.html).
