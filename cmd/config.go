@@ -83,13 +83,13 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 	if !errors.As(broken, &problems) || problems.StateDir == "" || errors.Is(broken, os.ErrNotExist) {
 		return nil, nil, broken // a schedule that was deleted is not one that an edit broke
 	}
-	state := runner.State{Dir: problems.StateDir}
+	folder := runner.State{Dir: problems.StateDir}
 	path, err := filepath.Abs(file)
 	if err != nil {
 		return nil, nil, broken
 	}
-	text, err := state.LastValid(path)
-	if err != nil || state.Check() != nil {
+	text, err := folder.LastValid(path)
+	if err != nil || folder.Check() != nil {
 		return nil, nil, broken
 	}
 	valid, err = schedule.Parse(text, file, options())
@@ -109,9 +109,12 @@ func (a *app) loadAnyway() (*schedule.Schedule, error) {
 	return valid, err
 }
 
+// state returns the state folder of a schedule.
+func state(s *schedule.Schedule) runner.State { return runner.State{Dir: s.StateDir} }
+
 // checkState refuses a state folder that others can write, before anything in it is believed.
 func checkState(s *schedule.Schedule) error {
-	if err := (runner.State{Dir: s.StateDir}).Check(); err != nil {
+	if err := state(s).Check(); err != nil {
 		return usage("give it back, or set state_dir to a folder of our own", "%w", err)
 	}
 	return nil

@@ -114,7 +114,7 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner
 	server, _ := os.Hostname()
 	return &runner.Tick{
 		Schedule: s, Minute: minute, Only: o.only, Replay: o.at != "",
-		State: runner.State{Dir: s.StateDir}, Server: server, Self: self, Environ: os.Environ(),
+		State: state(s), Server: server, Self: self, Environ: os.Environ(),
 		Problem: a.problem,
 	}
 }

@@ -14,9 +14,9 @@ import (
 // `finish MUTEX CODE --run RUN`, as their witness calls them. They come before everything that
 // they do not need: no cobra, no YAML. A thousand of them may start in one second.
 func (a *app) background(args []string) (code int, ok bool) {
-	state := os.Getenv(runner.StateVariable)
+	state := runner.State{Dir: os.Getenv(runner.StateVariable)}
 	switch {
-	case state == "":
+	case state.Dir == "":
 		return 0, false
 	case len(args) == 2 && args[0] == "start":
 		return a.start(state, args[1]), true
@@ -33,7 +33,7 @@ func (a *app) background(args []string) (code int, ok bool) {
 	return 0, false
 }
 
-func (a *app) start(state, run string) int {
+func (a *app) start(state runner.State, run string) int {
 	stop, hurry, release := signals()
 	defer release()
 	code, err := runner.Start(stop, hurry, state, run, os.Environ())

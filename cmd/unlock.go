@@ -9,7 +9,6 @@ import (
 
 	lock "sched/mutex"
 	"sched/schedule"
-	"sched/schedule/runner"
 )
 
 func (a *app) unlockCommand() *cobra.Command {
@@ -52,7 +51,7 @@ func (a *app) unlock(name string) error {
 			continue
 		}
 		done[t.Mutex] = true
-		owner, err := runner.State{Dir: s.StateDir}.Store().Break(ctx, t.Mutex)
+		owner, err := state(s).Store().Break(ctx, t.Mutex)
 		switch {
 		case errors.Is(err, lock.ErrFree):
 			continue

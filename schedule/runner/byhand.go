@@ -27,15 +27,15 @@ func (e *AliveError) Error() string { return "run " + e.Run + " is still running
 // FinishNewest finishes the newest run of the mutex that nobody watches. Where there is none it
 // returns *AliveError if one is running, the record of the last one if that is finished, and
 // ErrNothing if there never was any.
-func FinishNewest(state, mutex string, code *int, env []string) (history.Record, error) {
-	ids, err := history.Runs(state)
+func FinishNewest(state State, mutex string, code *int, env []string) (history.Record, error) {
+	ids, err := history.Runs(state.Dir)
 	if err != nil {
 		return history.Record{}, err
 	}
 	var alive *AliveError
 	var last *history.Record
 	for _, id := range slices.Backward(ids) {
-		log, watched, err := history.Look(state, id)
+		log, watched, err := history.Look(state.Dir, id)
 		switch {
 		case err != nil || log.Begin.Mutex != mutex:
 		case log.End != nil:
@@ -57,7 +57,7 @@ func FinishNewest(state, mutex string, code *int, env []string) (history.Record,
 	case last != nil:
 		return *last, nil
 	}
-	return lastOf(state, mutex)
+	return lastOf(state.Dir, mutex)
 }
 
 func lastOf(state, mutex string) (history.Record, error) {

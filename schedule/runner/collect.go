@@ -18,8 +18,8 @@ const lostAtOnce = 16
 
 // finishLost finishes every run of the state folder that nobody watches, and returns the records
 // of these and of those that were finished already and wait to be put into the history.
-func finishLost(state string, env []string, problem func(error)) []history.Record {
-	ids, err := history.Runs(state)
+func finishLost(state State, env []string, problem func(error)) []history.Record {
+	ids, err := history.Runs(state.Dir)
 	if err != nil {
 		problem(err)
 		return nil
@@ -40,7 +40,7 @@ func finishLost(state string, env []string, problem func(error)) []history.Recor
 		switch {
 		case errors.Is(err, history.ErrWatched), errors.Is(err, os.ErrNotExist):
 		case errors.Is(err, history.ErrUnreadable):
-			if to, moved := history.SetAside(state, id); !errors.Is(moved, os.ErrNotExist) { // not recycled since
+			if to, moved := history.SetAside(state.Dir, id); !errors.Is(moved, os.ErrNotExist) { // not recycled since
 				problem(errors.Join(fmt.Errorf("%w; it is now %s", err, to), moved))
 			}
 		case err != nil:

@@ -131,7 +131,7 @@ func tryLock(state State, record *history.Record, slot schedule.Slot) (mutex.Loc
 	}
 	lock, err := store.Acquire(ctx, record.Mutex, owner)
 	if err == nil {
-		record.Locks = store.Dir
+		record.Locks = state.locks()
 	}
 	return lock, err
 }

@@ -21,8 +21,12 @@ type State struct {
 // locks is where the mutexes of this machine are.
 func (s State) locks() string { return filepath.Join(s.Dir, "locks") }
 
-// Store returns the mutexes of this machine.
-func (s State) Store() mutex.Files { return mutex.Files{Dir: s.locks()} }
+// Store returns the mutexes of the schedule.
+func (s State) Store() mutex.Store { return s.storeAt(s.locks()) }
+
+// storeAt returns the mutexes whose part on this machine is in another folder: a run that began while
+// this one could not be written has its lock there.
+func (s State) storeAt(locks string) mutex.Store { return mutex.Files{Dir: locks} }
 
 // unwritable reports whether err says that a folder cannot be written, and another one might.
 func unwritable(err error) bool {

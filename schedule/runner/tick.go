@@ -126,7 +126,7 @@ func (t *Tick) Degraded() bool { return t.spare != nil }
 // has told yet of those that were lost, and of the background runs that failed.
 func (t *Tick) finishLost() {
 	for _, state := range append(t.State.spares(), t.State) {
-		for _, record := range finishLost(state.Dir, t.Environ, func(err error) { t.Problem("%v", err) }) {
+		for _, record := range finishLost(state, t.Environ, func(err error) { t.Problem("%v", err) }) {
 			tell := record.Background && record.Outcome.Failure() || record.Outcome == history.Lost
 			t.keep(finished{record, state.Dir, tell})
 		}

@@ -61,7 +61,7 @@ func (r *Run) describeLock(pid int, since time.Time) {
 // Start supervises the background run whose file this process inherited from its witness, and
 // returns the exit code of the command. When ctx is done it stops the command, when hurry is done
 // too it kills it.
-func Start(ctx, hurry context.Context, state, id string, env []string) (int, error) {
+func Start(ctx, hurry context.Context, state State, id string, env []string) (int, error) {
 	r, log, err := inherit(state, id, env)
 	if err != nil {
 		return 0, err
@@ -83,7 +83,7 @@ func Start(ctx, hurry context.Context, state, id string, env []string) (int, err
 // Finish ends the background run whose file this process inherited from its witness. The code is
 // that of its supervisor; what the supervisor wrote down counts more. Without the inherited file
 // it takes the run's own, if nobody watches the run.
-func Finish(state, id string, code *int, env []string) (history.Record, error) {
+func Finish(state State, id string, code *int, env []string) (history.Record, error) {
 	r, log, err := inherit(state, id, env)
 	if err != nil {
 		if r, log, err = take(state, id, env); err != nil {
@@ -106,40 +106,40 @@ func (r *Run) conclude(log history.Log, code *int) history.Record {
 }
 
 // inherit makes the run of the descriptors that its witness passed on.
-func inherit(state, id string, env []string) (*Run, history.Log, error) {
-	if !isFile(runDescriptor, history.Path(state, id)) {
+func inherit(state State, id string, env []string) (*Run, history.Log, error) {
+	if !isFile(runDescriptor, history.Path(state.Dir, id)) {
 		return nil, history.Log{}, fmt.Errorf("run %s was not begun by the process that calls this", id)
 	}
 	syscall.CloseOnExec(runDescriptor)
-	run, log, err := history.Inherit(os.NewFile(runDescriptor, history.Path(state, id)))
+	run, log, err := history.Inherit(os.NewFile(runDescriptor, history.Path(state.Dir, id)))
 	if err != nil {
 		return nil, log, err
 	}
-	r, err := restore(state, run, env)
+	r, err := restore(state.Dir, run, env)
 	if err != nil {
 		return nil, log, err
 	}
 	if locks := run.Record.Locks; locks != "" {
 		syscall.CloseOnExec(lockDescriptor)
-		r.lock = mutex.Files{Dir: locks}.Adopt(r.task.Mutex, id, os.NewFile(lockDescriptor, "the inherited lock"))
+		r.lock = state.storeAt(locks).Adopt(r.task.Mutex, id, os.NewFile(lockDescriptor, "the inherited lock"))
 	}
 	return r, log, nil
 }
 
 // take makes the run of a file that nobody watches. Its lock went with its processes, or is held
 // by one that was left behind.
-func take(state, id string, env []string) (*Run, history.Log, error) {
-	run, log, err := history.Take(state, id)
+func take(state State, id string, env []string) (*Run, history.Log, error) {
+	run, log, err := history.Take(state.Dir, id)
 	if err != nil {
 		return nil, log, err
 	}
-	r, err := restore(state, run, env)
+	r, err := restore(state.Dir, run, env)
 	if err != nil {
 		run.Close()
 		return nil, log, err
 	}
 	if locks := run.Record.Locks; locks != "" {
-		r.lock = mutex.Files{Dir: locks}.Adopt(r.task.Mutex, id, nil)
+		r.lock = state.storeAt(locks).Adopt(r.task.Mutex, id, nil)
 	}
 	return r, log, nil
 }
