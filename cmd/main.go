@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/runner"
 )
 
 // Exit codes, which scripts may rely on.
@@ -56,7 +57,7 @@ type app struct {
 
 // Main runs sched with the arguments and returns its exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
-	a := &app{in: in, out: out, err: errs, now: time.Now}
+	a := &app{in: in, out: out, err: errs, now: runner.Now}
 	if code, ok := a.background(args); ok {
 		return code
 	}

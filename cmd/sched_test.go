@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(dir)
 		os.Setenv("GORACE", "atexit_sleep_ms=0") // or each sched with the race detector ends a second later
 		binary = filepath.Join(dir, "sched")
-		build := exec.Command("go", append(append([]string{"build", "-o", binary}, raceFlags...), "sched")...)
+		build := exec.Command("go", append(append([]string{"build", "-tags", "schedtest", "-o", binary}, raceFlags...), "sched")...)
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 			return 1

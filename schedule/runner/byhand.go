@@ -112,7 +112,7 @@ func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writ
 	alone.OneServer, alone.Background = false, false
 	lock, reason := t.lock(&record, schedule.Slot{Task: &alone, At: t.Minute})
 	if reason != "" {
-		record.Outcome, record.Reason, record.Ended = history.Skipped, reason, time.Now()
+		record.Outcome, record.Reason, record.Ended = history.Skipped, reason, Now()
 		return record, nil
 	}
 	r, err := begin(t.State.Dir, record, &alone, lock, t.Environ)

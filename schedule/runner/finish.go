@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"sched/schedule/history"
 )
@@ -114,7 +113,7 @@ func (r *Run) copyOutput(captured string) error {
 func (r *Run) unstarted(err error) history.Record {
 	result := r.record()
 	result.Snapshot = nil
-	result.Outcome, result.Reason, result.Ended = history.Failed, err.Error(), time.Now()
+	result.Outcome, result.Reason, result.Ended = history.Failed, err.Error(), Now()
 	return result
 }
 
@@ -131,7 +130,7 @@ func (r *Run) recovered() bool {
 func (r *Run) settle(log history.Log, code *int) history.Record {
 	result := r.record()
 	result.Snapshot = nil
-	result.Ended = time.Now()
+	result.Ended = Now()
 	group := 0
 	if a := log.Attempt; a != nil {
 		result.Attempts, result.Started, group = a.Number, a.At, a.PID
@@ -139,7 +138,7 @@ func (r *Run) settle(log history.Log, code *int) history.Record {
 	left := r.orphans(group, code)
 	for _, group := range left {
 		endGroup(context.Background(), group, r.task.KillAfter)
-		result.Ended = time.Now()
+		result.Ended = Now()
 	}
 	switch {
 	case code != nil && *code < 128: // the supervisor could not write down what it saw

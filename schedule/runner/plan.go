@@ -19,7 +19,7 @@ type Plan struct {
 // nothing.
 func (t *Tick) Plan() []Plan {
 	background, foreground := t.due()
-	live, now := liveMutexes(t.State.Dir), time.Now()
+	live, now := liveMutexes(t.State.Dir), Now()
 	var plans []Plan
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {

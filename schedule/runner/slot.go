@@ -94,7 +94,7 @@ func (t *Tick) lock(record *history.Record, slot schedule.Slot) (lock mutex.Lock
 	case err == nil:
 		return lock, ""
 	case errors.As(err, &held) && held.Name == record.Mutex:
-		return nil, stillRunning(held.Owner, time.Now())
+		return nil, stillRunning(held.Owner, Now())
 	case errors.As(err, &held):
 		return nil, slotTaken(held.Owner)
 	case slot.Task.RunWhenStoreDown:
@@ -120,7 +120,7 @@ func slotTaken(owner mutex.Owner) string { return "another tick has this slot " 
 
 func tryLock(state State, record *history.Record, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store := context.Background(), state.Store()
-	owner := mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: time.Now()}
+	owner := mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: Now()}
 	if slot.Task.OneServer {
 		if err := store.Claim(ctx, claimKey(slot), slot.At.Add(claimFor), owner); err != nil {
 			return nil, err
@@ -166,7 +166,7 @@ func (t *Tick) newRecord(slot schedule.Slot) history.Record {
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
 func (t *Tick) skip(record history.Record, task *schedule.Task, reason string) {
-	record.Outcome, record.Reason, record.Ended = history.Skipped, reason, time.Now()
+	record.Outcome, record.Reason, record.Ended = history.Skipped, reason, Now()
 	if len(task.Hooks.OnSkip) == 0 {
 		t.done(record, t.State.Dir)
 		return
@@ -180,7 +180,7 @@ func (t *Tick) skip(record history.Record, task *schedule.Task, reason string) {
 
 // cannotBegin records a run that no folder could hold. Its failure is told like any other.
 func (t *Tick) cannotBegin(record history.Record, task *schedule.Task, lock mutex.Lock, err error) {
-	record.Outcome, record.Ended, record.Reason = history.Failed, time.Now(), fmt.Sprintf("cannot begin: %v", err)
+	record.Outcome, record.Ended, record.Reason = history.Failed, Now(), fmt.Sprintf("cannot begin: %v", err)
 	r := t.unbegun(record, task)
 	record.Notes = append(record.Notes, r.fire("on_failure", task.Hooks.OnFailure, history.Log{}, record)...)
 	record.Notes = append(record.Notes, r.fire("after", task.Hooks.After, history.Log{}, record)...)

@@ -30,7 +30,7 @@ func (r *Run) supervise(ctx, hurry context.Context) history.Record {
 		}
 		result.Outcome, result.Reason = "", ""
 	}
-	result.Ended = time.Now()
+	result.Ended = Now()
 	return result
 }
 
@@ -51,7 +51,7 @@ func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record)
 		return
 	}
 	result.Attempts = n
-	now := time.Now()
+	now := Now()
 	p, err := spawn(r.task.Command.Argv(), r.task.Dir, environ(r.environ, r.task, r.variables(n)...), r.output, r.inherited()...)
 	if result.Started.IsZero() {
 		result.Started = now

@@ -96,7 +96,7 @@ func (t *Tick) reach(ctx context.Context, slot schedule.Slot) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	if wait := time.Until(slot.At); wait > 0 && !t.Replay {
+	if wait := slot.At.Sub(Now()); wait > 0 && !t.Replay {
 		return pause(ctx, wait)
 	}
 	return true
@@ -109,7 +109,7 @@ func (t *Tick) overrun(slot schedule.Slot) bool {
 		return false
 	}
 	next, ok := slot.Task.When.Next(slot.At)
-	return ok && next.Before(t.Minute.Add(time.Minute)) && !time.Now().Before(next)
+	return ok && next.Before(t.Minute.Add(time.Minute)) && !Now().Before(next)
 }
 
 // skipRest records the slots that a signal to this tick keeps from starting.

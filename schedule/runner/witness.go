@@ -30,7 +30,7 @@ func (r *Run) fork(self string) error {
 	if err != nil {
 		return fmt.Errorf("cannot start its witness: %w", err)
 	}
-	r.describeLock(witness.pid, time.Now())
+	r.describeLock(witness.pid, Now())
 	return nil
 }
 
