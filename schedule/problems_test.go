@@ -347,6 +347,8 @@ func TestWarnings(t *testing.T) {
 		{"no tasks", "name: x\n", "schedule.yaml:1:1: the schedule has no tasks\n  hint: nothing will ever run"},
 		{"a variable of the shell", "env: {PATH: '$HOME/bin', PASSWORD: 'a$b$c'}\n" + one(""),
 			"schedule.yaml:1:13: env.PATH: $HOME is taken as it stands\n  hint: write ${HOME} for its value"},
+		{"a tick that waits with its task", "defaults: {retry: {attempts: 3, delay: 40s, backoff: 2}}\n" + one("") + "- {name: b, every: hour, command: x, background: true}\n- {name: c, every: hour, command: x, retry: {attempts: 3, delay: 1m}}\n",
+			"schedule.yaml:3:3: task \"t\": a foreground task waits up to 1m20s for its next attempt, and its tick with it\n  hint: with `background: true` a later tick goes on with it"},
 	} {
 		s, err := Parse([]byte(row.yaml), "/srv/schedule.yaml", testOptions())
 		if err != nil {

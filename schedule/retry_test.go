@@ -32,6 +32,23 @@ func TestTheWaitBeforeTheNextAttempt(t *testing.T) {
 	}
 }
 
+func TestTheLongestWait(t *testing.T) {
+	for _, test := range []struct {
+		about string
+		retry Retry
+		want  time.Duration
+	}{
+		{"one attempt waits for nothing", Retry{Attempts: 1, Delay: time.Hour, Backoff: 2}, 0},
+		{"the wait before the last attempt", Retry{Attempts: 4, Delay: time.Minute, Backoff: 2}, 4 * time.Minute},
+		{"bounded", Retry{Attempts: 9, Delay: time.Minute, Backoff: 2, MaxDelay: 5 * time.Minute}, 5 * time.Minute},
+		{"for ever, found at once", Retry{Attempts: math.MaxInt32, Delay: time.Second, Backoff: 1}, time.Second},
+	} {
+		if got := test.retry.Longest(); got != test.want {
+			t.Errorf("%s: %s, not %s", test.about, got, test.want)
+		}
+	}
+}
+
 // A wait that no Duration can hold is as long as a year, not negative.
 func TestTheWaitNeverOverflows(t *testing.T) {
 	for _, n := range []int{100, 1000, math.MaxInt16} {

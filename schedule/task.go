@@ -1,6 +1,9 @@
 package schedule
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A Task is one entry of the schedule: when, what, and under which conditions.
 //
@@ -63,18 +66,23 @@ type Retry struct {
 
 // Wait returns how long to wait after attempt n (from 1) has failed.
 func (r Retry) Wait(n int) time.Duration {
-	d := float64(r.Delay)
-	for range n - 1 {
-		d *= r.Backoff
-		if r.MaxDelay > 0 && d >= float64(r.MaxDelay) {
-			break
-		}
+	if r.Delay == 0 {
+		return 0
 	}
+	d := float64(r.Delay) * math.Pow(r.Backoff, float64(n-1))
 	const longest = 365 * 24 * time.Hour // a float this large would not fit a Duration
 	if r.MaxDelay > 0 {
 		return time.Duration(min(d, float64(r.MaxDelay)))
 	}
 	return time.Duration(min(d, float64(longest)))
+}
+
+// Longest returns the longest wait between two attempts.
+func (r Retry) Longest() time.Duration {
+	if r.Attempts < 2 {
+		return 0
+	}
+	return r.Wait(r.Attempts - 1)
 }
 
 // Output is where a copy of the captured output goes. An empty File means nowhere.

@@ -97,8 +97,19 @@ func (l *loader) oneTask(n *yaml.Node, base *entry) {
 	if e.Mutex == "" {
 		e.Mutex = e.Name
 	}
+	l.warnOfLongRetry(n, e)
 	l.task, l.part = "", part
 	l.schedule.Tasks = append(l.schedule.Tasks, &e.Task)
+}
+
+// warnOfLongRetry warns of a tick that would wait with its task.
+func (l *loader) warnOfLongRetry(n *yaml.Node, e *entry) {
+	if longest := e.Retry.Longest(); longest > time.Minute && !e.Background {
+		if own := value(n, "retry"); own != nil {
+			n = own
+		}
+		l.warn(n, "with `background: true` a later tick goes on with it", "a foreground task waits up to %s for its next attempt, and its tick with it", longest)
+	}
 }
 
 // oneGroup adds the tasks of the group to the schedule.
