@@ -2,12 +2,16 @@ package cmd
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
 )
+
+// unlimited is for commands that take any number of arguments.
+const unlimited = math.MaxInt
 
 // arguments checks how many arguments a command was given.
 func arguments(least, most int) cobra.PositionalArgs {
@@ -20,6 +24,8 @@ func arguments(least, most int) cobra.PositionalArgs {
 		}
 		takes := count(most, "argument")
 		switch {
+		case most == unlimited:
+			takes = "at least " + count(least, "argument")
 		case most == 0:
 			return usage(seeHelp(c), "%s takes no arguments", c.Name())
 		case least == 0:
@@ -33,7 +39,7 @@ func arguments(least, most int) cobra.PositionalArgs {
 
 // noEmptyFlag refuses --only "$TASK" where the variable is not set: it would mean every task.
 func noEmptyFlag(c *cobra.Command) error {
-	for _, name := range []string{"at", "only", "run", "since"} {
+	for _, name := range []string{"at", "in", "only", "run", "since"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return usage(seeHelp(c), "--%s is empty", name)
 		}

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +49,7 @@ type recordJSON struct {
 	Task       string   `json:"task"`
 	Mutex      string   `json:"mutex"`
 	Slot       string   `json:"slot"`
+	Origin     string   `json:"origin"` // what asked for the run; empty for its schedule
 	Background bool     `json:"background"`
 	Server     string   `json:"server"`
 	Started    *string  `json:"started"`
@@ -66,7 +68,7 @@ type recordJSON struct {
 
 func toJSON(r history.Record) recordJSON {
 	out := recordJSON{
-		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot.UTC().Format(time.RFC3339), Background: r.Background,
+		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot.UTC().Format(time.RFC3339), Origin: r.Origin, Background: r.Background,
 		Server: r.Server, Ended: r.Ended.UTC().Format(time.RFC3339), Outcome: string(r.Outcome), Reason: r.Reason,
 		ExitCode: r.ExitCode, Attempts: r.Attempts, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
 		SystemCPU: r.SystemCPU.Seconds(), PeakMemory: r.PeakMemory, Output: r.Output, Notes: r.Notes,
@@ -107,7 +109,12 @@ func (a *app) history(name string, o historyOptions) error {
 		another := func(log history.Log) bool { return log.Begin.Task != name }
 		live, lost = slices.DeleteFunc(live, another), slices.DeleteFunc(lost, another)
 	}
-	if name != "" && len(records) == 0 && len(live) == 0 && len(lost) == 0 {
+	waiting := a.waiting(s, live)
+	live = slices.DeleteFunc(live, history.Log.Waiting)
+	if name != "" {
+		maps.DeleteFunc(waiting, func(task string, _ []waitingJSON) bool { return task != name })
+	}
+	if name != "" && len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		if _, err := task(s, name); err != nil {
 			return err
 		}
@@ -120,9 +127,9 @@ func (a *app) history(name string, o historyOptions) error {
 		return a.printJSON(out)
 	}
 	if o.failed {
-		live, lost = nil, nil
+		live, lost, waiting = nil, nil, nil
 	}
-	a.printHistory(s.Location, live, lost, records)
+	a.printHistory(s.Location, waiting, live, lost, records)
 	return nil
 }
 
@@ -154,16 +161,21 @@ func (a *app) parseSince(text string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, usage("write it as 90m, 7d, 2006-01-02 or 2006-01-02 15:04", "--since %q is neither a time nor a duration", text)
 }
 
-func (a *app) printHistory(zone *time.Location, live, lost []history.Log, records []history.Record) {
+func (a *app) printHistory(zone *time.Location, waiting map[string][]waitingJSON, live, lost []history.Log, records []history.Record) {
 	w := table(a.out)
 	defer w.Flush()
-	if len(records)+len(live)+len(lost) == 0 {
+	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(w, "nothing was recorded")
 		return
 	}
 	fmt.Fprintln(w, "SLOT\tTASK\tRUN\tCPU\tMEMORY\tOUTCOME")
 	row := func(r history.Record, cpu, memory, outcome string) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task, shortRun(r.Run), cpu, memory, outcome)
+	}
+	for _, task := range slices.Sorted(maps.Keys(waiting)) {
+		for _, w := range slices.Backward(waiting[task]) {
+			row(history.Record{Run: w.Run, Task: task, Slot: w.at}, "-", "-", a.waitText(w, zone))
+		}
 	}
 	for _, log := range slices.Backward(live) {
 		owner := runner.OwnerOf(log)

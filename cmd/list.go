@@ -52,6 +52,7 @@ type taskJSON struct {
 	times              []time.Time   // the same, in the task's zone
 	Last               *recordJSON   `json:"last"`
 	Running            []runningJSON `json:"running"`
+	Waiting            []waitingJSON `json:"waiting"`
 }
 
 type runningJSON struct {
@@ -94,13 +95,18 @@ func (a *app) list(o listOptions) error {
 type past struct {
 	last    map[string]history.Record
 	running map[string][]runningJSON
+	waiting map[string][]waitingJSON
 }
 
 // past reads the history. A list without it is still a list, so trouble with it is only said.
 func (a *app) past(s *schedule.Schedule) past {
 	p := past{running: map[string][]runningJSON{}}
 	live, _, err := runner.Finished(s.StateDir)
+	p.waiting = a.waiting(s, live)
 	for _, log := range live {
+		if log.Waiting() {
+			continue
+		}
 		owner := runner.OwnerOf(log)
 		p.running[log.Begin.Task] = append(p.running[log.Begin.Task],
 			runningJSON{owner.Run, known(owner.PID), owner.Host, owner.Since.UTC().Format(time.RFC3339), owner.Since})
@@ -131,7 +137,7 @@ func listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSO
 	row := taskJSON{
 		Name: t.Name, Timezone: t.When.Location.String(), Command: commandText(t.Command), Description: t.Description,
 		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer,
-		Next: []string{}, Running: p.running[t.Name],
+		Next: []string{}, Running: p.running[t.Name], Waiting: p.waiting[t.Name],
 	}
 	for _, cron := range t.When.Crons {
 		row.Cron = append(row.Cron, cron.String())
@@ -151,6 +157,9 @@ func listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSO
 	}
 	if row.Running == nil {
 		row.Running = []runningJSON{}
+	}
+	if row.Waiting == nil {
+		row.Waiting = []waitingJSON{}
 	}
 	return row
 }
@@ -186,7 +195,7 @@ func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.T
 		} else if t, err := task(s, row.Name); err == nil && !s.Active(t) {
 			next = switchedOff(s, t)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", row.Name, when(row, s), next, a.lastText(p.last[row.Name]), a.nowText(row.Running))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", row.Name, when(row, s), next, a.lastText(p.last[row.Name]), a.nowText(row, s.Location))
 		for _, more := range row.times[min(1, len(row.times)):] {
 			fmt.Fprintf(w, "\t\t%s\t\t\n", shortTime(more, at))
 		}
@@ -225,9 +234,27 @@ func (a *app) lastText(last history.Record) string {
 	return fmt.Sprintf("%s %s ago", last.Outcome, duration(a.now().Sub(last.Ended)))
 }
 
-func (a *app) nowText(running []runningJSON) string {
-	if len(running) == 0 {
+// nowText says what runs, and what waits.
+func (a *app) nowText(row taskJSON, zone *time.Location) string {
+	text, waiting := a.runningText(row.Running), row.Waiting
+	switch {
+	case len(waiting) == 0 && text == "":
 		return "-"
+	case len(waiting) == 0:
+		return text
+	case text == "":
+		text = a.waitText(waiting[0], zone)
+		waiting = waiting[1:]
+	}
+	if len(waiting) > 0 {
+		text += fmt.Sprintf(", and %d waiting", len(waiting))
+	}
+	return text
+}
+
+func (a *app) runningText(running []runningJSON) string {
+	if len(running) == 0 {
+		return ""
 	}
 	first := running[0]
 	if first.PID == nil {

@@ -56,6 +56,9 @@ func (a *app) outputOf(s *schedule.Schedule, name string) (string, error) {
 	}
 	for _, log := range slices.Backward(append(lost, live...)) { // oldest first
 		if log.Begin.Task == name || log.Begin.Run == name || shortRun(log.Begin.Run) == name {
+			if log.Waiting() {
+				a.problem("run %s waits for attempt %d, until %s", shortRun(log.Begin.Run), log.Wait.Attempt, a.clock(log.Wait.Until, s.Location))
+			}
 			return log.Begin.Output, nil
 		}
 	}
@@ -83,6 +86,9 @@ func (a *app) findRun(s *schedule.Schedule, name string) (history.Record, error)
 	if err == nil || !errors.Is(err, history.ErrNotFound) {
 		return record, err
 	}
+	if r, err := oneRequest(s, name); err != nil || r.Run != "" {
+		return history.Record{}, errors.Join(err, a.notBegun(s, r))
+	}
 	if _, err := task(s, name); err == nil {
 		return history.Record{}, failed("run it once with `sched test "+name+"`", "%s never ran", name)
 	}
@@ -90,7 +96,11 @@ func (a *app) findRun(s *schedule.Schedule, name string) (history.Record, error)
 	for _, t := range s.Tasks {
 		names = append(names, t.Name)
 	}
-	return history.Record{}, failed(didYouMean(name, names), "there is no task and no run %q", name)
+	hint := didYouMean(name, names)
+	if newest, err := db.Find(ctx, history.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
+		hint = nearestRun(name, newest)
+	}
+	return history.Record{}, failed(hint, "there is no task and no run %q", name)
 }
 
 func copyFile(w io.Writer, path string) error {

@@ -106,6 +106,7 @@ a signal.`,
 	root.AddCommand(
 		a.runCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
 		a.historyCommand(), a.logsCommand(), a.finishCommand(), a.startCommand(),
+		a.triggerCommand(), a.retryCommand(), a.stopCommand(),
 		a.unlockCommand(), a.versionCommand(),
 	)
 	return root

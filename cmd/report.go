@@ -29,6 +29,7 @@ type reporter struct {
 type runJSON struct {
 	Name       string   `json:"name"`
 	Slot       string   `json:"slot"`
+	Origin     string   `json:"origin,omitempty"`
 	Run        string   `json:"run"`
 	Background bool     `json:"background"`
 	Outcome    string   `json:"outcome"` // "started" for what went to the background
@@ -48,7 +49,14 @@ func newReporter(a *app, tick *runner.Tick, o runOptions) *reporter {
 }
 
 func (r *reporter) started(record history.Record) {
-	r.line(record, "started", "started in the background", false)
+	text := "started in the background"
+	if record.Attempts > 0 { // it waited for a tick after these
+		text = fmt.Sprintf("attempt %d %s", record.Attempts+1, text)
+	}
+	if record.Origin != "" {
+		text += " (" + record.Origin + ")"
+	}
+	r.line(record, "started", text, false)
 }
 
 func (r *reporter) done(record history.Record) {
@@ -61,7 +69,7 @@ func (r *reporter) line(record history.Record, outcome, text string, wrong bool)
 	r.lines++
 	if r.opts.json {
 		r.tasks = append(r.tasks, runJSON{
-			record.Task, record.Slot.UTC().Format(time.RFC3339), record.Run, record.Background,
+			record.Task, record.Slot.UTC().Format(time.RFC3339), record.Origin, record.Run, record.Background,
 			outcome, record.Reason, record.ExitCode, record.Duration().Seconds(), record.Notes,
 		})
 		return
@@ -130,16 +138,24 @@ func describe(r history.Record) string {
 	var b strings.Builder
 	b.WriteString(string(r.Outcome))
 	separator := ": "
-	if r.Outcome == history.TimedOut || r.Outcome == history.Stopped {
+	switch {
+	case r.Outcome == history.TimedOut, r.Outcome == history.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):
 		separator = " " // "timed out after 20m", "stopped by SIGTERM"
-	} else if !r.Started.IsZero() && r.Outcome != history.Lost {
+	case !r.Started.IsZero() && r.Outcome != history.Lost:
 		b.WriteString(" in " + duration(r.Duration()))
 	}
 	if r.Reason != "" {
 		b.WriteString(separator + r.Reason)
 	}
+	var more []string
 	if r.Attempts > 1 {
-		fmt.Fprintf(&b, " (attempt %d)", r.Attempts)
+		more = append(more, fmt.Sprintf("attempt %d", r.Attempts))
+	}
+	if r.Origin != "" {
+		more = append(more, r.Origin)
+	}
+	if len(more) > 0 {
+		b.WriteString(" (" + strings.Join(more, ", ") + ")")
 	}
 	return b.String()
 }

@@ -74,6 +74,7 @@ func TestScripts(t *testing.T) {
 			"eventually": eventually,
 			"poll":       poll,
 			"lines":      lines,
+			"tick":       tick,
 		},
 	})
 }
@@ -159,6 +160,17 @@ func poll(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("no match for %s after %s:\n%s", args[0], patience, ts.ReadFile("stdout"))
+}
+
+// tick AFTER ARG... runs the tick that comes so long after now.
+func tick(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: tick AFTER ARG...")
+	}
+	ts.Setenv("SCHED_TEST_CLOCK_OFFSET", args[0])
+	err := ts.Exec("sched", append([]string{"run"}, args[1:]...)...)
+	ts.Setenv("SCHED_TEST_CLOCK_OFFSET", "")
+	ts.Check(err)
 }
 
 // lines FILE N checks that the file has N lines.

@@ -2,12 +2,14 @@ package history
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,14 +36,32 @@ type Event struct {
 	Attempt *Attempt `json:"attempt,omitempty"`
 	Result  *Record  `json:"result,omitempty"` // how the command ended; its hooks may still come. No snapshot
 	Hook    string   `json:"hook,omitempty"`   // this hook was started; written by the hook's own process
+	Wait    *Wait    `json:"wait,omitempty"`   // the next attempt was put off; nobody watches until then
+	Stop    *Stop    `json:"stop,omitempty"`   // somebody asked to stop the run
 	End     *Record  `json:"end,omitempty"`    // the run is finished, and waits to be put into the history. No snapshot
 }
 
 // An Attempt says that the command was started.
 type Attempt struct {
 	Number int       `json:"number"`
-	PID    int       `json:"pid"` // and the id of its process group
+	PID    int       `json:"pid"` // and the id of its process group; 0 right before it is started after a wait
 	At     time.Time `json:"at"`
+}
+
+// A Wait says that the next attempt is left to a later tick, since it is a long time until then.
+type Wait struct {
+	Attempt int       `json:"attempt"`
+	Until   time.Time `json:"until"`
+	Held    time.Time `json:"held,omitzero"` // since when ticks have found the mutex held
+	Record  Record    `json:"record"`        // what the attempts so far came to. No snapshot
+}
+
+// A Stop asks the processes that watch a run to stop it. It names the run: the file may have become
+// that of another one at the moment in which it was written.
+type Stop struct {
+	Run string    `json:"run"`
+	By  string    `json:"by"`
+	At  time.Time `json:"at"`
 }
 
 // Log is what the file of a run says.
@@ -50,7 +70,14 @@ type Log struct {
 	Attempt *Attempt // the last one
 	Result  *Record
 	Hooks   map[string]bool // those that were started
+	Wait    *Wait           // the last one, which may be over: see Waiting
+	Stop    *Stop
 	End     *Record
+}
+
+// Waiting reports whether the run waits for a tick to go on with its next attempt. Nobody watches it.
+func (l Log) Waiting() bool {
+	return l.Wait != nil && l.Result == nil && l.End == nil && (l.Attempt == nil || l.Attempt.Number < l.Wait.Attempt)
 }
 
 // ErrUnreadable says that the file of a run does not tell its story: a power cut may leave an empty
@@ -62,6 +89,14 @@ var ErrWatched = errors.New("the run is alive")
 
 // NewID returns an id for a run: a UUIDv7 (RFC 9562), so that ids sort by the time they were made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// NewIDAt returns an id for a run that is asked for at another time: it sorts as if it were made then.
+func NewIDAt(at time.Time) string {
+	id := uuid.Must(uuid.NewV7())
+	binary.BigEndian.PutUint16(id[0:], uint16(at.UnixMilli()>>32))
+	binary.BigEndian.PutUint32(id[2:], uint32(at.UnixMilli()))
+	return id.String()
+}
 
 // Begun returns when the id of a run was made, to the millisecond.
 func Begun(id string) time.Time {
@@ -170,10 +205,7 @@ func Take(state, id string) (*Run, Log, error) {
 	}
 	if err := lock(file); err != nil {
 		file.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, Log{}, ErrWatched
-		}
-		return nil, Log{}, err
+		return nil, Log{}, watchedIf(err)
 	}
 	log, err := read(file)
 	if err == nil && log.Begin.Run != id {
@@ -184,6 +216,14 @@ func Take(state, id string) (*Run, Log, error) {
 		return nil, Log{}, err
 	}
 	return &Run{Record: log.Begin, file: file}, log, nil
+}
+
+// watchedIf turns the error of a lock that another process has into ErrWatched.
+func watchedIf(err error) error {
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return ErrWatched
+	}
+	return err
 }
 
 // Look reads the file of a run, and reports whether somebody watches it.
@@ -238,12 +278,13 @@ func (r *Run) Sync() error { return r.file.Sync() }
 // Close stops watching the run. The lock is gone with the last process that has the descriptor.
 func (r *Run) Close() error { return r.file.Close() }
 
-// Sweep removes what a kill left in the moment in which a run's file was made, and the spare files
+// Sweep removes what a kill left in the moment in which the file of a run or a request was made, and the spare files
 // of tasks that have not run for a day.
 func Sweep(state string, now time.Time) {
 	drafts, _ := filepath.Glob(filepath.Join(runsDir(state), ".draft-*"))
+	requests, _ := filepath.Glob(filepath.Join(waitingDir(state), ".draft-*"))
 	spares, _ := filepath.Glob(filepath.Join(runsDir(state), ".spare-*"))
-	for _, file := range append(drafts, spares...) {
+	for _, file := range slices.Concat(drafts, requests, spares) {
 		if info, err := os.Stat(file); err == nil && info.ModTime().Before(now.Add(-24*time.Hour)) {
 			os.Remove(file)
 		}
@@ -256,9 +297,11 @@ func SetAside(state, id string) (to string, err error) {
 	return to, os.Rename(Path(state, id), to)
 }
 
+func readAll(file *os.File) ([]byte, error) { return io.ReadAll(io.NewSectionReader(file, 0, 1<<62)) }
+
 // read collects the events of a file. A torn last line is what a kill or a full disk left.
 func read(file *os.File) (Log, error) {
-	text, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<62))
+	text, err := readAll(file)
 	if err != nil {
 		return Log{}, err
 	}
@@ -287,6 +330,10 @@ func (l *Log) add(e Event) {
 		l.Result = e.Result
 	case e.Hook != "":
 		l.Hooks[e.Hook] = true
+	case e.Wait != nil:
+		l.Wait = e.Wait
+	case e.Stop != nil && e.Stop.Run == l.Begin.Run:
+		l.Stop = e.Stop
 	case e.End != nil:
 		l.End = e.End
 		l.End.Snapshot = l.Begin.Snapshot

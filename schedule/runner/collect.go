@@ -17,8 +17,9 @@ import (
 const lostAtOnce = 16
 
 // finishLost finishes every run of the state folder that nobody watches, and returns the records
-// of these and of those that were finished already and wait to be put into the history.
-func finishLost(state State, env []string, problem func(error)) []history.Record {
+// of these and of those that were finished already and wait to be put into the history. A run that
+// waits for its next attempt is left to resume, which says whether it has ended.
+func finishLost(state State, env []string, resume func(*Run, history.Log) (history.Record, bool), problem func(error)) []history.Record {
 	ids, err := history.Runs(state.Dir)
 	if err != nil {
 		problem(err)
@@ -51,7 +52,11 @@ func finishLost(state State, env []string, problem func(error)) []history.Record
 			slots <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-slots }()
-				add(r.conclude(log, nil))
+				if !log.Waiting() {
+					add(r.conclude(log, nil))
+				} else if record, over := resume(r, log); over {
+					add(record)
+				}
 			})
 		}
 	}
@@ -111,7 +116,8 @@ func clean(records []finished, removed func(finished)) (err error) {
 }
 
 // Finished puts the finished runs of the state folder into the history, for those who want to read
-// it; lost runs are left to the next tick. It returns the runs that live and those that are lost.
+// it; lost runs are left to the next tick. It returns the runs that live, also those that wait for their
+// next attempt (Log.Waiting), and those that are lost.
 func Finished(state string) (live []history.Log, lost []history.Log, err error) {
 	ids, err := history.Runs(state)
 	if err != nil {
@@ -127,7 +133,7 @@ func Finished(state string) (live []history.Log, lost []history.Log, err error) 
 			return nil, nil, err
 		case log.End != nil:
 			done = append(done, finished{*log.End, state, false})
-		case watched:
+		case watched, log.Waiting():
 			live = append(live, log)
 		default:
 			lost = append(lost, log)

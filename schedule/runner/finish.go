@@ -128,12 +128,15 @@ func (r *Run) recovered() bool {
 //
 // The code is what the witness saw of the supervisor; it is nil when no witness lived either.
 func (r *Run) settle(log history.Log, code *int) history.Record {
-	result := r.record()
-	result.Snapshot = nil
+	result := r.soFar(log.Wait)
+	result.ExitCode = nil
 	result.Ended = Now()
 	group := 0
 	if a := log.Attempt; a != nil {
-		result.Attempts, result.Started, group = a.Number, a.At, a.PID
+		result.Attempts, group = a.Number, a.PID
+		if log.Wait == nil {
+			result.Started = a.At
+		}
 	}
 	left := r.orphans(group, code)
 	for _, group := range left {

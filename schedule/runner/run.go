@@ -34,11 +34,19 @@ type Run struct {
 	lock    mutex.Lock // nil where the task needs none
 	output  *os.File   // what the command prints; nil in a process that only finishes the run
 	environ []string   // of the caller
+
+	waited *history.Wait // in the process that goes on after a long wait between two attempts
 }
 
 // begin writes down that a run is about to start, and opens its output. From here on the run will
 // be finished, whatever happens to this process.
 func begin(state string, record history.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
+	file := func(r history.Record) (*history.Run, error) { return history.Begin(state, r) }
+	return beginAs(file, state, record, task, lock, env)
+}
+
+// beginAs is begin with another way to make the run's file.
+func beginAs(make func(history.Record) (*history.Run, error), state string, record history.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
@@ -49,13 +57,13 @@ func begin(state string, record history.Record, task *schedule.Task, lock mutex.
 	if err != nil {
 		return nil, err
 	}
-	file, err := history.Begin(state, record)
+	file, err := make(record)
 	if err != nil {
 		output.Close()
 		os.Remove(record.Output)
 		return nil, err
 	}
-	return &Run{*task, file, state, lock, output, env}, nil
+	return &Run{task: *task, file: file, state: state, lock: lock, output: output, environ: env}, nil
 }
 
 // createOutput makes the file that captures a run, locked as long as a process of the run has it

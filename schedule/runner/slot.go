@@ -33,13 +33,18 @@ func (t *Tick) startBackground(ctx context.Context, slots []schedule.Slot) {
 		if !ok {
 			continue
 		}
-		if err := r.fork(t.Self); err != nil {
-			t.done(r.finish(history.Log{}, r.unstarted(err)), r.state)
-			continue
-		}
-		t.Started(r.record())
-		r.leave()
+		t.launch(r)
 	}
+}
+
+// launch gives a run that has begun to its witness.
+func (t *Tick) launch(r *Run) {
+	if err := r.fork(t.Self); err != nil {
+		t.done(r.finish(history.Log{}, r.unstarted(err)), r.state)
+		return
+	}
+	t.Started(r.record())
+	r.leave()
 }
 
 // runForeground runs a slot to its end.

@@ -12,19 +12,25 @@ import (
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns how
 // that ended. It is the same code for foreground and background runs. When ctx is done the command
-// is stopped; when hurry is done too, it is killed at once.
+// is stopped; when hurry is done too, it is killed at once. A record without an outcome says that the
+// next attempt was put off.
 func (r *Run) supervise(ctx, hurry context.Context) history.Record {
-	result := r.record()
-	result.Snapshot = nil
-	if note := r.before(ctx); note != "" {
+	result, first := r.soFar(r.waited), 1
+	if r.waited != nil {
+		first = r.waited.Attempt
+	} else if note := r.before(ctx); note != "" {
 		result.Outcome, result.Reason = history.Failed, note
 	}
-	for n := 1; result.Outcome == ""; n++ {
+	for n := first; result.Outcome == ""; n++ {
 		r.attempt(ctx, hurry, n, &result)
 		if result.Outcome == history.Succeeded || result.Outcome == history.Stopped || n >= r.task.Retry.Attempts {
 			break
 		}
-		if !pause(ctx, r.task.Retry.Wait(n)) {
+		wait := r.task.Retry.Wait(n)
+		if r.putOff(n+1, wait, result) {
+			return r.soFar(nil)
+		}
+		if !r.pauseUnlessStopped(ctx, wait) {
 			stopped(&result, "before attempt %d", n+1)
 			break
 		}
@@ -50,6 +56,9 @@ func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record)
 		stopped(result, "before attempt %d", n)
 		return
 	}
+	if r.stopAsked(result) {
+		return
+	}
 	result.Attempts = n
 	now := Now()
 	p, err := spawn(r.task.Command.Argv(), r.task.Dir, environ(r.environ, r.task, r.variables(n)...), r.output, r.inherited()...)
@@ -68,6 +77,9 @@ func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record)
 	r.describeLock(p.pid, now)
 
 	result.Outcome, result.Reason = r.wait(ctx, hurry, p)
+	if result.Outcome == "" && r.stopAsked(result) {
+		p.end(hurry, r.task.KillAfter) // what is left of its group
+	}
 	code := p.exitCode()
 	result.ExitCode = &code
 	if result.Outcome == "" {

@@ -43,10 +43,11 @@ func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
 	// this minute are forked on time while foreground tasks run.
 	now, later := split(background, t.Minute)
 	t.startBackground(ctx, now)
+	t.startAsked(ctx)
 	var side sync.WaitGroup
 	side.Go(func() { t.startLater(ctx, later) })
 	side.Go(func() {
-		t.finishLost()
+		t.finishLost(ctx)
 		if len(foreground) > 0 { // which may take long
 			t.remember()
 		}
@@ -61,6 +62,7 @@ func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
 			failed = failed || record.Outcome.Failure()
 		}
 	}
+	failed = t.runAsked(ctx, hurry) || failed
 	side.Wait()
 	t.hooks.Wait()
 	t.remember()
@@ -123,10 +125,12 @@ func (t *Tick) skipRest(ctx context.Context, slots []schedule.Slot) {
 func (t *Tick) Degraded() bool { return t.spare != nil }
 
 // finishLost finishes the runs that nobody watches any more, and collects the finished ones. Nobody
-// has told yet of those that were lost, and of the background runs that failed.
-func (t *Tick) finishLost() {
+// has told yet of those that were lost, and of the background runs that failed. It also goes on with
+// the runs whose next attempt was put off until now.
+func (t *Tick) finishLost(ctx context.Context) {
 	for _, state := range append(t.State.spares(), t.State) {
-		for _, record := range finishLost(state, t.Environ, func(err error) { t.Problem("%v", err) }) {
+		resume := func(r *Run, log history.Log) (history.Record, bool) { return t.resume(ctx, state, r, log) }
+		for _, record := range finishLost(state, t.Environ, resume, func(err error) { t.Problem("%v", err) }) {
 			tell := record.Background && record.Outcome.Failure() || record.Outcome == history.Lost
 			t.keep(finished{record, state.Dir, tell})
 		}

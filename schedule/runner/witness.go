@@ -66,11 +66,19 @@ func Start(ctx, hurry context.Context, state State, id string, env []string) (in
 	if err != nil {
 		return 0, err
 	}
-	if log.Attempt != nil || log.Result != nil {
+	switch {
+	case log.Waiting():
+		if err := r.goOn(log.Wait); err != nil {
+			return 0, err
+		}
+	case log.Attempt != nil || log.Result != nil:
 		return 0, fmt.Errorf("run %s was started before", id)
 	}
 	r.output = os.Stdout
 	result := r.supervise(ctx, hurry)
+	if result.Outcome == "" {
+		return 0, nil // a later tick goes on
+	}
 	if err := r.file.Append(history.Event{Result: &result}); err != nil {
 		fmt.Fprintf(os.Stderr, "sched: run %s: %v\n", id, err)
 	}
@@ -82,13 +90,15 @@ func Start(ctx, hurry context.Context, state State, id string, env []string) (in
 
 // Finish ends the background run whose file this process inherited from its witness. The code is
 // that of its supervisor; what the supervisor wrote down counts more. Without the inherited file
-// it takes the run's own, if nobody watches the run.
+// it takes the run's own, if nobody watches the run: a run that waits for its next attempt has ended then.
 func Finish(state State, id string, code *int, env []string) (history.Record, error) {
 	r, log, err := inherit(state, id, env)
 	if err != nil {
 		if r, log, err = take(state, id, env); err != nil {
 			return history.Record{}, err
 		}
+	} else if log.Waiting() {
+		return r.rest(log.Wait), nil
 	}
 	return r.conclude(log, code), nil
 }
@@ -101,6 +111,9 @@ func (r *Run) conclude(log history.Log, code *int) history.Record {
 	}
 	if log.Result != nil {
 		return r.finish(log, *log.Result)
+	}
+	if log.Waiting() {
+		return r.finish(log, r.giveUp(log, code, fmt.Sprintf("finished by hand before attempt %d", log.Wait.Attempt)))
 	}
 	return r.finish(log, r.settle(log, code))
 }

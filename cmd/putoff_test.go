@@ -1,0 +1,353 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// An attempt of this task lasts until the file "go" is there, and succeeds if the file "good" is.
+const flaky = `
+tasks:
+  - name: flaky
+    cron: "0 0 29 2 *"
+    background: true
+    without_overlapping: true
+    retry: {attempts: 3, delay: 1h}
+    command: |
+      echo attempt $SCHED_ATTEMPT; echo $SCHED_ATTEMPT >> attempts.txt
+      echo $PPID > supervisor.pid; echo $$ > command.tmp; mv command.tmp command.pid
+      while [ ! -e go ]; do sleep 0.02; done
+      [ -e good ]
+    before: echo before >> before.txt
+    on_failure: echo $SCHED_OUTCOME >> failure.txt
+    on_success: echo $SCHED_OUTCOME >> success.txt
+    after: echo $SCHED_OUTCOME $SCHED_ATTEMPT >> after.txt
+`
+
+// leapDay is when flaky is due.
+const leapDay = "2028-02-29T00:00:00Z"
+
+// tickIn is the tick that comes so long after now.
+func (b *box) tickIn(after time.Duration, args ...string) *exec.Cmd {
+	c := b.command(append([]string{"run"}, args...)...)
+	c.Env = append(c.Env, "SCHED_TEST_CLOCK_OFFSET="+after.String())
+	return c
+}
+
+// tick runs that tick, and returns what it printed.
+func (b *box) tick(after time.Duration, args ...string) string {
+	b.Helper()
+	out, err := b.tickIn(after, args...).CombinedOutput()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		b.Fatal(err)
+	}
+	return string(out)
+}
+
+// waits waits until a run waits for its attempt n, and nobody watches any run.
+func (b *box) waits(n int) {
+	b.Helper()
+	b.until(fmt.Sprintf("it waits for attempt %d", n), func() bool {
+		out, _ := b.sched("history")
+		return strings.Contains(out, fmt.Sprintf("waiting for attempt %d until ", n)) && b.unwatched()
+	})
+}
+
+// unwatched reports whether no process has the file of a run locked.
+func (b *box) unwatched() bool {
+	runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
+	return !slices.ContainsFunc(runs, func(run string) bool {
+		file, err := os.Open(run)
+		if err != nil {
+			return false
+		}
+		defer file.Close()
+		return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
+	})
+}
+
+// waiting returns a box with a run of flaky whose second attempt was put off.
+func waiting(t *testing.T) *box {
+	b := newBox(t, flaky)
+	t.Cleanup(func() { // before it settles
+		b.write("go", "")
+		if out, _ := b.sched("history"); strings.Contains(out, "waiting for attempt") {
+			b.sched("stop", "flaky")
+		}
+	})
+	b.write("go", "")
+	b.sched("run", "--at", leapDay)
+	b.waits(2)
+	return b
+}
+
+// again makes the next attempt wait for the file "go".
+func (b *box) again() {
+	os.Remove(b.path("go"))
+	os.Remove(b.path("command.pid"))
+}
+
+func TestALongWaitForTheNextAttemptIsNoProcess(t *testing.T) {
+	b := waiting(t)
+	if pids := children("", b.dir); len(pids) != 0 {
+		t.Errorf("processes %v wait", pids)
+	}
+	if out, _ := b.sched("unlock", "flaky"); out != "nothing is locked\n" {
+		t.Errorf("the mutex is not free: %s", out)
+	}
+	if out, _ := b.sched("list"); !strings.Contains(out, "waiting for attempt 2 until ") {
+		t.Errorf("sched list:\n%s", out)
+	}
+	if out, _ := b.sched("logs", "flaky"); !strings.Contains(out, "waits for attempt 2, until ") || !strings.Contains(out, "attempt 1\n") {
+		t.Errorf("sched logs:\n%s", out)
+	}
+	if out := b.tick(50 * time.Minute); out != "" {
+		t.Errorf("a tick that comes too early: %s", out)
+	}
+	if out, _ := b.sched("run", "--at", "2099-01-01T00:00:00Z"); out != "" {
+		t.Errorf("the tick of a minute that has not come: %s", out)
+	}
+	if out := b.tick(2*time.Hour, "--only", "flaky"); !strings.Contains(out, "flaky  attempt 2 started in the background") {
+		t.Errorf("the tick whose time it is: %s", out)
+	}
+	b.waits(3)
+	if b.read("failure.txt")+b.read("after.txt") != "" {
+		t.Errorf("hooks fired between the attempts: %q, %q", b.read("failure.txt"), b.read("after.txt"))
+	}
+	b.write("good", "")
+	b.tick(4 * time.Hour)
+	r := b.outcome("flaky", 1)
+	if r.Outcome != "succeeded" || r.Attempts != 3 || r.Started == nil || r.UserCPU <= 0 && r.Duration <= 0 {
+		t.Errorf("%+v", r)
+	}
+	if out, _ := b.sched("logs", "flaky"); out != "attempt 1\nattempt 2\nattempt 3\n" {
+		t.Errorf("sched logs: %q", out)
+	}
+	if b.read("before.txt") != "before\n" || b.read("success.txt") != "succeeded\n" || b.read("after.txt") != "succeeded 3\n" || b.read("failure.txt") != "" {
+		t.Errorf("before %q, success %q, after %q, failure %q", b.read("before.txt"), b.read("success.txt"), b.read("after.txt"), b.read("failure.txt"))
+	}
+}
+
+func TestOnFailureFiresAfterTheLastAttemptThatWasPutOff(t *testing.T) {
+	b := waiting(t)
+	b.tick(2 * time.Hour)
+	b.waits(3)
+	b.tick(4 * time.Hour)
+	if r := b.outcome("flaky", 1); r.Outcome != "failed" || r.Attempts != 3 {
+		t.Errorf("%+v", r)
+	}
+	if b.read("failure.txt") != "failed\n" || b.read("after.txt") != "failed 3\n" {
+		t.Errorf("failure %q, after %q", b.read("failure.txt"), b.read("after.txt"))
+	}
+}
+
+// A run of the schedule has the mutex when the wait is over.
+func TestAnAttemptWaitsForItsMutexAgain(t *testing.T) {
+	b := waiting(t)
+	b.again()
+	b.sched("run", "--at", leapDay)
+	b.pidIn("command.pid")
+	for range 2 {
+		if out := b.tick(2 * time.Hour); out != "" {
+			t.Errorf("the mutex is held: %s", out)
+		}
+	}
+	if out, _ := b.sched("history"); !strings.Contains(out, "waiting for attempt 2 until its mutex is free") {
+		t.Errorf("sched history:\n%s", out)
+	}
+	b.write("good", "")
+	b.write("go", "")
+	b.outcome("flaky", 1)
+	b.tick(2 * time.Hour)
+	b.outcome("flaky", 2)
+	var notes []string
+	for _, r := range b.history("flaky") {
+		if r.Outcome != "succeeded" {
+			t.Errorf("%+v", r)
+		}
+		notes = append(notes, r.Notes...)
+	}
+	if len(notes) != 1 || !strings.HasPrefix(notes[0], "attempt 2 had to wait: still running") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+func TestAnAttemptDoesNotWaitForItsMutexForEver(t *testing.T) {
+	b := waiting(t)
+	b.again()
+	b.sched("run", "--at", leapDay)
+	b.pidIn("command.pid")
+	b.tick(2 * time.Hour)
+	if out := b.tick(25 * time.Hour); out != "" {
+		t.Errorf("after 23 hours: %s", out)
+	}
+	if out := b.tick(27 * time.Hour); !strings.Contains(out, "attempt 2 could not start for 24 hours: still running") {
+		t.Errorf("after more than a day: %s", out)
+	}
+	if r := b.outcome("flaky", 1); r.Outcome != "failed" || r.Attempts != 1 || b.read("failure.txt") != "failed\n" {
+		t.Errorf("%+v, failure %q", r, b.read("failure.txt"))
+	}
+	if out, _ := b.sched("run", "--at", leapDay); !strings.Contains(out, "skipped: still running") {
+		t.Errorf("the mutex of the other run was broken: %s", out)
+	}
+	b.write("good", "")
+}
+
+// The whole tree of a later attempt is killed, as by a power cut.
+func TestALaterAttemptIsLost(t *testing.T) {
+	b := waiting(t)
+	b.again()
+	b.tick(2 * time.Hour)
+	command, supervisor := b.pidIn("command.pid"), b.pidIn("supervisor.pid")
+	witness := parent(t, supervisor)
+	for _, pid := range []int{witness, supervisor, command} {
+		b.kill(pid)
+	}
+	for _, pid := range []int{witness, supervisor, command} {
+		b.gone(pid)
+	}
+	b.tick(2 * time.Hour)
+	if r := b.outcome("flaky", 1); r.Outcome != "lost" || r.Attempts != 2 || r.ExitCode != nil {
+		t.Errorf("%+v", r)
+	}
+	if b.read("failure.txt") != "lost\n" || b.read("attempts.txt") != "1\n2\n" {
+		t.Errorf("failure %q, attempts %q", b.read("failure.txt"), b.read("attempts.txt"))
+	}
+}
+
+func TestTheSupervisorOfALaterAttemptIsKilled(t *testing.T) {
+	b := waiting(t)
+	b.again()
+	b.tick(2 * time.Hour)
+	command := b.pidIn("command.pid")
+	b.kill(b.pidIn("supervisor.pid"))
+	b.gone(command)
+	if r := b.outcome("flaky", 1); r.Outcome != "failed" || r.Attempts != 2 || !strings.Contains(r.Reason, "supervisor was killed") {
+		t.Errorf("%+v", r)
+	}
+	if b.read("failure.txt") != "failed\n" {
+		t.Errorf("failure %q", b.read("failure.txt"))
+	}
+}
+
+// Without its witness the supervisor still puts the next attempt off, and the run is not lost.
+func TestTheWitnessIsKilledBeforeAnAttemptIsPutOff(t *testing.T) {
+	b := waiting(t)
+	b.again()
+	b.tick(2 * time.Hour)
+	b.pidIn("command.pid")
+	supervisor := b.pidIn("supervisor.pid")
+	witness := parent(t, supervisor)
+	b.kill(witness)
+	b.gone(witness)
+	b.write("go", "")
+	b.gone(supervisor)
+	b.waits(3)
+	if out := b.tick(150 * time.Minute); out != "" {
+		t.Errorf("it was not left alone: %s", out)
+	}
+	b.write("good", "")
+	b.tick(4 * time.Hour)
+	if r := b.outcome("flaky", 1); r.Outcome != "succeeded" || r.Attempts != 3 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Everything is killed between the note that an attempt starts and its start: nobody can tell whether it
+// started, so it does not start again.
+func TestAllIsKilledAsALaterAttemptStarts(t *testing.T) {
+	b := waiting(t)
+	runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
+	file, err := os.OpenFile(runs[0], os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(file, "\n%s\n", `{"attempt":{"number":2,"pid":0,"at":"2026-01-01T01:00:00Z"}}`)
+	file.Close()
+	b.tick(0)
+	if r := b.outcome("flaky", 1); r.Outcome != "lost" || r.Attempts != 2 || r.Started == nil || strings.HasPrefix(*r.Started, "2026-01-01T01") {
+		t.Errorf("%+v", r)
+	}
+	if b.read("failure.txt") != "lost\n" || b.read("attempts.txt") != "1\n" {
+		t.Errorf("failure %q, attempts %q", b.read("failure.txt"), b.read("attempts.txt"))
+	}
+}
+
+// Ticks that are killed at any moment, and two at once, start an attempt once.
+func TestTicksAreKilledAsTheyGoOnWithAnAttempt(t *testing.T) {
+	b := waiting(t)
+	b.write("good", "")
+	for delay := time.Duration(0); delay < 40*time.Millisecond; delay += 2 * time.Millisecond {
+		first, second := b.tickIn(2*time.Hour), b.tickIn(2*time.Hour)
+		for _, tick := range []*exec.Cmd{first, second} {
+			if err := tick.Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(delay) // not a wait: the moment of the kill
+		first.Process.Kill()
+		first.Wait()
+		second.Wait()
+		b.until("nobody watches the run", b.unwatched)
+		if b.count("attempts.txt") > 1 {
+			break
+		}
+	}
+	b.tick(2 * time.Hour)
+	if r := b.outcome("flaky", 1); r.Attempts != 2 || r.Outcome != "succeeded" {
+		t.Errorf("%+v", r)
+	}
+	if b.read("attempts.txt") != "1\n2\n" || b.count("after.txt") != 1 {
+		t.Errorf("attempts %q, after %q", b.read("attempts.txt"), b.read("after.txt"))
+	}
+}
+
+func TestARunThatWaitsIsFinishedByHand(t *testing.T) {
+	b := waiting(t)
+	if out, code := b.sched("finish", "flaky"); code != 0 || !strings.Contains(out, "failed in") || !strings.Contains(out, "finished by hand before attempt 2") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	b.tick(2 * time.Hour)
+	if r := b.outcome("flaky", 1); r.Outcome != "failed" || r.Attempts != 1 || *r.ExitCode != 1 {
+		t.Errorf("%+v", r)
+	}
+	if b.read("failure.txt") != "failed\n" || b.read("attempts.txt") != "1\n" {
+		t.Errorf("failure %q, attempts %q", b.read("failure.txt"), b.read("attempts.txt"))
+	}
+}
+
+func TestARunThatWaitsIsStopped(t *testing.T) {
+	b := waiting(t)
+	if out, code := b.sched("retry", b.liveRun()); code != 1 || !strings.Contains(out, "waits for its attempt 2") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if out, code := b.sched("stop", "flaky"); code != 0 || !strings.Contains(out, "stopped in") || !strings.Contains(out, ": sched stop by ") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	b.tick(2 * time.Hour)
+	if r := b.outcome("flaky", 1); r.Outcome != "stopped" || r.Attempts != 1 {
+		t.Errorf("%+v", r)
+	}
+	if b.read("failure.txt") != "stopped\n" || b.read("attempts.txt") != "1\n" {
+		t.Errorf("failure %q, attempts %q", b.read("failure.txt"), b.read("attempts.txt"))
+	}
+}
+
+// liveRun returns the id of the run that has a file.
+func (b *box) liveRun() string {
+	runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
+	if len(runs) != 1 {
+		b.Fatalf("%d runs", len(runs))
+	}
+	return strings.TrimSuffix(filepath.Base(runs[0]), ".json")
+}

@@ -1,0 +1,132 @@
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+func (a *app) retryCommand() *cobra.Command {
+	var o whenOptions
+	c := &cobra.Command{
+		Use:   "retry RUN...",
+		Short: "Ask for runs again that went wrong, or did not take place",
+		Long: `retry asks for one more run of the task of each run that is named, by its id or the last part of it
+that sched history shows: like sched trigger, and the task runs as it is defined now. Runs that were
+skipped or missed can be retried, too. With several runs it asks for all or, if one of them cannot
+be retried, for none.`,
+		Example: `  sched retry 5c2f9a1b3d4e
+  sched retry 5c2f9a1b3d4e 77d0c8a2f1b3 --in 1h`,
+		Args: arguments(1, unlimited),
+		RunE: func(_ *cobra.Command, args []string) error { return a.retry(args, o) },
+	}
+	o.flags(c)
+	return c
+}
+
+// retry asks for another run of each.
+func (a *app) retry(names []string, o whenOptions) error {
+	s, err := a.loadToAsk()
+	if err != nil {
+		return err
+	}
+	at, err := a.askedTime(o, s.Location)
+	if err != nil {
+		return err
+	}
+	waiting, err := history.Requests(s.StateDir)
+	if err != nil {
+		a.problem("%v", err)
+	}
+	var requests []history.Request
+	for _, name := range names {
+		record, t, err := a.retriable(s, name)
+		if err != nil {
+			return err
+		}
+		origin := "retry of " + shortRun(record.Run)
+		if slices.ContainsFunc(append(waiting, requests...), func(r history.Request) bool { return strings.HasPrefix(r.Origin, origin) }) {
+			a.problem("a retry of run %s of %s waits already", shortRun(record.Run), t.Name)
+			continue
+		}
+		if changed := changes(record.Snapshot, t); len(changed) > 0 {
+			a.problem("%s has changed since run %s (%s); it will run as it is now", t.Name, shortRun(record.Run), strings.Join(changed, ", "))
+		}
+		requests = append(requests, history.Request{Run: history.NewIDAt(at), Task: t.Name, At: at, Origin: origin + " by " + caller()})
+	}
+	return a.ask(s, requests, o, func(all []requestJSON) any { return all })
+}
+
+// retriable returns the record of a run that is over, and its task.
+func (a *app) retriable(s *schedule.Schedule, name string) (history.Record, *schedule.Task, error) {
+	record, err := a.endedRun(s, name)
+	if err != nil {
+		return record, nil, err
+	}
+	t, err := task(s, record.Task)
+	if err != nil {
+		return record, nil, failed("", "run %s was of %s, which is no longer in the schedule", shortRun(record.Run), record.Task)
+	}
+	return record, t, runnable(s, t)
+}
+
+// endedRun returns the record of the run that a name stands for.
+func (a *app) endedRun(s *schedule.Schedule, name string) (history.Record, error) {
+	live, lost, records, err := a.recall(s, history.Query{Task: name, Limit: 1})
+	if err != nil {
+		return history.Record{}, err
+	}
+	for _, log := range append(live, lost...) {
+		if id, err := oneRun([]string{log.Begin.Run}, name); err != nil || id == "" {
+			continue
+		}
+		switch short := shortRun(log.Begin.Run); {
+		case log.Waiting():
+			return history.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, log.Begin.Task, log.Wait.Attempt)
+		case slices.ContainsFunc(lost, func(l history.Log) bool { return l.Begin.Run == log.Begin.Run }):
+			return history.Record{}, failed("retry it then", "run %s of %s has vanished; the next tick will finish it", short, log.Begin.Task)
+		default:
+			return history.Record{}, failed("stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, log.Begin.Task)
+		}
+	}
+	if len(records) > 0 {
+		return history.Record{}, failed(
+			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", shortRun(records[0].Run), name),
+			"%s is a task: name one of its runs", name)
+	}
+	return a.findRun(s, name)
+}
+
+// changes returns what is different in the definition of the task since the snapshot was made.
+func changes(snapshot json.RawMessage, now *schedule.Task) (keys []string) {
+	var then schedule.Task // read and written again, so that keys which are new in this sched count for nothing
+	if len(snapshot) == 0 || json.Unmarshal(snapshot, &then) != nil {
+		return nil
+	}
+	was, is := fields(then), fields(*now)
+	for _, key := range slices.Sorted(maps.Keys(was)) {
+		if string(was[key]) != string(is[key]) {
+			keys = append(keys, key)
+		}
+		delete(is, key)
+	}
+	return slices.Sorted(slices.Values(slices.AppendSeq(keys, maps.Keys(is))))
+}
+
+func fields(t schedule.Task) (fields map[string]json.RawMessage) {
+	text, err := json.Marshal(t)
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
+		return nil
+	}
+	return fields
+}

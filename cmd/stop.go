@@ -1,0 +1,154 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/runner"
+)
+
+func (a *app) stopCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "stop TASK|RUN...",
+		Short: "Stop what runs: TERM, then KILL",
+		Long: `stop ends the command of a live run with all processes of its group: they get TERM and, after the
+kill_after of the task, KILL. The outcome is "stopped", no further attempt is made, the hooks for a
+failure fire, and the mutex is free. A tick in which the task runs goes on with the next one. A run
+that waits for its next attempt ends at once. stop returns when the run has ended.`,
+		Example: `  sched stop nightly-report
+  sched stop 5c2f9a1b3d4e`,
+		Args: arguments(1, unlimited),
+		RunE: func(_ *cobra.Command, args []string) error { return a.stop(args) },
+	}
+}
+
+// stop stops the runs that the names stand for, all at the same time.
+func (a *app) stop(names []string) error {
+	s, err := a.loadToAsk()
+	if err != nil {
+		return err
+	}
+	live, lost, err := runner.Finished(s.StateDir)
+	if err != nil {
+		a.problem("%v", err)
+	}
+	var chosen []history.Log
+	code := exitOK
+	for _, name := range names {
+		found, err := a.liveRuns(s, live, lost, name)
+		if err != nil {
+			code = a.exitCode(err)
+		}
+		for _, log := range found {
+			if !slices.ContainsFunc(chosen, func(l history.Log) bool { return l.Begin.Run == log.Begin.Run }) {
+				chosen = append(chosen, log)
+			}
+		}
+	}
+	if !a.stopAll(state(s), chosen) {
+		code = exitFailed
+	}
+	if code != exitOK {
+		return &exit{code: code}
+	}
+	return nil
+}
+
+// liveRuns returns the live runs that a name stands for.
+func (a *app) liveRuns(s *schedule.Schedule, live, lost []history.Log, name string) ([]history.Log, error) {
+	another := func(log history.Log) bool { return log.Begin.Task != name }
+	if found := slices.DeleteFunc(slices.Clone(live), another); len(found) > 0 {
+		return found, nil
+	}
+	var ids []string
+	for _, log := range live {
+		ids = append(ids, log.Begin.Run)
+	}
+	id, err := oneRun(ids, name)
+	if err != nil {
+		return nil, err
+	}
+	if id != "" {
+		return slices.DeleteFunc(slices.Clone(live), func(log history.Log) bool { return log.Begin.Run != id }), nil
+	}
+	for _, log := range lost {
+		if one, _ := oneRun([]string{log.Begin.Run}, name); one != "" || log.Begin.Task == name {
+			return nil, failed("", "run %s of %s: %w", shortRun(log.Begin.Run), log.Begin.Task, runner.ErrVanished)
+		}
+	}
+	return nil, a.notRunning(s, name)
+}
+
+// notRunning says why there is nothing to stop.
+func (a *app) notRunning(s *schedule.Schedule, name string) error {
+	requests, _ := history.Requests(s.StateDir)
+	for _, r := range requests {
+		if r.Task == name {
+			return a.notBegun(s, r)
+		}
+	}
+	if _, err := task(s, name); err == nil {
+		return failed("", "%s is not running", name)
+	}
+	record, err := a.findRun(s, name)
+	if err != nil {
+		return err
+	}
+	return failed("", "run %s of %s is not running: it %s", shortRun(record.Run), record.Task, describe(record))
+}
+
+// stopAll reports whether all of them were stopped.
+func (a *app) stopAll(state runner.State, runs []history.Log) bool {
+	type result struct {
+		runner.Stopping
+		err error
+	}
+	results := make([]result, len(runs))
+	var all sync.WaitGroup
+	by, env := caller(), os.Environ()
+	for i, log := range runs {
+		all.Go(func() {
+			results[i].Stopping, results[i].err = runner.Stop(state, log.Begin.Run, by, env)
+		})
+	}
+	all.Wait()
+	stopped := true
+	for i, log := range runs {
+		stopped = a.sayStopped(log.Begin, results[i].Stopping, results[i].err) && stopped
+	}
+	return stopped
+}
+
+// sayStopped says what became of one run, and reports whether it was stopped.
+func (a *app) sayStopped(run history.Record, s runner.Stopping, err error) bool {
+	switch {
+	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":
+		a.problem("run %s of %s had ended", shortRun(run.Run), run.Task)
+		return false
+	case errors.Is(err, runner.ErrNotRunning) || err == nil && s.Record.Outcome != history.Stopped:
+		a.problem("run %s of %s was not stopped: it %s", shortRun(run.Run), run.Task, describe(s.Record))
+		return false
+	case err != nil:
+		a.problem("run %s of %s: %v", shortRun(run.Run), run.Task, err)
+		return false
+	}
+	text := describe(s.Record)
+	if s.Killed {
+		text += "; it took KILL"
+	}
+	if !s.Over {
+		text += "; its hooks still run"
+	}
+	fmt.Fprintf(a.out, "%s  run %s %s\n", run.Task, shortRun(run.Run), text)
+	for _, note := range s.Record.Notes {
+		a.problem("%s: %s", run.Task, note)
+	}
+	return true
+}

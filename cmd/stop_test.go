@@ -1,0 +1,206 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const stoppable = `
+tasks:
+  - name: victim
+    cron: "* * * * *"
+    background: true
+    without_overlapping: true
+    kill_after: 1m
+    retry: {attempts: 3}
+    command: |
+      echo $SCHED_ATTEMPT >> attempts.txt; echo $$ > command.tmp; mv command.tmp command.pid
+      while [ ! -e go ]; do sleep 0.02; done
+    on_failure: echo $SCHED_OUTCOME $SCHED_EXIT_CODE $SCHED_REASON >> failure.txt
+    after: echo $SCHED_OUTCOME >> after.txt
+`
+
+func TestABackgroundRunIsStopped(t *testing.T) {
+	b := newBox(t, stoppable)
+	b.sched("run")
+	command := b.pidIn("command.pid")
+	out, code := b.sched("stop", "victim")
+	if code != 0 || !strings.HasPrefix(out, "victim  run ") || !strings.Contains(out, " stopped in ") || !strings.Contains(out, ": sched stop by ") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	// It has returned when all is over: the hooks have fired, once, and there is no further attempt.
+	if alive(command) || b.read("after.txt") != "stopped\n" || b.read("attempts.txt") != "1\n" ||
+		!strings.HasPrefix(b.read("failure.txt"), "stopped 143 sched stop by ") {
+		t.Errorf("after %q, attempts %q, failure %q", b.read("after.txt"), b.read("attempts.txt"), b.read("failure.txt"))
+	}
+	if r := b.outcome("victim", 1); r.Outcome != "stopped" || *r.ExitCode != 143 || r.Attempts != 1 {
+		t.Errorf("%+v", r)
+	}
+	if out, code := b.sched("stop", "victim"); code != 1 || out != "sched: victim is not running\n" {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	run := b.history("victim")[0].Run
+	if out, code := b.sched("stop", run); code != 1 || !strings.Contains(out, "is not running: it stopped in") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if out, code := b.sched("stop", "victin"); code != 1 || !strings.Contains(out, `hint: did you mean "victim"?`) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	b.free("victim")
+}
+
+// A command that takes TERM well ends with 0; it was stopped all the same.
+func TestACommandThatEndsWellAtTERMWasStopped(t *testing.T) {
+	b := newBox(t, strings.Replace(stoppable, "echo $SCHED_ATTEMPT", "trap 'exit 0' TERM; echo $SCHED_ATTEMPT", 1))
+	b.sched("run")
+	b.pidIn("command.pid")
+	if out, code := b.sched("stop", b.liveRun()); code != 0 {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if r := b.outcome("victim", 1); r.Outcome != "stopped" || *r.ExitCode != 0 || r.Attempts != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestTheTickGoesOnWithTheNextTask(t *testing.T) {
+	b := newBox(t, strings.Replace(stoppable, "background: true", "background: false", 1)+`
+  - name: next
+    cron: "* * * * *"
+    command: echo next >> next.txt
+`)
+	tick := b.command("run")
+	if err := tick.Start(); err != nil {
+		t.Fatal(err)
+	}
+	command := b.pidIn("command.pid")
+	if out, code := b.sched("stop", "victim"); code != 0 || !strings.Contains(out, "stopped in") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	tick.Wait()
+	if code := tick.ProcessState.ExitCode(); code != 1 || alive(command) || b.read("next.txt") != "next\n" || b.read("after.txt") != "stopped\n" {
+		t.Errorf("exit code %d, next %q, after %q", code, b.read("next.txt"), b.read("after.txt"))
+	}
+	if r := b.outcome("victim", 1); r.Outcome != "stopped" || r.Attempts != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The command ends at TERM, and leaves a process of its group that does not.
+func TestStopEndsTheWholeGroup(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - name: stubborn
+    cron: "* * * * *"
+    background: true
+    kill_after: 200ms
+    command: |
+      sh -c 'trap "" TERM; echo $$ > child.pid; while :; do sleep 0.05; done' &
+      while [ ! -e child.pid ]; do sleep 0.02; done
+      echo $$ > command.pid
+      while :; do sleep 0.05; done
+  - name: deaf
+    cron: "* * * * *"
+    background: true
+    kill_after: 200ms
+    command: trap '' TERM; echo $$ > deaf.pid; while :; do sleep 0.05; done
+`)
+	b.sched("run")
+	b.pidIn("command.pid")
+	b.pidIn("deaf.pid")
+	out, code := b.sched("stop", "stubborn", "deaf")
+	if code != 0 || strings.Count(out, ": sched stop by ") != 2 || !strings.Contains(out, "; it took KILL\n") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if alive(b.pidIn("child.pid")) || alive(b.pidIn("deaf.pid")) {
+		t.Error("not all of them ended")
+	}
+}
+
+func TestSeveralRunsOfATaskAreStopped(t *testing.T) {
+	b := newBox(t, strings.Replace(stoppable, "without_overlapping: true", "", 1))
+	b.sched("run")
+	b.pidIn("command.pid")
+	os.Remove(b.path("command.pid"))
+	b.sched("run")
+	b.pidIn("command.pid")
+	if out, code := b.sched("stop", "victim"); code != 0 || strings.Count(out, " stopped in ") != 2 {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	b.outcome("victim", 2)
+}
+
+// No command runs between two attempts. The process that waits there looks for who wants it stopped.
+func TestARunIsStoppedBetweenTwoAttempts(t *testing.T) {
+	for _, how := range []string{"background: true", "background: false"} {
+		t.Run(how, func(t *testing.T) {
+			b := newBox(t, `
+tasks:
+  - {name: flaky, cron: "* * * * *", `+how+`, command: echo $SCHED_ATTEMPT >> attempts.txt; exit 3, retry: {attempts: 2, delay: 50s}, after: echo $SCHED_OUTCOME >> after.txt}
+`)
+			tick := b.command("run")
+			if err := tick.Start(); err != nil {
+				t.Fatal(err)
+			}
+			b.lineIn("attempts.txt")
+			if out, code := b.sched("stop", "flaky"); code != 0 {
+				t.Errorf("exit code %d: %s", code, out)
+			}
+			tick.Wait()
+			if r := b.outcome("flaky", 1); r.Outcome != "stopped" || r.Attempts != 1 || b.read("after.txt") != "stopped\n" {
+				t.Errorf("%+v, after %q", r, b.read("after.txt"))
+			}
+		})
+	}
+}
+
+// When the command has ended there is nothing to stop, while the hooks still run.
+func TestARunInItsHooksIsNotStopped(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - {name: hooked, cron: "* * * * *", background: true, command: "true", after: 'echo > hook.txt; while [ ! -e go ]; do sleep 0.02; done'}
+`)
+	b.sched("run")
+	b.lineIn("hook.txt")
+	if out, code := b.sched("stop", "hooked"); code != 1 || !strings.Contains(out, "was not stopped: it succeeded in") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	b.write("go", "")
+	if r := b.outcome("hooked", 1); r.Outcome != "succeeded" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Whoever wanted the run stopped was killed after they said so. The supervisor knows.
+func TestStopIsKilledBeforeItsSignal(t *testing.T) {
+	b := newBox(t, strings.Replace(stoppable, "without_overlapping: true", "success_codes: [9]", 1))
+	b.sched("run")
+	b.pidIn("command.pid")
+	run := b.liveRun()
+	file, err := os.OpenFile(filepath.Join(b.dir, ".sched/runs", run+".json"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.WriteString("\n" + `{"stop":{"run":"` + run + `","by":"nobody","at":"2026-01-01T00:00:00Z"}}` + "\n")
+	file.Close()
+	b.write("go", "")
+	if r := b.outcome("victim", 1); r.Outcome != "stopped" || r.Reason != "sched stop by nobody" || r.Attempts != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestVanishedRunsAreNotStopped(t *testing.T) {
+	b, witness, supervisor, command := start(t)
+	b.kill(witness)
+	b.kill(supervisor)
+	b.gone(witness)
+	b.gone(supervisor)
+	if out, code := b.sched("stop", "victim"); code != 1 || !strings.Contains(out, "its processes have vanished, and the next tick will finish it") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	b.sched("run")
+	b.gone(command)
+}

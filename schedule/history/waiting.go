@@ -1,0 +1,214 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A Request asks for one run of a task beside those of its schedule. It is a file, waiting/ID.json in
+// the state folder, until a tick makes the file of the run of that very file: with one rename(2), so
+// that a kill at any moment leaves the one or the other, and no run is begun twice.
+type Request struct {
+	Run    string    `json:"run"` // the id that the run will have
+	Task   string    `json:"task"`
+	At     time.Time `json:"at"`     // in UTC; the slot of the run
+	Origin string    `json:"origin"` // who asked, in words
+
+	Held time.Time `json:"-"` // since when ticks have found the mutex held
+}
+
+// A line is what the file of a request has beside the events of its run, which come later.
+type line struct {
+	Request *Request   `json:"request,omitempty"`
+	Held    *time.Time `json:"held,omitempty"`
+}
+
+func waitingDir(state string) string { return filepath.Join(state, "waiting") }
+
+func requestPath(state, id string) string { return filepath.Join(waitingDir(state), id+".json") }
+
+// Ask leaves a request for the ticks to come. When it has returned nil the request survives a power cut.
+func Ask(state string, r Request) error {
+	if err := os.MkdirAll(waitingDir(state), 0o700); err != nil {
+		return err
+	}
+	text, err := json.Marshal(line{Request: &r})
+	if err != nil {
+		return err
+	}
+	draft := filepath.Join(waitingDir(state), ".draft-"+r.Run)
+	file, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(text, '\n'))
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = rename(draft, requestPath(state, r.Run))
+	}
+	if err != nil {
+		os.Remove(draft)
+		return err
+	}
+	syncDir(waitingDir(state))
+	return nil
+}
+
+// Requests returns what waits, in the order of the times that were asked for. Where nothing ever
+// waited this is one look for a folder that is not there.
+func Requests(state string) ([]Request, error) {
+	entries, err := os.ReadDir(waitingDir(state))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var all []Request
+	for _, entry := range entries { // sorted by name, which is by time
+		id, ok := strings.CutSuffix(entry.Name(), ".json")
+		if !ok {
+			continue
+		}
+		text, rerr := os.ReadFile(requestPath(state, id))
+		if errors.Is(rerr, os.ErrNotExist) {
+			continue // a tick took it
+		}
+		r, perr := parseRequest(text, id)
+		if err = errors.Join(err, rerr, perr); perr == nil && rerr == nil {
+			all = append(all, r)
+		}
+	}
+	return all, err
+}
+
+func parseRequest(text []byte, id string) (Request, error) {
+	var r Request
+	for raw := range bytes.Lines(text) {
+		var l line
+		if json.Unmarshal(raw, &l) != nil {
+			continue
+		}
+		if l.Request != nil {
+			r = *l.Request
+		}
+		if l.Held != nil && r.Held.IsZero() {
+			r.Held = *l.Held
+		}
+	}
+	if r.Run != id {
+		return r, fmt.Errorf("the request waiting/%s.json cannot be read; remove it", id)
+	}
+	return r, nil
+}
+
+// A Taken request belongs to the process that took it, until it is closed or becomes a run.
+type Taken struct {
+	Request
+	state string
+	file  *os.File
+}
+
+// TakeRequest locks a request. It returns ErrWatched when another process has it, and an error that is
+// os.ErrNotExist when it does not wait any more.
+func TakeRequest(state, id string) (*Taken, error) {
+	run, text, err := openLocked(requestPath(state, id))
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseRequest(text, id)
+	if err != nil {
+		run.Close()
+		return nil, err
+	}
+	return &Taken{r, state, run}, nil
+}
+
+// openLocked locks the file at path, and makes sure that it is there still: another process may have
+// had the lock, moved the file, and ended.
+func openLocked(path string) (*os.File, []byte, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = lock(file); err != nil {
+		err = watchedIf(err)
+	} else if !isAt(file, path) {
+		err = os.ErrNotExist
+	}
+	var text []byte
+	if err == nil {
+		text, err = readAll(file)
+	}
+	if err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return file, text, nil
+}
+
+func isAt(file *os.File, path string) bool {
+	opened, err := file.Stat()
+	there, serr := os.Stat(path)
+	return err == nil && serr == nil && os.SameFile(opened, there)
+}
+
+// Begin makes the run of the request; the request is gone then, also for a power cut. When it fails
+// the request is as it was.
+func (t *Taken) Begin(r Record) (*Run, error) {
+	run := &Run{Record: r, file: t.file}
+	if err := t.become(run, Event{Begin: &r}); err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+// Refuse makes a finished run of the request that never began: r has its outcome. The request is
+// closed.
+func (t *Taken) Refuse(r Record) error {
+	defer t.Close()
+	return t.become(&Run{Record: r, file: t.file}, Event{Begin: &r}, Event{End: &r})
+}
+
+func (t *Taken) become(run *Run, events ...Event) error {
+	for _, e := range events {
+		if err := run.Append(e); err != nil {
+			return err
+		}
+	}
+	if err := run.Sync(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(runsDir(t.state), 0o700); err != nil {
+		return err
+	}
+	if err := rename(requestPath(t.state, t.Run), Path(t.state, t.Run)); err != nil {
+		return err
+	}
+	syncDir(runsDir(t.state)) // or a power cut might bring the request back after its command ran
+	syncDir(waitingDir(t.state))
+	return nil
+}
+
+// Hold notes since when the mutex has been found held.
+func (t *Taken) Hold(since time.Time) error {
+	text, err := json.Marshal(line{Held: &since})
+	if err == nil {
+		_, err = t.file.Write(append(append([]byte{'\n'}, text...), '\n'))
+	}
+	return err
+}
+
+// Close leaves the request to others.
+func (t *Taken) Close() error { return t.file.Close() }
+
+// syncDir makes a rename survive a power cut, where the file system can.
+func syncDir(path string) {
+	if dir, err := os.Open(path); err == nil {
+		dir.Sync()
+		dir.Close()
+	}
+}
