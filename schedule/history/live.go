@@ -297,7 +297,19 @@ func SetAside(state, id string) (to string, err error) {
 	return to, os.Rename(Path(state, id), to)
 }
 
-func readAll(file *os.File) ([]byte, error) { return io.ReadAll(io.NewSectionReader(file, 0, 1<<62)) }
+// readAll reads what the file has at this moment, with one read(2): its size is known.
+func readAll(file *os.File) ([]byte, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, info.Size())
+	n, err := file.ReadAt(text, 0)
+	if errors.Is(err, io.EOF) { // it was cut since
+		err = nil
+	}
+	return text[:n], err
+}
 
 // read collects the events of a file. A torn last line is what a kill or a full disk left.
 func read(file *os.File) (Log, error) {

@@ -53,14 +53,11 @@ func (o *Onlooker) Close() error { return o.file.Close() }
 // every attempt, so it looks for that line alone.
 func (r *Run) StopAsked() (Stop, bool) {
 	text, err := readAll(r.file)
-	if err != nil {
+	start := []byte("\n{\"stop\":")
+	if err != nil || !bytes.Contains(text, start) { // which is much faster than to look for the last
 		return Stop{}, false
 	}
-	at := bytes.LastIndex(text, []byte("\n{\"stop\":"))
-	if at < 0 {
-		return Stop{}, false
-	}
-	row, _, _ := bytes.Cut(text[at+1:], []byte{'\n'})
+	row, _, _ := bytes.Cut(text[bytes.LastIndex(text, start)+1:], []byte{'\n'})
 	var e Event
 	if json.Unmarshal(row, &e) != nil || e.Stop == nil || e.Stop.Run != r.Record.Run {
 		return Stop{}, false
