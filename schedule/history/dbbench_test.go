@@ -76,6 +76,8 @@ func BenchmarkMillion(b *testing.B) {
 			return err
 		},
 		"last of all tasks":  func() error { _, err := db.Last(ctx, tasks); return err },
+		"usual of ten tasks": func() error { _, err := db.Usual(ctx, tasks[:10]); return err },
+		"usual of all tasks": func() error { _, err := db.Usual(ctx, tasks); return err },
 		"previous":           func() error { _, _, err := db.Previous(ctx, tasks[9], "ffffffff"); return err },
 		"get by id":          func() error { _, err := db.Get(ctx, runID(500_000)); return err },
 		"get by end":         func() error { _, err := db.Get(ctx, runID(500_000)[28:]); return err },
@@ -111,7 +113,8 @@ func million(b *testing.B, db *DB) {
 		script = append(script, "DROP INDEX "+name)
 	}
 	script = append(script, fmt.Sprintf(`WITH RECURSIVE n(n) AS (SELECT 0 UNION ALL SELECT n+1 FROM n WHERE n < 999999)
-		INSERT INTO runs SELECT printf('%%08x-0000-7000-8000-%%012x', n, n*7919), printf('task-%%05d', n %% 10000), printf('task-%%05d', n %% 10000),
+		INSERT INTO runs (run, task, mutex, slot, background, server, started, ended, outcome, reason,
+			exit_code, attempts, user_cpu, system_cpu, peak_memory, output, notes, snapshot) SELECT printf('%%08x-0000-7000-8000-%%012x', n, n*7919), printf('task-%%05d', n %% 10000), printf('task-%%05d', n %% 10000),
 			%d + n/10000*60000000, 1, 'web-1', %[1]d + n/10000*60000000, %[1]d + n/10000*60000000 + 1000,
 			CASE WHEN n = 500000 THEN 'lost' WHEN n %% 101 = 0 THEN 'failed' WHEN n %% 11 = 0 THEN 'skipped' ELSE 'succeeded' END,
 			'', 0, 1, 1000, 1000, 1000000, printf('output/task-%%05d/%%d.log', n %% 10000, n), NULL, 1 FROM n`, noon.UnixMicro()))

@@ -1,0 +1,74 @@
+package history
+
+import (
+	"context"
+	"maps"
+	"testing"
+	"time"
+)
+
+// lasting is the n-th run of a task, with a duration.
+func lasting(n int, task string, o Outcome, took time.Duration) Record {
+	r := rec(n, task, o)
+	r.Ended = r.Started.Add(took)
+	return r
+}
+
+func TestUsualIsTheMedianOfTheLastSuccesses(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	n := 0
+	add := func(task string, o Outcome, seconds ...int) {
+		for _, s := range seconds {
+			n++
+			mustAdd(t, db, lasting(n, task, o, time.Duration(s)*time.Second))
+		}
+	}
+	add("odd", Succeeded, 9, 1, 5)
+	add("even", Succeeded, 4, 1, 3, 2)
+	add("one", Succeeded, 7)
+	add("failing", Failed, 1, 1)
+	add("failing", TimedOut, 60)
+	add("mixed", Succeeded, 10, 12)
+	add("mixed", Failed, 1, 1, 1, 1)
+	add("mixed", Skipped, 0, 0)
+	add("mixed", Succeeded, 11)
+	for range 60 { // older ones do not count
+		add("faster", Succeeded, 100)
+	}
+	for range 50 {
+		add("faster", Succeeded, 2)
+	}
+	add("broken", Succeeded, 3)
+	for range usualLooks {
+		add("broken", Failed, 1)
+	}
+
+	got, err := db.Usual(context.Background(), []string{"odd", "even", "one", "failing", "mixed", "faster", "broken", "unknown"})
+	want := map[string]Usual{
+		"odd":    {3, 5 * time.Second},
+		"even":   {4, 2 * time.Second},
+		"one":    {1, 7 * time.Second},
+		"mixed":  {3, 11 * time.Second},
+		"faster": {50, 2 * time.Second},
+	}
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("got %v, %v\nwant %v", got, err, want)
+	}
+}
+
+func TestPercentileIsAValueThatWasMeasured(t *testing.T) {
+	for _, tt := range []struct {
+		values        string
+		sorted        []int
+		median, p95th int
+	}{
+		{"one", []int{7}, 7, 7},
+		{"two", []int{1, 2}, 1, 2},
+		{"three", []int{1, 2, 3}, 2, 3},
+		{"twenty: one in twenty is longer", []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, 10, 19},
+	} {
+		if m, p := percentile(tt.sorted, 50), percentile(tt.sorted, 95); m != tt.median || p != tt.p95th {
+			t.Errorf("%s: got %d and %d, want %d and %d", tt.values, m, p, tt.median, tt.p95th)
+		}
+	}
+}
