@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A Query says which records to find; a field that is zero asks for nothing.
+// A Query says which records to find; a field that is zero asks for nothing. A record of several slots
+// is found where any of them may lie between Since and Until.
 type Query struct {
 	Task     string
 	Mutex    string
@@ -33,12 +34,15 @@ func (db *DB) Find(ctx context.Context, q Query) ([]Record, error) {
 
 // sql states the query so that an index gives the rows in order, and a limit ends the work early.
 // Outcomes of all tasks are looked up one by one (see runs_trouble) and merged; so are the two kinds of
-// rows of a mutex (see runs_mutex).
+// rows of a mutex (see runs_mutex), and ranges that began before Since (see runs_until).
 func (q Query) sql() (string, []any) {
 	var arms []string
 	var args []any
 	where, values := q.where()
 	arm := func(condition string, value ...any) {
+		if !q.Since.IsZero() {
+			condition, value = condition+" AND slot >= ?", append(value, ceilMicro(q.Since))
+		}
 		arms = append(arms, selectRuns+condition+where)
 		args = append(append(args, value...), values...)
 	}
@@ -55,6 +59,11 @@ func (q Query) sql() (string, []any) {
 	default:
 		arm("TRUE")
 	}
+	if !q.Since.IsZero() {
+		condition, value := q.reaching()
+		arms = append(arms, "SELECT "+columns+" FROM runs INDEXED BY runs_until WHERE "+condition+where)
+		args = append(append(args, value...), values...)
+	}
 	text := strings.Join(arms, " UNION ALL ") + " ORDER BY slot DESC, run DESC"
 	if q.Limit > 0 {
 		text, args = text+" LIMIT ?", append(args, q.Limit)
@@ -62,7 +71,16 @@ func (q Query) sql() (string, []any) {
 	return text, args
 }
 
-// where is all conditions, each after an AND; those that must not choose the index carry a unary plus
+// reaching is the condition of ranges that began before Since and reach into it.
+func (q Query) reaching() (condition string, args []any) {
+	condition, args = "until >= ? AND slot < ?", []any{ceilMicro(q.Since), ceilMicro(q.Since)}
+	if q.Task != "" {
+		condition, args = condition+" AND task = ?", append(args, q.Task)
+	}
+	return condition, args
+}
+
+// where is the conditions of all arms, each after an AND; those that must not choose the index carry a unary plus
 // (https://www.sqlite.org/optoverview.html#disqualifying_where_clause_terms_using_unary_).
 func (q Query) where() (where string, args []any) {
 	add := func(condition string, value ...any) {
@@ -76,9 +94,6 @@ func (q Query) where() (where string, args []any) {
 	}
 	if !q.Slot.IsZero() {
 		add("slot = ?", q.Slot.UnixMicro())
-	}
-	if !q.Since.IsZero() {
-		add("slot >= ?", ceilMicro(q.Since))
 	}
 	if !q.Until.IsZero() {
 		add("slot < ?", ceilMicro(q.Until))

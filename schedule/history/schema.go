@@ -11,7 +11,7 @@ type migration string
 
 // migrations are all there ever were, oldest first: the file's user_version is how many it has seen.
 // A later version of sched adds entries and never changes one.
-var migrations = []migration{tables, ranges}
+var migrations = []migration{tables, ranges, coverage}
 
 // tables is version 1. Times are microseconds since 1970 in UTC, and NULL for the zero time (but a
 // slot, which orders rows, is never NULL); processor times are microseconds; output is
@@ -70,6 +70,11 @@ const ranges migration = `
 ALTER TABLE runs ADD COLUMN until  INTEGER;
 ALTER TABLE runs ADD COLUMN slots  INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN origin TEXT NOT NULL DEFAULT '';`
+
+// coverage is version 3: runs_until answers which ranges reach into a time, which the index of their
+// slots cannot. Only rows of several slots are in it, so it costs Add nothing for the others.
+const coverage migration = `
+CREATE INDEX runs_until ON runs (until, slot, task) WHERE until IS NOT NULL;`
 
 // ran is the condition of runs_ran; SQLite takes a partial index only for the very same words
 // (https://www.sqlite.org/partialindex.html).
