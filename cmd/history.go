@@ -19,10 +19,13 @@ import (
 var ctx = context.Background()
 
 type historyOptions struct {
-	failed bool
-	since  string
-	limit  int
-	json   bool
+	failed   bool
+	outcomes []string
+	since    string
+	until    string
+	limit    int
+	json     bool
+	csv      bool
 }
 
 func (a *app) historyCommand() *cobra.Command {
@@ -30,17 +33,25 @@ func (a *app) historyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history [TASK]",
 		Short: "Show what became of the slots that were due, newest first",
+		Long: `history shows what became of the slots that were due, newest first. Their outcomes are
+` + outcomeList() + `.
+Other commands take a run by its whole id, or by the last part of it that is shown.`,
 		Example: `  sched history
   sched history nightly-report --failed
-  sched history --since 24h --json`,
+  sched history --since 7d --until 2026-01-31 --outcome skipped,missed
+  sched history --since 24h --json
+  sched history --since 30d -n 0 --csv > runs.csv`,
 		Args: arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.history(strings.Join(args, ""), o) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.failed, "failed", false, "only runs that failed, timed out, were stopped or lost")
+	f.StringSliceVar(&o.outcomes, "outcome", nil, "only slots with one of these outcomes")
 	f.StringVar(&o.since, "since", "", "only slots since then: a time, or how long ago (90m, 7d)")
+	f.StringVar(&o.until, "until", "", "only slots before then: a time, or how long ago")
 	f.IntVarP(&o.limit, "limit", "n", 20, "at most so many (0: all)")
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
+	f.BoolVar(&o.csv, "csv", false, "print CSV with a header line (RFC 4180)")
 	return c
 }
 
@@ -85,52 +96,47 @@ func toJSON(r history.Record) recordJSON {
 
 // history prints the records of one task or of all, those of live runs first.
 func (a *app) history(name string, o historyOptions) error {
-	if o.limit < 0 {
-		return usage("0 shows all", "--limit %d is negative", o.limit)
+	if o.json && o.csv {
+		return usage("", "--json and --csv exclude each other")
 	}
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
 	}
-	q := history.Query{Task: name, Limit: o.limit}
-	if o.failed {
-		q.Outcomes = []history.Outcome{history.Failed, history.TimedOut, history.Stopped, history.Lost}
-	}
-	if o.since != "" {
-		if q.Since, err = a.parseSince(o.since, s.Location); err != nil {
-			return err
-		}
+	q, err := a.historyQuery(name, o, s.Location)
+	if err != nil {
+		return err
 	}
 	live, lost, records, err := a.recall(s, q)
 	if err != nil {
 		return err
-	}
-	if name != "" {
-		another := func(log history.Log) bool { return log.Begin.Task != name }
-		live, lost = slices.DeleteFunc(live, another), slices.DeleteFunc(lost, another)
 	}
 	waiting := a.waiting(s, live)
 	live = slices.DeleteFunc(live, history.Log.Waiting)
 	if name != "" {
 		maps.DeleteFunc(waiting, func(task string, _ []waitingJSON) bool { return task != name })
 	}
-	if name != "" && len(records)+len(live)+len(lost)+len(waiting) == 0 {
+	if name != "" && len(records)+len(waiting) == 0 && !hasTask(name, live) && !hasTask(name, lost) {
 		if _, err := task(s, name); err != nil {
 			return err
 		}
 	}
-	if o.json {
-		out := []recordJSON{}
-		for _, r := range records {
-			out = append(out, toJSON(r))
-		}
-		return a.printJSON(out)
+	switch {
+	case o.json:
+		return a.printJSON(toJSONs(records))
+	case o.csv:
+		return a.printCSV(toJSONs(records))
 	}
-	if o.failed {
-		live, lost, waiting = nil, nil, nil
-	}
-	a.printHistory(s.Location, waiting, live, lost, records)
+	a.printHistory(s.Location, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
 	return nil
+}
+
+func toJSONs(records []history.Record) []recordJSON {
+	out := []recordJSON{}
+	for _, r := range records {
+		out = append(out, toJSON(r))
+	}
+	return out
 }
 
 // recall reads the history; one that does not exist yet is empty.
@@ -148,19 +154,6 @@ func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []histor
 	return live, lost, records, err
 }
 
-// parseSince reads a time, or how long ago.
-func (a *app) parseSince(text string, zone *time.Location) (time.Time, error) {
-	if ago, err := schedule.ParseDuration(text); err == nil {
-		return a.now().Add(-ago), nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02", "2006-01-02 15:04", "2006-01-02 15:04:05"} {
-		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, usage("write it as 90m, 7d, 2006-01-02 or 2006-01-02 15:04", "--since %q is neither a time nor a duration", text)
-}
-
 func (a *app) printHistory(zone *time.Location, waiting map[string][]waitingJSON, live, lost []history.Log, records []history.Record) {
 	w := table(a.out)
 	defer w.Flush()
@@ -170,7 +163,7 @@ func (a *app) printHistory(zone *time.Location, waiting map[string][]waitingJSON
 	}
 	fmt.Fprintln(w, "SLOT\tTASK\tRUN\tCPU\tMEMORY\tOUTCOME")
 	row := func(r history.Record, cpu, memory, outcome string) {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task, shortRun(r.Run), cpu, memory, outcome)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task, shortRun(r.Run), cpu, memory, oneLine(outcome))
 	}
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
 		for _, w := range slices.Backward(waiting[task]) {
