@@ -26,6 +26,7 @@ type historyOptions struct {
 	limit    int
 	json     bool
 	csv      bool
+	summary  bool
 }
 
 func (a *app) historyCommand() *cobra.Command {
@@ -40,9 +41,15 @@ Other commands take a run by its whole id, or by the last part of it that is sho
   sched history nightly-report --failed
   sched history --since 7d --until 2026-01-31 --outcome skipped,missed
   sched history --since 24h --json
-  sched history --since 30d -n 0 --csv > runs.csv`,
+  sched history --since 30d -n 0 --csv > runs.csv
+  sched history --since 30d --summary`,
 		Args: arguments(0, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.history(strings.Join(args, ""), o) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.summary && (o.failed || len(o.outcomes) > 0 || c.Flags().Changed("limit")) {
+				return usage("narrow it with --since and --until", "--summary is of all outcomes, and of all records of a time")
+			}
+			return a.history(strings.Join(args, ""), o)
+		},
 	}
 	f := c.Flags()
 	f.BoolVar(&o.failed, "failed", false, "only runs that failed, timed out, were stopped or lost")
@@ -52,6 +59,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 	f.IntVarP(&o.limit, "limit", "n", 20, "at most so many (0: all)")
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	f.BoolVar(&o.csv, "csv", false, "print CSV with a header line (RFC 4180)")
+	f.BoolVar(&o.summary, "summary", false, "print what they add up to: a line for each task")
 	return c
 }
 
@@ -106,6 +114,9 @@ func (a *app) history(name string, o historyOptions) error {
 	q, err := a.historyQuery(name, o, s.Location)
 	if err != nil {
 		return err
+	}
+	if o.summary {
+		return a.summary(s, q, o)
 	}
 	live, lost, records, err := a.recall(s, q)
 	if err != nil {

@@ -1,0 +1,124 @@
+package cmd
+
+import (
+	"fmt"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/runner"
+)
+
+type summaryJSON struct {
+	Task           string   `json:"task"`
+	Runs           int      `json:"runs"`
+	Succeeded      int      `json:"succeeded"`
+	Failed         int      `json:"failed"`
+	TimedOut       int      `json:"timed_out"`
+	Stopped        int      `json:"stopped"`
+	Lost           int      `json:"lost"`
+	Skipped        int      `json:"skipped"`
+	Missed         int      `json:"missed"`
+	SuccessRate    *float64 `json:"success_rate"` // of the runs, from 0 to 1
+	Duration       *float64 `json:"duration"`     // seconds: the median of those that succeeded
+	Duration95     *float64 `json:"duration_95"`  // seconds: 95 of 100 took no longer
+	Lateness       *float64 `json:"lateness"`     // seconds: the median of those that ran as scheduled
+	LatenessMax    *float64 `json:"lateness_max"` // seconds
+	LastFailure    *string  `json:"last_failure"` // its slot
+	LastFailureRun *string  `json:"last_failure_run"`
+}
+
+// summary prints what the records of each task add up to.
+func (a *app) summary(s *schedule.Schedule, q history.Query, o historyOptions) error {
+	if _, _, err := runner.Finished(s.StateDir); err != nil { // what has ended belongs into it
+		a.problem("%v", err)
+	}
+	db, err := history.OpenRead(s.StateDir)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	all, err := db.Summaries(ctx, q.Task, q.Since, q.Until)
+	if err != nil {
+		return err
+	}
+	if q.Task != "" && len(all) == 0 {
+		if _, err := task(s, q.Task); err != nil {
+			return err
+		}
+	}
+	rows := []summaryJSON{}
+	for _, one := range all {
+		rows = append(rows, toSummaryJSON(one))
+	}
+	switch {
+	case o.json:
+		return a.printJSON(rows)
+	case o.csv:
+		return a.printCSV(rows)
+	}
+	a.printSummary(s.Location, all)
+	return nil
+}
+
+func toSummaryJSON(s history.Summary) summaryJSON {
+	out := summaryJSON{
+		Task: s.Task, Runs: s.Ran(), Succeeded: s.Slots[history.Succeeded], Failed: s.Slots[history.Failed],
+		TimedOut: s.Slots[history.TimedOut], Stopped: s.Slots[history.Stopped], Lost: s.Slots[history.Lost],
+		Skipped: s.Slots[history.Skipped], Missed: s.Slots[history.Missed],
+	}
+	if rate, ok := s.SuccessRate(); ok {
+		out.SuccessRate = &rate
+	}
+	if out.Succeeded > 0 {
+		out.Duration, out.Duration95 = seconds(s.Took.Median), seconds(s.Took.P95)
+	}
+	if s.Late.Runs > 0 {
+		out.Lateness, out.LatenessMax = seconds(s.Late.Median), seconds(s.Late.Max)
+	}
+	if s.FailedID != "" {
+		at := s.Failed.UTC().Format(time.RFC3339)
+		out.LastFailure, out.LastFailureRun = &at, &s.FailedID
+	}
+	return out
+}
+
+func seconds(d time.Duration) *float64 {
+	s := d.Seconds()
+	return &s
+}
+
+func (a *app) printSummary(zone *time.Location, all []history.Summary) {
+	w := table(a.out)
+	defer w.Flush()
+	if len(all) == 0 {
+		fmt.Fprintln(w, "nothing was recorded")
+		return
+	}
+	fmt.Fprintln(w, "TASK\tRUNS\tSUCCEEDED\tUSUALLY\t95 %\tLATE\tLATEST\tSKIPPED\tMISSED\tLAST FAILURE")
+	for _, s := range all {
+		rate, usually, most, late, latest, failure := "-", "-", "-", "-", "-", "-"
+		if r, ok := s.SuccessRate(); ok {
+			rate = percent(r)
+		}
+		if s.Took.Runs > 0 {
+			usually, most = duration(s.Took.Median), duration(s.Took.P95)
+		}
+		if s.Late.Runs > 0 {
+			late, latest = duration(s.Late.Median), duration(s.Late.Max)
+		}
+		if s.FailedID != "" {
+			failure = fmt.Sprintf("%s %s (run %s)", s.Failed.In(zone).Format("2006-01-02 15:04:05"), s.FailedAs, shortRun(s.FailedID))
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", s.Task, s.Ran(), rate, usually, most, late, latest,
+			s.Slots[history.Skipped], s.Slots[history.Missed], failure)
+	}
+}
+
+// percent writes a rate; 100 % says that it was every one.
+func percent(rate float64) string {
+	if rate < 1 && rate >= 0.9995 {
+		rate = 0.999
+	}
+	return fmt.Sprintf("%.4g %%", float64(int(rate*1000+0.5))/10)
+}
