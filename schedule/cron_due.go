@@ -104,17 +104,23 @@ func (q *question) segmentDue(segment string, pos int) bool {
 }
 
 // dayDue joins the two day fields as Vixie cron does: both must fit when either starts with *,
-// else one is enough. LW becomes the working day nearest to the month's last day, which is the same.
+// else one is enough.
 func (q *question) dayDue(w time.Time) bool {
+	if q.monthDayDue(w) {
+		return q.cron.either || q.due(weekdayField)
+	}
+	return q.cron.either && q.due(weekdayField)
+}
+
+// monthDayDue asks about the day of the month. LW becomes the working day nearest to the month's last
+// day, which is the same.
+func (q *question) monthDayDue(w time.Time) bool {
 	days := q.cron.fields[dayField]
 	if q.cron.lastW {
 		last := time.Date(w.Year(), w.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day()
 		days = strings.ReplaceAll(days, "LW", strconv.Itoa(last)+"W")
 	}
-	if q.segmentDue(days, dayField) {
-		return q.cron.either || q.due(weekdayField)
-	}
-	return q.cron.either && q.due(weekdayField)
+	return q.segmentDue(days, dayField)
 }
 
 // ceil returns the first multiple of unit that is not before t.

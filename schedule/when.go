@@ -33,6 +33,39 @@ func (w When) Next(after time.Time) (next time.Time, ok bool) {
 	return time.Unix(t, 0).UTC(), true
 }
 
+// Previous returns the last instant strictly before before at which w was due, in UTC. It returns false
+// where there is none within 41 years.
+func (w When) Previous(before time.Time) (previous time.Time, ok bool) {
+	to := before.Unix()
+	if before.Nanosecond() > 0 {
+		to++
+	}
+	end := to
+	for size := int64(hourSeconds); ; size *= 24 { // what is due often is near
+		from := max(end-size, end-horizon)
+		if t, ok := w.next(from, to); ok {
+			return time.Unix(w.last(t, to), 0).UTC(), true
+		}
+		if from == end-horizon {
+			return time.Time{}, false
+		}
+		to = from
+	}
+}
+
+// last returns the last second before to at which w is due; it is due at t.
+func (w When) last(t, to int64) int64 {
+	for t+1 < to {
+		middle := t + 1 + (to-t-1)/2
+		if later, ok := w.next(middle, to); ok {
+			t = later
+		} else {
+			to = middle
+		}
+	}
+	return t
+}
+
 // String returns the expressions as people read them.
 func (w When) String() string {
 	texts := make([]string, len(w.Crons))

@@ -1,0 +1,132 @@
+package schedule
+
+import (
+	"strings"
+	"time"
+)
+
+// An Explanation says why a task is due in one minute, or why it is not. Times of the wall clock in it,
+// which need not exist, are counted as if they were UTC.
+type Explanation struct {
+	Minute   time.Time   // its beginning, in the zone of the task
+	Slots    []time.Time // what Slots returns
+	Verdicts []Verdict   // of the expressions, in order
+	Pass     int         // 1 or 2 where the wall clock shows this minute twice, else 0
+	Gap      *Gap        // what the clocks skipped right before this minute
+}
+
+// A Gap is the wall times that a change of the clocks skipped: from From to just before To.
+type Gap struct{ From, To time.Time }
+
+// A Verdict is what one expression says of a minute. Where it is not Due, No is not empty or Past is true.
+type Verdict struct {
+	Cron   Cron
+	Due    bool
+	Fields []Field   // minute, hour, day, month and weekday
+	Read   time.Time // the wall clock that the fields were compared with: of the minute, or the one it makes up for
+	MadeUp bool      // Read was skipped, and the minute after the gap stands for it
+	Past   bool      // all fields match, and this job with a fixed time was due in the first pass
+}
+
+// A Field is one field of an expression, compared with the clock.
+type Field struct {
+	Name    string // minute, hour, day, month or weekday
+	Text    string // of the expression
+	Value   int    // of the clock; Sunday is 0
+	Matches bool
+}
+
+// Explain says whether w is due in the absolute minute that holds minute, and which fields of its
+// expressions say so. (Seconds never say no: every minute has all of them.)
+//
+// In a zone that was not whole minutes from UTC, as there were until 1972, the minute of the wall clock
+// is the one that begins in the given one.
+func (w When) Explain(minute time.Time) Explanation {
+	zone := w.Location
+	if zone == nil {
+		zone = time.UTC
+	}
+	from := minute.Unix()
+	from -= mod(from, minuteSeconds)
+	s := stretchAt(zone, from)
+	wall := ceil(from+s.offset, minuteSeconds)
+	e := Explanation{Minute: time.Unix(from, 0).In(zone), Slots: w.Slots(minute), Pass: s.pass(zone, wall)}
+	if from == s.start && s.shown < wall {
+		e.Gap = &Gap{wallTime(s.shown), wallTime(wall)}
+	}
+	for i := range w.Crons {
+		c := &w.Crons[i]
+		_, due := When{Crons: w.Crons[i : i+1], Location: zone}.next(from, from+minuteSeconds)
+		v := Verdict{Cron: *c, Due: due, Read: wallTime(wall)}
+		if c.fixed && e.Gap != nil {
+			if t, swallowed := c.next(s.shown, wall); swallowed {
+				v.Read, v.MadeUp = wallTime(t), true
+			}
+		}
+		v.Fields = c.compare(v.Read)
+		v.Past = !due && len(v.No()) == 0
+		e.Verdicts = append(e.Verdicts, v)
+	}
+	return e
+}
+
+// pass tells whether the wall clock shows a time of this stretch twice, and if so which pass this is.
+func (s stretch) pass(zone *time.Location, wall int64) int {
+	if wall < s.shown {
+		return 2
+	}
+	if s.end < farOff && wall-zoneAt(zone, s.end).offset >= s.end {
+		return 1
+	}
+	return 0
+}
+
+func wallTime(wall int64) time.Time { return time.Unix(wall, 0).UTC() }
+
+// compare asks each field but the seconds about a wall clock time.
+func (c *Cron) compare(wall time.Time) []Field {
+	words := strings.Fields(c.text)
+	words = words[len(words)-5:]
+	q := question{cron: c}
+	q.at(wall.Unix())
+	field := func(pos, value int, matches bool) Field {
+		return Field{cronFields[pos].name, words[pos-minuteField], value, matches}
+	}
+	return []Field{
+		field(minuteField, wall.Minute(), q.due(minuteField)),
+		field(hourField, wall.Hour(), q.due(hourField)),
+		field(dayField, wall.Day(), q.monthDayDue(wall)),
+		field(monthField, int(wall.Month()), q.due(monthField)),
+		field(weekdayField, int(wall.Weekday()), q.due(weekdayField)),
+	}
+}
+
+// No returns the fields that keep the expression from being due. Where both day fields are restricted
+// one of them is enough, so then only both together say no.
+func (v Verdict) No() []Field {
+	var no []Field
+	day, weekday := v.Fields[dayField-minuteField], v.Fields[weekdayField-minuteField]
+	oneIsEnough := v.Cron.either && (day.Matches || weekday.Matches)
+	for _, f := range v.Fields {
+		if !f.Matches && !(oneIsEnough && (f.Name == day.Name || f.Name == weekday.Name)) {
+			no = append(no, f)
+		}
+	}
+	return no
+}
+
+// WallClock returns the instant at which the clock of the zone shows the date and time of wall, whatever
+// the zone of wall: the first such instant where there are two. A time that the clocks skip stands for the
+// first instant after the gap, at which jobs that were fixed to it are due.
+func WallClock(wall time.Time, zone *time.Location) (at time.Time, skipped bool) {
+	shown := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC).Unix()
+	near := zoneAt(zone, shown-daySeconds)
+	for near.end <= shown-near.offset { // the wall time is not of this stretch
+		after := zoneAt(zone, near.end)
+		if shown-after.offset < near.end {
+			return time.Unix(near.end, 0).In(zone), true
+		}
+		near = after
+	}
+	return time.Unix(shown-near.offset, 0).In(zone), false
+}
