@@ -78,6 +78,11 @@ func BenchmarkMillion(b *testing.B) {
 		"last of all tasks":  func() error { _, err := db.Last(ctx, tasks); return err },
 		"usual of ten tasks": func() error { _, err := db.Usual(ctx, tasks[:10]); return err },
 		"usual of all tasks": func() error { _, err := db.Usual(ctx, tasks); return err },
+		"minute of task": func() error {
+			_, err := db.Find(ctx, Query{Task: tasks[1], Since: minute(3), Until: minute(4)})
+			return err
+		},
+		"around a minute":    func() error { _, err := db.Around(ctx, tasks[1], minute(3), 1000); return err },
 		"summary of task":    func() error { _, err := db.Summaries(ctx, tasks[7], time.Time{}, time.Time{}); return err },
 		"summary, of 80,000": func() error { _, err := db.Summaries(ctx, "", minute(92), time.Time{}); return err },
 		"summary of all":     func() error { _, err := db.Summaries(ctx, "", time.Time{}, time.Time{}); return err },
