@@ -139,6 +139,9 @@ func didYouMean(name string, names []string) string {
 	return "see `sched list`"
 }
 
+// wallLayouts are the forms of a time on a wall clock.
+var wallLayouts = []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"}
+
 // parseAt reads --at: RFC 3339, or a wall clock in the schedule's zone. Empty means now.
 func (a *app) parseAt(text string, zone *time.Location) (time.Time, error) {
 	if text == "" {
@@ -147,7 +150,7 @@ func (a *app) parseAt(text string, zone *time.Location) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
+	for _, layout := range wallLayouts {
 		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
 			if t.Format(layout) != text {
 				a.problem("the clocks skip %s in %s; it is taken as %s", text, zone, t.Format("15:04"))

@@ -107,9 +107,7 @@ func (a *app) past(s *schedule.Schedule) past {
 		if log.Waiting() {
 			continue
 		}
-		owner := runner.OwnerOf(log)
-		p.running[log.Begin.Task] = append(p.running[log.Begin.Task],
-			runningJSON{owner.Run, known(owner.PID), owner.Host, owner.Since.UTC().Format(time.RFC3339), owner.Since})
+		p.running[log.Begin.Task] = append(p.running[log.Begin.Task], toRunningJSON(log))
 	}
 	if err == nil {
 		p.last, err = lastOf(s)
@@ -162,6 +160,11 @@ func listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSO
 		row.Waiting = []waitingJSON{}
 	}
 	return row
+}
+
+func toRunningJSON(log history.Log) runningJSON {
+	owner := runner.OwnerOf(log)
+	return runningJSON{owner.Run, known(owner.PID), owner.Host, owner.Since.UTC().Format(time.RFC3339), owner.Since}
 }
 
 // known is nil for a process that is not known yet.

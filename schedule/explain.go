@@ -26,6 +26,7 @@ type Verdict struct {
 	Read   time.Time // the wall clock that the fields were compared with: of the minute, or the one it makes up for
 	MadeUp bool      // Read was skipped, and the minute after the gap stands for it
 	Past   bool      // all fields match, and this job with a fixed time was due in the first pass
+	Gone   time.Time // a time in the gap that this job, which has no fixed time, will not be made up for; else zero
 }
 
 // A Field is one field of an expression, compared with the clock.
@@ -58,9 +59,12 @@ func (w When) Explain(minute time.Time) Explanation {
 		c := &w.Crons[i]
 		_, due := When{Crons: w.Crons[i : i+1], Location: zone}.next(from, from+minuteSeconds)
 		v := Verdict{Cron: *c, Due: due, Read: wallTime(wall)}
-		if c.fixed && e.Gap != nil {
-			if t, swallowed := c.next(s.shown, wall); swallowed {
+		if e.Gap != nil {
+			switch t, swallowed := c.next(s.shown, wall); {
+			case swallowed && c.fixed:
 				v.Read, v.MadeUp = wallTime(t), true
+			case swallowed:
+				v.Gone = wallTime(t)
 			}
 		}
 		v.Fields = c.compare(v.Read)

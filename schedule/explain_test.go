@@ -128,7 +128,7 @@ func TestWhy(t *testing.T) {
 		// the night in which 2:00 to 2:59 did not exist
 		{"30 2 * * *", "2026-03-08 03:00 EDT", "02:30 did not exist on this day; a job with a fixed time runs right after the gap"},
 		{"30 2 * * *", "2026-03-08 03:30 EDT", "hour 3 is not in 2"},
-		{"*/30 2 * * *", "2026-03-08 03:00 EDT", "hour 3 is not in 2"},
+		{"*/30 2 * * *", "2026-03-08 03:00 EDT", "hour 3 is not in 2; 02:00 did not exist on this day, and a job with a * in its minute or hour is not made up for"},
 		// the night in which 1:00 to 1:59 came twice
 		{"30 1 * * *", "2026-11-01 01:30 EDT", "every field matches"},
 		{"30 1 * * *", "2026-11-01 01:30 EST", "01:30 comes twice on this day, and a job with a fixed time is due the first time only"},

@@ -27,6 +27,9 @@ func (v Verdict) Why() string {
 	if len(days) > 0 {
 		reasons = append(reasons, strings.Join(days, " and ")+" (one of the two would be enough)")
 	}
+	if !v.Gone.IsZero() {
+		reasons = append(reasons, v.Gone.Format("15:04")+" did not exist on this day, and a job with a * in its minute or hour is not made up for")
+	}
 	return strings.Join(reasons, "; ")
 }
 

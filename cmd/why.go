@@ -1,0 +1,205 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/runner"
+)
+
+type whyOptions struct {
+	at   string
+	json bool
+}
+
+func (a *app) whyCommand() *cobra.Command {
+	var o whyOptions
+	c := &cobra.Command{
+		Use:   "why TASK",
+		Short: "Explain when a task ran, or why it did not, and what could stop it",
+		Long: `why explains one minute of a task: whether it was due, and if not which field of which expression
+said no; what became of it, and what it means if nothing was recorded; or, for a minute to come,
+whether it will be due, and which condition will be in the way.
+
+Without --at it explains the last minute at which the task was due and the next one, and says what
+could stop it.`,
+		Example: `  sched why nightly-report
+  sched why nightly-report --at "2026-03-29 02:30"`,
+		Args: arguments(1, 1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.why(args[0], o) },
+	}
+	c.Flags().StringVar(&o.at, "at", "", "explain this minute (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	c.Flags().BoolVar(&o.json, "json", false, "print one JSON object")
+	return c
+}
+
+type whyJSON struct {
+	Task     string        `json:"task"`
+	Cron     []string      `json:"cron"`
+	Timezone string        `json:"timezone"`
+	Off      string        `json:"off"`     // why the task does not run here at all
+	Running  []runningJSON `json:"running"` // of this task, now
+	Minute   *minuteJSON   `json:"minute"`  // the one that --at names
+	Last     *minuteJSON   `json:"last"`    // without --at: when it was due last,
+	Next     *minuteJSON   `json:"next"`    // and next
+	Free     *string       `json:"free"`    // where the next slots would be skipped: the first that would not
+	Held     string        `json:"held"`    // who has its mutex now
+	Failures int           `json:"failures"`
+}
+
+// why explains a task, or one minute of it.
+func (a *app) why(name string, o whyOptions) error {
+	s, err := a.loadAnyway()
+	if err != nil {
+		return err
+	}
+	asked, clock, err := a.parseMinute(o.at, s.Location)
+	if err != nil {
+		return err
+	}
+	live, lost, err := runner.Finished(s.StateDir)
+	if err != nil {
+		a.problem("%v", err)
+	}
+	db, err := history.OpenRead(s.StateDir)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	t, err := task(s, name)
+	if err != nil {
+		return gone(db, name, err)
+	}
+	w := &inquiry{s: s, task: t, now: a.now(), db: db, live: live, lost: lost}
+	answer := whyJSON{Task: t.Name, Timezone: t.When.Location.String(), Running: running(live, t.Name)}
+	for _, cron := range t.When.Crons {
+		answer.Cron = append(answer.Cron, cron.String())
+	}
+	if !s.Active(t) {
+		answer.Off = switchedOff(s, t)
+	}
+	if o.at != "" {
+		if answer.Minute, err = w.minute(asked); err == nil && clock != "" {
+			answer.Minute.Clock = clock
+		}
+	} else {
+		err = w.lastAndNext(&answer)
+	}
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return a.printJSON(answer)
+	}
+	a.printWhy(w, answer)
+	return nil
+}
+
+// gone is the error for a task that is not in the schedule; it may have been.
+func gone(db *history.DB, name string, err error) error {
+	records, _ := db.Find(ctx, history.Query{Task: name, Limit: 1})
+	var e *exit
+	if errors.As(err, &e) && len(records) > 0 {
+		return failed("what is remembered of it is in `sched history "+name+"`", "%w any more", e.err)
+	}
+	return err
+}
+
+func running(live []history.Log, name string) []runningJSON {
+	all := []runningJSON{}
+	for _, log := range live {
+		if log.Begin.Task == name {
+			all = append(all, toRunningJSON(log))
+		}
+	}
+	return all
+}
+
+// lastAndNext explains the last minute at which the task was due, the next one, and what could stop it.
+func (w *inquiry) lastAndNext(answer *whyJSON) (err error) {
+	t := w.task
+	if last, ok := t.When.Previous(w.now.Add(1)); ok {
+		if answer.Last, err = w.minute(last); err != nil {
+			return err
+		}
+	}
+	next, ok := t.When.Next(w.now)
+	if ok {
+		if answer.Next, err = w.minute(next); err != nil {
+			return err
+		}
+		answer.Free = w.free(next)
+		w.next = next
+	}
+	answer.Held = w.holder()
+	answer.Failures, err = w.failures()
+	return err
+}
+
+// free is the first slot from next on that no condition keeps from running, where next itself is kept.
+func (w *inquiry) free(next time.Time) *string {
+	if w.task.Unmet(next) == "" {
+		return nil
+	}
+	for range 10_000 { // a minutely task finds the next Monday
+		var ok bool
+		if next, ok = w.task.When.Next(next); !ok {
+			break
+		}
+		if w.task.Unmet(next) == "" {
+			text := w.zoned(next).Format(time.RFC3339)
+			return &text
+		}
+	}
+	return nil
+}
+
+// holder says who has the mutex of the task at this moment; empty when nobody has, or it needs none.
+func (w *inquiry) holder() string {
+	if !w.task.WithoutOverlapping {
+		return ""
+	}
+	for _, log := range w.live {
+		if log.Begin.Locks != "" && log.Begin.Mutex == w.task.Mutex {
+			return "by " + log.Begin.Task + " " + runner.OwnerOf(log).String()
+		}
+	}
+	return ""
+}
+
+// mostFailures bounds the failures in a row that are counted.
+const mostFailures = 100
+
+// failures counts how many of the last runs failed in a row.
+func (w *inquiry) failures() (n int, err error) {
+	ran, err := w.db.Find(ctx, history.Query{Task: w.task.Name, Outcomes: runner.Ran, Limit: mostFailures})
+	for n < len(ran) && ran[n].Outcome.Failure() {
+		n++
+	}
+	return n, err
+}
+
+func (w *inquiry) zoned(t time.Time) time.Time { return t.In(w.task.When.Location) }
+
+// parseMinute reads --at as parseAt does; what clock says in words is about a time that the clocks of the
+// zone skip, which stands for the first minute after it, where jobs with that time are due.
+func (a *app) parseMinute(text string, zone *time.Location) (at time.Time, clock string, err error) {
+	for _, layout := range wallLayouts {
+		wall, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		at, skipped := schedule.WallClock(wall, zone)
+		if skipped {
+			clock = fmt.Sprintf("%s did not exist on this day in %s: this is the end of the gap", wall.Format("15:04"), zone)
+		}
+		return at, clock, nil
+	}
+	at, err = a.parseAt(text, zone)
+	return at, "", err
+}

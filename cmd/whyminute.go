@@ -1,0 +1,178 @@
+package cmd
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+// An inquiry is what there is to ask about one task.
+type inquiry struct {
+	s          *schedule.Schedule
+	task       *schedule.Task
+	now        time.Time
+	next       time.Time // without --at: the next slot
+	db         *history.DB
+	live, lost []history.Log
+}
+
+// A minuteJSON explains one minute of a task.
+type minuteJSON struct {
+	Minute  string        `json:"minute"` // UTC
+	Due     bool          `json:"due"`
+	Clock   string        `json:"clock"` // a change of the clocks that matters here
+	Reasons []verdictJSON `json:"reasons"`
+	Before  *string       `json:"before"` // where it was not due: when it was before,
+	After   *string       `json:"after"`  // and after
+	Slots   []slotJSON    `json:"slots"`
+	Others  []recordJSON  `json:"others"` // recorded for this minute, though it is not due at these instants
+
+	at      time.Time
+	records map[string]history.Record // by run
+}
+
+type verdictJSON struct {
+	Cron   string      `json:"cron"`
+	Due    bool        `json:"due"`
+	Why    string      `json:"why"`
+	Fields []fieldJSON `json:"fields"`
+}
+
+type fieldJSON struct {
+	Name    string `json:"name"`
+	Text    string `json:"text"`
+	Value   int    `json:"value"`
+	Matches bool   `json:"matches"`
+}
+
+// A slotJSON says what became of one slot. Without records, says tells what that means.
+type slotJSON struct {
+	Slot    string       `json:"slot"` // UTC
+	Says    string       `json:"says"`
+	Unmet   string       `json:"unmet"` // a condition that keeps it from running, as the schedule is now
+	Records []recordJSON `json:"records"`
+
+	at time.Time
+}
+
+// minute explains the minute that holds at.
+func (w *inquiry) minute(at time.Time) (*minuteJSON, error) {
+	e := w.task.When.Explain(at)
+	m := &minuteJSON{
+		Minute: e.Minute.UTC().Format(time.RFC3339), Clock: clockText(e), Slots: []slotJSON{}, Others: []recordJSON{},
+		at: e.Minute, records: map[string]history.Record{},
+	}
+	for _, v := range e.Verdicts {
+		m.Reasons = append(m.Reasons, toVerdictJSON(v))
+	}
+	if w.s.Active(w.task) {
+		m.Due = len(e.Slots) > 0
+	} else {
+		e.Slots = nil // what was recorded is of a time when it was active
+	}
+	if len(e.Slots) == 0 && w.s.Active(w.task) {
+		m.Before, m.After = w.neighbours(e.Minute)
+	}
+	return m, w.outcomes(m, e.Slots)
+}
+
+func toVerdictJSON(v schedule.Verdict) verdictJSON {
+	out := verdictJSON{Cron: v.Cron.String(), Due: v.Due, Why: v.Why()}
+	for _, f := range v.Fields {
+		out.Fields = append(out.Fields, fieldJSON{f.Name, f.Text, f.Value, f.Matches})
+	}
+	return out
+}
+
+// clockText tells of a change of the clocks that people may wonder about.
+func clockText(e schedule.Explanation) string {
+	other := func(forward bool) string {
+		d := 24 * time.Hour // past the change
+		if !forward {
+			d = -d
+		}
+		_, here := e.Minute.Zone()
+		_, there := e.Minute.Add(d).Zone()
+		return e.Minute.Add(time.Duration(here-there) * time.Second).Format(time.RFC3339)
+	}
+	switch {
+	case e.Pass == 1:
+		return "the clocks show this minute twice; this is the first time, the second is " + other(true)
+	case e.Pass == 2:
+		return "the clocks show this minute twice; this is the second time, the first is " + other(false)
+	case e.Gap != nil:
+		return fmt.Sprintf("right before it the clocks went from %s to %s", e.Gap.From.Format("15:04"), e.Gap.To.Format("15:04"))
+	}
+	return ""
+}
+
+// neighbours are the nearest times at which the task is due.
+func (w *inquiry) neighbours(minute time.Time) (before, after *string) {
+	if t, ok := w.task.When.Previous(minute); ok {
+		text := w.zoned(t).Format(time.RFC3339)
+		before = &text
+	}
+	if t, ok := w.task.When.Next(minute.Add(time.Minute - 1)); ok {
+		text := w.zoned(t).Format(time.RFC3339)
+		after = &text
+	}
+	return before, after
+}
+
+// outcomes says what became of each slot of the minute.
+func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
+	var records []history.Record
+	end := m.at.Add(time.Minute)
+	if !m.at.After(w.now) {
+		var err error
+		records, err = w.db.Find(ctx, history.Query{Task: w.task.Name, Since: m.at, Until: end})
+		if err != nil {
+			return err
+		}
+		slices.Reverse(records) // oldest first
+	}
+	told := map[string]bool{}
+	for _, at := range slots {
+		slot := slotJSON{Slot: at.Format(time.RFC3339), Unmet: w.task.Unmet(at), Records: []recordJSON{}, at: at}
+		for _, r := range records {
+			if r.Slot.Equal(at) || r.Slot.Before(at) && !r.Until.Before(at) {
+				slot.Records = append(slot.Records, toJSON(r))
+				m.records[r.Run], told[r.Run] = r, true
+			}
+		}
+		var err error
+		if slot.Says, err = w.says(slot); err != nil {
+			return err
+		}
+		m.Slots = append(m.Slots, slot)
+	}
+	for _, r := range records {
+		if !told[r.Run] && !r.Slot.Before(m.at) {
+			m.Others = append(m.Others, toJSON(r))
+			m.records[r.Run] = r
+		}
+	}
+	return nil
+}
+
+// says tells of a slot what its records do not.
+func (w *inquiry) says(slot slotJSON) (string, error) {
+	of := func(log history.Log) bool { return log.Begin.Task == w.task.Name && log.Begin.Slot.Equal(slot.at) }
+	if i := slices.IndexFunc(w.live, of); i >= 0 {
+		return runningText(w.live[i], w.now), nil
+	}
+	switch {
+	case slices.ContainsFunc(w.lost, of):
+		return "its processes vanished; the next tick will finish it", nil
+	case len(slot.Records) > 0:
+		return "", nil
+	case slot.at.After(w.now) && slot.Unmet != "":
+		return "it will be skipped: " + slot.Unmet, nil
+	case slot.at.After(w.now):
+		return "none of its conditions is in the way", nil
+	}
+	return w.unrecorded(slot.at)
+}

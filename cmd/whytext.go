@@ -1,0 +1,197 @@
+package cmd
+
+import (
+	"fmt"
+	"time"
+
+	"sched/schedule/history"
+	"sched/schedule/runner"
+)
+
+// printWhy tells people what the answer says.
+func (a *app) printWhy(w *inquiry, answer whyJSON) {
+	if answer.Minute != nil {
+		a.printMinute(w, answer.Minute, answer.Off)
+		return
+	}
+	if answer.Off != "" {
+		fmt.Fprintf(a.out, "%s is not due: it is %s\n", answer.Task, answer.Off)
+	}
+	if last := answer.Last; last != nil && (last.Due || len(last.Others) > 0) {
+		a.printMinute(w, last, answer.Off)
+	}
+	a.printRunning(w, answer)
+	if answer.Off != "" {
+		return
+	}
+	if next := answer.Next; next != nil && (answer.Last == nil || next.Minute != answer.Last.Minute) {
+		a.printMinute(w, next, "")
+	}
+	a.printObstacles(w, answer)
+}
+
+// printMinute tells of one minute of a task that is switched off, or is not.
+func (a *app) printMinute(w *inquiry, m *minuteJSON, off string) {
+	verb, far := "was", fmt.Sprintf(" (%s ago)", duration(w.now.Sub(m.at)))
+	if m.at.After(w.now) {
+		verb, far = "will be", fmt.Sprintf(" (in %s)", duration(m.at.Sub(w.now)))
+	}
+	switch {
+	case !m.Due && verb == "was":
+		verb = "was not"
+	case !m.Due:
+		verb = "will not be"
+	}
+	if off != "" {
+		far += ": it is " + off + " now"
+	}
+	fmt.Fprintf(a.out, "%s %s due at %s%s\n", w.task.Name, verb, w.time(m.at), far)
+	if m.Clock != "" {
+		fmt.Fprintf(a.out, "  %s\n", m.Clock)
+	}
+	for _, v := range m.Reasons {
+		if v.Due || !m.Due { // what does not match is no reason for being due
+			fmt.Fprintf(a.out, "  %s: %s\n", v.Cron, v.Why)
+		}
+	}
+	for _, slot := range m.Slots {
+		a.printSlot(w, m, slot)
+	}
+	if len(m.Others) > 0 {
+		fmt.Fprintln(a.out, "  recorded all the same, by hand or with the schedule of that time:")
+		a.printRecords(w, m, m.Others, "  ")
+	}
+	a.printNeighbours(w, m)
+}
+
+func (a *app) printNeighbours(w *inquiry, m *minuteJSON) {
+	for _, n := range []struct {
+		what string
+		at   *string
+	}{{"before", m.Before}, {"after", m.After}} {
+		if n.at != nil {
+			at, _ := time.Parse(time.RFC3339, *n.at)
+			fmt.Fprintf(a.out, "  due %s it at %s%s\n", n.what, w.time(at), w.madeUp(at))
+		}
+	}
+}
+
+// madeUp says for which time that did not exist a task is due.
+func (w *inquiry) madeUp(at time.Time) string {
+	for _, v := range w.task.When.Explain(at).Verdicts {
+		if v.MadeUp {
+			return ", for " + v.Read.Format("15:04") + ", which did not exist"
+		}
+	}
+	return ""
+}
+
+// printSlot tells what became of one slot, and at which second where it is not the first of the minute.
+func (a *app) printSlot(w *inquiry, m *minuteJSON, slot slotJSON) {
+	prefix := "  "
+	if len(m.Slots) > 1 || slot.at.Second() != 0 {
+		prefix += w.zoned(slot.at).Format("15:04:05") + "  "
+	}
+	a.printRecords(w, m, slot.Records, prefix)
+	if slot.Says != "" {
+		fmt.Fprintf(a.out, "%s%s\n", prefix, slot.Says)
+	}
+}
+
+// printRecords prints how each run ended, and below it what is known of it.
+func (a *app) printRecords(w *inquiry, m *minuteJSON, records []recordJSON, prefix string) {
+	for _, record := range records {
+		r := m.records[record.Run]
+		fmt.Fprintf(a.out, "%s%s\n", prefix, paint(a.out, string(r.Outcome), oneLine(describe(r))))
+		t := table(a.out)
+		for _, fact := range a.facts(w, r) {
+			fmt.Fprintf(t, "    %s\t%s\n", fact[0], oneLine(fact[1]))
+		}
+		t.Flush()
+	}
+}
+
+// facts are what a record tells besides its outcome.
+func (a *app) facts(w *inquiry, r history.Record) (facts [][2]string) {
+	add := func(name, format string, args ...any) {
+		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
+	}
+	if r.Slots > 1 {
+		add("stands for", "%d slots, from %s to %s", r.Slots, w.time(r.Slot), w.time(r.Until))
+	}
+	if r.Origin != "" {
+		add("asked by", "%s", r.Origin)
+	}
+	if !r.Started.IsZero() {
+		started := w.zoned(r.Started).Format("2006-01-02 15:04:05 MST")
+		if late := r.Started.Sub(r.Slot); r.Origin == "" && late > 0 {
+			started += ", " + duration(late) + " late"
+		}
+		add("started", "%s", started)
+		add("ended", "%s", w.zoned(r.Ended).Format("2006-01-02 15:04:05 MST"))
+	}
+	if r.ExitCode != nil {
+		add("exit code", "%d", *r.ExitCode)
+	}
+	if r.Attempts > 0 {
+		add("attempts", "%d", r.Attempts)
+	}
+	add("server", "%s", r.Server)
+	add("run", "%s", r.Run)
+	if r.Output != "" {
+		add("output", "sched logs%s %s", a.configFlag(), shortRun(r.Run))
+	}
+	for _, note := range r.Notes {
+		add("note", "%s", note)
+	}
+	return facts
+}
+
+// runningText tells of a run that lives.
+func runningText(log history.Log, now time.Time) string {
+	owner := runner.OwnerOf(log)
+	if owner.PID == 0 {
+		return "it is starting " + owner.String()
+	}
+	return fmt.Sprintf("it has been running for %s, %s", duration(now.Sub(owner.Since)), owner)
+}
+
+// printRunning tells of live runs that are not of the last slot: of older ones, or by hand.
+func (a *app) printRunning(w *inquiry, answer whyJSON) {
+	for _, log := range w.live {
+		old := answer.Last == nil || !log.Begin.Slot.Truncate(time.Minute).Equal(answer.Last.at.UTC())
+		if log.Begin.Task == w.task.Name && old {
+			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.task.Name, w.time(log.Begin.Slot), runningText(log, w.now))
+		}
+	}
+}
+
+// printObstacles tells what could stop the next run, or that nothing is known to.
+func (a *app) printObstacles(w *inquiry, answer whyJSON) {
+	said := false
+	say := func(format string, args ...any) {
+		said = true
+		fmt.Fprintf(a.out, "  "+format+"\n", args...)
+	}
+	if answer.Next == nil {
+		say("%s is never due again", answer.Task)
+	}
+	if answer.Free != nil {
+		free, _ := time.Parse(time.RFC3339, *answer.Free)
+		say("its conditions let it run again at %s", w.time(free))
+	}
+	if answer.Held != "" {
+		say("its mutex %s is held %s; it will be skipped if that goes on until then", w.task.Mutex, answer.Held)
+	}
+	switch {
+	case answer.Failures >= mostFailures:
+		say("all of its last %d runs failed", answer.Failures)
+	case answer.Failures > 1:
+		say("its last %d runs failed", answer.Failures)
+	case answer.Failures == 1:
+		say("its last run failed")
+	}
+	if !said && w.task.Unmet(w.next) == "" {
+		say("nothing is known that would stop it")
+	}
+}
