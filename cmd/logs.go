@@ -15,64 +15,81 @@ import (
 )
 
 func (a *app) logsCommand() *cobra.Command {
-	return &cobra.Command{
+	var follow bool
+	c := &cobra.Command{
 		Use:   "logs TASK|RUN",
 		Short: "Print what a run printed: the newest of a task, or the one named",
 		Long: `logs prints the output of one run to stdout, as it was. What its hooks printed follows on stderr.
-A run is named by its id, or by the last part of it that sched history shows.`,
+A run is named by its id, or by the last part of it that sched history shows.
+
+With --follow it goes on until the run has ended, with all its attempts, and then says on stderr how.`,
 		Example: `  sched logs nightly-report
+  sched logs nightly-report -f
   sched logs 5c2f9a1b3d4e`,
 		Args: arguments(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.logs(args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.logs(args[0], follow) },
 	}
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "print what is printed until the run ends")
+	return c
 }
 
-// logs prints the output of a run.
-func (a *app) logs(name string) error {
+// logs prints the output of a run, to its end if it should follow.
+func (a *app) logs(name string, follow bool) error {
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
 	}
-	output, err := a.outputOf(s, name)
+	record, err := a.newestRun(s, name)
 	if err != nil {
 		return err
 	}
-	if err := copyFile(a.out, output); err != nil && !errors.Is(err, os.ErrNotExist) {
+	output := record.Output
+	if output == "" {
+		output = history.OutputPath(s.StateDir, record) // of its hooks
+	}
+	if follow && record.Outcome == "" {
+		record, err = a.follow(s, record)
+	} else {
+		err = copyFile(a.out, output)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return failed("", "%w", err)
 	}
 	err = copyFile(a.err, runner.HooksPath(output))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return failed("", "%w", err)
 	}
+	switch {
+	case follow && record.Outcome == "":
+		a.problem("%s vanished; the next tick will finish its run", record.Task)
+	case follow:
+		a.problem("%s %s", record.Task, oneLine(describe(record)))
+	}
 	return nil
 }
 
-// outputOf returns the file with the output of a task's newest run or of a run. The file is missing
-// when nothing was printed.
-func (a *app) outputOf(s *schedule.Schedule, name string) (string, error) {
+// newestRun returns the newest run of a task, or the one named. One that has not ended has no outcome. The
+// output is empty, or names a file that is missing, where nothing was printed.
+func (a *app) newestRun(s *schedule.Schedule, name string) (history.Record, error) {
 	live, lost, records, err := a.recall(s, history.Query{Task: name, Outcomes: runner.Ran, Limit: 1})
 	if err != nil {
-		return "", err
+		return history.Record{}, err
 	}
 	for _, log := range slices.Backward(append(lost, live...)) { // oldest first
 		if log.Begin.Task == name || log.Begin.Run == name || shortRun(log.Begin.Run) == name {
 			if log.Waiting() {
+				if log.Begin.Task == name && len(records) > 0 && records[0].Run > log.Begin.Run {
+					continue // a newer one has come and gone
+				}
 				a.problem("run %s waits for attempt %d, until %s", shortRun(log.Begin.Run), log.Wait.Attempt, a.clock(log.Wait.Until, s.Location))
 			}
-			return log.Begin.Output, nil
+			return log.Begin, nil
 		}
 	}
 	if len(records) == 0 {
-		record, err := a.findRun(s, name)
-		if err != nil {
-			return "", err
-		}
-		records = []history.Record{record}
+		return a.findRun(s, name)
 	}
-	if records[0].Output != "" {
-		return records[0].Output, nil
-	}
-	return history.OutputPath(s.StateDir, records[0]), nil // of its hooks
+	return records[0], nil
 }
 
 // findRun returns the record of a run by its id or the end of it.

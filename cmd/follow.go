@@ -1,0 +1,94 @@
+package cmd
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+// followEvery is how often logs -f looks at a run: often enough for the eye, seldom enough to cost nothing.
+const followEvery = 100 * time.Millisecond
+
+// follow prints what a live run prints, as it comes, and returns how the run ended. The record has no outcome
+// where nobody saw that. It catches no signals: ^C ends it as it ends tail -f.
+func (a *app) follow(s *schedule.Schedule, begun history.Record) (history.Record, error) {
+	tail := &tail{path: begun.Output}
+	defer tail.close()
+	for {
+		text, err := tail.read()
+		if err != nil {
+			return begun, err
+		}
+		// A file in which nothing was printed is used again for another run. So what was read is of this
+		// run only if it still lives, or has ended with an output.
+		record, over, err := a.ended(s, begun)
+		if err != nil {
+			return begun, err
+		}
+		if record.Outcome == "" || record.Output != "" {
+			if _, err := a.out.Write(text); err != nil {
+				return begun, err
+			}
+		}
+		switch {
+		case over && (len(text) == 0 || record.Outcome != "" && record.Output == ""):
+			return record, nil
+		case len(text) == 0:
+			time.Sleep(followEvery)
+		}
+	}
+}
+
+// ended returns the record of a run that is over, or with no outcome where nobody watched it to its end. One
+// that waits for a tick to go on with its next attempt is not over.
+func (a *app) ended(s *schedule.Schedule, begun history.Record) (record history.Record, over bool, err error) {
+	log, watched, err := history.Look(s.StateDir, begun.Run)
+	switch {
+	case err == nil && log.End != nil:
+		return *log.End, true, nil
+	case !errors.Is(err, os.ErrNotExist):
+		return begun, !watched && !log.Waiting(), err
+	}
+	db, err := history.OpenRead(s.StateDir) // who removes the file of a run has added its record before
+	if err != nil {
+		return begun, false, err
+	}
+	defer db.Close()
+	record, err = db.Get(ctx, begun.Run)
+	return record, true, err
+}
+
+// A tail reads a file that grows, piece by piece, and is empty as long as there is none.
+type tail struct {
+	path string
+	file *os.File
+	room [64 << 10]byte
+}
+
+func (t *tail) read() ([]byte, error) {
+	if t.file == nil {
+		file, err := os.Open(t.path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.file = file
+	}
+	n, err := t.file.Read(t.room[:])
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return t.room[:n], err
+}
+
+func (t *tail) close() {
+	if t.file != nil {
+		t.file.Close()
+	}
+}

@@ -1,0 +1,115 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// following starts sched logs -f, and waits until it has printed what the run said.
+func following(b *box, task string) (c *exec.Cmd, out *shared, errs *bytes.Buffer) {
+	b.Helper()
+	c = b.command("logs", "-f", task)
+	out, errs = &shared{}, &bytes.Buffer{}
+	c.Stdout, c.Stderr = out, errs
+	if err := c.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.until("logs -f prints", func() bool { return strings.Contains(out.String(), "\n") })
+	return c, out, errs
+}
+
+// shared is what a process prints while the test looks at it.
+type shared struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+const talker = `
+tasks:
+  - name: talker
+    cron: "* * * * *"
+    background: true
+    without_overlapping: true
+    command: echo here I am; echo $$ > command.pid; echo $PPID > supervisor.pid; while [ ! -e go ]; do sleep 0.02; done
+`
+
+func TestFollowEndsWhenTheWholeRunIsKilled(t *testing.T) {
+	b := newBox(t, talker)
+	b.sched("run")
+	c, out, errs := following(b, "talker")
+	command, supervisor := b.pidIn("command.pid"), b.pidIn("supervisor.pid")
+	for _, pid := range []int{parent(t, supervisor), supervisor, command} {
+		b.kill(pid)
+	}
+	if err := c.Wait(); err != nil {
+		t.Errorf("logs -f: %v", err)
+	}
+	if out.String() != "here I am\n" || !strings.Contains(errs.String(), "talker vanished; the next tick will finish its run") {
+		t.Errorf("got %q and %q", out, errs)
+	}
+	b.free("talker")
+}
+
+func TestFollowEndsWithASignalLikeTail(t *testing.T) {
+	b := newBox(t, talker)
+	b.sched("run")
+	c, out, errs := following(b, "talker")
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	err := c.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
+		t.Errorf("got %v", err)
+	}
+	if out.String() != "here I am\n" || errs.Len() > 0 {
+		t.Errorf("got %q and %q", out, errs)
+	}
+	b.write("go", "")
+	if r := b.outcome("talker", 1); r.Outcome != "succeeded" {
+		t.Errorf("the run did not survive it: %+v", r)
+	}
+}
+
+// More than one piece of output comes whole, and nothing of it twice.
+func TestFollowPrintsALotOfOutput(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - name: many
+    cron: "* * * * *"
+    background: true
+    command: echo first; while [ ! -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 200 ]; do head -c 5000 /dev/zero | tr '\0' x; i=$((i+1)); done; echo last
+`)
+	b.sched("run")
+	c, out, errs := following(b, "many")
+	b.write("go", "")
+	if err := c.Wait(); err != nil {
+		t.Errorf("logs -f: %v", err)
+	}
+	want := "first\n" + strings.Repeat("x", 1_000_000) + "last\n"
+	if out.String() != want {
+		t.Errorf("got %d bytes, want %d", len(out.String()), len(want))
+	}
+	if !strings.HasPrefix(errs.String(), "sched: many succeeded in ") {
+		t.Errorf("got %q", errs)
+	}
+}
