@@ -10,8 +10,12 @@ import (
 	"sched/schedule/history"
 )
 
-// followEvery is how often logs -f looks at a run: often enough for the eye, seldom enough to cost nothing.
-const followEvery = 100 * time.Millisecond
+// How often logs -f looks at a run that lives: often enough for the eye, seldom enough to cost nothing. One that
+// waits for a tick is looked at less often: nobody else may take it at that moment.
+const (
+	followEvery = 100 * time.Millisecond
+	waitEvery   = time.Second
+)
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has no outcome
 // where nobody saw that. It catches no signals: ^C ends it as it ends tail -f.
@@ -25,7 +29,7 @@ func (a *app) follow(s *schedule.Schedule, begun history.Record) (history.Record
 		}
 		// A file in which nothing was printed is used again for another run. So what was read is of this
 		// run only if it still lives, or has ended with an output.
-		record, over, err := a.ended(s, begun)
+		record, again, err := a.look(s, begun)
 		if err != nil {
 			return begun, err
 		}
@@ -35,31 +39,35 @@ func (a *app) follow(s *schedule.Schedule, begun history.Record) (history.Record
 			}
 		}
 		switch {
-		case over && (len(text) == 0 || record.Outcome != "" && record.Output == ""):
+		case again == 0 && (len(text) == 0 || record.Outcome != "" && record.Output == ""):
 			return record, nil
 		case len(text) == 0:
-			time.Sleep(followEvery)
+			time.Sleep(again)
 		}
 	}
 }
 
-// ended returns the record of a run that is over, or with no outcome where nobody watched it to its end. One
-// that waits for a tick to go on with its next attempt is not over.
-func (a *app) ended(s *schedule.Schedule, begun history.Record) (record history.Record, over bool, err error) {
+// look returns in how long to look again at a run, or 0 and its record when it is over. The record has no
+// outcome where nobody watched it to its end.
+func (a *app) look(s *schedule.Schedule, begun history.Record) (record history.Record, again time.Duration, err error) {
 	log, watched, err := history.Look(s.StateDir, begun.Run)
 	switch {
 	case err == nil && log.End != nil:
-		return *log.End, true, nil
+		return *log.End, 0, nil
+	case err == nil && watched:
+		return begun, followEvery, nil
+	case err == nil && log.Waiting():
+		return begun, waitEvery, nil
 	case !errors.Is(err, os.ErrNotExist):
-		return begun, !watched && !log.Waiting(), err
+		return begun, 0, err
 	}
 	db, err := history.OpenRead(s.StateDir) // who removes the file of a run has added its record before
 	if err != nil {
-		return begun, false, err
+		return begun, 0, err
 	}
 	defer db.Close()
 	record, err = db.Get(ctx, begun.Run)
-	return record, true, err
+	return record, 0, err
 }
 
 // A tail reads a file that grows, piece by piece, and is empty as long as there is none.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // following starts sched logs -f, and waits until it has printed what the run said.
@@ -112,4 +113,33 @@ tasks:
 	if !strings.HasPrefix(errs.String(), "sched: many succeeded in ") {
 		t.Errorf("got %q", errs)
 	}
+}
+
+// The next attempt may be an hour and a tick away.
+func TestFollowWaitsForAnAttemptThatWasPutOff(t *testing.T) {
+	b := waiting(t)
+	c, out, errs := following(b, "flaky")
+	b.write("good", "")
+	b.until("a tick goes on with it", func() bool {
+		return strings.Contains(b.tick(2*time.Hour, "--only", "flaky"), "attempt 2 started")
+	})
+	if err := c.Wait(); err != nil {
+		t.Errorf("logs -f: %v", err)
+	}
+	if out.String() != "attempt 1\nattempt 2\n" || !strings.Contains(errs.String(), "sched: flaky succeeded in ") {
+		t.Errorf("got %q and %q", out, errs)
+	}
+}
+
+func TestWhyKnowsWhatWaits(t *testing.T) {
+	b := waiting(t)
+	if out, _ := b.sched("why", "flaky", "--at", leapDay); !strings.Contains(out, "\n  waiting for attempt 2 until ") {
+		t.Errorf("of the slot:\n%s", out)
+	}
+	b.sched("trigger", "flaky", "--in", "30m")
+	out, _ := b.sched("why", "flaky")
+	if !strings.Contains(out, "\nflaky is waiting for attempt 2 until ") || !strings.Contains(out, "\nflaky is waiting until ") || strings.Contains(out, "held") {
+		t.Errorf("of the task:\n%s", out)
+	}
+	b.sched("trigger", "--cancel", "flaky")
 }

@@ -44,6 +44,7 @@ type whyJSON struct {
 	Timezone string        `json:"timezone"`
 	Off      string        `json:"off"`     // why the task does not run here at all
 	Running  []runningJSON `json:"running"` // of this task, now
+	Waiting  []waitingJSON `json:"waiting"` // for a tick: what was asked for, and next attempts
 	Minute   *minuteJSON   `json:"minute"`  // the one that --at names
 	Last     *minuteJSON   `json:"last"`    // without --at: when it was due last,
 	Next     *minuteJSON   `json:"next"`    // and next
@@ -75,8 +76,18 @@ func (a *app) why(name string, o whyOptions) error {
 	if err != nil {
 		return gone(db, name, err)
 	}
-	w := &inquiry{s: s, task: t, now: a.now(), db: db, live: live, lost: lost}
-	answer := whyJSON{Task: t.Name, Timezone: t.When.Location.String(), Running: running(live, t.Name)}
+	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name]}
+	for _, log := range live {
+		if log.Waiting() {
+			w.putOff = append(w.putOff, log)
+		} else {
+			w.live = append(w.live, log)
+		}
+	}
+	answer := whyJSON{
+		Task: t.Name, Timezone: t.When.Location.String(), Running: running(w.live, t.Name),
+		Waiting: append([]waitingJSON{}, w.waiting...),
+	}
 	for _, cron := range t.When.Crons {
 		answer.Cron = append(answer.Cron, cron.String())
 	}

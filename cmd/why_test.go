@@ -76,7 +76,7 @@ tasks:
 		{"the slot after it", "2026-03-06 10:00:10", []string{"hourly", "--at", "2026-03-06 07:00"},
 			[]string{"nothing was recorded between 2026-03-05 22:00 UTC and 2026-03-06 09:00 UTC"}, "missed"},
 		{"a slot that was tried again", "2026-03-06 10:00:10", []string{"hourly", "--at", "2026-03-06 09:00"},
-			[]string{"  failed in 1.0 s\n", "09:00:02 UTC, 2.0 s late\n", "  succeeded in 1.0 s\n", "asked by  retry of 1\n"}, "nothing"},
+			[]string{"  failed in 1.0 s\n", "09:00:02 UTC, 2.0 s late\n", "  succeeded in 1.0 s (retry of 1)\n"}, "nothing"},
 		{"the minute that has just begun", "2026-03-06 10:00:10", []string{"hourly"},
 			[]string{"hourly was due at 2026-03-06 10:00 UTC (10 s ago)\n", "  nothing is recorded yet: the tick of this minute has just begun, or did not come\n",
 				"hourly will be due at 2026-03-06 11:00 UTC (in 59 m 50 s)\n", "  nothing is known that would stop it\n"}, ""},

@@ -11,12 +11,15 @@ import (
 
 // An inquiry is what there is to ask about one task.
 type inquiry struct {
+	app        *app
 	s          *schedule.Schedule
 	task       *schedule.Task
 	now        time.Time
 	next       time.Time // without --at: the next slot
 	db         *history.DB
 	live, lost []history.Log
+	putOff     []history.Log // wait for their next attempt
+	waiting    []waitingJSON // the same of this task, and what was asked for
 }
 
 // A minuteJSON explains one minute of a task.
@@ -124,16 +127,11 @@ func (w *inquiry) neighbours(minute time.Time) (before, after *string) {
 
 // outcomes says what became of each slot of the minute.
 func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
-	var records []history.Record
-	end := m.at.Add(time.Minute)
-	if !m.at.After(w.now) {
-		var err error
-		records, err = w.db.Find(ctx, history.Query{Task: w.task.Name, Since: m.at, Until: end})
-		if err != nil {
-			return err
-		}
-		slices.Reverse(records) // oldest first
+	records, err := w.db.Find(ctx, history.Query{Task: w.task.Name, Since: m.at, Until: m.at.Add(time.Minute)})
+	if err != nil {
+		return err
 	}
+	slices.Reverse(records) // oldest first
 	told := map[string]bool{}
 	for _, at := range slots {
 		slot := slotJSON{Slot: at.Format(time.RFC3339), Unmet: w.task.Unmet(at), Records: []recordJSON{}, at: at}
@@ -143,7 +141,6 @@ func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
 				m.records[r.Run], told[r.Run] = r, true
 			}
 		}
-		var err error
 		if slot.Says, err = w.says(slot); err != nil {
 			return err
 		}
@@ -163,6 +160,10 @@ func (w *inquiry) says(slot slotJSON) (string, error) {
 	of := func(log history.Log) bool { return log.Begin.Task == w.task.Name && log.Begin.Slot.Equal(slot.at) }
 	if i := slices.IndexFunc(w.live, of); i >= 0 {
 		return runningText(w.live[i], w.now), nil
+	}
+	if i := slices.IndexFunc(w.putOff, of); i >= 0 {
+		i := slices.IndexFunc(w.waiting, func(one waitingJSON) bool { return one.Run == w.putOff[i].Begin.Run })
+		return w.app.waitText(w.waiting[i], w.task.When.Location), nil
 	}
 	switch {
 	case slices.ContainsFunc(w.lost, of):

@@ -119,9 +119,6 @@ func (a *app) facts(w *inquiry, r history.Record) (facts [][2]string) {
 	if r.Slots > 1 {
 		add("stands for", "%d slots, from %s to %s", r.Slots, w.time(r.Slot), w.time(r.Until))
 	}
-	if r.Origin != "" {
-		add("asked by", "%s", r.Origin)
-	}
 	if !r.Started.IsZero() {
 		started := w.zoned(r.Started).Format("2006-01-02 15:04:05 MST")
 		if late := r.Started.Sub(r.Slot); r.Origin == "" && late > 0 {
@@ -156,13 +153,17 @@ func runningText(log history.Log, now time.Time) string {
 	return fmt.Sprintf("it has been running for %s, %s", duration(now.Sub(owner.Since)), owner)
 }
 
-// printRunning tells of live runs that are not of the last slot: of older ones, or by hand.
+// printRunning tells of live runs that are not of the last slot (of older ones, or by hand), and of those that
+// wait for a tick.
 func (a *app) printRunning(w *inquiry, answer whyJSON) {
 	for _, log := range w.live {
 		old := answer.Last == nil || !log.Begin.Slot.Truncate(time.Minute).Equal(answer.Last.at.UTC())
 		if log.Begin.Task == w.task.Name && old {
 			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.task.Name, w.time(log.Begin.Slot), runningText(log, w.now))
 		}
+	}
+	for _, one := range w.waiting {
+		fmt.Fprintf(a.out, "%s is %s\n", w.task.Name, a.waitText(one, w.task.When.Location))
 	}
 }
 
