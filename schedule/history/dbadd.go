@@ -48,6 +48,7 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []Record) error {
 		return err
 	}
 	defer find.Close()
+	counted := tally{}
 	snapshots := snapshotIDs{find: find, known: map[[sha256.Size]byte]int64{}}
 	for _, r := range records {
 		snapshot, err := snapshots.id(ctx, tx, r.Task, r.Snapshot)
@@ -58,15 +59,19 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []Record) error {
 		if err != nil {
 			return err
 		}
-		_, err = insert.ExecContext(ctx, r.Run, r.Task, r.Mutex, r.Slot.UnixMicro(), r.Background, r.Server,
+		result, err := insert.ExecContext(ctx, r.Run, r.Task, r.Mutex, r.Slot.UnixMicro(), r.Background, r.Server,
 			packTime(r.Started), packTime(r.Ended), string(r.Outcome), r.Reason, r.ExitCode, r.Attempts,
 			r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, packPath(dir, r.Output), notes, snapshot,
 			packTime(r.Until), r.Slots, r.Origin)
 		if err != nil {
 			return err
 		}
+		if added, err := result.RowsAffected(); err != nil || added == 0 {
+			continue // it was there, and is counted
+		}
+		counted.count(r)
 	}
-	return nil
+	return counted.write(ctx, tx)
 }
 
 // snapshotIDs finds the rows of snapshots by their content: a thousand runs of a task share one.

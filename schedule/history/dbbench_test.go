@@ -86,6 +86,7 @@ func BenchmarkMillion(b *testing.B) {
 		"summary of task":    func() error { _, err := db.Summaries(ctx, tasks[7], time.Time{}, time.Time{}); return err },
 		"summary, of 80,000": func() error { _, err := db.Summaries(ctx, "", minute(92), time.Time{}); return err },
 		"summary of all":     func() error { _, err := db.Summaries(ctx, "", time.Time{}, time.Time{}); return err },
+		"totals":             func() error { _, err := db.Totals(ctx); return err },
 		"previous":           func() error { _, _, err := db.Previous(ctx, tasks[9], "ffffffff"); return err },
 		"get by id":          func() error { _, err := db.Get(ctx, runID(500_000)); return err },
 		"get by end":         func() error { _, err := db.Get(ctx, runID(500_000)[28:]); return err },
@@ -126,7 +127,7 @@ func million(b *testing.B, db *DB) {
 			%d + n/10000*60000000, 1, 'web-1', %[1]d + n/10000*60000000, %[1]d + n/10000*60000000 + 1000,
 			CASE WHEN n = 500000 THEN 'lost' WHEN n %% 101 = 0 THEN 'failed' WHEN n %% 11 = 0 THEN 'skipped' ELSE 'succeeded' END,
 			'', 0, 1, 1000, 1000, 1000000, printf('output/task-%%05d/%%d.log', n %% 10000, n), NULL, 1 FROM n`, noon.UnixMicro()))
-	for _, statement := range append(script, create...) {
+	for _, statement := range append(append(script, create...), fillTotals) {
 		if _, err := db.conn.Exec(statement); err != nil {
 			b.Fatal(statement, err)
 		}

@@ -188,7 +188,27 @@ func rename(from, to string) error {
 	return nil
 }
 
-func lock(file *os.File) error { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+// lock takes the lock of a run's file, or returns EWOULDBLOCK when somebody watches the run. Those who
+// only look (Look) hold it shared, for a moment: they are waited for, or a look would make a tick
+// take a lost run for one that lives.
+func lock(file *os.File) error {
+	fd := int(file.Fd())
+	for range looks {
+		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) != nil {
+			return err
+		}
+		_ = unix.Flock(fd, unix.LOCK_UN)
+		time.Sleep(lookTakes)
+	}
+	return unix.EWOULDBLOCK
+}
+
+// How often, and for how long each time, somebody who looks is waited for: 0.1 s in all.
+const (
+	looks     = 200
+	lookTakes = 500 * time.Microsecond
+)
 
 // Inherit returns the run whose locked file this process inherited from the one that began it.
 func Inherit(file *os.File) (*Run, Log, error) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // begun begins a run of the task and returns it with its record.
@@ -145,4 +147,28 @@ func TestWhatAKillLeftIsSweptAfterADay(t *testing.T) {
 	if len(left) != 2 || left[0].Name() != ".draft-2" {
 		t.Errorf("left: %v", left)
 	}
+}
+
+// `sched status` and `list` look at runs at any time. A tick that takes a run at that very moment must
+// not think that it lives.
+func TestALookKeepsNobodyFromTakingARun(t *testing.T) {
+	state := t.TempDir()
+	run := begun(t, state, "a")
+	ended(t, run)
+	looker, err := os.Open(Path(state, run.Record.Run))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(looker.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Take(state, run.Record.Run); err != ErrWatched {
+		t.Errorf("beside one who looks for ever: %v", err)
+	}
+	time.AfterFunc(5*time.Millisecond, func() { looker.Close() })
+	taken, _, err := Take(state, run.Record.Run)
+	if err != nil {
+		t.Fatalf("beside one who looks for a moment: %v", err)
+	}
+	taken.Close()
 }

@@ -11,7 +11,7 @@ type migration string
 
 // migrations are all there ever were, oldest first: the file's user_version is how many it has seen.
 // A later version of sched adds entries and never changes one.
-var migrations = []migration{tables, ranges, coverage}
+var migrations = []migration{tables, ranges, coverage, totals}
 
 // tables is version 1. Times are microseconds since 1970 in UTC, and NULL for the zero time (but a
 // slot, which orders rows, is never NULL); processor times are microseconds; output is
@@ -75,6 +75,27 @@ ALTER TABLE runs ADD COLUMN origin TEXT NOT NULL DEFAULT '';`
 // slots cannot. Only rows of several slots are in it, so it costs Add nothing for the others.
 const coverage migration = `
 CREATE INDEX runs_until ON runs (until, slot, task) WHERE until IS NOT NULL;`
+
+// totals is version 4: of each task and outcome, how many slots there were in all, and the newest record. It
+// has one dense row a task and outcome, where runs has a thousand: what is asked of all tasks at
+// once is answered from it (Totals). SQLite takes the columns of a group from the row of its
+// only max() (https://www.sqlite.org/lang_select.html#bareagg).
+const totals migration = `
+CREATE TABLE totals (
+	task      TEXT NOT NULL,
+	outcome   TEXT NOT NULL,
+	slots     INTEGER NOT NULL,
+	run       TEXT NOT NULL,
+	slot      INTEGER NOT NULL,
+	started   INTEGER,
+	ended     INTEGER,
+	exit_code INTEGER,
+	PRIMARY KEY (task, outcome)
+) WITHOUT ROWID;
+` + fillTotals
+
+const fillTotals = `INSERT INTO totals SELECT task, outcome, sum(max(slots, 1)), max(run), slot, started, ended, exit_code
+	FROM runs GROUP BY task, outcome;`
 
 // ran is the condition of runs_ran; SQLite takes a partial index only for the very same words
 // (https://www.sqlite.org/partialindex.html).

@@ -1,0 +1,104 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// A Total is what a task has of one outcome, with the records that Prune has forgotten: so Slots
+// never goes down, unless the whole history is lost.
+type Total struct {
+	Task    string
+	Outcome Outcome
+	Slots   int64 // how many
+
+	// Of the newest record, which may be forgotten, too.
+	Run                  string
+	Slot, Started, Ended time.Time
+	ExitCode             *int
+}
+
+// LastRan returns the newest of a task's totals that tells how its command went: neither skipped nor
+// missed. It is nil when there is none.
+func LastRan(totals []Total) (last *Total) {
+	for i, t := range totals {
+		if t.Outcome != Skipped && t.Outcome != Missed && (last == nil || t.Run > last.Run) {
+			last = &totals[i]
+		}
+	}
+	return last
+}
+
+// Totals returns the totals of every task that the history has ever heard of. Its cost does not depend on
+// how many records there are.
+func (db *DB) Totals(ctx context.Context) (map[string][]Total, error) {
+	totals := map[string][]Total{}
+	err := db.do(func(conn *sql.DB) error {
+		clear(totals)
+		rows, err := conn.QueryContext(ctx, "SELECT task, outcome, slots, run, slot, started, ended, exit_code FROM totals")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var t Total
+			var slot int64
+			var started, ended sql.Null[int64]
+			var exit sql.Null[int]
+			if err := rows.Scan(&t.Task, &t.Outcome, &t.Slots, &t.Run, &slot, &started, &ended, &exit); err != nil {
+				return err
+			}
+			t.Slot, t.Started, t.Ended = time.UnixMicro(slot).UTC(), unpackTime(started), unpackTime(ended)
+			if exit.Valid {
+				t.ExitCode = &exit.V
+			}
+			totals[t.Task] = append(totals[t.Task], t)
+		}
+		return rows.Err()
+	})
+	return totals, err
+}
+
+// A tally gathers what a transaction adds to the totals: a thousand rows of a task are one of them.
+type tally map[tallied]Total
+
+type tallied struct {
+	task    string
+	outcome Outcome
+}
+
+// count adds a record that was not there before.
+func (all tally) count(r Record) {
+	key := tallied{r.Task, r.Outcome}
+	t := all[key]
+	slots := t.Slots + int64(max(r.Slots, 1))
+	if r.Run > t.Run {
+		t = Total{Run: r.Run, Slot: r.Slot, Started: r.Started, Ended: r.Ended, ExitCode: r.ExitCode}
+	}
+	t.Slots = slots
+	all[key] = t
+}
+
+// write adds the tally to the table. The rows of a task stay those of its newest record, in whatever
+// order records come.
+func (all tally) write(ctx context.Context, tx *sql.Tx) error {
+	update, err := tx.PrepareContext(ctx, `INSERT INTO totals (task, outcome, slots, run, slot, started, ended, exit_code)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET slots = slots + excluded.slots, run = max(run, excluded.run),
+			slot      = iif(excluded.run > run, excluded.slot, slot),
+			started   = iif(excluded.run > run, excluded.started, started),
+			ended     = iif(excluded.run > run, excluded.ended, ended),
+			exit_code = iif(excluded.run > run, excluded.exit_code, exit_code)`)
+	if err != nil {
+		return err
+	}
+	defer update.Close()
+	for key, t := range all {
+		_, err := update.ExecContext(ctx, key.task, string(key.outcome), t.Slots, t.Run, t.Slot.UnixMicro(),
+			packTime(t.Started), packTime(t.Ended), t.ExitCode)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

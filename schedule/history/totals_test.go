@@ -1,0 +1,116 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// totalsOf says the totals of a task in one line each: "succeeded 3, last 12:05".
+func totalsOf(t *testing.T, db *DB, task string) []string {
+	t.Helper()
+	totals, err := db.Totals(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{}
+	for _, total := range totals[task] {
+		lines = append(lines, fmt.Sprintf("%s %d, last %s", total.Outcome, total.Slots, total.Slot.Format("15:04")))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func TestTotalsCountEverySlotOnce(t *testing.T) {
+	gap := rec(3, "a", Missed)
+	gap.Slots, gap.Until = 40, gap.Slot.Add(39*time.Minute)
+	for _, tt := range []struct {
+		rule string
+		adds [][]Record
+		want []string
+	}{
+		{"each outcome has its own",
+			[][]Record{{rec(1, "a", Succeeded), rec(2, "a", Failed), rec(3, "a", Succeeded), rec(4, "b", Succeeded)}},
+			[]string{"failed 1, last 12:02", "succeeded 2, last 12:03"}},
+		{"a record that is added again is not counted again",
+			[][]Record{{rec(1, "a", Succeeded)}, {rec(1, "a", Succeeded), rec(2, "a", Succeeded)}, {rec(2, "a", Succeeded)}},
+			[]string{"succeeded 2, last 12:02"}},
+		{"nor one that comes twice in one transaction",
+			[][]Record{{rec(1, "a", Succeeded), rec(1, "a", Succeeded)}},
+			[]string{"succeeded 1, last 12:01"}},
+		{"a record of several slots counts as many",
+			[][]Record{{gap}, {rec(4, "a", Missed)}},
+			[]string{"missed 41, last 12:04"}},
+		{"the last is the newest run, in whatever order they come",
+			[][]Record{{rec(5, "a", Succeeded), rec(2, "a", Succeeded)}, {rec(4, "a", Succeeded)}},
+			[]string{"succeeded 3, last 12:05"}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			db := openTest(t, t.TempDir())
+			for _, records := range tt.adds {
+				mustAdd(t, db, records...)
+			}
+			if got := totalsOf(t, db, "a"); !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestATotalHasTheTimesAndTheCodeOfItsNewestRecord(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	code := 3
+	failed := rec(2, "a", Failed)
+	failed.ExitCode = &code
+	mustAdd(t, db, rec(1, "a", Failed), failed)
+	mustAdd(t, db, rec(3, "a", Skipped), rec(0, "a", Succeeded))
+	totals, err := db.Totals(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := LastRan(totals["a"])
+	if last == nil || last.Run != failed.Run || *last.ExitCode != 3 || !last.Started.Equal(failed.Started) || !last.Ended.Equal(failed.Ended) {
+		t.Errorf("got %+v", last)
+	}
+	if LastRan(totals["nobody"]) != nil {
+		t.Error("a task that never ran has a last run")
+	}
+}
+
+// A counter that goes down would look like a restart to those who take rates of it.
+func TestPruningTakesNothingFromTheTotals(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	mustAdd(t, db, rec(1, "a", Succeeded), rec(2, "a", Succeeded), rec(3, "a", Failed), rec(4, "a", Failed))
+	before := totalsOf(t, db, "a")
+	pruneAll(t, db, minute(100), time.Hour, 1)
+	if n := count(t, db, "runs"); n != 1 {
+		t.Fatalf("%d rows are left", n)
+	}
+	if after := totalsOf(t, db, "a"); !slices.Equal(before, after) {
+		t.Errorf("%q, then %q", before, after)
+	}
+}
+
+func TestAnOlderFileHasItsTotals(t *testing.T) {
+	dir := t.TempDir()
+	old, err := openVersion(t, dir, migrations[:slices.Index(migrations, totals)], false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, o := range []Outcome{Succeeded, Failed, Missed, Succeeded, Skipped} {
+		r := rec(n, "a", o)
+		_, err := old.conn.Exec(`INSERT INTO runs (run, task, mutex, slot, background, server, started, ended, outcome, reason, attempts,
+			user_cpu, system_cpu, peak_memory, output, slots) VALUES (?, ?, '', ?, 0, '', ?, ?, ?, '', 1, 0, 0, 0, '', ?)`,
+			r.Run, r.Task, r.Slot.UnixMicro(), packTime(r.Started), packTime(r.Ended), string(o), map[Outcome]int{Missed: 7}[o])
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	old.Close()
+	want := []string{"failed 1, last 12:01", "missed 7, last 12:02", "skipped 1, last 12:04", "succeeded 2, last 12:03"}
+	if got := totalsOf(t, openTest(t, dir), "a"); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
