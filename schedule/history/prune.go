@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// A stride bounds one step of pruning.
+// A stride bounds one step of pruning: it ends when most rows are removed, or when it has taken so long.
 type stride struct {
-	rows  int // removed
-	tasks int // looked at for a surplus
+	most  int
+	chunk int // rows that are removed between two looks at the clock
+	time  time.Duration
 }
 
-// small is what a tick can spare, some 30 ms on a history of a million runs.
-var small = stride{rows: 2000, tasks: 200}
+// small is what a tick can spare: some 50 ms with its transaction, on a history of a million runs.
+var small = stride{most: 500, chunk: 50, time: 25 * time.Millisecond}
 
 // Names in the table meta.
 const (
@@ -45,21 +46,23 @@ func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 // bound that is not positive does not count. The newest record of a task that tells how its command
 // went always stays, so that a yearly task has a last outcome, and its recovery is noticed.
 //
-// One call is a small step, so that it is in nobody's way: at most 2,000 records, and more says that
-// the pass goes on. It returns the output files of the records it removed; the caller removes them. The
-// room is used again by later records; the file does not shrink.
-func (db *DB) Prune(ctx context.Context, now time.Time, keep time.Duration, perTask int) (outputs []string, more bool, err error) {
-	return db.prune(ctx, small, now, keep, perTask)
+// One call is a small step, so that it is in nobody's way: it ends after 25 ms or 500 records, and more says that the
+// pass goes on. But it removes least records even when that takes longer, if there are so many: who adds
+// a thousand in a minute must be able to forget as many. It returns the output files of the
+// records it removed; the caller removes them. The room is used again by later records; the file
+// does not shrink.
+func (db *DB) Prune(ctx context.Context, now time.Time, keep time.Duration, perTask, least int) (outputs []string, more bool, err error) {
+	return db.prune(ctx, small, now, keep, perTask, least)
 }
 
-func (db *DB) prune(ctx context.Context, s stride, now time.Time, keep time.Duration, perTask int) (outputs []string, more bool, err error) {
+func (db *DB) prune(ctx context.Context, s stride, now time.Time, keep time.Duration, perTask, least int) (outputs []string, more bool, err error) {
 	err = db.do(func(conn *sql.DB) error {
 		tx, err := conn.BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}
 		defer tx.Rollback()
-		p := &pruning{ctx: ctx, tx: tx, budget: s.rows, tasks: s.tasks}
+		p := &pruning{ctx: ctx, tx: tx, stride: s, least: least, begun: time.Now()}
 		if err := p.step(now, keep, perTask); err != nil {
 			return err
 		}
@@ -77,75 +80,100 @@ func (db *DB) prune(ctx context.Context, s stride, now time.Time, keep time.Dura
 
 // A pruning is one step.
 type pruning struct {
-	ctx     context.Context
-	tx      *sql.Tx
-	budget  int // rows it may still remove
-	tasks   int // that it may look at
+	ctx context.Context
+	tx  *sql.Tx
+	stride
+	least   int
+	begun   time.Time
+	removed int
 	outputs []string
-	more    bool
+	more    bool // it ended before the pass did
 }
 
+// spent reports whether the step has to end.
+func (p *pruning) spent() bool {
+	return p.removed >= max(p.most, p.least) || p.removed >= p.least && time.Since(p.begun) >= p.time
+}
+
+// step does first what is old, and then what is too much. Each call gets on, be it late already.
 func (p *pruning) step(now time.Time, keep time.Duration, perTask int) error {
+	p.more = true
 	if keep > 0 {
-		if err := p.old(now.Add(-keep)); err != nil {
+		if done, err := p.old(now.Add(-keep)); err != nil || !done {
 			return err
 		}
 	}
-	if perTask > 0 && p.budget > 0 {
-		if err := p.surplus(perTask); err != nil {
+	if perTask > 0 {
+		if done, err := p.surplus(perTask); err != nil || !done {
 			return err
 		}
 	}
-	if p.more = p.more || p.budget == 0; p.more {
-		return nil
-	}
+	p.more = false
 	return p.setMeta(metaPruned, now.UnixMicro())
 }
 
 // old removes what ended before the time, oldest first.
-func (p *pruning) old(before time.Time) error {
-	return p.remove(`SELECT rowid FROM runs AS old WHERE slot < ?1 AND coalesce(ended, slot) < ?1
+func (p *pruning) old(before time.Time) (done bool, err error) {
+	return p.removeAll(`SELECT rowid FROM runs AS old WHERE slot < ?1 AND coalesce(ended, slot) < ?1
 		AND (outcome IN ('skipped', 'missed') OR EXISTS
 			(SELECT 1 FROM runs WHERE task = old.task AND `+ran+` AND run > old.run))
-		ORDER BY slot LIMIT ?2`, before.UnixMicro(), p.budget)
+		ORDER BY slot LIMIT ?2`, before.UnixMicro())
 }
 
 // surplus goes through the tasks from where the last step stopped.
-func (p *pruning) surplus(perTask int) error {
-	done, err := p.cursor()
+func (p *pruning) surplus(perTask int) (done bool, err error) {
+	past, err := p.cursor()
 	if err != nil {
-		return err
+		return false, err
 	}
-	for range p.tasks {
-		next, err := texts(p.ctx, p.tx, "SELECT task FROM runs WHERE task > ? ORDER BY task LIMIT 1", done)
+	for {
+		next, err := texts(p.ctx, p.tx, "SELECT task FROM runs WHERE task > ? ORDER BY task LIMIT 1", past)
 		if err != nil || len(next) == 0 {
-			return errors.Join(err, p.setMeta(metaCursor, ""))
+			return true, errors.Join(err, p.setMeta(metaCursor, ""))
 		}
-		if err := p.surplusOf(next[0], perTask); err != nil {
-			return err
+		done, err := p.surplusOf(next[0], perTask)
+		if err != nil {
+			return false, err
 		}
-		if p.budget == 0 {
-			break
+		if done {
+			past = next[0]
 		}
-		done = next[0]
+		if !done || p.spent() {
+			return false, p.setMeta(metaCursor, past)
+		}
 	}
-	p.more = true
-	return p.setMeta(metaCursor, done)
 }
 
-func (p *pruning) surplusOf(task string, perTask int) error {
-	return p.remove(`SELECT id FROM
-		(SELECT rowid AS id, run FROM runs WHERE task = ?1 ORDER BY slot DESC, rowid DESC LIMIT -1 OFFSET ?2)
-		WHERE run IS NOT (SELECT max(run) FROM runs WHERE task = ?1 AND `+ran+`) LIMIT ?3`, task, perTask, p.budget)
+// surplusOf removes what a task has too many. Its order is that of runs_task, so that the rows which stay cost
+// a step in the index each, and nothing is sorted.
+func (p *pruning) surplusOf(task string, perTask int) (done bool, err error) {
+	return p.removeAll(`SELECT id FROM
+		(SELECT rowid AS id FROM runs WHERE task = ?1 ORDER BY slot DESC, snapshot DESC, rowid DESC LIMIT -1 OFFSET ?3)
+		WHERE id IS NOT (SELECT rowid FROM runs WHERE task = ?1 AND `+ran+` ORDER BY run DESC LIMIT 1) LIMIT ?2`, task, perTask)
+}
+
+// removeAll removes the rows that which selects, a chunk (?2) at a time, until there are none, which is done,
+// or the step has to end.
+func (p *pruning) removeAll(which string, first any, others ...any) (done bool, err error) {
+	for {
+		chunk := min(p.chunk, max(p.most, p.least)-p.removed)
+		removed, err := p.remove(which, append([]any{first, chunk}, others...)...)
+		if p.removed += removed; err != nil || removed < chunk {
+			return true, err
+		}
+		if p.spent() {
+			return false, nil
+		}
+	}
 }
 
 // remove deletes the rows that which selects, counts them, and forgets the snapshots they were the last
 // to use.
-func (p *pruning) remove(which string, args ...any) error {
+func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	rows, err := p.tx.QueryContext(p.ctx,
 		"DELETE FROM runs WHERE rowid IN ("+which+") RETURNING output, task, snapshot", args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer rows.Close()
 	used := map[int64]string{} // snapshots, with their task
@@ -153,9 +181,9 @@ func (p *pruning) remove(which string, args ...any) error {
 		var output, task string
 		var snapshot sql.Null[int64]
 		if err := rows.Scan(&output, &task, &snapshot); err != nil {
-			return err
+			return removed, err
 		}
-		p.budget--
+		removed++
 		if output != "" {
 			p.outputs = append(p.outputs, output)
 		}
@@ -163,7 +191,7 @@ func (p *pruning) remove(which string, args ...any) error {
 			used[snapshot.V] = task
 		}
 	}
-	return errors.Join(rows.Err(), rows.Close(), p.forget(used))
+	return removed, errors.Join(rows.Err(), rows.Close(), p.forget(used))
 }
 
 // forget looks for another use among the rows of the task, the oldest first: what was removed was old, so

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var tiny = stride{rows: 20, tasks: 10}
+var tiny = stride{most: 20, chunk: 7, time: time.Hour}
 
 // pruneAll goes through a whole pass and returns the output files.
 func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask int) (outputs []string, steps int) {
@@ -16,7 +16,7 @@ func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask i
 	for more := true; more; steps++ {
 		var files []string
 		var err error
-		if files, more, err = db.prune(context.Background(), tiny, now, keep, perTask); err != nil {
+		if files, more, err = db.prune(context.Background(), tiny, now, keep, perTask, 0); err != nil {
 			t.Fatal(err)
 		}
 		outputs = append(outputs, files...)
@@ -105,7 +105,7 @@ func TestPruneGoesInSmallSteps(t *testing.T) {
 	if steps != 4 { // 20 old ones; 4, and 5 tasks and a third; the other tasks; nothing
 		t.Errorf("it took %d steps", steps)
 	}
-	if more, steps := pruneAll(t, db, minute(124), 100*time.Minute, 5); len(more) > 0 || steps != 2 {
+	if more, steps := pruneAll(t, db, minute(124), 100*time.Minute, 5); len(more) > 0 || steps != 1 {
 		t.Errorf("the second pass took %d steps and %d rows", steps, len(more))
 	}
 }
@@ -124,7 +124,7 @@ func TestPruningIsDueOnceADayAndUntilAPassHasEnded(t *testing.T) {
 		}
 	}
 	due("before the first pass", noon, true)
-	if _, more, err := db.prune(context.Background(), tiny, noon, 0, 10); !more || err != nil {
+	if _, more, err := db.prune(context.Background(), tiny, noon, 0, 10, 0); !more || err != nil {
 		t.Fatal(more, err)
 	}
 	due("in the middle of a pass", noon, true)
@@ -133,4 +133,52 @@ func TestPruningIsDueOnceADayAndUntilAPassHasEnded(t *testing.T) {
 	due("later that day", noon.Add(11*time.Hour), false)
 	due("the next day", noon.Add(12*time.Hour), true)
 	due("after the clock was set back", noon.Add(-24*time.Hour), true)
+}
+
+// A tick has a moment to spare, and not more, however much there is to remove.
+func TestAStepOfPruningEndsInTime(t *testing.T) {
+	many := []Record{}
+	for n := range 300 {
+		many = append(many, rec(n, fmt.Sprint("task-", n%3), Succeeded))
+	}
+	hurried := stride{most: 200, chunk: 10, time: 0}
+	for _, tt := range []struct {
+		rule   string
+		stride stride
+		least  int
+		want   int
+	}{
+		{"when the time is over it removes no more", hurried, 0, 10},
+		{"but as many as it has to, so that no history grows for ever", hurried, 35, 40},
+		{"with time it removes the most that it may", stride{most: 200, chunk: 30, time: time.Hour}, 0, 200},
+		{"or what it has to", stride{most: 200, chunk: 30, time: time.Hour}, 230, 230},
+	} {
+		db := openTest(t, t.TempDir())
+		mustAdd(t, db, many...)
+		_, more, err := db.prune(context.Background(), tt.stride, minute(1000), time.Hour, 1, tt.least)
+		if removed := 300 - count(t, db, "runs"); removed != tt.want || !more || err != nil {
+			t.Errorf("%s: %d were removed, more %t, %v", tt.rule, removed, more, err)
+		}
+	}
+}
+
+// Each step looks at some tasks at least, so that a pass ends even where a look takes all the time there is.
+func TestAPassThatFindsNothingEnds(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	for n := range 30 {
+		mustAdd(t, db, rec(n, fmt.Sprint("task-", n%5), Succeeded))
+	}
+	steps := 0
+	for more := true; more; steps++ {
+		if steps > 10 {
+			t.Fatal("it does not end")
+		}
+		var err error
+		if _, more, err = db.prune(context.Background(), stride{most: 9, chunk: 3, time: time.Nanosecond}, minute(40), 0, 100, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if steps < 2 {
+		t.Errorf("it took %d steps", steps)
+	}
 }

@@ -119,28 +119,13 @@ func clean(records []finished, removed func(finished)) (err error) {
 // it; lost runs are left to the next tick. It returns the runs that live, also those that wait for their
 // next attempt (Log.Waiting), and those that are lost.
 func Finished(state string) (live []history.Log, lost []history.Log, err error) {
-	ids, err := history.Runs(state)
-	if err != nil {
-		return nil, nil, err
+	live, lost, ended, err := survey(state)
+	if err != nil || len(ended) == 0 {
+		return live, lost, err
 	}
 	var done []finished
-	for _, id := range ids {
-		log, watched, err := history.Look(state, id)
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-		case errors.Is(err, history.ErrUnreadable): // the next tick says so
-		case err != nil:
-			return nil, nil, err
-		case log.End != nil:
-			done = append(done, finished{*log.End, state, false})
-		case watched, log.Waiting():
-			live = append(live, log)
-		default:
-			lost = append(lost, log)
-		}
-	}
-	if len(done) == 0 {
-		return live, lost, nil
+	for _, record := range ended {
+		done = append(done, finished{record, state, false})
 	}
 	err = putAway(state, done, func(*history.DB) error { return nil })
 	if err != nil {
@@ -149,6 +134,28 @@ func Finished(state string) (live []history.Log, lost []history.Log, err error) 
 	// A background run that failed keeps its file: the next tick has yet to tell of it.
 	told := slices.DeleteFunc(done, func(f finished) bool { return f.Background && f.Outcome.Failure() })
 	return live, lost, clean(told, func(finished) {})
+}
+
+// survey looks at the runs that have a file, oldest first: those that live or wait for their next attempt, those
+// that nobody watches though they have no end, and the records of those that have ended.
+func survey(state string) (live, lost []history.Log, ended []history.Record, err error) {
+	ids, err := history.Runs(state)
+	for _, id := range ids {
+		log, watched, lerr := history.Look(state, id)
+		switch {
+		case errors.Is(lerr, os.ErrNotExist):
+		case errors.Is(lerr, history.ErrUnreadable): // the next tick says so
+		case lerr != nil:
+			err = lerr
+		case log.End != nil:
+			ended = append(ended, *log.End)
+		case watched, log.Waiting():
+			live = append(live, log)
+		default:
+			lost = append(lost, log)
+		}
+	}
+	return live, lost, ended, err
 }
 
 // Previous returns the record of the task's newest run before the given one that was neither
@@ -175,14 +182,15 @@ func Previous(state, task, run string) (last history.Record, ok bool) {
 	return last, ok && err == nil
 }
 
-// prune removes what the history need not keep, with its output: a little at a time, once a day.
-func prune(db *history.DB, state string, now time.Time, keep schedule.History) error {
+// prune removes what the history need not keep, with its output: a little at a time, once a day, but
+// twice as much as was added, so that the pass ends.
+func prune(db *history.DB, state string, now time.Time, keep schedule.History, added int) error {
 	ctx := context.Background()
 	if !db.PruneDue(ctx, now) {
 		return nil
 	}
 	history.Sweep(state, now)
-	outputs, _, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask)
+	outputs, _, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask, 2*added)
 	for _, output := range outputs {
 		os.Remove(output)
 		os.Remove(HooksPath(output))

@@ -151,7 +151,7 @@ func (t *Tick) remember() {
 		if path := db.SetAside(); path != "" {
 			t.Problem("the history was damaged; it is now %s, and a new one was begun", path)
 		}
-		return prune(db, t.State.Dir, t.Minute, t.Schedule.History)
+		return prune(db, t.State.Dir, t.Minute, t.Schedule.History, len(records))
 	})
 	if err == nil {
 		err = clean(records, func(f finished) {
