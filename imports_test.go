@@ -37,6 +37,7 @@ var owners = map[string]string{
 	"github.com/wneessen":   "schedule/notify",
 	"github.com/rogpeppe":   "tests",
 	"github.com/alicebob":   "tests",
+	"github.com/prometheus": "tests",
 	"os.Getenv":             "cmd",
 	"os.LookupEnv":          "cmd",
 	"os.Environ":            "cmd",

@@ -105,7 +105,7 @@ a signal.`,
 	})
 	root.AddCommand(
 		a.runCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
-		a.historyCommand(), a.logsCommand(), a.whyCommand(), a.finishCommand(), a.startCommand(),
+		a.statusCommand(), a.historyCommand(), a.logsCommand(), a.whyCommand(), a.finishCommand(), a.startCommand(),
 		a.triggerCommand(), a.retryCommand(), a.stopCommand(),
 		a.unlockCommand(), a.versionCommand(),
 	)

@@ -131,6 +131,7 @@ func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error) error {
 			a.problem("the last valid schedule is not kept: %v", err)
 		}
 	}
+	a.writeMetrics(tick.Schedule, invalid != nil)
 	switch {
 	case stop.Err() != nil:
 		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(stop)), ""}
@@ -140,6 +141,17 @@ func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error) error {
 		return &exit{code: exitFailed}
 	}
 	return nil
+}
+
+// writeMetrics writes the textfile of the schedule, if it has one. It reads the clock again: the tick
+// may have taken long.
+func (a *app) writeMetrics(s *schedule.Schedule, invalid bool) {
+	if s.Textfile == "" {
+		return
+	}
+	if err := runner.WriteTextfile(s.Textfile, runner.StatusOf(s, invalid, a.now()).Metrics()); err != nil {
+		a.problem("the metrics are not written: %v", err)
+	}
 }
 
 type planJSON struct {

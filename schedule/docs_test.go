@@ -35,7 +35,7 @@ func TestTheReferenceKnowsEveryKeyAndNoOther(t *testing.T) {
 			t.Errorf("%s documents\n%v, the keys are\n%v", reference, documented, part.known)
 		}
 	}
-	for _, key := range slices.Concat(retryKeys.names(0), historyKeys.names(0), outputKeys.names(0), hookKeys.names(0)) {
+	for _, key := range slices.Concat(retryKeys.names(0), historyKeys.names(0), outputKeys.names(0), metricsKeys.names(0), hookKeys.names(0)) {
 		if !strings.Contains(string(text), "`"+key+"`") && !regexp.MustCompile("`\\{[^`]*\\b"+key+"\\b").Match(text) {
 			t.Errorf("%s does not know %s", reference, key)
 		}

@@ -103,9 +103,10 @@ tasks:
   on_recovery: r
   on_skip: s
   output: {file: out.log, append: true}
+metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 `)
 	if s.Name != "a/b.c" || s.Location.String() != "Asia/Tokyo" || s.Environment != "staging" ||
-		s.StateDir != "/srv/shop/var/state" || s.History != (History{36 * time.Hour, 5}) {
+		s.StateDir != "/srv/shop/var/state" || s.History != (History{36 * time.Hour, 5}) || s.Textfile != "/srv/shop/metrics/shop.prom" {
 		t.Errorf("the schedule is %+v", s)
 	}
 	bash := []string{"/bin/bash", "-ec"}

@@ -94,7 +94,7 @@ var mistakes = []struct {
 	{"an unknown key at the top", "task: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
 	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
-		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, state_dir, env, include, history, defaults, tasks"}},
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, state_dir, env, include, history, metrics, defaults, tasks"}},
 	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{
@@ -155,6 +155,13 @@ var mistakes = []struct {
 		"schedule.yaml:1:36: history.runs_per_task must be at least 1, not 0"}},
 	{"history that is a text", "history: 30d\ntasks: []\n", []string{
 		"schedule.yaml:1:10: history must be a mapping of keys and values, not the text \"30d\""}},
+	{"metrics without a textfile", "metrics: {}\ntasks: []\n", []string{
+		"schedule.yaml:1:10: metrics has no textfile\n  hint: write {textfile: PATH}"}},
+	{"metrics that are a path", "metrics: /var/x.prom\ntasks: []\n", []string{
+		"schedule.yaml:1:10: metrics must be a mapping of keys and values, not the text \"/var/x.prom\""}},
+	{"metrics with wrong values", "metrics: {textfile: '', file: a.prom}\ntasks: []\n", []string{
+		"schedule.yaml:1:21: metrics.textfile is empty",
+		"schedule.yaml:1:25: unknown key \"file\" in metrics\n  hint: the only key here is textfile"}},
 
 	// Tasks.
 	{"tasks that are a mapping", "tasks:\n  a: {command: x}\n", []string{
@@ -349,6 +356,8 @@ func TestWarnings(t *testing.T) {
 			"schedule.yaml:1:13: env.PATH: $HOME is taken as it stands\n  hint: write ${HOME} for its value"},
 		{"a tick that waits with its task", "defaults: {retry: {attempts: 3, delay: 40s, backoff: 2}}\n" + one("") + "- {name: b, every: hour, command: x, background: true}\n- {name: c, every: hour, command: x, retry: {attempts: 3, delay: 1m}}\n",
 			"schedule.yaml:3:3: task \"t\": a foreground task waits up to 1m20s for its next attempt, and its tick with it\n  hint: with `background: true` a later tick goes on with it"},
+		{"a textfile that the node exporter passes over", "metrics: {textfile: shop.txt}\n" + one(""),
+			"schedule.yaml:1:21: metrics.textfile: the node exporter reads only files that end in .prom\n  hint: call it shop.prom"},
 	} {
 		s, err := Parse([]byte(row.yaml), "/srv/schedule.yaml", testOptions())
 		if err != nil {

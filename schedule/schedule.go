@@ -17,6 +17,7 @@ type Schedule struct {
 	Environment string
 	StateDir    string // absolute
 	History     History
+	Textfile    string  // absolute: where each tick writes metrics; empty for nowhere
 	Tasks       []*Task // in the order of the file, groups and includes in their place
 
 	Warnings []Problem // what is allowed and probably not meant

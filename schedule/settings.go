@@ -46,6 +46,7 @@ var topKeys = keys[settings]{
 				historyKeys.decode(l, &l.schedule.History, n, 0)
 			}
 		}},
+		{"metrics", 0, readMetrics},
 		{"defaults", 0, func(l *loader, s *settings, n *yaml.Node) { s.defaults = n }},
 		{"tasks", 0, func(l *loader, s *settings, n *yaml.Node) { s.tasks = n }},
 	},
@@ -63,6 +64,27 @@ var historyKeys = keys[History]{list: []key[History]{
 		}
 	}},
 }}
+
+var metricsKeys = keys[Schedule]{list: []key[Schedule]{
+	{"textfile", 0, func(l *loader, s *Schedule, n *yaml.Node) {
+		path, ok := l.path(n)
+		if ok && filepath.Ext(path) != ".prom" {
+			l.warn(n, "call it "+strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".prom",
+				"%s: the node exporter reads only files that end in .prom", l.key)
+		}
+		s.Textfile = path
+	}},
+}}
+
+func readMetrics(l *loader, _ *settings, n *yaml.Node) {
+	if !l.isMapping(n, l.key) {
+		return
+	}
+	metricsKeys.decode(l, l.schedule, n, 0)
+	if len(n.Content) == 0 {
+		l.bad(n, "write {textfile: PATH}", "metrics has no textfile")
+	}
+}
 
 // settings reads the top-level keys into the schedule, and returns those that are read later.
 func (l *loader) settings(root *yaml.Node) settings {

@@ -31,7 +31,7 @@ var taskKeys = keys[entry]{
 			return "put it into the tasks themselves"
 		case name == "environment":
 			return `did you mean "environments"? the environment itself is set at the top of the file`
-		case name == "include" || name == "history" || name == "state_dir" || name == "defaults":
+		case name == "include" || name == "history" || name == "metrics" || name == "state_dir" || name == "defaults":
 			return "it belongs at the top of the file, not in " + where.String()
 		}
 		return ""

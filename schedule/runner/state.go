@@ -45,6 +45,18 @@ func (s State) spares() []State {
 	return []State{{filepath.Join(os.TempDir(), name)}, {filepath.Join("/dev/shm", name)}}
 }
 
+// folders returns the state folder and the spare ones that are ours alone: in those of others we believe
+// nothing.
+func (s State) folders() []State {
+	all := []State{s}
+	for _, spare := range s.spares() {
+		if info, err := os.Lstat(spare.Dir); err == nil && info.IsDir() && spare.Check() == nil {
+			all = append(all, spare)
+		}
+	}
+	return all
+}
+
 // open makes a spare folder, or takes the one that is there if it is ours alone.
 func (s State) open() error {
 	if err := os.Mkdir(s.Dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
@@ -76,9 +88,19 @@ func (s State) Check() error {
 	case !info.IsDir():
 		return fmt.Errorf("the state folder %s is not a folder", s.Dir)
 	case ok && int(owner.Uid) != os.Geteuid():
-		return fmt.Errorf("the state folder %s belongs to user %d, not to us (%d)", s.Dir, owner.Uid, os.Geteuid())
+		return &ForeignError{s.Dir, int(owner.Uid)}
 	case info.Mode().Perm()&0o022 != 0:
 		return fmt.Errorf("the state folder %s can be written by others (chmod 700 %s)", s.Dir, s.Dir)
 	}
 	return nil
+}
+
+// A ForeignError says that a state folder belongs to another user.
+type ForeignError struct {
+	Dir   string
+	Owner int
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("the state folder %s belongs to user %d, not to us (%d)", e.Dir, e.Owner, os.Geteuid())
 }

@@ -37,6 +37,11 @@ type Tick struct {
 // forked. When ctx is done it stops the running task and starts no other; when hurry is done too it
 // kills it. Failed says that a foreground task failed.
 func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
+	if !t.Replay && t.Only == "" {
+		if err := history.Cover(t.State.Dir, t.Minute); err != nil {
+			t.Problem("the last tick is not written down: %v", err)
+		}
+	}
 	background, foreground := t.due()
 
 	// Background tasks first, so that no foreground task delays them. Those of a later second of

@@ -1,0 +1,236 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule/history"
+	"sched/schedule/runner"
+)
+
+type statusOptions struct {
+	json     bool
+	textfile string
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	var o statusOptions
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Tell whether all is well, for people and for monitoring",
+		Long: `status prints one line with the verdict, and a line for each trouble with what to type next. It
+writes nothing and is quick, so it may be called at any time.
+
+Exit codes: 0 all is well; 1 the last run of a task failed, slots were missed since, a run takes
+more than three times as long as usual (and at least a minute more), or has vanished; 2 no tick
+came for more than 3 minutes, or the schedule is invalid.`,
+		Example: `  sched status
+  sched status --json
+  sched status --prometheus /var/lib/node_exporter/textfile/shop.prom`,
+		Args: arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error { return a.status(o) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.json, "json", false, "print one JSON object")
+	f.StringVar(&o.textfile, "prometheus", "", "write a file for the node exporter of Prometheus instead (- prints it)")
+	return c
+}
+
+// stale is how old the last tick may be: two of them did not come.
+const stale = 3 * time.Minute
+
+// A verdict is what status has to say.
+type verdict struct {
+	code  int
+	first string // one line
+	rows  []statusRow
+}
+
+type statusRow struct {
+	Task    string `json:"task"`    // empty where it is no task that is in trouble
+	Trouble string `json:"trouble"` // failed, missed, slow, vanished; history, schedule, tick
+	Text    string `json:"text"`
+	Run     string `json:"run"`
+	Next    string `json:"next"` // what to type
+}
+
+// status prints the verdict. With --prometheus it writes the file, and its exit code says only whether
+// that was done.
+func (a *app) status(o statusOptions) error {
+	if o.json && o.textfile != "" {
+		return usage("", "--json and --prometheus exclude each other")
+	}
+	s, invalid, err := a.loadLastValid()
+	if err != nil {
+		return err
+	}
+	var foreign *runner.ForeignError
+	if err := (runner.State{Dir: s.StateDir}).Check(); errors.As(err, &foreign) {
+		return usage(fmt.Sprintf("ask as its owner: sudo -u '#%d' sched status", foreign.Owner), "%w", err)
+	}
+	if err := checkState(s); err != nil {
+		return err
+	}
+	status := runner.StatusOf(s, invalid != nil, a.now())
+	switch o.textfile {
+	case "":
+	case "-":
+		_, err := a.out.Write(status.Metrics())
+		return err
+	default:
+		return runner.WriteTextfile(o.textfile, status.Metrics())
+	}
+	if err := status.Explain(); err != nil && status.Unread == nil {
+		status.Unread = err
+	}
+	v := a.judge(status)
+	if o.json {
+		err = a.printStatusJSON(status, v)
+	} else {
+		a.printStatus(v)
+	}
+	if err == nil && v.code != exitOK {
+		return &exit{code: v.code}
+	}
+	return err
+}
+
+// judge turns a status into words. What makes the code 2 comes first.
+func (a *app) judge(s *runner.Status) verdict {
+	v := verdict{code: exitOK}
+	down := a.downRows(s)
+	v.rows = append(v.rows, down...)
+	if s.Unread != nil {
+		v.rows = append(v.rows, statusRow{"", "history", fmt.Sprintf("not all can be read: %v", s.Unread), "", "sched history" + a.configFlag()})
+	}
+	for _, t := range s.Troubles {
+		v.rows = append(v.rows, a.troubleRow(t, s))
+	}
+	figures := fmt.Sprintf("%s, %d running", count(len(s.Tasks), "task"), s.Running)
+	if !s.LastTick.IsZero() {
+		figures += ", last tick " + s.LastTick.In(s.Schedule.Location).Format("2006-01-02 15:04 MST")
+	}
+	if age := s.At.Sub(s.LastTick); age >= 0 && age <= stale { // else down has it
+		figures += " (" + duration(age) + " ago)"
+	}
+	switch {
+	case len(down) > 0:
+		v.code, v.first = exitUsage, "down: "+down[0].Text+"; "+figures
+	case len(v.rows) > 0:
+		v.code, v.first = exitFailed, "trouble: "+summary(v.rows)+"; "+figures
+	default:
+		v.first = "ok: " + figures
+	}
+	return v
+}
+
+// downRows say why tasks do not run as the schedule has it.
+func (a *app) downRows(s *runner.Status) (rows []statusRow) {
+	switch age := s.At.Sub(s.LastTick); {
+	case s.LastTick.IsZero():
+		rows = append(rows, statusRow{"", "tick", "no tick ever came", "", "crontab -l"})
+	case age > stale:
+		rows = append(rows, statusRow{"", "tick", "no tick came for " + duration(age), "", "crontab -l"})
+	case age < -stale:
+		rows = append(rows, statusRow{"", "tick", "the last tick is " + duration(-age) + " ahead of the clock, which was set back", "", "date"})
+	}
+	if s.Invalid {
+		text := filepath.Base(s.Schedule.File) + " is invalid, the last valid one runs"
+		rows = append(rows, statusRow{"", "schedule", text, "", "sched check" + a.configFlag()})
+	}
+	return rows
+}
+
+// summary names the first troubles, since who is called at night may see one line only.
+func summary(rows []statusRow) string {
+	const named = 3
+	var parts []string
+	for _, r := range rows[:min(named, len(rows))] {
+		parts = append(parts, strings.TrimSpace(r.Task+" "+r.Trouble))
+	}
+	text := strings.Join(parts, ", ")
+	if more := len(rows) - named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// troubleRow says what is wrong, and what to look at.
+func (a *app) troubleRow(t runner.Trouble, s *runner.Status) statusRow {
+	row := statusRow{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.Run}
+	command, of := "why", t.Task
+	switch t.Kind {
+	case runner.LastFailed:
+		row.Trouble = string(t.Run.Outcome)
+		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, duration(max(0, s.At.Sub(t.Run.Ended))))
+		if t.Run.Reason != "" {
+			row.Text += " (" + t.Run.Reason + ")"
+		}
+		if t.Run.Output != "" {
+			command, of = "logs", shortRun(t.Run.Run)
+		}
+		if t.Run.Outcome == history.Lost || t.Run.Outcome == history.Stopped {
+			command, of = "retry", shortRun(t.Run.Run) // its output does not tell why
+		}
+	case runner.HasMissed:
+		row.Run = ""
+		row.Text = missedText(t, s.Schedule.Location)
+	case runner.RunsLong:
+		row.Text = fmt.Sprintf("running for %s, usually %s", duration(t.For), duration(t.Usual))
+		command, of = "logs", shortRun(t.Run.Run)
+	case runner.Vanished:
+		row.Text = "a run vanished; the next tick will finish it"
+	}
+	row.Next = "sched " + command + a.configFlag() + " " + of
+	return row
+}
+
+func missedText(t runner.Trouble, zone *time.Location) string {
+	const clock = "2006-01-02 15:04:05"
+	if t.Slots <= 1 {
+		return "missed the slot of " + t.First.In(zone).Format(clock)
+	}
+	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, t.First.In(zone).Format(clock), t.Final.In(zone).Format(clock))
+}
+
+func (a *app) printStatus(v verdict) {
+	colour := map[int]string{exitOK: "succeeded", exitFailed: "stopped", exitUsage: "failed"}[v.code]
+	fmt.Fprintln(a.out, paint(a.out, colour, v.first))
+	w := table(a.out)
+	defer w.Flush()
+	for _, r := range v.rows {
+		name := r.Task
+		if name == "" {
+			name = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", name, r.Text, r.Next)
+	}
+}
+
+type statusJSON struct {
+	Verdict  string      `json:"verdict"` // ok, trouble or down
+	ExitCode int         `json:"exit_code"`
+	LastTick *string     `json:"last_tick"` // null when none ever came
+	Valid    bool        `json:"schedule_valid"`
+	Tasks    int         `json:"tasks"`
+	Running  int         `json:"running"`
+	Troubles []statusRow `json:"troubles"`
+}
+
+func (a *app) printStatusJSON(s *runner.Status, v verdict) error {
+	word, _, _ := strings.Cut(v.first, ":")
+	out := statusJSON{word, v.code, nil, !s.Invalid, len(s.Tasks), s.Running, v.rows}
+	if !s.LastTick.IsZero() {
+		tick := s.LastTick.UTC().Format(time.RFC3339)
+		out.LastTick = &tick
+	}
+	if out.Troubles == nil {
+		out.Troubles = []statusRow{}
+	}
+	return a.printJSON(out)
+}
