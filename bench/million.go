@@ -1,0 +1,107 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sched/schedule/history"
+)
+
+// What the history of the part "million" holds: 200 tasks, due in each of the last 5,000 minutes.
+const (
+	manyTasks   = 200
+	manyMinutes = 5000
+)
+
+// million asks a history of a million runs, by whole processes, and has a tick prune it.
+func (b *bench) million() {
+	dir := b.due("million", manyTasks, `command: "true", background: true`)
+	b.fill(filepath.Join(dir, ".sched"))
+	b.sched(dir, "run") // so that all is well for status, which has its runs to look at
+	for _, question := range []string{"status", "status --prometheus -", "list", "history", "history --failed", "history task-7",
+		"history task-7 --failed"} {
+		b.ask(dir, manyTasks, question)
+	}
+	more := b.due("million-tasks", 1000, `command: "true", background: true`)
+	must(os.Rename(filepath.Join(more, "schedule.yaml"), filepath.Join(dir, "schedule.yaml")))
+	b.sched(dir, "run")
+	for _, question := range []string{"status", "status --prometheus -", "list"} {
+		b.ask(dir, 1000, question)
+	}
+	b.prune(dir)
+}
+
+// fill makes the history. One run in a hundred failed, and one slot in eleven was skipped.
+func (b *bench) fill(state string) {
+	must(os.Mkdir(state, 0o700))
+	db, err := history.Open(state)
+	must(err)
+	random := rand.New(rand.NewSource(1))
+	first := time.Now().UTC().Truncate(time.Minute).Add(-manyMinutes * time.Minute)
+	var records []history.Record
+	for n := range manyTasks * manyMinutes {
+		records = append(records, past(state, n, first.Add(time.Duration(n/manyTasks)*time.Minute), random))
+		if len(records) == 10_000 {
+			must(db.Add(context.Background(), records))
+			records = records[:0]
+		}
+	}
+	must(db.Close())
+}
+
+// past makes the n-th record.
+func past(state string, n int, slot time.Time, random *rand.Rand) history.Record {
+	task, ms, code := fmt.Sprintf("task-%d", n%manyTasks), slot.UnixMilli()+int64(n%manyTasks), 0
+	r := history.Record{
+		Run:  fmt.Sprintf("%08x-%04x-7%03x-8%03x-%012x", ms>>16, ms&0xffff, n%manyTasks, random.Intn(1<<12), random.Int63n(1<<48)),
+		Task: task, Mutex: task, Slot: slot, Background: true, Server: "web-1", Outcome: history.Succeeded,
+		Started: slot.Add(20 * time.Millisecond), Attempts: 1, ExitCode: &code, UserCPU: time.Second, PeakMemory: 8 << 20,
+		Snapshot: json.RawMessage(`{"name":"` + task + `","command":{"line":"true"},"env":{"PATH":"/usr/local/bin:/usr/bin:/bin"}}`),
+	}
+	r.Ended, r.Output = r.Started.Add(time.Duration(random.Intn(50_000))*time.Millisecond), history.OutputPath(state, r)
+	switch {
+	case n%101 == 0:
+		code, r.Outcome, r.Reason = 1, history.Failed, "exit code 1"
+	case n%11 == 0:
+		r.Outcome, r.Reason, r.Started, r.ExitCode, r.Attempts = history.Skipped, "still running after 5s", time.Time{}, nil, 0
+	}
+	return r
+}
+
+// ask measures one command.
+func (b *bench) ask(dir string, tasks int, question string) {
+	var ms []float64
+	for range 21 {
+		ms = append(ms, 1e3*b.sched(dir, strings.Fields(question)...).first.Seconds())
+	}
+	b.row(fmt.Sprintf("a million runs, %d tasks: `sched %s`", tasks, question), median(ms), "ms", 100)
+}
+
+// prune measures ticks that record one run, first with nothing to remove, and then with nearly everything:
+// on the next day, since pruning is done once a day.
+func (b *bench) prune(dir string) {
+	write := func(keep string) {
+		text := "timezone: UTC\nhistory: {keep: " + keep + ", runs_per_task: 1000000}\ntasks:\n  - {name: one, every: minute, command: 'true'}\n"
+		must(os.WriteFile(filepath.Join(dir, "schedule.yaml"), []byte(text), 0o600))
+	}
+	ticks := func(at time.Time) (ms []float64) {
+		for range 11 {
+			ms = append(ms, 1e3*b.sched(dir, "run", "--at", at.Format(time.RFC3339)).first.Seconds())
+		}
+		return ms[1:]
+	}
+	now := time.Now()
+	write("3650d")
+	without := median(ticks(now))
+	write("1h")
+	with := median(ticks(now.Add(24 * time.Hour)))
+	b.row("a million runs, all to be pruned: what that adds to a tick", with-without, "ms", 100)
+}
