@@ -35,7 +35,7 @@ func (a *app) findConfig() (string, error) {
 }
 
 func options() schedule.LoadOptions {
-	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: os.Geteuid(), Local: localZone()}
+	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: os.Geteuid(), Local: localZone(), CheckStore: checkStore}
 }
 
 // localZone returns the machine's zone under its IANA name, which time.Local does not know, where
@@ -109,12 +109,9 @@ func (a *app) loadAnyway() (*schedule.Schedule, error) {
 	return valid, err
 }
 
-// state returns the state folder of a schedule.
-func state(s *schedule.Schedule) runner.State { return runner.State{Dir: s.StateDir} }
-
 // checkState refuses a state folder that others can write, before anything in it is believed.
 func checkState(s *schedule.Schedule) error {
-	if err := state(s).Check(); err != nil {
+	if err := (runner.State{Dir: s.StateDir}).Check(); err != nil {
 		return usage("give it back, or set state_dir to a folder of our own", "%w", err)
 	}
 	return nil

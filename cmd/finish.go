@@ -63,12 +63,12 @@ func (a *app) finishRun(s *schedule.Schedule, mutex, run string, code *int) (his
 	var record history.Record
 	var err error
 	if run != "" {
-		record, err = runner.Finish(state(s), run, code, os.Environ())
+		record, err = runner.Finish(a.state(s), run, code, os.Environ())
 		if errors.Is(err, os.ErrNotExist) {
 			return a.findRun(s, run)
 		}
 	} else {
-		record, err = runner.FinishNewest(state(s), mutex, code, os.Environ())
+		record, err = runner.FinishNewest(a.state(s), mutex, code, os.Environ())
 	}
 	var alive *runner.AliveError
 	switch {

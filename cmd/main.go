@@ -15,6 +15,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/runner"
 )
@@ -52,12 +53,14 @@ type app struct {
 	out, err io.Writer
 	config   string // --config
 	now      func() time.Time
-	begun    bool // a command has its arguments: what fails from here on is no wrong usage
+	remote   *mutex.Redis // of the schedule, see store
+	begun    bool         // a command has its arguments: what fails from here on is no wrong usage
 }
 
 // Main runs sched with the arguments and returns its exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	a := &app{in: in, out: out, err: errs, now: runner.Now}
+	defer a.hangUp()
 	if code, ok := a.background(args); ok {
 		return code
 	}
@@ -133,7 +136,7 @@ func (a *app) exitCode(err error) int {
 	if e.err != nil {
 		a.problem("%v", e.err)
 	}
-	if e.hint != "" {
+	if e.hint != "" && storeHint(e.err) == "" {
 		fmt.Fprintf(a.err, "hint: %s\n", e.hint)
 	}
 	return e.code
@@ -142,6 +145,11 @@ func (a *app) exitCode(err error) int {
 // problem prints to stderr what is wrong, or what people should know besides the result.
 func (a *app) problem(format string, args ...any) {
 	fmt.Fprintf(a.err, "sched: "+format+"\n", args...)
+	for _, arg := range args {
+		if err, ok := arg.(error); ok && storeHint(err) != "" {
+			fmt.Fprintf(a.err, "hint: %s\n", storeHint(err))
+		}
+	}
 }
 
 func (a *app) printProblems(problems []schedule.Problem) {

@@ -106,15 +106,18 @@ func (a *app) minute(o runOptions, now time.Time, zone *time.Location) (time.Tim
 	return now.Truncate(time.Minute), nil
 }
 
+// hostname is the name of this machine; tests give it several.
+var hostname = os.Hostname
+
 func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner.Tick {
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
 	}
-	server, _ := os.Hostname()
+	server, _ := hostname()
 	return &runner.Tick{
 		Schedule: s, Minute: minute, Only: o.only, Replay: o.at != "",
-		State: state(s), Server: server, Self: self, Environ: os.Environ(),
+		State: a.state(s), Server: server, Self: self, Environ: os.Environ(),
 		Problem: a.problem,
 	}
 }
@@ -137,7 +140,7 @@ func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error) error {
 		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(stop)), ""}
 	case invalid != nil:
 		return invalid
-	case failures:
+	case failures || tick.SkippedUnknown():
 		return &exit{code: exitFailed}
 	}
 	return nil

@@ -14,10 +14,13 @@ import (
 // `finish MUTEX CODE --run RUN`, as their witness calls them. They come before everything that
 // they do not need: no cobra, no YAML. A thousand of them may start in one second.
 func (a *app) background(args []string) (code int, ok bool) {
-	state := runner.State{Dir: os.Getenv(runner.StateVariable)}
+	state, ours, err := runner.StateFrom(os.Getenv)
+	a.remote = state.Remote
 	switch {
-	case state.Dir == "":
+	case !ours:
 		return 0, false
+	case err != nil:
+		return a.exitCode(failed("", "%w", err)), true
 	case len(args) == 2 && args[0] == "start":
 		return a.start(state, args[1]), true
 	case len(args) == 5 && args[0] == "finish" && args[3] == "--run":

@@ -52,7 +52,7 @@ func (a *app) stop(names []string) error {
 			}
 		}
 	}
-	if !a.stopAll(state(s), chosen) {
+	if !a.stopAll(a.state(s), chosen) {
 		code = exitFailed
 	}
 	if code != exitOK {

@@ -16,7 +16,7 @@ import (
 //	SCHED_TEST_CLOCK=2026-11-21T10:44:30Z   it is this time when the process begins
 //	SCHED_TEST_CLOCK_OFFSET=-45s            the clock is slow by so much; added to the above
 //
-// Both go on from there at the usual pace. The binary that people build knows neither.
+// and SCHED_TEST_SERVER gives the machine another name. The clocks go on from there at the usual pace. The binary that people build knows neither.
 func init() {
 	var offset time.Duration
 	if text := os.Getenv("SCHED_TEST_CLOCK"); text != "" {
@@ -32,6 +32,9 @@ func init() {
 			panic(fmt.Sprintf("SCHED_TEST_CLOCK_OFFSET: %v", err))
 		}
 		offset += d
+	}
+	if name := os.Getenv("SCHED_TEST_SERVER"); name != "" {
+		hostname = func() (string, error) { return name, nil }
 	}
 	runner.Now = func() time.Time { return time.Now().Add(offset) }
 }

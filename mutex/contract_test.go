@@ -33,6 +33,8 @@ func testStore(t *testing.T, newPlace func(t *testing.T) place) {
 		"of many that race one wins":                           testRace,
 		"names do not get in the way of each other":            testNames,
 		"a context that is done never reads as held":           testCancelled,
+		"a fence only grows":                                   testFence,
+		"a lease is renewed by the run that has the mutex":     testRenew,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, newPlace(t)) })
 	}
@@ -139,17 +141,17 @@ func testRelease(t *testing.T, open place) {
 
 func testReleaseElsewhere(t *testing.T, open place) {
 	acquire(t, open(), "backup", "run-1")
-	release(t, open().Adopt("backup", "run-2", nil))
+	release(t, open().Adopt("backup", owner("run-2"), nil))
 	held(t, open(), "backup", "run-1")
-	release(t, open().Adopt("backup", "run-1", nil))
+	release(t, open().Adopt("backup", owner("run-1"), nil))
 	free(t, open(), "backup")
-	release(t, open().Adopt("backup", "run-1", nil))
-	release(t, open().Adopt("never-taken", "run-1", nil))
+	release(t, open().Adopt("backup", owner("run-1"), nil))
+	release(t, open().Adopt("never-taken", owner("run-1"), nil))
 }
 
 func testReleaseInherited(t *testing.T, open place) {
 	lock := acquire(t, open(), "backup", "run-1")
-	adopted := open().Adopt("backup", "run-1", inherited(t, lock))
+	adopted := open().Adopt("backup", owner("run-1"), inherited(t, lock))
 	held(t, open(), "backup", "run-1")
 	release(t, adopted)
 	free(t, open(), "backup")
@@ -167,13 +169,14 @@ func testDescribe(t *testing.T, open place) {
 	long.Host = strings.Repeat("a-long-name.", 20)
 	for _, o := range []mutex.Owner{long, {Run: "run-1", PID: 7, Host: "b", Since: since.Add(time.Hour)}} {
 		lock.Describe(o)
-		_, err := open().Acquire(ctx, "backup", owner("run-2"))
-		var held *mutex.HeldError
-		if !errors.As(err, &held) || held.Owner.PID != o.PID || held.Owner.Host != o.Host || !held.Owner.Since.Equal(o.Since) {
-			t.Errorf("%v does not name %+v", err, o)
-		}
+		until(t, fmt.Sprintf("people are told %+v", o), func() bool {
+			_, err := open().Acquire(ctx, "backup", owner("run-2"))
+			heldBy(t, err, "backup", "run-1")
+			had := err.(*mutex.HeldError).Owner
+			return had.PID == o.PID && had.Host == o.Host && had.Since.Equal(o.Since) && had.Fence == lock.Fence()
+		})
 	}
-	release(t, open().Adopt("backup", "run-1", nil))
+	release(t, open().Adopt("backup", owner("run-1"), nil))
 	free(t, open(), "backup")
 }
 
@@ -199,13 +202,13 @@ func testBreak(t *testing.T, open place) {
 
 func testLateRelease(t *testing.T, open place) {
 	late := acquire(t, open(), "backup", "run-1")
-	lateToo := open().Adopt("backup", "run-1", inherited(t, late))
+	lateToo := open().Adopt("backup", owner("run-1"), inherited(t, late))
 	if _, err := open().Break(ctx, "backup"); err != nil {
 		t.Fatal(err)
 	}
 	next := acquire(t, open(), "backup", "run-2")
 	late.Describe(owner("run-1"))
-	for _, lock := range []mutex.Lock{late, lateToo, open().Adopt("backup", "run-1", nil)} {
+	for _, lock := range []mutex.Lock{late, lateToo, open().Adopt("backup", owner("run-1"), nil)} {
 		release(t, lock)
 		held(t, open(), "backup", "run-2")
 	}
@@ -224,12 +227,15 @@ func testClaim(t *testing.T, open place) {
 		t.Fatal(err)
 	}
 	heldBy(t, claim("backup@1", "run-2"), "backup@1", "run-1")
-	heldBy(t, claim("backup@1", "run-1"), "backup@1", "run-1")
-	if o, claimed := open().Claimed("backup@1", until); !claimed || o.Run != "run-1" {
-		t.Errorf("Claimed: %v by %q", claimed, o.Run)
+	if err := claim("backup@1", "run-1"); err != nil {
+		t.Errorf("the run has claimed it before: %v", err)
 	}
-	if _, claimed := open().Claimed("backup@2", until); claimed {
-		t.Error("a key that nobody claimed is claimed")
+	heldBy(t, claim("backup@1", "run-2"), "backup@1", "run-1")
+	if o, claimed, err := open().Claimed(ctx, "backup@1", until); !claimed || o.Run != "run-1" || err != nil {
+		t.Errorf("Claimed: %v by %q, %v", claimed, o.Run, err)
+	}
+	if _, claimed, err := open().Claimed(ctx, "backup@2", until); claimed || err != nil {
+		t.Errorf("a key that nobody claimed is claimed: %v", err)
 	}
 	for _, key := range []string{"backup@2", "report@1", "backup", "a/backup@1"} {
 		if err := claim(key, "run-2"); err != nil {
@@ -311,4 +317,78 @@ func testCancelled(t *testing.T, open place) {
 	if err := open().Claim(gone, "backup@1", time.Now().Add(time.Hour), owner("run-1")); errors.As(err, &held) {
 		t.Errorf("nobody has claimed it: %v", err)
 	}
+}
+
+func testFence(t *testing.T, open place) {
+	last := int64(0)
+	grows := func(lock mutex.Lock) {
+		t.Helper()
+		if lock.Fence() <= last {
+			t.Errorf("%d comes after %d", lock.Fence(), last)
+		}
+		last = lock.Fence()
+	}
+	for i := range 5 {
+		lock := acquire(t, open(), "backup", fmt.Sprintf("run-%d", i))
+		grows(lock)
+		if adopted := open().Adopt("backup", mutex.Owner{Run: "run", Fence: last}, nil); adopted.Fence() != last {
+			t.Errorf("%d became %d", last, adopted.Fence())
+		}
+		lock.Describe(owner("run")) // says nothing of a fence
+		release(t, lock)
+	}
+	acquire(t, open(), "backup", "run-5")
+	if _, err := open().Break(ctx, "backup"); err != nil {
+		t.Fatal(err)
+	}
+	grows(acquire(t, open(), "backup", "run-6"))
+
+	// A run that was counted elsewhere brings the least that its fence must be.
+	from := owner("run-7")
+	from.Fence = last + 1_000_000_000_000
+	lock, err := open().Acquire(ctx, "report", from)
+	if err != nil || lock.Fence() < from.Fence {
+		t.Fatalf("%v, %v", lock, err)
+	}
+	last = lock.Fence()
+	release(t, lock)
+	grows(acquire(t, open(), "report", "run-8"))
+}
+
+func testRenew(t *testing.T, open place) {
+	lock := acquire(t, open(), "backup", "run-1")
+	adopted := open().Adopt("backup", owner("run-1"), nil)
+	for _, l := range []mutex.Lock{lock, adopted, lock} {
+		if err := l.Renew(ctx); err != nil {
+			t.Errorf("the run has it: %v", err)
+		}
+	}
+	held(t, open(), "backup", "run-1")
+	if lock.Lease() == 0 {
+		return // it lasts as long as its processes
+	}
+	if _, err := open().Break(ctx, "backup"); err != nil {
+		t.Fatal(err)
+	}
+	lost := func(owner string) {
+		t.Helper()
+		for _, l := range []mutex.Lock{lock, adopted} {
+			var lost *mutex.LostError
+			if err := l.Renew(ctx); !errors.As(err, &lost) || lost.Owner.Run != owner || !lost.Broken {
+				t.Errorf("a renewal of a broken lock: %v", err)
+			}
+		}
+	}
+	lost("")
+	next := acquire(t, open(), "backup", "run-2")
+	lost("run-2")
+	held(t, open(), "backup", "run-2")
+	release(t, next)
+	lost("")
+	free(t, open(), "backup")
+	release(t, lock)
+	if err := lock.Renew(ctx); err != nil {
+		t.Errorf("a renewal that comes after the release: %v", err)
+	}
+	free(t, open(), "backup")
 }

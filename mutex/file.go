@@ -52,15 +52,15 @@ func (s Files) Acquire(ctx context.Context, name string, owner Owner) (Lock, err
 		}
 		return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
-	fence := max(readOwner(file).Fence+1, owner.Since.UnixMicro())
+	fence := max(readOwner(file).Fence+1, owner.Since.UnixMicro(), owner.Fence)
 	lock := &fileLock{store: s, name: name, run: owner.Run, file: file, fence: fence}
 	lock.Describe(owner)
 	return lock, nil
 }
 
 // Adopt returns the lock that came with an inherited descriptor.
-func (s Files) Adopt(name, run string, inherited *os.File) Lock {
-	return &fileLock{store: s, name: name, run: run, file: inherited}
+func (s Files) Adopt(name string, owner Owner, inherited *os.File) Lock {
+	return &fileLock{store: s, name: name, run: owner.Run, file: inherited, fence: owner.Fence}
 }
 
 // claimHour names the folder of the claims that end in one hour.
@@ -85,19 +85,26 @@ func (s Files) Claim(_ context.Context, key string, until time.Time, owner Owner
 		return err
 	}
 	err = os.Link(draft, path)
-	if errors.Is(err, os.ErrExist) {
-		return &HeldError{key, readOwnerOf(path)}
+	if !errors.Is(err, os.ErrExist) {
+		return err
 	}
-	return err
+	if has := readOwnerOf(path); has.Run != owner.Run {
+		return &HeldError{key, has}
+	}
+	return nil
 }
 
 // Claimed looks for the file of a claim.
-func (s Files) Claimed(key string, until time.Time) (Owner, bool) {
+func (s Files) Claimed(_ context.Context, key string, until time.Time) (owner Owner, claimed bool, err error) {
 	path := s.claimPath(key, until)
-	if _, err := os.Stat(path); err != nil {
-		return Owner{}, false
+	_, err = os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return Owner{}, false, nil
 	}
-	return readOwnerOf(path), true
+	if err != nil {
+		return Owner{}, false, err
+	}
+	return readOwnerOf(path), true, nil
 }
 
 func (s Files) claimPath(key string, until time.Time) string {
@@ -129,7 +136,7 @@ func (s Files) makeClaims(dir string, now time.Time) error {
 }
 
 // Break removes the file of a held lock: its holder keeps the lock on a file that nobody will
-// open again.
+// open again. A new one has the fence, so that it goes on from there.
 func (s Files) Break(ctx context.Context, name string) (Owner, error) {
 	return s.breakIf(ctx, name, func(Owner) bool { return true })
 }
@@ -156,7 +163,13 @@ func (s Files) breakIf(ctx context.Context, name string, ours func(Owner) bool) 
 	if !ours(owner) {
 		return owner, ErrFree
 	}
-	return owner, os.Remove(file.Name())
+	if err := os.Remove(file.Name()); err != nil {
+		return owner, err
+	}
+	if text, err := json.Marshal(Owner{Fence: owner.Fence}); err == nil {
+		os.WriteFile(file.Name(), text, 0o600) //nolint: a full disk leaves it empty, and the clock goes on
+	}
+	return owner, nil
 }
 
 // guard keeps opening and breaking a lock apart, so that nobody locks a file that was just removed.
@@ -228,7 +241,7 @@ func (l *fileLock) Describe(owner Owner) {
 	if l.file == nil {
 		return
 	}
-	owner.Fence = max(owner.Fence, l.fence)
+	owner.Fence = max(owner.Fence, l.fence, readOwner(l.file).Fence) // the next owner's must be larger
 	text, err := json.Marshal(owner)
 	if err != nil {
 		return

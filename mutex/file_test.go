@@ -170,7 +170,7 @@ func TestALockLivesAsLongAsAProcessThatInheritedIt(t *testing.T) {
 func TestAReleaseFreesALockThatChildrenStillHave(t *testing.T) {
 	store := mutex.Files{Dir: t.TempDir()}
 	lock := acquire(t, store, "backup", "run-1")
-	ours := store.Adopt("backup", "run-1", inherited(t, lock))
+	ours := store.Adopt("backup", owner("run-1"), inherited(t, lock))
 	family(t, lock)
 	held(t, store, "backup", "run-1")
 	release(t, ours)
@@ -181,7 +181,7 @@ func TestAReleaseFreesALockThatChildrenStillHave(t *testing.T) {
 func TestAReleaseByNameFreesALockThatChildrenStillHave(t *testing.T) {
 	store := mutex.Files{Dir: t.TempDir()}
 	_, child := family(t, acquire(t, store, "backup", "run-1"))
-	release(t, store.Adopt("backup", "run-1", nil))
+	release(t, store.Adopt("backup", owner("run-1"), nil))
 	next := acquire(t, store, "backup", "run-2")
 	syscall.Kill(child, syscall.SIGKILL)
 	held(t, store, "backup", "run-2")

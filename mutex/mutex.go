@@ -47,15 +47,20 @@ func (e *HeldError) Error() string { return fmt.Sprintf("%s is held %s", e.Name,
 
 // A LostError says that a run no longer has its mutex, or did not have it all the time.
 type LostError struct {
-	Name  string
-	Owner Owner // who has it now; without a Run when nobody has
+	Name   string
+	Owner  Owner // who has it now; without a Run when nobody has, or the run has it again
+	Broken bool  // by Break, before the lease ended
 }
 
 func (e *LostError) Error() string {
-	if e.Owner.Run == "" {
-		return fmt.Sprintf("the lease of %s ran out", e.Name)
+	how := "the lease of %s ran out"
+	if e.Broken {
+		how = "the lock on %s was broken"
 	}
-	return fmt.Sprintf("the lease of %s ran out, and it is held %s", e.Name, e.Owner)
+	if e.Owner.Run == "" {
+		return fmt.Sprintf(how, e.Name)
+	}
+	return fmt.Sprintf(how+", and it is held %s", e.Name, e.Owner)
 }
 
 // A Store is where the mutexes of a schedule live.
@@ -66,18 +71,20 @@ type Store interface {
 	// garbage collector may close what it holds.
 	Acquire(ctx context.Context, name string, owner Owner) (Lock, error)
 
-	// Adopt returns the lock on name that run acquired in another process. The file is the
-	// descriptor that the process inherited with it, or nil. It asks nobody: the lock may long
-	// be gone.
-	Adopt(name, run string, inherited *os.File) Lock
+	// Adopt returns the lock on name that another process acquired for owner.Run, with
+	// owner.Fence, at owner.Since: a lease counts from then until it is renewed here. The file is
+	// the descriptor that the process inherited with the lock, or nil. It asks nobody: the lock may
+	// long be gone.
+	Adopt(name string, owner Owner, inherited *os.File) Lock
 
-	// Claim takes key for owner, for every server, and keeps it until the given time; a claim is
-	// never released, and every claim of a key must name the same time. It returns *HeldError
-	// when another has the key, and any other error when nobody knows.
+	// Claim takes key for owner, for every server, and keeps it until the given time at least; a
+	// claim is never released, and every claim of a key must name the same time. To claim again for
+	// the same run does nothing. It returns *HeldError when another run has the key, and any other
+	// error when nobody knows.
 	Claim(ctx context.Context, key string, until time.Time, owner Owner) error
 
-	// Claimed returns who has claimed a key, without claiming it.
-	Claimed(key string, until time.Time) (owner Owner, claimed bool)
+	// Claimed returns who has claimed a key, without claiming it. With an error nobody knows.
+	Claimed(ctx context.Context, key string, until time.Time) (owner Owner, claimed bool, err error)
 
 	// Break frees name whoever has it, and returns who had. The run that had it goes on.
 	// The error is ErrFree when nobody had it.
@@ -91,7 +98,7 @@ type Lock interface {
 	Inherit() *os.File
 
 	// Fence returns a number that is larger for every later owner of the mutex, so that what the
-	// lock protects can refuse those who come late. It is 0 for a lock that was adopted.
+	// lock protects can refuse those who come late.
 	Fence() int64
 
 	// Lease returns how long the lock lasts after it was acquired or renewed; 0 for one that lasts

@@ -103,7 +103,7 @@ func (k *keys[T]) known(l *loader, name *yaml.Node, where scope) (int, bool) {
 	}
 	if hint == "" && len(k.list) == 1 {
 		hint = "the only key here is " + k.list[0].name
-	} else if hint == "" && len(k.list) <= 10 {
+	} else if hint == "" && len(k.list) <= 20 {
 		hint = "the keys here are " + strings.Join(k.names(where), ", ")
 	}
 	in := ""

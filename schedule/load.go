@@ -20,6 +20,10 @@ type LoadOptions struct {
 	// file would be root.
 	UID int
 
+	// CheckStore says what is wrong with the URLs of a store, without a password in it, and what to do.
+	// Nil means that any will do.
+	CheckStore func(servers []string) (problem, hint string)
+
 	// Local is the zone of a schedule that names none. Nil means UTC.
 	Local *time.Location
 }

@@ -14,7 +14,15 @@ var here = time.FixedZone("Here", 3600)
 
 func testOptions() LoadOptions {
 	return LoadOptions{
-		UID:    1000,
+		UID: 1000,
+		CheckStore: func(servers []string) (problem, hint string) {
+			for _, url := range servers {
+				if strings.HasPrefix(url, "refused:") {
+					return "refused is no store", "take another"
+				}
+			}
+			return "", ""
+		},
 		Local:  here,
 		Getenv: func(name string) (string, bool) { v, ok := testVars[name]; return v, ok },
 	}
@@ -51,6 +59,24 @@ var mistakes = []struct {
 		"schedule.yaml:2:4: the byte 0xe9 is not UTF-8: the file is not text in UTF-8"}},
 	{"UTF-16", "\xff\xfen\x00", []string{
 		"schedule.yaml:1:1: the byte 0xff is not UTF-8: the file is not text in UTF-8"}},
+
+	// The store.
+	{"a store without a name", "store: redis://a\ntasks: []\n", []string{
+		"schedule.yaml:1:8: a store needs a name\n  hint: add `name:`; servers that share a store meet under the name of their schedule"}},
+	{"a URL that the store refuses", "name: shop\nstore: [redis://a, refused://me:secret@b]\ntasks: []\n", []string{
+		"schedule.yaml:2:8: refused is no store\n  hint: take another"}},
+	{"no servers", "name: shop\nstore: []\ntasks: []\n", []string{
+		"schedule.yaml:2:8: store is an empty list\n  hint: leave the key out for locks on this machine alone"}},
+	{"one of the servers is empty", "name: shop\nstore: [redis://a, \"${EMPTY}\"]\ntasks: []\n", []string{
+		"schedule.yaml:2:20: an empty server in store"}},
+	{"a lease without a store", "lease: 30s\ntasks: []\n", []string{
+		"schedule.yaml:1:8: lease does nothing without a store\n  hint: add `store:`; the locks of one machine need no lease"}},
+	{"a lease that no network renews in time", "name: shop\nstore: redis://a\nlease: 1s\ntasks: []\n", []string{
+		"schedule.yaml:3:8: lease 1s is too short"}},
+	{"a store in a task", one("store: redis://a"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"store\"\n  hint: it belongs at the top of the file, not in a task"}},
+	{"a word for a lost lease", one("on_lost_lease: kill"), []string{
+		"schedule.yaml:5:18: task \"t\": on_lost_lease must be stop or continue, not the text \"kill\""}},
 
 	// Broken YAML.
 	{"a tab in the indentation", "tasks:\n- name: a\n\tcommand: x\n", []string{
@@ -94,7 +120,7 @@ var mistakes = []struct {
 	{"an unknown key at the top", "task: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
 	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
-		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, state_dir, env, include, history, metrics, defaults, tasks"}},
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, state_dir, env, include, history, metrics, defaults, tasks"}},
 	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{

@@ -15,6 +15,7 @@ type Schedule struct {
 	Name        string
 	Location    *time.Location
 	Environment string
+	Store       Store
 	StateDir    string // absolute
 	History     History
 	Textfile    string  // absolute: where each tick writes metrics; empty for nowhere

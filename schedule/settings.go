@@ -13,6 +13,7 @@ import (
 type settings struct {
 	name, stateDir           string
 	defaults, tasks, include *yaml.Node
+	store, lease             *yaml.Node
 }
 
 var topKeys = keys[settings]{
@@ -38,6 +39,8 @@ var topKeys = keys[settings]{
 				l.schedule.Environment = text
 			}
 		}},
+		{"store", 0, readStore},
+		{"lease", 0, readLease},
 		{"state_dir", 0, func(l *loader, s *settings, n *yaml.Node) { s.stateDir, _ = l.path(n) }},
 		{"env", 0, func(l *loader, s *settings, n *yaml.Node) { l.env = l.variables(n, nil) }},
 		{"include", 0, func(l *loader, s *settings, n *yaml.Node) { s.include = n }},
@@ -91,9 +94,11 @@ func (l *loader) settings(root *yaml.Node) settings {
 	s := l.schedule
 	s.Location = l.opts.Local
 	s.Environment = "production"
+	s.Store = Store{Lease: defaultLease}
 	s.History = History{Keep: 30 * 24 * time.Hour, RunsPerTask: 1000}
 	var top settings
 	topKeys.decode(l, &top, root, 0)
+	l.checkStore(top)
 	s.Name = top.name
 	if s.Name == "" {
 		s.Name = nameOf(filepath.Base(l.dir))

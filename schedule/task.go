@@ -29,6 +29,7 @@ type Task struct {
 	Mutex              string `json:"mutex"` // the task's name unless the file says otherwise
 	OneServer          bool   `json:"one_server,omitempty"`
 	RunWhenStoreDown   bool   `json:"run_when_store_down,omitempty"` // store_down: run
+	StopOnLostLease    bool   `json:"stop_on_lost_lease,omitempty"`  // on_lost_lease: stop
 
 	Timeout      time.Duration `json:"timeout,omitempty"` // of one attempt; 0: none
 	KillAfter    time.Duration `json:"kill_after"`        // between TERM and KILL

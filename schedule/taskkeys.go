@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -31,7 +32,7 @@ var taskKeys = keys[entry]{
 			return "put it into the tasks themselves"
 		case name == "environment":
 			return `did you mean "environments"? the environment itself is set at the top of the file`
-		case name == "include" || name == "history" || name == "metrics" || name == "state_dir" || name == "defaults":
+		case slices.Contains([]string{"include", "history", "metrics", "state_dir", "defaults", "store", "lease"}, name):
 			return "it belongs at the top of the file, not in " + where.String()
 		}
 		return ""
@@ -89,6 +90,8 @@ var taskKeys = keys[entry]{
 				e.RunWhenStoreDown = text == "run"
 			}
 		}},
+
+		{"on_lost_lease", anywhere, readLostLease},
 
 		{"timeout", anywhere, readTimeout},
 		{"kill_after", anywhere, func(l *loader, e *entry, n *yaml.Node) {

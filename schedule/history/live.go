@@ -35,6 +35,7 @@ type Event struct {
 	Begin   *Record  `json:"begin,omitempty"`
 	Attempt *Attempt `json:"attempt,omitempty"`
 	Result  *Record  `json:"result,omitempty"` // how the command ended; its hooks may still come. No snapshot
+	Note    string   `json:"note,omitempty"`   // for the record, of the run while its command lives
 	Hook    string   `json:"hook,omitempty"`   // this hook was started; written by the hook's own process
 	Wait    *Wait    `json:"wait,omitempty"`   // the next attempt was put off; nobody watches until then
 	Stop    *Stop    `json:"stop,omitempty"`   // somebody asked to stop the run
@@ -52,8 +53,9 @@ type Attempt struct {
 type Wait struct {
 	Attempt int       `json:"attempt"`
 	Until   time.Time `json:"until"`
-	Held    time.Time `json:"held,omitzero"` // since when ticks have found the mutex held
-	Record  Record    `json:"record"`        // what the attempts so far came to. No snapshot
+	Held    time.Time `json:"held,omitzero"`   // since when ticks have found the mutex held
+	Fence   int64     `json:"fence,omitempty"` // of the lock that a tick took for the attempt
+	Record  Record    `json:"record"`          // what the attempts so far came to. No snapshot
 }
 
 // A Stop asks the processes that watch a run to stop it. It names the run: the file may have become
@@ -69,6 +71,7 @@ type Log struct {
 	Begin   Record
 	Attempt *Attempt // the last one
 	Result  *Record
+	Notes   []string        // of a run without a Result; later they are in that
 	Hooks   map[string]bool // those that were started
 	Wait    *Wait           // the last one, which may be over: see Waiting
 	Stop    *Stop
@@ -360,10 +363,13 @@ func (l *Log) add(e Event) {
 		l.Attempt = e.Attempt
 	case e.Result != nil:
 		l.Result = e.Result
+	case e.Note != "":
+		l.Notes = append(l.Notes, e.Note)
 	case e.Hook != "":
 		l.Hooks[e.Hook] = true
 	case e.Wait != nil:
 		l.Wait = e.Wait
+		l.Begin.Fence = max(l.Begin.Fence, e.Wait.Fence)
 	case e.Stop != nil && e.Stop.Run == l.Begin.Run:
 		l.Stop = e.Stop
 	case e.End != nil:

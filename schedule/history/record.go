@@ -53,6 +53,7 @@ type Record struct {
 	Output     string          `json:"output,omitempty"` // the file, absolute; empty when nothing was printed
 	Notes      []string        `json:"notes,omitempty"`  // hooks that failed, copies that could not be made
 	Locks      string          `json:"locks,omitempty"`  // while it lives: the folder of the lock it holds; empty when it holds none
+	Fence      int64           `json:"fence,omitempty"`  // of that lock
 	Snapshot   json.RawMessage `json:"snapshot,omitempty"`
 }
 

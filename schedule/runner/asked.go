@@ -38,7 +38,7 @@ func (t *Tick) runAsked(ctx, hurry context.Context) (failed bool) {
 		}
 		if r, ok := t.answer(request, task); ok {
 			record := r.finish(history.Log{}, r.supervise(ctx, hurry))
-			t.done(record, r.state)
+			t.done(record, r.state.Dir)
 			failed = failed || record.Outcome.Failure()
 		}
 	})
@@ -95,7 +95,7 @@ func (t *Tick) answer(request history.Request, task *schedule.Task) (*Run, bool)
 		t.putBack(taken, task, reason)
 		return nil, false
 	}
-	r, err := beginAs(taken.Begin, t.State.Dir, record, task, lock, t.Environ)
+	r, err := beginAs(taken.Begin, t.State, record, task, lock, t.Environ)
 	if err != nil {
 		if lock != nil {
 			lock.Release(context.Background())

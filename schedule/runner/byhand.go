@@ -85,7 +85,7 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (history.Record,
 	if code == nil {
 		code = new(int)
 	}
-	r, err := begin(t.State.Dir, t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, nil, t.Environ)
+	r, err := begin(t.State, t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, nil, t.Environ)
 	if err != nil {
 		return history.Record{}, err
 	}
@@ -110,12 +110,13 @@ func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writ
 	record.Background = false
 	alone := *task
 	alone.OneServer, alone.Background = false, false
+	t.State.meetStore()
 	lock, reason := t.lock(&record, schedule.Slot{Task: &alone, At: t.Minute})
 	if reason != "" {
 		record.Outcome, record.Reason, record.Ended = history.Skipped, reason, Now()
 		return record, nil
 	}
-	r, err := begin(t.State.Dir, record, &alone, lock, t.Environ)
+	r, err := begin(t.State, record, &alone, lock, t.Environ)
 	if err != nil {
 		return record, fmt.Errorf("cannot begin: %w", err)
 	}
@@ -126,7 +127,7 @@ func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writ
 	close(over)
 	shown.Wait()
 	record = r.finish(history.Log{}, result)
-	t.keep(finished{record, r.state, false})
+	t.keep(finished{record, r.state.Dir, false})
 	t.remember()
 	return record, nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"sched/schedule/history"
 )
@@ -33,6 +34,7 @@ func (r *Run) finish(log history.Log, result history.Record) history.Record {
 		}
 	}
 
+	_, lease := r.keepLease(context.Background()) // the lock is held until the hooks are done
 	hooks := r.task.Hooks
 	switch {
 	case result.Outcome == history.Succeeded:
@@ -45,6 +47,7 @@ func (r *Run) finish(log history.Log, result history.Record) history.Record {
 	}
 	result.Notes = append(result.Notes, r.fire("after", hooks.After, log, result)...)
 
+	result.Notes = append(result.Notes, lease.end()...)
 	if r.lock != nil {
 		note(r.lock.Release(context.Background()))
 	}
@@ -71,7 +74,7 @@ func (r *Run) end(result history.Record) history.Record {
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "sched: run %s of %s %s, but its record is lost: %v\n", result.Run, result.Task, result.Outcome, err)
-		os.Remove(history.Path(r.state, result.Run))
+		os.Remove(history.Path(r.state.Dir, result.Run))
 	}
 	result.Snapshot = r.record().Snapshot
 	return result
@@ -119,7 +122,7 @@ func (r *Run) unstarted(err error) history.Record {
 
 // recovered reports whether the run before this one failed.
 func (r *Run) recovered() bool {
-	last, ok := Previous(r.state, r.record().Task, r.record().Run)
+	last, ok := Previous(r.state.Dir, r.record().Task, r.record().Run)
 	return ok && last.Outcome.Failure()
 }
 
@@ -131,6 +134,11 @@ func (r *Run) settle(log history.Log, code *int) history.Record {
 	result := r.soFar(log.Wait)
 	result.ExitCode = nil
 	result.Ended = Now()
+	for _, note := range log.Notes {
+		if !slices.Contains(result.Notes, note) { // it may have come with what earlier attempts came to
+			result.Notes = append(result.Notes, note)
+		}
+	}
 	group := 0
 	if a := log.Attempt; a != nil {
 		result.Attempts, group = a.Number, a.PID

@@ -46,7 +46,7 @@ func (r *Run) hook(ctx context.Context, name string, hook schedule.Hook, variabl
 	argv := hook.Run.Argv()
 	var marks []*os.File
 	if r.file.File() != nil {
-		file, err := os.OpenFile(history.Path(r.state, r.record().Run), os.O_WRONLY|os.O_APPEND, 0)
+		file, err := os.OpenFile(history.Path(r.state.Dir, r.record().Run), os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
 			return fmt.Sprintf("hook %s: %v", name, err)
 		}
@@ -54,7 +54,7 @@ func (r *Run) hook(ctx context.Context, name string, hook schedule.Hook, variabl
 		argv = marked(name, hook.Run)
 		marks = append(marks, file)
 	}
-	output, err := appendTo(HooksPath(history.OutputPath(r.state, r.record())))
+	output, err := appendTo(HooksPath(history.OutputPath(r.state.Dir, r.record())))
 	if err == nil { // a hook runs without it, too
 		defer output.Close()
 	}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"time"
 
 	"sched/mutex"
@@ -35,19 +36,43 @@ func (t *Tick) Plan() []Plan {
 }
 
 func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now time.Time) string {
-	if reason := slot.Task.Unmet(slot.At); reason != "" {
+	task := slot.Task
+	if reason := task.Unmet(slot.At); reason != "" {
 		return reason
 	}
-	if slot.Task.OneServer {
-		owner, claimed := t.State.Store().Claimed(claimKey(slot), slot.At.Add(claimFor))
-		if claimed {
+	if task.OneServer {
+		owner, claimed, err := t.State.Store().Claimed(context.Background(), claimKey(slot), slot.At.Add(claimFor))
+		switch {
+		case claimed:
 			return slotTaken(owner)
+		case err != nil && !task.RunWhenStoreDown:
+			return unknown(task, err)
 		}
 	}
-	if owner, held := live[slot.Task.Mutex]; held && slot.Task.WithoutOverlapping {
+	if !task.WithoutOverlapping {
+		return ""
+	}
+	if owner, held := live[task.Mutex]; held {
 		return stillRunning(owner, now)
 	}
+	owner, held, err := t.State.heldElsewhere(task.Mutex)
+	switch {
+	case held:
+		return stillRunning(owner, now)
+	case err != nil && !task.RunWhenStoreDown:
+		return unknown(task, err)
+	}
 	return ""
+}
+
+// heldElsewhere asks the store who has the mutex.
+func (s State) heldElsewhere(name string) (owner mutex.Owner, held bool, err error) {
+	if s.Remote == nil {
+		return owner, false, nil
+	}
+	owners, err := s.Remote.Held(context.Background(), name)
+	owner, held = owners[name]
+	return owner, held, err
 }
 
 // liveMutexes returns the mutexes that live runs hold, from the files of the runs: trying the locks

@@ -162,7 +162,7 @@ func environ(base []string, task schedule.Task, more ...string) []string {
 		env = append(env, pair)
 	}
 	for _, pair := range base {
-		if !strings.HasPrefix(pair, StateVariable+"=") {
+		if !strings.HasPrefix(pair, StateVariable+"=") && !strings.HasPrefix(pair, StoreVariable+"=") {
 			set(pair)
 		}
 	}

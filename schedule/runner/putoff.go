@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,11 +20,12 @@ const putOffAfter = time.Minute
 
 // putOff leaves the next attempt to a later tick, where that is a long time away. It reports whether
 // that was written down; then nobody watches the run until the tick comes.
-func (r *Run) putOff(attempt int, wait time.Duration, result history.Record) bool {
+func (r *Run) putOff(attempt int, wait time.Duration, result history.Record, notes []string) bool {
 	if !r.record().Background || wait <= putOffAfter {
 		return false
 	}
 	until := Now().Add(wait).UTC()
+	result.Notes = slices.Concat(result.Notes, notes)
 	err := r.file.Append(history.Event{Wait: &history.Wait{Attempt: attempt, Until: until, Record: result}})
 	return err == nil && r.file.Sync() == nil
 }
@@ -84,7 +86,7 @@ func (t *Tick) resume(ctx context.Context, state State, r *Run, log history.Log)
 		r.file.Close()
 		return ended, false
 	}
-	if reason := r.relock(state); reason != "" {
+	if reason := r.relock(state, *wait); reason != "" {
 		return t.holdBack(r, log, reason)
 	}
 	if err := r.refork(t.Self); err != nil {
@@ -98,7 +100,7 @@ func (t *Tick) resume(ctx context.Context, state State, r *Run, log history.Log)
 }
 
 // relock takes the mutex, which was free while the run waited. The reason says why it cannot be had.
-func (r *Run) relock(state State) (reason string) {
+func (r *Run) relock(state State, wait history.Wait) (reason string) {
 	r.lock = nil // that of the attempts before
 	record := r.record()
 	if record.Locks == "" {
@@ -113,7 +115,11 @@ func (r *Run) relock(state State) (reason string) {
 	case err != nil:
 		return fmt.Sprintf("nobody knows whether it is running: %v", err)
 	}
-	r.lock = lock
+	r.lock, wait.Fence = lock, lock.Fence()
+	if err := r.file.Append(history.Event{Wait: &wait}); err != nil {
+		lock.Release(context.Background())
+		return fmt.Sprintf("its number cannot be written down: %v", err)
+	}
 	return ""
 }
 

@@ -16,9 +16,13 @@ import (
 	"sched/schedule/history"
 )
 
-// StateVariable names the state folder to the processes of a background run. Commands and hooks
-// do not see it.
-const StateVariable = "SCHED_STATE"
+// What the processes of a background run are told in their environment; commands and hooks do not see
+// it. StateVariable is the state folder, StoreVariable the store as JSON (mutex.Config), with its
+// passwords: only their own user can read it there.
+const (
+	StateVariable = "SCHED_STATE"
+	StoreVariable = "SCHED_STORE"
+)
 
 // The descriptors that the processes which watch a background run inherit.
 const (
@@ -30,7 +34,7 @@ const (
 type Run struct {
 	task    schedule.Task // the snapshot; the schedule may have changed since
 	file    *history.Run
-	state   string
+	state   State
 	lock    mutex.Lock // nil where the task needs none
 	output  *os.File   // what the command prints; nil in a process that only finishes the run
 	environ []string   // of the caller
@@ -40,19 +44,19 @@ type Run struct {
 
 // begin writes down that a run is about to start, and opens its output. From here on the run will
 // be finished, whatever happens to this process.
-func begin(state string, record history.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
-	file := func(r history.Record) (*history.Run, error) { return history.Begin(state, r) }
+func begin(state State, record history.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
+	file := func(r history.Record) (*history.Run, error) { return history.Begin(state.Dir, r) }
 	return beginAs(file, state, record, task, lock, env)
 }
 
 // beginAs is begin with another way to make the run's file.
-func beginAs(make func(history.Record) (*history.Run, error), state string, record history.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
+func beginAs(make func(history.Record) (*history.Run, error), state State, record history.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
 	}
 	record.Snapshot = snapshot
-	record.Output = history.OutputPath(state, record)
+	record.Output = history.OutputPath(state.Dir, record)
 	output, err := createOutput(record.Output)
 	if err != nil {
 		return nil, err
@@ -111,7 +115,7 @@ func outputInUse(path string) bool {
 }
 
 // restore makes the run of a file that an earlier process wrote.
-func restore(state string, file *history.Run, env []string) (*Run, error) {
+func restore(state State, file *history.Run, env []string) (*Run, error) {
 	r := &Run{file: file, state: state, environ: env}
 	if err := json.Unmarshal(file.Record.Snapshot, &r.task); err != nil {
 		return nil, fmt.Errorf("run %s: its task: %w: %w", file.Record.Run, history.ErrUnreadable, err)
@@ -121,16 +125,23 @@ func restore(state string, file *history.Run, env []string) (*Run, error) {
 
 func (r *Run) record() history.Record { return r.file.Record }
 
+// note writes down what the record shall say, should this process not live to make it.
+func (r *Run) note(text string) { r.file.Append(history.Event{Note: text}) }
+
 // variables are the SCHED_ variables of a command (DESIGN: environment of a task).
 func (r *Run) variables(attempt int) []string {
 	record := r.record()
-	return []string{
+	variables := []string{
 		"SCHED_TASK=" + record.Task,
 		"SCHED_RUN=" + record.Run,
 		"SCHED_SLOT=" + record.Slot.UTC().Format(time.RFC3339),
 		"SCHED_ATTEMPT=" + strconv.Itoa(attempt),
 		"SCHED_MUTEX=" + record.Mutex,
 	}
+	if record.Fence != 0 {
+		variables = append(variables, "SCHED_FENCE="+strconv.FormatInt(record.Fence, 10))
+	}
+	return variables
 }
 
 // outcomeVariables are what hooks find besides.

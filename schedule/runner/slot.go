@@ -2,9 +2,7 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"sched/mutex"
@@ -24,13 +22,16 @@ func (t *Tick) startLater(ctx context.Context, slots []schedule.Slot) {
 
 // startBackground forks the runs of the slots.
 func (t *Tick) startBackground(ctx context.Context, slots []schedule.Slot) {
+	locks := t.lockAhead(slots)
 	for i, slot := range slots {
 		if ctx.Err() != nil {
 			t.skipRest(ctx, slots[i:])
+			locks.release(i, len(slots))
 			return
 		}
-		r, ok := t.prepare(slot)
+		r, ok := t.prepare(slot, locks.of(i))
 		if !ok {
+			locks.release(i, i+1)
 			continue
 		}
 		t.launch(r)
@@ -40,7 +41,7 @@ func (t *Tick) startBackground(ctx context.Context, slots []schedule.Slot) {
 // launch gives a run that has begun to its witness.
 func (t *Tick) launch(r *Run) {
 	if err := r.fork(t.Self); err != nil {
-		t.done(r.finish(history.Log{}, r.unstarted(err)), r.state)
+		t.done(r.finish(history.Log{}, r.unstarted(err)), r.state.Dir)
 		return
 	}
 	t.Started(r.record())
@@ -49,17 +50,17 @@ func (t *Tick) launch(r *Run) {
 
 // runForeground runs a slot to its end.
 func (t *Tick) runForeground(ctx, hurry context.Context, slot schedule.Slot) (record history.Record, ran bool) {
-	r, ok := t.prepare(slot)
+	r, ok := t.prepare(slot, t.lock)
 	if !ok {
 		return record, false
 	}
 	record = r.finish(history.Log{}, r.supervise(ctx, hurry))
-	t.done(record, r.state)
+	t.done(record, r.state.Dir)
 	return record, true
 }
 
 // prepare decides whether a slot runs, takes its lock, and begins its run.
-func (t *Tick) prepare(slot schedule.Slot) (*Run, bool) {
+func (t *Tick) prepare(slot schedule.Slot, take takeLock) (*Run, bool) {
 	record, task := t.newRecord(slot), slot.Task
 	if reason := task.Unmet(slot.At); reason != "" {
 		t.skip(record, task, reason)
@@ -69,44 +70,20 @@ func (t *Tick) prepare(slot schedule.Slot) (*Run, bool) {
 		t.skip(record, task, "it could not start before its next slot")
 		return nil, false
 	}
-	lock, reason := t.lock(&record, slot)
+	lock, reason := take(&record, slot)
 	if reason != "" {
 		t.skip(record, task, reason)
 		return nil, false
 	}
-	r, err := begin(t.State.Dir, record, task, lock, t.Environ)
+	r, err := begin(t.State, record, task, lock, t.Environ)
 	if spare := t.spareFor(err); spare != nil {
-		r, err = begin(spare.Dir, record, task, lock, t.Environ)
+		r, err = begin(*spare, record, task, lock, t.Environ)
 	}
 	if err != nil {
 		t.cannotBegin(record, task, lock, err)
 		return nil, false
 	}
 	return r, true
-}
-
-// lock claims the slot and takes the mutex, as the task asks. The reason says why it may not run.
-func (t *Tick) lock(record *history.Record, slot schedule.Slot) (lock mutex.Lock, reason string) {
-	if !slot.Task.OneServer && !slot.Task.WithoutOverlapping {
-		return nil, ""
-	}
-	lock, err := tryLock(t.State, record, slot)
-	if spare := t.spareFor(err); spare != nil {
-		lock, err = tryLock(*spare, record, slot)
-	}
-	var held *mutex.HeldError
-	switch {
-	case err == nil:
-		return lock, ""
-	case errors.As(err, &held) && held.Name == record.Mutex:
-		return nil, stillRunning(held.Owner, Now())
-	case errors.As(err, &held):
-		return nil, slotTaken(held.Owner)
-	case slot.Task.RunWhenStoreDown:
-		record.Notes = append(record.Notes, fmt.Sprintf("runs without its lock: %v", err))
-		return nil, ""
-	}
-	return nil, fmt.Sprintf("nobody knows whether it is running: %v", err)
 }
 
 func stillRunning(owner mutex.Owner, now time.Time) string {
@@ -122,24 +99,6 @@ func claimKey(slot schedule.Slot) string {
 }
 
 func slotTaken(owner mutex.Owner) string { return "another tick has this slot " + owner.String() }
-
-func tryLock(state State, record *history.Record, slot schedule.Slot) (mutex.Lock, error) {
-	ctx, store := context.Background(), state.Store()
-	owner := mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: Now()}
-	if slot.Task.OneServer {
-		if err := store.Claim(ctx, claimKey(slot), slot.At.Add(claimFor), owner); err != nil {
-			return nil, err
-		}
-	}
-	if !slot.Task.WithoutOverlapping {
-		return nil, nil
-	}
-	lock, err := store.Acquire(ctx, record.Mutex, owner)
-	if err == nil {
-		record.Locks = state.locks()
-	}
-	return lock, err
-}
 
 // spareFor returns the folder to use instead of one that err says cannot be written; nil where the
 // error is another, or no folder can be.
@@ -197,5 +156,5 @@ func (t *Tick) cannotBegin(record history.Record, task *schedule.Task, lock mute
 
 // unbegun is a run that has hooks to fire and no file.
 func (t *Tick) unbegun(record history.Record, task *schedule.Task) *Run {
-	return &Run{task: *task, file: &history.Run{Record: record}, state: t.State.Dir, environ: t.Environ}
+	return &Run{task: *task, file: &history.Run{Record: record}, state: t.State, environ: t.Environ}
 }

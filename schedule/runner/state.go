@@ -2,6 +2,7 @@ package runner
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +16,8 @@ import (
 // (read-only, full, somebody else's) the runs go on with a spare one on another file system: the
 // tasks run, the locks hold, and the loss of history is said.
 type State struct {
-	Dir string
+	Dir    string
+	Remote *mutex.Redis // where servers share the mutexes; nil for a machine that stands alone
 }
 
 // locks is where the mutexes of this machine are.
@@ -26,7 +28,44 @@ func (s State) Store() mutex.Store { return s.storeAt(s.locks()) }
 
 // storeAt returns the mutexes whose part on this machine is in another folder: a run that began while
 // this one could not be written has its lock there.
-func (s State) storeAt(locks string) mutex.Store { return mutex.Files{Dir: locks} }
+func (s State) storeAt(locks string) mutex.Store {
+	return mutex.NewStore(locks, s.Remote)
+}
+
+// meetStore lets this machine know the Redis of the store again, if it was started anew.
+func (s State) meetStore() {
+	if s.Remote != nil {
+		os.MkdirAll(s.Dir, 0o700) // where that is impossible, others say so
+		s.Remote.Remember(filepath.Join(s.Dir, "store.json"))
+	}
+}
+
+// alone is the same state without other servers.
+func (s State) alone() State { return State{Dir: s.Dir} }
+
+// StateFrom returns the state that the environment of a background run's process names, and false
+// for any other process.
+func StateFrom(getenv func(string) string) (s State, ok bool, err error) {
+	s.Dir = getenv(StateVariable)
+	if store := getenv(StoreVariable); store != "" && s.Dir != "" {
+		var config mutex.Config
+		if err := json.Unmarshal([]byte(store), &config); err != nil {
+			return s, true, fmt.Errorf("$%s: %w", StoreVariable, err)
+		}
+		s.Remote, err = mutex.Dial(config)
+	}
+	return s, s.Dir != "", err
+}
+
+// variables are what StateFrom reads.
+func (s State) variables() []string {
+	variables := []string{StateVariable + "=" + s.Dir}
+	if s.Remote != nil {
+		config, _ := json.Marshal(s.Remote.Config()) // texts and a number
+		variables = append(variables, StoreVariable+"="+string(config))
+	}
+	return variables
+}
 
 // unwritable reports whether err says that a folder cannot be written, and another one might.
 func unwritable(err error) bool {
@@ -42,7 +81,7 @@ func unwritable(err error) bool {
 // and the folder alone, so that every tick and every run finds the same ones.
 func (s State) spares() []State {
 	name := fmt.Sprintf("sched-%d-%x", os.Geteuid(), sha256.Sum256([]byte(s.Dir)))[:30]
-	return []State{{filepath.Join(os.TempDir(), name)}, {filepath.Join("/dev/shm", name)}}
+	return []State{{filepath.Join(os.TempDir(), name), s.Remote}, {filepath.Join("/dev/shm", name), s.Remote}}
 }
 
 // folders returns the state folder and the spare ones that are ours alone: in those of others we believe

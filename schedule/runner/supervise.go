@@ -15,6 +15,14 @@ import (
 // is stopped; when hurry is done too, it is killed at once. A record without an outcome says that the
 // next attempt was put off.
 func (r *Run) supervise(ctx, hurry context.Context) history.Record {
+	ctx, lease := r.keepLease(ctx)
+	result := r.attempts(ctx, hurry, lease)
+	result.Notes = append(result.Notes, lease.end()...)
+	return result
+}
+
+// attempts is supervise while the lease of the lock is kept.
+func (r *Run) attempts(ctx, hurry context.Context, lease *keeper) history.Record {
 	result, first := r.soFar(r.waited), 1
 	if r.waited != nil {
 		first = r.waited.Attempt
@@ -27,7 +35,7 @@ func (r *Run) supervise(ctx, hurry context.Context) history.Record {
 			break
 		}
 		wait := r.task.Retry.Wait(n)
-		if r.putOff(n+1, wait, result) {
+		if r.putOff(n+1, wait, result, lease.noted()) {
 			return r.soFar(nil)
 		}
 		if !r.pauseUnlessStopped(ctx, wait) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history"
 )
@@ -31,6 +32,9 @@ type Tick struct {
 	records []finished     // what this tick has to put into the history
 	hooks   sync.WaitGroup // of skipped slots
 	spare   *State         // in use since State could not be written
+
+	saidDown, skippedUnknown bool                   // of the store, see storeDown
+	taken                    map[string]mutex.Owner // claims of other servers, see lookAhead
 }
 
 // Run runs the tick. It returns when the foreground tasks have ended and the background tasks were
@@ -43,6 +47,7 @@ func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
 		}
 	}
 	background, foreground := t.due()
+	t.State.meetStore()
 
 	// Background tasks first, so that no foreground task delays them. Those of a later second of
 	// this minute are forked on time while foreground tasks run.
@@ -58,6 +63,7 @@ func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
 		}
 	})
 
+	t.lookAhead(foreground)
 	for i, slot := range foreground {
 		if !t.reach(ctx, slot) {
 			t.skipRest(ctx, foreground[i:])

@@ -24,7 +24,7 @@ const witnessScript = `"$0" start "$1"; exec "$0" finish "$2" "$?" --run "$1"`
 func (r *Run) fork(self string) error {
 	record := r.record()
 	argv := []string{"/bin/sh", "-c", witnessScript, self, record.Run, record.Mutex}
-	env := environ(r.environ, schedule.Task{}, StateVariable+"="+r.state)
+	env := environ(r.environ, schedule.Task{}, r.state.variables()...)
 	files := append([]*os.File{r.file.File()}, r.inherited()...)
 	witness, err := fork(argv[0], argv, "/", env, r.output, files, &syscall.SysProcAttr{Setsid: true})
 	if err != nil {
@@ -49,6 +49,12 @@ func (r *Run) inherited() []*os.File {
 		return nil
 	}
 	return []*os.File{r.lock.Inherit()}
+}
+
+// owner is the run as the owner of a lock that this process adopts.
+func (r *Run) owner() mutex.Owner {
+	record := r.record()
+	return mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: Now(), Fence: record.Fence}
 }
 
 // describeLock tells people which process to look at.
@@ -128,13 +134,13 @@ func inherit(state State, id string, env []string) (*Run, history.Log, error) {
 	if err != nil {
 		return nil, log, err
 	}
-	r, err := restore(state.Dir, run, env)
+	r, err := restore(state, run, env)
 	if err != nil {
 		return nil, log, err
 	}
 	if locks := run.Record.Locks; locks != "" {
 		syscall.CloseOnExec(lockDescriptor)
-		r.lock = state.storeAt(locks).Adopt(r.task.Mutex, id, os.NewFile(lockDescriptor, "the inherited lock"))
+		r.lock = state.storeAt(locks).Adopt(r.task.Mutex, r.owner(), os.NewFile(lockDescriptor, "the inherited lock"))
 	}
 	return r, log, nil
 }
@@ -146,13 +152,13 @@ func take(state State, id string, env []string) (*Run, history.Log, error) {
 	if err != nil {
 		return nil, log, err
 	}
-	r, err := restore(state.Dir, run, env)
+	r, err := restore(state, run, env)
 	if err != nil {
 		run.Close()
 		return nil, log, err
 	}
 	if locks := run.Record.Locks; locks != "" {
-		r.lock = state.storeAt(locks).Adopt(r.task.Mutex, id, nil)
+		r.lock = state.storeAt(locks).Adopt(r.task.Mutex, r.owner(), nil)
 	}
 	return r, log, nil
 }

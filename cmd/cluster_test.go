@@ -1,0 +1,447 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"sched/mutex/redistest"
+)
+
+// A server is a box with a name of its own whose schedule has a store: what a machine of a cluster is.
+type server struct {
+	*box
+	name string
+	env  []string
+}
+
+// newServers returns servers that run the same schedule. Their tasks find the folder that all share in $SHARED.
+func newServers(t *testing.T, n int, store, tasks string) []*server {
+	t.Helper()
+	shared := t.TempDir()
+	var servers []*server
+	for i := range n {
+		b := newBox(t, "name: shop\ntimezone: UTC\nlease: 5s\nstore: "+store+"\nenv: {SHARED: "+shared+"}\n"+tasks)
+		name := fmt.Sprintf("web-%d", i+1)
+		servers = append(servers, &server{b, name, []string{"SCHED_TEST_SERVER=" + name}})
+	}
+	return servers
+}
+
+// shared is the path of a file in the folder that all servers of the test share.
+func (s *server) shared(name string) string {
+	_, line, _ := strings.Cut(s.read("schedule.yaml"), "SHARED: ")
+	dir, _, _ := strings.Cut(line, "}")
+	return filepath.Join(dir, name)
+}
+
+// linesOf returns the lines of a file that all servers write.
+func (s *server) linesOf(name string) []string {
+	text, err := os.ReadFile(s.shared(name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.Fatal(err)
+	}
+	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
+}
+
+// tick runs sched run with the clock of the server, and returns what it printed and how long it took.
+func (s *server) tick(args ...string) (out string, code int, took time.Duration) {
+	s.Helper()
+	begun := time.Now()
+	out, code = s.sched(append([]string{"run"}, args...)...)
+	return out, code, time.Since(begun)
+}
+
+func (s *server) sched(args ...string) (string, int) {
+	s.Helper()
+	c := s.command(args...)
+	c.Env = append(c.Env, s.env...)
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil {
+		s.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// full reports whether the proofs run at their full size, which takes minutes.
+func full() bool { return os.Getenv("SCHED_TEST_FULL") != "" }
+
+// slack is what a tick may take longer on a machine that is busy with other tests.
+const slack = 5 * time.Second
+
+// Each server ticks every minute of its own clock. Clocks differ by up to 45 s in both directions, so at any
+// moment some servers are a minute ahead of others; the tasks end long before the last one asks.
+func TestEverySlotRunsOnOneServerWhateverTheClocks(t *testing.T) {
+	t.Parallel()
+	servers, minutes := 6, 4
+	if full() {
+		servers, minutes = 20, 20
+	}
+	tasks := "tasks:\n- group: all\n  one_server: true\n  command: echo $SCHED_TASK $SCHED_SLOT >> $SHARED/ran\n  tasks:\n"
+	for i := range 10 {
+		tasks += fmt.Sprintf("  - {name: t%d, cron: \"* * * * *\", background: %t}\n", i, i%2 == 0)
+	}
+	all := newServers(t, servers, redistest.Start(t).URL, tasks)
+
+	type moment struct {
+		server *server
+		at     time.Time // true time
+	}
+	var moments []moment
+	first := time.Now().UTC().Truncate(time.Minute).Add(-10 * time.Minute)
+	for i, s := range all {
+		skew := time.Duration(i*90/(servers-1)-45) * time.Second
+		s.env = append(s.env, "SCHED_TEST_CLOCK_OFFSET="+skew.String())
+		for m := range minutes {
+			moments = append(moments, moment{s, first.Add(time.Duration(m)*time.Minute - skew + time.Second)})
+		}
+	}
+	slices.SortFunc(moments, func(a, b moment) int { return a.at.Compare(b.at) })
+
+	var ticks sync.WaitGroup
+	room := make(chan struct{}, servers)
+	for _, m := range moments {
+		room <- struct{}{}
+		ticks.Go(func() {
+			defer func() { <-room }()
+			c := m.server.command("run", "-q")
+			c.Env = append(append(c.Env, m.server.env...), "SCHED_TEST_CLOCK="+m.at.Format(time.RFC3339))
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Errorf("%s at %s: %v\n%s", m.server.name, m.at, err, out)
+			}
+		})
+	}
+	ticks.Wait()
+
+	ran := map[string]int{}
+	all[0].until("every slot ran", func() bool {
+		clear(ran)
+		for _, line := range all[0].linesOf("ran") {
+			ran[line]++
+		}
+		return len(ran) == 10*minutes
+	})
+	for _, s := range all {
+		s.settle()
+	}
+	for _, slot := range slices.Sorted(maps.Keys(ran)) {
+		if n := len(slices.DeleteFunc(all[0].linesOf("ran"), func(line string) bool { return line != slot })); n != 1 {
+			t.Errorf("%s ran %d times", slot, n)
+		}
+	}
+}
+
+// A task that lasts until the file "go" is there, and says who is who.
+const held = `
+tasks:
+  - name: long
+    cron: "* * * * *"
+    background: true
+    without_overlapping: true
+    kill_after: 1s
+    command: |
+      echo $SCHED_FENCE >> $SHARED/fences; echo $PPID > supervisor.pid; echo $$ > command.tmp; mv command.tmp command.pid
+      while [ ! -e go ]; do sleep 0.02; done
+    on_success: echo $SCHED_OUTCOME >> hooks.txt
+    on_failure: echo $SCHED_OUTCOME >> hooks.txt
+`
+
+// pids waits for the processes of a run of that task.
+func (s *server) pids() (witness, supervisor, command int) {
+	s.Helper()
+	command = s.pidIn("command.pid")
+	supervisor = s.pidIn("supervisor.pid")
+	return parent(s.T, supervisor), supervisor, command
+}
+
+// takesOver ticks until the task is not skipped any more, and returns how long that took.
+func (s *server) takesOver() time.Duration {
+	s.Helper()
+	begun := time.Now()
+	s.until(s.name+" takes over", func() bool {
+		out, _, _ := s.tick()
+		return strings.Contains(out, "started in the background")
+	})
+	return time.Since(begun)
+}
+
+// A dead server cannot release anything: its lease runs out.
+func TestTheLockOfADeadServerIsFreeWithinALease(t *testing.T) {
+	t.Parallel()
+	s := newServers(t, 2, redistest.Start(t).URL, held)
+	s[0].tick()
+	witness, supervisor, command := s[0].pids()
+
+	out, code, _ := s[1].tick()
+	if !strings.Contains(out, "skipped: still running") || !strings.Contains(out, "on web-1") || code != 0 {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	for _, pid := range []int{witness, supervisor, command} {
+		s[0].kill(pid)
+	}
+	if took := s[1].takesOver(); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+
+	// It comes back: its run is lost, its hooks fire, and the lock stays with the other.
+	out, _, _ = s[0].tick()
+	if !strings.Contains(out, "on web-2") {
+		t.Errorf("the dead server does not know the new holder:\n%s", out)
+	}
+	if r := s[0].outcome("long", 2); s[0].read("hooks.txt") != "lost\n" {
+		t.Errorf("hooks %q after %+v", s[0].read("hooks.txt"), r)
+	}
+	if out, _, _ = s[0].tick(); !strings.Contains(out, "on web-2") {
+		t.Errorf("finishing the lost run freed the lock of the other:\n%s", out)
+	}
+}
+
+func TestTheLockIsFreeAtOnceWhenTheWitnessLives(t *testing.T) {
+	t.Parallel()
+	s := newServers(t, 2, redistest.Start(t).URL, held)
+	for _, one := range s {
+		one.write("schedule.yaml", strings.Replace(one.read("schedule.yaml"), "lease: 5s", "lease: 10m", 1))
+	}
+	s[0].tick()
+	_, supervisor, _ := s[0].pids()
+	s[0].kill(supervisor)
+	s[0].lineIn("hooks.txt")
+	if took := s[1].takesOver(); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	fences := s[0].linesOf("fences")
+	s[1].until("the second run has its number", func() bool { fences = s[1].linesOf("fences"); return len(fences) == 2 })
+	first, _ := strconv.Atoi(fences[0])
+	second, _ := strconv.Atoi(fences[1])
+	if first <= 0 || second <= first {
+		t.Errorf("SCHED_FENCE was %v", fences)
+	}
+}
+
+// A supervisor that is stopped for longer than its lease cannot renew it. Another server takes the lock; the
+// first run finds out when it goes on, and its finish leaves the lock of the other alone.
+func TestALostLeaseIsRecordedAndTheLockStaysWithTheOther(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"continue", "stop"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			s := newServers(t, 3, redistest.Start(t).URL, held+"    on_lost_lease: "+policy+"\n")
+			s[0].tick()
+			_, supervisor, _ := s[0].pids()
+			syscall.Kill(supervisor, syscall.SIGSTOP)
+			s[1].takesOver()
+			s[1].pids()
+			syscall.Kill(supervisor, syscall.SIGCONT)
+			want := "stopped"
+			if policy == "continue" {
+				// It goes on and ends well; what the renewal found is in its record.
+				s[0].until("the loss was noticed", func() bool { return strings.Contains(s[0].openRuns(), "lost its lock") })
+				s[0].write("go", "")
+				want = "succeeded"
+			}
+			r := s[0].outcome("long", 1)
+			if r.Outcome != want || !strings.Contains(strings.Join(r.Notes, "\n"), "lost its lock") {
+				t.Errorf("%+v", r)
+			}
+			if out, _, _ := s[2].tick(); !strings.Contains(out, "on web-2") {
+				t.Errorf("the late finish freed the lock of the other run:\n%s", out)
+			}
+		})
+	}
+}
+
+// Each row is a way for Redis to be gone while a run goes on.
+func TestAnOutageSkipsOrRunsAsTheTaskSays(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(*redistest.Server){
+		"stopped":         func(r *redistest.Server) { r.Stop() },
+		"killed":          func(r *redistest.Server) { r.Kill() },
+		"does not answer": func(r *redistest.Server) { r.Pause() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redis := redistest.Start(t)
+			tasks := held
+			for i := range 100 { // however many there are
+				tasks += fmt.Sprintf("  - {name: once%d, cron: \"* * * * *\", one_server: true, command: echo once >> $SHARED/ran}\n", i)
+			}
+			tasks += `
+  - {name: always, cron: "* * * * *", one_server: true, store_down: run, command: echo always >> $SHARED/ran}
+  - {name: alone, cron: "* * * * *", command: echo alone >> $SHARED/ran}
+`
+			s := newServers(t, 2, redis.URL, tasks)
+			s[0].tick("--only", "long")
+			s[0].pids()
+			minute := time.Now().UTC().Add(-5 * time.Minute).Format(time.RFC3339)
+			_, _, usual := s[0].tick("--only", "alone", "--at", minute)
+			fail(redis)
+			for i, one := range s {
+				out, code, took := one.tick("--at", minute)
+				if code != 1 || took > usual+3*time.Second+slack {
+					t.Errorf("%s: exit code %d after %s:\n%s", one.name, code, took, out)
+				}
+				if n := strings.Count(out, "sched: "); n != 2 { // the outage, and that always runs without a lock
+					t.Errorf("%s said %d things:\n%s", one.name, n, out)
+				}
+				// That long still runs on its own machine is known there without Redis.
+				if n := strings.Count(out, "skipped: nobody knows"); n != 100+i || strings.Contains(out, "still running") != (i == 0) {
+					t.Errorf("%s: %d tasks skipped:\n%s", one.name, n, out)
+				}
+			}
+			ran := s[0].linesOf("ran")
+			slices.Sort(ran)
+			if got := strings.Join(ran, " "); got != "alone alone alone always always" {
+				t.Errorf("ran: %s", got)
+			}
+			s[0].write("go", "")
+			if r := s[0].outcome("long", 1+1); r.Task != "long" {
+				t.Errorf("%+v", r)
+			}
+			if got := s[0].read("hooks.txt"); got != "succeeded\n" {
+				t.Errorf("hooks: %q", got)
+			}
+		})
+	}
+}
+
+// A Redis that comes back empty has forgotten who has what. The run that has a lock takes it again, and until it
+// had the time to, nobody else gets it.
+func TestARedisThatComesBackEmptyGivesNoLockAway(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	s := newServers(t, 2, redis.URL, held+`
+  - {name: once, cron: "* * * * *", one_server: true, command: echo $SCHED_SLOT >> $SHARED/ran}
+`)
+	minute := time.Now().UTC().Add(-5 * time.Minute).Truncate(time.Minute)
+	at := minute.Format(time.RFC3339)
+	s[0].tick("--at", at)
+	s[1].tick("--at", at) // so that it knows this Redis
+	s[0].pids()
+	redis.Restart()
+
+	out, code, _ := s[1].tick("--at", at)
+	if strings.Count(out, "skipped: nobody knows") != 2 || !strings.Contains(out, "was started again") || code != 1 {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	// In the end it is the first server again that has the lock.
+	s[1].until("the lock is there again", func() bool {
+		out, _, _ = s[1].tick("--at", minute.Add(time.Minute).Format(time.RFC3339))
+		if strings.Contains(out, "started in the background") {
+			t.Fatalf("two servers run it:\n%s", out)
+		}
+		return strings.Contains(out, "still running") && strings.Contains(out, "on web-1")
+	})
+	s[0].write("go", "")
+	if r := s[0].outcome("long", 1); r.Outcome != "succeeded" || len(r.Notes) > 0 {
+		t.Errorf("%+v", r)
+	}
+	if s[0].read("hooks.txt") != "succeeded\n" || s[1].read("hooks.txt") != "" {
+		t.Errorf("hooks: %q, %q", s[0].read("hooks.txt"), s[1].read("hooks.txt"))
+	}
+	if ran := s[0].linesOf("ran"); len(ran) != 2 || ran[0] == ran[1] {
+		t.Errorf("ran: %v", ran)
+	}
+}
+
+func TestOfThreeServersOneMayBeDown(t *testing.T) {
+	t.Parallel()
+	var stores []*redistest.Server
+	var urls []string
+	for range 3 {
+		stores = append(stores, redistest.Start(t))
+		urls = append(urls, stores[len(stores)-1].URL)
+	}
+	s := newServers(t, 2, "["+strings.Join(urls, ", ")+"]", held)
+	s[0].tick()
+	s[0].pids()
+	skipped := func(why string, wantCode int) {
+		t.Helper()
+		if out, code, took := s[1].tick(); !strings.Contains(out, why) || code != wantCode || took > 3*time.Second+slack {
+			t.Errorf("exit code %d after %s:\n%s", code, took, out)
+		}
+	}
+	skipped("on web-1", 0)
+	stores[1].Kill()
+	skipped("on web-1", 0)
+	s[0].write("go", "")
+	s[0].outcome("long", 1)
+	if r := s[0].history("long")[0]; len(r.Notes) > 0 {
+		t.Errorf("one server of three was down: %v", r.Notes)
+	}
+	s[1].takesOver()
+	stores[2].Pause()
+	if out, code, _ := s[0].tick(); !strings.Contains(out, "skipped: nobody knows") || code != 1 {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+// Each row is a mistake in the URL, and what is said about it: at once, in one line, with a hint, and never
+// with the password in it.
+func TestAStoreThatCannotBeUsedIsToldInOneLine(t *testing.T) {
+	t.Parallel()
+	open, closed := redistest.Start(t), redistest.Start(t, "--requirepass", "right")
+	place := func(r *redistest.Server, user, database string) string {
+		_, host, _ := strings.Cut(r.URL, "://")
+		return user + host + database
+	}
+	for _, tt := range []struct{ name, url, want string }{
+		{"a wrong password", "redis://" + place(closed, ":s3cret@", ""), "refuses the "},
+		{"no password", "redis://" + place(closed, "", ""), "wants a password"},
+		{"a database that is not there", "redis://" + place(open, "", "/9999"), "does not have the database"},
+		{"TLS against a plain port", "rediss://" + place(open, "", ""), "then write redis://"},
+		{"nobody there", "redis://:s3cret@127.0.0.1:1", "connection refused"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newServers(t, 1, tt.url, "tasks:\n  - {name: once, cron: \"* * * * *\", one_server: true, command: echo}\n")[0]
+			out, code, _ := s.tick()
+			said := 0
+			for line := range strings.Lines(out) {
+				if strings.HasPrefix(line, "sched: ") {
+					said++
+				}
+			}
+			if code != 1 || said != 1 || !strings.Contains(out, tt.want) || !strings.Contains(out, "\nhint: ") || strings.Contains(out, "s3cret") {
+				t.Errorf("exit code %d:\n%s", code, out)
+			}
+		})
+	}
+	for _, tt := range []struct{ url, want string }{
+		{"redis//localhost", "begins with none of redis://"},
+		{"redis://u:s3cret@host:port", "is not a URL"},
+		{"redis://:s3cret@host/shop", "has a database that is not a number"},
+	} {
+		s := newServers(t, 1, tt.url, "tasks: []\n")[0]
+		if out, code := s.sched("check"); code != 2 || !strings.Contains(out, tt.want) || !strings.Contains(out, "hint: ") || strings.Contains(out, "s3cret") {
+			t.Errorf("%s: exit code %d:\n%s", tt.url, code, out)
+		}
+	}
+}
+
+// unlock on one server frees what another one has; a dry run names the holder.
+func TestOtherServersSeeTheHolderAndCanBreakTheLock(t *testing.T) {
+	t.Parallel()
+	s := newServers(t, 2, redistest.Start(t).URL, held)
+	s[0].tick()
+	s[0].pids()
+	if out, _, _ := s[1].tick("--dry-run"); !strings.Contains(out, "would be skipped: still running") || !strings.Contains(out, "on web-1") {
+		t.Errorf("dry run:\n%s", out)
+	}
+	if out, code := s[1].sched("unlock", "long"); code != 0 || !strings.Contains(out, "on web-1") || !strings.Contains(out, "that run goes on") {
+		t.Errorf("unlock: exit code %d\n%s", code, out)
+	}
+	if out, _, _ := s[1].tick(); !strings.Contains(out, "started in the background") {
+		t.Errorf("after unlock:\n%s", out)
+	}
+}

@@ -1,0 +1,55 @@
+package cmd
+
+import (
+	"errors"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/runner"
+)
+
+// checkStore says what is wrong with the URLs of a store.
+func checkStore(servers []string) (problem, hint string) {
+	err := mutex.Config{Servers: servers, Namespace: "any"}.Check()
+	var wrong *mutex.StoreError
+	switch {
+	case errors.As(err, &wrong):
+		return wrong.Text, wrong.Hint
+	case err != nil:
+		return err.Error(), ""
+	}
+	return "", ""
+}
+
+// storeHint returns what can be done about a store that does not answer, and "" for any other error.
+func storeHint(err error) string {
+	var down *mutex.StoreError
+	if errors.As(err, &down) {
+		return down.Hint
+	}
+	return ""
+}
+
+// store returns the store of the schedule, without asking it anything; nil where there is none.
+func (a *app) store(s *schedule.Schedule) *mutex.Redis {
+	if a.remote == nil && len(s.Store.Servers) > 0 {
+		remote, err := mutex.Dial(mutex.Config{Servers: s.Store.Servers, Namespace: s.Name, Lease: s.Store.Lease})
+		if err != nil {
+			panic(err) // the schedule is valid, so these servers were checked
+		}
+		a.remote = remote
+	}
+	return a.remote
+}
+
+// hangUp ends the connections to the store, which gives what is still on its way a moment.
+func (a *app) hangUp() {
+	if a.remote != nil {
+		a.remote.Close()
+	}
+}
+
+// state returns the state folder of the schedule, and its store.
+func (a *app) state(s *schedule.Schedule) runner.State {
+	return runner.State{Dir: s.StateDir, Remote: a.store(s)}
+}

@@ -1,0 +1,95 @@
+package mutex_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"sched/mutex"
+	"sched/mutex/redistest"
+)
+
+// dial opens a store as one more process would.
+func dial(t testing.TB, servers ...string) *mutex.Redis {
+	t.Helper()
+	return dialWith(t, mutex.Config{Servers: servers})
+}
+
+func dialWith(t testing.TB, c mutex.Config) *mutex.Redis {
+	t.Helper()
+	c.Namespace = "shop"
+	r, err := mutex.Dial(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// three starts three servers that know nothing of each other.
+func three(t *testing.T) (servers []*redistest.Server, urls []string) {
+	for range 3 {
+		s := redistest.Start(t)
+		servers, urls = append(servers, s), append(urls, s.URL)
+	}
+	return servers, urls
+}
+
+func TestRedisKeepsTheContract(t *testing.T) {
+	t.Run("miniredis", func(t *testing.T) {
+		testStore(t, func(t *testing.T) place {
+			m := miniredis.RunT(t)
+			return func() mutex.Store { return dial(t, "redis://"+m.Addr()) }
+		})
+	})
+	t.Run("redis-server", func(t *testing.T) {
+		s := redistest.Start(t)
+		testStore(t, func(t *testing.T) place {
+			name := t.Name()
+			return func() mutex.Store { return named(t, name, s.URL) }
+		})
+	})
+	t.Run("redis-server on a unix socket, in another database", func(t *testing.T) {
+		s := redistest.Start(t)
+		testStore(t, func(t *testing.T) place {
+			name := t.Name()
+			return func() mutex.Store { return named(t, name, "unix://"+s.Socket+"?db=3") }
+		})
+	})
+	t.Run("three of them", func(t *testing.T) {
+		_, urls := three(t)
+		testStore(t, func(t *testing.T) place {
+			name := t.Name()
+			return func() mutex.Store { return named(t, name, urls...) }
+		})
+	})
+}
+
+// named opens a store of another schedule.
+func named(t *testing.T, name string, servers ...string) *mutex.Redis {
+	t.Helper()
+	r, err := mutex.Dial(mutex.Config{Servers: servers, Namespace: name, Lease: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func TestSharedKeepsTheContract(t *testing.T) {
+	t.Run("miniredis", func(t *testing.T) {
+		testStore(t, func(t *testing.T) place {
+			m, dir := miniredis.RunT(t), filepath.Join(t.TempDir(), "locks")
+			return func() mutex.Store { return mutex.NewStore(dir, dial(t, "redis://"+m.Addr())) }
+		})
+	})
+	t.Run("redis-server", func(t *testing.T) {
+		s := redistest.Start(t)
+		testStore(t, func(t *testing.T) place {
+			name, dir := t.Name(), filepath.Join(t.TempDir(), "locks")
+			return func() mutex.Store { return mutex.NewStore(dir, named(t, name, s.URL)) }
+		})
+	})
+}

@@ -1,0 +1,173 @@
+package mutex
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A StoreError says why a store cannot be used, or does not answer. It is told in one line, has no
+// password in it, and wraps nothing that could have one.
+type StoreError struct {
+	Text string
+	Hint string // what to do about it; may be empty
+}
+
+func (e *StoreError) Error() string { return e.Text }
+
+// A complaint is an answer of Redis that says what is wrong with the server, or with our URL.
+type complaint struct {
+	words string // found in the answer
+	text  string // after "redis at HOST "
+	hint  string
+	deaf  bool // it comes before any command is heard: there is no use in asking again soon
+}
+
+// complaints are looked for in this order: scripts wrap the answers that they get in text of their own.
+var complaints = []complaint{
+	{"WRONGPASS", "refuses the user or the password", passwordHint, true},
+	{"invalid password", "refuses the password", passwordHint, true},
+	{"without any password configured", "has no password, and the URL has one", "leave the password out of the URL", true},
+	{"no password is set", "has no password, and the URL has one", "leave the password out of the URL", true},
+	{"NOAUTH", "wants a password, and the URL has none", passwordHint, true},
+	{"DB index is out of range", "does not have the database of the URL", databaseHint, true},
+	{"invalid DB index", "does not have the database of the URL", databaseHint, true},
+	{"max number of clients", "takes no more connections", "raise its maxclients", true},
+	{"DENIED", "is in protected mode: it answers its own machine only", "give it a password, and the URL too", true},
+	{"LOADING", "is still loading its data", "it answers when that is done", false},
+	{"MASTERDOWN", "is a replica that has lost its primary", replicaHint, false},
+	{"READONLY", "is a replica, which takes no writes", replicaHint, false},
+	{"OOM command", "has no memory left", "raise its maxmemory, or give sched a Redis of its own", false},
+	{"MISCONF", "takes no writes since it cannot save to its disk", "its log says why it cannot; is the disk full?", false},
+	{"NOREPLICAS", "takes no writes since it has too few replicas", "see min-replicas-to-write in its redis.conf", false},
+	{"NOPERM", "does not let the user do that", "the user needs the rights ~sched:* +@all -@admin, see ACL SETUSER", false},
+	{"MOVED", "is part of a Redis Cluster", clusterHint, false},
+	{"CLUSTERDOWN", "is part of a Redis Cluster", clusterHint, false},
+	{"BUSY Redis is busy", "is busy with a script of somebody else", "`redis-cli script kill` ends it", false},
+	{"after non deterministic commands", "is older than Redis 5", "sched needs Redis 5 or newer", false},
+	{"WRONGTYPE", "has something of somebody else under a key of sched", "give sched a database of its own, with /1 at the end of the URL", false},
+}
+
+const (
+	passwordHint = "write redis://user:password@host, or redis://:password@host without a user; in a password %40 is @ and %2F is /"
+	databaseHint = "the number at the end of the URL must be less than `databases` in its redis.conf, which is 16 unless changed"
+	replicaHint  = "name the primary in the URL"
+	clusterHint  = "use a Redis that stands alone: locks need one that others can agree on"
+)
+
+// explain tells an error of go-redis to people. deaf is true when the server cannot be talked to
+// at all.
+func (s *server) explain(err error) (explained *StoreError, deaf bool) {
+	if errors.As(err, &explained) {
+		return explained, false
+	}
+	var answer redis.Error
+	if errors.As(err, &answer) {
+		i := slices.IndexFunc(complaints, func(c complaint) bool { return strings.Contains(err.Error(), c.words) })
+		if i < 0 {
+			return s.failed("answers: "+s.withoutPassword(err.Error()), ""), false
+		}
+		return s.failed(complaints[i].text, complaints[i].hint), complaints[i].deaf
+	}
+	return s.explainSilence(err), true
+}
+
+// explainSilence tells why there is no connection, or no answer.
+func (s *server) explainSilence(err error) *StoreError {
+	var (
+		unknown     *net.DNSError
+		plain       tls.RecordHeaderError
+		certificate *tls.CertificateVerificationError
+	)
+	is := func(targets ...error) bool {
+		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+	}
+	switch {
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		return s.failed("cannot be found: there is no host of that name", "see the URL")
+	case is(syscall.ECONNREFUSED):
+		return s.failed("does not answer: connection refused", "is it running, and is that its port? `"+s.ping()+"` tells")
+	case is(syscall.ENOENT):
+		return s.failed("does not answer: there is no such socket", "is it running? see unixsocket in its redis.conf")
+	case is(syscall.EACCES, syscall.EPERM):
+		return s.failed("does not answer: permission denied", "see unixsocketperm in its redis.conf")
+	case is(syscall.EHOSTUNREACH, syscall.ENETUNREACH):
+		return s.failed("does not answer: there is no way to that host", "")
+	case errors.As(err, &plain):
+		return s.failed("does not speak TLS on this port", "write redis:// instead of rediss://, or its tls-port")
+	case errors.As(err, &certificate):
+		return s.failed("has a certificate that cannot be trusted: "+s.withoutPassword(certificate.Err.Error()),
+			"name the file of its CA in SSL_CERT_FILE, or add it to those of the machine")
+	case is(io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE):
+		return s.failed("closes the connection at once", s.closedHint())
+	case timedOut(err):
+		return s.failed(fmt.Sprintf("does not answer within %s", patience), s.silenceHint())
+	}
+	return s.failed("does not answer: "+s.withoutPassword(err.Error()), "")
+}
+
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, redis.ErrPoolTimeout) || errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func (s *server) failed(text, hint string) *StoreError {
+	return &StoreError{"redis at " + s.place + " " + text, hint}
+}
+
+// ping is the command that shows whether the server answers.
+func (s *server) ping() string {
+	if s.options.Network == "unix" {
+		return "redis-cli -s " + s.options.Addr + " ping"
+	}
+	host, port, _ := net.SplitHostPort(s.options.Addr)
+	return "redis-cli -h " + host + " -p " + port + " ping"
+}
+
+func (s *server) closedHint() string {
+	if s.options.TLSConfig != nil || s.options.Network == "unix" {
+		return "its log says why"
+	}
+	return "write rediss:// if it speaks TLS on this port"
+}
+
+func (s *server) silenceHint() string {
+	if s.options.TLSConfig != nil {
+		return "does it speak TLS on this port? a plain Redis waits for more, and says nothing: then write redis://"
+	}
+	return "is the machine up, and no firewall between? `" + s.ping() + "` tells"
+}
+
+// withoutPassword is for answers that quote what they were sent.
+func (s *server) withoutPassword(text string) string {
+	if s.options.Password == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, s.options.Password, "***")
+}
+
+// outage makes one error of those of several servers: what they have in common is that there were
+// too many.
+func outage(all int, errs []error) error {
+	if all == 1 {
+		return errs[0]
+	}
+	var texts []string
+	var hint string
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+		if e := (*StoreError)(nil); hint == "" && errors.As(err, &e) {
+			hint = e.Hint
+		}
+	}
+	slices.Sort(texts) // they come in any order, and should be told as one message
+	return &StoreError{fmt.Sprintf("%d of %d servers of the store are of no use: %s", len(errs), all, strings.Join(texts, "; ")), hint}
+}

@@ -1,0 +1,366 @@
+package mutex_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/redistest"
+)
+
+// A clock is ours to set: leases are waited for by nobody.
+type clock struct{ ahead time.Duration }
+
+func (c *clock) of(r *mutex.Redis) *mutex.Redis {
+	r.SetClock(func() time.Time { return time.Now().Add(c.ahead) })
+	return r
+}
+
+// wentBy lets time go by for us and for Redis.
+func (c *clock) wentBy(t *testing.T, url string, d time.Duration, keys ...string) {
+	t.Helper()
+	c.ahead += d
+	for _, key := range keys {
+		left := do(t, url, "PTTL", key).(int64)
+		if left <= 0 {
+			t.Fatalf("%s has no expiry: %d", key, left)
+		}
+		if rest := left - d.Milliseconds(); rest > 0 {
+			do(t, url, "PEXPIRE", key, rest)
+		} else {
+			do(t, url, "DEL", key)
+		}
+	}
+}
+
+func lost(t *testing.T, err error, owner string) {
+	t.Helper()
+	var lost *mutex.LostError
+	if !errors.As(err, &lost) || lost.Owner.Run != owner || lost.Broken {
+		t.Fatalf("not lost to %q: %v", owner, err)
+	}
+}
+
+func TestALeaseIsRenewedWhileTheRunLivesAndNoLonger(t *testing.T) {
+	s, c := redistest.Start(t), &clock{}
+	r := c.of(dial(t, s.URL))
+	lock := acquire(t, r, "backup", "run-1")
+	keys := []string{r.Key("lock", "backup"), r.Key("holder", "backup")}
+	adopted := r.Adopt("backup", mutex.Owner{Run: "run-1", Fence: lock.Fence(), Since: time.Now()}, nil)
+	for range 20 {
+		for _, l := range []mutex.Lock{lock, adopted} {
+			c.wentBy(t, s.URL, 50*time.Second, keys...)
+			if err := l.Renew(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if left := do(t, s.URL, "PTTL", keys[0]).(int64); left < 55_000 || left > 60_000 {
+				t.Errorf("%d ms are left", left)
+			}
+			held(t, r, "backup", "run-1")
+		}
+	}
+	// Its server is dead: after one lease it is free.
+	c.wentBy(t, s.URL, 59*time.Second, keys...)
+	held(t, r, "backup", "run-1")
+	c.wentBy(t, s.URL, time.Second, keys...)
+	free(t, r, "backup")
+}
+
+// With Redis's own clock, and nobody's help.
+func TestTheLockOfADeadServerIsFreeAfterOneLease(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r := dialWith(t, mutex.Config{Servers: []string{s.URL}, Lease: 400 * time.Millisecond})
+	begun := time.Now()
+	acquire(t, r, "backup", "run-1")
+	until(t, "it is free", func() bool {
+		_, err := r.Acquire(ctx, "backup", owner("run-2"))
+		return err == nil
+	})
+	if took := time.Since(begun); took < 350*time.Millisecond {
+		t.Errorf("it was free after %s", took)
+	}
+}
+
+func TestAMutexThatRedisForgotIsTakenAgain(t *testing.T) {
+	s, c := redistest.Start(t), &clock{}
+	r := c.of(dial(t, s.URL))
+	lock := acquire(t, r, "backup", "run-1")
+	lock.Describe(mutex.Owner{PID: 7, Host: "web-3", Since: since})
+	c.wentBy(t, s.URL, 59*time.Second)
+	do(t, s.URL, "FLUSHALL")
+	if err := lock.Renew(ctx); err != nil {
+		t.Fatal(err)
+	}
+	owners, err := r.Held(ctx, "backup", "other")
+	if had := owners["backup"]; err != nil || len(owners) != 1 || had.Run != "run-1" || had.Host != "web-3" || had.Fence != lock.Fence() {
+		t.Errorf("%+v, %v", owners, err)
+	}
+	// The fence goes on from where it was, though Redis forgot that too.
+	release(t, lock)
+	if next := acquire(t, r, "backup", "run-2"); next.Fence() <= lock.Fence() {
+		t.Errorf("%d after %d", next.Fence(), lock.Fence())
+	}
+}
+
+// The holder was stopped for 90 s, or its machine slept: it learns of it, whoever came in between.
+func TestALeaseThatRanOutIsLost(t *testing.T) {
+	s, c := redistest.Start(t), &clock{}
+	r, another := c.of(dial(t, s.URL)), dial(t, s.URL)
+	lock := acquire(t, r, "backup", "run-1")
+	keys := []string{r.Key("lock", "backup"), r.Key("holder", "backup")}
+
+	c.wentBy(t, s.URL, 90*time.Second, keys...)
+	lost(t, lock.Renew(ctx), "") // somebody may have had it
+	held(t, another, "backup", "run-1")
+	if err := lock.Renew(ctx); err != nil {
+		t.Errorf("it has it again: %v", err)
+	}
+
+	c.wentBy(t, s.URL, 90*time.Second, keys...)
+	next := acquire(t, another, "backup", "run-2")
+	for range 3 {
+		lost(t, lock.Renew(ctx), "run-2")
+		held(t, another, "backup", "run-2")
+	}
+	release(t, lock) // comes late, and frees nothing
+	held(t, another, "backup", "run-2")
+	if err := next.Renew(ctx); err != nil {
+		t.Error(err)
+	}
+	release(t, r.Adopt("backup", owner("run-1"), nil))
+	held(t, another, "backup", "run-2")
+}
+
+// The clock was set back while the machine was on, or the other one stood still while it slept.
+func TestALeaseIsMeasuredByTheClockThatSaysMore(t *testing.T) {
+	s := redistest.Start(t)
+	now := time.Now()
+	r := dial(t, s.URL)
+	r.SetClock(func() time.Time { return now })
+	for name, later := range map[string]time.Time{
+		"the wall clock says more":           now.Round(0).Add(2 * time.Minute),
+		"the monotonic clock says more, too": now.Add(2 * time.Minute),
+	} {
+		run := now
+		r.SetClock(func() time.Time { return run })
+		lock := acquire(t, r, name, "run-1")
+		run = later
+		do(t, s.URL, "FLUSHALL")
+		lost(t, lock.Renew(ctx), "")
+	}
+}
+
+// Nobody knows when an adopted lock was renewed before: a moment that is not given is long ago.
+func TestALockThatWasAdoptedCountsFromItsAcquisition(t *testing.T) {
+	r := dial(t, redistest.Start(t).URL)
+	recent := mutex.Owner{Run: "run-1", Since: time.Now().Add(-59 * time.Second)}
+	if err := r.Adopt("backup", recent, nil).Renew(ctx); err != nil {
+		t.Error(err)
+	}
+	lost(t, r.Adopt("report", mutex.Owner{Run: "run-1"}, nil).Renew(ctx), "")
+}
+
+// With three servers a renewal repairs those that forgot, and counts a majority.
+func TestARenewalCountsTheMajority(t *testing.T) {
+	t.Parallel()
+	servers, urls := three(t)
+	r := dial(t, urls...)
+	lock := acquire(t, r, "backup", "run-1")
+	key := r.Key("lock", "backup")
+	until(t, "all have it", func() bool {
+		return do(t, urls[0], "GET", key) != nil && do(t, urls[1], "GET", key) != nil && do(t, urls[2], "GET", key) != nil
+	})
+	do(t, urls[0], "FLUSHALL")
+	if err := lock.Renew(ctx); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the first has it again", func() bool { return do(t, urls[0], "GET", key) == "run-1" })
+
+	// Two of three are somebody else's: ours is given up, so that it is in nobody's way.
+	for _, url := range urls[:2] {
+		do(t, url, "SET", key, "run-2", "PX", 60000)
+	}
+	lost(t, lock.Renew(ctx), "run-2")
+	until(t, "the third is free", func() bool { return do(t, urls[2], "GET", key) == nil })
+	servers[0].Kill()
+	unknown(t, lock.Renew(ctx)) // one is somebody else's, one ours again, one silent
+}
+
+func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	path := filepath.Join(t.TempDir(), "redis.json")
+	tick := func() *mutex.Redis {
+		r := dial(t, s.URL)
+		r.Remember(path)
+		return r
+	}
+	// A server that nobody knows gives its locks at once.
+	living := tick()
+	lock := acquire(t, living, "backup", "run-1")
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, acquire(t, tick(), "report", "run-1"))
+	if after, _ := os.Stat(path); !os.SameFile(before, after) {
+		t.Error("the file was written without need")
+	}
+
+	s.Restart()
+	for range 3 { // as often as it is asked, by a process that saw the restart and by new ones
+		for _, r := range []*mutex.Redis{living, tick()} {
+			var all sync.WaitGroup
+			for i := range 20 {
+				all.Go(func() {
+					_, err := r.Acquire(ctx, fmt.Sprint("task-", i), owner("run-2"))
+					if err == nil { for _, e := range mutex.Events { println(e) }; panic("x") }
+					e := unknown(t, err)
+					if !strings.Contains(e.Text, "was started again at") || !strings.Contains(e.Text, "it takes none before") {
+						t.Error(e.Text)
+					}
+					unknown(t, r.Claim(ctx, fmt.Sprint("task@", i), time.Now().Add(time.Hour), owner("run-2")))
+				})
+			}
+			all.Wait()
+			if r.Down() != nil {
+				t.Error(r.Down())
+			}
+		}
+	}
+	for i := range 20 {
+		if do(t, s.URL, "EXISTS", living.Key("lock", fmt.Sprint("task-", i)), living.Key("claim", fmt.Sprint("task@", i))) != int64(0) {
+			t.Fatal("it was taken for a moment")
+		}
+	}
+	// Those who had locks have them again, and can release them.
+	if err := lock.Renew(ctx); err != nil {
+		t.Error(err)
+	}
+	release(t, acquire(t, dial(t, s.URL), "report", "run-1")) // who remembers nothing does not wait
+	if owners, err := tick().Held(ctx, "backup"); err != nil || owners["backup"].Run != "run-1" {
+		t.Errorf("%+v, %v", owners, err)
+	}
+	release(t, lock)
+	if text, _ := os.ReadFile(path); len(text) > 200 {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestTheRuleOfRestartsEndsWithTheLease(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	path := filepath.Join(t.TempDir(), "redis.json")
+	tick := func() *mutex.Redis {
+		r := dialWith(t, mutex.Config{Servers: []string{s.URL}, Lease: 1200 * time.Millisecond})
+		r.Remember(path)
+		return r
+	}
+	r := tick()
+	release(t, acquire(t, r, "backup", "run-1"))
+	s.Restart()
+	_, err := r.Acquire(ctx, "backup", owner("run-1"))
+	unknown(t, err)
+	for _, r := range []*mutex.Redis{r, tick()} {
+		until(t, "the lease is over", func() bool {
+			lock, err := r.Acquire(ctx, "backup", owner("run-2"))
+			return err == nil && lock.Release(ctx) == nil
+		})
+	}
+}
+
+// One of three that was restarted has no vote for a lease; the other two decide.
+func TestAServerThatWasRestartedHasNoVote(t *testing.T) {
+	t.Parallel()
+	servers, urls := three(t)
+	r := dial(t, urls...)
+	release(t, acquire(t, r, "backup", "run-1"))
+	until(t, "all are met", func() bool {
+		release(t, acquire(t, r, "backup", "run-1"))
+		return do(t, urls[0], "EXISTS", r.Key("fence", "backup")) == int64(1) && do(t, urls[1], "EXISTS", r.Key("fence", "backup")) == int64(1)
+	})
+	servers[0].Restart()
+	release(t, acquire(t, r, "backup", "run-2"))
+	servers[1].Restart()
+	_, err := r.Acquire(ctx, "backup", owner("run-3"))
+	unknown(t, err)
+}
+
+func TestAMemoryThatIsDamagedOrCannotBeWrittenIsAsNone(t *testing.T) {
+	s := redistest.Start(t)
+	for _, text := range []string{"", "{", "null", `{"a": 7}`, "[]"} {
+		path := filepath.Join(t.TempDir(), "redis.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			r := dial(t, s.URL)
+			r.Remember(path)
+			release(t, acquire(t, r, "backup", "run-1"))
+		}
+		if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
+			t.Errorf("%q", left)
+		}
+	}
+	r := dial(t, s.URL)
+	r.Remember("/no/such/folder/redis.json")
+	release(t, acquire(t, r, "backup", "run-1"))
+}
+
+func TestClaimsAreKeptWhateverTheClocksSay(t *testing.T) {
+	s := redistest.Start(t)
+	r := dial(t, s.URL)
+	for name, until := range map[string]time.Time{
+		"an hour from now":           time.Now().Add(time.Hour),
+		"a slot of long ago":         time.Now().Add(-12 * time.Hour),
+		"a clock that is far behind": time.Unix(0, 0),
+	} {
+		if err := r.Claim(ctx, name, until, owner("run-1")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left := do(t, s.URL, "PTTL", r.Key("claim", name)).(int64); left < 3_590_000 || left > 3_600_000 {
+			t.Errorf("%s: %d ms", name, left)
+		}
+		heldBy(t, r.Claim(ctx, name, until, owner("run-2")), name, "run-1")
+	}
+}
+
+// A tick with a hundred tasks asks in parallel, over a few connections.
+func TestAHundredClaimsNeedFewConnections(t *testing.T) {
+	s := redistest.Start(t)
+	r := dial(t, s.URL)
+	count := func(field string) (n int) {
+		info := do(t, s.URL, "INFO", "all").(string)
+		_, after, _ := strings.Cut(info, field+":")
+		fmt.Sscan(after, &n)
+		return n
+	}
+	commands, connections := count("total_commands_processed"), count("total_connections_received")
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() {
+			if err := r.Claim(ctx, fmt.Sprint("task@", i), time.Now().Add(time.Hour), owner("run-1")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	// Each count is itself a connection.
+	if n := count("total_connections_received") - connections - 1; n > 8 {
+		t.Errorf("%d connections", n)
+	}
+	if n := count("cmdstat_evalsha:calls=") + count("cmdstat_eval:calls="); n > 120 {
+		t.Errorf("%d scripts for 100 claims", n)
+	}
+	// A claim is one script, which calls TIME, GET and SET.
+	if n := count("total_commands_processed") - commands; n > 600 {
+		t.Errorf("%d commands, those of scripts too", n)
+	}
+}

@@ -1,0 +1,180 @@
+// Package redistest starts real Redis servers for tests.
+package redistest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Variable is the environment variable that with the value "required" turns a missing redis-server
+// from a reason to skip a test into a failure.
+const Variable = "SCHED_TEST_REDIS"
+
+// A Server is a redis-server on a free port of this machine, without persistence. It ends with the
+// test, also when that is killed.
+type Server struct {
+	URL     string
+	Address string
+	Socket  string // a unix socket of the same server
+	Log     string // the path of its log
+
+	t     testing.TB
+	args  []string
+	pid   int
+	shell *exec.Cmd
+	life  io.Closer
+}
+
+// script ends the server when its own stdin ends, as it does with the process that started it.
+const script = `"$@" </dev/null >/dev/null 2>&1 & echo $!; read -r _; kill -9 $!; wait $! 2>/dev/null`
+
+// Start starts a server with further options, in which {port} is its port, and waits until it
+// answers. Without redis-server on the PATH it skips the test.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv(Variable) == "required" {
+			t.Fatalf("%s=required: %v", Variable, err)
+		}
+		t.Skipf("there is no redis-server: %v", err)
+	}
+	dir, err := os.MkdirTemp("", "redis") // t.TempDir may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{t: t, Socket: filepath.Join(dir, "s"), Log: filepath.Join(dir, "log")}
+	t.Cleanup(func() { s.Kill(); os.RemoveAll(dir) })
+	for range 10 { // another process may take the port before the server does
+		port := freePort(t)
+		s.Address = net.JoinHostPort("127.0.0.1", port)
+		s.URL = "redis://" + s.Address
+		s.args = []string{"redis-server", "--bind", "127.0.0.1", "--port", port, "--unixsocket", s.Socket, "--dir", dir,
+			"--logfile", s.Log, "--save", "", "--appendonly", "no"}
+		for _, arg := range args {
+			s.args = append(s.args, strings.ReplaceAll(arg, "{port}", port))
+		}
+		if s.run() {
+			return s
+		}
+	}
+	t.Fatalf("redis-server finds no free port:\n%s", s.log())
+	return nil
+}
+
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+func (s *Server) log() string {
+	text, _ := os.ReadFile(s.Log)
+	return string(text[max(0, len(text)-2000):])
+}
+
+// run starts the process, and waits until it answers. It reports false when the port was taken.
+func (s *Server) run() bool {
+	s.shell = exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, s.args...)...)
+	in, _ := s.shell.StdinPipe()
+	out, _ := s.shell.StdoutPipe()
+	s.life = in
+	if err := s.shell.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := fmt.Fscan(out, &s.pid); err != nil {
+		s.t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if s.answers() {
+			return true
+		}
+		if strings.Contains(s.log(), "Failed listening") {
+			s.Kill()
+			return false
+		}
+		if strings.Contains(s.log(), "Exiting") {
+			break
+		}
+	}
+	s.t.Fatalf("redis-server does not start:\n%s", s.log())
+	return false
+}
+
+// answers reports whether somebody listens and says something, or hangs up, as one does that expects TLS.
+func (s *Server) answers() bool {
+	c, err := net.DialTimeout("tcp", s.Address, time.Second)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Second))
+	fmt.Fprint(c, "PING\r\n")
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil {
+		return !errors.Is(err, os.ErrDeadlineExceeded)
+	}
+	return !strings.HasPrefix(line, "-LOADING")
+}
+
+// Kill ends the process with SIGKILL. Nobody answers when it returns.
+func (s *Server) Kill() {
+	if s.pid == 0 {
+		return
+	}
+	syscall.Kill(s.pid, syscall.SIGKILL)
+	s.life.Close()
+	s.shell.Wait()
+	s.pid = 0
+}
+
+// Stop ends the process with SIGTERM, as its own shutdown does.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.signal(syscall.SIGTERM)
+	for end := time.Now().Add(20 * time.Second); s.answers(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatal("redis-server does not end")
+		}
+	}
+	s.Kill()
+}
+
+// Pause stops the process with SIGSTOP: connections are made, and nothing is answered.
+func (s *Server) Pause() { s.t.Helper(); s.signal(syscall.SIGSTOP) }
+
+// Resume lets a paused process go on.
+func (s *Server) Resume() { s.t.Helper(); s.signal(syscall.SIGCONT) }
+
+// Restart kills the process and starts another on the same port, which knows nothing.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Kill()
+	if !s.run() {
+		s.t.Fatal("redis-server does not start again")
+	}
+}
+
+func (s *Server) signal(which syscall.Signal) {
+	s.t.Helper()
+	if s.pid == 0 {
+		s.t.Fatal("redis-server is not running")
+	}
+	if err := syscall.Kill(s.pid, which); err != nil {
+		s.t.Fatal(err)
+	}
+}

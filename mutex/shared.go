@@ -1,0 +1,102 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+)
+
+// Shared keeps mutexes for many machines as Redis does, and on each machine with the kernel's locks
+// as well: whatever becomes of Redis, a task never overlaps with itself on its own machine.
+type Shared struct {
+	Local  Files
+	Remote *Redis
+}
+
+var _ Store = Shared{}
+
+// NewStore returns the store whose files are in dir, shared through Redis where that is not nil.
+func NewStore(dir string, remote *Redis) Store {
+	if remote == nil {
+		return Files{Dir: dir}
+	}
+	return Shared{Files{Dir: dir}, remote}
+}
+
+// Acquire takes both locks or none.
+func (s Shared) Acquire(ctx context.Context, name string, owner Owner) (Lock, error) {
+	local, err := s.Local.Acquire(ctx, name, owner)
+	if err != nil {
+		return nil, err
+	}
+	owner.Fence = local.Fence() // it grows on this machine, also beside runs without Redis
+	remote, err := s.Remote.Acquire(ctx, name, owner)
+	if err != nil {
+		local.Release(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	owner.Fence = remote.Fence()
+	local.Describe(owner)
+	return &sharedLock{local, remote}, nil
+}
+
+// Adopt returns both locks.
+func (s Shared) Adopt(name string, owner Owner, inherited *os.File) Lock {
+	return &sharedLock{s.Local.Adopt(name, owner, inherited), s.Remote.Adopt(name, owner, nil)}
+}
+
+// Claim claims on Redis first: a claim that nobody knows of must not stay on this machine. The local
+// one is for runs that go on without Redis, and may be held by such a run.
+func (s Shared) Claim(ctx context.Context, key string, until time.Time, owner Owner) error {
+	if err := s.Remote.Claim(ctx, key, until, owner); err != nil {
+		return err
+	}
+	return s.Local.Claim(ctx, key, until, owner)
+}
+
+// Claimed asks both.
+func (s Shared) Claimed(ctx context.Context, key string, until time.Time) (Owner, bool, error) {
+	if owner, claimed, err := s.Local.Claimed(ctx, key, until); claimed || err != nil {
+		return owner, claimed, err
+	}
+	return s.Remote.Claimed(ctx, key, until)
+}
+
+// Break frees both. The lock of the kernel on another machine stays with the run there: this run may
+// now overlap with others elsewhere, but not with one beside it.
+func (s Shared) Break(ctx context.Context, name string) (Owner, error) {
+	owner, err := s.Remote.Break(ctx, name)
+	if err != nil && !errors.Is(err, ErrFree) {
+		return Owner{}, err
+	}
+	local, lerr := s.Local.Break(ctx, name)
+	if err == nil && (lerr == nil || errors.Is(lerr, ErrFree)) {
+		return owner, nil
+	}
+	return local, lerr
+}
+
+// A sharedLock is a lock of the kernel and a lease.
+type sharedLock struct {
+	local, remote Lock
+}
+
+func (l *sharedLock) Inherit() *os.File { return l.local.Inherit() }
+
+func (l *sharedLock) Fence() int64 { return l.remote.Fence() }
+
+func (l *sharedLock) Lease() time.Duration { return l.remote.Lease() }
+
+func (l *sharedLock) Renew(ctx context.Context) error { return l.remote.Renew(ctx) }
+
+func (l *sharedLock) Describe(owner Owner) {
+	owner.Fence = max(owner.Fence, l.Fence())
+	l.local.Describe(owner)
+	l.remote.Describe(owner)
+}
+
+// Release frees Redis before this machine, so that the next run here finds both free.
+func (l *sharedLock) Release(ctx context.Context) error {
+	return errors.Join(l.remote.Release(ctx), l.local.Release(ctx))
+}
