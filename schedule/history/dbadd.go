@@ -17,19 +17,19 @@ import (
 // run's file adds the same record again, and finishing twice does nothing twice.
 // Times are kept to the microsecond.
 func (db *DB) Add(ctx context.Context, records []Record) error {
+	return db.add(ctx, records, false)
+}
+
+// add also keeps account of what has to be published; share begins with that.
+func (db *DB) add(ctx context.Context, records []Record, share bool) error {
 	if len(records) == 0 {
 		return nil
 	}
-	return db.do(func(conn *sql.DB) error {
-		tx, err := conn.BeginTx(ctx, nil)
-		if err != nil {
+	return db.write(ctx, func(tx *sql.Tx) error {
+		if err := db.share(ctx, tx, records, share); err != nil {
 			return err
 		}
-		defer tx.Rollback()
-		if err := add(ctx, tx, db.dir, records); err != nil {
-			return err
-		}
-		return tx.Commit()
+		return add(ctx, tx, db.dir, records)
 	})
 }
 

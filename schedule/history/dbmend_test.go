@@ -76,7 +76,7 @@ func TestAZeroPageAnywhereIsMetByOneMethodAndThenMended(t *testing.T) {
 		db := openTest(t, dir)
 		mustAdd(t, db, rec(9000, "b", Succeeded))
 		found := runsOf(t, db, Query{Task: "a"})
-		if _, _, err := db.Prune(context.Background(), noon, 0, 10, 0); err != nil {
+		if _, err := db.Prune(context.Background(), noon, 0, 10, 0); err != nil {
 			t.Errorf("page %d: %v", at/page, err)
 		}
 		mustAdd(t, db, rec(9001, "b", Succeeded))

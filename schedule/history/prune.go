@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"math"
 	"time"
 )
 
@@ -46,36 +48,41 @@ func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 // bound that is not positive does not count. The newest record of a task that tells how its command
 // went always stays, so that a yearly task has a last outcome, and its recovery is noticed.
 //
-// One call is a small step, so that it is in nobody's way: it ends after 25 ms or 500 records, and more says that the
-// pass goes on. But it removes least records even when that takes longer, if there are so many: who adds
-// a thousand in a minute must be able to forget as many. It returns the output files of the
-// records it removed; the caller removes them. The room is used again by later records; the file
-// does not shrink.
-func (db *DB) Prune(ctx context.Context, now time.Time, keep time.Duration, perTask, least int) (outputs []string, more bool, err error) {
+// Runs that wait to be published count against keep alone: a store that is down for a day costs no copy, and
+// one that is gone for good does not fill the disk. The newest record of a shared history stays (see
+// metaPublished).
+//
+// One call is a small step, so that it is in nobody's way: it ends after 25 ms or 500 records. But it removes least records even when that takes longer, if there are so many: who adds
+// a thousand in a minute must be able to forget as many. The room is used again by later records; the file does not shrink.
+func (db *DB) Prune(ctx context.Context, now time.Time, keep time.Duration, perTask, least int) (Pruned, error) {
 	return db.prune(ctx, small, now, keep, perTask, least)
 }
 
-func (db *DB) prune(ctx context.Context, s stride, now time.Time, keep time.Duration, perTask, least int) (outputs []string, more bool, err error) {
-	err = db.do(func(conn *sql.DB) error {
-		tx, err := conn.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
+// Pruned is what one call of Prune did.
+type Pruned struct {
+	Outputs     []string // the output files of the records it removed; the caller removes them
+	Unpublished int      // runs it removed before they were published
+	More        bool     // it ended before the pass did
+}
+
+func (db *DB) prune(ctx context.Context, s stride, now time.Time, keep time.Duration, perTask, least int) (Pruned, error) {
+	var did Pruned
+	err := db.write(ctx, func(tx *sql.Tx) error {
 		p := &pruning{ctx: ctx, tx: tx, stride: s, least: least, begun: time.Now()}
-		if err := p.step(now, keep, perTask); err != nil {
+		if err := p.look(); err != nil {
 			return err
 		}
-		outputs, more = p.outputs, p.more
-		return tx.Commit()
+		err := p.step(now, keep, perTask)
+		did = p.did
+		return err
 	})
 	if err != nil {
-		return nil, false, err
+		return Pruned{}, err
 	}
-	for i, output := range outputs {
-		outputs[i] = unpackPath(db.dir, output)
+	for i, output := range did.Outputs {
+		did.Outputs[i] = unpackPath(db.dir, output)
 	}
-	return outputs, more, nil
+	return did, nil
 }
 
 // A pruning is one step.
@@ -83,11 +90,23 @@ type pruning struct {
 	ctx context.Context
 	tx  *sql.Tx
 	stride
-	least   int
-	begun   time.Time
-	removed int
-	outputs []string
-	more    bool // it ended before the pass did
+	published Cursor // what is behind it waits to be published
+	newest    Cursor // the row that stays; -1 for none
+	least     int
+	begun     time.Time
+	removed   int
+	did       Pruned
+}
+
+// look reads what a shared history must not lose.
+func (p *pruning) look() error {
+	from, shared, err := published(p.ctx, p.tx)
+	if err != nil || !shared {
+		p.published, p.newest = math.MaxInt64, -1
+		return err
+	}
+	p.published = from
+	return p.tx.QueryRowContext(p.ctx, newestRow).Scan(&p.newest)
 }
 
 // spent reports whether the step has to end.
@@ -97,7 +116,7 @@ func (p *pruning) spent() bool {
 
 // step does first what is old, and then what is too much. Each call gets on, be it late already.
 func (p *pruning) step(now time.Time, keep time.Duration, perTask int) error {
-	p.more = true
+	p.did.More = true
 	if keep > 0 {
 		if done, err := p.old(now.Add(-keep)); err != nil || !done {
 			return err
@@ -108,7 +127,7 @@ func (p *pruning) step(now time.Time, keep time.Duration, perTask int) error {
 			return err
 		}
 	}
-	p.more = false
+	p.did.More = false
 	return p.setMeta(metaPruned, now.UnixMicro())
 }
 
@@ -117,7 +136,7 @@ func (p *pruning) old(before time.Time) (done bool, err error) {
 	return p.removeAll(`SELECT rowid FROM runs AS old WHERE slot < ?1 AND coalesce(ended, slot) < ?1
 		AND (outcome IN ('skipped', 'missed') OR EXISTS
 			(SELECT 1 FROM runs WHERE task = old.task AND `+ran+` AND run > old.run))
-		ORDER BY slot LIMIT ?2`, before.UnixMicro())
+		AND rowid <> ?3 ORDER BY slot LIMIT ?2`, before.UnixMicro(), p.newest)
 }
 
 // surplus goes through the tasks from where the last step stopped.
@@ -149,7 +168,9 @@ func (p *pruning) surplus(perTask int) (done bool, err error) {
 func (p *pruning) surplusOf(task string, perTask int) (done bool, err error) {
 	return p.removeAll(`SELECT id FROM
 		(SELECT rowid AS id FROM runs WHERE task = ?1 ORDER BY slot DESC, snapshot DESC, rowid DESC LIMIT -1 OFFSET ?3)
-		WHERE id IS NOT (SELECT rowid FROM runs WHERE task = ?1 AND `+ran+` ORDER BY run DESC LIMIT 1) LIMIT ?2`, task, perTask)
+		WHERE id IS NOT (SELECT rowid FROM runs WHERE task = ?1 AND `+ran+` ORDER BY run DESC LIMIT 1)
+		AND id <> ?4 AND (id <= ?5 OR (SELECT outcome FROM runs WHERE rowid = id) IN ('skipped', 'missed'))
+		LIMIT ?2`, task, perTask, p.newest, p.published)
 }
 
 // removeAll removes the rows that which selects, a chunk (?2) at a time, until there are none, which is done,
@@ -170,8 +191,8 @@ func (p *pruning) removeAll(which string, first any, others ...any) (done bool, 
 // remove deletes the rows that which selects, counts them, and forgets the snapshots they were the last
 // to use.
 func (p *pruning) remove(which string, args ...any) (removed int, err error) {
-	rows, err := p.tx.QueryContext(p.ctx,
-		"DELETE FROM runs WHERE rowid IN ("+which+") RETURNING output, task, snapshot", args...)
+	rows, err := p.tx.QueryContext(p.ctx, fmt.Sprintf("DELETE FROM runs WHERE rowid IN (%s) "+
+		"RETURNING output, task, snapshot, rowid > %d AND %s", which, p.published, ran), args...)
 	if err != nil {
 		return 0, err
 	}
@@ -180,12 +201,16 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	for rows.Next() {
 		var output, task string
 		var snapshot sql.Null[int64]
-		if err := rows.Scan(&output, &task, &snapshot); err != nil {
+		var unpublished bool
+		if err := rows.Scan(&output, &task, &snapshot, &unpublished); err != nil {
 			return removed, err
 		}
 		removed++
 		if output != "" {
-			p.outputs = append(p.outputs, output)
+			p.did.Outputs = append(p.did.Outputs, output)
+		}
+		if unpublished {
+			p.did.Unpublished++
 		}
 		if snapshot.Valid {
 			used[snapshot.V] = task

@@ -14,12 +14,11 @@ var tiny = stride{most: 20, chunk: 7, time: time.Hour}
 func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask int) (outputs []string, steps int) {
 	t.Helper()
 	for more := true; more; steps++ {
-		var files []string
-		var err error
-		if files, more, err = db.prune(context.Background(), tiny, now, keep, perTask, 0); err != nil {
+		did, err := db.prune(context.Background(), tiny, now, keep, perTask, 0)
+		if err != nil {
 			t.Fatal(err)
 		}
-		outputs = append(outputs, files...)
+		outputs, more = append(outputs, did.Outputs...), did.More
 	}
 	return outputs, steps
 }
@@ -124,8 +123,8 @@ func TestPruningIsDueOnceADayAndUntilAPassHasEnded(t *testing.T) {
 		}
 	}
 	due("before the first pass", noon, true)
-	if _, more, err := db.prune(context.Background(), tiny, noon, 0, 10, 0); !more || err != nil {
-		t.Fatal(more, err)
+	if did, err := db.prune(context.Background(), tiny, noon, 0, 10, 0); !did.More || err != nil {
+		t.Fatal(did, err)
 	}
 	due("in the middle of a pass", noon, true)
 	pruneAll(t, db, noon, 0, 10)
@@ -155,9 +154,9 @@ func TestAStepOfPruningEndsInTime(t *testing.T) {
 	} {
 		db := openTest(t, t.TempDir())
 		mustAdd(t, db, many...)
-		_, more, err := db.prune(context.Background(), tt.stride, minute(1000), time.Hour, 1, tt.least)
-		if removed := 300 - count(t, db, "runs"); removed != tt.want || !more || err != nil {
-			t.Errorf("%s: %d were removed, more %t, %v", tt.rule, removed, more, err)
+		did, err := db.prune(context.Background(), tt.stride, minute(1000), time.Hour, 1, tt.least)
+		if removed := 300 - count(t, db, "runs"); removed != tt.want || !did.More || err != nil {
+			t.Errorf("%s: %d were removed, more %t, %v", tt.rule, removed, did.More, err)
 		}
 	}
 }
@@ -173,10 +172,11 @@ func TestAPassThatFindsNothingEnds(t *testing.T) {
 		if steps > 10 {
 			t.Fatal("it does not end")
 		}
-		var err error
-		if _, more, err = db.prune(context.Background(), stride{most: 9, chunk: 3, time: time.Nanosecond}, minute(40), 0, 100, 0); err != nil {
+		did, err := db.prune(context.Background(), stride{most: 9, chunk: 3, time: time.Nanosecond}, minute(40), 0, 100, 0)
+		if err != nil {
 			t.Fatal(err)
 		}
+		more = did.More
 	}
 	if steps < 2 {
 		t.Errorf("it took %d steps", steps)

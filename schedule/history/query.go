@@ -21,6 +21,16 @@ type Query struct {
 	Limit    int
 }
 
+// Matches reports whether q asks for a record, leaving its Limit aside.
+func (q Query) Matches(r Record) bool {
+	return (q.Task == "" || q.Task == r.Task) &&
+		(q.Mutex == "" || q.Mutex == r.Mutex) &&
+		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome)) &&
+		(q.Since.IsZero() || !r.Slot.Before(q.Since)) &&
+		(q.Until.IsZero() || r.Slot.Before(q.Until)) &&
+		(q.Slot.IsZero() || r.Slot.Equal(q.Slot))
+}
+
 // Find returns the records that q asks for, the newest slot first, and the newest run of a slot first.
 func (db *DB) Find(ctx context.Context, q Query) ([]Record, error) {
 	var records []Record

@@ -16,8 +16,8 @@ func TestFind(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	nightly := rec(5, "nightly", Missed)
 	nightly.Slot, nightly.Mutex = minute(2), "a"
-	mustAdd(t, db,
-		rec(1, "a", Succeeded), rec(2, "a", Failed), rec(3, "a", Skipped), rec(4, "b", Succeeded), nightly, rec(6, "a", TimedOut))
+	all := []Record{rec(1, "a", Succeeded), rec(2, "a", Failed), rec(3, "a", Skipped), rec(4, "b", Succeeded), nightly, rec(6, "a", TimedOut)}
+	mustAdd(t, db, all...)
 
 	for _, tt := range []struct {
 		asked string
@@ -53,6 +53,11 @@ func TestFind(t *testing.T) {
 		}
 		if got := runsOf(t, db, tt.q); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", tt.asked, got, want)
+		}
+		for _, r := range all {
+			if tt.q.Limit == 0 && tt.q.Matches(r) != slices.Contains(want, r.Run) {
+				t.Errorf("%s: Matches and Find do not agree on %s", tt.asked, r.Run)
+			}
 		}
 	}
 }

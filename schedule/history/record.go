@@ -57,6 +57,9 @@ type Record struct {
 	Snapshot   json.RawMessage `json:"snapshot,omitempty"`
 }
 
+// Ran reports whether there was a run: the slot was neither skipped nor missed.
+func (r Record) Ran() bool { return r.Outcome != Skipped && r.Outcome != Missed }
+
 // Duration is the time from the start of the first attempt to the end of the run.
 func (r Record) Duration() time.Duration {
 	if r.Started.IsZero() {

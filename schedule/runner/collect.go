@@ -190,8 +190,8 @@ func prune(db *history.DB, state string, now time.Time, keep schedule.History, a
 		return nil
 	}
 	history.Sweep(state, now)
-	outputs, _, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask, 2*added)
-	for _, output := range outputs {
+	did, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask, 2*added)
+	for _, output := range did.Outputs {
 		os.Remove(output)
 		os.Remove(HooksPath(output))
 	}
