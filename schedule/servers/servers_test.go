@@ -1,0 +1,426 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"sched/mutex"
+	"sched/mutex/redistest"
+	"sched/schedule/history"
+)
+
+var ctx = context.Background()
+
+// everywhere runs a test on each kind of store.
+func everywhere(t *testing.T, test func(*testing.T, *mutex.Redis)) {
+	t.Run("miniredis", func(t *testing.T) { test(t, dial(t, "redis://"+miniredis.RunT(t).Addr())) })
+	t.Run("redis-server", func(t *testing.T) { test(t, dial(t, redistest.Start(t).URL)) })
+	t.Run("three servers", func(t *testing.T) {
+		test(t, dial(t, "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr()))
+	})
+}
+
+func dial(t *testing.T, urls ...string) *mutex.Redis {
+	t.Helper()
+	r, err := mutex.Dial(mutex.Config{Servers: urls, Namespace: "shop", Lease: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// run is the n-th run of a task, one a minute, on one of three servers in turn.
+func run(n int, task string, o history.Outcome) history.Record {
+	at := noon.Add(time.Duration(n) * time.Minute)
+	return history.Record{Run: runID(n), Task: task, Mutex: task, Slot: at, Server: fmt.Sprint("web-", n%3), Outcome: o, Started: at, Ended: at.Add(time.Second)}
+}
+
+func runID(n int) string { return fmt.Sprintf("%08x-0000-7000-8000-%012x", n, n*7919) }
+
+func mustPublish(t *testing.T, r *mutex.Redis, records ...history.Record) {
+	t.Helper()
+	if err := Publish(ctx, r, records); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustList(t *testing.T, r *mutex.Redis) []Server {
+	t.Helper()
+	servers, err := List(ctx, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return servers
+}
+
+func mustRecent(t *testing.T, r *mutex.Redis, q history.Query) (runs []string) {
+	t.Helper()
+	records, err := Recent(ctx, r, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range records {
+		runs = append(runs, record.Run)
+	}
+	return runs
+}
+
+func TestAServerIsListedAsItAnnouncedItself(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+		if servers := mustList(t, r); len(servers) != 0 {
+			t.Fatalf("before anybody ticked: %v", servers)
+		}
+		since := noon.Add(-time.Hour)
+		web2 := Server{Name: "web-2", Version: "1.2.3", Minute: noon, Running: []Running{{"run-a", "a", noon, 12, since}, {"run-b", "b", noon, 0, since}}}
+		slow := func() time.Time { return time.Now().Add(-45 * time.Second) }
+		offset, err := Announce(ctx, r, slow, web2)
+		if err != nil || (offset+45*time.Second).Abs() > 5*time.Second {
+			t.Fatalf("the offset is %s, %v", offset, err)
+		}
+		if _, err := Announce(ctx, r, time.Now, Server{Name: "web-1", Version: "1.2.4", Minute: noon}); err != nil {
+			t.Fatal(err)
+		}
+		servers := mustList(t, r)
+		if len(servers) != 2 || servers[0].Name != "web-1" || servers[1].Name != "web-2" {
+			t.Fatalf("listed: %+v", servers)
+		}
+		got := servers[1]
+		if (got.Offset-offset).Abs() > 5*time.Second || got.Version != "1.2.3" || !got.Minute.Equal(noon) || !slices.Equal(got.Running, web2.Running) || got.More != 0 {
+			t.Errorf("%+v", got)
+		}
+		if got.Age < 0 || got.Age > time.Minute || time.Since(got.Seen).Abs() > time.Minute {
+			t.Errorf("seen at %s, %s ago", got.Seen, got.Age)
+		}
+	})
+}
+
+// A tick with a long foreground task goes on while cron starts others.
+func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+		early := Server{Name: "web-1", Version: "1", Minute: noon}
+		late := Server{Name: "web-1", Version: "2", Minute: noon.Add(time.Minute)}
+		for _, tell := range []func() (time.Duration, error){
+			func() (time.Duration, error) { return Announce(ctx, r, time.Now, early) },
+			func() (time.Duration, error) { return Announce(ctx, r, time.Now, late) },
+			func() (time.Duration, error) {
+				early.Running = []Running{{Run: "run-a", Task: "a"}}
+				return Refresh(ctx, r, time.Now, early)
+			},
+		} {
+			if _, err := tell(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		servers := mustList(t, r)
+		if len(servers) != 1 || servers[0].Version != "2" || !servers[0].Minute.Equal(late.Minute) || len(servers[0].Running) != 1 {
+			t.Errorf("%+v", servers)
+		}
+	})
+}
+
+// Redis was restarted empty while a tick lives.
+func TestATickThatNobodyKnowsOfIsToldByItsRefresh(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+		if _, err := Refresh(ctx, r, time.Now, Server{Name: "web-1", Version: "1", Minute: noon}); err != nil {
+			t.Fatal(err)
+		}
+		if servers := mustList(t, r); len(servers) != 1 || !servers[0].Minute.Equal(noon) {
+			t.Errorf("%+v", servers)
+		}
+	})
+}
+
+func TestAtMostAHundredRunsAreListed(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+		s := Server{Name: "web-1"}
+		for n := range listed + 7 {
+			s.Running = append(s.Running, Running{Run: runID(n), Task: "a"})
+		}
+		if _, err := Announce(ctx, r, time.Now, s); err != nil {
+			t.Fatal(err)
+		}
+		if got := mustList(t, r); len(got[0].Running) != listed || got[0].More != 7 || len(s.Running) != listed+7 {
+			t.Errorf("%d and %d more", len(got[0].Running), got[0].More)
+		}
+	})
+}
+
+func TestAServerIsForgottenTenMinutesAfterItsLastTick(t *testing.T) {
+	m := miniredis.RunT(t)
+	r := dial(t, "redis://"+m.Addr())
+	at := time.Now()
+	m.SetTime(at)
+	for _, name := range []string{"web-1", "web-2"} {
+		if _, err := Announce(ctx, r, time.Now, Server{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		m.SetTime(at.Add(9 * time.Minute))
+		m.FastForward(9 * time.Minute)
+	}
+	// 18 minutes for web-1 and 9 for web-2.
+	if servers := mustList(t, r); len(servers) != 1 || servers[0].Name != "web-2" {
+		t.Errorf("%+v", servers)
+	}
+	m.SetTime(at.Add(18 * time.Minute))
+	if _, err := Announce(ctx, r, time.Now, Server{Name: "web-3"}); err != nil {
+		t.Fatal(err)
+	}
+	if names, _ := m.ZMembers("sched:{shop}:servers"); !slices.Equal(names, []string{"web-2", "web-3"}) {
+		t.Errorf("Redis keeps the names %v", names)
+	}
+}
+
+func TestARunIsNotListedAsRunningOnceItIsPublished(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+		s := Server{Name: "web-1", Running: []Running{{Run: runID(1), Task: "a"}, {Run: runID(2), Task: "b"}}}
+		if _, err := Announce(ctx, r, time.Now, s); err != nil {
+			t.Fatal(err)
+		}
+		mustPublish(t, r, run(1, "a", history.Succeeded))
+		if got := mustList(t, r); len(got[0].Running) != 1 || got[0].Running[0].Run != runID(2) {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestARunComesBackAsItWasPublished(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+		code := 3
+		full := run(1, "report", history.Failed)
+		full.ExitCode, full.Reason, full.Notes, full.Attempts = &code, `exit code 3: "x" {y}`, []string{"hook after 1: ümläut"}, 2
+		full.UserCPU, full.PeakMemory, full.Output, full.Origin = 1500*time.Microsecond, 5<<30, "/srv/shop/.sched/output/1.log", "retry"
+		sent := full
+		sent.Snapshot, sent.Locks = []byte(`{"env":{"PASSWORD":"secret"}}`), "/srv/shop/.sched/locks"
+		mustPublish(t, r, sent)
+		records, err := Recent(ctx, r, history.Query{})
+		if err != nil || len(records) != 1 || fmt.Sprintf("%+v", values(records[0])) != fmt.Sprintf("%+v", values(full)) {
+			t.Errorf("%v\n got %+v\nwant %+v", err, records, full)
+		}
+		last, err := Last(ctx, r, []string{"report"})
+		if err != nil || len(last) != 1 || fmt.Sprintf("%+v", values(last["report"])) != fmt.Sprintf("%+v", values(full)) {
+			t.Errorf("%v\n got %+v\nwant %+v", err, last, full)
+		}
+	})
+}
+
+// values is a record without the addresses that fmt would print.
+func values(r history.Record) any {
+	code := *r.ExitCode
+	r.ExitCode = nil
+	return []any{r, code}
+}
+
+func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
+	failures := []history.Outcome{history.Failed, history.TimedOut}
+	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+		mustPublish(t, r, run(4, "b", history.Succeeded), run(6, "a", history.TimedOut))
+		mustPublish(t, r, run(1, "a", history.Succeeded), run(2, "a", history.Failed)) // late: their server could not reach Redis
+		mustPublish(t, r)
+		for _, tt := range []struct {
+			asked string
+			q     history.Query
+			want  []int
+		}{
+			{"everything, the newest slot first", history.Query{}, []int{6, 4, 2, 1}},
+			{"the newest two", history.Query{Limit: 2}, []int{6, 4}},
+			{"a task", history.Query{Task: "a"}, []int{6, 2, 1}},
+			{"a task that never ran", history.Query{Task: "c"}, nil},
+			{"failures", history.Query{Outcomes: failures}, []int{6, 2}},
+			{"the newest success of a task", history.Query{Task: "a", Outcomes: []history.Outcome{history.Succeeded}, Limit: 1}, []int{1}},
+			{"since a slot", history.Query{Since: noon.Add(4 * time.Minute)}, []int{6, 4}},
+		} {
+			var want []string
+			for _, n := range tt.want {
+				want = append(want, runID(n))
+			}
+			if got := mustRecent(t, r, tt.q); !slices.Equal(got, want) {
+				t.Errorf("%s: got %v, want %v", tt.asked, got, want)
+			}
+		}
+	})
+}
+
+func TestPublishingTwiceShowsARunOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+		for range 3 {
+			mustPublish(t, r, run(1, "a", history.Succeeded), run(2, "a", history.Failed), run(2, "a", history.Failed))
+		}
+		if got := mustRecent(t, r, history.Query{}); len(got) != 2 {
+			t.Errorf("got %v", got)
+		}
+		err := r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error {
+			if n := c.XLen(ctx, r.Key("runs")).Val(); n != 2 {
+				return fmt.Errorf("the stream has %d entries", n)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestALateCopyIsNotTheLastRun(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+		mustPublish(t, r, run(5, "a", history.Failed), run(2, "b", history.Succeeded))
+		mustPublish(t, r, run(3, "a", history.Succeeded), run(4, "b", history.Lost))
+		last, err := Last(ctx, r, []string{"a", "never ran", "b", "a"})
+		if err != nil || len(last) != 2 || last["a"].Run != runID(5) || last["b"].Run != runID(4) || last["b"].Outcome != history.Lost {
+			t.Errorf("%v %v", last, err)
+		}
+		if none, err := Last(ctx, r, nil); err != nil || len(none) != 0 {
+			t.Errorf("of no tasks: %v %v", none, err)
+		}
+	})
+}
+
+// The stream is read from its end, as far as it may matter: an hour beyond what was asked for.
+func TestALongStreamIsReadToItsEndWhereThatMatters(t *testing.T) {
+	m := miniredis.RunT(t)
+	r := dial(t, "redis://"+m.Addr())
+	const all = 3 * page
+	late := run(all+1, "late", history.Succeeded) // published before all others, and newer than they are
+	m.SetTime(late.Ended)
+	mustPublish(t, r, late)
+	for n := range all {
+		record := run(n, "a", history.Succeeded)
+		m.SetTime(noon.Add(time.Duration(all+10+n) * time.Minute)) // long after its end
+		mustPublish(t, r, record)
+	}
+	if got := mustRecent(t, r, history.Query{Limit: 2}); !slices.Equal(got, []string{late.Run, runID(all - 1)}) {
+		t.Errorf("the newest two are %v", got)
+	}
+	if got := mustRecent(t, r, history.Query{Since: late.Slot}); !slices.Equal(got, []string{late.Run}) {
+		t.Errorf("since the last slot: %v", got)
+	}
+	if got := mustRecent(t, r, history.Query{}); len(got) != all+1 {
+		t.Errorf("%d of %d", len(got), all+1)
+	}
+}
+
+func TestWhatIsFarInThePastIsNotRead(t *testing.T) {
+	m := miniredis.RunT(t)
+	r := dial(t, "redis://"+m.Addr())
+	const all = 4 * page
+	for n := range all {
+		m.SetTime(run(n, "a", history.Succeeded).Ended)
+		mustPublish(t, r, run(n, "a", history.Succeeded))
+	}
+	before := m.TotalConnectionCount() + m.CommandCount()
+	if got := mustRecent(t, r, history.Query{Limit: 20}); len(got) != 20 || got[0] != runID(all-1) || got[19] != runID(all-20) {
+		t.Errorf("%d, from %s", len(got), got[0])
+	}
+	if asked := m.TotalConnectionCount() + m.CommandCount() - before; asked > 3 {
+		t.Errorf("%d commands", asked)
+	}
+}
+
+func TestTheStreamIsCapped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("publishes more than is kept")
+	}
+	r := dial(t, redistest.Start(t).URL)
+	const all = kept + 1500
+	for n := 0; n < all; n += page {
+		var some []history.Record
+		for i := range page {
+			some = append(some, run(n+i, "a", history.Succeeded))
+		}
+		mustPublish(t, r, some...)
+	}
+	got := mustRecent(t, r, history.Query{})
+	if len(got) < kept || len(got) > kept+200 || got[0] != runID(all-1) {
+		t.Errorf("%d runs are kept", len(got))
+	}
+	err := r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error {
+		if n := c.ZCard(ctx, r.Key("ended")).Val(); n != kept {
+			return fmt.Errorf("%d ids are kept", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// One of three servers was down while a run was published, and another is down now.
+func TestAnyMajorityKnowsWhatAnyMajorityWasTold(t *testing.T) {
+	var m []*miniredis.Miniredis
+	var urls []string
+	for range 3 {
+		one := miniredis.RunT(t)
+		m, urls = append(m, one), append(urls, "redis://"+one.Addr())
+	}
+	m[0].SetError("LOADING")
+	r := dial(t, urls...)
+	mustPublish(t, r, run(1, "a", history.Succeeded))
+	s := Server{Name: "web-1", Running: []Running{{Run: runID(1), Task: "a"}, {Run: runID(2), Task: "a"}}}
+	if _, err := Announce(ctx, r, time.Now, s); err != nil {
+		t.Fatal(err)
+	}
+	m[0].SetError("")
+	m[1].SetError("LOADING")
+	r = dial(t, urls...)
+	mustPublish(t, r, run(2, "a", history.Failed))
+	if got := mustRecent(t, r, history.Query{}); !slices.Equal(got, []string{runID(2), runID(1)}) {
+		t.Errorf("recent: %v", got)
+	}
+	if last, err := Last(ctx, r, []string{"a"}); err != nil || last["a"].Run != runID(2) {
+		t.Errorf("last: %v %v", last, err)
+	}
+	if servers := mustList(t, r); len(servers) != 1 || len(servers[0].Running) != 0 {
+		t.Errorf("servers: %+v", servers)
+	}
+	m[2].SetError("LOADING")
+	r = dial(t, urls...)
+	if _, err := Recent(ctx, r, history.Query{}); err == nil {
+		t.Error("one of three answers, and that was enough")
+	}
+	if err := Publish(ctx, r, []history.Record{run(3, "a", history.Failed)}); err == nil {
+		t.Error("one of three takes a run, and that was enough")
+	}
+}
+
+func TestWhatIsNotOfOursIsLeftOut(t *testing.T) {
+	m := miniredis.RunT(t)
+	r := dial(t, "redis://"+m.Addr())
+	mustPublish(t, r, run(1, "a", history.Succeeded))
+	m.XAdd(r.Key("runs"), "*", []string{"record", "{torn"})
+	m.XAdd(r.Key("runs"), "*", []string{"another", "field"})
+	m.HSet(r.Key("last"), "b", "nothing")
+	m.ZAdd(r.Key("servers"), 1, "web-9")
+	m.HSet(r.Key("server", "web-9"), "tick", "?")
+	if got := mustRecent(t, r, history.Query{}); len(got) != 1 {
+		t.Errorf("recent: %v", got)
+	}
+	if last, err := Last(ctx, r, []string{"a", "b"}); err != nil || len(last) != 1 {
+		t.Errorf("last: %v %v", last, err)
+	}
+	if servers := mustList(t, r); len(servers) != 0 {
+		t.Errorf("servers: %+v", servers)
+	}
+}
+
+func TestSchedulesOfOtherNamesAreOthers(t *testing.T) {
+	m := miniredis.RunT(t)
+	r := dial(t, "redis://"+m.Addr())
+	mustPublish(t, r, run(1, "a", history.Succeeded))
+	if _, err := Announce(ctx, r, time.Now, Server{Name: "web-1"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range m.Keys() {
+		if !strings.HasPrefix(key, "sched:{shop}:") {
+			t.Errorf("the key %s", key)
+		}
+	}
+}
