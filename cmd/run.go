@@ -115,11 +115,15 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner
 		self = os.Args[0]
 	}
 	server, _ := hostname()
-	return &runner.Tick{
+	tick := &runner.Tick{
 		Schedule: s, Minute: minute, Only: o.only, Replay: o.at != "",
-		State: a.state(s), Server: server, Self: self, Environ: os.Environ(),
+		State: a.state(s), Server: server, Version: Version, Self: self, Environ: os.Environ(),
 		Problem: a.problem,
 	}
+	if o.verbose {
+		tick.Detail = a.problem
+	}
+	return tick
 }
 
 func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error) error {

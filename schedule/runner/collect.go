@@ -7,9 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 
-	"sched/schedule"
 	"sched/schedule/history"
 )
 
@@ -75,11 +73,11 @@ type finished struct {
 // putAway moves finished runs into the history of the state folder, and does what else the
 // database is open for. What is recorded twice is there once, so two ticks, or a tick and a person
 // who looks at the history, may do it at the same time.
-func putAway(state string, records []finished, also func(*history.DB) error) error {
-	if err := os.MkdirAll(state, 0o700); err != nil {
+func putAway(state State, records []finished, also func(*history.DB) error) error {
+	if err := os.MkdirAll(state.Dir, 0o700); err != nil {
 		return err
 	}
-	db, err := history.Open(state)
+	db, err := history.Open(state.Dir)
 	if err != nil {
 		return err
 	}
@@ -88,7 +86,11 @@ func putAway(state string, records []finished, also func(*history.DB) error) err
 	for i, f := range records {
 		rows[i] = f.Record
 	}
-	if err := db.Add(context.Background(), rows); err != nil {
+	add := db.Add
+	if state.Remote != nil {
+		add = db.AddShared
+	}
+	if err := add(context.Background(), rows); err != nil {
 		return err
 	}
 	return also(db)
@@ -127,7 +129,7 @@ func Finished(state string) (live []history.Log, lost []history.Log, err error) 
 	for _, record := range ended {
 		done = append(done, finished{record, state, false})
 	}
-	err = putAway(state, done, func(*history.DB) error { return nil })
+	err = putAway(State{Dir: state}, done, func(*history.DB) error { return nil })
 	if err != nil {
 		return live, lost, err
 	}
@@ -184,16 +186,19 @@ func Previous(state, task, run string) (last history.Record, ok bool) {
 
 // prune removes what the history need not keep, with its output: a little at a time, once a day, but
 // twice as much as was added, so that the pass ends.
-func prune(db *history.DB, state string, now time.Time, keep schedule.History, added int) error {
-	ctx := context.Background()
-	if !db.PruneDue(ctx, now) {
+func (t *Tick) prune(db *history.DB, added int) error {
+	ctx, keep := context.Background(), t.Schedule.History
+	if !db.PruneDue(ctx, t.Minute) {
 		return nil
 	}
-	history.Sweep(state, now)
-	did, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask, 2*added)
+	history.Sweep(t.State.Dir, t.Minute)
+	did, err := db.Prune(ctx, t.Minute, keep.Keep, keep.RunsPerTask, 2*added)
 	for _, output := range did.Outputs {
 		os.Remove(output)
 		os.Remove(HooksPath(output))
+	}
+	if did.Unpublished > 0 {
+		t.Problem("%d runs were too old to keep before other servers could be told of them", did.Unpublished)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -21,12 +22,14 @@ type Tick struct {
 	Replay   bool   // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
 	State    State
 	Server   string   // the name of this machine
+	Version  string   // of sched
 	Self     string   // the path of sched, for the witnesses
 	Environ  []string // of the caller
 
 	Started func(history.Record)          // a background run was forked
 	Done    func(history.Record)          // a foreground run, or a skipped slot, has its outcome
 	Problem func(format string, a ...any) // something is wrong that is not a task's own failure
+	Detail  func(format string, a ...any) // something that only few want to know; may be nil
 
 	mu      sync.Mutex
 	records []finished     // what this tick has to put into the history
@@ -48,6 +51,11 @@ func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
 	}
 	background, foreground := t.due()
 	t.State.meetStore()
+	living, over := context.WithCancel(context.Background())
+	var announcing sync.WaitGroup
+	announcing.Go(func() { t.announce(living) })
+	defer announcing.Wait()
+	defer over()
 
 	// Background tasks first, so that no foreground task delays them. Those of a later second of
 	// this minute are forked on time while foreground tasks run.
@@ -155,14 +163,14 @@ func (t *Tick) remember() {
 	records := t.records
 	t.records = nil
 	t.mu.Unlock()
-	if len(records) == 0 {
+	if len(records) == 0 && !t.waiting() {
 		return
 	}
-	err := putAway(t.State.Dir, records, func(db *history.DB) error {
+	err := putAway(t.State, records, func(db *history.DB) error {
 		if path := db.SetAside(); path != "" {
 			t.Problem("the history was damaged; it is now %s, and a new one was begun", path)
 		}
-		return prune(db, t.State.Dir, t.Minute, t.Schedule.History, len(records))
+		return errors.Join(t.publish(db), t.prune(db, len(records)))
 	})
 	if err == nil {
 		err = clean(records, func(f finished) {

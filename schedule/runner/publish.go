@@ -1,0 +1,58 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"sched/mutex"
+	"sched/schedule/history"
+	"sched/schedule/servers"
+)
+
+const (
+	// batch is how many runs are published at a time.
+	batch = 500
+
+	// publishFor bounds how long a tick publishes; the rest is left to the next one.
+	publishFor = 2 * time.Second
+)
+
+// publish tells the other servers of the runs that wait for it in the history, until none is left, the
+// store fails, or it has taken long enough. A run may be published twice, when a kill comes before
+// it is noted; the others see it once.
+func publish(ctx context.Context, db *history.DB, store *mutex.Redis) error {
+	for begun := time.Now(); time.Since(begun) < publishFor; {
+		records, cursor, err := db.Unpublished(ctx, batch)
+		if err != nil {
+			return err
+		}
+		if err := servers.Publish(ctx, store, records); err != nil {
+			return err
+		}
+		if err := db.Published(ctx, cursor); err != nil || len(records) < batch {
+			return err
+		}
+	}
+	return nil
+}
+
+// waiting reports whether there is something to publish, and somebody who takes it.
+func (t *Tick) waiting() bool {
+	return t.State.Remote != nil && t.State.Remote.Down() == nil && history.Waiting(t.State.Dir)
+}
+
+// publish tells the other servers what ended here. While the store is down, which is said elsewhere,
+// the runs wait. For a schedule that has no store any more they need not.
+func (t *Tick) publish(db *history.DB) error {
+	ctx := context.Background()
+	switch {
+	case len(t.Schedule.Store.Servers) == 0 && history.Waiting(t.State.Dir):
+		return db.Unshare(ctx)
+	case !t.waiting():
+		return nil
+	}
+	if err := publish(ctx, db, t.State.Remote); err != nil && t.State.Remote.Down() == nil && t.seldom("publish") {
+		t.Problem("other servers are not told of the runs here: %v", err)
+	}
+	return nil
+}
