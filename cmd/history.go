@@ -27,6 +27,7 @@ type historyOptions struct {
 	json     bool
 	csv      bool
 	summary  bool
+	all      bool
 }
 
 func (a *app) historyCommand() *cobra.Command {
@@ -42,11 +43,15 @@ Other commands take a run by its whole id, or by the last part of it that is sho
   sched history --since 7d --until 2026-01-31 --outcome skipped,missed
   sched history --since 24h --json
   sched history --since 30d -n 0 --csv > runs.csv
-  sched history --since 30d --summary`,
+  sched history --since 30d --summary
+  sched history --all`,
 		Args: arguments(0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.summary && (o.failed || len(o.outcomes) > 0 || c.Flags().Changed("limit")) {
 				return usage("narrow it with --since and --until", "--summary is of all outcomes, and of all records of a time")
+			}
+			if o.summary && o.all {
+				return usage("call it on each server", "--summary is of this machine")
 			}
 			return a.history(strings.Join(args, ""), o)
 		},
@@ -60,6 +65,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	f.BoolVar(&o.csv, "csv", false, "print CSV with a header line (RFC 4180)")
 	f.BoolVar(&o.summary, "summary", false, "print what they add up to: a line for each task")
+	f.BoolVar(&o.all, "all", false, "what ran on all servers of the store, without slots that were skipped or missed")
 	return c
 }
 
@@ -118,7 +124,11 @@ func (a *app) history(name string, o historyOptions) error {
 	if o.summary {
 		return a.summary(s, q, o)
 	}
-	live, lost, records, err := a.recall(s, q)
+	recall := a.recall
+	if o.all {
+		recall = a.recallAll
+	}
+	live, lost, records, err := recall(s, q)
 	if err != nil {
 		return err
 	}
@@ -138,7 +148,7 @@ func (a *app) history(name string, o historyOptions) error {
 	case o.csv:
 		return a.printCSV(toJSONs(records))
 	}
-	a.printHistory(s.Location, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
+	a.printHistory(s.Location, o.all, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
 	return nil
 }
 
@@ -165,29 +175,32 @@ func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []histor
 	return live, lost, records, err
 }
 
-func (a *app) printHistory(zone *time.Location, waiting map[string][]waitingJSON, live, lost []history.Log, records []history.Record) {
+func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []history.Log, records []history.Record) {
 	w := table(a.out)
 	defer w.Flush()
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(w, "nothing was recorded")
 		return
 	}
-	fmt.Fprintln(w, "SLOT\tTASK\tRUN\tCPU\tMEMORY\tOUTCOME")
-	row := func(r history.Record, cpu, memory, outcome string) {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task, shortRun(r.Run), cpu, memory, oneLine(outcome))
+	server := func(name string) string {
+		if !all {
+			return ""
+		}
+		return name + "\t"
 	}
+	fmt.Fprintln(w, "SLOT\tTASK\t"+server("SERVER")+"RUN\tCPU\tMEMORY\tOUTCOME")
+	row := func(r history.Record, cpu, memory, outcome string) {
+		fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n",
+			r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task, server(r.Server), shortRun(r.Run), cpu, memory, oneLine(outcome))
+	}
+	here, _ := hostname()
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
 		for _, w := range slices.Backward(waiting[task]) {
-			row(history.Record{Run: w.Run, Task: task, Slot: w.at}, "-", "-", a.waitText(w, zone))
+			row(history.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, "-", "-", a.waitText(w, zone))
 		}
 	}
 	for _, log := range slices.Backward(live) {
-		owner := runner.OwnerOf(log)
-		if owner.PID == 0 {
-			row(log.Begin, "-", "-", "starting")
-			continue
-		}
-		row(log.Begin, "-", "-", fmt.Sprintf("running for %s, pid %d", duration(a.now().Sub(owner.Since)), owner.PID))
+		row(log.Begin, "-", "-", a.liveText(log))
 	}
 	for _, log := range lost {
 		row(log.Begin, "-", "-", "vanished; the next tick will finish it")
@@ -203,6 +216,18 @@ func (a *app) printHistory(zone *time.Location, waiting map[string][]waitingJSON
 		}
 		row(r, cpu, memory, text)
 	}
+}
+
+// liveText says how a run lives; what another server announced may be from before its command started.
+func (a *app) liveText(log history.Log) string {
+	owner := runner.OwnerOf(log)
+	switch {
+	case log.Attempt == nil:
+		return "starting"
+	case owner.PID == 0:
+		return "running for " + a.ago(owner.Since)
+	}
+	return fmt.Sprintf("running for %s, pid %d", a.ago(owner.Since), owner.PID)
 }
 
 // shortRun is the part of a run's id that differs between runs of the same second. Commands take it

@@ -77,7 +77,7 @@ func (a *app) list(o listOptions) error {
 	if err != nil {
 		return err
 	}
-	past := a.past(s)
+	past := a.withElsewhere(s, a.past(s))
 	rows := []taskJSON{}
 	for _, t := range s.Tasks {
 		if len(o.tags) == 0 || slices.ContainsFunc(o.tags, func(tag string) bool { return slices.Contains(t.Tags, tag) }) {
@@ -104,10 +104,9 @@ func (a *app) past(s *schedule.Schedule) past {
 	live, _, err := runner.Finished(s.StateDir)
 	p.waiting = a.waiting(s, live)
 	for _, log := range live {
-		if log.Waiting() {
-			continue
+		if !log.Waiting() {
+			p.addRunning(log)
 		}
-		p.running[log.Begin.Task] = append(p.running[log.Begin.Task], toRunningJSON(log))
 	}
 	if err == nil {
 		p.last, err = lastOf(s)
@@ -118,17 +117,25 @@ func (a *app) past(s *schedule.Schedule) past {
 	return p
 }
 
+func (p past) addRunning(log history.Log) {
+	p.running[log.Begin.Task] = append(p.running[log.Begin.Task], toRunningJSON(log))
+}
+
 func lastOf(s *schedule.Schedule) (map[string]history.Record, error) {
 	db, err := history.OpenRead(s.StateDir)
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
+	return db.Last(ctx, taskNames(s))
+}
+
+func taskNames(s *schedule.Schedule) []string {
 	names := make([]string, len(s.Tasks))
 	for i, t := range s.Tasks {
 		names[i] = t.Name
 	}
-	return db.Last(ctx, names)
+	return names
 }
 
 func listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSON {
@@ -198,7 +205,7 @@ func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.T
 		} else if t, err := task(s, row.Name); err == nil && !s.Active(t) {
 			next = switchedOff(s, t)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", row.Name, when(row, s), next, a.lastText(p.last[row.Name]), a.nowText(row, s.Location))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", row.Name, when(row, s), next, a.lastText(s, p.last[row.Name]), a.nowText(row, s.Location))
 		for _, more := range row.times[min(1, len(row.times)):] {
 			fmt.Fprintf(w, "\t\t%s\t\t\n", shortTime(more, at))
 		}
@@ -230,12 +237,19 @@ func shortTime(t, at time.Time) string {
 	return fmt.Sprintf("%s (in %s)", t.Format(clock), duration(t.Sub(at)))
 }
 
-func (a *app) lastText(last history.Record) string {
+func (a *app) lastText(s *schedule.Schedule, last history.Record) string {
 	if last.Run == "" {
 		return "-"
 	}
-	return fmt.Sprintf("%s %s ago", last.Outcome, duration(a.now().Sub(last.Ended)))
+	text := fmt.Sprintf("%s %s ago", last.Outcome, a.ago(last.Ended))
+	if here, _ := hostname(); len(s.Store.Servers) > 0 && last.Server != here {
+		text += " on " + last.Server
+	}
+	return text
 }
+
+// ago is how long ago something was; another server's clock may be ahead of ours.
+func (a *app) ago(t time.Time) string { return duration(max(0, a.now().Sub(t))) }
 
 // nowText says what runs, and what waits.
 func (a *app) nowText(row taskJSON, zone *time.Location) string {
@@ -260,10 +274,14 @@ func (a *app) runningText(running []runningJSON) string {
 		return ""
 	}
 	first := running[0]
-	if first.PID == nil {
-		return "starting"
+	here, _ := hostname()
+	text := fmt.Sprintf("running on %s for %s", first.Host, a.ago(first.since))
+	switch {
+	case first.PID != nil:
+		text = fmt.Sprintf("running, pid %d on %s for %s", *first.PID, first.Host, a.ago(first.since))
+	case first.Host == here:
+		text = "starting"
 	}
-	text := fmt.Sprintf("running, pid %d on %s for %s", *first.PID, first.Host, duration(a.now().Sub(first.since)))
 	if len(running) > 1 {
 		text += fmt.Sprintf(" and %d more", len(running)-1)
 	}

@@ -110,7 +110,7 @@ a signal.`,
 		a.runCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
 		a.statusCommand(), a.historyCommand(), a.logsCommand(), a.whyCommand(), a.finishCommand(), a.startCommand(),
 		a.triggerCommand(), a.retryCommand(), a.stopCommand(),
-		a.unlockCommand(), a.versionCommand(),
+		a.serversCommand(), a.unlockCommand(), a.versionCommand(),
 	)
 	return root
 }

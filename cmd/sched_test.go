@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sched/cmd"
@@ -59,6 +60,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("GORACE", os.Getenv("GORACE"))
+			e.Values["redis"] = miniredis.NewMiniRedis()
 			e.Defer(func() { settle(e) })
 			return nil
 		},
@@ -75,6 +77,7 @@ func TestScripts(t *testing.T) {
 			"poll":       poll,
 			"lines":      lines,
 			"tick":       tick,
+			"redis":      redisCommand,
 		},
 	})
 }
@@ -171,6 +174,21 @@ func tick(ts *testscript.TestScript, neg bool, args []string) {
 	err := ts.Exec("sched", append([]string{"run"}, args[1:]...)...)
 	ts.Setenv("SCHED_TEST_CLOCK_OFFSET", "")
 	ts.Check(err)
+}
+
+// redis up|down starts a Redis for the script, whose URL is in $REDIS_URL, or stops it. It keeps its place and what it has.
+func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
+	m := ts.Value("redis").(*miniredis.Miniredis)
+	switch {
+	case neg || len(args) != 1:
+		ts.Fatalf("usage: redis up|down")
+	case args[0] == "down":
+		m.Close()
+	default:
+		ts.Check(m.Start())
+		ts.Defer(m.Close)
+		ts.Setenv("REDIS_URL", "redis://"+m.Addr())
+	}
 }
 
 // lines FILE N checks that the file has N lines.

@@ -56,7 +56,7 @@ func (t *Tick) self() servers.Server {
 		ids, _ := history.Runs(state.Dir)
 		for _, id := range ids {
 			log, watched, err := history.Look(state.Dir, id)
-			if err != nil || !watched || log.End != nil {
+			if err != nil || !watched || log.End != nil || log.Waiting() {
 				continue
 			}
 			owner := OwnerOf(log)

@@ -1,0 +1,85 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"sched/mutex/redistest"
+	"sched/schedule/history"
+)
+
+// everywhere returns the runs that `sched history --all` shows, of the servers whose runs these are.
+func (b *box) everywhere(server string) (runs []string) {
+	b.Helper()
+	c := b.command("history", "--all", "--json", "-n", "0")
+	c.Env = append(c.Env, "SCHED_TEST_SERVER="+server)
+	out, err := c.Output()
+	if err != nil {
+		b.Fatalf("sched history --all: %v", err)
+	}
+	var records []record
+	if err := json.Unmarshal(out, &records); err != nil {
+		b.Fatal(err)
+	}
+	for _, r := range records {
+		runs = append(runs, r.Server+" "+r.Run)
+	}
+	slices.Sort(runs)
+	return runs
+}
+
+// Ticks are killed at random moments, while Redis hangs and while it answers. Whatever they had done by then, in the
+// end another server knows every run of this one, once.
+func TestEveryRunIsKnownElsewhereThoughTicksAreKilled(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	schedule := "name: shop\ntimezone: UTC\nstore: " + redis.URL + "\ntasks:\n" +
+		"  - {name: fore, cron: 0-58 * * * *, command: \"true\"}\n" +
+		"  - {name: back, cron: 0-58 * * * *, command: \"true\", background: true}\n"
+	here, there := newBox(t, schedule), newBox(t, schedule)
+	kills := 40
+	if testing.Short() {
+		kills = 10
+	}
+	for n := range kills {
+		if n == kills/2 {
+			redis.Pause()
+		}
+		c := here.command("run", "-q", "--at", fmt.Sprintf("2026-01-01 00:%02d", n))
+		c.Env = append(c.Env, "SCHED_TEST_SERVER=web-1")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		kill := time.AfterFunc(rand.N(150*time.Millisecond), func() { c.Process.Kill() })
+		c.Wait()
+		kill.Stop()
+		if n == kills/2+kills/8 {
+			redis.Resume()
+		}
+	}
+	last := func() {
+		c := here.command("run", "-q", "--at", "2026-01-01 00:59")
+		c.Env = append(c.Env, "SCHED_TEST_SERVER=web-1")
+		c.Run() // it may tell of failures: of runs that the kills have ended
+	}
+	here.until("all is told", func() bool {
+		last()
+		return here.openRuns() == "" && !history.Waiting(here.path(".sched"))
+	})
+	last()
+	var want []string
+	for _, r := range here.history("") {
+		want = append(want, r.Server+" "+r.Run)
+	}
+	slices.Sort(want)
+	if len(want) == 0 {
+		t.Fatal("nothing ran before it was killed")
+	}
+	if got := there.everywhere("web-2"); !slices.Equal(got, want) {
+		t.Errorf("web-1 knows\n%v\nweb-2 knows\n%v", want, got)
+	}
+}
