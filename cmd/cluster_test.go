@@ -429,7 +429,7 @@ func TestAStoreThatCannotBeUsedIsToldInOneLine(t *testing.T) {
 	}
 }
 
-// unlock on one server frees what another one has; a dry run names the holder.
+// unlock on one server frees what another one has; a dry run and list name the holder.
 func TestOtherServersSeeTheHolderAndCanBreakTheLock(t *testing.T) {
 	t.Parallel()
 	s := newServers(t, 2, redistest.Start(t).URL, held)
@@ -437,6 +437,9 @@ func TestOtherServersSeeTheHolderAndCanBreakTheLock(t *testing.T) {
 	s[0].pids()
 	if out, _, _ := s[1].tick("--dry-run"); !strings.Contains(out, "would be skipped: still running") || !strings.Contains(out, "on web-1") {
 		t.Errorf("dry run:\n%s", out)
+	}
+	if out, _ := s[1].sched("list"); !strings.Contains(out, "web-1") {
+		t.Errorf("list:\n%s", out)
 	}
 	if out, code := s[1].sched("unlock", "long"); code != 0 || !strings.Contains(out, "on web-1") || !strings.Contains(out, "that run goes on") {
 		t.Errorf("unlock: exit code %d\n%s", code, out)

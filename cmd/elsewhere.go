@@ -85,6 +85,9 @@ func (a *app) withElsewhere(s *schedule.Schedule, p past) past {
 	if err == nil {
 		last, err = servers.Last(ctx, store, taskNames(s))
 	}
+	if err == nil {
+		live, err = withHolders(s, store, live, p.running)
+	}
 	if err != nil {
 		a.leftOut(err)
 		return p
@@ -103,6 +106,27 @@ func (a *app) withElsewhere(s *schedule.Schedule, p past) past {
 	}
 	p.last = merged
 	return p
+}
+
+// withHolders adds the runs that have the lock of a task on another server, and that it has not announced
+// yet. Who has a mutex that tasks share may be any of them, so of these only announcements tell.
+func withHolders(s *schedule.Schedule, store *mutex.Redis, live []history.Log, here map[string][]runningJSON) ([]history.Log, error) {
+	var names []string
+	for _, t := range s.Tasks {
+		if t.WithoutOverlapping && t.Mutex == t.Name && len(here[t.Name]) == 0 {
+			names = append(names, t.Name)
+		}
+	}
+	holders, err := store.Held(ctx, names...)
+	for name, owner := range holders {
+		if !slices.ContainsFunc(live, func(log history.Log) bool { return log.Begin.Run == owner.Run }) {
+			live = append(live, history.Log{
+				Begin:   history.Record{Run: owner.Run, Task: name, Server: owner.Host},
+				Attempt: &history.Attempt{PID: owner.PID, At: owner.Since},
+			})
+		}
+	}
+	return live, err
 }
 
 // leftOut says that what follows is about this machine alone.

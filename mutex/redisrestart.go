@@ -34,7 +34,6 @@ func (s *server) meet(ctx context.Context, c *redis.Conn) error {
 	if clock.Err() == nil {
 		s.clock, s.ahead = true, time.Until(clock.Val())
 	}
-	defer func() {Event("meet", s.place, s.life, s.begun.IsZero(), s.memory.last(s.options.Addr), len(info.Val()), info.Err()) }()
 	if id, age, ok := lifeIn(info.Val()); ok {
 		s.live(id, age)
 	}
@@ -128,7 +127,3 @@ func (m *memory) remember(server, id string) {
 		os.Remove(draft)
 	}
 }
-
-var evmu sync.Mutex
-var Events []string
-func Event(a ...any) { evmu.Lock(); Events = append(Events, time.Now().Format("05.000000 ")+fmt.Sprint(a...)); evmu.Unlock() }
