@@ -57,7 +57,7 @@ func TestWhatIsNotSaid(t *testing.T) {
 		Name: "t", Mutex: "t", When: When{Every: "minute", Location: here}, Enabled: true,
 		Command: Command{Line: "x", Shell: []string{"/bin/sh", "-c"}}, Folder: "/srv/shop", Dir: "/srv/shop",
 		KillAfter: 10 * time.Second, Retry: Retry{Attempts: 1, Backoff: 1}, SuccessCodes: []int{0},
-		Place: Place{"schedule.yaml", 2, 3},
+		MissedWithin: 12 * time.Hour, Place: Place{"schedule.yaml", 2, 3},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)
@@ -91,6 +91,9 @@ tasks:
   kill_after: 0s
   retry: {attempts: 3, delay: 10s, backoff: 1.5, max_delay: 1m}
   success_codes: [0, 0x10]
+  start_deadline: 90s
+  missed: once
+  missed_within: 2d
   between: [[8:00, 12:00], ["14:00", "24:00"]]
   unless_between: ["22:00", "6:00"]
   days: [mon, 7, weekends]
@@ -125,6 +128,7 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 			Days:    1<<time.Monday | 1<<time.Sunday | 1<<time.Saturday,
 			Between: []Window{{480, 720}, {840, 1440}}, UnlessBetween: []Window{{1320, 360}},
 		},
+		StartDeadline: 90 * time.Second, RunMissed: true, MissedWithin: 48 * time.Hour,
 		Environments: []string{"staging", "other"},
 		Hooks: Hooks{
 			Before: []Hook{{Command{Line: "a", Shell: bash}}}, After: []Hook{{Command{Line: "b", Shell: bash}}, {Command{Line: "c", Shell: bash}}},
@@ -144,11 +148,13 @@ func TestDefaultsGroupsAndTasks(t *testing.T) {
 env: {A: file, B: file, C: file, D: file}
 defaults:
   timeout: 1h
+  start_deadline: 1m
+  missed_within: 2h
   env: {B: defaults, C: defaults, D: defaults}
   shell: [/bin/bash, -c]
   on_failure: told
 tasks:
-- {name: first, every: hour, command: x, timeout: none}
+- {name: first, every: hour, command: x, timeout: none, start_deadline: none}
 - group: g
   env: {C: group, D: group}
   every: hour
@@ -161,13 +167,16 @@ tasks:
     cron: "@daily"
     mutex: one
     tasks:
-    - {name: fourth, command: x}
+    - {name: fourth, command: x, missed: once}
 - {name: fifth, every: day, command: x}
 `)
 	if got := names(s.Tasks); got != "first second third fourth fifth" {
 		t.Fatalf("the order is %s", got)
 	}
 	first, second, third, fourth, fifth := s.Tasks[0], s.Tasks[1], s.Tasks[2], s.Tasks[3], s.Tasks[4]
+	if first.StartDeadline != 0 || fifth.StartDeadline != time.Minute || !fourth.RunMissed || fourth.MissedWithin != 2*time.Hour {
+		t.Errorf("the first is %+v, the fourth %+v", first, fourth)
+	}
 	if first.Timeout != 0 || fifth.Timeout != time.Hour || first.Env["D"] != "defaults" || len(first.Conditions.Between) != 0 {
 		t.Errorf("the first is %+v", first)
 	}

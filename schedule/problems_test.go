@@ -230,6 +230,15 @@ var mistakes = []struct {
 		"schedule.yaml:6:15: task \"t\": kill_after -5s is negative",
 		"schedule.yaml:7:31: task \"t\": retry.delay \"5 minutes\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d",
 		"schedule.yaml:7:53: task \"t\": retry.max_delay 0s is too short"}},
+	{"missed slots", one("missed: twice\nmissed_within: 40d\nstart_deadline: 0s"), []string{
+		"schedule.yaml:5:11: task \"t\": missed must be skip or once, not the text \"twice\"",
+		"schedule.yaml:6:18: task \"t\": missed_within 40d is longer than the 31 days that sched looks back",
+		"schedule.yaml:7:19: task \"t\": start_deadline 0s would skip every run\n  hint: write none for a task that may start at any time"}},
+	{"how old a missed slot may be that does not run", one("missed: skip\nmissed_within: 1h"), []string{
+		"schedule.yaml:6:18: task \"t\": missed_within is for tasks with missed: once\n  hint: add `missed: once`, or remove it"}},
+	{"missed slots that are no longer", one("missed: once\nmissed_within: 30s\nstart_deadline: soon"), []string{
+		"schedule.yaml:6:18: task \"t\": missed_within 30s is too short",
+		"schedule.yaml:7:19: task \"t\": start_deadline \"soon\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d"}},
 	{"a timeout of nothing", one("timeout: 0s"), []string{
 		"schedule.yaml:5:12: task \"t\": timeout 0s would end every attempt at once\n  hint: write none for a task without a timeout"}},
 	{"a timeout that is a list", one("timeout: [1h]"), []string{

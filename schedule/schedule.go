@@ -33,6 +33,9 @@ type History struct {
 	RunsPerTask int
 }
 
+// LookBack is how far back a tick looks for slots that no tick covered.
+const LookBack = 31 * 24 * time.Hour
+
 // A Slot is a task and one instant at which it is due, in UTC.
 type Slot struct {
 	Task *Task

@@ -19,6 +19,10 @@ type Task struct {
 	Environments []string  `json:"-"` // empty: every environment
 	Conditions   Condition `json:"-"`
 
+	StartDeadline time.Duration `json:"-"` // how late after its slot it may start; 0: at any time
+	RunMissed     bool          `json:"-"` // missed: once
+	MissedWithin  time.Duration `json:"-"` // how old a missed slot may be that runs
+
 	Command Command           `json:"command"`
 	Folder  string            `json:"folder"`        // of the schedule, absolute
 	Dir     string            `json:"dir"`           // where the command runs, absolute

@@ -108,6 +108,17 @@ var taskKeys = keys[entry]{
 		{"environments", anywhere, readEnvironments},
 		{"enabled", anywhere, flag(func(e *entry) *bool { return &e.Enabled })},
 
+		{"start_deadline", anywhere, readStartDeadline},
+		{"missed", anywhere, func(l *loader, e *entry, n *yaml.Node) {
+			if text, ok := l.text(n); ok {
+				if text != "skip" && text != "once" {
+					l.bad(n, "", "missed must be skip or once, not %s", found(n))
+				}
+				e.RunMissed = text != "skip"
+			}
+		}},
+		{"missed_within", anywhere, readMissedWithin},
+
 		{"before", anywhere, readHooks(func(e *entry) *[]Hook { return &e.Hooks.Before })},
 		{"after", anywhere, readHooks(func(e *entry) *[]Hook { return &e.Hooks.After })},
 		{"on_success", anywhere, readHooks(func(e *entry) *[]Hook { return &e.Hooks.OnSuccess })},
@@ -136,6 +147,26 @@ func readTimeout(l *loader, e *entry, n *yaml.Node) {
 		l.bad(n, "write none for a task without a timeout", "timeout %s would end every attempt at once", n.Value)
 	}
 	e.Timeout = d
+}
+
+func readStartDeadline(l *loader, e *entry, n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Value == "none" { // against one of the defaults
+		e.StartDeadline = 0
+		return
+	}
+	d, ok := l.duration(n, 0)
+	if ok && d < time.Second {
+		l.bad(n, "write none for a task that may start at any time", "start_deadline %s would skip every run", n.Value)
+	}
+	e.StartDeadline = d
+}
+
+func readMissedWithin(l *loader, e *entry, n *yaml.Node) {
+	d, ok := l.duration(n, time.Minute)
+	if ok && d > LookBack {
+		l.bad(n, "", "missed_within %s is longer than the 31 days that sched looks back", n.Value)
+	}
+	e.MissedWithin = d
 }
 
 var retryKeys = keys[Retry]{list: []key[Retry]{

@@ -31,6 +31,7 @@ func (l *loader) defaults(n *yaml.Node) *entry {
 			Dir:          l.dir,
 			Env:          l.env,
 			KillAfter:    10 * time.Second,
+			MissedWithin: 12 * time.Hour,
 			Retry:        Retry{Attempts: 1, Backoff: 1},
 			SuccessCodes: []int{0},
 		},
@@ -90,6 +91,9 @@ func (l *loader) oneTask(n *yaml.Node, base *entry) {
 	l.when(e, e.Name)
 	if !e.timing.given() && !l.hasOrMeant(n, "cron") && !l.hasOrMeant(n, "every") {
 		l.bad(n, "add `cron:` or `every:`", "the task has no time: neither cron nor every is given")
+	}
+	if within := value(n, "missed_within"); within != nil && !e.RunMissed {
+		l.bad(within, "add `missed: once`, or remove it", "missed_within is for tasks with missed: once")
 	}
 	if e.Command.Line != "" {
 		e.Command.Shell = e.shell
