@@ -74,10 +74,13 @@ type recordJSON struct {
 	Task       string   `json:"task"`
 	Mutex      string   `json:"mutex"`
 	Slot       string   `json:"slot"`
+	Slots      int      `json:"slots"` // how many it stands for, from slot through until
+	Until      *string  `json:"until"`
 	Origin     string   `json:"origin"` // what asked for the run; empty for its schedule
 	Background bool     `json:"background"`
 	Server     string   `json:"server"`
 	Started    *string  `json:"started"`
+	Lateness   *float64 `json:"lateness"` // seconds from the slot to the start
 	Ended      string   `json:"ended"`
 	Outcome    string   `json:"outcome"`
 	Reason     string   `json:"reason"`
@@ -102,8 +105,12 @@ func toJSON(r history.Record) recordJSON {
 		out.Notes = []string{}
 	}
 	if !r.Started.IsZero() {
-		started := r.Started.UTC().Format(time.RFC3339)
-		out.Started = &started
+		started, late := r.Started.UTC().Format(time.RFC3339), r.Lateness().Seconds()
+		out.Started, out.Lateness = &started, &late
+	}
+	if out.Slots = max(r.Slots, 1); out.Slots > 1 {
+		until := r.Until.UTC().Format(time.RFC3339)
+		out.Until = &until
 	}
 	return out
 }
@@ -210,7 +217,7 @@ func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]w
 		if r.Attempts > 0 && r.Outcome != history.Lost {
 			cpu, memory = duration(r.UserCPU+r.SystemCPU), bytes(r.PeakMemory)
 		}
-		text := describe(r)
+		text := describe(r) + late(r)
 		if len(r.Notes) > 0 {
 			text += "; " + strings.Join(r.Notes, "; ")
 		}

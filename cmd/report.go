@@ -160,6 +160,15 @@ func describe(r history.Record) string {
 	return b.String()
 }
 
+// late says how late a run of the schedule started, where that is more than any tick needs. One that is
+// later than any missed slot that runs was asked for with --at.
+func late(r history.Record) string {
+	if r.Origin != "" || r.Lateness() <= 5*time.Second || r.Lateness() > schedule.LookBack {
+		return ""
+	}
+	return ", " + duration(r.Lateness()) + " late"
+}
+
 // duration writes a duration for people: two digits that matter.
 func duration(d time.Duration) string {
 	switch {

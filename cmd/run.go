@@ -131,13 +131,12 @@ func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error) error {
 	tick.Started, tick.Done = r.started, r.done
 	stop, hurry, release := signals()
 	defer release()
+	tick.Valid = invalid == nil
+	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
+		return schedule.Parse(text, tick.Schedule.File, options())
+	}
 	failures := tick.Run(stop, hurry)
 	r.end()
-	if invalid == nil && !tick.Degraded() {
-		if err := tick.State.KeepValid(tick.Schedule); err != nil {
-			a.problem("the last valid schedule is not kept: %v", err)
-		}
-	}
 	a.writeMetrics(tick.Schedule, invalid != nil)
 	switch {
 	case stop.Err() != nil:

@@ -33,24 +33,30 @@ func (db *DB) add(ctx context.Context, records []Record, share bool) error {
 	})
 }
 
-const insertRun = `INSERT INTO runs (run, task, mutex, slot, background, server, started, ended, outcome, reason,
-	exit_code, attempts, user_cpu, system_cpu, peak_memory, output, notes, snapshot, until, slots, origin)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run) DO NOTHING`
+const (
+	insertColumns = `(run, task, mutex, slot, background, server, started, ended, outcome, reason,
+	exit_code, attempts, user_cpu, system_cpu, peak_memory, output, notes, snapshot, until, slots, origin)`
+	insertValues = `?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21`
+
+	insertRun = `INSERT INTO runs ` + insertColumns + ` VALUES (` + insertValues + `) ON CONFLICT (run) DO NOTHING`
+)
 
 func add(ctx context.Context, tx *sql.Tx, dir string, records []Record) error {
-	insert, err := tx.PrepareContext(ctx, insertRun)
+	counted := tally{}
+	if err := replaceMissed(ctx, tx, records, counted); err != nil {
+		return err
+	}
+	insert, err := prepare(ctx, tx, insertRun, insertMissed)
 	if err != nil {
 		return err
 	}
-	defer insert.Close()
 	find, err := tx.PrepareContext(ctx, "SELECT id FROM snapshots WHERE hash = ?")
 	if err != nil {
 		return err
 	}
 	defer find.Close()
-	counted := tally{}
 	snapshots := snapshotIDs{find: find, known: map[[sha256.Size]byte]int64{}}
-	for _, r := range records {
+	for _, r := range lastGivingWay(records) {
 		snapshot, err := snapshots.id(ctx, tx, r.Task, r.Snapshot)
 		if err != nil {
 			return err
@@ -59,7 +65,11 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []Record) error {
 		if err != nil {
 			return err
 		}
-		result, err := insert.ExecContext(ctx, r.Run, r.Task, r.Mutex, r.Slot.UnixMicro(), r.Background, r.Server,
+		how := insert[0]
+		if r.givesWay() {
+			how = insert[1]
+		}
+		result, err := how.ExecContext(ctx, r.Run, r.Task, r.Mutex, r.Slot.UnixMicro(), r.Background, r.Server,
 			packTime(r.Started), packTime(r.Ended), string(r.Outcome), r.Reason, r.ExitCode, r.Attempts,
 			r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, packPath(dir, r.Output), notes, snapshot,
 			packTime(r.Until), r.Slots, r.Origin)
@@ -72,6 +82,18 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []Record) error {
 		counted.count(r)
 	}
 	return counted.write(ctx, tx)
+}
+
+// prepare prepares statements, which are closed with the transaction.
+func prepare(ctx context.Context, tx *sql.Tx, texts ...string) (statements []*sql.Stmt, err error) {
+	for _, text := range texts {
+		statement, err := tx.PrepareContext(ctx, text)
+		if err != nil {
+			return nil, err
+		}
+		statements = append(statements, statement)
+	}
+	return statements, nil
 }
 
 // snapshotIDs finds the rows of snapshots by their content: a thousand runs of a task share one.

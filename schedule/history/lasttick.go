@@ -1,26 +1,83 @@
 package history
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
+// The file last-tick holds the last minute that a tick covered, in UTC. It is always of one length and
+// written in place, so it can be written on a full disk, and never is half of one minute and half of
+// another.
 const minuteLayout = "2006-01-02T15:04:00Z"
 
 func lastTickPath(state string) string { return filepath.Join(state, "last-tick") }
 
 // LastTick returns the last minute that a tick covered with this state folder; zero when none ever did.
 func LastTick(state string) time.Time {
-	text, _ := os.ReadFile(lastTickPath(state))
-	minute, _ := time.Parse(minuteLayout+"\n", string(text))
-	return minute
+	file, err := os.Open(lastTickPath(state))
+	if err != nil {
+		return time.Time{}
+	}
+	defer file.Close()
+	return readMinute(file)
 }
 
-// Cover writes down that a tick covers the minute.
-func Cover(state string, minute time.Time) error {
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		return err
+// A TurnLock lets one tick at a time look at what others have covered, and cover its own minute.
+type TurnLock struct{ file *os.File }
+
+// turnTimeout bounds the wait for a turn: one takes microseconds, and some milliseconds after a gap.
+const turnTimeout = 2 * time.Second
+
+// TakeTurn waits for the turn of this tick.
+func TakeTurn(state string) (*TurnLock, error) {
+	const flags = os.O_RDWR | os.O_CREATE
+	file, err := os.OpenFile(lastTickPath(state), flags, 0o600)
+	if errors.Is(err, os.ErrNotExist) {
+		if err = os.MkdirAll(state, 0o700); err == nil {
+			file, err = os.OpenFile(lastTickPath(state), flags, 0o600)
+		}
 	}
-	return os.WriteFile(lastTickPath(state), []byte(minute.UTC().Format(minuteLayout)+"\n"), 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(turnTimeout); ; time.Sleep(time.Millisecond) {
+		switch err := lock(file); {
+		case err == nil:
+			return &TurnLock{file}, nil
+		case !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end):
+			file.Close()
+			return nil, fmt.Errorf("another tick keeps %s locked: %w", file.Name(), err)
+		}
+	}
+}
+
+// Covered returns the last minute that a tick covered; zero when none ever did.
+func (l *TurnLock) Covered() time.Time { return readMinute(l.file) }
+
+// Cover writes down that a tick covers the minute.
+func (l *TurnLock) Cover(minute time.Time) error {
+	_, err := l.file.WriteAt([]byte(minute.UTC().Format(minuteLayout)+"\n"), 0)
+	return err
+}
+
+// End gives the turn to the next.
+func (l *TurnLock) End() { l.file.Close() }
+
+// readMinute takes what it cannot read for a file that was never written.
+func readMinute(file *os.File) time.Time {
+	text := make([]byte, len(minuteLayout))
+	if _, err := io.ReadFull(io.NewSectionReader(file, 0, 1<<10), text); err != nil {
+		return time.Time{}
+	}
+	minute, err := time.Parse(minuteLayout, string(text))
+	if err != nil {
+		return time.Time{}
+	}
+	return minute
 }

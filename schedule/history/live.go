@@ -285,13 +285,15 @@ func Runs(state string) ([]string, error) {
 func (r *Run) File() *os.File { return r.file }
 
 // Append adds one event. It begins with a line break, so that it stands alone even after a torn line.
-func (r *Run) Append(e Event) error {
-	text, err := json.Marshal(e)
+func (r *Run) Append(e Event) error { return appendLine(r.file, e) }
+
+func appendLine(file *os.File, event any) error {
+	text, err := json.Marshal(event)
 	if err != nil {
 		return err
 	}
 	line := append([]byte{'\n'}, text...)
-	_, err = r.file.Write(append(line, '\n'))
+	_, err = file.Write(append(line, '\n'))
 	return err
 }
 

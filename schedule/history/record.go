@@ -67,3 +67,11 @@ func (r Record) Duration() time.Duration {
 	}
 	return r.Ended.Sub(r.Started)
 }
+
+// Lateness is how long after its slot the first attempt began; 0 when none did.
+func (r Record) Lateness() time.Duration {
+	if r.Started.IsZero() {
+		return 0
+	}
+	return r.Started.Sub(r.Slot)
+}

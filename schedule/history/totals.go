@@ -7,7 +7,7 @@ import (
 )
 
 // A Total is what a task has of one outcome, with the records that Prune has forgotten: so Slots
-// never goes down, unless the whole history is lost.
+// never goes down, unless the whole history is lost, or it turns out that a missed slot ran.
 type Total struct {
 	Task    string
 	Outcome Outcome

@@ -100,6 +100,9 @@ func putAway(state State, records []finished, also func(*history.DB) error) erro
 // was removed by this call and no other process.
 func clean(records []finished, removed func(finished)) (err error) {
 	for _, f := range records {
+		if f.state == "" {
+			continue // it has no files
+		}
 		output := history.OutputPath(f.state, f.Record)
 		if f.Output == "" {
 			recycleOutput(output)

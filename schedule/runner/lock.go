@@ -63,7 +63,7 @@ func tryLock(state State, record *history.Record, slot schedule.Slot) (mutex.Loc
 	ctx, store := context.Background(), state.Store()
 	owner := mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: Now()}
 	if slot.Task.OneServer {
-		if err := store.Claim(ctx, claimKey(slot), slot.At.Add(claimFor), owner); err != nil {
+		if err := store.Claim(ctx, claimKey(slot), claimUntil(slot), owner); err != nil {
 			return nil, err
 		}
 	}

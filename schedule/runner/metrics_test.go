@@ -53,9 +53,14 @@ func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 	gap := missed("a", 8, 3)
 	remember(t, s, ran("a", 9, history.Succeeded), gap, ran("a", 4, history.Skipped), ran("a", 3, history.TimedOut))
 	begun(t, s, "a")
-	if err := history.Cover(s.StateDir, noon); err != nil {
+	turn, err := history.TakeTurn(s.StateDir)
+	if err != nil {
 		t.Fatal(err)
 	}
+	if err := turn.Cover(noon); err != nil {
+		t.Fatal(err)
+	}
+	turn.End()
 	text := StatusOf(s, false, noon).Metrics()
 	got, families := samples(t, text)
 

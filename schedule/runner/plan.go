@@ -19,7 +19,7 @@ type Plan struct {
 // Plan returns the due tasks in the order in which they would start. It starts, locks and writes
 // nothing.
 func (t *Tick) Plan() []Plan {
-	background, foreground := t.due()
+	background, foreground := t.due(t.Schedule.Due(t.Minute))
 	live, now := liveMutexes(t.State.Dir), Now()
 	var plans []Plan
 	index := map[*schedule.Task]int{}
@@ -41,7 +41,7 @@ func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now ti
 		return reason
 	}
 	if task.OneServer {
-		owner, claimed, err := t.State.Store().Claimed(context.Background(), claimKey(slot), slot.At.Add(claimFor))
+		owner, claimed, err := t.State.Store().Claimed(context.Background(), claimKey(slot), claimUntil(slot))
 		switch {
 		case claimed:
 			return slotTaken(owner)

@@ -66,8 +66,8 @@ func (t *Tick) prepare(slot schedule.Slot, take takeLock) (*Run, bool) {
 		t.skip(record, task, reason)
 		return nil, false
 	}
-	if t.overrun(slot) {
-		t.skip(record, task, "it could not start before its next slot")
+	if reason := t.tooLate(slot); reason != "" {
+		t.skip(record, task, reason)
 		return nil, false
 	}
 	lock, reason := take(&record, slot)
@@ -83,6 +83,7 @@ func (t *Tick) prepare(slot schedule.Slot, take takeLock) (*Run, bool) {
 		t.cannotBegin(record, task, lock, err)
 		return nil, false
 	}
+	t.journal.Start(task.Name, slot.At)
 	return r, true
 }
 
@@ -131,6 +132,7 @@ func (t *Tick) newRecord(slot schedule.Slot) history.Record {
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
 func (t *Tick) skip(record history.Record, task *schedule.Task, reason string) {
 	record.Outcome, record.Reason, record.Ended = history.Skipped, reason, Now()
+	t.journal.Settle(record)
 	if len(task.Hooks.OnSkip) == 0 {
 		t.done(record, t.State.Dir)
 		return
@@ -145,6 +147,7 @@ func (t *Tick) skip(record history.Record, task *schedule.Task, reason string) {
 // cannotBegin records a run that no folder could hold. Its failure is told like any other.
 func (t *Tick) cannotBegin(record history.Record, task *schedule.Task, lock mutex.Lock, err error) {
 	record.Outcome, record.Ended, record.Reason = history.Failed, Now(), fmt.Sprintf("cannot begin: %v", err)
+	t.journal.Settle(record)
 	r := t.unbegun(record, task)
 	record.Notes = append(record.Notes, r.fire("on_failure", task.Hooks.OnFailure, history.Log{}, record)...)
 	record.Notes = append(record.Notes, r.fire("after", task.Hooks.After, history.Log{}, record)...)

@@ -20,21 +20,27 @@ type Tick struct {
 	Minute   time.Time
 	Only     string // a task's name: leave the others alone
 	Replay   bool   // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
+	Valid    bool   // Schedule is what the file says, not the last valid one instead
 	State    State
 	Server   string   // the name of this machine
 	Version  string   // of sched
 	Self     string   // the path of sched, for the witnesses
 	Environ  []string // of the caller
 
-	Started func(history.Record)          // a background run was forked
-	Done    func(history.Record)          // a foreground run, or a skipped slot, has its outcome
-	Problem func(format string, a ...any) // something is wrong that is not a task's own failure
-	Detail  func(format string, a ...any) // something that only few want to know; may be nil
+	Parse   func([]byte) (*schedule.Schedule, error) // reads the last valid schedule
+	Started func(history.Record)                     // a background run was forked
+	Done    func(history.Record)                     // a foreground run, or a skipped slot, has its outcome
+	Problem func(format string, a ...any)            // something is wrong that is not a task's own failure
+	Detail  func(format string, a ...any)            // something that only few want to know; may be nil
 
-	mu      sync.Mutex
-	records []finished     // what this tick has to put into the history
-	hooks   sync.WaitGroup // of skipped slots
-	spare   *State         // in use since State could not be written
+	mu        sync.Mutex
+	records   []finished       // what this tick has to put into the history
+	hooks     sync.WaitGroup   // of skipped slots
+	spare     *State           // in use since State could not be written
+	journal   *history.Journal // of what this tick has promised
+	debt      *debt            // what earlier ticks had promised
+	unwritten bool             // not all of it is in the history, so the journals stay
+	kept      bool             // the schedule is the last valid one
 
 	saidDown, skippedUnknown bool                   // of the store, see storeDown
 	taken                    map[string]mutex.Owner // claims of other servers, see lookAhead
@@ -44,12 +50,7 @@ type Tick struct {
 // forked. When ctx is done it stops the running task and starts no other; when hurry is done too it
 // kills it. Failed says that a foreground task failed.
 func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
-	if !t.Replay && t.Only == "" {
-		if err := history.Cover(t.State.Dir, t.Minute); err != nil {
-			t.Problem("the last tick is not written down: %v", err)
-		}
-	}
-	background, foreground := t.due()
+	background, foreground := t.due(t.account(t.Schedule.Due(t.Minute)))
 	t.State.meetStore()
 	living, over := context.WithCancel(context.Background())
 	var announcing sync.WaitGroup
@@ -85,12 +86,14 @@ func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
 	side.Wait()
 	t.hooks.Wait()
 	t.remember()
+	t.closeJournal()
+	t.keepValid()
 	return failed
 }
 
-// due returns the slots of the minute, in the order in which they start.
-func (t *Tick) due() (background, foreground []schedule.Slot) {
-	for _, slot := range t.Schedule.Due(t.Minute) {
+// due sorts the slots into those that go to the background and those that do not.
+func (t *Tick) due(slots []schedule.Slot) (background, foreground []schedule.Slot) {
+	for _, slot := range slots {
 		switch {
 		case t.Only != "" && slot.Task.Name != t.Only:
 		case slot.Task.Background:
@@ -140,14 +143,11 @@ func (t *Tick) skipRest(ctx context.Context, slots []schedule.Slot) {
 	}
 }
 
-// Degraded reports whether the state folder could not be written, which was said then.
-func (t *Tick) Degraded() bool { return t.spare != nil }
-
 // finishLost finishes the runs that nobody watches any more, and collects the finished ones. Nobody
 // has told yet of those that were lost, and of the background runs that failed. It also goes on with
 // the runs whose next attempt was put off until now.
 func (t *Tick) finishLost(ctx context.Context) {
-	for _, state := range append(t.State.spares(), t.State) {
+	for _, state := range t.State.folders() {
 		resume := func(r *Run, log history.Log) (history.Record, bool) { return t.resume(ctx, state, r, log) }
 		for _, record := range finishLost(state, t.Environ, resume, func(err error) { t.Problem("%v", err) }) {
 			tell := record.Background && record.Outcome.Failure() || record.Outcome == history.Lost
@@ -160,18 +160,29 @@ func (t *Tick) finishLost(ctx context.Context) {
 // fails the files of the runs stay, and a later tick tries again.
 func (t *Tick) remember() {
 	t.mu.Lock()
-	records := t.records
-	t.records = nil
+	records, debt := t.records, t.debt
+	t.records, t.debt = nil, nil
 	t.mu.Unlock()
+	if debt != nil {
+		for _, row := range debt.rows {
+			records = append(records, finished{Record: row})
+		}
+	}
 	if len(records) == 0 && !t.waiting() {
+		t.settle(debt)
 		return
 	}
+	written := false
 	err := putAway(t.State, records, func(db *history.DB) error {
-		if path := db.SetAside(); path != "" {
-			t.Problem("the history was damaged; it is now %s, and a new one was begun", path)
-		}
+		written = true
+		t.sayAside(db)
 		return errors.Join(t.publish(db), t.prune(db, len(records)))
 	})
+	if written {
+		t.settle(debt)
+	} else {
+		t.unwritten = true
+	}
 	if err == nil {
 		err = clean(records, func(f finished) {
 			if f.tell {
@@ -181,6 +192,13 @@ func (t *Tick) remember() {
 	}
 	if err != nil && t.spare == nil { // else it was said already
 		t.Problem("the history is not written: %v", err)
+	}
+}
+
+// sayAside says that a damaged history was met.
+func (t *Tick) sayAside(db *history.DB) {
+	if path := db.SetAside(); path != "" {
+		t.Problem("the history was damaged; it is now %s, and a new one was begun", path)
 	}
 }
 

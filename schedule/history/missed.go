@@ -1,0 +1,121 @@
+package history
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// MissedID is the id of the record of a slot of which nobody knows that it ran: missed, or lost without
+// a trace. It looks like any other, and is made of the slot, so that the slot has one such record
+// however many ticks find out.
+func MissedID(task string, slot time.Time) string {
+	hash := sha256.Sum256([]byte(task + "\x00" + slot.UTC().Format(time.RFC3339Nano)))
+	var id uuid.UUID
+	copy(id[:], hash[:])
+	ms := uint64(slot.UnixMilli())
+	for i := range 6 {
+		id[i] = byte(ms >> (8 * (5 - i)))
+	}
+	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80 // version 7 and the variant of RFC 9562
+	return id.String()
+}
+
+// givesWay reports whether any other outcome of the slot counts more, whichever is added first: a tick
+// that was held up may have run what a later one took for missed.
+func (r Record) givesWay() bool {
+	return (r.Outcome == Missed || r.Outcome == Lost) && r.Run == MissedID(r.Task, r.Slot)
+}
+
+// lastGivingWay returns the records with those at the end that give way.
+func lastGivingWay(records []Record) []Record {
+	var first, last []Record
+	for _, r := range records {
+		if r.givesWay() {
+			last = append(last, r)
+		} else {
+			first = append(first, r)
+		}
+	}
+	return append(first, last...)
+}
+
+const insertMissed = `INSERT INTO runs ` + insertColumns + ` SELECT ` + insertValues + `
+	WHERE NOT EXISTS (SELECT 1 FROM runs WHERE task = ?2 AND slot = ?4 AND origin = '') ON CONFLICT (run) DO NOTHING`
+
+// replaceMissed removes the records that give way to those that are added. Hardly ever there is one, so
+// it is asked first whether anything was missed since then.
+func replaceMissed(ctx context.Context, tx *sql.Tx, records []Record, counted tally) error {
+	first := records[0].Slot
+	for _, r := range records {
+		if r.Slot.Before(first) {
+			first = r.Slot
+		}
+	}
+	var any bool
+	err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM runs WHERE outcome = 'missed' AND outcome <> 'succeeded' AND slot >= ?1)
+		OR EXISTS (SELECT 1 FROM runs WHERE outcome = 'lost' AND outcome <> 'succeeded' AND slot >= ?1)`, first.UnixMicro()).Scan(&any)
+	if err != nil || !any {
+		return err
+	}
+	var missed []string
+	for _, r := range records {
+		if r.Origin == "" && !r.givesWay() {
+			missed = append(missed, MissedID(r.Task, r.Slot))
+		}
+	}
+	names, err := json.Marshal(missed)
+	if err != nil {
+		return err
+	}
+	rows, err := tx.QueryContext(ctx, `DELETE FROM runs WHERE run IN (SELECT value FROM json_each(?)) RETURNING task, outcome`, string(names))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key tallied
+		if err := rows.Scan(&key.task, &key.outcome); err != nil {
+			return err
+		}
+		counted[key] = Total{Slots: counted[key].Slots - 1}
+	}
+	return rows.Err()
+}
+
+// A Slot says that a slot has an outcome. One that stands for several has them from At through Until.
+type Slot struct {
+	Task      string
+	At, Until time.Time // UTC
+}
+
+// Slots returns the slots from from to before to that have an outcome, in no order.
+func (db *DB) Slots(ctx context.Context, from, to time.Time) (slots []Slot, err error) {
+	err = db.do(func(conn *sql.DB) error {
+		slots = nil
+		rows, err := conn.QueryContext(ctx, `SELECT task, slot, until FROM runs WHERE slot >= ?1 AND slot < ?2 AND origin = ''
+			UNION ALL SELECT task, slot, until FROM runs INDEXED BY runs_until WHERE until >= ?1 AND slot < ?1`, from.UnixMicro(), to.UnixMicro())
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var s Slot
+			var at int64
+			var until sql.Null[int64]
+			if err := rows.Scan(&s.Task, &at, &until); err != nil {
+				return err
+			}
+			if s.At, s.Until = time.UnixMicro(at).UTC(), unpackTime(until); s.Until.IsZero() {
+				s.Until = s.At
+			}
+			slots = append(slots, s)
+		}
+		return rows.Err()
+	})
+	return slots, err
+}

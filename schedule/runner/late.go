@@ -1,0 +1,36 @@
+package runner
+
+import (
+	"fmt"
+	"time"
+
+	"sched/schedule"
+)
+
+// madeUp reports whether a slot was missed and runs in this tick all the same.
+func (t *Tick) madeUp(slot schedule.Slot) bool { return !t.Replay && slot.At.Before(t.Minute) }
+
+// tooLate says why a slot may not start any more, and "" when it may. For slots that were missed
+// missed_within has decided that already.
+func (t *Tick) tooLate(slot schedule.Slot) string {
+	late, deadline := Now().Sub(slot.At), slot.Task.StartDeadline
+	switch {
+	case t.Replay || t.madeUp(slot):
+		return ""
+	case t.overrun(slot):
+		return "it could not start before its next slot"
+	case deadline > 0 && late > deadline:
+		return fmt.Sprintf("it could not start within %s of its time, and %s have passed", deadline, late.Round(time.Second))
+	}
+	return ""
+}
+
+// claimUntil returns how long the claim of a slot is kept: longer than any two clocks differ, after
+// the last moment at which a tick may start it. It is the same for every tick and every server.
+func claimUntil(slot schedule.Slot) time.Time {
+	until := slot.At.Add(claimFor)
+	if slot.Task.RunMissed {
+		until = until.Add(slot.Task.MissedWithin)
+	}
+	return until
+}

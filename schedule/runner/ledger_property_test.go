@@ -1,0 +1,202 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule/history"
+)
+
+// live is Tick.Run for a tick that may die in every step, for which the kernel then closes its files.
+func (w *world) live(mortal bool) {
+	dies := func() bool { return mortal && w.random.IntN(12) == 0 }
+	t := w.tick()
+	last := filepath.Join(w.state.Dir, "last-tick")
+	before, _ := os.ReadFile(last)
+	defer func() {
+		t.journal.Close()
+		if t.debt != nil {
+			for _, journal := range t.debt.journals {
+				journal.Close()
+			}
+		}
+	}()
+	slots := t.account(t.Schedule.Due(t.Minute))
+	debt := t.debt
+	if debt != nil {
+		defer func() {
+			for _, journal := range debt.journals {
+				journal.Close()
+			}
+		}()
+	}
+	if dies() && t.journal != nil { // before its minute was covered
+		os.WriteFile(last, before, 0o600)
+		return
+	}
+	early := w.random.IntN(3) == 0
+	for _, slot := range slots {
+		if dies() {
+			return
+		}
+		t.runForeground(context.Background(), context.Background(), slot)
+		if early {
+			t.finishLost(context.Background())
+			t.remember()
+		}
+	}
+	if dies() {
+		return
+	}
+	t.finishLost(context.Background())
+	t.remember()
+	if dies() {
+		return
+	}
+	t.closeJournal()
+}
+
+// Each due slot has exactly one outcome, whatever ticks come, stay away, or are killed.
+func TestEverySlotHasOneOutcome(t *testing.T) {
+	seeds := 20
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { everySlotHasOneOutcome(t, seed) })
+	}
+}
+
+var someTimes = []string{"* * * * *", "*/7 * * * *", "30 2 * * *", "0 * * * *", "*/20 * 2-4 * * *", "15 3 * * SUN", "59 23 L * *", "0,1 */2 * * *"}
+
+func everySlotHasOneOutcome(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	var tasks strings.Builder
+	for i := range 1 + random.IntN(4) {
+		extra := []string{", days: weekdays", ", missed: once", ", missed: once, missed_within: 2h", ", between: ['6:00', '18:00'], missed: once"}[random.IntN(4)]
+		fmt.Fprintf(&tasks, "- {name: t%d, cron: %q, command: ['true']%s}\n", i, someTimes[random.IntN(len(someTimes))], extra)
+	}
+	w := newWorld(t, seed, tasks.String())
+	w.live(false)
+	first := w.now
+	for range 40 {
+		switch w.random.IntN(6) {
+		case 0:
+			w.now = w.now.Add(time.Duration(1+w.random.IntN(5)) * time.Minute)
+		case 1:
+			w.now = w.now.Add(time.Duration(1+w.random.IntN(30*60)) * time.Minute)
+		default:
+			w.now = w.now.Add(time.Minute)
+		}
+		if w.random.IntN(15) == 0 {
+			w.withoutHistory(func() { w.live(true) })
+		} else {
+			w.live(true)
+		}
+	}
+	w.now = w.now.Add(time.Minute)
+	w.live(false)
+	w.now = w.now.Add(time.Minute)
+	w.live(false)
+	w.check(first, w.now.Add(time.Minute))
+}
+
+// withoutHistory does something while the history cannot be opened: it is one of a newer sched, by the
+// user_version in its header (https://www.sqlite.org/fileformat.html).
+func (w *world) withoutHistory(do func()) {
+	file, err := os.OpenFile(filepath.Join(w.state.Dir, "history.db"), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		do()
+		return
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer file.Close()
+	version := make([]byte, 4)
+	if _, err := file.ReadAt(version, 60); err != nil {
+		w.Fatal(err)
+	}
+	if _, err := file.WriteAt([]byte{1, 0, 0, 0}, 60); err != nil {
+		w.Fatal(err)
+	}
+	do()
+	if _, err := file.WriteAt(version, 60); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// check compares the history with what was due in [from, to).
+func (w *world) check(from, to time.Time) {
+	w.Helper()
+	db, err := history.OpenRead(w.state.Dir)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer db.Close()
+	for _, task := range w.schedule.Tasks {
+		records, err := db.Find(context.Background(), history.Query{Task: task.Name})
+		if err != nil {
+			w.Fatal(err)
+		}
+		outcomes, runs := map[time.Time][]string{}, 0
+		for _, r := range records {
+			slots := []time.Time{r.Slot}
+			if r.Slots > 1 {
+				slots = nil
+				for at := range task.When.Backward(r.Slot, r.Until.Add(time.Second)) {
+					slots = append(slots, at)
+				}
+				if len(slots) < r.Slots {
+					w.Errorf("%s: the row for %d slots from %s through %s has room for %d", task.Name, r.Slots, r.Slot, r.Until, len(slots))
+				}
+				n := 0 // a row may stand for slots around one that ran
+				for _, at := range slots {
+					if !w.alone(records, at) {
+						outcomes[at] = append(outcomes[at], string(r.Outcome)+" in a row")
+						n++
+					}
+				}
+				if n != r.Slots {
+					w.Errorf("%s: the row for %d slots from %s through %s stands for %d", task.Name, r.Slots, r.Slot, r.Until, n)
+				}
+				continue
+			}
+			if !r.Started.IsZero() {
+				runs++
+			}
+			outcomes[r.Slot] = append(outcomes[r.Slot], string(r.Outcome))
+		}
+		due := 0
+		for at := range task.When.Backward(from, to) {
+			due++
+			if len(outcomes[at]) != 1 {
+				w.Errorf("%s %s at %s: %d outcomes: %v", task.Name, task.When, at, len(outcomes[at]), outcomes[at])
+			}
+			delete(outcomes, at)
+		}
+		for at, more := range outcomes {
+			w.Errorf("%s %s at %s was not due: %v", task.Name, task.When, at, more)
+		}
+		if w.Failed() {
+			w.Fatalf("%d were due, %d ran\n%s", due, runs, strings.Join(w.said, "\n"))
+		}
+	}
+}
+
+// alone reports whether a slot has a record of its own.
+func (w *world) alone(records []history.Record, at time.Time) bool {
+	for _, r := range records {
+		if r.Slots <= 1 && r.Slot.Equal(at) {
+			return true
+		}
+	}
+	return false
+}
