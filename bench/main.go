@@ -110,8 +110,25 @@ func (b *bench) idle() {
 		b.row(what+"wall", median(wall), "× an empty Go program", limits[n])
 		b.row(what+"CPU", median(cpu), "× an empty Go program", none)
 	}
+	b.gap()
 	b.row("idle tick, 10000 tasks: wall", took[10_000], "ms", 150)
 	b.row("idle tick, 10000 tasks: wall", took[10_000]/took[1_000], "× that of 1000 tasks", 10)
+}
+
+// gap measures the first tick after a month off: its machine had 1,000 daily tasks.
+func (b *bench) gap() {
+	dir := b.path("idle-1000")
+	last := time.Now().UTC().AddDate(0, -1, 0).Format("2006-01-02T15:04:00Z\n")
+	var ms []float64
+	for range 11 {
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			os.Remove(filepath.Join(dir, ".sched/history.db"+suffix))
+		}
+		b.sched(dir, "test", "task-0") // the new history
+		must(os.WriteFile(filepath.Join(dir, ".sched/last-tick"), []byte(last), 0o600))
+		ms = append(ms, 1e3*b.sched(dir, "run").first.Seconds())
+	}
+	b.row("the tick after a month off, 1000 tasks: wall", median(ms), "ms", 200)
 }
 
 // hundred measures 100 foreground tasks, and 100 background tasks with a hook each. The folders are
