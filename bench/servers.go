@@ -1,0 +1,122 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"sched/mutex"
+)
+
+// servers measures locks on a Redis of this machine, and ticks in which 100 one_server tasks are due. It
+// waits for single processes: the Redis is a child of ours that lives on.
+func (b *bench) servers() {
+	url, stop := b.redis()
+	if url == "" {
+		log.Print("there is no redis-server: left out")
+		return
+	}
+	defer stop()
+	b.row("locks on Redis: acquired and released, one after another", b.locks(url, 1), "/s", none)
+	b.row("locks on Redis: acquired and released, 8 at once", b.locks(url, 8), "/s", none)
+
+	shared := func(name, keys string) string {
+		dir := b.due(name, 100, `command: "true", `+keys)
+		text, err := os.ReadFile(dir + "/schedule.yaml")
+		must(err)
+		must(os.WriteFile(dir+"/schedule.yaml", []byte("name: bench\nstore: "+url+"\n"+string(text)), 0o600))
+		return dir
+	}
+	alone, first, second := b.due("alone", 100, `command: "true"`), shared("first", "one_server: true"), shared("second", "one_server: true")
+	forkAlone, fork := b.due("fork-alone", 100, `command: "true", background: true`), shared("fork", "one_server: true, background: true")
+	var plain, claimed, taken, forkPlain, forkClaimed []float64
+	for i := range 12 {
+		at := time.Now().Add(time.Duration(i-30) * time.Minute).Format(time.RFC3339)
+		time.Sleep(settle)
+		ms := []float64{b.took(alone, at), b.took(first, at), b.took(second, at)}
+		time.Sleep(settle)
+		ms = append(ms, b.took(forkAlone, at))
+		time.Sleep(settle)
+		ms = append(ms, b.took(fork, at))
+		if i == 0 { // the first makes the state folders
+			continue
+		}
+		plain, claimed, taken = append(plain, ms[0]), append(claimed, ms[1]), append(taken, ms[2])
+		forkPlain, forkClaimed = append(forkPlain, ms[3]), append(forkClaimed, ms[4])
+	}
+	b.row("100 foreground tasks: `sched run`", median(plain), "ms", none)
+	b.row("100 foreground one_server tasks: `sched run`", median(claimed), "ms", none)
+	b.row("100 one_server tasks that another server runs: `sched run`", median(taken), "ms", none)
+	b.row("100 background tasks: `sched run`", median(forkPlain), "ms", none)
+	b.row("100 background one_server tasks: `sched run`", median(forkClaimed), "ms", none)
+}
+
+// took runs the tick of a minute, and returns the milliseconds that it took.
+func (b *bench) took(dir, at string) float64 {
+	c := exec.Command(b.path("sched"), "run", "--at", at)
+	c.Dir, c.Stdout, c.Stderr = dir, b.out, os.Stderr
+	begun := time.Now()
+	must(c.Run())
+	return 1e3 * time.Since(begun).Seconds()
+}
+
+// locks returns how many locks a second so many goroutines take and release, for two seconds.
+func (b *bench) locks(url string, at int) float64 {
+	store, err := mutex.Dial(mutex.Config{Servers: []string{url}, Namespace: "locks"})
+	must(err)
+	defer store.Close()
+	var all sync.WaitGroup
+	counts, end := make([]int, at), time.Now().Add(2*time.Second)
+	for i := range at {
+		all.Go(func() {
+			for ; time.Now().Before(end); counts[i]++ {
+				name := fmt.Sprintf("task-%d", i)
+				lock, err := store.Acquire(context.Background(), name, mutex.Owner{Run: fmt.Sprintf("run-%d", i), Since: time.Now()})
+				must(err)
+				must(lock.Release(context.Background()))
+			}
+		})
+	}
+	all.Wait()
+	var sum int
+	for _, n := range counts {
+		sum += n
+	}
+	return float64(sum) / 2
+}
+
+// redis starts a Redis on a free port of this machine; without one on the PATH the URL is empty.
+func (b *bench) redis() (url string, stop func()) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		return "", nil
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(err)
+	address := listener.Addr().String()
+	must(listener.Close())
+	port := address[strings.LastIndex(address, ":")+1:]
+	c := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", b.dir, "--logfile", b.path("redis.log"))
+	must(c.Start())
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+			break
+		}
+		if time.Now().After(end) {
+			must(err)
+		}
+	}
+	return "redis://" + address, func() {
+		c.Process.Kill()
+		c.Wait()
+	}
+}
