@@ -74,9 +74,6 @@ func (s *server) sched(args ...string) (string, int) {
 	return string(out), c.ProcessState.ExitCode()
 }
 
-// full reports whether the proofs run at their full size, which takes minutes.
-func full() bool { return os.Getenv("SCHED_TEST_FULL") != "" }
-
 // slack is what a tick may take longer on a machine that is busy with other tests.
 const slack = 5 * time.Second
 
@@ -84,10 +81,7 @@ const slack = 5 * time.Second
 // moment some servers are a minute ahead of others; the tasks end long before the last one asks.
 func TestEverySlotRunsOnOneServerWhateverTheClocks(t *testing.T) {
 	t.Parallel()
-	servers, minutes := 6, 4
-	if full() {
-		servers, minutes = 20, 20
-	}
+	const servers, minutes = 20, 20
 	tasks := "tasks:\n- group: all\n  one_server: true\n  command: echo $SCHED_TASK $SCHED_SLOT >> $SHARED/ran\n  tasks:\n"
 	for i := range 10 {
 		tasks += fmt.Sprintf("  - {name: t%d, cron: \"* * * * *\", background: %t}\n", i, i%2 == 0)
