@@ -200,6 +200,23 @@ tasks:
 	}
 }
 
+// The processes that watch a run have its file open. So hooks fire, and leave their marks, where it
+// cannot be opened any more, as in a state folder that became read-only.
+func TestHooksFireThoughTheFileOfTheRunIsOutOfReach(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - name: hooked
+    cron: "* * * * *"
+    command: rm .sched/runs/*.json
+    on_success: echo $SCHED_OUTCOME >> hooks.txt
+    after: echo after >> hooks.txt
+`)
+	b.sched("run")
+	if got := b.read("hooks.txt"); got != "succeeded\nafter\n" {
+		t.Errorf("hooks.txt: %q", got)
+	}
+}
+
 func TestADaemonLeftBehindKeepsNoLock(t *testing.T) {
 	b := newBox(t, `
 tasks:

@@ -21,7 +21,8 @@ const (
 // markAndRun is the shell of a hook: it notes in the run's file that the hook was started, and
 // becomes the hook. The mark is written by the process that becomes the hook, so that a finish
 // that is killed at this moment leaves both or neither: the one that comes after it does not fire
-// the hook again, and does not leave it out.
+// the hook again, and does not leave it out. Until the mark is there the process watches the run with
+// the descriptor that it inherited, so no other finish comes before it.
 const (
 	markAndRun  = mark + `exec "$@"`
 	markAndEval = mark + `eval "$1"` // a line for /bin/sh needs no second one
@@ -45,12 +46,7 @@ func HooksPath(output string) string { return strings.TrimSuffix(output, ".log")
 func (r *Run) hook(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
 	argv := hook.Run.Argv()
 	var marks []*os.File
-	if r.file.File() != nil {
-		file, err := os.OpenFile(history.Path(r.state.Dir, r.record().Run), os.O_WRONLY|os.O_APPEND, 0)
-		if err != nil {
-			return fmt.Sprintf("hook %s: %v", name, err)
-		}
-		defer file.Close()
+	if file := r.file.File(); file != nil {
 		argv = marked(name, hook.Run)
 		marks = append(marks, file)
 	}
