@@ -497,6 +497,50 @@ tasks:
 	}
 }
 
+// A run that began when there was room ends when there is none. Some page of its file has room for its last
+// event and some has not, which the tasks try out with snapshots of many sizes.
+func TestTheDiskFillsUpWhileRunsLive(t *testing.T) {
+	dir := t.TempDir()
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "none", dir).Run(); err != nil {
+		t.Skip("a small file system needs root")
+	}
+	defer exec.Command("umount", "-l", dir).Run()
+	const n = 16
+	schedule := "state_dir: " + dir + "/state\ntasks:\n"
+	for i := range n {
+		schedule += fmt.Sprintf(`  - name: back-%d
+    cron: "* * * * *"
+    background: true
+    env: {PADDING: "%s"}
+    command: echo began >> began.txt; while [ ! -e go ]; do sleep 0.02; done
+    after: echo $SCHED_OUTCOME >> after.txt
+`, i, strings.Repeat("x", 256*i))
+	}
+	b := newBox(t, schedule)
+	b.sched("run")
+	b.until("all have begun", func() bool { return b.count("began.txt") == n })
+	filler := filepath.Join(dir, "filler")
+	os.WriteFile(filler, make([]byte, 8<<20), 0o600)
+	b.write("go", "")
+	b.until("all have ended", func() bool { return b.count("after.txt") == n })
+
+	// When there is room again the history has them all.
+	os.Remove(filler)
+	b.write("schedule.yaml", "state_dir: "+dir+"/state\ntasks: []\n")
+	b.until("the history has them all", func() bool {
+		b.sched("run")
+		return len(b.history("")) == n
+	})
+	for _, r := range b.history("") {
+		if r.Outcome != "succeeded" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if got := strings.Count(b.read("after.txt"), "succeeded\n"); got != n {
+		t.Errorf("hooks:\n%s", b.read("after.txt"))
+	}
+}
+
 func TestACorruptHistoryIsSetAside(t *testing.T) {
 	b := newBox(t, `
 tasks:

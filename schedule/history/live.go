@@ -147,6 +147,31 @@ func Begin(state string, r Record) (*Run, error) {
 	return run, nil
 }
 
+// Keep makes the file of a run that has ended where its own cannot be written. Nobody sees it before it is
+// complete.
+func Keep(state string, begin, end Record) error {
+	if err := os.MkdirAll(runsDir(state), 0o700); err != nil {
+		return err
+	}
+	draft := filepath.Join(runsDir(state), ".draft-"+begin.Run)
+	file, err := os.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	run := &Run{Record: begin, file: file}
+	if err = run.Append(Event{Begin: &begin}); err == nil {
+		err = run.Append(Event{End: &end})
+	}
+	if err == nil {
+		err = rename(draft, Path(state, begin.Run))
+	}
+	if err != nil {
+		os.Remove(draft)
+	}
+	return err
+}
+
 // openDraft returns a file to begin a run in, locked: the one that Recycle left for the task, or a new
 // one.
 func openDraft(state, task, draft string) (*os.File, error) {

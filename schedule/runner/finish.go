@@ -62,8 +62,9 @@ func (r *Run) finish(log history.Log, result history.Record) history.Record {
 // outputCopied is the mark of a copy that was made, among those of the hooks.
 const outputCopied = "output"
 
-// end writes the record as the last event of the run's file. Where that is impossible the file is
-// removed: the record of this run is lost, but its hooks do not fire again with every tick.
+// end writes the record as the last event of the run's file. Where that is impossible, as on a full disk, the
+// record goes to a spare state folder, and the file is removed: its hooks must not fire again with
+// every tick.
 func (r *Run) end(result history.Record) history.Record {
 	if info, err := os.Stat(result.Output); err != nil || info.Size() == 0 {
 		result.Output = "" // putAway removes the file, and what else is empty
@@ -73,11 +74,26 @@ func (r *Run) end(result history.Record) history.Record {
 		err = r.file.Sync() // a short foreground run is in the database before its tick ends
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "sched: run %s of %s %s, but its record is lost: %v\n", result.Run, result.Task, result.Outcome, err)
+		if !r.keepAside(result) {
+			fmt.Fprintf(os.Stderr, "sched: run %s of %s %s, but its record is lost: %v\n", result.Run, result.Task, result.Outcome, err)
+		}
 		os.Remove(history.Path(r.state.Dir, result.Run))
 	}
 	result.Snapshot = r.record().Snapshot
 	return result
+}
+
+// keepAside writes the record into a spare state folder, where the next tick finds it.
+func (r *Run) keepAside(result history.Record) bool {
+	if r.state.isSpare() {
+		return false // nobody would look in the spare folder of a spare one
+	}
+	for _, spare := range r.state.spares() {
+		if spare.open() == nil && history.Keep(spare.Dir, r.record(), result) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // copyOutput makes the copy that output: asks for.

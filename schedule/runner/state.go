@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"sched/mutex"
@@ -79,9 +81,21 @@ func unwritable(err error) bool {
 
 // spares are where the spare folder of this state folder may be. Their names depend on the user
 // and the folder alone, so that every tick and every run finds the same ones.
-func (s State) spares() []State {
-	name := fmt.Sprintf("sched-%d-%x", os.Geteuid(), sha256.Sum256([]byte(s.Dir)))[:30]
-	return []State{{filepath.Join(os.TempDir(), name), s.Remote}, {filepath.Join("/dev/shm", name), s.Remote}}
+func (s State) spares() (spares []State) {
+	name := fmt.Sprintf("%s%x", sparePrefix(), sha256.Sum256([]byte(s.Dir)))[:30]
+	for _, place := range sparePlaces() {
+		spares = append(spares, State{filepath.Join(place, name), s.Remote})
+	}
+	return spares
+}
+
+func sparePlaces() []string { return []string{os.TempDir(), "/dev/shm"} }
+
+func sparePrefix() string { return fmt.Sprintf("sched-%d-", os.Geteuid()) }
+
+// isSpare reports whether the folder is a spare one itself.
+func (s State) isSpare() bool {
+	return slices.Contains(sparePlaces(), filepath.Dir(s.Dir)) && strings.HasPrefix(filepath.Base(s.Dir), sparePrefix())
 }
 
 // folders returns the state folder and the spare ones that are ours alone: in those of others we believe
