@@ -1,0 +1,223 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// A check holds what sched recorded against the journal.
+type check struct {
+	*world
+	events  []event
+	records []record
+	tasks   map[string]task
+	stories map[string]*story
+	hits    map[string][]event // of ticks, by their number
+	windows []window
+	findings
+}
+
+// check looks at everything, when all has ended.
+func (w *world) check() findings {
+	c := &check{world: w, tasks: map[string]task{}, stories: map[string]*story{}, hits: map[string][]event{}}
+	c.findings.losses, c.findings.outcomes = map[string]int{}, map[string]int{}
+	for _, t := range w.tasks {
+		c.tasks[t.name] = t
+	}
+	c.leftovers()
+	records, err := w.recorded()
+	if err != nil {
+		c.wrong(nil, nil, "the history cannot be read: %v", err)
+	}
+	c.events = w.journal.read()
+	c.join(records)
+	c.tell()
+	c.faults()
+	c.ends()
+	c.slots()
+	c.truth()
+	c.overlaps()
+	c.count()
+	return c.findings
+}
+
+// join adds the records that were there before a damage. None may have changed. But a missed slot gives way
+// to what became of it after all; and of a run whose record is gone sched knows that it began.
+func (c *check) join(records []record) {
+	seen := map[string]record{}
+	all := append(slices.Clone(records), c.before...)
+	for i, r := range all {
+		another := func(of record) bool { return of.Task == r.Task && of.Run != r.Run && of.covers(r.Slot) }
+		first, again := seen[r.Run]
+		switch {
+		case i >= len(records) && r.Outcome == "missed" && slices.ContainsFunc(records, another):
+		case !again:
+			seen[r.Run] = r
+			if len(c.before) > 0 && r.Outcome == "lost" && r.Attempts == 0 && slices.ContainsFunc(all, another) {
+				c.excuse(damaged, "%s at %s is called lost, since its record is", r.Task, r.Slot)
+				continue
+			}
+			c.records = append(c.records, r)
+		case !reflect.DeepEqual(first, r):
+			c.wrong(&r, nil, "run %s has another record: %+v", short(r.Run), first)
+		}
+	}
+}
+
+// slots looks for the one outcome of every slot since the first tick.
+func (c *check) slots() {
+	byTask := map[string][]record{}
+	for _, r := range c.records {
+		byTask[r.Task] = append(byTask[r.Task], r)
+	}
+	stories := map[string][]*story{}
+	for _, s := range c.stories {
+		stories[s.task.name+s.slot.String()] = append(stories[s.task.name+s.slot.String()], s)
+	}
+	ticks := map[time.Time]*tick{}
+	for _, t := range c.ticks {
+		ticks[t.minute] = t
+	}
+	expected := map[string]int{}
+	for minute := c.from; !minute.After(c.ticks[len(c.ticks)-1].minute); minute = minute.Add(time.Minute) {
+		for _, t := range c.world.tasks {
+			for _, slot := range t.due(minute) {
+				c.all++
+				of := slices.DeleteFunc(slices.Clone(byTask[t.name]), func(r record) bool { return !r.covers(slot) })
+				for _, r := range of {
+					expected[r.Run]++
+				}
+				c.slot(t, slot, ticks[minute], of, stories[t.name+slot.String()])
+			}
+		}
+	}
+	for _, r := range c.records {
+		if n := expected[r.Run]; n != max(1, r.Slots) {
+			c.wrong(&r, nil, "it stands for %d slots, of which %d were due", max(1, r.Slots), n)
+		}
+	}
+}
+
+// slot holds the records of one slot against the runs that happened.
+func (c *check) slot(t task, slot time.Time, tick *tick, records []record, stories []*story) {
+	what := fmt.Sprintf("%s at %s", t.name, slot.Format(time.RFC3339))
+	var ran []*story
+	for _, s := range stories {
+		if len(s.attempts) > 0 {
+			ran = append(ran, s)
+		}
+	}
+	switch {
+	case len(records) > 1:
+		c.wrong(&records[0], nil, "%s has %d outcomes; the second: %+v", what, len(records), records[1])
+	case len(records) == 1:
+		c.outcomes[records[0].Outcome]++
+		for _, s := range ran {
+			if s.run != records[0].Run {
+				c.lost(&records[0], s, s.first, s.last, "%s ran, and its record is of another run", what)
+			}
+		}
+	case len(ran) > 0:
+		c.lost(nil, ran[0], ran[0].first, ran[0].last, "%s ran and has no outcome", what)
+	case tick == nil:
+		c.unaccounted("no tick came", "%s has no outcome; no tick came", what)
+	default:
+		from, to := c.span(tick)
+		if killed(tick.status) && !*strict {
+			c.unaccounted("its tick was killed", "%s", what)
+			return
+		}
+		c.lost(nil, nil, from, to, "%s has no outcome; tick %d, %s", what, tick.number, ending(tick.status))
+	}
+}
+
+// span returns the lines between which a tick lived.
+func (c *check) span(t *tick) (from, to int) {
+	for _, e := range c.events {
+		if e.tick == t.name() && e.what == ticking {
+			from = e.at
+		}
+		if e.tick == t.name() && e.what == ticked {
+			to = e.at
+		}
+	}
+	return from, to
+}
+
+// truth looks whether each record is true, and whether its hooks fired, once each.
+func (c *check) truth() {
+	recorded := map[string]record{}
+	for _, r := range c.records {
+		if r.Slots > 1 {
+			continue
+		}
+		if _, twice := recorded[r.Run]; twice {
+			c.wrong(&r, nil, "run %s has two records", short(r.Run))
+		}
+		recorded[r.Run] = r
+		s := c.stories[r.Run]
+		if s == nil {
+			s = &story{run: r.Run, task: c.tasks[r.Task], slot: r.Slot}
+		}
+		if s.task.name == "" { // its processes were killed before they could write
+			s.task, s.slot = c.tasks[r.Task], r.Slot
+		}
+		if s.tick == "" {
+			c.place(s)
+		}
+		if complaint := untrue(r, s); complaint != "" {
+			c.lost(&r, s, s.first, s.last, "%s", complaint)
+		}
+		c.hooks(r, s)
+	}
+	for _, run := range slices.Sorted(maps.Keys(c.stories)) {
+		s := c.stories[run]
+		for name, events := range s.hooks {
+			if len(events) > 1 {
+				c.lost(nil, s, s.first, s.last, "hook %s fired %d times", name, len(events))
+			}
+		}
+		for n, a := range s.attempts {
+			if a.began > 1 {
+				c.wrong(nil, s, "attempt %d began %d times", n, a.began)
+			}
+		}
+	}
+}
+
+// place finds the tick of a run that wrote nothing itself.
+func (c *check) place(s *story) {
+	for _, t := range c.ticks {
+		if t.minute.Equal(s.slot.Truncate(time.Minute)) {
+			s.tick = t.name()
+			s.hits = append(s.hits, c.hits[s.tick]...)
+			from, to := c.span(t)
+			s.first, s.last = max(s.first, from), max(s.last, to)
+		}
+	}
+}
+
+// overlaps looks for a command that goes on after the next one with its mutex has begun. One that
+// was killed writes no end, and nothing else either.
+func (c *check) overlaps() {
+	newest := map[string]string{}   // the run that began last, of each mutex
+	follower := map[string]string{} // the run that began after this one, with the same mutex
+	for _, e := range c.events {
+		name := c.tasks[e.task].lock()
+		switch {
+		case name == "" || e.what != began && e.what != beat && e.what != ended:
+		case follower[e.run] != "":
+			s := c.stories[e.run]
+			c.lost(nil, s, s.first, e.at, "run %s goes on in line %d although %s has begun, which has its mutex, too", short(e.run), e.at, short(follower[e.run]))
+			delete(follower, e.run) // once is enough
+		case e.what == began && newest[name] != e.run:
+			follower[newest[name]] = e.run
+			newest[name] = e.run
+		}
+	}
+}

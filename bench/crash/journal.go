@@ -1,0 +1,81 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// The journal is what the tasks wrote down themselves, outside the state folder. Ticker, killer and
+// faults write into it, too. Each line is one write(2) with O_APPEND, so the order of the lines is
+// the order in which things happened: no clock is compared.
+type journal struct {
+	file *os.File
+}
+
+// An event is one line.
+type event struct {
+	at      int    // which line
+	what    string // see below
+	run     string
+	task    string
+	slot    string
+	tick    string // the number of the tick that started the process, CRASH_TICK
+	attempt int
+	detail  string
+	outcome string // that a hook was told
+}
+
+// Lines of commands and hooks.
+const (
+	began = "begin" // an attempt
+	beat  = "beat"  // it goes on
+	ended = "end"   // the last thing that the command does; detail is its exit code
+	fired = "hook"  // detail is the hook's name
+)
+
+// Lines of ours. Each is written before the thing it tells of, and "passed" and "ticked" after it.
+const (
+	ticking   = "tick"     // slot is the minute
+	ticked    = "ticked"   // detail says how the tick ended
+	signalled = "signal"   // detail is the kind of process, slot the hook's name, attempt the pid, outcome what it got
+	fault     = "fault"    // detail is its name
+	passed    = "passed"   // the fault is over
+	recalled  = "recalled" // the history was read; detail is the number of records
+	aside     = "aside"    // a damaged history was set aside: detail is the file
+)
+
+func openJournal(path string) *journal {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	must(err)
+	return &journal{file}
+}
+
+func (j *journal) write(e event) {
+	_, err := fmt.Fprintf(j.file, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.what, e.run, e.task, e.slot, e.tick, e.attempt, e.detail, e.outcome)
+	must(err)
+}
+
+// read returns all lines. One that is not whole is an error of this program.
+func (j *journal) read() (events []event) {
+	text, err := os.ReadFile(j.file.Name())
+	must(err)
+	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+		f := strings.Split(line, "\t")
+		if len(f) != 8 {
+			must(fmt.Errorf("line %d of the journal is torn: %q", i+1, line))
+		}
+		attempt, _ := strconv.Atoi(f[5])
+		events = append(events, event{i + 1, f[0], f[1], f[2], f[3], f[4], attempt, f[6], f[7]})
+	}
+	return events
+}
+
+func (e event) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%6d %-6s run %s %s %s tick %s %d %s %s", e.at, e.what, short(e.run), e.task, e.slot, e.tick, e.attempt, e.detail, e.outcome))
+}
+
+func short(run string) string { return run[max(0, len(run)-12):] }

@@ -1,0 +1,119 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A process is one of sched, or of its runs, at this moment.
+type process struct {
+	pid  int
+	kind string
+	run  string
+	tick string
+	hook string // the name, of a hook
+	line string // the command line
+}
+
+// The kinds of processes. A fork is one that is about to become another, and looks like its parent.
+const (
+	theTick    = "tick"
+	witness    = "witness"
+	supervisor = "supervisor"
+	finish     = "finish"
+	hook       = "hook"
+	command    = "command"
+	child      = "child" // of a command or a hook
+	forked     = "fork"
+	daemon     = "daemon"
+)
+
+// kinds are those that are killed; the daemons only when all is. How often is in proportion to the
+// number; where a kind is rare, each one of it is hit the more often.
+var kinds = []string{
+	theTick, witness, witness, supervisor, supervisor, command, command, child,
+	finish, finish, finish, hook, hook, hook, forked, forked, forked, forked,
+}
+
+// processes returns those that have our journal in their environment, by pid.
+func (w *world) processes() (all []process) {
+	mine := []byte("\x00CRASH_JOURNAL=" + w.journal.file.Name() + "\x00")
+	lines := map[int]string{}
+	parents := map[int]int{}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		environ, _ := os.ReadFile(dir + "/environ")
+		if !bytes.Contains(append([]byte{0}, environ...), mine) {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		line, _ := os.ReadFile(dir + "/cmdline")
+		stat, _ := os.ReadFile(dir + "/stat")
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if len(fields) < 2 || len(line) == 0 || fields[0] == "Z" {
+			continue
+		}
+		parents[pid], _ = strconv.Atoi(fields[1])
+		lines[pid] = string(line)
+		all = append(all, describe(pid, strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00"), environ))
+	}
+	for i, p := range all {
+		if lines[p.pid] == lines[parents[p.pid]] {
+			all[i].kind = forked
+		}
+	}
+	slices.SortFunc(all, func(a, b process) int { return a.pid - b.pid })
+	return all
+}
+
+// describe tells from its arguments and its environment what a process is.
+func describe(pid int, argv []string, environ []byte) process {
+	p := process{pid: pid, kind: child, tick: variable(environ, "CRASH_TICK"), run: variable(environ, "SCHED_RUN"), line: strings.Join(argv, " ")}
+	arg := func(i int) string { return append(argv, make([]string, 8)...)[i] }
+	switch {
+	case arg(0) == "sched": // as we call it
+		p.kind = theTick
+	case strings.HasSuffix(arg(0), "/sched") && arg(1) == "start":
+		p.kind, p.run = supervisor, arg(2)
+	case strings.HasSuffix(arg(0), "/sched") && arg(1) == "finish":
+		p.kind, p.run = finish, arg(5)
+	case strings.HasPrefix(arg(2), `"$0" start`):
+		p.kind, p.run = witness, arg(4)
+	case arg(0) == "/bin/sh" && strings.HasPrefix(arg(3), `{"hook":"`): // it leaves its mark
+		p.kind, p.hook = hook, strings.TrimSuffix(strings.TrimPrefix(arg(3), `{"hook":"`), `"}`)
+	case arg(1) == "./hook":
+		p.kind, p.hook = hook, arg(2)
+	case strings.HasPrefix(arg(2), `exec ./hook "`): // of a skipped slot, which has no file to mark
+		p.kind, p.hook = hook, strings.Split(arg(2), `"`)[1]
+	case arg(1) == "./task", strings.HasPrefix(arg(2), "exec ./task"):
+		p.kind = command
+	case arg(0) == "setsid", arg(0) == "sleep" && arg(1) == daemonSleeps:
+		p.kind = daemon
+	}
+	return p
+}
+
+func variable(environ []byte, name string) string {
+	for pair := range bytes.SplitSeq(environ, []byte{0}) {
+		if value, ok := bytes.CutPrefix(pair, []byte(name+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
+}
+
+// busy leaves out the daemons.
+func busy(all []process) []process {
+	return slices.DeleteFunc(slices.Clone(all), func(p process) bool { return p.kind == daemon })
+}
+
+func (p process) String() string {
+	return fmt.Sprintf("%d %s of run %s, tick %s: %.200s", p.pid, p.kind, short(p.run), p.tick, p.line)
+}

@@ -1,0 +1,67 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// count adds up the figures.
+func (c *check) count() {
+	c.kills = map[string]int{}
+	for _, e := range c.events {
+		if e.what == signalled {
+			c.kills[e.detail+" "+e.outcome]++
+		}
+	}
+	for _, s := range c.stories {
+		if len(s.attempts) > 0 {
+			c.runs++
+		}
+	}
+}
+
+// print prints the figures, and then what is wrong.
+func (f findings) print(w *world) {
+	quiet, dead := 0, 0
+	for _, t := range w.ticks {
+		if t.quiet {
+			quiet++
+		}
+		if killed(t.status) {
+			dead++
+		}
+	}
+	fmt.Printf("ticks: %d, of which %d were killed and %d quiet at the end\n", len(w.ticks), dead, quiet)
+	fmt.Printf("signals: %s\n", list(f.kills))
+	fmt.Printf("slots: %d; commands that ran: %d; outcomes: %s\n", f.all, f.runs, list(f.outcomes))
+	fmt.Printf("damaged histories set aside: %d; drafts left for the sweep: %d\n", f.setAside, f.drafts)
+	fmt.Printf("losses that are allowed: %s\n", list(f.losses))
+	if *verbose {
+		for _, e := range f.excused {
+			fmt.Println("allowed: " + e)
+		}
+	}
+	for _, note := range w.notes {
+		fmt.Println("note: " + note)
+	}
+	const shown = 10
+	for _, v := range f.violations[:min(shown, len(f.violations))] {
+		fmt.Print(v)
+	}
+	fmt.Printf("violations: %d\n", len(f.violations))
+}
+
+func list(counts map[string]int) string {
+	if len(counts) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[name], name))
+	}
+	return strings.Join(parts, ", ")
+}

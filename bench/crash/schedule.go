@@ -1,0 +1,209 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A task is one of the schedule, and what its command does.
+type task struct {
+	name     string
+	every    int    // due in the minutes that this divides; 0 is 1
+	seconds  []int  // of those minutes; nil is the first
+	mutex    string // "-" is without_overlapping with its own
+	does     string // see taskScript; "" is works
+	beats    int    // how long the command takes, in fifths of a second
+	code     string // its exit code, as the shell reads it; "" is 0
+	attempts int
+	timeout  string
+	list     bool // the command is a list, run without a shell
+	guarded  bool // its before-hook fails now and then
+	once     bool // missed: once
+	hooks    bool // of every kind
+}
+
+func (t task) background() bool { return strings.HasPrefix(t.name, "back") }
+
+// makeTasks makes tasks of every kind; how long they take, and how often they are due, is left to chance.
+func makeTasks(r *rand.Rand) []task {
+	upTo := func(n int) int { return 1 + r.IntN(n) }
+	const second = "$((SCHED_ATTEMPT < 2))" // the exit code of one that succeeds when it is tried again
+	return []task{
+		// In the foreground, in this order.
+		{name: "front", hooks: true},
+		{name: "front-fails", every: upTo(3), code: "3", hooks: true},
+		{name: "front-retried", every: upTo(3), code: second, attempts: 3},
+		{name: "front-hangs", every: 2 + upTo(3), does: "hangs", timeout: "300ms", hooks: true},
+		{name: "front-deaf", every: 2 + upTo(3), does: "deaf", timeout: "200ms"},
+		{name: "front-alone", beats: upTo(2), mutex: "-", hooks: true},
+		{name: "front-shared", every: upTo(3), beats: upTo(2), mutex: "shared", hooks: true},
+		{name: "front-guarded", every: upTo(3), guarded: true, hooks: true},
+		{name: "front-once", every: upTo(3), once: true},
+		{name: "front-seconds", every: upTo(3), seconds: []int{57, 58}, hooks: true},
+
+		// In the background, all at once.
+		{name: "back", hooks: true},
+		{name: "back-list", every: upTo(3), beats: upTo(3), list: true, hooks: true},
+		{name: "back-fails", every: upTo(3), code: "4", hooks: true},
+		{name: "back-unsteady", does: "unsteady", hooks: true},
+		{name: "back-retried", every: upTo(3), beats: upTo(2), code: second, attempts: 3, hooks: true},
+		{name: "back-hangs", every: 2 + upTo(3), does: "hangs", timeout: "500ms", attempts: 2, hooks: true},
+		{name: "back-deaf", every: 2 + upTo(3), does: "deaf", timeout: "300ms", mutex: "-"},
+		{name: "back-guarded", every: upTo(3), guarded: true, hooks: true},
+		{name: "back-daemon", every: 2 + upTo(3), does: "daemon", mutex: "-", hooks: true},
+		{name: "back-long", beats: 5 + upTo(20), mutex: "-", hooks: true},
+		{name: "back-longer", every: 2 + upTo(3), beats: 30 + upTo(20), hooks: true},
+		{name: "back-shared-1", beats: upTo(6), mutex: "shared", hooks: true},
+		{name: "back-shared-2", every: upTo(3), beats: upTo(6), mutex: "shared"},
+		{name: "back-shared-3", every: upTo(3), beats: upTo(6), mutex: "shared"},
+		{name: "back-once", every: upTo(5), beats: upTo(4), once: true, hooks: true},
+		{name: "back-seconds", every: upTo(3), seconds: []int{57, 59}, mutex: "-", beats: upTo(3), hooks: true},
+	}
+}
+
+// due returns the slots of a task in a minute. It is the whole truth about when it is due, found
+// without sched.
+func (t task) due(minute time.Time) (slots []time.Time) {
+	if minute.Minute()%max(1, t.every) != 0 {
+		return nil
+	}
+	if t.seconds == nil {
+		return []time.Time{minute}
+	}
+	for _, s := range t.seconds {
+		slots = append(slots, minute.Add(time.Duration(s)*time.Second))
+	}
+	return slots
+}
+
+func (t task) cron() string {
+	var seconds []string
+	for _, s := range t.seconds {
+		seconds = append(seconds, fmt.Sprint(s))
+	}
+	minutes := fmt.Sprintf("*/%d * * * *", max(1, t.every))
+	return strings.TrimSpace(strings.Join(seconds, ",") + " " + strings.Replace(minutes, "*/1 ", "* ", 1))
+}
+
+// lock names the mutex that the task takes; "" is none.
+func (t task) lock() string {
+	if t.mutex == "-" {
+		return t.name
+	}
+	return t.mutex
+}
+
+// hooksFor names the hooks that must fire after an outcome.
+func (t task) hooksFor(outcome string) []string {
+	switch {
+	case !t.hooks:
+		return nil
+	case outcome == "succeeded":
+		return []string{"on_success 1", "after 1", "after 2"}
+	case outcome == "skipped":
+		return []string{"on_skip 1"}
+	case isFailure(outcome):
+		return []string{"on_failure 1", "on_failure 2", "after 1", "after 2"}
+	}
+	return nil
+}
+
+// yaml writes the task. Each hook gets its name, and how long it takes.
+func (t task) yaml() string {
+	var b strings.Builder
+	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
+	does, code := "works", "0"
+	if t.does != "" {
+		does = t.does
+	}
+	if t.code != "" {
+		code = t.code
+	}
+	line("  - name: %s\n    cron: %q\n    background: %t\n    kill_after: 300ms", t.name, t.cron(), t.background())
+	if t.list {
+		line(`    command: [./task, %s, "%d", %q]`, does, t.beats, code)
+	} else {
+		line("    command: exec ./task %s %d %s", does, t.beats, code)
+	}
+	if t.mutex == "-" {
+		line("    without_overlapping: true")
+	} else if t.mutex != "" {
+		line("    mutex: %s", t.mutex)
+	}
+	if t.timeout != "" {
+		line("    timeout: %s", t.timeout)
+	}
+	if t.attempts > 1 {
+		line("    retry: {attempts: %d, delay: 100ms, backoff: 2}", t.attempts)
+	}
+	if t.once && *strict {
+		line("    missed: once")
+	}
+	if t.guarded {
+		line(`    before: exec ./hook "before 1" 0 guard`)
+	} else if t.hooks {
+		line(`    before: exec ./hook "before 1" 0`)
+	}
+	if t.hooks {
+		line(`    on_success: exec ./hook "on_success 1" 0.1`)
+		line(`    on_failure: [exec ./hook "on_failure 1" 0.1, {run: [./hook, on_failure 2, "0"]}]`)
+		line(`    on_recovery: exec ./hook "on_recovery 1" 0`)
+		line(`    on_skip: exec ./hook "on_skip 1" 0`)
+		line(`    after: [exec ./hook "after 1" 0.2, exec ./hook "after 2" 0]`)
+	}
+	return b.String()
+}
+
+// say writes a line of the journal with one write(2).
+const say = `#!/bin/sh
+say() {
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$SCHED_RUN" "$SCHED_TASK" "$SCHED_SLOT" "$CRASH_TICK" \
+    "$SCHED_ATTEMPT" "$2" "$SCHED_OUTCOME" >>"$CRASH_JOURNAL"
+}
+`
+
+// taskScript is every command: ./task DOES BEATS CODE.
+const taskScript = say + `
+does=$1 beats=$2 code=$3 n=0
+case $does in
+  deaf) trap '' TERM; beats=1000 ;;
+  hangs) beats=1000 ;;
+  unsteady) case $SCHED_SLOT in *[258]:??Z) code=5 ;; esac ;;
+esac
+say begin
+[ $does != daemon ] || setsid sleep ` + daemonSleeps + ` &
+while [ $n -lt $beats ]; do
+  sleep 0.2
+  n=$((n + 1))
+  say beat
+done
+say end "$code"
+exit "$code"
+`
+
+// daemonSleeps tells the daemon that a task leaves behind from all else.
+const daemonSleeps = "7.5"
+
+// hookScript is every hook: ./hook NAME SECONDS [guard].
+const hookScript = say + `
+say hook "$1"
+[ "$2" = 0 ] || sleep "$2"
+[ -z "$3" ] || case $SCHED_SLOT in *[036]:??Z) exit 1 ;; esac
+`
+
+func writeSchedule(dir string, tasks []task) {
+	var b strings.Builder
+	b.WriteString("timezone: UTC\nstate_dir: disk/state\nhistory: {runs_per_task: 100000}\ntasks:\n")
+	for _, t := range tasks {
+		b.WriteString(t.yaml())
+	}
+	must(os.WriteFile(filepath.Join(dir, "schedule.yaml"), []byte(b.String()), 0o600))
+	must(os.WriteFile(filepath.Join(dir, "task"), []byte(taskScript), 0o700))
+	must(os.WriteFile(filepath.Join(dir, "hook"), []byte(hookScript), 0o700))
+}

@@ -1,0 +1,146 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A record is what `sched history --json` tells of a slot, or of several.
+type record struct {
+	Run      string    `json:"run"`
+	Task     string    `json:"task"`
+	Slot     time.Time `json:"slot"`
+	Until    time.Time `json:"until"`
+	Slots    int       `json:"slots"`
+	Outcome  string    `json:"outcome"`
+	Reason   string    `json:"reason"`
+	ExitCode *int      `json:"exit_code"`
+	Attempts int       `json:"attempts"`
+	Notes    []string  `json:"notes"`
+}
+
+func isFailure(outcome string) bool {
+	return slices.Contains([]string{"failed", "timed out", "stopped", "lost"}, outcome)
+}
+
+// ran reports whether the record tells of a run.
+func (r record) ran() bool { return r.Outcome == "succeeded" || isFailure(r.Outcome) }
+
+// covers reports whether the record tells of the slot.
+func (r record) covers(slot time.Time) bool {
+	return r.Slot.Equal(slot) || r.Slots > 0 && r.Slot.Before(slot) && !r.Until.Before(slot)
+}
+
+// recorded returns all that sched says now. Nothing is done to this process: it is not one of ours.
+func (w *world) recorded() (records []record, err error) {
+	out, err := os.CreateTemp(w.dir, "history-")
+	must(err)
+	defer os.Remove(out.Name())
+	defer out.Close()
+	ended := make(chan unix.WaitStatus)
+	attr := &os.ProcAttr{Dir: w.dir, Env: w.environment(), Files: []*os.File{nil, out, out}}
+	w.reaper.start(w.path("sched"), []string{"sched", "history", "--json", "-n", "0"}, attr, func(s unix.WaitStatus) { go func() { ended <- s }() })
+	status := <-ended
+	text, err := os.ReadFile(out.Name())
+	if err == nil {
+		err = json.Unmarshal(text, &records)
+	}
+	if err != nil || status != 0 {
+		return nil, fmt.Errorf("sched history, %s: %.300s", ending(status), text)
+	}
+	return records, nil
+}
+
+// A story is what the journal tells of one run.
+type story struct {
+	run      string
+	task     task
+	slot     time.Time
+	tick     string // that started it
+	first    int    // line
+	last     int
+	attempts map[int]*attempt
+	hooks    map[string][]event
+	hits     []event // the signals that its processes got, and the tick that started it
+}
+
+// An attempt is what the command wrote.
+type attempt struct {
+	began int    // how often
+	code  string // empty while it wrote no end
+}
+
+// stories sorts the journal by run. A line with a run is of one of its processes.
+func (c *check) tell() {
+	for _, e := range c.events {
+		if e.what == signalled && (e.detail == theTick || e.detail == forked) {
+			c.hits[e.tick] = append(c.hits[e.tick], e)
+		}
+		if e.run == "" {
+			continue
+		}
+		s := c.stories[e.run]
+		if s == nil {
+			s = &story{run: e.run, first: e.at, attempts: map[int]*attempt{}, hooks: map[string][]event{}}
+			c.stories[e.run] = s
+		}
+		s.last = e.at
+		s.add(c, e)
+	}
+	for _, s := range c.stories {
+		s.hits = append(s.hits, c.hits[s.tick]...)
+	}
+}
+
+func (s *story) add(c *check, e event) {
+	if e.what == signalled {
+		s.hits = append(s.hits, e)
+		return
+	}
+	s.task = c.tasks[e.task]
+	s.slot, _ = time.Parse(time.RFC3339, e.slot)
+	if e.what == fired {
+		s.hooks[e.detail] = append(s.hooks[e.detail], e)
+		if s.tick == "" && e.detail == "before 1" {
+			s.tick = e.tick
+		}
+		return
+	}
+	s.tick = e.tick
+	a := s.attempts[e.attempt]
+	if a == nil {
+		a = &attempt{}
+		s.attempts[e.attempt] = a
+	}
+	switch e.what {
+	case began:
+		a.began++
+	case ended:
+		a.code = e.detail
+	}
+}
+
+// hit reports whether a process of one of the kinds got a signal for good. A stop passes.
+func (s *story) hit(kinds ...string) bool {
+	return slices.ContainsFunc(s.hits, func(e event) bool {
+		return e.outcome != "stopped" && slices.Contains(kinds, e.detail)
+	})
+}
+
+// watchers are the kinds of which one must have been killed if nobody saw how a run ended.
+func (s *story) watchers() []string {
+	if s.task.background() && len(s.attempts) > 0 {
+		return []string{witness, supervisor, finish, forked}
+	}
+	return []string{theTick, witness, supervisor, finish, forked}
+}
+
+// killed reports whether the signal ended something: it was not a stop.
+func killed(status unix.WaitStatus) bool { return status.Signaled() }
