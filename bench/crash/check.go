@@ -125,13 +125,9 @@ func (c *check) slot(t task, slot time.Time, tick *tick, records []record, stori
 	case len(ran) > 0:
 		c.lost(nil, ran[0], ran[0].first, ran[0].last, "%s ran and has no outcome", what)
 	case tick == nil:
-		c.unaccounted("no tick came", "%s has no outcome; no tick came", what)
+		c.wrong(nil, nil, "%s has no outcome; no tick came", what)
 	default:
 		from, to := c.span(tick)
-		if killed(tick.status) && !*strict {
-			c.unaccounted("its tick was killed", "%s", what)
-			return
-		}
 		c.lost(nil, nil, from, to, "%s has no outcome; tick %d, %s", what, tick.number, ending(tick.status))
 	}
 }

@@ -104,14 +104,6 @@ func (c *check) putAway(line int) int {
 	return len(c.events)
 }
 
-func (c *check) unaccounted(why, format string, a ...any) {
-	if *strict {
-		c.wrong(nil, nil, format, a...)
-		return
-	}
-	c.losses["unaccounted: "+why]++
-}
-
 // wrong is a violation, with its evidence.
 func (c *check) wrong(r *record, s *story, format string, a ...any) {
 	var b strings.Builder

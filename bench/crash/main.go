@@ -164,8 +164,6 @@ func (w *world) settle() {
 
 var verbose = flag.Bool("v", false, "tell of every loss that is allowed")
 
-var strict = flag.Bool("strict", false, "hold every slot to the ledger of missed slots")
-
 func must(err error) {
 	if err != nil {
 		log.Fatal(err)

@@ -142,7 +142,7 @@ func (t task) yaml() string {
 	if t.attempts > 1 {
 		line("    retry: {attempts: %d, delay: 100ms, backoff: 2}", t.attempts)
 	}
-	if t.once && *strict {
+	if t.once {
 		line("    missed: once")
 	}
 	if t.guarded {
