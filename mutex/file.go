@@ -1,6 +1,7 @@
 package mutex
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,9 +41,9 @@ func (s Files) Acquire(ctx context.Context, name string, owner Owner) (Lock, err
 	}
 	defer guard.Close()
 
-	file, err := openLock(s.path(name))
-	if err != nil {
-		return nil, err
+	file, unwritable := openLock(s.path(name))
+	if file == nil {
+		return nil, unwritable
 	}
 	if err := flock(file, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		held := &HeldError{name, readOwner(file)}
@@ -54,8 +55,26 @@ func (s Files) Acquire(ctx context.Context, name string, owner Owner) (Lock, err
 	}
 	fence := max(readOwner(file).Fence+1, owner.Since.UnixMicro(), owner.Fence)
 	lock := &fileLock{store: s, name: name, run: owner.Run, file: file, fence: fence}
-	lock.Describe(owner)
+	// Without the new owner the file would name the last one, whose late finish could take the lock for its own.
+	if err := cmp.Or(unwritable, lock.describe(owner)); err != nil {
+		path := file.Name()
+		lock.Release(ctx)
+		return nil, fmt.Errorf("lock %s: its owner cannot be written: %w", path, err)
+	}
 	return lock, nil
+}
+
+// Held returns who has the mutex at this moment.
+func (s Files) Held(name string) (owner Owner, held bool) {
+	file, err := os.Open(s.path(name))
+	if err != nil {
+		return Owner{}, false
+	}
+	defer file.Close()
+	if !errors.Is(flock(file, unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK) {
+		return Owner{}, false
+	}
+	return readOwner(file), true
 }
 
 // Adopt returns the lock that came with an inherited descriptor.
@@ -205,17 +224,15 @@ func (s Files) path(name string) string { return filepath.Join(s.Dir, fileName(n
 // fileName turns a mutex or task name into one path element. The names' alphabet has no "+".
 func fileName(name string) string { return strings.ReplaceAll(name, "/", "+") }
 
-// openLock opens the file of a lock. A lock needs no right to write, so a state folder that became
-// read-only still locks with the files that it has.
+// openLock opens the file of a lock. In a folder that became read-only it opens the file all the same, and
+// returns the error too: a lock that is held is seen to be.
 func openLock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
 		return file, nil
 	}
-	if readable, rerr := os.Open(path); rerr == nil {
-		return readable, nil
-	}
-	return nil, err
+	readable, _ := os.Open(path)
+	return readable, err
 }
 
 type fileLock struct {
@@ -236,19 +253,23 @@ func (l *fileLock) Lease() time.Duration { return 0 }
 
 func (l *fileLock) Renew(context.Context) error { return nil }
 
-// Describe writes the owner into the file. It may fail, on a full disk: then people see less.
-func (l *fileLock) Describe(owner Owner) {
+// Describe writes the owner into the file. It may fail, on a full disk: then people see what they saw before.
+func (l *fileLock) Describe(owner Owner) { l.describe(owner) }
+
+func (l *fileLock) describe(owner Owner) error {
 	if l.file == nil {
-		return
+		return nil
 	}
 	owner.Fence = max(owner.Fence, l.fence, readOwner(l.file).Fence) // the next owner's must be larger
 	text, err := json.Marshal(owner)
 	if err != nil {
-		return
+		return err
 	}
-	if n, err := l.file.WriteAt(append(text, '\n'), 0); err == nil {
+	n, err := l.file.WriteAt(append(text, '\n'), 0)
+	if err == nil {
 		l.file.Truncate(int64(n)) //nolint: what is left of a longer text is cut by readOwner too
 	}
+	return err
 }
 
 // Release unlocks the description that all processes of the run share, so a daemon that the

@@ -209,7 +209,7 @@ func (c *check) overlaps() {
 		case name == "" || e.what != began && e.what != beat && e.what != ended:
 		case follower[e.run] != "":
 			s := c.stories[e.run]
-			c.lost(nil, s, s.first, e.at, "run %s goes on in line %d although %s has begun, which has its mutex, too", short(e.run), e.at, short(follower[e.run]))
+			c.wrong(nil, s, "run %s goes on in line %d although %s has begun, which has its mutex, too", short(e.run), e.at, short(follower[e.run]))
 			delete(follower, e.run) // once is enough
 		case e.what == began && newest[name] != e.run:
 			follower[newest[name]] = e.run

@@ -25,6 +25,9 @@ func (t *Tick) lock(record *history.Record, slot schedule.Slot) (lock mutex.Lock
 	if owner, taken := t.taken[claimKey(slot)]; taken {
 		return nil, slotTaken(owner)
 	}
+	if owner, held := t.heldInSpare(record.Mutex); held && task.WithoutOverlapping {
+		return nil, stillRunning(owner, Now())
+	}
 	lock, err := tryLock(t.State, record, slot)
 	if spare := t.spareFor(err); spare != nil {
 		lock, err = tryLock(*spare, record, slot)
@@ -48,6 +51,23 @@ func (t *Tick) lock(record *history.Record, slot schedule.Slot) (lock mutex.Lock
 		return nil, stillRunning(held.Owner, Now())
 	}
 	return nil, slotTaken(held.Owner)
+}
+
+// heldInSpare tells of a run that began while the state folder could not be written, and so has its lock in
+// a spare one.
+func (t *Tick) heldInSpare(name string) (owner mutex.Owner, held bool) {
+	t.mu.Lock()
+	if t.folders == nil {
+		t.folders = t.State.folders()
+	}
+	folders := t.folders
+	t.mu.Unlock()
+	for _, spare := range folders[1:] {
+		if owner, held = (mutex.Files{Dir: spare.locks()}).Held(name); held {
+			return owner, true
+		}
+	}
+	return owner, false
 }
 
 // unknown is not "still running": that nobody knows is another trouble, with another cure.

@@ -41,6 +41,7 @@ type Tick struct {
 	debt      *debt            // what earlier ticks had promised
 	unwritten bool             // not all of it is in the history, so the journals stay
 	kept      bool             // the schedule is the last valid one
+	folders   []State          // the state folder, and the spare ones that were there at first
 
 	saidDown, skippedUnknown bool                   // of the store, see storeDown
 	taken                    map[string]mutex.Owner // claims of other servers, see lookAhead
