@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"sched/mutex"
 	"sched/mutex/redistest"
 )
@@ -361,5 +363,19 @@ func TestAHundredClaimsNeedFewConnections(t *testing.T) {
 	// A claim is one script, which calls TIME, GET and SET.
 	if n := count("total_commands_processed") - commands; n > 600 {
 		t.Errorf("%d commands, those of scripts too", n)
+	}
+}
+
+// The clock of Redis is set while we are connected: what we knew of it makes nobody late for long.
+func TestAClockThatIsSetStopsNobody(t *testing.T) {
+	m := miniredis.RunT(t)
+	r := dial(t, "redis://"+m.Addr())
+	for _, now := range []time.Time{time.Now(), time.Now().Add(time.Hour), time.Now().Add(-48 * time.Hour), time.Now().Add(24 * time.Hour)} {
+		m.SetTime(now)
+		lock := acquire(t, r, "backup", "run-1")
+		if err := lock.Renew(ctx); err != nil {
+			t.Error(err)
+		}
+		release(t, lock)
 	}
 }

@@ -103,8 +103,6 @@ func (s *server) run(end time.Time, q *request) (words []string, err error) {
 			words, err = q.script.Run(ctx, c, q.keys, append([]any{notAfter{s, q.way, end}}, q.args...)...).StringSlice()
 			return err
 		})
-		if q.way == take {
-		}
 		if err != nil || words[0] != "late" {
 			return words, err
 		}

@@ -35,24 +35,31 @@ func (e election) hold(q request) (count, error) {
 			time.Sleep(rand.N(10 * time.Millisecond << round))
 		}
 		booths := e.booths(func(b *booth) { own := q; b.ballot, b.again = &own, round > 0 })
-		err := e.mutex(booths).TryLockContext(context.Background())
-		c := result(booths)
-		owner, votes := c.holder()
-		switch {
-		case err == nil:
-			return c, nil
-		case votes >= e.redis.quorum():
-			return c, &HeldError{Owner: owner}
-		case e.redis.enough(c.failed) != nil:
-			return c, e.redis.enough(c.failed)
-		case time.Now().After(e.end):
-			return c, e.undecided()
+		if e.mutex(booths).TryLockContext(context.Background()) == nil {
+			return result(booths), nil
+		}
+		if err := e.lost(result(booths)); err != nil {
+			return count{}, err
 		}
 		for _, b := range booths {
-			<-b.freed // what comes late would give back what the next round wins
+			<-b.freed // what comes late would decide, or give back what the next round wins
+		}
+		if err := e.lost(result(booths)); err != nil {
+			return count{}, err
+		}
+		if time.Now().After(e.end) {
+			break
 		}
 	}
 	return count{}, e.undecided()
+}
+
+// lost says why nothing was won, if that is known: another run has it, or too many are silent.
+func (e election) lost(c count) error {
+	if owner, votes := c.holder(); votes >= e.redis.quorum() {
+		return &HeldError{Owner: owner}
+	}
+	return e.redis.enough(c.failed)
 }
 
 func (e election) undecided() error {

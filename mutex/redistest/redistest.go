@@ -2,10 +2,9 @@
 package redistest
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -37,7 +36,7 @@ type Server struct {
 }
 
 // script ends the server when its own stdin ends, as it does with the process that started it.
-const script = `"$@" </dev/null >/dev/null 2>&1 & echo $!; read -r _; kill -9 $!; wait $! 2>/dev/null`
+const script = `"$@" </dev/null >>"$0" 2>&1 & echo $!; read -r _; kill -9 $!; wait $! 2>/dev/null`
 
 // Start starts a server with further options, in which {port} is its port, and waits until it
 // answers. Without redis-server on the PATH it skips the test.
@@ -56,7 +55,7 @@ func Start(t testing.TB, args ...string) *Server {
 	s := &Server{t: t, Socket: filepath.Join(dir, "s"), Log: filepath.Join(dir, "log")}
 	t.Cleanup(func() { s.Kill(); os.RemoveAll(dir) })
 	for range 10 { // another process may take the port before the server does
-		port := freePort(t)
+		port := strconv.Itoa(10_000 + rand.N(20_000)) // no port that the kernel gives away by itself
 		s.Address = net.JoinHostPort("127.0.0.1", port)
 		s.URL = "redis://" + s.Address
 		s.args = []string{"redis-server", "--bind", "127.0.0.1", "--port", port, "--unixsocket", s.Socket, "--dir", dir,
@@ -72,24 +71,16 @@ func Start(t testing.TB, args ...string) *Server {
 	return nil
 }
 
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-}
-
 func (s *Server) log() string {
 	text, _ := os.ReadFile(s.Log)
 	return string(text[max(0, len(text)-2000):])
 }
 
-// run starts the process, and waits until it answers. It reports false when the port was taken.
+// run starts the process, and waits until it says in its log that it is ready: whoever answers on
+// the port may be another. It reports false when the port was taken.
 func (s *Server) run() bool {
-	s.shell = exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, s.args...)...)
+	os.Remove(s.Log)
+	s.shell = exec.Command("/bin/sh", append([]string{"-c", script, s.Log}, s.args...)...)
 	in, _ := s.shell.StdinPipe()
 	out, _ := s.shell.StdoutPipe()
 	s.life = in
@@ -100,35 +91,18 @@ func (s *Server) run() bool {
 		s.t.Fatal(err)
 	}
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		if s.answers() {
+		switch log := s.log(); {
+		case strings.Contains(log, "Ready to accept connections"):
 			return true
-		}
-		if strings.Contains(s.log(), "Failed listening") {
+		case strings.Contains(log, "Failed listening"):
 			s.Kill()
 			return false
-		}
-		if strings.Contains(s.log(), "Exiting") {
-			break
+		case strings.Contains(log, "Exiting"), strings.Contains(log, "FATAL CONFIG"):
+			s.t.Fatalf("redis-server does not start:\n%s", log)
 		}
 	}
-	s.t.Fatalf("redis-server does not start:\n%s", s.log())
+	s.t.Fatalf("redis-server does not start in time:\n%s", s.log())
 	return false
-}
-
-// answers reports whether somebody listens and says something, or hangs up, as one does that expects TLS.
-func (s *Server) answers() bool {
-	c, err := net.DialTimeout("tcp", s.Address, time.Second)
-	if err != nil {
-		return false
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(time.Second))
-	fmt.Fprint(c, "PING\r\n")
-	line, err := bufio.NewReader(c).ReadString('\n')
-	if err != nil {
-		return !errors.Is(err, os.ErrDeadlineExceeded)
-	}
-	return !strings.HasPrefix(line, "-LOADING")
 }
 
 // Kill ends the process with SIGKILL. Nobody answers when it returns.
@@ -146,7 +120,7 @@ func (s *Server) Kill() {
 func (s *Server) Stop() {
 	s.t.Helper()
 	s.signal(syscall.SIGTERM)
-	for end := time.Now().Add(20 * time.Second); s.answers(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(s.log(), "bye bye"); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatal("redis-server does not end")
 		}
@@ -164,9 +138,13 @@ func (s *Server) Resume() { s.t.Helper(); s.signal(syscall.SIGCONT) }
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
-	if !s.run() {
-		s.t.Fatal("redis-server does not start again")
+	for range 100 { // somebody may use the port for a moment
+		if s.run() {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
+	s.t.Fatalf("redis-server does not start again:\n%s", s.log())
 }
 
 func (s *Server) signal(which syscall.Signal) {
