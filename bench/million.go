@@ -27,7 +27,7 @@ func (b *bench) million() {
 	b.fill(filepath.Join(dir, ".sched"))
 	b.sched(dir, "run") // so that all is well for status, which has its runs to look at
 	for _, question := range []string{"status", "status --prometheus -", "list", "history", "history --failed", "history task-7",
-		"history task-7 --failed"} {
+		"history task-7 --failed", "why task-7"} {
 		b.ask(dir, manyTasks, question)
 	}
 	more := b.due("million-tasks", 1000, `command: "true", background: true`)
