@@ -75,6 +75,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 
 // root lists the commands.
 func (a *app) root() *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "sched",
 		Short: "Run the tasks of a schedule.yaml when they are due",
@@ -95,12 +96,19 @@ a signal.`,
 			a.begun = true
 			return noEmptyFlag(c)
 		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if version {
+				fmt.Fprintf(a.out, "sched %s\n", Version)
+				return nil
+			}
+			return c.Help()
+		},
 	}
+	// Not cobra's own: its templates keep the linker from leaving out methods that nobody calls. With
+	// a client of Redis that makes sched half as large again, and each start of it a tenth slower.
+	root.Flags().BoolVarP(&version, "version", "v", false, "version for sched")
 	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
 		"the schedule (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
-	root.Version = Version
-	root.SetVersionTemplate("sched {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
