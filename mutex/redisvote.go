@@ -35,7 +35,9 @@ func (e election) hold(q request) (count, error) {
 			time.Sleep(rand.N(10 * time.Millisecond << round))
 		}
 		booths := e.booths(func(b *booth) { own := q; b.ballot, b.again = &own, round > 0 })
+		e.redis.busy.Add(len(booths)) // for what was won in vain
 		if e.mutex(booths).TryLockContext(context.Background()) == nil {
+			e.redis.busy.Add(-len(booths))
 			return result(booths), nil
 		}
 		if err := e.lost(result(booths)); err != nil {
@@ -104,6 +106,7 @@ func (e election) booths(prepare func(*booth)) (booths []*booth) {
 	for i, s := range e.redis.servers {
 		b := &booth{election: e, server: s, done: make(chan struct{}), freed: make(chan struct{})}
 		b.before = e.queue.join(i, b.done)
+		e.redis.busy.Add(1) // here, since redsync lets its goroutines begin when we may be closing already
 		prepare(b)
 		booths = append(booths, b)
 	}
@@ -145,7 +148,6 @@ func (p pool) Get(context.Context) (redsyncredis.Conn, error) { return p.booth, 
 // SetNX asks for the key. A server that says that our run has it, when it was asked before and the
 // answer was lost, has given it to us.
 func (b *booth) SetNX(string, string, time.Duration) (bool, error) {
-	b.redis.busy.Add(1)
 	defer b.redis.busy.Done()
 	defer close(b.done)
 	<-b.before
@@ -160,7 +162,6 @@ func (b *booth) SetNX(string, string, time.Duration) (bool, error) {
 // the election was lost. Then a server that gave us nothing keeps what it has, which may be a key
 // that our run got in another way.
 func (b *booth) Eval(script *redsyncredis.Script, keyAndValue ...any) (freed any, err error) {
-	b.redis.busy.Add(1)
 	defer b.redis.busy.Done()
 	if b.ballot != nil {
 		defer close(b.freed)
