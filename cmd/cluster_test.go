@@ -435,6 +435,9 @@ func TestOtherServersSeeTheHolderAndCanBreakTheLock(t *testing.T) {
 	if out, _ := s[1].sched("list"); !strings.Contains(out, "web-1") {
 		t.Errorf("list:\n%s", out)
 	}
+	if out, code := s[1].sched("stop", "long"); code != 1 || !strings.Contains(out, "long runs on web-1\nhint: call it there") {
+		t.Errorf("stop: exit code %d\n%s", code, out)
+	}
 	if out, code := s[1].sched("unlock", "long"); code != 0 || !strings.Contains(out, "on web-1") || !strings.Contains(out, "that run goes on") {
 		t.Errorf("unlock: exit code %d\n%s", code, out)
 	}

@@ -113,7 +113,7 @@ func (a *app) printServers(all []servers.Server) {
 // offsetText is how far a clock is from Redis's.
 func offsetText(offset time.Duration) string {
 	text := "+" + duration(offset)
-	if offset < 0 {
+	if offset.Round(time.Millisecond) < 0 {
 		text = "-" + duration(-offset)
 	}
 	if offset.Abs() > runner.MostOffset {

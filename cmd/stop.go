@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -94,6 +95,9 @@ func (a *app) notRunning(s *schedule.Schedule, name string) error {
 			return a.notBegun(s, r)
 		}
 	}
+	if server := a.whereElse(s, name); server != "" {
+		return failed("call it there: a server stops only its own runs", "%s runs on %s", name, server)
+	}
 	if _, err := task(s, name); err == nil {
 		return failed("", "%s is not running", name)
 	}
@@ -102,6 +106,29 @@ func (a *app) notRunning(s *schedule.Schedule, name string) error {
 		return err
 	}
 	return failed("", "run %s of %s is not running: it %s", shortRun(record.Run), record.Task, describe(record))
+}
+
+// whereElse names the other servers on which a task or a run lives, as far as the store tells.
+func (a *app) whereElse(s *schedule.Schedule, name string) string {
+	store := a.store(s)
+	if store == nil {
+		return ""
+	}
+	live, err := runningElsewhere(store)
+	if err == nil {
+		live, err = withHolders(s, store, live, nil)
+	}
+	if err != nil {
+		a.leftOut(err)
+	}
+	var names []string
+	for _, log := range live {
+		if id, _ := oneRun([]string{log.Begin.Run}, name); id != "" || log.Begin.Task == name {
+			names = append(names, log.Begin.Server)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
 }
 
 // stopAll reports whether all of them were stopped.
