@@ -162,7 +162,7 @@ func (r *Run) settle(log history.Log, code *int) history.Record {
 			result.Started = a.At
 		}
 	}
-	left := r.orphans(group, code)
+	left := r.orphans(group, result.Attempts, code)
 	for _, group := range left {
 		endGroup(context.Background(), group, r.task.KillAfter)
 		result.Ended = Now()
@@ -186,9 +186,9 @@ func (r *Run) settle(log history.Log, code *int) history.Record {
 
 // orphans returns the process groups of the command that live on. Where a witness saw the supervisor
 // die, this process has the output open itself and cannot ask who else has.
-func (r *Run) orphans(group int, witness *int) []int {
+func (r *Run) orphans(group, attempt int, witness *int) []int {
 	if witness == nil && !outputInUse(r.record().Output) {
 		return nil
 	}
-	return orphans(r.record().Run, group)
+	return orphans(r.record().Run, group, attempt)
 }

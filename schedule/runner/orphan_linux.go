@@ -9,9 +9,9 @@ import (
 
 // groupsOf returns the process groups that have a process which was started for the run: it has the
 // run's id in its environment (proc(5)). So a number that the kernel gave to somebody else in the
-// meantime is left alone.
-func groupsOf(run string) map[int]bool {
-	groups := map[int]bool{}
+// meantime is left alone. The value says that one of them belongs to that attempt.
+func groupsOf(run string, attempt int) map[int]bool {
+	groups, variable := map[int]bool{}, []byte("SCHED_ATTEMPT="+strconv.Itoa(attempt)+"\x00")
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range stats {
 		env, err := os.ReadFile(filepath.Join(filepath.Dir(stat), "environ"))
@@ -19,7 +19,8 @@ func groupsOf(run string) map[int]bool {
 			continue
 		}
 		if text, err := os.ReadFile(stat); err == nil {
-			groups[processGroup(text)] = true
+			group := processGroup(text)
+			groups[group] = groups[group] || bytes.Contains(env, variable)
 		}
 	}
 	delete(groups, 0)
@@ -59,19 +60,14 @@ func processState(stat []byte) (state byte, group int) {
 	return fields[0][0], group
 }
 
-// orphans returns the groups of the run's command that live on: the one that was written down, or
-// where sched was killed before it could, any that belongs to the run.
-func orphans(run string, group int) []int {
-	groups := groupsOf(run)
-	if group != 0 {
-		if groups[group] {
-			return []int{group}
+// orphans returns the groups of the run's command that live on: that of the last attempt which was
+// written down, and where sched was killed before it could, any of the next attempt. What else an
+// earlier attempt left behind, in groups of its own, is a daemon and none of ours.
+func orphans(run string, group, attempt int) (left []int) {
+	for g, next := range groupsOf(run, attempt+1) {
+		if group == 0 || g == group || next {
+			left = append(left, g)
 		}
-		return nil
 	}
-	var all []int
-	for g := range groups {
-		all = append(all, g)
-	}
-	return all
+	return left
 }

@@ -38,7 +38,7 @@ func TestTheProcessGroupInProcStat(t *testing.T) {
 // A number alone says nothing: the kernel may have given it to somebody else.
 func TestAGroupBelongsToTheRunInItsEnvironment(t *testing.T) {
 	c := exec.Command("sleep", "300")
-	c.Env = []string{"SCHED_RUN=run-1"}
+	c.Env = []string{"SCHED_RUN=run-1", "SCHED_ATTEMPT=2"}
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -49,14 +49,17 @@ func TestAGroupBelongsToTheRunInItsEnvironment(t *testing.T) {
 		about string
 		run   string
 		group int // that was written down; 0: none
+		last  int // attempt that was written down
 		want  []int
 	}{
-		{"its own run", "run-1", pid, []int{pid}},
-		{"its own run, and nobody could write down the group", "run-1", 0, []int{pid}},
-		{"another run that had the same number", "run-2", pid, nil},
-		{"another group that has the number now", "run-1", syscall.Getpgrp(), nil},
+		{"its own run", "run-1", pid, 2, []int{pid}},
+		{"its own run, and nobody could write down the group", "run-1", 0, 0, []int{pid}},
+		{"its own run, and nobody could write down the second attempt", "run-1", syscall.Getpgrp(), 1, []int{pid}},
+		{"another run that had the same number", "run-2", pid, 2, nil},
+		{"another group that has the number now", "run-1", syscall.Getpgrp(), 2, nil},
+		{"what an earlier attempt left behind", "run-1", syscall.Getpgrp(), 3, nil},
 	} {
-		if got := orphans(row.run, row.group); !slices.Equal(got, row.want) {
+		if got := orphans(row.run, row.group, row.last); !slices.Equal(got, row.want) {
 			t.Errorf("%s: %v, want %v", row.about, got, row.want)
 		}
 	}

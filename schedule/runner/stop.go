@@ -124,7 +124,7 @@ func (s *stopper) signal(log history.Log) {
 	}
 	switch again := a.Number == s.attempt; {
 	case again && (s.Killed || time.Now().Before(s.killAt)):
-	case !slices.Contains(orphans(s.id, a.PID), a.PID):
+	case !slices.Contains(orphans(s.id, a.PID, a.Number), a.PID):
 	case again:
 		s.Killed = true
 		syscall.Kill(-a.PID, syscall.SIGKILL)
