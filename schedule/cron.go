@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A Cron is one valid cron expression: 5 fields, or 6 with leading seconds.
+// A Cron is one valid cron expression: 5 fields, or 6 with leading seconds. Or it is a fixed time on every so
+// many days from a date on, which only every: can say.
 //
 // The rules are those of crontab(5) and of Vixie cron, with L, W and # as in Quartz and H as in
 // Jenkins. gronx evaluates it, one field at a time, on text that we have put into the form that
@@ -17,6 +18,7 @@ type Cron struct {
 	fixed   bool      // minute and hour do not start with *: a job that daylight saving must not lose
 	either  bool      // both day fields are restricted: one of them is enough
 	lastW   bool      // the day field holds LW, which gronx does not know
+	cycle   cycle     // which days are due, in place of the fields for day, month and weekday; or none
 }
 
 // The order of the fields, which is also how gronx counts them.
@@ -75,7 +77,8 @@ func ParseCron(text, seed string) (Cron, error) {
 	return c, nil
 }
 
-// String returns the expression with macros and H resolved. It parses to the same Cron.
+// String returns the expression with macros and H resolved; for days that are counted from a date, the words.
+// ParseCron, and of words ParseEvery, make the same Cron of it.
 func (c Cron) String() string { return c.text }
 
 // BothDays reports whether the day and the weekday are both restricted, so that either is enough.

@@ -45,6 +45,9 @@ const (
 
 // day returns the first second from t on that lies on a due day, or something past to.
 func (q *question) day(t, to int64) int64 {
+	if q.cron.cycle.days > 0 {
+		return q.cron.cycle.day(t)
+	}
 	for t < to {
 		w := q.at(t)
 		switch {
@@ -104,8 +107,11 @@ func (q *question) segmentDue(segment string, pos int) bool {
 }
 
 // dayDue joins the two day fields as Vixie cron does: both must fit when either starts with *,
-// else one is enough.
+// else one is enough. Where there is a cycle it alone decides.
 func (q *question) dayDue(w time.Time) bool {
+	if q.cron.cycle.days > 0 {
+		return q.cron.cycle.due(w.Unix())
+	}
 	if q.monthDayDue(w) {
 		return q.cron.either || q.due(weekdayField)
 	}

@@ -9,16 +9,21 @@ import (
 // everyForms is the whole grammar, as people are told it when nothing shorter helps.
 const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", "odd hours", "day at 13:00, 19:30", ` +
 	`"weekdays at 8:00", "monday, friday at 8:00", "week on monday", "month on 1, 16 at 13:00", ` +
-	`"month on last day", "quarter on 4 at 14:00" and "year on 1 June at 17:00"`
+	`"month on last day", "first monday of month", "quarter on 4 at 14:00", "year on 1 June at 17:00" and ` +
+	`"2 weeks from 2026-01-05 at 8:00"`
 
 // ParseEvery reads a frequency in words and returns the cron expressions that it stands for: several
 // where two times of day differ in their minutes. Case, and singular or plural, do not matter. The words
-// cover every frequency helper of Laravel. Without an "at", days begin at 00:00 and hours at :00.
+// cover every frequency helper of Laravel, and days that are counted from a date, which cron cannot say: their
+// expressions are words. Without an "at", days begin at 00:00 and hours at :00.
 // Every error is a *WhenError.
 func ParseEvery(text string) ([]Cron, error) {
 	p, err := splitPhrase(text)
 	if err != nil {
 		return nil, err
+	}
+	if p.from != nil {
+		return p.cycles()
 	}
 	texts, err := p.crons()
 	if err != nil {
@@ -33,38 +38,59 @@ func ParseEvery(text string) ([]Cron, error) {
 	return crons, nil
 }
 
-// A phrase is WHAT [on ON] [at AT], in words of lower case. A comma is a word of its own.
+// A phrase is WHAT [from DATE] [on ON] [at AT], in words of lower case. A comma is a word of its own.
 type phrase struct {
-	what, on, at []string
+	what, from, on, at []string
 }
 
+// fillers are words that change nothing: "the first monday of every month" is "first monday of month".
+var fillers = []string{"the", "each", "every"}
+
 func splitPhrase(text string) (p phrase, err error) {
-	words := strings.Fields(strings.ReplaceAll(strings.ToLower(text), ",", " , "))
-	if len(words) > 0 && words[0] == "every" {
-		words = words[1:]
-	}
-	clause, clauses := &p.what, map[string]*[]string{"on": &p.on, "at": &p.at}
-	for _, word := range words {
-		switch opened := clauses[word]; {
+	clause := &p.what
+	for _, word := range strings.Fields(strings.ReplaceAll(strings.ToLower(text), ",", " , ")) {
+		switch opened := p.clause(word); {
 		case opened != nil && *opened != nil:
 			return p, wrong("%q comes twice", word)
 		case opened != nil:
 			clause, *opened = opened, []string{}
+		case slices.Contains(fillers, word):
 		case word != "and":
 			*clause = append(*clause, word)
 		case len(*clause) == 0 || (*clause)[len(*clause)-1] != ",": // not after "monday, wednesday,"
 			*clause = append(*clause, ",")
 		}
 	}
-	for word, clause := range clauses {
-		if *clause != nil && len(*clause) == 0 {
+	for _, word := range clauseWords {
+		if clause := *p.clause(word); clause != nil && len(clause) == 0 {
 			return p, wrong("nothing follows %q", word)
 		}
 	}
 	if len(p.what) == 0 {
 		return p, wrong("no frequency in it").hint(everyForms)
 	}
-	return p, nil
+	if p.what[0] == "other" && len(p.what) > 1 { // every other week
+		p.what[0] = "2"
+	}
+	if of := slices.Index(p.what, "of"); of >= 0 {
+		err = p.ofMonth(of)
+	}
+	return p, err
+}
+
+var clauseWords = []string{"from", "on", "at"}
+
+// clause returns the clause that the word opens, or nil.
+func (p *phrase) clause(word string) *[]string {
+	switch word {
+	case "from":
+		return &p.from
+	case "on":
+		return &p.on
+	case "at":
+		return &p.at
+	}
+	return nil
 }
 
 // crons returns the expressions that the phrase stands for.
@@ -75,6 +101,9 @@ func (p phrase) crons() ([]string, error) {
 	}
 	if weekdayWords[first] != nil {
 		return p.weekdays(p.what, p.refuse("on"))
+	}
+	if slices.Contains(ordinalWords, first) && len(p.what) > 1 {
+		return nil, p.ordinal()
 	}
 	if first == "odd" && len(p.what) == 2 && unitWords[p.what[1]] == "hour" {
 		return p.hours("1-23/2")
@@ -182,32 +211,6 @@ func (p phrase) weekdays(names []string, err error) ([]string, error) {
 		text = "1-5"
 	}
 	return p.daily("* * "+text, nil)
-}
-
-// monthly reads "month on 1, 16", "month on last day" and "quarter on 4".
-func (p phrase) monthly(months string) ([]string, error) {
-	if p.on == nil {
-		p.on = []string{"1"}
-	}
-	const last = 32 // sorts after every day
-	days, err := numbers(p.on, func(element string) (int, error) {
-		if element == "last day" || element == "the last day" {
-			return last, nil
-		}
-		return readDay(element)
-	})
-	if err != nil {
-		return nil, err
-	}
-	text := joinNumbers(days)
-	if days[len(days)-1] == last {
-		if months != "*" {
-			return nil, wrong(`"last day" does not go with %q`, strings.Join(p.what, " ")).
-				hint(`write cron: "0 0 L 3,6,9,12 *" for the last day of a quarter`)
-		}
-		text = strings.TrimSuffix(text, "32") + "L"
-	}
-	return p.daily(text+" "+months+" *", nil)
 }
 
 // yearly reads "year on 1 June" and "year on June 1".

@@ -27,13 +27,13 @@ func (p phrase) counted(n int) ([]string, error) {
 	}
 	switch n {
 	case 0:
-		return nil, wrong("%q would be never", strings.Join(p.what, " "))
+		return nil, never(p.what)
 	case 1:
 		p.what = p.what[1:]
 		return p.crons()
 	}
 	if weekdayWords[p.what[1]] != nil {
-		return nil, uncountable(n, p.what[1])
+		return nil, p.uncountable(n, p.what[1])
 	}
 	unit, err := p.unit(p.what[1:])
 	if err != nil {
@@ -42,7 +42,7 @@ func (p phrase) counted(n int) ([]string, error) {
 	c, ok := countable[unit]
 	switch {
 	case !ok:
-		return nil, uncountable(n, unit)
+		return nil, p.uncountable(n, unit)
 	case c.whole%n != 0:
 		return nil, c.indivisible(n, unit)
 	case unit == "hour" && n == c.whole:
@@ -70,14 +70,28 @@ func (c countableUnit) indivisible(n int, unit string) error {
 	return e.hint("the numbers of %ss that do are %s", unit, joinNumbers(divisors))
 }
 
-// uncountable explains "2 weeks": cron keeps no memory of the last one.
-func uncountable(n int, unit string) error {
-	e := wrong("%d %ss cannot be told from the calendar alone", n, strings.TrimSuffix(unit, "s"))
+func never(what []string) error {
+	return wrong("%q would be never", strings.Join(what, " ")).hint(`write "enabled: false" to switch the task off`)
+}
+
+// uncountable explains "2 weeks": the calendar alone does not tell which, and nobody remembers the last one.
+func (p phrase) uncountable(n int, unit string) error {
+	unit = strings.TrimSuffix(unit, "s")
+	counted := func(unit string) string {
+		text := fmt.Sprintf("%d %ss from %s", n, unit, exampleDate)
+		if p.at != nil {
+			text += " at " + strings.ReplaceAll(strings.Join(p.at, " "), " ,", ",")
+		}
+		return text
+	}
+	e := wrong("%d %ss cannot be told from the calendar alone", n, unit)
 	switch {
 	case unit == "day" && n < 31:
-		e.hint(`write cron: "0 0 */%d * *", which restarts at each month`, n)
-	case unit == "week":
-		e.hint("write week, and a when: that is true in the weeks you mean")
+		e.hint(`write "%s", with a day on which it is due; or cron: "0 0 */%d * *", which restarts at each month`, counted(unit), n)
+	case unit == "day" || unit == "week":
+		e.hint(`write "%s", with a day on which it is due`, counted(unit))
+	case len(weekdayWords[unit]) == 1:
+		e.hint(`write "%s", with the date of a %s on which it is due`, counted("week"), unit)
 	case unit == "month" && n == 3:
 		e.hint("write quarter")
 	case unit == "month" && n <= 12:

@@ -6,70 +6,6 @@ import (
 	"time"
 )
 
-// Every frequency helper of Laravel, and the words for it.
-func TestEverySaysWhatLaravelSays(t *testing.T) {
-	tests := []struct{ helper, every, cron string }{
-		{"everySecond()", "second", "* * * * * *"},
-		{"everyTwoSeconds()", "2 seconds", "*/2 * * * * *"},
-		{"everyFiveSeconds()", "5 seconds", "*/5 * * * * *"},
-		{"everyTenSeconds()", "10 seconds", "*/10 * * * * *"},
-		{"everyFifteenSeconds()", "15 seconds", "*/15 * * * * *"},
-		{"everyTwentySeconds()", "20 seconds", "*/20 * * * * *"},
-		{"everyThirtySeconds()", "30 seconds", "*/30 * * * * *"},
-		{"everyMinute()", "minute", "* * * * *"},
-		{"everyTwoMinutes()", "2 minutes", "*/2 * * * *"},
-		{"everyThreeMinutes()", "3 minutes", "*/3 * * * *"},
-		{"everyFourMinutes()", "4 minutes", "*/4 * * * *"},
-		{"everyFiveMinutes()", "5 minutes", "*/5 * * * *"},
-		{"everyTenMinutes()", "10 minutes", "*/10 * * * *"},
-		{"everyFifteenMinutes()", "15 minutes", "*/15 * * * *"},
-		{"everyThirtyMinutes()", "30 minutes", "*/30 * * * *"},
-		{"hourly()", "hour", "0 * * * *"},
-		{"hourlyAt(17)", "hour at :17", "17 * * * *"},
-		{"hourlyAt([15, 45])", "hour at :15, :45", "15,45 * * * *"},
-		{"everyOddHour()", "odd hours", "0 1-23/2 * * *"},
-		{"everyOddHour(5)", "odd hours at :05", "5 1-23/2 * * *"},
-		{"everyTwoHours()", "2 hours", "0 */2 * * *"},
-		{"everyTwoHours(15)", "2 hours at :15", "15 */2 * * *"},
-		{"everyThreeHours()", "3 hours", "0 */3 * * *"},
-		{"everyFourHours()", "4 hours", "0 */4 * * *"},
-		{"everySixHours(30)", "6 hours at :30", "30 */6 * * *"},
-		{"daily()", "day", "0 0 * * *"},
-		{"dailyAt('13:00')", "day at 13:00", "0 13 * * *"},
-		{"dailyAt('2:05')", "day at 2:05", "5 2 * * *"},
-		{"twiceDaily(1, 13)", "day at 1:00, 13:00", "0 1,13 * * *"},
-		{"twiceDailyAt(1, 13, 15)", "day at 1:15, 13:15", "15 1,13 * * *"},
-		{"weekly()", "week", "0 0 * * 0"},
-		{"weeklyOn(1, '8:00')", "week on monday at 8:00", "0 8 * * 1"},
-		{"weeklyOn([1, 3, 5], '8:00')", "monday, wednesday and friday at 8:00", "0 8 * * 1,3,5"},
-		{"weekdays()", "weekdays", "0 0 * * 1-5"},
-		{"weekends()", "weekends", "0 0 * * 0,6"},
-		{"mondays()", "mondays", "0 0 * * 1"},
-		{"tuesdays()", "tuesdays", "0 0 * * 2"},
-		{"wednesdays()", "wednesdays", "0 0 * * 3"},
-		{"thursdays()", "thursdays", "0 0 * * 4"},
-		{"fridays()", "fridays", "0 0 * * 5"},
-		{"saturdays()", "saturdays", "0 0 * * 6"},
-		{"sundays()", "sundays", "0 0 * * 0"},
-		{"days([0, 3])", "sunday, wednesday", "0 0 * * 0,3"},
-		{"monthly()", "month", "0 0 1 * *"},
-		{"monthlyOn(4, '15:00')", "month on 4 at 15:00", "0 15 4 * *"},
-		{"twiceMonthly(1, 16, '13:00')", "month on 1, 16 at 13:00", "0 13 1,16 * *"},
-		{"daysOfMonth([1, 10, 20])", "month on 1, 10, 20", "0 0 1,10,20 * *"},
-		{"lastDayOfMonth('15:00')", "month on last day at 15:00", "0 15 L * *"},
-		{"quarterly()", "quarter", "0 0 1 1-12/3 *"},
-		{"quarterlyOn(4, '14:00')", "quarter on 4 at 14:00", "0 14 4 1-12/3 *"},
-		{"yearly()", "year", "0 0 1 1 *"},
-		{"yearlyOn(6, 1, '17:00')", "year on 1 June at 17:00", "0 17 1 6 *"},
-	}
-	for _, tt := range tests {
-		crons, err := ParseEvery(tt.every)
-		if got := (When{Crons: crons}).String(); err != nil || got != tt.cron {
-			t.Errorf("%s, %q: got %q, %v, want %q", tt.helper, tt.every, got, err, tt.cron)
-		}
-	}
-}
-
 func TestEveryForgives(t *testing.T) {
 	tests := []struct{ every, cron string }{
 		// case, plural, spaces, and a word too many
@@ -105,6 +41,34 @@ func TestEveryForgives(t *testing.T) {
 		{"month at 13:00 on 4", "0 13 4 * *"},
 		{"year on June 1 at 17:00", "0 17 1 6 *"},
 		{"year on 29 feb", "0 0 29 2 *"},
+
+		// the days of a month that are told by their weekday
+		{"first monday of month", "0 0 * * 1#1"},
+		{"second tuesday of month at 8:00", "0 8 * * 2#2"},
+		{"third sunday of the month", "0 0 * * 0#3"},
+		{"fourth sat of each month", "0 0 * * 6#4"},
+		{"the last Friday of every month at 17:00", "0 17 * * 5L"},
+		{"last sundays of months", "0 0 * * 0L"},
+		{"month on first monday at 8:00", "0 8 * * 1#1"},
+		{"first and third wednesday of month", "0 0 * * 3#1,3#3"},
+		{"first, second, fourth friday and last monday of month", "0 0 * * 5#1,5#2,5#4,1L"},
+		{"first monday of quarter", "0 0 * 1-12/3 1#1"},
+		{"first weekday of month at 6:00", "0 6 1W * *"},
+		{"last weekday of month", "0 0 LW * *"},
+		{"last day of month", "0 0 L * *"},
+		{"first and last day of month", "0 0 1,L * *"},
+		{"1, 16 of month at 13:00", "0 13 1,16 * *"},
+		{"month on 15 and last weekday", "0 0 15,LW * *"},
+		{"month on 1 and first monday", "0 0 1 * 1#1"}, // either is enough
+
+		// days that are counted from one
+		{"2 weeks from 2026-01-05", "2 weeks from 2026-01-05"},
+		{"Every other week from 2026-01-05 at 08:00", "2 weeks from 2026-01-05 at 8:00"},
+		{"14 days at 8:00 from 2026-01-05", "14 days from 2026-01-05 at 8:00"},
+		{"1 week from 2026-01-05", "week from 2026-01-05"},
+		{"day from 2024-02-29 at 0:00", "day from 2024-02-29"},
+		{"10 days from 2026-01-05 at 19:30, 8:00 and 9:00", "10 days from 2026-01-05 at 8:00, 9:00; 10 days from 2026-01-05 at 19:30"},
+		{"other hour", "0 */2 * * *"},
 	}
 	for _, tt := range tests {
 		crons, err := ParseEvery(tt.every)
@@ -121,13 +85,54 @@ func TestEveryRefuses(t *testing.T) {
 		{"45 seconds", "45 does not divide 60, so 45 seconds would not be evenly spaced", `write cron: "*/45 * * * * *", which restarts at each full minute`},
 		{"5 hours", "5 does not divide 24, so 5 hours would not be evenly spaced", `write cron: "0 */5 * * *", which restarts at midnight`},
 		{"90 minutes", "90 does not divide 60, so 90 minutes would not be evenly spaced", "the numbers of minutes that do are 1,2,3,4,5,6,10,12,15,20,30,60"},
-		{"0 minutes", `"0 minutes" would be never`, ""},
+		{"0 minutes", `"0 minutes" would be never`, `write "enabled: false" to switch the task off`},
 
 		// what has no cron expression at all
-		{"3 days", "3 days cannot be told from the calendar alone", `write cron: "0 0 */3 * *", which restarts at each month`},
-		{"2 weeks", "2 weeks cannot be told from the calendar alone", "write week, and a when: that is true in the weeks you mean"},
+		{"3 days", "3 days cannot be told from the calendar alone", `write "3 days from 2026-01-05", with a day on which it is due; or cron: "0 0 */3 * *", which restarts at each month`},
+		{"2 weeks", "2 weeks cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with a day on which it is due`},
+		{"2 weeks at 8:00, 9:30", "2 weeks cannot be told from the calendar alone", `write "2 weeks from 2026-01-05 at 8:00, 9:30", with a day on which it is due`},
+		{"every second week", "2 weeks cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with a day on which it is due`},
 		{"3 months", "3 months cannot be told from the calendar alone", "write quarter"},
-		{"2 mondays", "2 mondays cannot be told from the calendar alone", everyForms},
+		{"2 mondays", "2 mondays cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with the date of a monday on which it is due`},
+		{"every other friday", "2 fridays cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with the date of a friday on which it is due`},
+
+		// days that are counted from one
+		{"0 days from 2026-01-05", `"0 days" would be never`, `write "enabled: false" to switch the task off`},
+		{"5 minutes from 2026-01-05", `"5 minutes" is not counted from a date: only days and weeks are`, `write "2 weeks from 2026-01-05" or "10 days from 2026-01-05"`},
+		{"monday from 2026-01-05", `"monday" is not counted from a date: only days and weeks are`, `write "2 weeks from 2026-01-05" or "10 days from 2026-01-05"`},
+		{"2 from 2026-01-05", `"2" is not counted from a date: only days and weeks are`, `write "2 weeks from 2026-01-05" or "10 days from 2026-01-05"`},
+		{"month from 2026-01-05", `"month" is not counted from a date: only days and weeks are`, `write "month on 5"`},
+		{"600 weeks from 2026-01-05", `600 weeks is longer than ten years`, `write cron: "0 0 1 6 *" for a date in each year`},
+		{"2 weeks from", `nothing follows "from"`, ""},
+		{"2 weeks from 2026-01-05 on monday", `"on" does not go with "2 weeks"`, everyForms},
+		{"2 weeks from 2026-02-30", `"2026-02-30" is not a date: February 2026 has 28 days`, ""},
+		{"2 weeks from 2025-02-29 at 8:00", `"2025-02-29" is not a date: February 2025 has 28 days`, ""},
+		{"2 weeks from 2026-13-01", `"2026-13-01" is not a date: month 13 is not in 1-12`, ""},
+		{"2 weeks from 2026-1-5", `"2026-1-5" is not a date`, "write 2026-01-05"},
+		{"2 weeks from monday", `"monday" is not a date`, "write it as 2026-01-05: the year, the month, the day"},
+		{"2 weeks from 05.01.2026", `"05.01.2026" is not a date`, "write it as 2026-01-05: the year, the month, the day"},
+		{"2 weeks from 05-01-2026", `"05-01-2026" is not a date`, "write it as 2026-01-05: the year, the month, the day"},
+		{"2 weeks from 2026-01", `"2026-01" is not a date`, "write it as 2026-01-05: the year, the month, the day"},
+		{"2 weeks from 2026-01-05 8:00", `"2026-01-05 8:00" is not a date`, `put "at" before the time`},
+
+		// weekdays of a month
+		{"5th monday of month", "not every month has a fifth monday", `write "last monday of month", or cron: "0 0 * * 1#5" for the months that have one`},
+		{"fifth weekday of month", "not every month has a fifth weekday", `write "last weekday of month"`},
+		{"2nd monday of month", `"2nd monday" is not understood`, `write "second monday of month"`},
+		{"next monday of month", `"next" does not say which monday of the month`, "it is one of first, second, third, fourth, last"},
+		{"monday of month", `"monday" is not a day of the month`, `write "first monday" or "last monday"`},
+		{"first monday", `"first monday" lacks its month`, `write "first monday of month"`},
+		{"last weekday", `"last weekday" lacks its month`, `write "last weekday of month"`},
+		{"every second monday", `"second monday" lacks its month`, `write "second monday of month", or "2 weeks from 2026-01-05" for every second week from a day on`},
+		{"second weekday of month", `"second weekday" cannot be told: of weekdays only the first and the last of a month can`, `write cron: "0 0 15W * *" for the one nearest to day 15`},
+		{"last weekend of month", `"last weekend" is two days`, `write "last saturday" or "last sunday"`},
+		{"second day of month", `"second day" is not a day of the month`, `write it as "on 1, 16", "on last day" or "on first monday"`},
+		{"third minute", `"third minute" is not understood`, `write "3 minutes"`},
+		{"first monday of june", `"of" is followed by month or quarter, not by "june"`, `write cron: "0 0 * 6 1#1" for the first Monday of June`},
+		{"first monday of", `nothing follows "of"`, `write "first monday of month"`},
+		{"of month", `nothing comes before "of"`, `write "first monday of month"`},
+		{"first monday of month on 5", `"of" and "on" do not go together`, `write "first monday of month" or "month on first monday"`},
+		{"last friday of quarter", `"last friday" does not go with "quarter"`, `write cron: "0 0 * 3,6,9,12 5L" for the last friday of a quarter`},
 
 		// unknown words
 		{"daily at 8:00", `"daily" is not a word for a frequency`, `did you mean "day"?`},
@@ -137,7 +142,7 @@ func TestEveryRefuses(t *testing.T) {
 		{"5 min", `"min" is not a word for a frequency`, `did you mean "minutes"?`},
 		{"monday, tusday", `"tusday" is not a word for a frequency`, `did you mean "tuesday"?`},
 		{"*/5 * * * *", `"*/5" is not a word for a frequency`, `write it under cron: instead`},
-		{"fortnight", `"fortnight" is not a word for a frequency`, everyForms},
+		{"fortnight", `"fortnight" is not a word for a frequency`, `did you mean "2 weeks from 2026-01-05"?`},
 		{"", "no frequency in it", everyForms},
 		{"every", "no frequency in it", everyForms},
 
@@ -163,7 +168,7 @@ func TestEveryRefuses(t *testing.T) {
 		{"hour at 17", `"17" is not a minute of the hour`, "write it as :17, in :00-:59"},
 		{"hour at :60", `":60" is not a minute of the hour`, "write it as :17, in :00-:59"},
 		{"month on 32", "day 32 is not in 1-31", ""},
-		{"month on friday", `"friday" is not a day of the month`, `write it as "on 1, 16" or "on last day"`},
+		{"month on friday", `"friday" is not a day of the month`, `write "first friday" or "last friday"`},
 		{"year on 1", `"1" is not a day of the year`, `write it as "on 1 June"`},
 		{"year on 1 juno", `no month in "1 juno"`, `write it as "on 1 June"`},
 		{"year on 30 february", "can never be due: day 30 never comes in month 2", "the last day of a month is L, its last working day LW"},
@@ -183,7 +188,9 @@ func TestEveryRefuses(t *testing.T) {
 
 func FuzzParseEvery(f *testing.F) {
 	for _, seed := range []string{"5 minutes", "odd hours at :05", "monday, wednesday and friday at 8:00, 9:30",
-		"month on 1, last day at 13:00", "quarter on 4", "year on 1 June at 17:00", "7 minutes", "2 weeks", "week on sun"} {
+		"month on 1, last day at 13:00", "quarter on 4", "year on 1 June at 17:00", "7 minutes", "2 weeks", "week on sun",
+		"2 weeks from 2026-01-05 at 8:00, 9:30", "day from 2024-02-29", "10 days from 2026-02-30", "other week from 2026-1-5",
+		"first and third monday of month", "last weekday of the month at 17:00", "first monday of quarter", "fifth friday of month", "second tuesday"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -193,7 +200,13 @@ func FuzzParseEvery(f *testing.F) {
 			return
 		}
 		for _, c := range crons {
-			if again, err := ParseCron(c.String(), ""); err != nil || again != c {
+			again := []Cron{{}}
+			if c.cycle.days > 0 {
+				again, err = ParseEvery(c.String())
+			} else {
+				again[0], err = ParseCron(c.String(), "")
+			}
+			if err != nil || len(again) != 1 || again[0] != c {
 				t.Fatalf("%q reads as %q, and that as %q (%v)", text, c, again, err)
 			}
 		}

@@ -25,6 +25,7 @@ var meantWords = map[string]string{
 	"hourly": "hour", "daily": "day", "nightly": "day", "midnight": "day", "weekly": "week", "monthly": "month",
 	"quarterly": "quarter", "yearly": "year", "annually": "year", "even": "2 hours",
 	"s": "seconds", "sec": "seconds", "secs": "seconds", "m": "minutes", "min": "minutes", "mins": "minutes",
+	"fortnight": "2 weeks from " + exampleDate, "fortnightly": "2 weeks from " + exampleDate, "biweekly": "2 weeks from " + exampleDate,
 	"h": "hours", "hr": "hours", "hrs": "hours", "d": "day", "w": "week",
 }
 
@@ -148,7 +149,7 @@ func readDay(text string) (int, error) {
 	}
 	n, ok := digits(number)
 	if !ok {
-		return 0, wrong("%q is not a day of the month", text).hint(`write it as "on 1, 16" or "on last day"`)
+		return 0, wrong("%q is not a day of the month", text).hint(`write it as "on 1, 16", "on last day" or "on first monday"`)
 	}
 	if n < 1 || n > 31 {
 		return 0, wrong("day %s is not in 1-31", text)

@@ -22,7 +22,7 @@ type Gap struct{ From, To time.Time }
 type Verdict struct {
 	Cron   Cron
 	Due    bool
-	Fields []Field   // minute, hour, day, month and weekday
+	Fields []Field   // minute, hour, day, month and weekday; or minute, hour and date, where days are counted from one
 	Read   time.Time // the wall clock that the fields were compared with: of the minute, or the one it makes up for
 	MadeUp bool      // Read was skipped, and the minute after the gap stands for it
 	Past   bool      // all fields match, and this job with a fixed time was due in the first pass
@@ -31,10 +31,12 @@ type Verdict struct {
 
 // A Field is one field of an expression, compared with the clock.
 type Field struct {
-	Name    string // minute, hour, day, month or weekday
+	Name    string // minute, hour, day, month, weekday or date
 	Text    string // of the expression
-	Value   int    // of the clock; Sunday is 0
+	Value   int    // of the clock; Sunday is 0, and a date is the days since the one that is counted from
 	Matches bool
+
+	cycle cycle // of a date
 }
 
 // Explain says whether w is due in the absolute minute that holds minute, and which fields of its
@@ -89,12 +91,15 @@ func wallTime(wall int64) time.Time { return time.Unix(wall, 0).UTC() }
 
 // compare asks each field but the seconds about a wall clock time.
 func (c *Cron) compare(wall time.Time) []Field {
-	words := strings.Fields(c.text)
-	words = words[len(words)-5:]
 	q := question{cron: c}
 	q.at(wall.Unix())
+	if c.cycle.days > 0 {
+		return c.compareCycle(&q, wall)
+	}
+	words := strings.Fields(c.text)
+	words = words[len(words)-5:]
 	field := func(pos, value int, matches bool) Field {
-		return Field{cronFields[pos].name, words[pos-minuteField], value, matches}
+		return Field{Name: cronFields[pos].name, Text: words[pos-minuteField], Value: value, Matches: matches}
 	}
 	return []Field{
 		field(minuteField, wall.Minute(), q.due(minuteField)),
@@ -105,11 +110,24 @@ func (c *Cron) compare(wall time.Time) []Field {
 	}
 }
 
+// compareCycle asks about the time of day, and about the date in one.
+func (c *Cron) compareCycle(q *question, wall time.Time) []Field {
+	field := func(pos, value int) Field {
+		return Field{Name: cronFields[pos].name, Text: c.fields[pos], Value: value, Matches: q.due(pos)}
+	}
+	words, _, _ := strings.Cut(c.text, " at ")
+	return []Field{
+		field(minuteField, wall.Minute()),
+		field(hourField, wall.Hour()),
+		{Name: "date", Text: words, Value: int(c.cycle.since(wall.Unix())), Matches: q.dayDue(wall), cycle: c.cycle},
+	}
+}
+
 // No returns the fields that keep the expression from being due. Where both day fields are restricted
 // one of them is enough, so then only both together say no.
 func (v Verdict) No() []Field {
 	var no []Field
-	day, weekday := v.Fields[dayField-minuteField], v.Fields[weekdayField-minuteField]
+	day, weekday := v.days()
 	oneIsEnough := v.Cron.either && (day.Matches || weekday.Matches)
 	for _, f := range v.Fields {
 		if !f.Matches && !(oneIsEnough && (f.Name == day.Name || f.Name == weekday.Name)) {
@@ -117,6 +135,14 @@ func (v Verdict) No() []Field {
 		}
 	}
 	return no
+}
+
+// days returns the two day fields, where the expression has them.
+func (v Verdict) days() (day, weekday Field) {
+	if v.Cron.cycle.days > 0 {
+		return Field{}, Field{}
+	}
+	return v.Fields[dayField-minuteField], v.Fields[weekdayField-minuteField]
 }
 
 // WallClock returns the instant at which the clock of the zone shows the date and time of wall, whatever

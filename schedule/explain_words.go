@@ -37,7 +37,7 @@ func (v Verdict) whyDue() string {
 	if v.MadeUp {
 		return v.Read.Format("15:04") + " did not exist on this day; a job with a fixed time runs right after the gap"
 	}
-	day, weekday := v.Fields[dayField-minuteField], v.Fields[weekdayField-minuteField]
+	day, weekday := v.days()
 	if v.Cron.either && day.Matches != weekday.Matches {
 		return fmt.Sprintf("%s and %s: with both restricted, one is enough", day, weekday)
 	}
@@ -46,6 +46,9 @@ func (v Verdict) whyDue() string {
 
 // String compares the field with the clock in words: "minute 5 is not in */10".
 func (f Field) String() string {
+	if f.cycle.days > 0 {
+		return f.cycle.why(int64(f.Value))
+	}
 	is := "is"
 	if !f.Matches {
 		is = "is not"

@@ -22,11 +22,16 @@ func (w When) Slots(minute time.Time) []time.Time {
 }
 
 // Next returns the first instant strictly after after at which w is due, in UTC. It returns false where
-// there is none within 41 years. ParseCron refuses what has no date; what remains are wildcard jobs
-// that daylight saving always swallows, as "*/5 2 * MAR SUN#2" in New York.
+// there is none within 41 years, or 41 years of the date that days are counted from. ParseCron refuses what
+// has no date; what remains are wildcard jobs that daylight saving always swallows, as "*/5 2 * MAR SUN#2"
+// in New York.
 func (w When) Next(after time.Time) (next time.Time, ok bool) {
 	from := after.Unix() + 1
-	t, ok := w.next(from, from+horizon)
+	to := from + horizon
+	for i := range w.Crons {
+		to = max(to, w.Crons[i].cycle.from*daySeconds+horizon)
+	}
+	t, ok := w.next(from, to)
 	if !ok {
 		return time.Time{}, false
 	}

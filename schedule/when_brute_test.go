@@ -16,7 +16,8 @@ var bruteZones = []string{"UTC", "America/New_York", "Europe/Berlin", "Australia
 
 type brute struct {
 	minutes, hours, months map[int]bool
-	days, weekdays         string // asked about each day anew
+	days, weekdays         string                    // asked about each day anew
+	dates                  func(date time.Time) bool // in place of days, months and weekdays, where it is not nil
 	fixed, both            bool
 }
 
@@ -78,7 +79,10 @@ func bruteValue(s string) int {
 }
 
 func (b brute) dateDue(date time.Time) bool {
-	if !b.months[int(date.Month())] {
+	switch {
+	case b.dates != nil:
+		return b.dates(date)
+	case !b.months[int(date.Month())]:
 		return false
 	}
 	day, weekday := false, false
@@ -186,6 +190,7 @@ var bruteCrons = []string{
 	"*/7 * * * *", "30 2 * * *", "0 1-3 * * *", "15 */2 * * *", "*/20 1,2 * * SUN", "5/15 8-18 * * MON-FRI",
 	"0 0 13 * FRI", "0 12 */2 * MON", "45 23 1-7 * */2", "0 0 13 * *,5", "0 0 L * *", "30 1 LW * *", "0 9 15W,L * 1#2,5L",
 	"0 0 31W,1W * *", "0 0 * * SAT-SUN", "0 0 * * 5-7/2", "0 0 * * 1/2", "15 2 8,29 3 *", "0 0 29 2 *", "0 3 * JAN,mar-OCT ?",
+	"0 0 * * 1#1,1#3", "0 0 * * 0L", "0 0 * 1-12/3 1#1", "0 6 1W * *", "0 0 1 * 1#1", "0 0 15,LW * 5#1,5L", "0 0 L,LW * *",
 }
 
 // Years of minutes, by both crons. 2024 and 2040 are leap years; the second lies past the table of
@@ -209,10 +214,14 @@ func TestYearAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// compareYear leaves out the two days before the year: there the brute force has no past.
 func compareYear(t *testing.T, text, name string, start int64, want []int64, minutes int) {
 	t.Helper()
-	w := When{Crons: []Cron{mustCron(t, text)}, Location: zone(t, name)}
+	compareWhen(t, When{Crons: []Cron{mustCron(t, text)}, Location: zone(t, name)}, start, want, minutes)
+}
+
+// compareWhen leaves out the two days before the year: there the brute force has no past.
+func compareWhen(t *testing.T, w When, start int64, want []int64, minutes int) {
+	t.Helper()
 	from := start + 2*1440
 	for len(want) > 0 && want[0] < from {
 		want = want[1:]
@@ -221,11 +230,11 @@ func compareYear(t *testing.T, text, name string, start int64, want []int64, min
 	for i := 0; i < max(len(got), len(want)); i++ {
 		switch {
 		case i >= len(got):
-			t.Errorf("%q in %s: lacks %v", text, name, time.Unix(want[i]*60, 0).UTC())
+			t.Errorf("%q in %s: lacks %v", w, w.Location, time.Unix(want[i]*60, 0).UTC())
 		case i >= len(want):
-			t.Errorf("%q in %s: %v is too many", text, name, got[i])
+			t.Errorf("%q in %s: %v is too many", w, w.Location, got[i])
 		case got[i].Unix() != want[i]*60:
-			t.Errorf("%q in %s: got %v, want %v", text, name, got[i], time.Unix(want[i]*60, 0).UTC())
+			t.Errorf("%q in %s: got %v, want %v", w, w.Location, got[i], time.Unix(want[i]*60, 0).UTC())
 		default:
 			continue
 		}

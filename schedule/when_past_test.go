@@ -72,10 +72,15 @@ func BenchmarkPast(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, text := range []string{"* * * * *", "* * * * * *", "0-59 0-23 * * *", "30 2 * * *", "30 2 L * MON", "* 9-17 * * 1-5; 0 * * * *"} {
+	for _, text := range []string{"* * * * *", "* * * * * *", "0-59 0-23 * * *", "30 2 * * *", "30 2 L * MON", "* 9-17 * * 1-5; 0 * * * *",
+		"2 weeks from 2025-12-29 at 2:30"} {
 		w := When{Location: berlin}
 		for _, one := range strings.Split(text, "; ") {
-			w.Crons = append(w.Crons, mustCron(b, one))
+			if strings.Contains(one, "from") {
+				w.Crons = append(w.Crons, mustEvery(b, one)...)
+			} else {
+				w.Crons = append(w.Crons, mustCron(b, one))
+			}
 		}
 		b.Run(fmt.Sprintf("Count/%q", text), func(b *testing.B) {
 			for b.Loop() {

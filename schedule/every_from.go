@@ -1,0 +1,131 @@
+package schedule
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// longestCycle is ten years, in days: what is rarer has a date of its own.
+const longestCycle = 3653
+
+// cycles reads "2 weeks from 2026-01-05 at 8:00". No cron expression says it, so the expressions are the words.
+func (p phrase) cycles() ([]Cron, error) {
+	words, days, err := p.cycleLength()
+	if err != nil {
+		return nil, err
+	}
+	from, err := readStart(strings.Join(p.from, " "))
+	if err != nil {
+		return nil, err
+	}
+	texts, err := p.daily("* * *", p.refuse("on"))
+	if err != nil {
+		return nil, err
+	}
+	crons := make([]Cron, len(texts))
+	for i, text := range texts {
+		c, err := ParseCron(text, "")
+		if err != nil {
+			return nil, err
+		}
+		c.cycle = cycle{int64(days), from.Unix() / daySeconds}
+		c.text = words + " from " + c.cycle.start() + c.atTimes()
+		crons[i] = c
+	}
+	return crons, nil
+}
+
+// cycleLength reads "2 weeks", "week" or "10 days".
+func (p phrase) cycleLength() (words string, days int, err error) {
+	what := p.what
+	n, counted := digits(what[0])
+	if counted {
+		what = what[1:]
+	} else {
+		n = 1
+	}
+	unit := ""
+	if len(what) == 1 {
+		unit = unitWords[what[0]]
+	}
+	if n == 0 {
+		return "", 0, never(p.what)
+	}
+	days = n
+	switch unit {
+	case "day":
+	case "week":
+		days = 7 * n
+	default:
+		return "", 0, uncounted(p.what, unit)
+	}
+	if days > longestCycle {
+		return "", 0, wrong("%s is longer than ten years", strings.Join(p.what, " ")).
+			hint(`write cron: "0 0 1 6 *" for a date in each year`)
+	}
+	if n > 1 {
+		return fmt.Sprintf("%d %ss", n, unit), days, nil
+	}
+	return unit, days, nil
+}
+
+// dated are the units in which a date has a place of its own, and how that is told.
+var dated = map[string]string{"month": "month on 5", "quarter": "quarter on 5", "year": "year on 5 January"}
+
+// uncounted explains "5 minutes from 2026-01-05" and "month from 2026-01-05".
+func uncounted(what []string, unit string) error {
+	e := wrong("%q is not counted from a date: only days and weeks are", strings.Join(what, " "))
+	if dated[unit] != "" {
+		return e.hint("write %q", dated[unit])
+	}
+	return e.hint(`write "2 weeks from %s" or "10 days from %s"`, exampleDate, exampleDate)
+}
+
+// atTimes returns the times of day as they follow in words; the first of the day goes without saying.
+func (c *Cron) atTimes() string {
+	minute, _ := strconv.Atoi(c.fields[minuteField])
+	var times []string
+	for hour := range strings.SplitSeq(c.fields[hourField], ",") {
+		times = append(times, fmt.Sprintf("%s:%02d", hour, minute))
+	}
+	if len(times) == 1 && times[0] == "0:00" {
+		return ""
+	}
+	return " at " + strings.Join(times, ", ")
+}
+
+// exampleDate is in what people are told to write. It is a Monday.
+const exampleDate = "2026-01-05"
+
+// readStart reads a date, 2026-01-05.
+func readStart(text string) (time.Time, error) {
+	day, err := time.Parse(time.DateOnly, text)
+	if err == nil {
+		return day, nil
+	}
+	if date, rest, two := strings.Cut(text, " "); two && strings.Contains(rest, ":") {
+		if _, err := readStart(date); err == nil {
+			return day, wrong("%q is not a date", text).hint(`put "at" before the time`)
+		}
+	}
+	parts := strings.Split(text, "-")
+	var numbers [3]int
+	for i := range parts {
+		n, ok := digits(parts[i])
+		if !ok || len(parts) != len(numbers) || len(parts[0]) != 4 {
+			return day, wrong("%q is not a date", text).hint("write it as %s: the year, the month, the day", exampleDate)
+		}
+		numbers[i] = n
+	}
+	year, month, inMonth := numbers[0], numbers[1], numbers[2]
+	if month < 1 || month > 12 {
+		return day, wrong("%q is not a date: month %s is not in 1-12", text, parts[1])
+	}
+	last := time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	if inMonth < 1 || inMonth > last {
+		return day, wrong("%q is not a date: %s %d has %d days", text, time.Month(month), year, last)
+	}
+	return day, wrong("%q is not a date", text).hint("write %04d-%02d-%02d", year, month, inMonth)
+}
