@@ -49,21 +49,23 @@ func TestEveryTableFitsItsDecoder(t *testing.T) {
 }
 
 func TestTheExamplesOfTheReferenceLoad(t *testing.T) {
-	text, err := os.ReadFile(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(blocks) < 20 {
-		t.Fatalf("only %d examples", len(blocks))
-	}
-	for _, block := range blocks {
-		dir := writeFiles(t, map[string]string{"schedule.yaml": block[1]})
-		s, err := Load(filepath.Join(dir, "schedule.yaml"), testOptions())
+	for file, least := range map[string]int{reference: 20, laravelGuide: 6} {
+		text, err := os.ReadFile(file)
 		if err != nil {
-			t.Errorf("%s%v", block[1], err)
-		} else if strings.Contains(block[1], "tasks:") && len(s.Warnings) > 0 {
-			t.Errorf("%s%v", block[1], s.Warnings)
+			t.Fatal(err)
+		}
+		blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+		if len(blocks) < least {
+			t.Fatalf("%s: only %d examples", file, len(blocks))
+		}
+		for _, block := range blocks {
+			dir := writeFiles(t, map[string]string{"schedule.yaml": block[1]})
+			s, err := Load(filepath.Join(dir, "schedule.yaml"), testOptions())
+			if err != nil {
+				t.Errorf("%s: %s%v", file, block[1], err)
+			} else if strings.Contains(block[1], "tasks:") && len(s.Warnings) > 0 {
+				t.Errorf("%s: %s%v", file, block[1], s.Warnings)
+			}
 		}
 	}
 }
