@@ -1,0 +1,147 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	netmail "net/mail"
+	"os/user"
+	"strings"
+
+	"github.com/wneessen/go-mail"
+)
+
+func (t Target) checkMail(m Mail) error {
+	if len(m.To) == 0 {
+		return t.wrong("it has no address", "")
+	}
+	for i, address := range m.To {
+		if !isAddress(address) {
+			return t.wrong(fmt.Sprintf("address %d is none", i+1), "write ops@example.com, or Ops <ops@example.com>")
+		}
+	}
+	if m.From != "" && !isAddress(m.From) {
+		return t.wrong("the address it comes from is none", "write sched@example.com, or Sched <sched@example.com>")
+	}
+	if m.URL == "" {
+		return nil
+	}
+	if _, problem := parseServer(m.URL); problem != "" {
+		return t.wrong(problem, "write smtp://host, smtp://user:password@host:587 or smtps://user:password@host; in a password %40 is @ and %2F is /")
+	}
+	return nil
+}
+
+func (t Target) mail(ctx context.Context, n News) error {
+	message, err := t.message(n)
+	if err != nil {
+		return t.wrong("cannot be written", "") // Check has seen the addresses
+	}
+	if t.Mail.URL == "" {
+		return t.sendmail(ctx, message)
+	}
+	server, problem := parseServer(t.Mail.URL)
+	if problem != "" {
+		return t.wrong(problem, "")
+	}
+	return t.smtp(ctx, server, message)
+}
+
+// A message is a mail as it goes out, with lines that end in \r\n.
+type message struct {
+	from *netmail.Address
+	to   []*netmail.Address
+	host string // that it comes from
+	text []byte
+}
+
+func (t Target) message(n News) (m message, err error) {
+	from := t.Mail.From
+	if from == "" {
+		from = defaultFrom(n.Server)
+	}
+	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
+	if err := msg.From(from); err != nil {
+		return m, err
+	}
+	if err := msg.To(t.Mail.To...); err != nil {
+		return m, err
+	}
+	msg.Subject(n.subject())
+	if !n.At.IsZero() {
+		msg.SetDateWithValue(n.At) // when it happened: the mail may have waited
+	}
+	domain := msg.GetFrom()[0].Address
+	domain = domain[strings.LastIndexByte(domain, '@')+1:]
+	if n.ID != "" {
+		msg.SetMessageIDWithValue(digest(n.Schedule, n.ID) + "@" + domain) // a mail that arrives twice is known as the same
+	}
+	// Programs for mail show what refers to the same message as one conversation: all that is told of a task.
+	msg.SetGenHeader(mail.HeaderReferences, "<"+digest(n.Schedule, n.Task)+"@"+domain+">")
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no "out of office" comes back
+	msg.SetGenHeader(mail.HeaderXAutoResponseSuppress, "All")
+	msg.SetBodyString(mail.TypeTextPlain, n.letter())
+	var text bytes.Buffer
+	if _, err := msg.WriteTo(&text); err != nil {
+		return m, err
+	}
+	return message{msg.GetFrom()[0], msg.GetTo(), hostname(n.Server), text.Bytes()}, nil
+}
+
+// letter is the body of a mail.
+func (n News) letter() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, line(n.headline()))
+	if description := line(n.Description); description != "" {
+		fmt.Fprintln(&b, description)
+	}
+	fmt.Fprintln(&b)
+	for _, fact := range n.facts() {
+		fmt.Fprintf(&b, "%-9s %s\n", fact[0], fact[1])
+	}
+	if held := n.heldBack(); held != "" {
+		fmt.Fprintf(&b, "\n%s\n", held)
+	}
+	output := strings.Trim(plain(n.Output), "\n")
+	switch {
+	case output == "" && n.Run != "" && n.Event != Start && n.Event != Skip:
+		fmt.Fprint(&b, "\nIt printed nothing.\n")
+	case output != "" && n.Cut:
+		fmt.Fprintf(&b, "\nThe end of its output:\n\n%s\n", output)
+	case output != "":
+		fmt.Fprintf(&b, "\nIts output:\n\n%s\n", output)
+	}
+	return b.String()
+}
+
+// digest makes a part of a Message-ID from any names.
+func digest(names ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(names, "\x00")))
+	return fmt.Sprintf("sched.%x", sum[:12])
+}
+
+// defaultFrom is the user of this process at the server, as with the mails of cron.
+func defaultFrom(server string) string {
+	name := "sched"
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		name = u.Username
+	}
+	if from := name + "@" + hostname(server); isAddress(from) {
+		return from
+	}
+	return "sched@" + hostname(server)
+}
+
+// hostname is the name of the server if it is one of the kind that mail knows.
+func hostname(server string) string {
+	if server == "" || !isAddress("sched@"+server) {
+		return "localhost"
+	}
+	return server
+}
+
+func isAddress(text string) bool {
+	_, err := netmail.ParseAddress(text)
+	return err == nil
+}

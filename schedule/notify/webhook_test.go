@@ -1,0 +1,142 @@
+package notify_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sched/schedule/notify"
+)
+
+const reference = "../../docs/notifications.md"
+
+// documented is the block of the reference with that language after a heading.
+func documented(t *testing.T, heading, language string) string {
+	t.Helper()
+	text, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "\n"+heading+"\n")
+	block := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```$").FindStringSubmatch(after)
+	if !found || block == nil {
+		t.Fatalf("%s has no %s under %q", reference, language, heading)
+	}
+	return block[1]
+}
+
+// posted is the body that a webhook gets.
+func posted(t *testing.T, format notify.Format, n notify.News) string {
+	t.Helper()
+	last, server := record(t)
+	if e := send(t, notify.Target{Webhook: &notify.Webhook{URL: server + "/hook?a=b", Format: format}}, n); e != nil {
+		t.Fatal(e)
+	}
+	if last.Method != "POST" || last.RequestURI != "/hook?a=b" || last.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("%s %s %v", last.Method, last.RequestURI, last.Header)
+	}
+	return last.body
+}
+
+func indented(t *testing.T, text string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := json.Indent(&out, []byte(text), "", "  "); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return strings.TrimSpace(out.String())
+}
+
+func TestAWebhookGetsWhatTheReferenceShows(t *testing.T) {
+	if got, want := indented(t, posted(t, notify.Plain, failure())), indented(t, documented(t, "### Webhook", "json")); got != want {
+		t.Errorf("got\n%s\nthe reference has\n%s", got, want)
+	}
+	if got, want := indented(t, posted(t, notify.Slack, failure())), indented(t, documented(t, "### Slack and Mattermost", "json")); got != want {
+		t.Errorf("got\n%s\nthe reference has\n%s", got, want)
+	}
+}
+
+func TestTheReferenceExplainsEveryField(t *testing.T) {
+	text, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(posted(t, notify.Plain, failure())), &fields); err != nil {
+		t.Fatal(err)
+	}
+	for name := range fields {
+		if !regexp.MustCompile("(?m)^\\|[^|]*`" + name + "`[^|]*\\|").Match(text) {
+			t.Errorf("%s does not explain %s", reference, name)
+		}
+	}
+}
+
+func TestAWebhookOfASkip(t *testing.T) {
+	n := failure()
+	skip := notify.News{ID: "1", Event: notify.Skip, Task: n.Task, Server: n.Server, Slot: n.Slot, Outcome: "skipped", Reason: "still running", HeldBack: 4}
+	want := `{"id":"1","text":"nightly-report skipped: still running","event":"skip","at":null,"schedule":"","task":"nightly-report",` +
+		`"description":"","run":"","server":"web-1","slot":"2026-11-21T07:30:00Z","started":null,"ended":null,"duration":null,"outcome":"skipped",` +
+		`"reason":"still running","exit_code":null,"attempts":0,"output":"","output_cut":false,"held_back":4}` + "\n"
+	if got := posted(t, notify.Plain, skip); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	var message struct{ Text string }
+	if err := json.Unmarshal([]byte(posted(t, notify.Slack, skip)), &message); err != nil {
+		t.Fatal(err)
+	}
+	if want := "nightly-report skipped: still running\non web-1, due 2026-11-21 02:30:00 -05:00, `sched why nightly-report`\n" +
+		"4 more like this were not sent since the last one."; message.Text != want {
+		t.Errorf("got  %q\nwant %q", message.Text, want)
+	}
+}
+
+func TestAWebhookTakesAnyOutput(t *testing.T) {
+	n := failure()
+	n.Output = strings.Repeat("x", 2*notify.OutputLimit) + "\n\xff\x1b[31m<&>\x00\u2028 \"end\"\r\n"
+	var got struct {
+		Output    string
+		OutputCut bool `json:"output_cut"`
+	}
+	if err := json.Unmarshal([]byte(posted(t, notify.Plain, n)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Output) > notify.OutputLimit+2 || !strings.HasSuffix(got.Output, "\n\uFFFD\x1b[31m<&>\x00\u2028 \"end\"\r\n") || !got.OutputCut {
+		t.Errorf("%d bytes, cut %t, ends in %q", len(got.Output), got.OutputCut, got.Output[len(got.Output)-40:])
+	}
+}
+
+func TestSlackIsNotLedAstray(t *testing.T) {
+	n := failure()
+	n.Description = "figures & <!channel>"
+	n.Reason = "no `end`\nof it"
+	n.Output = "<!everyone> ``` & \x1b[1mbold\x1b[0m\n"
+	var message struct{ Text string }
+	if err := json.Unmarshal([]byte(posted(t, notify.Slack, n)), &message); err != nil {
+		t.Fatal(err)
+	}
+	want := "[shop] nightly-report failed: no `end` of it\nfigures &amp; &lt;!channel&gt;\n" +
+		"on web-1, due 2026-11-21 02:30:00 -05:00, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n" +
+		"```\n&lt;!everyone&gt; ''' &amp; bold\n```"
+	if message.Text != want {
+		t.Errorf("got  %q\nwant %q", message.Text, want)
+	}
+	for _, output := range []string{strings.Repeat("&<>", 30_000), strings.Repeat("line <&\n", 10_000), strings.Repeat("ä", 60_000), strings.Repeat("```", 5000)} {
+		n.Output = output
+		if err := json.Unmarshal([]byte(posted(t, notify.Slack, n)), &message); err != nil {
+			t.Fatal(err)
+		}
+		parts := strings.Split(message.Text, "```")
+		if len(message.Text) > 3900 || len(parts) != 3 || parts[2] != "" || len(parts[1]) < 1000 || regexp.MustCompile(`(^|[^&])(amp|lt|gt);`).MatchString(parts[1]) {
+			t.Errorf("%d bytes: %q", len(message.Text), message.Text)
+		}
+	}
+}
+
+func TestAFormatThatNobodyKnows(t *testing.T) {
+	target := notify.Target{Webhook: &notify.Webhook{URL: "https://example.com/T0KEN", Format: "discord"}}
+	expect(t, send(t, target, failure()), target, "has a format that sched does not know", "the one format is slack", true)
+}
