@@ -229,9 +229,11 @@ func TestALongGapIsBounded(t *testing.T) {
 	w := newWorld(t, 0, eachMinute+"- {name: daily, every: day at 3:00, command: ['true']}\n")
 	w.run("2025-06-01 10:00:00")
 	w.run("2026-01-01 10:00:00")
-	records := w.records("each")
+	records := slices.DeleteFunc(w.records("each"), func(r history.Record) bool {
+		return r.Slot.Month() == time.June // which a tick may have pruned meanwhile
+	})
 	older := records[101]
-	if len(records) != 103 || older.Slots != 30*24*60-100 || !older.Slot.Equal(w.now.AddDate(0, 0, -30)) ||
+	if len(records) != 102 || older.Slots != 30*24*60-100 || !older.Slot.Equal(w.now.AddDate(0, 0, -30)) ||
 		!older.Until.Equal(w.now.Add(-101*time.Minute)) || len(w.records("daily")) != 30 {
 		t.Errorf("%d rows, the oldest of the gap %+v; %d of daily", len(records), older, len(w.records("daily")))
 	}
