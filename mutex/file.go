@@ -1,7 +1,6 @@
 package mutex
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,9 +40,10 @@ func (s Files) Acquire(ctx context.Context, name string, owner Owner) (Lock, err
 	}
 	defer guard.Close()
 
-	file, unwritable := openLock(s.path(name))
-	if file == nil {
-		return nil, unwritable
+	// Not for writing: the command inherits it, and may run as a user who must not write here.
+	file, err := os.OpenFile(s.path(name), os.O_RDONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
 	}
 	if err := flock(file, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		held := &HeldError{name, readOwner(file)}
@@ -56,7 +56,7 @@ func (s Files) Acquire(ctx context.Context, name string, owner Owner) (Lock, err
 	fence := max(readOwner(file).Fence+1, owner.Since.UnixMicro(), owner.Fence)
 	lock := &fileLock{store: s, name: name, run: owner.Run, file: file, fence: fence}
 	// Without the new owner the file would name the last one, whose late finish could take the lock for its own.
-	if err := cmp.Or(unwritable, lock.describe(owner)); err != nil {
+	if err := lock.describe(owner); err != nil {
 		path := file.Name()
 		lock.Release(ctx)
 		return nil, fmt.Errorf("lock %s: its owner cannot be written: %w", path, err)
@@ -224,17 +224,6 @@ func (s Files) path(name string) string { return filepath.Join(s.Dir, fileName(n
 // fileName turns a mutex or task name into one path element. The names' alphabet has no "+".
 func fileName(name string) string { return strings.ReplaceAll(name, "/", "+") }
 
-// openLock opens the file of a lock. In a folder that became read-only it opens the file all the same, and
-// returns the error too: a lock that is held is seen to be.
-func openLock(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err == nil {
-		return file, nil
-	}
-	readable, _ := os.Open(path)
-	return readable, err
-}
-
 type fileLock struct {
 	store Files
 	name  string
@@ -260,14 +249,22 @@ func (l *fileLock) describe(owner Owner) error {
 	if l.file == nil {
 		return nil
 	}
+	file, err := os.OpenFile(l.store.path(l.name), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if !same(file, l.file) {
+		return nil // this lock was broken, and the file there is of another one
+	}
 	owner.Fence = max(owner.Fence, l.fence, readOwner(l.file).Fence) // the next owner's must be larger
 	text, err := json.Marshal(owner)
 	if err != nil {
 		return err
 	}
-	n, err := l.file.WriteAt(append(text, '\n'), 0)
+	n, err := file.WriteAt(append(text, '\n'), 0)
 	if err == nil {
-		l.file.Truncate(int64(n)) //nolint: what is left of a longer text is cut by readOwner too
+		file.Truncate(int64(n)) //nolint: what is left of a longer text is cut by readOwner too
 	}
 	return err
 }
@@ -302,6 +299,13 @@ func readOwnerOf(path string) Owner {
 	}
 	defer file.Close()
 	return readOwner(file)
+}
+
+// same reports whether both are open on one file.
+func same(a, b *os.File) bool {
+	x, xerr := a.Stat()
+	y, yerr := b.Stat()
+	return xerr == nil && yerr == nil && os.SameFile(x, y)
 }
 
 func flock(file *os.File, how int) error {

@@ -281,6 +281,21 @@ func TestInAReadOnlyFolderHeldLocksHoldAndNoneIsGiven(t *testing.T) {
 	}
 }
 
+// A command inherits the lock, and may run as somebody who must not say who holds it, or set its fence.
+func TestWhoInheritsALockCannotWriteItsFile(t *testing.T) {
+	lock, err := mutex.Files{Dir: t.TempDir()}.Acquire(ctx, "backup", owner("run-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release(ctx)
+	if _, err := lock.Inherit().WriteAt([]byte(`{"fence":9223372036854775807}`), 0); !errors.Is(err, syscall.EBADF) {
+		t.Errorf("writing: %v", err)
+	}
+	if err := lock.Inherit().Truncate(0); err == nil {
+		t.Error("it can be cut")
+	}
+}
+
 // readOnly takes the right to write in a folder from us, even if we are root.
 func readOnly(t *testing.T, dir string) {
 	t.Helper()
