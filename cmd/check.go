@@ -2,9 +2,13 @@ package cmd
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/runner"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -12,8 +16,9 @@ func (a *app) checkCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Print every problem of the schedule",
 		Long: `check reads the schedule as sched run does and prints every problem at once, each with its place.
-Warnings are about what is allowed and probably not meant. It exits with 2 if the schedule is
-invalid, which suits a commit hook or a build.`,
+It also asks this machine for the users and groups of the tasks; to sched run, one that is missing
+is the failure of its task alone. Warnings are about what is allowed and probably not meant. It
+exits with 2 if there is a problem, which suits a commit hook or a build.`,
 		Example: `  sched check
   sched check -c examples/hooks.yaml`,
 		Args: arguments(0, 0),
@@ -22,13 +27,37 @@ invalid, which suits a commit hook or a build.`,
 			if err != nil {
 				return err
 			}
-			for _, warning := range s.Warnings {
+			problems, warnings := unfit(s)
+			for _, warning := range append(s.Warnings, warnings...) {
 				fmt.Fprintf(a.err, "warning: %s\n", warning)
+			}
+			if len(problems) > 0 {
+				a.printProblems(problems)
+				return &exit{code: exitUsage}
 			}
 			fmt.Fprintf(a.out, "%s is valid: %s\n", filepath.Base(s.File), count(len(s.Tasks), "task"))
 			return nil
 		},
 	}
+}
+
+// unfit returns why tasks that are active cannot start on this machine, by this user; and what they
+// may lack when their time comes.
+func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
+	for _, t := range s.Tasks {
+		if !s.Active(t) {
+			continue
+		}
+		at := schedule.Problem{Place: t.Place, Task: t.Name}
+		if err := runner.CheckAs(t.As); err != nil {
+			at.Text, at.Hint = err.Error(), "sched run goes on without this task alone, each time as a failure of it"
+			problems = append(problems, at)
+		} else if err := runner.CheckEnvFiles(t, os.Environ()); err != nil {
+			at.Text, at.Hint = err.Error(), "the task fails when it is not there in time"
+			warnings = append(warnings, at)
+		}
+	}
+	return problems, warnings
 }
 
 // count writes a number with its noun.

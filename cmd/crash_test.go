@@ -174,17 +174,30 @@ func TestTheTickIsKilledInTheMiddle(t *testing.T) {
 
 // A finish that dies while a hook runs has fired it: the finish that comes after it goes on with
 // the next one.
-func TestFinishIsKilledBetweenTwoHooks(t *testing.T) {
+func TestFinishIsKilledBetweenTwoHooks(t *testing.T) { finishIsKilledBetweenTwoHooks(t, "") }
+
+// So it does where the hooks may not write into the file of the run themselves.
+func TestFinishIsKilledBetweenTwoHooksOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become somebody else")
+	}
+	finishIsKilledBetweenTwoHooks(t, "user: daemon")
+}
+
+func finishIsKilledBetweenTwoHooks(t *testing.T, user string) {
 	b := newBox(t, `
 tasks:
   - name: hooked
     cron: "* * * * *"
     background: true
+    `+user+`
     command: "true"
     after:
       - echo $PPID > finish.pid; echo one >> hooks.txt; sleep 60
       - echo two >> hooks.txt
 `)
+	os.Chmod(filepath.Dir(b.dir), 0o711)
+	os.Chmod(b.dir, 0o777)
 	b.sched("run")
 	finish := b.pidIn("finish.pid")
 	b.kill(finish)

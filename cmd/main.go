@@ -59,6 +59,9 @@ type app struct {
 
 // Main runs sched with the arguments and returns its exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
+	if code, ok := become(args); ok {
+		return code
+	}
 	a := &app{in: in, out: out, err: errs, now: runner.Now}
 	defer a.hangUp()
 	if code, ok := a.background(args); ok {

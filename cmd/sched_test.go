@@ -39,6 +39,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
+		os.Chmod(dir, 0o711)                     // some tests run it as another user
 		os.Setenv("GORACE", "atexit_sleep_ms=0") // or each sched with the race detector ends a second later
 		binary = filepath.Join(dir, "sched")
 		build := exec.Command("go", append(append([]string{"build", "-tags", "schedtest", "-o", binary}, raceFlags...), "sched")...)
@@ -60,15 +61,22 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("GORACE", os.Getenv("GORACE"))
+			// Other users find their way into the folder.
+			if err := errors.Join(os.Chmod(filepath.Dir(e.WorkDir), 0o711), os.Chmod(e.WorkDir, 0o755)); err != nil {
+				return err
+			}
 			e.Values["redis"] = miniredis.NewMiniRedis()
 			e.Defer(func() { settle(e) })
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "namespaces" {
-				return false, fmt.Errorf("there is no condition %q", name)
+			switch name {
+			case "namespaces":
+				return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
+			case "root":
+				return os.Geteuid() == 0, nil
 			}
-			return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":      exits,
@@ -78,6 +86,7 @@ func TestScripts(t *testing.T) {
 			"lines":      lines,
 			"tick":       tick,
 			"redis":      redisCommand,
+			"nonroot":    nonroot,
 		},
 	})
 }
@@ -115,6 +124,16 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if code != args[0] {
 		ts.Fatalf("exit code %s, not %s", code, args[0])
 	}
+}
+
+// nonroot CODE PROGRAM ARG... is exits by a user that is not root: where we are, by daemon, to whom it gives the
+// folder of the script.
+func nonroot(ts *testscript.TestScript, neg bool, args []string) {
+	if os.Geteuid() == 0 {
+		ts.Check(ts.Exec("chown", "-R", "daemon", ts.Getenv("WORK")))
+		args = append([]string{args[0], "setpriv", "--reuid=daemon", "--regid=daemon", "--clear-groups"}, args[1:]...)
+	}
+	exits(ts, neg, args)
 }
 
 // capture NAME PATTERN sets a variable to what the group of the pattern matched in the last stdout.

@@ -41,7 +41,7 @@ func (s scope) String() string {
 }
 
 // mostKeys is the most that a table may hold; decode keeps the place of each on the stack.
-const mostKeys = 48
+const mostKeys = 64
 
 // decode sets into from the mapping n. Unknown and repeated keys are problems.
 func (k *keys[T]) decode(l *loader, into *T, n *yaml.Node, where scope) {

@@ -306,6 +306,20 @@ var mistakes = []struct {
 		"schedule.yaml:2:23: group \"g\": \"description\" does not belong in a group\n  hint: put it into the tasks themselves"}},
 	{"a group whose name is none", "tasks:\n- group: my group\n  tasks: []\n", []string{
 		"schedule.yaml:2:10: group \"my group\": this is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
+	{"a group of tasks without its tasks", "tasks:\n- group: g\n  every: hour\n", []string{
+		"schedule.yaml:2:3: group \"g\": the group has no tasks\n  hint: add `tasks:`, or call it `name:` if this is a task"}},
+	{"users that can be none", one("user: deploy:www\ngroup: a b"), []string{
+		"schedule.yaml:5:9: task \"t\": user \"deploy:www\" names a group, too\n  hint: write user: deploy and group: www",
+		"schedule.yaml:6:10: task \"t\": group \"a b\" cannot be a name\n  hint: write a name as in /etc/passwd or /etc/group, or a number"}},
+	{"a user without a name", one("user: ''\ngroup:"), []string{
+		"schedule.yaml:5:9: task \"t\": user is empty",
+		"schedule.yaml:6:9: task \"t\": group has no value"}},
+	{"a user of a variable that is not set", one("user: ${DEPLOY_USER}"), []string{
+		"schedule.yaml:5:9: task \"t\": user: the variable DEPLOY_USER is not set\n  hint: set it (cron sets very few), or write ${DEPLOY_USER:-default}"}},
+	{"nice beyond its ends", one("nice: 20"), []string{"schedule.yaml:5:9: task \"t\": nice must be from -20 to 19, not 20"}},
+	{"nice in words", one("nice: low"), []string{"schedule.yaml:5:9: task \"t\": nice must be a whole number, not the text \"low\""}},
+	{"no file of variables", one("env_file: [a.env, '']"), []string{"schedule.yaml:5:21: task \"t\": env_file is empty"}},
+	{"a mapping for a file of variables", one("env_file: {A: b}"), []string{"schedule.yaml:5:13: task \"t\": env_file must be text, not a mapping"}},
 	{"a mistake in a group is told once", "tasks:\n- group: g\n  timeout: 1\n  tasks:\n  - {name: a, every: hour, command: x}\n  - {name: b, every: hour, command: x}\n", []string{
 		"schedule.yaml:3:12: group \"g\": timeout 1 has no unit\n  hint: write 1s, 1m or 1h"}},
 	{"a mistake in the defaults", "defaults: {timeout: x}\ntasks: []\n", []string{

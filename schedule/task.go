@@ -28,6 +28,11 @@ type Task struct {
 	Dir     string            `json:"dir"`           // where the command runs, absolute
 	Env     map[string]string `json:"env,omitempty"` // of the file, the defaults, the group and the task, merged
 
+	// EnvFiles hold more variables, absolute. They are read when a command starts: what is in them may be
+	// secret, so it must never be in a snapshot.
+	EnvFiles []string `json:"env_file,omitempty"`
+	As       As       `json:"as,omitzero"`
+
 	Background         bool   `json:"background,omitempty"`
 	WithoutOverlapping bool   `json:"without_overlapping,omitempty"`
 	Mutex              string `json:"mutex"` // the task's name unless the file says otherwise

@@ -12,8 +12,9 @@ import (
 // group or the defaults it is in, so what it does not say it has from there.
 type entry struct {
 	Task
-	group string
-	tasks *yaml.Node // of a group
+	isGroup bool       // so `group` names the entry
+	group   string     // its name
+	tasks   *yaml.Node // of a group
 
 	hasCommand bool
 	shell      []string
@@ -44,11 +45,7 @@ var taskKeys = keys[entry]{
 				l.unique(n, text)
 			}
 		}},
-		{"group", inGroup, func(l *loader, e *entry, n *yaml.Node) {
-			if text, ok := l.text(n); ok && l.validName(n, text) {
-				e.group = text
-			}
-		}},
+		{"group", anywhere, readGroup},
 		{"tasks", inGroup, func(l *loader, e *entry, n *yaml.Node) { e.tasks = n }},
 		{"description", inTask, func(l *loader, e *entry, n *yaml.Node) { e.Description, _ = l.text(n) }},
 		{"tags", anywhere, func(l *loader, e *entry, n *yaml.Node) { e.Tags, _ = l.texts(n) }},
@@ -72,6 +69,14 @@ var taskKeys = keys[entry]{
 			}
 		}},
 		{"env", anywhere, func(l *loader, e *entry, n *yaml.Node) { e.Env = l.variables(n, e.Env) }},
+		{"env_file", anywhere, readEnvFiles},
+		{"user", anywhere, func(l *loader, e *entry, n *yaml.Node) { e.As.User, _ = l.account(n) }},
+		{"umask", anywhere, readUmask},
+		{"nice", anywhere, func(l *loader, e *entry, n *yaml.Node) {
+			if nice, ok := l.whole(n, -20, 19); ok {
+				e.As.Nice = &nice
+			}
+		}},
 
 		{"background", anywhere, flag(func(e *entry) *bool { return &e.Background })},
 		{"mutex", anywhere, func(l *loader, e *entry, n *yaml.Node) {

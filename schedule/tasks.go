@@ -62,7 +62,7 @@ func (l *loader) entries(n *yaml.Node, base *entry) {
 			l.bad(item, "remove the `-`", "an empty entry")
 		case item.Kind != yaml.MappingNode:
 			l.bad(item, "a task has at least a name, a command, and cron or every", "a task must be a mapping of keys and values, not %s", found(item))
-		case has(item, "group") || has(item, "tasks"):
+		case has(item, "tasks") || has(item, "group") && !has(item, "name") && !has(item, "command"):
 			l.oneGroup(item, base)
 		default:
 			l.oneTask(item, base)
@@ -74,6 +74,7 @@ func (l *loader) entries(n *yaml.Node, base *entry) {
 func (l *loader) oneTask(n *yaml.Node, base *entry) {
 	e := new(entry)
 	*e = *base
+	e.isGroup = false
 	e.Place = l.place(n)
 	part := l.part
 	l.part = ""
@@ -119,7 +120,7 @@ func (l *loader) warnOfLongRetry(n *yaml.Node, e *entry) {
 // oneGroup adds the tasks of the group to the schedule.
 func (l *loader) oneGroup(n *yaml.Node, base *entry) {
 	e := *base
-	e.group, e.tasks = "", nil
+	e.isGroup, e.group, e.tasks = true, "", nil
 	part := l.part
 	l.part = "group: "
 	if name := value(n, "group"); name != nil && name.Kind == yaml.ScalarNode && name.Value != "" {

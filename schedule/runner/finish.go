@@ -3,11 +3,10 @@ package runner
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
+	"sched/schedule"
 	"sched/schedule/history"
 )
 
@@ -102,25 +101,15 @@ func (r *Run) copyOutput(captured string) error {
 	if to.File == "" {
 		return nil
 	}
-	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	if to.Append {
-		flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
-	}
 	from, err := os.Open(captured)
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	defer from.Close()
-	if err := os.MkdirAll(filepath.Dir(to.File), 0o755); err != nil {
-		return fmt.Errorf("output: %w", err)
-	}
-	file, err := os.OpenFile(to.File, flags, 0o644)
-	if err != nil {
-		return fmt.Errorf("output: %w", err)
-	}
-	_, err = io.Copy(file, from)
-	if cerr := file.Close(); err == nil {
-		err = cerr
+	if r.task.As == (schedule.As{}) {
+		err = copyTo(to, from)
+	} else {
+		err = launch{task: &r.task, environ: r.environ}.copyOutput(to, from)
 	}
 	if err != nil {
 		return fmt.Errorf("output: %w", err)

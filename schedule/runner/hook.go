@@ -29,9 +29,8 @@ const (
 	mark        = `printf '\n%s\n' "$0" >&3; exec 3>&-; `
 )
 
-// marked returns the command of a hook that leaves the mark of its name.
-func marked(name string, hook schedule.Command) []string {
-	event := fmt.Sprintf(`{"hook":%q}`, name)
+// marked returns the command of a hook that leaves its mark, the event.
+func marked(event string, hook schedule.Command) []string {
 	if slices.Equal(hook.Shell, []string{"/bin/sh", "-c"}) {
 		return []string{"/bin/sh", "-c", markAndEval, event, hook.Line}
 	}
@@ -44,17 +43,19 @@ func HooksPath(output string) string { return strings.TrimSuffix(output, ".log")
 // hook runs one hook in its own process group under its own deadline. It returns "" when it went
 // well, else a sentence for the record: a hook fails alone.
 func (r *Run) hook(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
-	argv := hook.Run.Argv()
-	var marks []*os.File
-	if file := r.file.File(); file != nil {
-		argv = marked(name, hook.Run)
-		marks = append(marks, file)
+	l := launch{
+		task: &r.task, command: hook.Run, dir: r.hookDir(), environ: r.environ, variables: variables,
+		anyway: !strings.HasPrefix(name, "before "), // whoever tells of a failure must be able to
+	}
+	if l.run = r.file.File(); l.run != nil {
+		l.mark = fmt.Sprintf(`{"hook":%q}`, name)
 	}
 	output, err := appendTo(HooksPath(history.OutputPath(r.state.Dir, r.record())))
 	if err == nil { // a hook runs without it, too
 		defer output.Close()
+		l.output = output
 	}
-	p, err := spawn(argv, r.hookDir(), environ(r.environ, r.task, variables...), output, marks...)
+	p, err := l.start()
 	if err != nil {
 		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
 	}
@@ -68,6 +69,9 @@ func (r *Run) hook(ctx context.Context, name string, hook schedule.Hook, variabl
 	case <-ctx.Done():
 		p.end(context.Background(), hookKillAfter)
 		return fmt.Sprintf("hook %s: stopped (%v)", name, context.Cause(ctx))
+	}
+	if p.refusal != "" {
+		return fmt.Sprintf("hook %s: cannot start: %s", name, p.refusal)
 	}
 	if code := p.exitCode(); code != 0 {
 		return fmt.Sprintf("hook %s: exit code %d", name, code)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,10 +26,11 @@ const (
 // that it started. It is started and waited for with the calls of the kernel: os/exec tries out
 // what the kernel can do first, which costs every background run a process more.
 type process struct {
-	pid    int
-	done   chan struct{} // closed when the command has ended; then the fields below are set
-	status syscall.WaitStatus
-	usage  syscall.Rusage
+	pid     int
+	done    chan struct{} // closed when the command has ended; then the fields below are set
+	status  syscall.WaitStatus
+	usage   syscall.Rusage
+	refusal string // of a stage: why it did not become the command
 }
 
 // spawn starts argv. Relative programs are found from dir and the PATH of env, as a shell there
@@ -40,12 +42,22 @@ func spawn(argv []string, dir string, env []string, output *os.File, extra ...*o
 		return nil, err
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("the folder %s does not exist", dir)
+		return nil, folderError(dir, fs.ErrNotExist)
 	}
-	return fork(path, argv, dir, env, output, extra, &syscall.SysProcAttr{Setpgid: true})
+	return fork(path, argv, dir, env, output, extra, &syscall.SysProcAttr{Setpgid: true}, nil)
 }
 
-func fork(path string, argv []string, dir string, env []string, output *os.File, extra []*os.File, how *syscall.SysProcAttr) (*process, error) {
+// folderError says that nothing can run in a folder. It is no error of a program that was not found.
+func folderError(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the folder %s does not exist", dir)
+	}
+	return fmt.Errorf("the folder %s: %v", dir, bare(err))
+}
+
+// fork is spawn for a program that was found. Where said is not nil it reads from there why a stage did not
+// become the command, and closes it.
+func fork(path string, argv []string, dir string, env []string, output *os.File, extra []*os.File, how *syscall.SysProcAttr, said *os.File) (*process, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -65,12 +77,17 @@ func fork(path string, argv []string, dir string, env []string, output *os.File,
 		return nil, &os.PathError{Op: "exec", Path: path, Err: err}
 	}
 	p := &process{pid: pid, done: make(chan struct{})}
-	go p.wait()
+	go p.wait(said)
 	return p, nil
 }
 
-func (p *process) wait() {
+func (p *process) wait(said *os.File) {
 	defer close(p.done)
+	if said != nil {
+		reason, _ := io.ReadAll(said) // up to exec(2), or the end of the stage
+		said.Close()
+		p.refusal = string(reason)
+	}
 	for {
 		_, err := syscall.Wait4(p.pid, &p.status, 0, &p.usage)
 		if err != syscall.EINTR {

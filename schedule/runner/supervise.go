@@ -69,15 +69,15 @@ func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record)
 	}
 	result.Attempts = n
 	now := Now()
-	p, err := spawn(r.task.Command.Argv(), r.task.Dir, environ(r.environ, r.task, r.variables(n)...), r.output, r.inherited()...)
+	p, err := launch{
+		task: &r.task, command: r.task.Command, dir: r.task.Dir,
+		environ: r.environ, variables: r.variables(n), output: r.output, lock: r.inherited(),
+	}.start()
 	if result.Started.IsZero() {
 		result.Started = now
 	}
 	if err != nil {
-		code := startExitCode(err)
-		result.Outcome, result.ExitCode = history.Failed, &code
-		result.Reason = fmt.Sprintf("cannot start: %v", err)
-		fmt.Fprintf(r.output, "sched: %s\n", result.Reason)
+		r.unstartable(result, startExitCode(err), err.Error())
 		return
 	}
 	// The command runs already: what is written from here on costs it nothing.
@@ -90,10 +90,19 @@ func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record)
 	}
 	code := p.exitCode()
 	result.ExitCode = &code
-	if result.Outcome == "" {
+	switch {
+	case result.Outcome == "" && p.refusal != "":
+		r.unstartable(result, code, p.refusal)
+	case result.Outcome == "":
 		result.Outcome, result.Reason = r.judge(code)
 	}
-	account(result, p)
+	measure(result, p)
+}
+
+// unstartable says that there was no command, and why.
+func (r *Run) unstartable(result *history.Record, code int, why string) {
+	result.Outcome, result.ExitCode, result.Reason = history.Failed, &code, "cannot start: "+why
+	fmt.Fprintf(r.output, "sched: %s\n", result.Reason)
 }
 
 // wait waits for the command, and ends it when its time is over or ctx is done. The outcome is
@@ -144,10 +153,10 @@ func (r *Run) judge(code int) (history.Outcome, string) {
 	return history.Failed, fmt.Sprintf("exit code %d", code)
 }
 
-// account adds what the command used, itself and its children that it waited for (getrusage(2)).
+// measure adds what the command used, itself and its children that it waited for (getrusage(2)).
 // The kernel counts from before the command replaced us in its process, so the peak memory is never
 // below our own few MiB.
-func account(result *history.Record, p *process) {
+func measure(result *history.Record, p *process) {
 	result.UserCPU += time.Duration(p.usage.Utime.Nano())
 	result.SystemCPU += time.Duration(p.usage.Stime.Nano())
 	result.PeakMemory = max(result.PeakMemory, int64(p.usage.Maxrss)*maxrssUnit)

@@ -25,8 +25,8 @@ func (r *Run) fork(self string) error {
 	record := r.record()
 	argv := []string{"/bin/sh", "-c", witnessScript, self, record.Run, record.Mutex}
 	env := environ(r.environ, schedule.Task{}, r.state.variables()...)
-	files := append([]*os.File{r.file.File()}, r.inherited()...)
-	witness, err := fork(argv[0], argv, "/", env, r.output, files, &syscall.SysProcAttr{Setsid: true})
+	files := append([]*os.File{r.file.File()}, present(r.inherited())...)
+	witness, err := fork(argv[0], argv, "/", env, r.output, files, &syscall.SysProcAttr{Setsid: true}, nil)
 	if err != nil {
 		return fmt.Errorf("cannot start its witness: %w", err)
 	}
@@ -38,17 +38,17 @@ func (r *Run) fork(self string) error {
 func (r *Run) leave() {
 	r.output.Close()
 	r.file.Close()
-	for _, file := range r.inherited() {
-		file.Close()
+	if lock := r.inherited(); lock != nil {
+		lock.Close()
 	}
 }
 
 // inherited is what every process of the command must inherit: the lock lives as long as they do.
-func (r *Run) inherited() []*os.File {
-	if r.lock == nil || r.lock.Inherit() == nil {
+func (r *Run) inherited() *os.File {
+	if r.lock == nil {
 		return nil
 	}
-	return []*os.File{r.lock.Inherit()}
+	return r.lock.Inherit()
 }
 
 // owner is the run as the owner of a lock that this process adopts.
