@@ -37,6 +37,7 @@ func (t *Tick) runAsked(ctx, hurry context.Context) (failed bool) {
 			return
 		}
 		if r, ok := t.answer(request, task); ok {
+			t.begun(r)
 			record := r.finish(history.Log{}, r.supervise(ctx, hurry))
 			t.done(record, r.state.Dir)
 			failed = failed || record.Outcome.Failure()

@@ -120,6 +120,7 @@ func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writ
 	if err != nil {
 		return record, fmt.Errorf("cannot begin: %w", err)
 	}
+	t.begun(r)
 	var shown sync.WaitGroup
 	over := make(chan struct{})
 	shown.Go(func() { follow(r.record().Output, out, over) })

@@ -54,6 +54,7 @@ func (t *Tick) runForeground(ctx, hurry context.Context, slot schedule.Slot) (re
 	if !ok {
 		return record, false
 	}
+	t.begun(r)
 	record = r.finish(history.Log{}, r.supervise(ctx, hurry))
 	t.done(record, r.state.Dir)
 	return record, true

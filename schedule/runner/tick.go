@@ -28,6 +28,7 @@ type Tick struct {
 	Environ  []string // of the caller
 
 	Parse   func([]byte) (*schedule.Schedule, error) // reads the last valid schedule
+	Begun   func(history.Record)                     // a foreground run begins; may be nil
 	Started func(history.Record)                     // a background run was forked
 	Done    func(history.Record)                     // a foreground run, or a skipped slot, has its outcome
 	Problem func(format string, a ...any)            // something is wrong that is not a task's own failure
@@ -207,6 +208,13 @@ func (t *Tick) keep(f finished) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.records = append(t.records, f)
+}
+
+// begun reports that a foreground run begins.
+func (t *Tick) begun(r *Run) {
+	if t.Begun != nil {
+		t.Begun(r.record())
+	}
 }
 
 // done reports an outcome and keeps its record for the history.
