@@ -183,34 +183,35 @@ func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []histor
 }
 
 func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []history.Log, records []history.Record) {
-	w := table(a.out)
-	defer w.Flush()
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
-		fmt.Fprintln(w, "nothing was recorded")
+		fmt.Fprintln(a.out, "nothing was recorded")
 		return
 	}
+	w := table(a.out)
+	defer w.Flush()
 	server := func(name string) string {
 		if !all {
 			return ""
 		}
 		return name + "\t"
 	}
-	fmt.Fprintln(w, "SLOT\tTASK\t"+server("SERVER")+"RUN\tCPU\tMEMORY\tOUTCOME")
-	row := func(r history.Record, cpu, memory, outcome string) {
-		fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n",
-			r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task, server(r.Server), shortRun(r.Run), cpu, memory, oneLine(outcome))
+	fmt.Fprintln(w, heads(a.out, "SLOT\tTASK\t"+server("SERVER")+"RUN\tCPU\tMEMORY\tOUTCOME"))
+	screen := look(a.out)
+	row := func(r history.Record, tone tone, cpu, memory, outcome string) {
+		fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n", r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task,
+			server(r.Server), shortRun(r.Run), cpu, memory, screen.paint(tone, oneLine(outcome)))
 	}
 	here, _ := hostname()
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
 		for _, w := range slices.Backward(waiting[task]) {
-			row(history.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, "-", "-", a.waitText(w, zone))
+			row(history.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, busy, "-", "-", a.waitText(w, zone))
 		}
 	}
 	for _, log := range slices.Backward(live) {
-		row(log.Begin, "-", "-", a.liveText(log))
+		row(log.Begin, busy, "-", "-", a.liveText(log))
 	}
 	for _, log := range lost {
-		row(log.Begin, "-", "-", "vanished; the next tick will finish it")
+		row(log.Begin, bad, "-", "-", "vanished; the next tick will finish it")
 	}
 	for _, r := range records {
 		cpu, memory := "-", "-"
@@ -221,7 +222,7 @@ func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]w
 		if len(r.Notes) > 0 {
 			text += "; " + strings.Join(r.Notes, "; ")
 		}
-		row(r, cpu, memory, text)
+		row(r, toneOf(r.Outcome), cpu, memory, text)
 	}
 }
 

@@ -87,7 +87,14 @@ func (a *app) list(o listOptions) error {
 	if o.json {
 		return a.printJSON(rows)
 	}
-	a.printList(s, rows, past, at)
+	switch {
+	case len(rows) == 0:
+		fmt.Fprintln(a.out, "no tasks")
+	case terminal(a.out):
+		a.showList(s, rows, past, at)
+	default:
+		a.printList(s, rows, past, at)
+	}
 	return nil
 }
 
@@ -189,21 +196,15 @@ func commandText(c schedule.Command) string {
 	return c.Line
 }
 
-// printList prints the table for people.
+// printList prints the table for people who read it elsewhere than on a terminal (see showList).
 func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
-	if len(rows) == 0 {
-		fmt.Fprintln(a.out, "no tasks")
-		return
-	}
 	w := table(a.out)
 	defer w.Flush()
 	fmt.Fprintln(w, "TASK\tWHEN\tNEXT\tLAST\tNOW")
 	for _, row := range rows {
-		next := "-"
+		next := never(s, row.Name)
 		if len(row.times) > 0 {
 			next = shortTime(row.times[0], at)
-		} else if t, err := task(s, row.Name); err == nil && !s.Active(t) {
-			next = switchedOff(s, t)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", row.Name, when(row, s), next, a.lastText(s, p.last[row.Name]), a.nowText(row, s.Location))
 		for _, more := range row.times[min(1, len(row.times)):] {
@@ -219,6 +220,14 @@ func when(row taskJSON, s *schedule.Schedule) string {
 		text += " " + row.Timezone
 	}
 	return text
+}
+
+// never says of a task that is not due again why that is so.
+func never(s *schedule.Schedule, name string) string {
+	if t, err := task(s, name); err == nil && !s.Active(t) {
+		return switchedOff(s, t)
+	}
+	return "-"
 }
 
 func switchedOff(s *schedule.Schedule, t *schedule.Task) string {

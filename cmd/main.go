@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 	"strings"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"sched/mutex"
@@ -167,10 +165,4 @@ func (a *app) printProblems(problems []schedule.Problem) {
 	for _, p := range problems {
 		fmt.Fprintf(a.err, "%s\n", p)
 	}
-}
-
-// terminal reports whether people look at w.
-func terminal(w any) bool {
-	file, ok := w.(*os.File)
-	return ok && isatty.IsTerminal(file.Fd())
 }

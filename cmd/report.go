@@ -2,11 +2,8 @@ package cmd
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"sched/schedule"
@@ -16,9 +13,10 @@ import (
 
 // A reporter prints a line for each task that was due, as it happens.
 type reporter struct {
-	app  *app
-	tick *runner.Tick
-	opts runOptions
+	app   *app
+	tick  *runner.Tick
+	opts  runOptions
+	board *board // on a terminal
 
 	mu    sync.Mutex
 	width int // of the longest name
@@ -39,13 +37,19 @@ type runJSON struct {
 	Notes      []string `json:"notes,omitempty"`
 }
 
-func newReporter(a *app, tick *runner.Tick, o runOptions) *reporter {
-	r := &reporter{app: a, tick: tick, opts: o, tasks: []runJSON{}}
+func newReporter(a *app, tick *runner.Tick, o runOptions, board *board) *reporter {
+	r := &reporter{app: a, tick: tick, opts: o, board: board, tasks: []runJSON{}}
 	for _, t := range tick.Schedule.Tasks {
 		r.width = max(r.width, len(t.Name))
 	}
 	r.width = min(r.width, 40)
 	return r
+}
+
+func (r *reporter) begun(record history.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.board.running(record)
 }
 
 func (r *reporter) started(record history.Record) {
@@ -67,6 +71,9 @@ func (r *reporter) line(record history.Record, outcome, text string, wrong bool)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines++
+	if r.board != nil {
+		r.board.ended(record)
+	}
 	if r.opts.json {
 		r.tasks = append(r.tasks, runJSON{
 			record.Task, record.Slot.UTC().Format(time.RFC3339), record.Origin, record.Run, record.Background,
@@ -77,6 +84,21 @@ func (r *reporter) line(record history.Record, outcome, text string, wrong bool)
 	if r.opts.quiet && !wrong {
 		return
 	}
+	if r.board != nil {
+		r.board.line(record)
+	} else {
+		r.plain(record, text)
+	}
+	for _, note := range record.Notes {
+		r.app.problem("%s: %s", record.Task, note)
+	}
+	if record.Outcome.Failure() && record.Output != "" {
+		fmt.Fprintln(r.app.err, paint(r.app.err, faint, fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), shortRun(record.Run))))
+	}
+}
+
+// plain prints a line for those who read it later.
+func (r *reporter) plain(record history.Record, text string) {
 	if r.opts.verbose {
 		text += " (run " + record.Run + ")"
 	}
@@ -84,13 +106,7 @@ func (r *reporter) line(record history.Record, outcome, text string, wrong bool)
 	if record.Slot.Second() != 0 {
 		clock = record.Slot.In(r.tick.Schedule.Location).Format("15:04:05")
 	}
-	fmt.Fprintf(r.app.out, "%s  %-*s  %s\n", clock, r.width, record.Task, paint(r.app.out, outcome, text))
-	for _, note := range record.Notes {
-		r.app.problem("%s: %s", record.Task, note)
-	}
-	if record.Outcome.Failure() && record.Output != "" {
-		fmt.Fprintf(r.app.err, "hint: sched logs%s %s\n", r.app.configFlag(), shortRun(record.Run))
-	}
+	fmt.Fprintf(r.app.out, "%s  %-*s  %s\n", clock, r.width, record.Task, text)
 }
 
 // end prints what can only be said at the end.
@@ -98,8 +114,14 @@ func (r *reporter) end() {
 	switch {
 	case r.opts.json:
 		r.app.printJSON(map[string]any{"minute": r.tick.Minute.UTC().Format(time.RFC3339), "tasks": r.tasks})
-	case r.lines == 0 && (r.opts.verbose || terminal(r.app.out) && !r.opts.quiet):
-		fmt.Fprintln(r.app.out, nothingDue(r.tick.Schedule, r.tick.Minute, r.opts.only))
+	case r.lines == 0 && (r.opts.verbose || r.board != nil && !r.opts.quiet):
+		text, next := nothingDue(r.tick.Schedule, r.tick.Minute, r.opts.only)
+		if now := r.app.now(); r.board != nil && next.After(now) {
+			text += " (in " + duration(next.Sub(now)) + ")"
+		}
+		fmt.Fprintln(r.app.out, text)
+	case r.board != nil:
+		r.board.end()
 	}
 }
 
@@ -112,25 +134,24 @@ func (a *app) configFlag() string {
 }
 
 // nothingDue says when something will be: of one task alone where only names it.
-func nothingDue(s *schedule.Schedule, minute time.Time, only string) string {
-	text := "nothing is due at " + minute.In(s.Location).Format("15:04")
-	var first time.Time
+func nothingDue(s *schedule.Schedule, minute time.Time, only string) (text string, first time.Time) {
+	text = "nothing is due at " + minute.In(s.Location).Format("15:04")
 	var name string
 	for _, t := range s.Tasks {
 		if only != "" && t.Name != only {
 			continue
 		}
 		if !s.Active(t) && only != "" {
-			return only + " is " + switchedOff(s, t)
+			return only + " is " + switchedOff(s, t), first
 		}
 		if next, ok := t.When.Next(minute); ok && s.Active(t) && (first.IsZero() || next.Before(first)) {
 			first, name = next, t.Name
 		}
 	}
 	if name == "" {
-		return text
+		return text, first
 	}
-	return fmt.Sprintf("%s; next is %s at %s", text, name, first.In(s.Location).Format("2006-01-02 15:04"))
+	return fmt.Sprintf("%s; next is %s at %s", text, name, first.In(s.Location).Format("2006-01-02 15:04")), first
 }
 
 // describe says in words how a run ended.
@@ -185,21 +206,3 @@ func duration(d time.Duration) string {
 	}
 	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
 }
-
-// colours of the outcomes on a terminal (ECMA-48, SGR).
-var colours = map[string]string{
-	"succeeded": "32", "started": "36", "failed": "31", "timed out": "31", "stopped": "33",
-	"lost": "31", "skipped": "33", "missed": "33", "running": "36",
-}
-
-// paint colours text by outcome, on a terminal and unless NO_COLOR is set (no-color.org).
-func paint(w io.Writer, outcome, text string) string {
-	colour := colours[outcome]
-	if colour == "" || os.Getenv("NO_COLOR") != "" || !terminal(w) {
-		return text
-	}
-	return "\x1b[" + colour + "m" + text + "\x1b[0m"
-}
-
-// table aligns columns that are separated by tabs.
-func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }

@@ -127,10 +127,15 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner
 }
 
 func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error) error {
-	r := newReporter(a, tick, o)
-	tick.Started, tick.Done = r.started, r.done
 	stop, hurry, release := signals()
 	defer release()
+	board, restore := newBoard(a, tick, o, stop)
+	defer restore()
+	r := newReporter(a, tick, o, board)
+	tick.Started, tick.Done = r.started, r.done
+	if board != nil {
+		tick.Begun = r.begun
+	}
 	tick.Valid = invalid == nil
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return schedule.Parse(text, tick.Schedule.File, options())
@@ -198,17 +203,17 @@ func (a *app) printPlan(tick *runner.Tick, asJSON bool) error {
 	w := table(a.out)
 	defer w.Flush()
 	for _, t := range plan.Tasks {
-		how := "would run"
+		how, tone := "would run", good
 		if t.Background {
-			how = "would run in the background"
+			how, tone = "would run in the background", busy
 		}
 		if t.Reason != "" {
-			how = "would be skipped: " + t.Reason
+			how, tone = "would be skipped: "+t.Reason, wary
 		}
 		if len(t.Slots) > 1 {
 			how += fmt.Sprintf(" (%d times in this minute)", len(t.Slots))
 		}
-		fmt.Fprintf(w, "%s\t%s\n", t.Name, how)
+		fmt.Fprintf(w, "%s\t%s\n", t.Name, paint(a.out, tone, how))
 	}
 	return nil
 }

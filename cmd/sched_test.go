@@ -87,6 +87,7 @@ func TestScripts(t *testing.T) {
 			"tick":       tick,
 			"redis":      redisCommand,
 			"nonroot":    nonroot,
+			"terminal":   onTerminal,
 		},
 	})
 }

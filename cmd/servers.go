@@ -98,9 +98,9 @@ func (a *app) printServers(all []servers.Server) {
 		return
 	}
 	w := table(a.out)
-	fmt.Fprintln(w, "NAME\tVERSION\tLAST TICK\tCLOCK\tRUNNING")
+	fmt.Fprintln(w, heads(a.out, "NAME\tVERSION\tLAST TICK\tCLOCK\tRUNNING"))
 	for _, s := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s ago\t%s\t%s\n", s.Name, s.Version, duration(s.Age), offsetText(s.Offset), tasksText(s))
+		fmt.Fprintf(w, "%s\t%s\t%s ago\t%s\t%s\n", s.Name, s.Version, duration(s.Age), a.offsetText(s.Offset), tasksText(s))
 	}
 	w.Flush()
 	for _, s := range all {
@@ -111,13 +111,13 @@ func (a *app) printServers(all []servers.Server) {
 }
 
 // offsetText is how far a clock is from Redis's.
-func offsetText(offset time.Duration) string {
+func (a *app) offsetText(offset time.Duration) string {
 	text := "+" + duration(offset)
 	if offset.Round(time.Millisecond) < 0 {
 		text = "-" + duration(-offset)
 	}
 	if offset.Abs() > runner.MostOffset {
-		text += ", off"
+		text = paint(a.out, wary, text+", off")
 	}
 	return text
 }

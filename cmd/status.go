@@ -199,8 +199,8 @@ func missedText(t runner.Trouble, zone *time.Location) string {
 }
 
 func (a *app) printStatus(v verdict) {
-	colour := map[int]string{exitOK: "succeeded", exitFailed: "stopped", exitUsage: "failed"}[v.code]
-	fmt.Fprintln(a.out, paint(a.out, colour, v.first))
+	verdict := map[int]tone{exitOK: good, exitFailed: wary, exitUsage: bad}[v.code]
+	fmt.Fprintln(a.out, paint(a.out, verdict, v.first))
 	w := table(a.out)
 	defer w.Flush()
 	for _, r := range v.rows {

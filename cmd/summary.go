@@ -89,13 +89,13 @@ func seconds(d time.Duration) *float64 {
 }
 
 func (a *app) printSummary(zone *time.Location, all []history.Summary) {
-	w := table(a.out)
-	defer w.Flush()
 	if len(all) == 0 {
-		fmt.Fprintln(w, "nothing was recorded")
+		fmt.Fprintln(a.out, "nothing was recorded")
 		return
 	}
-	fmt.Fprintln(w, "TASK\tRUNS\tSUCCEEDED\tUSUALLY\t95 %\tLATE\tLATEST\tSKIPPED\tMISSED\tLAST FAILURE")
+	w := table(a.out)
+	defer w.Flush()
+	fmt.Fprintln(w, heads(a.out, "TASK\tRUNS\tSUCCEEDED\tUSUALLY\t95 %\tLATE\tLATEST\tSKIPPED\tMISSED\tLAST FAILURE"))
 	for _, s := range all {
 		rate, usually, most, late, latest, failure := "-", "-", "-", "-", "-", "-"
 		if r, ok := s.SuccessRate(); ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -46,14 +47,24 @@ func (a *app) test(name string) error {
 	tick.Started, tick.Done = func(history.Record) {}, func(history.Record) {}
 	stop, hurry, release := signals()
 	defer release()
+	live, restore := a.newLive(testRest)
+	defer restore()
+	if live != nil {
+		tick.Begun = func(record history.Record) {
+			p := &progress{screen: live.screen, name: t.Name, stop: stop, state: s.StateDir, task: t.Name, begun: time.Now()}
+			live.show(p.text)
+		}
+	}
 	record, err := tick.Test(stop, hurry, t, a.out)
 	if err != nil {
 		return failed("", "%s: %w", t.Name, err)
 	}
+	live.hide()
+	live.endLine()
 	for _, note := range record.Notes {
 		a.problem("%s: %s", t.Name, note)
 	}
-	fmt.Fprintf(a.err, "sched: %s %s\n", t.Name, paint(a.err, string(record.Outcome), describe(record)))
+	a.printTested(record)
 	switch {
 	case stop.Err() != nil:
 		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(stop)), ""}
@@ -61,6 +72,19 @@ func (a *app) test(name string) error {
 		return &exit{code: exitFailed}
 	}
 	return nil
+}
+
+// testRest is how long a command under test must have printed nothing for the live line to come.
+const testRest = time.Second
+
+// printTested prints how the run ended, below its output.
+func (a *app) printTested(record history.Record) {
+	screen, tone := look(a.err), toneOf(record.Outcome)
+	if !screen.there() {
+		fmt.Fprintf(a.err, "sched: %s %s\n", record.Task, describe(record))
+		return
+	}
+	fmt.Fprintf(a.err, "%s %s %s\n", screen.mark(tone), record.Task, screen.paint(tone, visible(describe(record))))
 }
 
 // askTask lets a person choose.

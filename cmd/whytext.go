@@ -102,7 +102,7 @@ func (a *app) printSlot(w *inquiry, m *minuteJSON, slot slotJSON) {
 func (a *app) printRecords(w *inquiry, m *minuteJSON, records []recordJSON, prefix string) {
 	for _, record := range records {
 		r := m.records[record.Run]
-		fmt.Fprintf(a.out, "%s%s\n", prefix, paint(a.out, string(r.Outcome), oneLine(describe(r))))
+		fmt.Fprintf(a.out, "%s%s\n", prefix, paint(a.out, toneOf(r.Outcome), oneLine(describe(r))))
 		t := table(a.out)
 		for _, fact := range a.facts(w, r) {
 			fmt.Fprintf(t, "    %s\t%s\n", fact[0], oneLine(fact[1]))

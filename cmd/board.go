@@ -1,0 +1,166 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule/history"
+	"sched/schedule/runner"
+)
+
+// A board is what `sched run` shows on a terminal: the minute, a line for each task as it ends, a live line
+// for the one that runs, and what all came to.
+type board struct {
+	screen
+	app  *app
+	tick *runner.Tick
+	opts runOptions
+	stop context.Context
+	live *live
+	run  string // of the live line
+
+	width  int // of the longest name
+	begun  time.Time
+	headed bool
+	counts []tally
+	lines  int
+}
+
+// A tally is how many lines said the same.
+type tally struct {
+	word string
+	tone tone
+	n    int
+}
+
+// newBoard returns the board of a tick, or nil where nobody would see it. Until restore is called all that
+// is printed goes around its live line.
+func newBoard(a *app, tick *runner.Tick, o runOptions, stop context.Context) (b *board, restore func()) {
+	s := look(a.out)
+	if !s.there() || o.json {
+		return nil, func() {}
+	}
+	b = &board{screen: s, app: a, tick: tick, opts: o, stop: stop, begun: time.Now()}
+	for _, slot := range tick.Schedule.Due(tick.Minute) {
+		if o.only == "" || o.only == slot.Task.Name {
+			b.width = min(max(b.width, len(slot.Task.Name)), 40)
+		}
+	}
+	restore = func() {}
+	if !o.quiet {
+		b.live, restore = a.newLive(0)
+	}
+	return b, restore
+}
+
+// head prints the minute, once.
+func (b *board) head() {
+	if !b.headed {
+		b.headed = true
+		minute := b.tick.Minute.In(b.tick.Schedule.Location).Format("Mon 2006-01-02 15:04 MST")
+		fmt.Fprintln(b.app.out, b.paint(faint, minute))
+	}
+}
+
+// running shows the live line of a run.
+func (b *board) running(record history.Record) {
+	if b.opts.quiet {
+		return
+	}
+	b.head()
+	b.run = record.Run
+	p := &progress{
+		screen: b.screen, name: pad(record.Task, b.width), stop: b.stop,
+		state: b.tick.State.Dir, task: record.Task, begun: time.Now(),
+	}
+	b.live.show(p.text)
+}
+
+// ended hides the live line of a run.
+func (b *board) ended(record history.Record) {
+	if record.Run == b.run {
+		b.live.hide()
+	}
+}
+
+// line prints what became of a slot. A record without an outcome went to the background.
+func (b *board) line(record history.Record) {
+	b.head()
+	tone, word := toneOf(record.Outcome), string(record.Outcome)
+	text := pad(b.paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(record))
+	if word == "" {
+		tone, word, text = busy, "in the background", b.paint(busy, "started in the background")
+	}
+	b.count(word, tone)
+	if record.Reason != "" {
+		text += "  " + visible(record.Reason)
+	}
+	if more := b.more(record); more != "" {
+		text += "  " + b.paint(faint, more)
+	}
+	fmt.Fprintf(b.app.out, "%s %s  %s\n", b.mark(tone), pad(record.Task, b.width), strings.TrimRight(text, " "))
+}
+
+// took is how long a run took, where somebody saw that.
+func took(r history.Record) string {
+	if r.Started.IsZero() || r.Outcome == history.Lost || r.Outcome == "" {
+		return ""
+	}
+	return duration(r.Duration())
+}
+
+// more is what is unusual about a run.
+func (b *board) more(record history.Record) string {
+	var all []string
+	if record.Outcome == "" && record.Attempts > 0 { // it waited for a tick after these
+		record.Attempts++
+	}
+	if record.Attempts > 1 {
+		all = append(all, fmt.Sprintf("attempt %d", record.Attempts))
+	}
+	if record.Origin != "" {
+		all = append(all, record.Origin)
+	} else if slot := record.Slot; !slot.Equal(b.tick.Minute) {
+		all = append(all, "slot "+slotClock(slot.In(b.tick.Schedule.Location), b.tick.Minute))
+	}
+	if b.opts.verbose {
+		all = append(all, "run "+record.Run)
+	}
+	return strings.Join(all, ", ")
+}
+
+// slotClock is the time of a slot: with its second where it has one, with its day where it is another one.
+func slotClock(slot, minute time.Time) string {
+	clock := "15:04"
+	if slot.Second() != 0 {
+		clock = "15:04:05"
+	}
+	if slot.Format(time.DateOnly) != minute.In(slot.Location()).Format(time.DateOnly) {
+		clock = time.DateOnly + " " + clock
+	}
+	return slot.Format(clock)
+}
+
+func (b *board) count(word string, tone tone) {
+	b.lines++
+	i := slices.IndexFunc(b.counts, func(c tally) bool { return c.word == word })
+	if i < 0 {
+		i, b.counts = len(b.counts), append(b.counts, tally{word: word, tone: tone})
+	}
+	b.counts[i].n++
+}
+
+// end prints what the lines add up to, where there was more than one.
+func (b *board) end() {
+	if b.opts.quiet || b.lines < 2 {
+		return
+	}
+	var parts []string
+	for _, c := range b.counts {
+		parts = append(parts, b.paint(c.tone, fmt.Sprintf("%d %s", c.n, c.word)))
+	}
+	fmt.Fprintf(b.app.out, "%s %s\n", strings.Join(parts, ", "), b.paint(faint, "in "+duration(time.Since(b.begun))))
+}

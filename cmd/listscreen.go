@@ -1,0 +1,89 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+// The columns of list on a terminal. Now is there when something runs or waits.
+const (
+	listTask = iota
+	listWhen
+	listNext
+	listClock // of the next time
+	listLast
+	listNow
+	listDoes
+)
+
+// listGives says what gives way on a narrow terminal, and in which order: what a task does first, its name last.
+var listGives = []giving{
+	{listDoes, 16}, {listClock, 0}, {listDoes, 0}, {listNow, 14}, {listWhen, 9}, {listLast, 11}, {listTask, 12}, {listNow, 7}, {listWhen, 0},
+}
+
+// showList prints the table for a terminal.
+func (a *app) showList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
+	screen := look(a.out)
+	g := &grid{out: a.out, screen: screen, gives: listGives}
+	line := func(cells ...string) { fmt.Fprintln(g, strings.Join(cells, "\t")) }
+	now := ""
+	for _, row := range rows {
+		if len(row.Running)+len(row.Waiting) > 0 {
+			now = "NOW"
+		}
+	}
+	fmt.Fprintln(g, heads(a.out, "TASK\tWHEN\tNEXT\t\tLAST\t"+now+"\tDOES"))
+	for _, row := range rows {
+		next, clock := screen.paint(faint, never(s, row.Name)), ""
+		if len(row.times) > 0 {
+			next, clock = until(row.times[0], at)
+		}
+		line(row.Name, when(row, s), next, screen.paint(faint, clock), a.lastCell(s, p.last[row.Name]), a.nowCell(row, s.Location), screen.paint(faint, does(row)))
+		for _, more := range row.times[min(1, len(row.times)):] {
+			next, clock := until(more, at)
+			line("", "", next, screen.paint(faint, clock), "", "", "")
+		}
+	}
+	g.Flush()
+}
+
+// until is how far a time is, and when that is: of today the time of the day is enough.
+func until(t, at time.Time) (far, clock string) {
+	layout := "15:04"
+	if t.Second() != 0 {
+		layout = "15:04:05"
+	}
+	if t.Format(time.DateOnly) != at.In(t.Location()).Format(time.DateOnly) {
+		layout = "Mon 2006-01-02 " + layout
+	}
+	return "in " + duration(t.Sub(at)), t.Format(layout + " MST")
+}
+
+func (a *app) lastCell(s *schedule.Schedule, last history.Record) string {
+	screen, tone := look(a.out), toneOf(last.Outcome)
+	if tone == "" {
+		return screen.paint(faint, a.lastText(s, last))
+	}
+	return screen.mark(tone) + " " + screen.paint(tone, a.lastText(s, last))
+}
+
+func (a *app) nowCell(row taskJSON, zone *time.Location) string {
+	text := a.nowText(row, zone)
+	if text == "-" {
+		return ""
+	}
+	return paint(a.out, busy, visible(text))
+}
+
+// does says in one line what a task does: in the words of its description, or else its command.
+func does(row taskJSON) string {
+	text := row.Description
+	if text == "" {
+		text = row.Command
+	}
+	return strings.Join(strings.Fields(visible(text)), " ")
+}

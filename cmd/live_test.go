@@ -1,0 +1,204 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// slow waits for the file "go"; loud has an on_skip hook that waits for the file "loud".
+const slowAndLoud = `
+timezone: UTC
+tasks:
+  - name: loud
+    cron: "0 0 29 2 *"
+    days: [none of these]
+    command: "true"
+    on_skip: 'while [ ! -e loud ]; do sleep 0.02; done'
+  - name: slow
+    cron: "0 0 29 2 *"
+    command: 'while [ ! -e go ]; do sleep 0.02; done'
+    kill_after: 50ms
+  - {name: next, cron: "0 0 29 2 *", command: "true"}
+`
+
+// onLeapDay runs what is due on the 29th of February.
+var onLeapDay = []string{"run", "--at", "2028-02-29 00:00"}
+
+// shows waits until what is seen matches.
+func (b *box) shows(g *glass, pattern string) {
+	b.Helper()
+	defer func() {
+		if b.Failed() {
+			b.Logf("the screen:\n%s", g.screen())
+		}
+	}()
+	compiled := regexp.MustCompile(pattern)
+	b.until(pattern, func() bool { return compiled.MatchString(g.screen()) })
+}
+
+// ends waits for the end, and returns the exit code. The whole screen must match then.
+func (b *box) ends(g *glass, c *exec.Cmd, pattern string) int {
+	b.Helper()
+	c.Wait()
+	<-g.ended
+	if !regexp.MustCompile(`^` + pattern + `$`).MatchString(g.screen()) {
+		b.Errorf("the screen does not match:\n%s\n%s", pattern, g.screen())
+	}
+	return c.ProcessState.ExitCode()
+}
+
+func TestLiveLine(t *testing.T) {
+	b := newBox(t, strings.Replace(slowAndLoud, "none of these", "saturday", 1))
+	g, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
+	b.shows(g, `^Tue 2028-02-29 00:00 UTC\n… slow  \d.* s$`)
+
+	// what others print comes above it
+	b.write("loud", "")
+	b.shows(g, `^Tue 2028-02-29 00:00 UTC\n– loud  skipped               not on Tuesday\n… slow  \d.* s$`)
+	b.write("go", "")
+	b.ends(g, c, `Tue 2028-02-29 00:00 UTC
+– loud  skipped               not on Tuesday
+✓ slow  succeeded  .{9}
+✓ next  succeeded  .{9}
+1 skipped, 2 succeeded in \d.* m?s
+`)
+}
+
+func TestLiveLineKnowsHowLongATaskUsuallyTakes(t *testing.T) {
+	b := newBox(t, strings.Replace(slowAndLoud, "none of these", "tuesday", 1))
+	b.write("go", "")
+	b.sched(onLeapDay...) // into the history
+	if err := exec.Command("rm", b.path("go")).Run(); err != nil {
+		t.Fatal(err)
+	}
+	g, c := b.watch(80, nil, onLeapDay...)
+	b.shows(g, `\n\\e\[36m…\\e\[0m slow  \d.* s, usually \d.* m?s  \\e\[36m━{20}\\e\[0m$`)
+
+	// The width is that of this moment. Below what the line needs the bar goes, then the end of the text.
+	b.resize(g, 40)
+	b.shows(g, `\n\\e\[36m…\\e\[0m slow  \d.* s, usually \d.* m?s$`)
+	b.resize(g, 16)
+	b.shows(g, `\n\\e\[36m…\\e\[0m slow  \d.{3}…$`)
+	b.resize(g, 3)
+	b.write("go", "")
+	b.ends(g, c, `(?s)\\e\[2mTue.*\\e\[32m✓.*\n`)
+}
+
+func (b *box) resize(g *glass, width int) {
+	b.Helper()
+	if err := g.resize(width); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// Whatever ends sched, the line is gone.
+func TestLiveLineIsErasedWhenSchedIsStopped(t *testing.T) {
+	for _, how := range []string{"SIGINT", "SIGTERM"} {
+		t.Run(how, func(t *testing.T) {
+			b := newBox(t, strings.Replace(slowAndLoud, "none of these", "tuesday", 1))
+			g, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
+			b.shows(g, `… slow  \d.* s$`)
+			if how == "SIGINT" {
+				g.press("\x03")
+			} else if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			code := b.ends(g, c, `Tue 2028-02-29 00:00 UTC
+✓ loud  succeeded  .{9}
+– slow  stopped    .{9}  by `+how+`
+– next  skipped               sched run was stopped by `+how+`
+1 succeeded, 1 stopped, 1 skipped in \d.* m?s
+sched: stopped by `+how+`
+`)
+			if code != 143 {
+				t.Errorf("exit code %d", code)
+			}
+		})
+	}
+}
+
+// While a command that does not want to end is being stopped, the line says what to do.
+func TestLiveLineSaysThatSchedIsStopping(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - {name: deaf, cron: "0 0 29 2 *", kill_after: 1h, command: 'trap "" TERM; echo > deaf.txt; while [ ! -e go ]; do sleep 0.02; done'}
+`)
+	g, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
+	b.lineIn("deaf.txt")
+	b.shows(g, `… deaf  \d.* s$`)
+	g.press("\x03")
+	b.shows(g, `… deaf  \d.* s, stopping; once more kills it$`)
+	g.press("\x03")
+	b.ends(g, c, `(?s).*\n– deaf  stopped .*\nsched: stopped by SIGINT\n`)
+}
+
+func TestLiveLineOfTest(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - {name: slow, every: minute, command: 'echo one; while [ ! -e go ]; do sleep 0.02; done; printf two'}
+`)
+	g, c := b.watch(80, []string{"NO_COLOR=1"}, "test", "slow")
+	b.shows(g, `^one\n… slow  \d.* s$`)
+	b.write("go", "")
+	b.ends(g, c, `one\ntwo\n✓ slow succeeded in \d.* m?s\n`)
+}
+
+// Half a line belongs to the command.
+func TestNoLiveLineBehindHalfALine(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - {name: half, every: minute, command: 'printf "half "; sleep 1.5; echo a line'}
+`)
+	g, c := b.watch(80, []string{"NO_COLOR=1"}, "test", "half")
+	b.ends(g, c, `half a line\n✓ half succeeded in \d.* m?s\n`)
+	if strings.Contains(g.seen(), "\x1b[K") {
+		t.Errorf("a live line: %q", g.seen())
+	}
+}
+
+// Where the terminal cannot erase, where others print to it as well, and for those who want to see only
+// what went wrong there is no live line. Nor is there when a shell has sent sched to the background, and people
+// type at its prompt.
+func TestNoLiveLine(t *testing.T) {
+	for _, row := range []struct {
+		name, script string
+		drawn        bool
+	}{
+		{"in the foreground", `"$@"`, true},
+		{"in the background of a shell", `set -m; "$@" & wait`, false},
+		{"TERM is dumb", `TERM=dumb "$@"`, false},
+		{"TERM is missing", `env -u TERM "$@"`, false},
+		{"stdout is a pipe", `"$@" | cat`, false},
+		{"stderr is a pipe", `"$@" 2>&1 >/dev/tty | cat`, false},
+		{"--quiet", `"$@" --quiet`, false},
+		{"--json", `"$@" --json`, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBox(t, `
+tasks:
+  - {name: slow, cron: "0 0 29 2 *", command: sleep 0.5}
+`)
+			g, tty, err := newGlass(80)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.ctrl.Close()
+			c := exec.Command("/bin/sh", append([]string{"-c", row.script, "sh", binary}, onLeapDay...)...)
+			c.Dir, c.Env = b.dir, append(b.command().Env, "TERM=xterm")
+			if err := g.start(c, tty); err != nil {
+				t.Fatal(err)
+			}
+			c.Wait()
+			<-g.ended
+			if drawn := strings.Contains(g.seen(), "\x1b"); drawn != row.drawn {
+				t.Errorf("%q", g.seen())
+			}
+		})
+	}
+}
