@@ -40,7 +40,7 @@ type tally struct {
 // is printed goes around its live line.
 func newBoard(a *app, tick *runner.Tick, o runOptions, stop context.Context) (b *board, restore func()) {
 	s := look(a.out)
-	if !s.there() || o.json {
+	if !s.there() || o.json || tick.Link != nil { // several ticks of `sched work` may print at once
 		return nil, func() {}
 	}
 	b = &board{screen: s, app: a, tick: tick, opts: o, stop: stop, begun: time.Now()}

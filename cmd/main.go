@@ -116,7 +116,7 @@ a signal.`,
 		return usage(seeHelp(c), "%s", text)
 	})
 	root.AddCommand(
-		a.runCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
+		a.runCommand(), a.workCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
 		a.statusCommand(), a.historyCommand(), a.logsCommand(), a.whyCommand(), a.finishCommand(), a.startCommand(),
 		a.triggerCommand(), a.retryCommand(), a.stopCommand(),
 		a.serversCommand(), a.unlockCommand(), a.versionCommand(),

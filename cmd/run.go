@@ -22,6 +22,7 @@ type runOptions struct {
 	quiet   bool
 	verbose bool
 	strict  bool
+	work    string // the minute of a tick that `sched work` started; empty for all others
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -47,6 +48,8 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only what went wrong")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
 	f.BoolVar(&o.strict, "strict", false, "run nothing if the schedule is invalid")
+	f.StringVar(&o.work, "work", "", "")
+	f.MarkHidden("work")
 	return c
 }
 
@@ -55,6 +58,9 @@ func (a *app) run(o runOptions) error {
 	now := a.now()
 	if o.quiet && o.verbose {
 		return usage("", "--quiet and --verbose exclude each other")
+	}
+	if o.work != "" {
+		return a.runWorked(o)
 	}
 	s, invalid, err := a.loadFor(o)
 	if err != nil {
@@ -79,7 +85,42 @@ func (a *app) run(o runOptions) error {
 		}
 		return invalid
 	}
-	return a.runTick(tick, o, invalid)
+	stop, hurry, release := signals()
+	defer release()
+	return a.runTick(tick, o, invalid, stop, stop, hurry)
+}
+
+// runWorked is the tick of a minute that `sched work` decided on, and started it for: a little ahead of
+// it, or late. The schedule is read before the minute begins.
+func (a *app) runWorked(o runOptions) error {
+	link, err := runner.InheritLink()
+	if err != nil {
+		return usage("call `sched run` without --work", "%w", err)
+	}
+	minute, err := time.Parse(time.RFC3339, o.work)
+	if err != nil {
+		return usage("", "--work %q is not a time", o.work)
+	}
+	stop, hurry, release := signals()
+	defer release()
+	enough := link.Enough(stop)
+	for {
+		s, invalid, err := a.loadFor(o)
+		if err == nil {
+			err = checkState(s)
+		}
+		if err != nil {
+			return err
+		}
+		switch came, long := runner.Await(enough, minute); {
+		case !came:
+			return nil
+		case !long:
+			tick := a.tick(s, minute, o)
+			tick.Link = link
+			return a.runTick(tick, o, invalid, enough, stop, hurry)
+		}
+	}
 }
 
 // loadFor loads the schedule, or says what is wrong with it and takes the last valid one. Invalid
@@ -126,9 +167,7 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner
 	return tick
 }
 
-func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error) error {
-	stop, hurry, release := signals()
-	defer release()
+func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, enough, stop, hurry context.Context) error {
 	board, restore := newBoard(a, tick, o, stop)
 	defer restore()
 	r := newReporter(a, tick, o, board)
@@ -140,7 +179,7 @@ func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error) error {
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return schedule.Parse(text, tick.Schedule.File, options())
 	}
-	failures := tick.Run(stop, hurry)
+	failures := tick.Run(enough, stop, hurry)
 	r.end()
 	a.writeMetrics(tick.Schedule, invalid != nil)
 	switch {

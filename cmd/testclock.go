@@ -15,8 +15,10 @@ import (
 //
 //	SCHED_TEST_CLOCK=2026-11-21T10:44:30Z   it is this time when the process begins
 //	SCHED_TEST_CLOCK_OFFSET=-45s            the clock is slow by so much; added to the above
+//	SCHED_TEST_CLOCK_FILE=clock             what the file says counts instead: see fileClock
 //
-// and SCHED_TEST_SERVER gives the machine another name. The clocks go on from there at the usual pace. The binary that people build knows neither.
+// and SCHED_TEST_SERVER gives the machine another name. The clocks go on from there, but for the last one
+// at the usual pace. The binary that people build knows none of these.
 func init() {
 	var offset time.Duration
 	if text := os.Getenv("SCHED_TEST_CLOCK"); text != "" {
@@ -37,4 +39,42 @@ func init() {
 		hostname = func() (string, error) { return name, nil }
 	}
 	runner.Now = func() time.Time { return time.Now().Add(offset) }
+	if file := os.Getenv("SCHED_TEST_CLOCK_FILE"); file != "" {
+		runner.Now = fileClock(file).now
+		runner.After = fileClock(file).after
+	}
+}
+
+// A fileClock is a clock that several processes share, and that can be set while they run. The file says
+// at which real time the clock showed what, and how fast it is:
+//
+//	2026-03-01T12:00:00.5Z 2026-11-21T10:44:30Z 60
+type fileClock string
+
+func (f fileClock) read() (real, shown time.Time, speed float64) {
+	text, err := os.ReadFile(string(f))
+	var a, b string
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &a, &b, &speed)
+	}
+	if err == nil {
+		real, err = time.Parse(time.RFC3339Nano, a)
+	}
+	if err == nil {
+		shown, err = time.Parse(time.RFC3339Nano, b)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("SCHED_TEST_CLOCK_FILE: %v", err))
+	}
+	return real, shown, speed
+}
+
+func (f fileClock) now() time.Time {
+	real, shown, speed := f.read()
+	return shown.Add(time.Duration(float64(time.Since(real)) * speed))
+}
+
+func (f fileClock) after(d time.Duration) <-chan time.Time {
+	_, _, speed := f.read()
+	return time.After(time.Duration(float64(d) / speed))
 }

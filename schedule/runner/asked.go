@@ -30,15 +30,15 @@ func (t *Tick) startAsked(ctx context.Context) {
 }
 
 // runAsked runs the foreground runs that people asked for, in the order of the times they asked for.
-func (t *Tick) runAsked(ctx, hurry context.Context) (failed bool) {
+func (t *Tick) runAsked(enough, stop, hurry context.Context) (failed bool) {
 	requests, _ := history.Requests(t.State.Dir) // again: the tasks of the minute may have taken long
-	t.eachAsked(ctx, requests, func(request history.Request, task *schedule.Task) {
+	t.eachAsked(enough, requests, func(request history.Request, task *schedule.Task) {
 		if task.Background {
 			return
 		}
 		if r, ok := t.answer(request, task); ok {
 			t.begun(r)
-			record := r.finish(history.Log{}, r.supervise(ctx, hurry))
+			record := r.finish(history.Log{}, r.supervise(stop, hurry))
 			t.done(record, r.state.Dir)
 			failed = failed || record.Outcome.Failure()
 		}

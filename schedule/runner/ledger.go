@@ -23,6 +23,7 @@ type debt struct {
 // account takes the turn of this tick. It returns the slots that the tick starts: those that are due,
 // and those that were missed and run once.
 func (t *Tick) account(due []schedule.Slot) []schedule.Slot {
+	defer t.Link.turned()
 	if t.Replay || t.Only != "" {
 		return due
 	}
@@ -42,6 +43,9 @@ func (t *Tick) account(due []schedule.Slot) []schedule.Slot {
 		t.Problem("this tick of %s was held up until %s was covered, and starts nothing", clock(t.Minute, zone), clock(last, zone))
 		return nil
 	}
+	if last.Equal(t.Minute) && !t.again() {
+		return nil
+	}
 	dead, live := t.journals()
 	gap := t.gap(last, dead, live)
 	slots := due
@@ -55,6 +59,20 @@ func (t *Tick) account(due []schedule.Slot) []schedule.Slot {
 		}
 	}
 	return slots
+}
+
+// again reports whether a tick starts what is due in a minute that another tick has covered: when cron or a
+// person started it, but not when `sched work` did, where nobody asked for a second tick.
+func (t *Tick) again() bool {
+	minute := clock(t.Minute, t.Schedule.Location)
+	if t.Link != nil {
+		t.Problem("another tick came first at %s, and this one starts nothing; does cron call sched, too?", minute)
+		return false
+	}
+	if pid, works := t.State.worker(); works {
+		t.Problem("sched work (process %d) ticks this schedule, too: what is due at %s runs twice", pid, minute)
+	}
+	return true
 }
 
 // lastCovered returns the last minute that a tick covered; zero when none ever did. One that lies in

@@ -75,7 +75,7 @@ func (w *world) run(at string) *Tick {
 	w.at(at)
 	t := w.tick()
 	w.said = nil
-	t.Run(context.Background(), context.Background())
+	t.Run(context.Background(), context.Background(), context.Background())
 	return t
 }
 
@@ -110,7 +110,7 @@ func TestATickThatIsHeldUpStartsNothing(t *testing.T) {
 	w.at("2026-01-01 10:44:01")
 	late := w.tick()
 	w.run("2026-01-01 10:45:01")
-	late.Run(context.Background(), context.Background())
+	late.Run(context.Background(), context.Background(), context.Background())
 	if got := w.outcomes("each"); got != "missed 1, succeeded 2" {
 		t.Error(got)
 	}
@@ -130,7 +130,7 @@ func TestAnOutcomeReplacesAMissedSlotOfIt(t *testing.T) {
 	w.at("2026-01-01 10:44:01")
 	replay := w.tick()
 	replay.Replay = true
-	replay.Run(context.Background(), context.Background())
+	replay.Run(context.Background(), context.Background(), context.Background())
 	if got := w.outcomes("each"); got != "succeeded 3" {
 		t.Error(got)
 	}

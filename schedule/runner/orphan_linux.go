@@ -32,7 +32,7 @@ func onlyZombies(group int) bool {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range stats {
 		text, err := os.ReadFile(stat)
-		if state, of := processState(text); err == nil && of == group && state != 'Z' {
+		if state, _, of := processState(text); err == nil && of == group && state != 'Z' {
 			return false
 		}
 	}
@@ -41,23 +41,24 @@ func onlyZombies(group int) bool {
 
 // processGroup reads the group of a process from its /proc/PID/stat.
 func processGroup(stat []byte) int {
-	_, group := processState(stat)
+	_, _, group := processState(stat)
 	return group
 }
 
-// processState reads fields 3 and 5 of /proc/PID/stat (proc(5)). Field 2 is the program's name in
+// processState reads fields 3 to 5 of /proc/PID/stat (proc(5)). Field 2 is the program's name in
 // parentheses, and may hold anything.
-func processState(stat []byte) (state byte, group int) {
+func processState(stat []byte) (state byte, parent, group int) {
 	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {
-		return 0, 0
+		return 0, 0, 0
 	}
 	fields := bytes.Fields(stat[end+1:])
 	if len(fields) < 3 {
-		return 0, 0
+		return 0, 0, 0
 	}
+	parent, _ = strconv.Atoi(string(fields[1]))
 	group, _ = strconv.Atoi(string(fields[2]))
-	return fields[0][0], group
+	return fields[0][0], parent, group
 }
 
 // orphans returns the groups of the run's command that live on: that of the last attempt which was

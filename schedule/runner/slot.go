@@ -49,13 +49,13 @@ func (t *Tick) launch(r *Run) {
 }
 
 // runForeground runs a slot to its end.
-func (t *Tick) runForeground(ctx, hurry context.Context, slot schedule.Slot) (record history.Record, ran bool) {
+func (t *Tick) runForeground(stop, hurry context.Context, slot schedule.Slot) (record history.Record, ran bool) {
 	r, ok := t.prepare(slot, t.lock)
 	if !ok {
 		return record, false
 	}
 	t.begun(r)
-	record = r.finish(history.Log{}, r.supervise(ctx, hurry))
+	record = r.finish(history.Log{}, r.supervise(stop, hurry))
 	t.done(record, r.state.Dir)
 	return record, true
 }

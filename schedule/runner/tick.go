@@ -20,6 +20,7 @@ type Tick struct {
 	Minute   time.Time
 	Only     string // a task's name: leave the others alone
 	Replay   bool   // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
+	Link     *Link  // to the `sched work` that started this tick; nil where cron did
 	Valid    bool   // Schedule is what the file says, not the last valid one instead
 	State    State
 	Server   string   // the name of this machine
@@ -49,9 +50,9 @@ type Tick struct {
 }
 
 // Run runs the tick. It returns when the foreground tasks have ended and the background tasks were
-// forked. When ctx is done it stops the running task and starts no other; when hurry is done too it
-// kills it. Failed says that a foreground task failed.
-func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
+// forked. When enough is done it starts no other task; when stop is done it stops the running one, and
+// when hurry is done too it kills it. Failed says that a foreground task failed.
+func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 	background, foreground := t.due(t.account(t.Schedule.Due(t.Minute)))
 	t.State.meetStore()
 	living, over := context.WithCancel(context.Background())
@@ -63,12 +64,12 @@ func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
 	// Background tasks first, so that no foreground task delays them. Those of a later second of
 	// this minute are forked on time while foreground tasks run.
 	now, later := split(background, t.Minute)
-	t.startBackground(ctx, now)
-	t.startAsked(ctx)
+	t.startBackground(enough, now)
+	t.startAsked(enough)
 	var side sync.WaitGroup
-	side.Go(func() { t.startLater(ctx, later) })
+	side.Go(func() { t.startLater(enough, later) })
 	side.Go(func() {
-		t.finishLost(ctx)
+		t.finishLost(enough)
 		if len(foreground) > 0 { // which may take long
 			t.remember()
 		}
@@ -76,15 +77,15 @@ func (t *Tick) Run(ctx, hurry context.Context) (failed bool) {
 
 	t.lookAhead(foreground)
 	for i, slot := range foreground {
-		if !t.reach(ctx, slot) {
-			t.skipRest(ctx, foreground[i:])
+		if !t.reach(enough, slot) {
+			t.skipRest(enough, foreground[i:])
 			break
 		}
-		if record, ran := t.runForeground(ctx, hurry, slot); ran {
+		if record, ran := t.runForeground(stop, hurry, slot); ran {
 			failed = failed || record.Outcome.Failure()
 		}
 	}
-	failed = t.runAsked(ctx, hurry) || failed
+	failed = t.runAsked(enough, stop, hurry) || failed
 	side.Wait()
 	t.hooks.Wait()
 	t.remember()
@@ -122,10 +123,7 @@ func (t *Tick) reach(ctx context.Context, slot schedule.Slot) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	if wait := slot.At.Sub(Now()); wait > 0 && !t.Replay {
-		return pause(ctx, wait)
-	}
-	return true
+	return t.Replay || waitUntil(ctx, slot.At)
 }
 
 // overrun reports whether it is too late for a slot: the next one of its task is due already. Only

@@ -1,0 +1,136 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/runner"
+)
+
+type workOptions struct {
+	grace time.Duration
+	run   runOptions
+}
+
+func (a *app) workCommand() *cobra.Command {
+	var o workOptions
+	c := &cobra.Command{
+		Use:   "work",
+		Short: "A tick every minute in the foreground, for containers and laptops",
+		Long: `work does what cron would: every minute it starts "sched run", and does not wait for it. It can be
+the first process of a container. An edit counts from the next minute on, also one that makes the
+schedule invalid: each tick says so, and runs the last valid one.
+
+SIGTERM, SIGINT and SIGHUP end it: nothing more is started, and what runs may finish within --grace.
+Then the rest is stopped, with its hooks. A second signal kills it at once. The exit code is 143.`,
+		Example: `  sched work
+  sched work -q --grace 5m -c /srv/shop/schedule.yaml`,
+		Args: arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error { return a.work(o) },
+	}
+	f := c.Flags()
+	f.DurationVar(&o.grace, "grace", 30*time.Second, "how long what runs may take to finish after a signal")
+	f.BoolVarP(&o.run.quiet, "quiet", "q", false, "print only what went wrong")
+	f.BoolVarP(&o.run.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
+	f.BoolVar(&o.run.strict, "strict", false, "run nothing while the schedule is invalid")
+	return c
+}
+
+func (a *app) work(o workOptions) error {
+	switch {
+	case o.run.quiet && o.run.verbose:
+		return usage("", "--quiet and --verbose exclude each other")
+	case o.grace < 0:
+		return usage("", "--grace %s is negative", o.grace)
+	}
+	worker, state, err := a.worker(o)
+	if err != nil {
+		return err
+	}
+	release := func() {}
+	if state.Dir != "" && state.Check() == nil { // else each tick says what is wrong
+		var other *runner.WorkingError
+		switch held, err := state.HoldWork(); {
+		case errors.As(err, &other):
+			return failed("two of them would run everything twice; end that one first", "%w", err)
+		case err != nil:
+			a.problem("another sched work of this schedule would not be noticed: %v", err)
+		default:
+			release = held
+		}
+	}
+	debug.FreeOSMemory() // the schedule was read for its folder alone
+	s := worker.Run(stopSignals(), release)
+	return &exit{exitStopped, fmt.Errorf("stopped by %s", signalName(s)), ""}
+}
+
+// worker reads the schedule once, to say at the start what is wrong with it, and to know its state
+// folder. A file that is not there is the only mistake that ends it: nobody starts a container to wait for one.
+func (a *app) worker(o workOptions) (*runner.Worker, runner.State, error) {
+	file, err := a.findConfig()
+	if err == nil {
+		file, err = filepath.Abs(file)
+	}
+	if err != nil {
+		return nil, runner.State{}, err
+	}
+	var state runner.State
+	var invalid *schedule.InvalidError
+	zone := localZone()
+	switch s, err := schedule.Load(file, options()); {
+	case err == nil:
+		state.Dir, zone = s.StateDir, s.Location
+	case errors.Is(err, os.ErrNotExist):
+		return nil, state, err
+	default:
+		if errors.As(err, &invalid) {
+			state.Dir = invalid.StateDir
+		}
+		a.exitCode(err) // and the ticks say it again, until somebody mends it
+	}
+	output, _ := a.out.(*os.File)
+	errs, _ := a.err.(*os.File)
+	self, err := os.Executable()
+	if err != nil {
+		return nil, state, failed("", "where is sched? %w", err)
+	}
+	return &runner.Worker{
+		Argv: func(minute time.Time) []string {
+			return o.tick(self, file, minute)
+		},
+		Environ: os.Environ(), Output: output, Errors: errs,
+		Grace: o.grace, Zone: zone, Problem: a.problem,
+	}, state, nil
+}
+
+// tick is the command line of a tick.
+func (o workOptions) tick(self, file string, minute time.Time) []string {
+	argv := []string{self, "run", "--work", minute.Format(time.RFC3339), "--config", file}
+	for flag, set := range map[string]bool{"--quiet": o.run.quiet, "--verbose": o.run.verbose, "--strict": o.run.strict} {
+		if set {
+			argv = append(argv, flag)
+		}
+	}
+	return argv
+}
+
+// stopSignals receives the signals that end sched, but for those that whoever started it wants ignored, as
+// nohup(1) does.
+func stopSignals() <-chan os.Signal {
+	arrived := make(chan os.Signal, 4)
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(arrived, s)
+		}
+	}
+	return arrived
+}
