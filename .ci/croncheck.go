@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -60,10 +62,27 @@ func main() {
 		"%s slow: skipped: %v", clock(minutes[1]), skipped)
 	check(len(notes("slow", minutes[1], "")) == 0, "%s slow: and did not run", clock(minutes[1]))
 	check(at("slow", minutes[0], "end") > minutes[1].UnixNano(), "%s slow: while the one before still ran", clock(minutes[1]))
+	checkWork(minutes)
 	if faults > 0 {
 		dump()
 		log.Fatalf("%d faults", faults)
 	}
+}
+
+// checkWork checks what `sched work` did in the same minutes, and ends it.
+func checkWork(minutes []time.Time) {
+	for _, minute := range minutes {
+		for _, task := range []string{"worked", "worked-beside"} {
+			checkRun(task, minute)
+			late := time.Duration(at(task, minute, "start") - minute.UnixNano())
+			check(late >= 0 && late < soon, "%s %s: started %.3f s after its minute began", clock(minute), task, late.Seconds())
+		}
+	}
+	var pid int
+	fmt.Sscan(read("work/.sched/work"), &pid)
+	check(pid > 0 && syscall.Kill(pid, syscall.SIGTERM) == nil, "sched work is process %d, and gets SIGTERM", pid)
+	until("sched work has ended", func() bool { return read("work.exit") != "" })
+	check(read("work.exit") == "143\n", "its exit code: %q", read("work.exit"))
 }
 
 // checkRun checks that a task ran once for the minute, with its hook after it, and has one record of it.
@@ -116,7 +135,7 @@ func history(name string) (all []record) {
 }
 
 func records(task string, minute time.Time) (found []record) {
-	for _, r := range append(history("foreground"), history("background")...) {
+	for _, r := range slices.Concat(history("foreground"), history("background"), history("work")) {
 		if r.Task == task && r.Slot == minute.UTC().Format(time.RFC3339) {
 			found = append(found, r)
 		}
@@ -173,7 +192,8 @@ func check(ok bool, format string, args ...any) {
 func dump() {
 	log.Printf("ticks:\n%s", read("ticks"))
 	log.Printf("notes:\n%s", read("notes"))
-	for _, name := range []string{"foreground", "background"} {
+	log.Printf("sched work:\n%s", read("work.out"))
+	for _, name := range []string{"foreground", "background", "work"} {
 		log.Printf("%s: %+v", name, history(name))
 	}
 }

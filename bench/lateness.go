@@ -1,0 +1,156 @@
+//go:build linux
+
+package main
+
+import (
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stamp is a command that writes down when it runs, in nanoseconds. It counts its own start, too: a shell
+// and date(1).
+const stamp = `command: "date +%s%N >> started"`
+
+// lateness measures with `sched work`, in real minutes, how late commands are: a hundred background tasks
+// of one moment, beside a hundred bare forks; and tasks that are due every second and every ten seconds, beside
+// a loop that waits for the clock and starts the same command.
+func (b *bench) lateness() {
+	hundred := b.due("late-hundred", 100, "background: true, "+stamp)
+	var forks, half, most []float64
+	b.work(hundred, 3, func() {
+		time.Sleep(20 * time.Second) // in the middle of a minute: the machine has nothing else to do
+		forks = append(forks, percentile(b.forks(100), 50))
+	})
+	for _, late := range byMinute(times(hundred, "started")) {
+		if len(late) != 100 {
+			log.Fatalf("%d of 100 tasks were started", len(late))
+		}
+		half, most = append(half, percentile(late, 50)), append(most, percentile(late, 99))
+	}
+	b.row("100 background tasks of one moment: half have started after", median(half), "ms", 120)
+	b.row("100 background tasks of one moment: 99 have started after", median(most), "ms", none)
+	b.row("100 bare forks of the same command: half have started after", median(forks), "ms", none)
+
+	often := b.path("late-often")
+	must(os.Mkdir(often, 0o700))
+	must(os.WriteFile(filepath.Join(often, "schedule.yaml"), []byte(`timezone: UTC
+tasks:
+  - {name: second, every: second, `+stamp+`}
+  - {name: ten, every: 10 seconds, background: true, `+strings.Replace(stamp, "started", "background", 1)+`}
+`), 0o600))
+	var bare []float64
+	b.work(often, 2, func() {
+		for range 50 { // between the seconds, where sched has nothing to do
+			at := time.Now().Truncate(time.Second).Add(1500 * time.Millisecond)
+			time.Sleep(time.Until(at))
+			bare = append(bare, ms(time.Since(at))+b.forks(1)[0])
+		}
+	})
+	b.sub("every second, in the foreground", times(often, "started"), time.Second, 120)
+	b.sub("every 10 seconds, in the background", times(often, "background"), 10*time.Second, 12)
+	b.row("a bare loop beside it: lateness, 50th percentile", percentile(bare, 50), "ms", none)
+	b.row("a bare loop beside it: lateness, 99th percentile", percentile(bare, 99), "ms", none)
+}
+
+// sub adds the rows of a task that was due n times.
+func (b *bench) sub(what string, at []time.Time, every time.Duration, n int) {
+	if len(at) != n {
+		log.Fatalf("%s: started %d times and not %d", what, len(at), n)
+	}
+	var late []float64
+	for _, t := range at {
+		late = append(late, ms(t.Sub(t.Truncate(every))))
+	}
+	b.row(what+": lateness, 50th percentile", percentile(late, 50), "ms", none)
+	b.row(what+": lateness, 99th percentile", percentile(late, 99), "ms", 20)
+}
+
+// work runs `sched work` for whole minutes, and beside in each minute.
+func (b *bench) work(dir string, minutes int, beside func()) {
+	pid := b.start(dir, "sched", "work", "-q")
+	for range minutes {
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))
+		beside()
+	}
+	// A second before the minute ends: what was due in it has started, and the next tick has not.
+	time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(59*time.Second + 500*time.Millisecond)))
+	must(unix.Kill(pid, unix.SIGTERM))
+	var status unix.WaitStatus
+	for {
+		ended, err := unix.Wait4(-1, &status, 0, nil)
+		if err == unix.ECHILD {
+			return
+		}
+		if ended == pid && status.ExitStatus() != 143 {
+			log.Fatalf("sched work ended with status %#x; see %s", status, b.out.Name())
+		}
+	}
+}
+
+// forks starts n bare shells with the command of stamp at once, and returns how late each was in ms.
+func (b *bench) forks(n int) (late []float64) {
+	file := b.path("forks")
+	os.Remove(file)
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	must(err)
+	defer null.Close()
+	begun := time.Now()
+	var all []*os.Process
+	for range n {
+		p, err := os.StartProcess("/bin/sh", []string{"sh", "-c", "date +%s%N >> " + file},
+			&os.ProcAttr{Files: []*os.File{null, null, null}, Env: os.Environ()})
+		must(err)
+		all = append(all, p)
+	}
+	for _, p := range all {
+		p.Wait()
+	}
+	for _, t := range times(b.dir, "forks") {
+		late = append(late, ms(t.Sub(begun)))
+	}
+	return late
+}
+
+// times reads what stamp wrote.
+func times(dir, name string) (all []time.Time) {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	must(err)
+	for _, line := range strings.Fields(string(text)) {
+		ns, err := strconv.ParseInt(line, 10, 64)
+		must(err)
+		all = append(all, time.Unix(0, ns))
+	}
+	return all
+}
+
+// byMinute returns for each minute how many ms after it began its times are.
+func byMinute(all []time.Time) (minutes [][]float64) {
+	found := map[time.Time][]float64{}
+	var order []time.Time
+	for _, t := range all {
+		minute := t.Truncate(time.Minute)
+		if found[minute] == nil {
+			order = append(order, minute)
+		}
+		found[minute] = append(found[minute], ms(t.Sub(minute)))
+	}
+	for _, minute := range order {
+		minutes = append(minutes, found[minute])
+	}
+	return minutes
+}
+
+// percentile is the smallest value that p percent of them do not exceed (the nearest rank).
+func percentile(values []float64, p int) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[max(0, (len(sorted)*p+99)/100-1)]
+}
+
+func ms(d time.Duration) float64 { return 1e3 * d.Seconds() }
