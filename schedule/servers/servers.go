@@ -1,10 +1,12 @@
-// Package servers is what the servers of a schedule tell each other through Redis: who ticks, and
-// what ran.
+// Package servers is what the servers of a schedule tell each other through Redis: who ticks,
+// what ran, and what is paused.
 //
-// Nothing here decides whether anything runs; that is for locks and claims (package mutex). Each
+// Nothing of that decides whether anything runs; that is for locks and claims (package mutex). Each
 // server writes about itself alone, and people read it: a server that is listed may have died a
 // moment ago, and a run that is listed as running may have ended. The history of a server, its own
 // database, stays the record of what it ran; Redis has copies of the newest.
+//
+// Beside that it is where people tell all servers what is paused, which every tick obeys (Orders).
 //
 // The keys are, below the schedule's name:
 //
@@ -13,6 +15,7 @@
 //	runs         a stream of finished runs, capped
 //	ended        a sorted set: the ids of the runs on the stream
 //	last         a hash: of each task the run that began last
+//	orders       a hash: the last pause of each task, or of all (*), and the last interrupt (!)
 //
 // Redis 5 has all that this needs. With several Redis servers each has everything.
 package servers
