@@ -380,6 +380,32 @@ func TestOfThreeServersOneMayBeDown(t *testing.T) {
 	}
 }
 
+// What comes too late to start is not claimed, so another server may have it.
+func TestWhatIsTooLateClaimsNothing(t *testing.T) {
+	t.Parallel()
+	s := newServers(t, 2, redistest.Start(t).URL, `tasks:
+  - group: all
+    cron: "* * * * *"
+    start_deadline: 10s
+    background: true
+    command: echo >> $SHARED/ran
+    tasks:
+      - {name: one, one_server: true}
+      - {name: two, one_server: true, without_overlapping: true}
+      - {name: three, without_overlapping: true}
+`)
+	minute := time.Now().UTC().Truncate(time.Minute)
+	for i, seconds := range []int{40, 1} {
+		s[i].env = append(s[i].env, "SCHED_TEST_CLOCK="+minute.Add(time.Duration(seconds)*time.Second).Format(time.RFC3339))
+	}
+	if out, code, _ := s[0].tick(); strings.Count(out, "skipped: it could not start within 10s") != 3 || code != 0 {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	if out, code, _ := s[1].tick(); strings.Count(out, "started in the background") != 3 || code != 0 {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
 // Each row is a mistake in the URL, and what is said about it: at once, in one line, with a hint, and never
 // with the password in it.
 func TestAStoreThatCannotBeUsedIsToldInOneLine(t *testing.T) {

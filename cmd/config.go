@@ -139,11 +139,16 @@ func didYouMean(name string, names []string) string {
 // wallLayouts are the forms of a time on a wall clock.
 var wallLayouts = []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"}
 
-// parseAt reads --at: RFC 3339, or a wall clock in the schedule's zone. Empty means now.
+// parseAt reads --at, see parseTime. Empty means now.
 func (a *app) parseAt(text string, zone *time.Location) (time.Time, error) {
 	if text == "" {
 		return a.now(), nil
 	}
+	return a.parseTime("at", text, zone)
+}
+
+// parseTime reads the time of a flag: RFC 3339, or a wall clock in the schedule's zone.
+func (a *app) parseTime(flag, text string, zone *time.Location) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
@@ -155,5 +160,5 @@ func (a *app) parseAt(text string, zone *time.Location) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, usage("write it as 2006-01-02 15:04, or as 2006-01-02T15:04:05Z", "--at %q is not a time", text)
+	return time.Time{}, usage("write it as 2006-01-02 15:04, or as 2006-01-02T15:04:05Z", "--%s %q is not a time", flag, text)
 }

@@ -53,6 +53,7 @@ type taskJSON struct {
 	Last               *recordJSON   `json:"last"`
 	Running            []runningJSON `json:"running"`
 	Waiting            []waitingJSON `json:"waiting"`
+	Paused             *pausedJSON   `json:"paused"`
 }
 
 type runningJSON struct {
@@ -78,14 +79,20 @@ func (a *app) list(o listOptions) error {
 		return err
 	}
 	past := a.withElsewhere(s, a.past(s))
+	if past.pauses, err = a.pauses(s); err != nil && a.store(s) == nil { // else it was said above that the store is down
+		a.problem("%v", err)
+	}
 	rows := []taskJSON{}
 	for _, t := range s.Tasks {
 		if len(o.tags) == 0 || slices.ContainsFunc(o.tags, func(tag string) bool { return slices.Contains(t.Tags, tag) }) {
-			rows = append(rows, listRow(t, s.Active(t), at, o.next, past))
+			rows = append(rows, a.listRow(t, s.Active(t), at, o.next, past))
 		}
 	}
 	if o.json {
 		return a.printJSON(rows)
+	}
+	if all := past.pauses[history.Everything]; all.InEffect(a.now()) && len(rows) > 0 {
+		fmt.Fprintln(a.out, paint(a.out, toneOf(history.Skipped), "everything is "+all.Text(a.now(), s.Location)))
 	}
 	switch {
 	case len(rows) == 0:
@@ -103,6 +110,7 @@ type past struct {
 	last    map[string]history.Record
 	running map[string][]runningJSON
 	waiting map[string][]waitingJSON
+	pauses  history.Pauses
 }
 
 // past reads the history. A list without it is still a list, so trouble with it is only said.
@@ -145,7 +153,7 @@ func taskNames(s *schedule.Schedule) []string {
 	return names
 }
 
-func listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSON {
+func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSON {
 	row := taskJSON{
 		Name: t.Name, Timezone: t.When.Location.String(), Command: commandText(t.Command), Description: t.Description,
 		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer,
@@ -166,6 +174,11 @@ func listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSO
 	if last, ok := p.last[t.Name]; ok {
 		json := toJSON(last)
 		row.Last = &json
+	}
+	if row.Paused = pausedNow(p.pauses, t, a.now()); row.Paused != nil {
+		for i := range row.Waiting {
+			row.Waiting[i].paused = true
+		}
 	}
 	if row.Running == nil {
 		row.Running = []runningJSON{}
@@ -263,6 +276,9 @@ func (a *app) ago(t time.Time) string { return duration(max(0, a.now().Sub(t))) 
 // nowText says what runs, and what waits.
 func (a *app) nowText(row taskJSON, zone *time.Location) string {
 	text, waiting := a.runningText(row.Running), row.Waiting
+	if row.Paused != nil {
+		text = strings.TrimPrefix(text+", "+row.Paused.text(a.now(), zone), ", ")
+	}
 	switch {
 	case len(waiting) == 0 && text == "":
 		return "-"

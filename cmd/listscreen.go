@@ -9,7 +9,7 @@ import (
 	"sched/schedule/history"
 )
 
-// The columns of list on a terminal. Now is there when something runs or waits.
+// The columns of list on a terminal. Now is there when something runs, waits or is paused.
 const (
 	listTask = iota
 	listWhen
@@ -32,7 +32,7 @@ func (a *app) showList(s *schedule.Schedule, rows []taskJSON, p past, at time.Ti
 	line := func(cells ...string) { fmt.Fprintln(g, strings.Join(cells, "\t")) }
 	now := ""
 	for _, row := range rows {
-		if len(row.Running)+len(row.Waiting) > 0 {
+		if len(row.Running)+len(row.Waiting) > 0 || row.Paused != nil {
 			now = "NOW"
 		}
 	}
@@ -76,7 +76,11 @@ func (a *app) nowCell(row taskJSON, zone *time.Location) string {
 	if text == "-" {
 		return ""
 	}
-	return paint(a.out, busy, visible(text))
+	tone := busy
+	if row.Paused != nil && len(row.Running) == 0 {
+		tone = toneOf(history.Skipped)
+	}
+	return paint(a.out, tone, visible(text))
 }
 
 // does says in one line what a task does: in the words of its description, or else its command.

@@ -119,6 +119,7 @@ a signal.`,
 		a.runCommand(), a.workCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
 		a.statusCommand(), a.historyCommand(), a.logsCommand(), a.whyCommand(), a.finishCommand(), a.startCommand(),
 		a.triggerCommand(), a.retryCommand(), a.stopCommand(),
+		a.pauseCommand(), a.resumeCommand(), a.interruptCommand(),
 		a.serversCommand(), a.unlockCommand(), a.versionCommand(),
 	)
 	return root

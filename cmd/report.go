@@ -119,6 +119,9 @@ func (r *reporter) end() {
 		if now := r.app.now(); r.board != nil && next.After(now) {
 			text += " (in " + duration(next.Sub(now)) + ")"
 		}
+		if all := r.app.mustPauses(r.tick.Schedule)[history.Everything]; all.InEffect(r.app.now()) {
+			text += "; everything is " + all.Text(r.app.now(), r.tick.Schedule.Location)
+		}
 		fmt.Fprintln(r.app.out, text)
 	case r.board != nil:
 		r.board.end()

@@ -79,6 +79,7 @@ func (a *app) run(o runOptions) error {
 		return err
 	}
 	tick := a.tick(s, minute, o)
+	tick.Began = now
 	if o.dryRun {
 		if err := a.printPlan(tick, o.json); err != nil {
 			return err
@@ -105,6 +106,7 @@ func (a *app) runWorked(o runOptions) error {
 	defer release()
 	enough := link.Enough(stop)
 	for {
+		now := a.now()
 		s, invalid, err := a.loadFor(o)
 		if err == nil {
 			err = checkState(s)
@@ -117,7 +119,7 @@ func (a *app) runWorked(o runOptions) error {
 			return nil
 		case !long:
 			tick := a.tick(s, minute, o)
-			tick.Link = link
+			tick.Began, tick.Link = now, link
 			return a.runTick(tick, o, invalid, enough, stop, hurry)
 		}
 	}

@@ -27,8 +27,9 @@ func (a *app) statusCommand() *cobra.Command {
 writes nothing and is quick, so it may be called at any time.
 
 Exit codes: 0 all is well; 1 the last run of a task failed, slots were missed since, a run takes
-more than three times as long as usual (and at least a minute more), or has vanished; 2 no tick
-came for more than 3 minutes, or the schedule is invalid.`,
+more than three times as long as usual (and at least a minute more), or has vanished, or a pause
+without an end is older than a day; 2 no tick came for more than 3 minutes, or the schedule is
+invalid.`,
 		Example: `  sched status
   sched status --json
   sched status --prometheus /var/lib/node_exporter/textfile/shop.prom`,
@@ -53,7 +54,7 @@ type verdict struct {
 
 type statusRow struct {
 	Task    string `json:"task"`    // empty where it is no task that is in trouble
-	Trouble string `json:"trouble"` // failed, missed, slow, vanished; history, schedule, tick
+	Trouble string `json:"trouble"` // failed, missed, slow, vanished, paused; history, schedule, tick
 	Text    string `json:"text"`
 	Run     string `json:"run"`
 	Next    string `json:"next"` // what to type
@@ -111,6 +112,7 @@ func (a *app) judge(s *runner.Status) verdict {
 	for _, t := range s.Troubles {
 		v.rows = append(v.rows, a.troubleRow(t, s))
 	}
+	v.rows = append(v.rows, a.forgottenRows(s)...)
 	figures := fmt.Sprintf("%s, %d running", count(len(s.Tasks), "task"), s.Running)
 	if !s.LastTick.IsZero() {
 		figures += ", last tick " + s.LastTick.In(s.Schedule.Location).Format("2006-01-02 15:04 MST")
@@ -118,6 +120,7 @@ func (a *app) judge(s *runner.Status) verdict {
 	if age := s.At.Sub(s.LastTick); age >= 0 && age <= stale { // else down has it
 		figures += " (" + duration(age) + " ago)"
 	}
+	figures += pausedFigure(s)
 	switch {
 	case len(down) > 0:
 		v.code, v.first = exitUsage, "down: "+down[0].Text+"; "+figures
@@ -213,18 +216,19 @@ func (a *app) printStatus(v verdict) {
 }
 
 type statusJSON struct {
-	Verdict  string      `json:"verdict"` // ok, trouble or down
-	ExitCode int         `json:"exit_code"`
-	LastTick *string     `json:"last_tick"` // null when none ever came
-	Valid    bool        `json:"schedule_valid"`
-	Tasks    int         `json:"tasks"`
-	Running  int         `json:"running"`
-	Troubles []statusRow `json:"troubles"`
+	Verdict  string           `json:"verdict"` // ok, trouble or down
+	ExitCode int              `json:"exit_code"`
+	LastTick *string          `json:"last_tick"` // null when none ever came
+	Valid    bool             `json:"schedule_valid"`
+	Tasks    int              `json:"tasks"`
+	Running  int              `json:"running"`
+	Troubles []statusRow      `json:"troubles"`
+	Paused   []pausedTaskJSON `json:"paused"`
 }
 
 func (a *app) printStatusJSON(s *runner.Status, v verdict) error {
 	word, _, _ := strings.Cut(v.first, ":")
-	out := statusJSON{word, v.code, nil, !s.Invalid, len(s.Tasks), s.Running, v.rows}
+	out := statusJSON{word, v.code, nil, !s.Invalid, len(s.Tasks), s.Running, v.rows, pausedTasks(s)}
 	if !s.LastTick.IsZero() {
 		tick := s.LastTick.UTC().Format(time.RFC3339)
 		out.LastTick = &tick

@@ -156,6 +156,7 @@ type requestJSON struct {
 // ask leaves the requests, and says when they will be answered.
 func (a *app) ask(s *schedule.Schedule, requests []history.Request, o whenOptions, value func([]requestJSON) any) error {
 	out := []requestJSON{}
+	pauses := a.mustPauses(s)
 	for _, r := range requests {
 		if err := history.Ask(s.StateDir, r); err != nil {
 			return failed("`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
@@ -168,6 +169,10 @@ func (a *app) ask(s *schedule.Schedule, requests []history.Request, o whenOption
 		when := "the next tick, at " + tick.In(s.Location).Format("15:04")
 		if o.in != "" || o.at != "" {
 			when = "the tick at " + a.clock(tick, s.Location)
+		}
+		t, _ := task(s, r.Task)
+		if pause := pausedNow(pauses, t, latest(r.At, a.now())); pause != nil {
+			when += " or when it is resumed: it is " + pause.pause.Text(a.now(), s.Location)
 		}
 		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, shortRun(r.Run))
 	}

@@ -18,7 +18,8 @@ type waitingJSON struct {
 	Origin  string  `json:"origin"`
 	Held    *string `json:"held"` // since when it finds its mutex held
 
-	at time.Time
+	at     time.Time
+	paused bool // its task is
 }
 
 // waiting returns what waits, by task. The live runs are those of runner.Finished.
@@ -56,9 +57,12 @@ func (a *app) waitText(w waitingJSON, zone *time.Location) string {
 	if w.Attempt > 1 {
 		text = fmt.Sprintf("waiting for attempt %d", w.Attempt)
 	}
-	if w.Held != nil {
+	switch {
+	case w.paused:
+		text += " until it is resumed"
+	case w.Held != nil:
 		text += " until its mutex is free"
-	} else {
+	default:
 		text += " until " + a.clock(firstTick(w.at, w.at.Add(-1)), zone)
 	}
 	if w.Origin != "" {

@@ -51,6 +51,7 @@ type whyJSON struct {
 	Free     *string       `json:"free"`    // where the next slots would be skipped: the first that would not
 	Held     string        `json:"held"`    // who has its mutex now
 	Failures int           `json:"failures"`
+	Paused   *pausedJSON   `json:"paused"` // who paused it
 }
 
 // why explains a task, or one minute of it.
@@ -76,7 +77,7 @@ func (a *app) why(name string, o whyOptions) error {
 	if err != nil {
 		return gone(db, name, err)
 	}
-	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name]}
+	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
 	for _, log := range live {
 		if log.Waiting() {
 			w.putOff = append(w.putOff, log)
@@ -87,6 +88,11 @@ func (a *app) why(name string, o whyOptions) error {
 	answer := whyJSON{
 		Task: t.Name, Timezone: t.When.Location.String(), Running: running(w.live, t.Name),
 		Waiting: append([]waitingJSON{}, w.waiting...),
+	}
+	if answer.Paused = pausedNow(w.pauses, t, w.now); answer.Paused != nil {
+		for i := range answer.Waiting {
+			answer.Waiting[i].paused, w.waiting[i].paused = true, true
+		}
 	}
 	for _, cron := range t.When.Crons {
 		answer.Cron = append(answer.Cron, cron.String())

@@ -20,6 +20,7 @@ type inquiry struct {
 	live, lost []history.Log
 	putOff     []history.Log // wait for their next attempt
 	waiting    []waitingJSON // the same of this task, and what was asked for
+	pauses     history.Pauses
 }
 
 // A minuteJSON explains one minute of a task.
@@ -155,6 +156,11 @@ func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
 	return nil
 }
 
+// pausedText says who paused the task.
+func (w *inquiry) pausedText(at time.Time) string {
+	return pausedNow(w.pauses, w.task, at).pause.Text(w.now, w.s.Location)
+}
+
 // says tells of a slot what its records do not.
 func (w *inquiry) says(slot slotJSON) (string, error) {
 	of := func(log history.Log) bool { return log.Begin.Task == w.task.Name && log.Begin.Slot.Equal(slot.at) }
@@ -172,6 +178,8 @@ func (w *inquiry) says(slot slotJSON) (string, error) {
 		return "", nil
 	case slot.at.After(w.now) && slot.Unmet != "":
 		return "it will be skipped: " + slot.Unmet, nil
+	case slot.at.After(w.now) && pausedNow(w.pauses, w.task, slot.at) != nil:
+		return "it will be skipped unless it is resumed: " + w.pausedText(slot.at), nil
 	case slot.at.After(w.now):
 		return "none of its conditions is in the way", nil
 	}

@@ -181,6 +181,7 @@ func (a *app) printObstacles(w *inquiry, answer whyJSON) {
 		free, _ := time.Parse(time.RFC3339, *answer.Free)
 		say("its conditions let it run again at %s", w.time(free))
 	}
+	paused := answer.Next != nil && pausedNow(w.pauses, w.task, w.next) != nil // which its slot says
 	if answer.Held != "" {
 		say("its mutex %s is held %s; it will be skipped if that goes on until then", w.task.Mutex, answer.Held)
 	}
@@ -192,7 +193,7 @@ func (a *app) printObstacles(w *inquiry, answer whyJSON) {
 	case answer.Failures == 1:
 		say("its last run failed")
 	}
-	if !said && w.task.Unmet(w.next) == "" {
+	if !said && !paused && w.task.Unmet(w.next) == "" {
 		say("nothing is known that would stop it")
 	}
 }

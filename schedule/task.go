@@ -19,6 +19,8 @@ type Task struct {
 	Environments []string  `json:"-"` // empty: every environment
 	Conditions   Condition `json:"-"`
 
+	EvenWhenPaused bool `json:"even_when_paused,omitempty"` // it runs while everything is paused
+
 	StartDeadline time.Duration `json:"-"` // how late after its slot it may start; 0: at any time
 	RunMissed     bool          `json:"-"` // missed: once
 	MissedWithin  time.Duration `json:"-"` // how old a missed slot may be that runs

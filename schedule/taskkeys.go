@@ -112,6 +112,7 @@ var taskKeys = keys[entry]{
 		{"days", anywhere, readDays},
 		{"environments", anywhere, readEnvironments},
 		{"enabled", anywhere, flag(func(e *entry) *bool { return &e.Enabled })},
+		{"even_when_paused", anywhere, flag(func(e *entry) *bool { return &e.EvenWhenPaused })},
 
 		{"start_deadline", anywhere, readStartDeadline},
 		{"missed", anywhere, func(l *loader, e *entry, n *yaml.Node) {

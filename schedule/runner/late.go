@@ -25,6 +25,16 @@ func (t *Tick) tooLate(slot schedule.Slot) string {
 	return ""
 }
 
+// overrun reports whether it is too late for a slot of a task that is due several times in a minute: the
+// next one is due already.
+func (t *Tick) overrun(slot schedule.Slot) bool {
+	if Now().Sub(slot.At) < time.Second || len(slot.Task.When.Slots(slot.At)) < 2 {
+		return false
+	}
+	next, ok := slot.Task.When.Next(slot.At)
+	return ok && !Now().Before(next)
+}
+
 // claimUntil returns how long the claim of a slot is kept: longer than any two clocks differ, after
 // the last moment at which a tick may start it. It is the same for every tick and every server.
 func claimUntil(slot schedule.Slot) time.Time {

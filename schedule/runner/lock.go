@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"sched/mutex"
@@ -153,17 +154,18 @@ func (t *Tick) lockAhead(slots []schedule.Slot) locksAhead {
 	queues := map[string][]int{}
 	for i, slot := range slots {
 		task := slot.Task
-		if (task.OneServer || task.WithoutOverlapping) && task.Unmet(slot.At) == "" {
+		if (task.OneServer || task.WithoutOverlapping) && t.barred(slot) == "" {
 			ahead.results[i] = make(chan lockResult, 1)
 			queues[task.Mutex] = append(queues[task.Mutex], i)
 		}
 	}
+	results := slices.Clone(ahead.results) // those who take or release a lock clear its place
 	for _, queue := range queues {
 		go func() {
 			for _, i := range queue {
 				record := t.newRecord(slots[i])
 				lock, reason := t.lock(&record, slots[i])
-				ahead.results[i] <- lockResult{record, lock, reason}
+				results[i] <- lockResult{record, lock, reason}
 			}
 		}()
 	}

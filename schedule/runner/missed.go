@@ -123,7 +123,7 @@ func (m *missing) runOnce(due []schedule.Slot) []schedule.Slot {
 func (m *missing) newest(task *schedule.Task) (newest miss) {
 	first := m.tick.Minute.Add(-task.MissedWithin)
 	for _, one := range m.missed[task.Name] {
-		if one.slot.After(newest.slot) && !one.slot.Before(first) && !m.known.alone(task.Name, one.slot) && task.Unmet(one.slot) == "" {
+		if one.slot.After(newest.slot) && !one.slot.Before(first) && !m.known.alone(task.Name, one.slot) && m.allowed(task, one.slot) {
 			newest = one
 		}
 	}
@@ -132,12 +132,17 @@ func (m *missing) newest(task *schedule.Task) (newest miss) {
 			if !at.After(newest.slot) {
 				break
 			}
-			if !m.known.has(task.Name, at) && task.Unmet(at) == "" {
+			if !m.known.has(task.Name, at) && m.allowed(task, at) {
 				newest = miss{at, m.tick.noTick(gap)}
 			}
 		}
 	}
 	return newest
+}
+
+// allowed reports whether a slot would have run had there been a tick.
+func (m *missing) allowed(task *schedule.Task, at time.Time) bool {
+	return task.Unmet(at) == "" && !m.tick.wanted().Pauses.Covered(task.Name, task.EvenWhenPaused, at)
 }
 
 // task returns a task by its name; nil where the schedule has it no more, or it is switched off.

@@ -40,6 +40,9 @@ func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now ti
 	if reason := task.Unmet(slot.At); reason != "" {
 		return reason
 	}
+	if reason := t.paused(task, slot.At); reason != "" {
+		return reason
+	}
 	if task.OneServer {
 		owner, claimed, err := t.State.Store().Claimed(context.Background(), claimKey(slot), claimUntil(slot))
 		switch {

@@ -82,7 +82,7 @@ func (t *Tick) resume(ctx context.Context, state State, r *Run, log history.Log)
 	switch {
 	case log.Stop != nil:
 		return r.conclude(log, nil), true
-	case ctx.Err() != nil, t.early(wait.Until), t.Only != "" && t.Only != r.task.Name:
+	case ctx.Err() != nil, t.early(wait.Until), t.Only != "" && t.Only != r.task.Name, t.paused(&r.task, wait.Until) != "":
 		r.file.Close()
 		return ended, false
 	}

@@ -10,22 +10,12 @@ import (
 	"sched/schedule/history"
 )
 
-func (t *Tick) startLater(ctx context.Context, slots []schedule.Slot) {
-	for i, slot := range slots {
-		if !t.reach(ctx, slot) {
-			t.skipRest(ctx, slots[i:])
-			return
-		}
-		t.startBackground(ctx, slots[i:i+1])
-	}
-}
-
 // startBackground forks the runs of the slots.
 func (t *Tick) startBackground(ctx context.Context, slots []schedule.Slot) {
 	locks := t.lockAhead(slots)
 	for i, slot := range slots {
 		if ctx.Err() != nil {
-			t.skipRest(ctx, slots[i:])
+			t.skipAll(slots[i:], whyDone(ctx))
 			locks.release(i, len(slots))
 			return
 		}
@@ -63,11 +53,7 @@ func (t *Tick) runForeground(stop, hurry context.Context, slot schedule.Slot) (r
 // prepare decides whether a slot runs, takes its lock, and begins its run.
 func (t *Tick) prepare(slot schedule.Slot, take takeLock) (*Run, bool) {
 	record, task := t.newRecord(slot), slot.Task
-	if reason := task.Unmet(slot.At); reason != "" {
-		t.skip(record, task, reason)
-		return nil, false
-	}
-	if reason := t.tooLate(slot); reason != "" {
+	if reason := t.barred(slot); reason != "" {
 		t.skip(record, task, reason)
 		return nil, false
 	}
@@ -86,6 +72,17 @@ func (t *Tick) prepare(slot schedule.Slot, take takeLock) (*Run, bool) {
 	}
 	t.journal.Start(task.Name, slot.At)
 	return r, true
+}
+
+// barred says why a slot may not start at this moment, whoever has its lock.
+func (t *Tick) barred(slot schedule.Slot) string {
+	if reason := slot.Task.Unmet(slot.At); reason != "" {
+		return reason
+	}
+	if reason := t.paused(slot.Task, slot.At); reason != "" {
+		return reason
+	}
+	return t.tooLate(slot)
 }
 
 func stillRunning(owner mutex.Owner, now time.Time) string {

@@ -18,7 +18,8 @@ type Status struct {
 	Running  int          // runs that live, also those of tasks that are gone
 	Tasks    []TaskStatus // the active ones, in file order
 	Troubles []Trouble    // in the order of their tasks
-	Unread   error        // why the history, or the file of a run, cannot be read
+	Pauses   history.Pauses
+	Unread   error // why the history, or the file of a run, cannot be read
 }
 
 // A TaskStatus is what is known of an active task.
@@ -52,6 +53,15 @@ func StatusOf(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 		}
 		ended = append(ended, status.lookAtRuns(place.Dir, index)...)
 	}
+	of := ""
+	if len(s.Store.Servers) > 0 {
+		of = s.Name
+	}
+	orders, err := history.ReadOrders(s.StateDir, of, now) // of a store this machine's copy: nobody waits for it here
+	if err != nil {
+		status.Unread = err
+	}
+	status.Pauses = orders.Pauses
 	status.lookAtHistory(index) // after the runs: what ended meanwhile is in it
 	for _, r := range ended {
 		if t := index[r.Task]; t != nil {

@@ -5,6 +5,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,10 +19,11 @@ import (
 type Tick struct {
 	Schedule *schedule.Schedule
 	Minute   time.Time
-	Only     string // a task's name: leave the others alone
-	Replay   bool   // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
-	Link     *Link  // to the `sched work` that started this tick; nil where cron did
-	Valid    bool   // Schedule is what the file says, not the last valid one instead
+	Began    time.Time // when this process read its clock, before it read the schedule; zero: when it runs
+	Only     string    // a task's name: leave the others alone
+	Replay   bool      // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
+	Link     *Link     // to the `sched work` that started this tick; nil where cron did
+	Valid    bool      // Schedule is what the file says, not the last valid one instead
 	State    State
 	Server   string   // the name of this machine
 	Version  string   // of sched
@@ -45,6 +47,8 @@ type Tick struct {
 	kept      bool             // the schedule is the last valid one
 	folders   []State          // the state folder, and the spare ones that were there at first
 
+	wishes wishes // of people, see wanted
+
 	saidDown, skippedUnknown bool                   // of the store, see storeDown
 	taken                    map[string]mutex.Owner // claims of other servers, see lookAhead
 }
@@ -53,8 +57,16 @@ type Tick struct {
 // forked. When enough is done it starts no other task; when stop is done it stops the running one, and
 // when hurry is done too it kills it. Failed says that a foreground task failed.
 func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
-	background, foreground := t.due(t.account(t.Schedule.Due(t.Minute)))
+	if t.Began.IsZero() {
+		t.Began = Now()
+	}
 	t.State.meetStore()
+	due := t.Schedule.Due(t.Minute)
+	if len(due) > 0 {
+		t.wishes.readers.Go(func() { t.wanted() }) // what is paused, while we take our turn
+	}
+	defer t.wishes.readers.Wait()
+	background, foreground := t.due(t.account(due))
 	living, over := context.WithCancel(context.Background())
 	var announcing sync.WaitGroup
 	announcing.Go(func() { t.announce(living) })
@@ -64,10 +76,11 @@ func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 	// Background tasks first, so that no foreground task delays them. Those of a later second of
 	// this minute are forked on time while foreground tasks run.
 	now, later := split(background, t.Minute)
+	staying, leave := t.stay(enough, 2, slices.Concat(later, foreground))
 	t.startBackground(enough, now)
 	t.startAsked(enough)
 	var side sync.WaitGroup
-	side.Go(func() { t.startLater(enough, later) })
+	side.Go(func() { t.startLater(staying, later); leave() })
 	side.Go(func() {
 		t.finishLost(enough)
 		if len(foreground) > 0 { // which may take long
@@ -75,22 +88,40 @@ func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 		}
 	})
 
-	t.lookAhead(foreground)
-	for i, slot := range foreground {
-		if !t.reach(enough, slot) {
-			t.skipRest(enough, foreground[i:])
-			break
-		}
-		if record, ran := t.runForeground(stop, hurry, slot); ran {
-			failed = failed || record.Outcome.Failure()
-		}
+	failed = t.runSlots(enough, staying, stop, hurry, foreground)
+	leave()
+	if staying.Err() == nil { // else the next tick answers what people asked for
+		failed = t.runAsked(enough, stop, hurry) || failed
 	}
-	failed = t.runAsked(enough, stop, hurry) || failed
 	side.Wait()
 	t.hooks.Wait()
 	t.remember()
 	t.closeJournal()
 	t.keepValid()
+	return failed
+}
+
+// runSlots runs the foreground slots one after another.
+func (t *Tick) runSlots(enough, staying, stop, hurry context.Context, slots []schedule.Slot) (failed bool) {
+	t.lookAhead(slots)
+	turns := turns{last: map[*schedule.Task]int{}}
+	for i := range slots {
+		if i > 0 && slots[i].At.After(slots[i-1].At) && t.behind(slots[i]) {
+			turns.sort(slots[i:])
+		}
+		wait := enough
+		if slots[i].At.After(t.Minute) {
+			wait = staying
+		}
+		if reason := t.reach(wait, slots[i]); reason != "" {
+			t.skipAll(slots[i:], reason)
+			break
+		}
+		if record, ran := t.runForeground(stop, hurry, slots[i]); ran {
+			turns.take(slots[i].Task)
+			failed = failed || record.Outcome.Failure()
+		}
+	}
 	return failed
 }
 
@@ -106,41 +137,6 @@ func (t *Tick) due(slots []schedule.Slot) (background, foreground []schedule.Slo
 		}
 	}
 	return background, foreground
-}
-
-// split cuts the slots, which are in order, after those of the first second of the minute.
-func split(slots []schedule.Slot, minute time.Time) (now, later []schedule.Slot) {
-	for i, slot := range slots {
-		if slot.At.After(minute) {
-			return slots[:i], slots[i:]
-		}
-	}
-	return slots, nil
-}
-
-// reach waits for the instant of a slot. It reports false when ctx was done first.
-func (t *Tick) reach(ctx context.Context, slot schedule.Slot) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	return t.Replay || waitUntil(ctx, slot.At)
-}
-
-// overrun reports whether it is too late for a slot: the next one of its task is due already. Only
-// tasks that are due several times in a minute have such slots.
-func (t *Tick) overrun(slot schedule.Slot) bool {
-	if t.Replay {
-		return false
-	}
-	next, ok := slot.Task.When.Next(slot.At)
-	return ok && next.Before(t.Minute.Add(time.Minute)) && !Now().Before(next)
-}
-
-// skipRest records the slots that a signal to this tick keeps from starting.
-func (t *Tick) skipRest(ctx context.Context, slots []schedule.Slot) {
-	for _, slot := range slots {
-		t.skip(t.newRecord(slot), slot.Task, "sched run was stopped "+context.Cause(ctx).Error())
-	}
 }
 
 // finishLost finishes the runs that nobody watches any more, and collects the finished ones. Nobody

@@ -1,0 +1,41 @@
+package cmd
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule/history"
+)
+
+func (a *app) interruptCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "interrupt",
+		Short: "End the ticks that wait for later seconds of their minute (after a deploy)",
+		Long: `interrupt ends the ticks that stay for tasks which are due every few seconds: on this machine, or
+with a store on all servers of the schedule. Within a second they start no further slot; these are
+recorded as skipped. What runs goes on to its end, and what was due at the full minute still takes
+its turn. The tick of the next minute has the new schedule and the new sched.`,
+		Example: `  sched interrupt`,
+		Args:    arguments(0, 0),
+		RunE:    func(*cobra.Command, []string) error { return a.interrupt() },
+	}
+}
+
+// interrupt ends running ticks.
+func (a *app) interrupt() error {
+	s, err := a.loadToAsk()
+	if err != nil {
+		return err
+	}
+	server, _ := hostname()
+	if err := a.state(s).Interrupt(history.Interrupt{By: caller(), Server: server, At: a.now().UTC().Round(0)}); err != nil {
+		return failed("", "cannot interrupt: %w", err)
+	}
+	where := "on this machine"
+	if a.store(s) != nil {
+		where = "on all servers"
+	}
+	fmt.Fprintf(a.out, "ticks that run %s start no further slot of their minute\n", where)
+	return nil
+}

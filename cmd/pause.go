@@ -1,0 +1,205 @@
+package cmd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/runner"
+)
+
+type pauseOptions struct {
+	tags                []string
+	during, end, reason string // --for, --until
+}
+
+func (a *app) pauseCommand() *cobra.Command {
+	var o pauseOptions
+	c := &cobra.Command{
+		Use:   "pause [TASK...]",
+		Short: "Start nothing more, or none of some tasks, until sched resume",
+		Long: `pause keeps all tasks from starting, or those that are named: on this machine, or with a store on
+all servers of the schedule. What is due meanwhile is recorded as skipped, with who paused it and
+why; what was asked for with trigger and retry waits. What runs goes on. Tasks with even_when_paused
+start all the same, unless they are paused by their own name. To pause again replaces the pause.
+
+A tag stands for the tasks that have it now: these are paused, one by one, and resumed so.`,
+		Example: `  sched pause --reason "deploying 4.2" --for 10m
+  sched pause nightly-report
+  sched pause --tag warehouse --until "2026-11-23 08:00"`,
+		Args: arguments(0, unlimited),
+		RunE: func(_ *cobra.Command, args []string) error { return a.pause(args, o) },
+	}
+	f := c.Flags()
+	tagFlag(c, &o.tags)
+	f.StringVar(&o.during, "for", "", "end by itself after so long (10m, 2h)")
+	f.StringVar(&o.end, "until", "", "end by itself at this time (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	f.StringVar(&o.reason, "reason", "", "why, for those who wonder")
+	return c
+}
+
+func tagFlag(c *cobra.Command, tags *[]string) {
+	c.Flags().StringSliceVar(tags, "tag", nil, "the tasks that have one of these tags now")
+}
+
+// pause pauses the tasks, or everything.
+func (a *app) pause(names []string, o pauseOptions) error {
+	s, err := a.loadToAsk()
+	if err != nil {
+		return err
+	}
+	until, err := a.pauseEnd(o, s.Location)
+	if err != nil {
+		return err
+	}
+	if names, err = a.chosen(s, nil, names, o.tags); err != nil {
+		return err
+	}
+	server, _ := hostname()
+	pause := history.Pause{By: caller(), Server: server, Since: a.now().UTC().Round(0), Until: until, Reason: oneLine(strings.Join(strings.Fields(o.reason), " "))}
+	var before history.Pauses
+	err = a.state(s).Pause(func(all history.Pauses) history.Pauses {
+		before = maps.Clone(all)
+		changed := history.Pauses{}
+		for _, name := range names {
+			changed[name] = pause
+		}
+		return changed
+	})
+	if err != nil {
+		return failed("", "cannot pause: %w", err)
+	}
+	for _, name := range names {
+		a.sayPaused(s, name, pause, before[name])
+	}
+	a.sayRunning(s, names)
+	return nil
+}
+
+// pauseEnd reads --for and --until; zero is until somebody ends it.
+func (a *app) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
+	now := a.now()
+	switch {
+	case o.during != "" && o.end != "":
+		return now, usage("", "--for and --until exclude each other")
+	case o.during != "":
+		d, err := schedule.ParseDuration(o.during)
+		if err != nil || d < time.Second {
+			return now, usage("write it as 90s, 10m, 2h or 1d", "--for %q is not a time to pause", o.during)
+		}
+		return now.Add(d).UTC().Truncate(time.Second), nil
+	case o.end != "":
+		at, err := a.parseTime("until", o.end, zone)
+		if err == nil && !at.After(now) {
+			err = usage("", "--until %q is in the past: it is %s", o.end, now.In(zone).Format("2006-01-02 15:04 MST"))
+		}
+		return at.UTC(), err
+	}
+	return time.Time{}, nil
+}
+
+// chosen returns the names of tasks: those that are named, each of the schedule or paused, and those with one of
+// the tags. None of both stands for everything.
+func (a *app) chosen(s *schedule.Schedule, paused history.Pauses, names, tags []string) ([]string, error) {
+	if len(names)+len(tags) == 0 {
+		return []string{history.Everything}, nil
+	}
+	for _, name := range names {
+		if _, err := task(s, name); err != nil && !paused[name].InEffect(a.now()) {
+			return nil, err
+		}
+	}
+	var known []string
+	for _, t := range s.Tasks {
+		known = append(known, t.Tags...)
+		if slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(tags, tag) }) {
+			names = append(names, t.Name)
+		}
+	}
+	for _, tag := range tags {
+		if !slices.Contains(known, tag) {
+			return nil, failed(didYouMean(tag, known), "no task has the tag %q", tag)
+		}
+	}
+	var chosen []string
+	for _, name := range names {
+		if !slices.Contains(chosen, name) {
+			chosen = append(chosen, name)
+		}
+	}
+	return chosen, nil
+}
+
+// sayPaused says what is paused now, and what was before.
+func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before history.Pause) {
+	end := "`sched resume" + a.configFlag() + " " + name + "`"
+	if name == history.Everything {
+		end = "`sched resume" + a.configFlag() + "`"
+	}
+	if !pause.Until.IsZero() {
+		end = a.clock(pause.Until, s.Location) + ", or " + end
+	}
+	fmt.Fprintf(a.out, "%s is paused until %s\n", whatIs(name), end)
+	if before.InEffect(a.now()) {
+		fmt.Fprintf(a.out, "  it was %s\n", before.Text(a.now(), s.Location))
+	}
+	even := slices.DeleteFunc(slices.Clone(s.Tasks), func(t *schedule.Task) bool { return !t.EvenWhenPaused || !s.Active(t) })
+	if name == history.Everything && len(even) > 0 {
+		fmt.Fprintf(a.out, "  but %s (even_when_paused)\n", strings.Join(taskNames(&schedule.Schedule{Tasks: even}), ", "))
+	}
+}
+
+func whatIs(name string) string {
+	if name == history.Everything {
+		return "everything"
+	}
+	return name
+}
+
+// sayRunning says what of the tasks still runs, here and elsewhere: a pause does not touch it.
+func (a *app) sayRunning(s *schedule.Schedule, names []string) {
+	live, _, err := runner.Finished(s.StateDir)
+	if err != nil {
+		a.problem("%v", err)
+	}
+	if store := a.store(s); store != nil {
+		elsewhere, err := runningElsewhere(store)
+		if err != nil {
+			a.leftOut(err)
+		}
+		live = append(live, elsewhere...)
+	}
+	here, _ := hostname()
+	var runs []string
+	for _, log := range live {
+		if log.Waiting() || names[0] != history.Everything && !slices.Contains(names, log.Begin.Task) {
+			continue
+		}
+		run := log.Begin.Task
+		if log.Begin.Server != here {
+			run += " on " + log.Begin.Server
+		}
+		runs = append(runs, run)
+	}
+	const most = 5
+	more := ""
+	if n := len(runs) - most; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	if len(runs) > 0 {
+		fmt.Fprintf(a.out, "%s: %s%s; `sched stop TASK` ends what runs on its machine\n", goOn(len(runs)), strings.Join(runs[:min(most, len(runs))], ", "), more)
+	}
+}
+
+func goOn(n int) string {
+	if n == 1 {
+		return "1 run goes on"
+	}
+	return fmt.Sprintf("%d runs go on", n)
+}

@@ -1,0 +1,199 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sched/mutex/redistest"
+)
+
+const pausable = `tasks:
+  - {name: report, cron: "* * * * *", tags: [slow], command: echo report >> $SHARED/ran}
+  - {name: import, cron: "* * * * *", one_server: true, background: true, command: echo import >> $SHARED/ran}
+  - {name: export, cron: "* * * * *", one_server: true, background: true, command: echo export >> $SHARED/ran}
+  - {name: guard, cron: "* * * * *", even_when_paused: true, command: echo guard >> $SHARED/ran}
+`
+
+// has checks what a server printed, and its exit code.
+func (s *server) has(out string, code, want int, texts ...string) {
+	s.Helper()
+	for _, text := range texts {
+		if !strings.Contains(out, text) {
+			s.Errorf("%s: no %q in:\n%s", s.name, text, out)
+		}
+	}
+	if code != want {
+		s.Errorf("%s: exit code %d, not %d:\n%s", s.name, code, want, out)
+	}
+}
+
+func (s *server) must(args ...string) string {
+	s.Helper()
+	out, code := s.sched(args...)
+	s.has(out, code, 0)
+	return out
+}
+
+func TestAPauseIsOneOfAllServers(t *testing.T) {
+	t.Parallel()
+	s := newServers(t, 2, redistest.Start(t).URL, pausable)
+	s[0].env = append(s[0].env, "SUDO_USER=ann")
+	s[0].must("pause", "--reason", "deploying")
+	for _, one := range s {
+		out, code, _ := one.tick()
+		one.has(out, code, 0, "report  skipped: paused by ann on web-1 since ", ": deploying", "import  skipped: paused by ann on web-1", "guard   succeeded")
+		one.has(one.must("list"), 0, 0, "everything is paused by ann on web-1 since ")
+		one.has(one.must("run", "--dry-run"), 0, 0, "would be skipped: paused by ann on web-1")
+		one.has(one.must("why", "report"), 0, 0, "it will be skipped unless it is resumed: paused by ann on web-1")
+		one.has(one.must("status"), 0, 0, "ok: ", "everything is paused by ann on web-1")
+	}
+	s[1].has(s[1].must("resume"), 0, 0, "everything is resumed; it was paused by ann on web-1")
+	// A slot that was skipped is not claimed: the next tick of the same minute has it.
+	out, code, _ := s[0].tick()
+	s[0].has(out, code, 0, "report  succeeded", "import  started", "export  started")
+	s[0].must("pause", "report")
+	s[0].must("pause", "--tag", "slow", "--for", "1h")
+	out, code, _ = s[1].tick("--only", "report")
+	s[1].has(out, code, 0, "skipped: paused by ann on web-1 since ", ", until ")
+}
+
+// Nobody can pause or resume while the store is down. What was paused stays paused, also when it comes back
+// without its data.
+func TestAnOutageNeitherPausesNorResumes(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	s := newServers(t, 2, redis.URL, pausable)
+	s[0].must("pause", "report")
+	s[1].tick()
+	redis.Kill()
+
+	for _, command := range [][]string{{"pause"}, {"resume", "report"}, {"interrupt"}} {
+		out, code := s[1].sched(command...)
+		s[1].has(out, code, 1, "sched: cannot "+command[0]+": ")
+	}
+	for _, one := range s {
+		out, _, took := one.tick("--only", "report")
+		one.has(out, 0, 0, "skipped: paused by ")
+		if took > 3*time.Second+slack {
+			t.Errorf("the tick took %s", took)
+		}
+		out, code, _ := one.tick("--only", "guard")
+		one.has(out, code, 0, "guard   succeeded")
+		one.has(one.must("list"), 0, 0, "paused by ")
+	}
+
+	redis.Restart()
+	out, code, _ := s[1].tick("--only", "report")
+	s[1].has(out, code, 0, "skipped: paused by ")
+	s[0].env = append(s[0].env, "SCHED_TEST_SERVER=web-3") // one that knows nothing
+	if err := os.RemoveAll(s[0].path(".sched")); err != nil {
+		t.Fatal(err)
+	}
+	out, code, _ = s[0].tick("--only", "report")
+	s[0].has(out, code, 0, "skipped: paused by ")
+	s[1].must("resume", "report")
+	out, code, _ = s[0].tick("--only", "report")
+	s[0].has(out, code, 0, "succeeded")
+}
+
+func TestPauseTellsWhatGoesOnOnAllServers(t *testing.T) {
+	t.Parallel()
+	s := newServers(t, 2, redistest.Start(t).URL, held)
+	s[0].tick()
+	s[0].pids()
+	s[0].has(s[0].must("pause", "long"), 0, 0, "1 run goes on: long; ")
+	s[1].has(s[1].must("pause"), 0, 0, "1 run goes on: long on web-1; ")
+	s[0].write("go", "")
+	if r := s[0].outcome("long", 1); r.Outcome != "succeeded" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// orders returns who paused the tasks of the box, by task, and fails when that cannot be read.
+func (b *box) orders() map[string]struct{ By, Reason string } {
+	b.Helper()
+	var o struct {
+		Pauses map[string]struct{ By, Reason string }
+	}
+	if text := b.read(".sched/orders.json"); text != "" {
+		if err := json.Unmarshal([]byte(text), &o); err != nil {
+			b.Fatalf("%v: %q", err, text)
+		}
+	}
+	return o.Pauses
+}
+
+// Whenever pause is killed the old pause is there or the new one, and the next pause works.
+func TestPauseIsKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "tasks:\n  - {name: report, cron: \"* * * * *\", command: \"true\"}\n")
+	b.sched("pause", "report", "--reason", "old")
+	begun := time.Now()
+	b.sched("pause", "report", "--reason", "old")
+	usual := time.Since(begun)
+	const n = 60
+	replaced := 0
+	for i := range n {
+		c := b.command("pause", "report", "--reason", "new")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(usual * time.Duration(i) / n) // not a wait: the moment of the kill
+		c.Process.Kill()
+		c.Wait()
+		switch reason := b.orders()["report"].Reason; reason {
+		case "new":
+			replaced++
+		case "old":
+		default:
+			t.Fatalf("kill %d left %q", i, reason)
+		}
+		if out, code := b.sched("pause", "report", "--reason", "old"); code != 0 {
+			t.Fatalf("after kill %d: exit code %d\n%s", i, code, out)
+		}
+		if b.orders()["report"].Reason != "old" {
+			t.Fatalf("after kill %d nothing is replaced any more", i)
+		}
+	}
+	t.Logf("%d of %d were killed before they had replaced it", n-replaced, n)
+}
+
+func TestManyPauseAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	schedule, names := "tasks:\n", []string{}
+	for _, letter := range "abcdefgh" {
+		names = append(names, string(letter))
+		schedule += "  - {name: " + string(letter) + ", cron: \"* * * * *\", command: \"true\"}\n"
+	}
+	for name, command := range map[string]func(t *testing.T) func(args ...string) *exec.Cmd{
+		"files": func(t *testing.T) func(args ...string) *exec.Cmd { return newBox(t, schedule).command },
+		"redis": func(t *testing.T) func(args ...string) *exec.Cmd {
+			return newServers(t, 1, redistest.Start(t).URL, schedule)[0].command
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sched := command(t)
+			var all sync.WaitGroup
+			for _, name := range names {
+				all.Go(func() {
+					if out, err := sched("pause", name).CombinedOutput(); err != nil {
+						t.Errorf("%v\n%s", err, out)
+					}
+				})
+			}
+			all.Wait()
+			out, err := sched("run").Output()
+			if n := strings.Count(string(out), "skipped: paused by"); n != len(names) || err != nil {
+				t.Errorf("%d paused: %v\n%s", n, err, out)
+			}
+		})
+	}
+}

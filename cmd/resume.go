@@ -1,0 +1,103 @@
+package cmd
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+func (a *app) resumeCommand() *cobra.Command {
+	var tags []string
+	c := &cobra.Command{
+		Use:   "resume [TASK...]",
+		Short: "End a pause",
+		Long: `resume ends the pause of everything, or those of the tasks that are named: on this machine, or with
+a store on all servers of the schedule. Tasks that were paused by name stay paused until they are
+resumed by name. What is not paused is told, and no failure.`,
+		Example: `  sched resume
+  sched resume nightly-report`,
+		Args: arguments(0, unlimited),
+		RunE: func(_ *cobra.Command, args []string) error { return a.resume(args, tags) },
+	}
+	tagFlag(c, &tags)
+	return c
+}
+
+// resume ends the pauses of the tasks, or that of everything.
+func (a *app) resume(names, tags []string) error {
+	s, err := a.loadToAsk()
+	if err != nil {
+		return err
+	}
+	orders, err := a.state(s).Orders()
+	if err == nil {
+		names, err = a.chosen(s, orders.Pauses, names, tags)
+	} else {
+		err = failed("", "cannot resume: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	var before history.Pauses
+	err = a.state(s).Pause(func(all history.Pauses) history.Pauses {
+		before = maps.Clone(all)
+		return a.ended(all, names)
+	})
+	if err != nil {
+		return failed("", "cannot resume: %w", err)
+	}
+	return a.sayResumed(s, names, before)
+}
+
+// ended returns those of the pauses that are in effect, with their end.
+func (a *app) ended(all history.Pauses, names []string) history.Pauses {
+	ended := history.Pauses{}
+	for _, name := range names {
+		if pause := all[name]; pause.InEffect(a.now()) {
+			pause.Ended = a.now().UTC().Round(0)
+			ended[name] = pause
+		}
+	}
+	return ended
+}
+
+// sayResumed says what is resumed, and what stays paused for another reason. The error is for a task that
+// was named and still does not run.
+func (a *app) sayResumed(s *schedule.Schedule, names []string, before history.Pauses) (err error) {
+	now := a.now()
+	all := before[history.Everything]
+	everything := all.InEffect(now) && names[0] != history.Everything
+	for _, name := range names {
+		pause := before[name]
+		switch {
+		case pause.InEffect(now):
+			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", whatIs(name), pause.Text(now, s.Location))
+		case name == history.Everything && len(before.Tasks(now)) == 0:
+			fmt.Fprintln(a.out, "nothing is paused")
+		case name == history.Everything:
+			fmt.Fprintln(a.out, "not everything is paused")
+		case everything:
+			fmt.Fprintf(a.out, "%s is not paused by its name\n", name)
+		default:
+			fmt.Fprintf(a.out, "%s is not paused\n", name)
+		}
+		t, known := task(s, name)
+		if everything && known == nil && !t.EvenWhenPaused && !pause.InEffect(now) {
+			err = &exit{code: exitFailed}
+		}
+	}
+	if everything {
+		a.problem("everything is %s", all.Text(now, s.Location))
+		fmt.Fprintf(a.err, "hint: `sched resume%s` ends that\n", a.configFlag())
+	}
+	if names[0] == history.Everything {
+		for _, name := range before.Tasks(now) {
+			fmt.Fprintf(a.out, "%s stays %s\n", name, before[name].Text(now, s.Location))
+		}
+	}
+	return err
+}
