@@ -35,7 +35,7 @@ func (a *app) findConfig() (string, error) {
 }
 
 func options() schedule.LoadOptions {
-	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: os.Geteuid(), Local: localZone(), CheckStore: checkStore}
+	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: os.Geteuid(), Local: localZone(), CheckStore: checkStore, CheckNotification: checkNotification}
 }
 
 // localZone returns the machine's zone under its IANA name, which time.Local does not know, where
@@ -92,11 +92,19 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 	if err != nil || folder.Check() != nil {
 		return nil, nil, broken
 	}
-	valid, err = schedule.Parse(text, file, options())
+	valid, err = parseLastValid(text, path)
 	if err != nil {
 		return nil, nil, broken
 	}
 	return valid, broken, nil
+}
+
+// parseLastValid reads a schedule that was valid once. That the secret of a notification is gone since is no reason
+// to run nothing: it is told when the notification is to be sent.
+func parseLastValid(text []byte, file string) (*schedule.Schedule, error) {
+	opts := options()
+	opts.CheckNotification = nil
+	return schedule.Parse(text, file, opts)
 }
 
 // loadAnyway is for commands that need the names and the folders of a schedule more than its being

@@ -146,7 +146,7 @@ func (a *app) exitCode(err error) int {
 	if e.err != nil {
 		a.problem("%v", e.err)
 	}
-	if e.hint != "" && storeHint(e.err) == "" {
+	if e.hint != "" && hintOf(e.err) == "" {
 		fmt.Fprintf(a.err, "hint: %s\n", e.hint)
 	}
 	return e.code
@@ -154,12 +154,13 @@ func (a *app) exitCode(err error) int {
 
 // problem prints to stderr what is wrong, or what people should know besides the result.
 func (a *app) problem(format string, args ...any) {
-	fmt.Fprintf(a.err, "sched: "+format+"\n", args...)
+	text := fmt.Sprintf("sched: "+format+"\n", args...)
 	for _, arg := range args {
-		if err, ok := arg.(error); ok && storeHint(err) != "" {
-			fmt.Fprintf(a.err, "hint: %s\n", storeHint(err))
+		if err, ok := arg.(error); ok && hintOf(err) != "" {
+			text += "hint: " + hintOf(err) + "\n"
 		}
 	}
+	io.WriteString(a.err, text) // at once: several things may go wrong at the same moment
 }
 
 func (a *app) printProblems(problems []schedule.Problem) {

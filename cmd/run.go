@@ -179,7 +179,7 @@ func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, enough, st
 	}
 	tick.Valid = invalid == nil
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
-		return schedule.Parse(text, tick.Schedule.File, options())
+		return parseLastValid(text, tick.Schedule.File)
 	}
 	failures := tick.Run(enough, stop, hurry)
 	r.end()

@@ -66,6 +66,8 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			e.Values["redis"] = miniredis.NewMiniRedis()
+			e.Values["web"] = newWeb(e.WorkDir)
+			e.Values["post"] = &post{dir: e.WorkDir, addr: "127.0.0.1:0"}
 			e.Defer(func() { settle(e) })
 			return nil
 		},
@@ -88,6 +90,8 @@ func TestScripts(t *testing.T) {
 			"redis":      redisCommand,
 			"nonroot":    nonroot,
 			"terminal":   onTerminal,
+			"web":        webCommand,
+			"post":       postCommand,
 		},
 	})
 }

@@ -27,9 +27,9 @@ func (a *app) statusCommand() *cobra.Command {
 writes nothing and is quick, so it may be called at any time.
 
 Exit codes: 0 all is well; 1 the last run of a task failed, slots were missed since, a run takes
-more than three times as long as usual (and at least a minute more), or has vanished, or a pause
-without an end is older than a day; 2 no tick came for more than 3 minutes, or the schedule is
-invalid.`,
+more than three times as long as usual (and at least a minute more), or has vanished, a pause
+without an end is older than a day, or notifications could not be delivered; 2 no tick came for
+more than 3 minutes, or the schedule is invalid.`,
 		Example: `  sched status
   sched status --json
   sched status --prometheus /var/lib/node_exporter/textfile/shop.prom`,
@@ -54,7 +54,7 @@ type verdict struct {
 
 type statusRow struct {
 	Task    string `json:"task"`    // empty where it is no task that is in trouble
-	Trouble string `json:"trouble"` // failed, missed, slow, vanished, paused; history, schedule, tick
+	Trouble string `json:"trouble"` // failed, missed, slow, vanished, paused; history, notifications, schedule, tick
 	Text    string `json:"text"`
 	Run     string `json:"run"`
 	Next    string `json:"next"` // what to type
@@ -109,6 +109,9 @@ func (a *app) judge(s *runner.Status) verdict {
 	if s.Unread != nil {
 		v.rows = append(v.rows, statusRow{"", "history", fmt.Sprintf("not all can be read: %v", s.Unread), "", "sched history" + a.configFlag()})
 	}
+	if s.Untold.Count > 0 {
+		v.rows = append(v.rows, a.untoldRow(s))
+	}
 	for _, t := range s.Troubles {
 		v.rows = append(v.rows, a.troubleRow(t, s))
 	}
@@ -147,6 +150,18 @@ func (a *app) downRows(s *runner.Status) (rows []statusRow) {
 		rows = append(rows, statusRow{"", "schedule", text, "", "sched check" + a.configFlag()})
 	}
 	return rows
+}
+
+// untoldRow says what people were to be told and were not.
+func (a *app) untoldRow(s *runner.Status) statusRow {
+	u := s.Untold
+	wait, of := " waits", ", of "
+	if u.Count > 1 {
+		wait, of = " wait", ", the oldest of "
+	}
+	since := u.Since.In(s.Schedule.Location).Format("2006-01-02 15:04")
+	text := count(u.Count, "notification") + wait + " since " + since + of + u.Task + ": " + u.Why
+	return statusRow{"", "notifications", text, "", "sched history" + a.configFlag() + " " + u.Task}
 }
 
 // summary names the first troubles, since who is called at night may see one line only.

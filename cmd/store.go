@@ -21,15 +21,6 @@ func checkStore(servers []string) (problem, hint string) {
 	return "", ""
 }
 
-// storeHint returns what can be done about a store that does not answer, and "" for any other error.
-func storeHint(err error) string {
-	var down *mutex.StoreError
-	if errors.As(err, &down) {
-		return down.Hint
-	}
-	return ""
-}
-
 // store returns the store of the schedule, without asking it anything; nil where there is none.
 func (a *app) store(s *schedule.Schedule) *mutex.Redis {
 	if a.remote == nil && len(s.Store.Servers) > 0 {

@@ -45,6 +45,7 @@ func (a *app) test(name string) error {
 	}
 	tick := a.tick(s, a.now(), runOptions{})
 	tick.Started, tick.Done = func(history.Record) {}, func(history.Record) {}
+	tick.Detail = a.problem // whom the hooks told
 	stop, hurry, release := signals()
 	defer release()
 	live, restore := a.newLive(testRest)

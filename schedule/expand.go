@@ -1,25 +1,42 @@
 package schedule
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 
 	"gopkg.in/yaml.v3"
 )
 
-// expanded reads a text and puts the values of variables in place of ${VAR} and ${VAR:-default}.
-// The default stands for a variable that is unset or empty, as in the shell. $${ is a literal ${;
-// any other $ is only a $.
-func (l *loader) expanded(n *yaml.Node) (string, bool) {
-	text, ok := l.text(n)
-	if !ok || strings.IndexByte(text, '$') < 0 {
-		return text, ok
-	}
+// An Expansion puts values in place of ${VAR}, ${VAR:-default} and ${file:PATH}. The default stands for
+// a variable that is unset or empty, as in the shell, and for a file that is missing or empty. $${ is a
+// literal ${; any other $ is only a $.
+type Expansion struct {
+	Getenv func(string) (string, bool) // nil means that none is set
+	Folder string                      // of the schedule: a PATH is relative to it
+}
+
+// An ExpandError says why a text cannot be expanded. It holds no values.
+type ExpandError struct {
+	Text string
+	Hint string // what to do about it; may be empty
+}
+
+func (e *ExpandError) Error() string { return e.Text }
+
+// Expand returns the text with its values. Its error is an *ExpandError.
+func (x Expansion) Expand(text string) (string, error) {
 	var out strings.Builder
 	for {
 		before, after, some := strings.Cut(text, "${")
 		if !some {
 			out.WriteString(text)
-			break
+			return out.String(), nil
 		}
 		if literal, ok := strings.CutSuffix(before, "$"); ok {
 			out.WriteString(literal + "${")
@@ -28,22 +45,121 @@ func (l *loader) expanded(n *yaml.Node) (string, bool) {
 		}
 		inside, rest, closed := strings.Cut(after, "}")
 		if !closed {
-			l.bad(n, "write $${ for a literal ${", "%s: ${ without }", l.key)
-			return "", false
+			return "", &ExpandError{"${ without }", "write $${ for a literal ${"}
 		}
-		value, ok := l.variable(n, inside)
-		if !ok {
-			return "", false
+		value, err := x.value(inside)
+		if err != nil {
+			return "", err
 		}
 		out.WriteString(before + value)
 		text = rest
 	}
-	if strings.IndexByte(out.String(), 0) >= 0 {
+}
+
+// value returns the value of what stands between the braces.
+func (x Expansion) value(inside string) (string, error) {
+	name, other, hasDefault := strings.Cut(inside, ":-")
+	if path, ok := strings.CutPrefix(name, "file:"); ok {
+		value, err := x.file(path)
+		if hasDefault && (value == "" && err == nil || errors.Is(err, fs.ErrNotExist)) {
+			return other, nil
+		}
+		if err != nil {
+			return "", unreadableValue(path, err)
+		}
+		return value, nil
+	}
+	if !isVariable(name) {
+		return "", &ExpandError{quote(name) + " is not the name of a variable",
+			"only ${VAR}, ${VAR:-default} and ${file:PATH} are expanded; write $${ for a literal ${"}
+	}
+	value, set := "", false
+	if x.Getenv != nil {
+		value, set = x.Getenv(name)
+	}
+	if hasDefault && value == "" {
+		return other, nil
+	}
+	if !set {
+		return "", &ExpandError{"the variable " + name + " is not set", "set it (cron sets very few), or write ${" + name + ":-default}"}
+	}
+	return value, nil
+}
+
+// largestValue is far beyond any password or URL.
+const largestValue = 64 << 10
+
+var errNoValue = errors.New("it is no file with one value")
+
+// file returns what the file holds, without the white space around it.
+func (x Expansion) file(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(x.Folder, path)
+	}
+	// Without O_NONBLOCK a named pipe would stop us here for ever.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(err, errNoValue)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, largestValue+1))
+	value := strings.TrimSpace(string(text))
+	if err == nil && (len(text) > largestValue || strings.ContainsAny(value, "\x00\n\r")) {
+		err = errNoValue
+	}
+	return value, err
+}
+
+func unreadableValue(path string, err error) *ExpandError {
+	shown := shorten(path)
+	switch {
+	case path == "":
+		return &ExpandError{"${file:} names no file", "write ${file:PATH}"}
+	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(path, "~"):
+		return &ExpandError{"there is no file " + shown, "\"~\" is not expanded here: write the whole path"}
+	case errors.Is(err, fs.ErrNotExist):
+		return &ExpandError{"there is no file " + shown, "a path is relative to the folder of the schedule"}
+	case errors.Is(err, errNoValue):
+		return &ExpandError{"the file " + shown + " does not hold one value", "put the value alone into it, on one line"}
+	}
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return &ExpandError{fmt.Sprintf("the file %s cannot be read: %v", shown, err), ""}
+}
+
+// expansion is that of the file being loaded.
+func (l *loader) expansion() Expansion { return Expansion{Getenv: l.opts.Getenv, Folder: l.dir} }
+
+// expanded reads a text and expands it (Expansion).
+func (l *loader) expanded(n *yaml.Node) (string, bool) {
+	text, ok := l.text(n)
+	if !ok || strings.IndexByte(text, '$') < 0 {
+		return text, ok
+	}
+	text, err := l.expansion().Expand(text)
+	if err != nil {
+		l.badExpansion(n, err)
+		return "", false
+	}
+	if strings.IndexByte(text, 0) >= 0 {
 		l.bad(n, "", "%s holds a null character, which no program can be given", l.key)
 		return "", false
 	}
 	l.warnOfBareVariable(n)
-	return out.String(), true
+	return text, true
+}
+
+func (l *loader) badExpansion(n *yaml.Node, err error) {
+	hint := ""
+	if e, ok := errors.AsType[*ExpandError](err); ok {
+		hint = e.Hint
+	}
+	l.bad(n, hint, "%s: %v", l.key, err)
 }
 
 // filledExpanded is expanded for a value that may not be empty.
@@ -54,28 +170,6 @@ func (l *loader) filledExpanded(n *yaml.Node) (string, bool) {
 		return "", false
 	}
 	return text, ok
-}
-
-// variable returns the value of what stands between the braces.
-func (l *loader) variable(n *yaml.Node, inside string) (string, bool) {
-	name, other, hasDefault := strings.Cut(inside, ":-")
-	if !isVariable(name) {
-		l.bad(n, "only ${VAR} and ${VAR:-default} are expanded; write $${ for a literal ${",
-			"%s: %s is not the name of a variable", l.key, quote(name))
-		return "", false
-	}
-	value, set := "", false
-	if l.opts.Getenv != nil {
-		value, set = l.opts.Getenv(name)
-	}
-	if hasDefault && value == "" {
-		return other, true
-	}
-	if !set {
-		l.bad(n, "set it (cron sets very few), or write ${"+name+":-default}", "%s: the variable %s is not set", l.key, name)
-		return "", false
-	}
-	return value, true
 }
 
 // warnOfBareVariable warns of $HOME, which a shell would expand and a file does not. A $ before

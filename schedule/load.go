@@ -24,6 +24,10 @@ type LoadOptions struct {
 	// Nil means that any will do.
 	CheckStore func(servers []string) (problem, hint string)
 
+	// CheckNotification says what is wrong with whom an expanded notification is to be sent to, without a secret in it,
+	// and what to do. Nil means that nobody looks: whatever is wrong is found when it is sent.
+	CheckNotification func(Notification) (problem, hint string)
+
 	// Local is the zone of a schedule that names none. Nil means UTC.
 	Local *time.Location
 }
@@ -74,6 +78,7 @@ type loader struct {
 	key   string   // the key whose value is being read, with those above it: retry.delay
 
 	schedule *Schedule
+	mail     mail
 	env      map[string]string // of the file
 	names    map[string]Place  // of the tasks
 	zones    map[string]*time.Location

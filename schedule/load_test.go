@@ -131,9 +131,9 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 		StartDeadline: 90 * time.Second, RunMissed: true, MissedWithin: 48 * time.Hour,
 		Environments: []string{"staging", "other"},
 		Hooks: Hooks{
-			Before: []Hook{{Command{Line: "a", Shell: bash}}}, After: []Hook{{Command{Line: "b", Shell: bash}}, {Command{Line: "c", Shell: bash}}},
-			OnSuccess: []Hook{{Command{List: []string{"d", "e"}}}}, OnRecovery: []Hook{{Command{Line: "r", Shell: bash}}},
-			OnSkip: []Hook{{Command{Line: "s", Shell: bash}}},
+			Before: []Hook{{Run: Command{Line: "a", Shell: bash}}}, After: []Hook{{Run: Command{Line: "b", Shell: bash}}, {Run: Command{Line: "c", Shell: bash}}},
+			OnSuccess: []Hook{{Run: Command{List: []string{"d", "e"}}}}, OnRecovery: []Hook{{Run: Command{Line: "r", Shell: bash}}},
+			OnSkip: []Hook{{Run: Command{Line: "s", Shell: bash}}},
 		},
 		Output: Output{File: "/srv/shop/out.log", Append: true},
 		Place:  Place{"schedule.yaml", 9, 3},

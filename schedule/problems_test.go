@@ -8,7 +8,7 @@ import (
 )
 
 // testVars are the variables of the tests.
-var testVars = map[string]string{"HOME": "/home/me", "EMPTY": "", "ZONE": "Asia/Tokyo"}
+var testVars = map[string]string{"REFUSED": "refused by secret", "HOME": "/home/me", "EMPTY": "", "ZONE": "Asia/Tokyo"}
 
 var here = time.FixedZone("Here", 3600)
 
@@ -19,6 +19,14 @@ func testOptions() LoadOptions {
 			for _, url := range servers {
 				if strings.HasPrefix(url, "refused:") {
 					return "refused is no store", "take another"
+				}
+			}
+			return "", ""
+		},
+		CheckNotification: func(n Notification) (problem, hint string) {
+			for _, text := range append([]string{n.Ping, n.Webhook, n.MailURL, n.MailFrom}, n.Mail...) {
+				if strings.HasPrefix(text, "refused") {
+					return "nobody can be told there", "take another"
 				}
 			}
 			return "", ""
@@ -120,7 +128,7 @@ var mistakes = []struct {
 	{"an unknown key at the top", "task: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
 	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
-		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, state_dir, env, include, history, metrics, defaults, tasks"}},
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, state_dir, env, include, history, metrics, mail, defaults, tasks"}},
 	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{
@@ -129,12 +137,16 @@ var mistakes = []struct {
 		"schedule.yaml:3:3: task \"t\": unknown key \"schedule\"\n  hint: did you mean \"cron\"?"}},
 	{"a key of the top in a task", one("history: {keep: 1h}"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"history\"\n  hint: it belongs at the top of the file, not in a task"}},
+	{"a hook as a key of a task", one("mail: ops@example.com"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"mail\"\n  hint: it is a hook, as in `on_failure: {mail: …}`"}},
 	{"the environment in a task", one("environment: x"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"environment\"\n  hint: did you mean \"environments\"? the environment itself is set at the top of the file"}},
 	{"an unknown key in a mapping of a task", one("retry: {attempts: 2, delya: 1s}"), []string{
 		"schedule.yaml:5:24: task \"t\": unknown key \"delya\" in retry\n  hint: did you mean \"delay\"?"}},
-	{"a hook of a later version", one("after: {ping: 'https://x'}"), []string{
-		"schedule.yaml:5:11: task \"t\": unknown key \"ping\" in after\n  hint: the only key here is run"}},
+	{"unknown keys in hooks", one("after: {pong: x}\non_failure: [{slack: x}, {colour: x}]"), []string{
+		"schedule.yaml:5:11: task \"t\": unknown key \"pong\" in after\n  hint: did you mean \"ping\"?",
+		"schedule.yaml:6:17: task \"t\": unknown key \"slack\" in on_failure\n  hint: write {webhook: URL, format: slack}; Mattermost takes what Slack does",
+		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, ping, webhook, mail, on, format, when, at_most"}},
 	{"a key given twice", one("command: y"), []string{
 		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4"}},
 	{"a variable given twice", "env:\n  A: 1\n  A: 2\ntasks: []\n", []string{
@@ -167,7 +179,7 @@ var mistakes = []struct {
 	{"an open brace", "environment: ${APP\ntasks: []\n", []string{
 		"schedule.yaml:1:14: environment: ${ without }\n  hint: write $${ for a literal ${"}},
 	{"an expansion only a shell knows", "environment: ${APP:?no}\ntasks: []\n", []string{
-		"schedule.yaml:1:14: environment: \"APP:?no\" is not the name of a variable\n  hint: only ${VAR} and ${VAR:-default} are expanded; write $${ for a literal ${"}},
+		"schedule.yaml:1:14: environment: \"APP:?no\" is not the name of a variable\n  hint: only ${VAR}, ${VAR:-default} and ${file:PATH} are expanded; write $${ for a literal ${"}},
 	{"a home folder", "state_dir: ~/x\ntasks: []\n", []string{
 		"schedule.yaml:1:12: state_dir \"~/x\": \"~\" is not expanded here\n  hint: write ${HOME}/x"}},
 	{"variables that are a list", "env: [A]\ntasks: []\n", []string{
@@ -296,6 +308,50 @@ var mistakes = []struct {
 		"schedule.yaml:6:9: task \"t\": after has no value",
 		"schedule.yaml:7:12: task \"t\": on_skip is empty",
 		"schedule.yaml:8:21: task \"t\": on_failure.run has no value"}},
+	{"hooks that are nothing, or two things", one("before: {at_most: 1 per 1h}\nafter: {ping: a, mail: b}\non_skip: {ping: ''}\non_failure: {mail: []}"), []string{
+		"schedule.yaml:5:11: task \"t\": a hook of before does nothing\n  hint: say what it is: run, ping, webhook or mail",
+		"schedule.yaml:6:10: task \"t\": a hook of after is ping and mail at once\n  hint: make a list of them, each on its own",
+		"schedule.yaml:7:19: task \"t\": on_skip.ping is empty",
+		"schedule.yaml:8:22: task \"t\": on_failure.mail is an empty list"}},
+	{"whom to tell", one("after: [{ping: refused}, {webhook: '${REFUSED}'}]\non_failure: {mail: [a, refused, [b]]}"), []string{
+		"schedule.yaml:5:18: task \"t\": after.ping: nobody can be told there\n  hint: take another",
+		"schedule.yaml:5:38: task \"t\": after.webhook: nobody can be told there\n  hint: take another",
+		"schedule.yaml:6:26: task \"t\": on_failure.mail: nobody can be told there\n  hint: take another",
+		"schedule.yaml:6:35: task \"t\": on_failure.mail must be text, not a list"}},
+	{"secrets that are not there", one("after: [{ping: 'https://x/${MISSING}'}, {webhook: '${file:/no/such/file}'}, {mail: '${file:}'}, {ping: '${file:/}'}]"), []string{
+		"schedule.yaml:5:18: task \"t\": after.ping: the variable MISSING is not set\n  hint: set it (cron sets very few), or write ${MISSING:-default}",
+		"schedule.yaml:5:53: task \"t\": after.webhook: there is no file /no/such/file\n  hint: a path is relative to the folder of the schedule",
+		"schedule.yaml:5:86: task \"t\": after.mail: ${file:} names no file\n  hint: write ${file:PATH}",
+		"schedule.yaml:5:106: task \"t\": after.ping: the file / does not hold one value\n  hint: put the value alone into it, on one line"}},
+	{"the file of a secret in env", "env: {A: '${file:secret}'}\ntasks: []\n", []string{
+		"schedule.yaml:1:10: env.A: what is in env is written down with every run, which is no place for the text of a file\n  hint: put the variable into a file for `env_file`, or let the command read this one"}},
+	{"keys of other notifications", one("after: [{run: a, when: changed}, {mail: a, format: slack}, {webhook: a, on: start}, {run: a, at_most: 1 per 1h}]"), []string{
+		"schedule.yaml:5:26: task \"t\": after.when is for ping, webhook, mail, not for run",
+		"schedule.yaml:5:54: task \"t\": after.format is for webhook, not for mail",
+		"schedule.yaml:5:79: task \"t\": after.on is for ping, not for webhook",
+		"schedule.yaml:5:105: task \"t\": after.at_most is for ping, webhook, mail, not for run"}},
+	{"pings that tell of the start", one("on_failure: {ping: a, on: failure}\nafter: [{ping: a, on: [begin, stop]}, {ping: a, on: []}, {ping: a, on: start, when: changed}, {ping: a, on: start, at_most: 1 per 1h}]"), []string{
+		"schedule.yaml:5:29: task \"t\": a ping with on belongs in after, not in on_failure\n  hint: move it to `after`: it is sent when the run starts, too",
+		"schedule.yaml:6:26: task \"t\": after.on must be start, success or failure, not the text \"begin\"",
+		"schedule.yaml:6:33: task \"t\": after.on must be start, success or failure, not the text \"stop\"",
+		"schedule.yaml:6:55: task \"t\": after.on is an empty list\n  hint: leave the key out for a ping when the run ends",
+		"schedule.yaml:6:87: task \"t\": a ping with on tells of every run, so when: changed does not go with it\n  hint: remove one of the two",
+		"schedule.yaml:6:127: task \"t\": a ping with on tells of every run, so at_most does not go with it\n  hint: remove one of the two"}},
+	{"when", one("after: {mail: a, when: chnaged}\nbefore: {mail: a, when: output}\non_skip: {mail: a, when: changed}"), []string{
+		"schedule.yaml:5:26: task \"t\": after.when must be changed or output, not the text \"chnaged\"\n  hint: did you mean \"changed\"?",
+		"schedule.yaml:6:27: task \"t\": when is about how a run ended, and in before none has",
+		"schedule.yaml:7:28: task \"t\": when is about how a run ended, and in on_skip none has"}},
+	{"at_most", one("after: [{mail: a, at_most: often}, {mail: a, at_most: 0 per 1h}, {mail: a, at_most: 1 per 1ms}, {mail: a, at_most: 1 per hour}]"), []string{
+		"schedule.yaml:5:30: task \"t\": at_most \"often\" is not a number per duration\n  hint: write it as `at_most: 1 per 1h`",
+		"schedule.yaml:5:57: task \"t\": at_most \"0 per 1h\": the number must be from 1 to 100\n  hint: write it as `at_most: 1 per 1h`",
+		"schedule.yaml:5:87: task \"t\": at_most \"1 per 1ms\": the duration must be from 1s to 31d\n  hint: write it as `at_most: 1 per 1h`",
+		"schedule.yaml:5:118: task \"t\": at_most \"1 per hour\" is not a number per duration\n  hint: write it as `at_most: 1 per 1h`"}},
+	{"the setting of mails", "mail: {url: refused, from: refused, to: x}\ntasks: []\n", []string{
+		"schedule.yaml:1:13: mail.url: nobody can be told there\n  hint: take another",
+		"schedule.yaml:1:28: mail.from: nobody can be told there\n  hint: take another",
+		"schedule.yaml:1:37: unknown key \"to\" in mail\n  hint: whom mails go to is said by each hook, as in `on_failure: {mail: ADDRESS}`"}},
+	{"a setting of mails that says nothing", "mail: {}\ntasks: []\n", []string{
+		"schedule.yaml:1:7: mail is empty\n  hint: write {url: smtp://HOST, from: ADDRESS}"}},
 
 	// Groups.
 	{"a group without a name or tasks", "tasks:\n- tasks: []\n- group: g\n", []string{
@@ -405,6 +461,8 @@ func TestWarnings(t *testing.T) {
 			"schedule.yaml:1:13: env.PATH: $HOME is taken as it stands\n  hint: write ${HOME} for its value"},
 		{"a tick that waits with its task", "defaults: {retry: {attempts: 3, delay: 40s, backoff: 2}}\n" + one("") + "- {name: b, every: hour, command: x, background: true}\n- {name: c, every: hour, command: x, retry: {attempts: 3, delay: 1m}}\n",
 			"schedule.yaml:3:3: task \"t\": a foreground task waits up to 1m20s for its next attempt, and its tick with it\n  hint: with `background: true` a later tick goes on with it"},
+		{"a password in the file", "mail: {url: 'smtp://me:hunter2@localhost'}\n" + one(""),
+			"schedule.yaml:1:13: mail.url has the password in it, and with it each run in the history\n  hint: write ${VAR} or ${file:PATH} in its place"},
 		{"a textfile that the node exporter passes over", "metrics: {textfile: shop.txt}\n" + one(""),
 			"schedule.yaml:1:21: metrics.textfile: the node exporter reads only files that end in .prom\n  hint: call it shop.prom"},
 	} {

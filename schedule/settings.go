@@ -50,6 +50,7 @@ var topKeys = keys[settings]{
 			}
 		}},
 		{"metrics", 0, readMetrics},
+		{"mail", 0, readMail},
 		{"defaults", 0, func(l *loader, s *settings, n *yaml.Node) { s.defaults = n }},
 		{"tasks", 0, func(l *loader, s *settings, n *yaml.Node) { s.tasks = n }},
 	},
@@ -220,6 +221,8 @@ func (l *loader) variables(n *yaml.Node, there map[string]string) map[string]str
 		l.key = above + "." + shorten(name.Value)
 		if isNull(value) {
 			l.hasValue(value, `write "" for an empty one`)
+		} else if strings.Contains(value.Value, "${file:") {
+			l.bad(value, "put the variable into a file for `env_file`, or let the command read this one", "%s: what is in env is written down with every run, which is no place for the text of a file", l.key)
 		} else if text, ok := l.expanded(value); ok {
 			all[name.Value] = text
 		}

@@ -48,6 +48,7 @@ type Task struct {
 	SuccessCodes []int         `json:"success_codes"`
 	Output       Output        `json:"output"`
 	Hooks        Hooks         `json:"hooks"`
+	Sender       Sender        `json:"sender,omitzero"` // of its notifications, where it has any
 
 	Place Place `json:"-"` // where the file defines it
 }
@@ -103,7 +104,7 @@ type Output struct {
 	Append bool   `json:"append,omitempty"`
 }
 
-// Hooks are what a task runs around its command, each list in order (DESIGN: hook keys).
+// Hooks are what a task does around its command, each list in order (DESIGN: hook keys).
 type Hooks struct {
 	Before     []Hook `json:"before,omitempty"`
 	After      []Hook `json:"after,omitempty"`
@@ -113,9 +114,10 @@ type Hooks struct {
 	OnSkip     []Hook `json:"on_skip,omitempty"`
 }
 
-// A Hook is a command that a task runs around its own.
+// A Hook is a command that a task runs around its own, or a notification where that is not nil.
 type Hook struct {
-	Run Command `json:"run"`
+	Run    Command       `json:"run,omitzero"`
+	Notify *Notification `json:"notify,omitempty"`
 }
 
 // Place is a position in a file of the schedule. Lines and columns count from 1.

@@ -31,6 +31,8 @@ var taskKeys = keys[entry]{
 			return "a group is named by `group: NAME`"
 		case where != inTask && taskWord(name):
 			return "put it into the tasks themselves"
+		case name == "ping" || name == "webhook" || name == "mail":
+			return "it is a hook, as in `on_failure: {" + name + ": …}`"
 		case name == "environment":
 			return `did you mean "environments"? the environment itself is set at the top of the file`
 		case slices.Contains([]string{"include", "history", "metrics", "state_dir", "defaults", "store", "lease"}, name):

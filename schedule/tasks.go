@@ -102,6 +102,9 @@ func (l *loader) oneTask(n *yaml.Node, base *entry) {
 	if e.Mutex == "" {
 		e.Mutex = e.Name
 	}
+	if e.Hooks.notifies() {
+		e.Sender = Sender{l.schedule.Name, l.file, e.When.Location.String()}
+	}
 	l.warnOfLongRetry(n, e)
 	l.task, l.part = "", part
 	l.schedule.Tasks = append(l.schedule.Tasks, &e.Task)

@@ -36,6 +36,8 @@ type News struct {
 	Output   string `json:"output,omitempty"`    // the tail of what the run printed: any bytes, at most OutputLimit
 	Cut      bool   `json:"cut,omitempty"`       // there was more before Output
 	HeldBack int    `json:"held_back,omitempty"` // how many like this were not told since the last that was
+
+	HeldSince time.Time `json:"held_since,omitzero"` // when the first of them was
 }
 
 // OutputLimit is how many bytes of output a news may have.

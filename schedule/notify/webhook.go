@@ -51,6 +51,7 @@ type body struct {
 	Output      string   `json:"output"`
 	OutputCut   bool     `json:"output_cut"`
 	HeldBack    int      `json:"held_back"`
+	HeldSince   *string  `json:"held_since"`
 }
 
 func (n News) body() body {
@@ -58,6 +59,7 @@ func (n News) body() body {
 		ID: n.ID, Text: n.subject(), Event: n.Event, At: utc(n.At), Schedule: n.Schedule, Task: n.Task, Description: n.Description,
 		Run: n.Run, Server: n.Server, Slot: utc(n.Slot), Started: utc(n.Started), Ended: utc(n.Ended), Outcome: n.Outcome, Reason: n.Reason,
 		ExitCode: n.ExitCode, Attempts: n.Attempt, Output: strings.ToValidUTF8(n.Output, "\uFFFD"), OutputCut: n.Cut, HeldBack: n.HeldBack,
+		HeldSince: utc(n.HeldSince),
 	}
 	if !n.Started.IsZero() && !n.Ended.IsZero() {
 		seconds := n.Duration.Seconds()

@@ -80,13 +80,17 @@ func (n News) more() string {
 
 // heldBack says that a limit kept news like this back; empty when it did not.
 func (n News) heldBack() string {
+	since := "the last one"
+	if !n.HeldSince.IsZero() {
+		since = clock(n.HeldSince)
+	}
 	switch n.HeldBack {
 	case 0:
 		return ""
 	case 1:
-		return "One more like this was not sent since the last one."
+		return "One more like this was not sent since " + since + "."
 	}
-	return fmt.Sprintf("%d more like this were not sent since the last one.", n.HeldBack)
+	return fmt.Sprintf("%d more like this were not sent since %s.", n.HeldBack, since)
 }
 
 // bounded holds the output to OutputLimit.

@@ -106,6 +106,7 @@ func (t *Tick) answer(request history.Request, task *schedule.Task) (*Run, bool)
 		t.Problem("%s waits on, since it cannot begin: %v", request.Task, err)
 		return nil, false
 	}
+	r.postman = t.postman
 	return r, true
 }
 

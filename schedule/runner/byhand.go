@@ -46,6 +46,7 @@ func FinishNewest(state State, mutex string, code *int, env []string) (history.R
 			alive = &AliveError{id}
 		default:
 			if r, log, err := take(state, id, env); err == nil {
+				defer r.postAlone()()
 				return r.conclude(log, code), nil
 			}
 			alive = &AliveError{id} // another process takes it at this moment
@@ -92,6 +93,7 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (history.Record,
 	result := r.settle(history.Log{}, code)
 	result.Outcome, result.Reason = r.judge(*code)
 	result.Reason = join(result.Reason, "finished by hand")
+	defer r.postAlone()()
 	return r.finish(history.Log{}, result), nil
 }
 
@@ -120,6 +122,8 @@ func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writ
 	if err != nil {
 		return record, fmt.Errorf("cannot begin: %w", err)
 	}
+	t.openPost(hurry)
+	r.postman = t.postman
 	t.begun(r)
 	var shown sync.WaitGroup
 	over := make(chan struct{})
@@ -128,6 +132,7 @@ func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writ
 	close(over)
 	shown.Wait()
 	record = r.finish(history.Log{}, result)
+	t.postman.end(ctx, postPatience)
 	t.keep(finished{record, r.state.Dir, false})
 	t.remember()
 	return record, nil

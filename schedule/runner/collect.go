@@ -17,7 +17,7 @@ const lostAtOnce = 16
 // finishLost finishes every run of the state folder that nobody watches, and returns the records
 // of these and of those that were finished already and wait to be put into the history. A run that
 // waits for its next attempt is left to resume, which says whether it has ended.
-func finishLost(state State, env []string, resume func(*Run, history.Log) (history.Record, bool), problem func(error)) []history.Record {
+func finishLost(state State, env []string, post *postman, resume func(*Run, history.Log) (history.Record, bool), problem func(error)) []history.Record {
 	ids, err := history.Runs(state.Dir)
 	if err != nil {
 		problem(err)
@@ -36,6 +36,9 @@ func finishLost(state State, env []string, resume func(*Run, history.Log) (histo
 	}
 	for _, id := range ids {
 		r, log, err := take(state, id, env)
+		if err == nil {
+			r.postman = post
+		}
 		switch {
 		case errors.Is(err, history.ErrWatched), errors.Is(err, os.ErrNotExist):
 		case errors.Is(err, history.ErrUnreadable):
@@ -195,6 +198,7 @@ func (t *Tick) prune(db *history.DB, added int) error {
 		return nil
 	}
 	history.Sweep(t.State.Dir, t.Minute)
+	t.State.outbox().sweep(t.Minute)
 	did, err := db.Prune(ctx, t.Minute, keep.Keep, keep.RunsPerTask, 2*added)
 	for _, output := range did.Outputs {
 		os.Remove(output)

@@ -11,8 +11,8 @@ import (
 )
 
 // finish ends a run whose command is over: it settles the outcome, copies the output, fires the
-// shell hooks, releases the lock and writes the record; each even if the one before failed. It is
-// the same code for foreground runs, for `sched finish`, and for runs that were lost.
+// shell hooks, releases the lock, puts the notifications into the outbox, writes the record, and has the
+// notifications delivered; each even if the one before failed. It is the same code for foreground runs, for `sched finish`, and for runs that were lost.
 //
 // The caller watches the run (holds its file), so no two finish it at once. One that is killed in
 // the middle leaves the file without an end; the next tick finishes it again, and hooks that were
@@ -34,27 +34,24 @@ func (r *Run) finish(log history.Log, result history.Record) history.Record {
 	}
 
 	_, lease := r.keepLease(context.Background()) // the lock is held until the hooks are done
-	hooks := r.task.Hooks
-	switch {
-	case result.Outcome == history.Succeeded:
-		result.Notes = append(result.Notes, r.fire("on_success", hooks.OnSuccess, log, result)...)
-		if len(hooks.OnRecovery) > 0 && r.recovered() {
-			result.Notes = append(result.Notes, r.fire("on_recovery", hooks.OnRecovery, log, result)...)
-		}
-	case result.Outcome.Failure():
-		result.Notes = append(result.Notes, r.fire("on_failure", hooks.OnFailure, log, result)...)
+	firing := r.firing(result)
+	for _, f := range firing {
+		result.Notes = append(result.Notes, r.fire(f, log, result)...)
 	}
-	result.Notes = append(result.Notes, r.fire("after", hooks.After, log, result)...)
 
 	result.Notes = append(result.Notes, lease.end()...)
 	if r.lock != nil {
 		note(r.lock.Release(context.Background()))
+	}
+	for _, f := range firing {
+		r.tell(f, log, result)
 	}
 	result = r.end(result)
 	if r.output != nil {
 		r.output.Close()
 	}
 	r.file.Close()
+	r.deliver()
 	return result
 }
 
@@ -123,12 +120,6 @@ func (r *Run) unstarted(err error) history.Record {
 	result.Snapshot = nil
 	result.Outcome, result.Reason, result.Ended = history.Failed, err.Error(), Now()
 	return result
-}
-
-// recovered reports whether the run before this one failed.
-func (r *Run) recovered() bool {
-	last, ok := Previous(r.state.Dir, r.record().Task, r.record().Run)
-	return ok && last.Outcome.Failure()
 }
 
 // settle says how a run ended whose supervisor did not live to say it. It first ends what the

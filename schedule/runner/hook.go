@@ -79,11 +79,15 @@ func (r *Run) hook(ctx context.Context, name string, hook schedule.Hook, variabl
 	return ""
 }
 
-// fire runs the hooks of one key that were not started yet, and returns the notes of those that failed.
-func (r *Run) fire(key string, hooks []schedule.Hook, log history.Log, result history.Record) (notes []string) {
-	for i, hook := range hooks {
-		name := fmt.Sprintf("%s %d", key, i+1)
-		if log.Hooks[name] {
+// hookName names a hook in marks, notes and letters: after 2.
+func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
+
+// fire runs the commands among the hooks of one key that were not started yet, and returns the notes of those
+// that failed.
+func (r *Run) fire(f firing, log history.Log, result history.Record) (notes []string) {
+	for i, hook := range f.hooks {
+		name := hookName(f.key, i)
+		if hook.Notify != nil || log.Hooks[name] {
 			continue
 		}
 		variables := append(r.variables(result.Attempts), outcomeVariables(result)...)

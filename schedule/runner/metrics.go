@@ -25,6 +25,8 @@ func (s *Status) Metrics() []byte {
 	m.sample(float64(len(s.Tasks)))
 	m.family("sched_troubles", gauge, "What sched status has to say of tasks.")
 	m.sample(float64(len(s.Troubles)))
+	m.family("sched_notifications_waiting", gauge, "Notifications that could not be delivered yet.")
+	m.sample(float64(s.Untold.Count))
 	for _, f := range families {
 		m.family(f.name, f.kind, f.help)
 		for i := range s.Tasks {

@@ -76,6 +76,7 @@ func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 		"sched_schedule_valid{}":                       1,
 		"sched_tasks{}":                                2,
 		"sched_troubles{}":                             1,
+		"sched_notifications_waiting{}":                0,
 		"sched_task_running_runs{a}":                   1,
 		"sched_task_running_runs{never}":               0,
 		"sched_task_next_due_timestamp_seconds{a}":     at(-1, 0),
@@ -109,7 +110,7 @@ func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 // What nobody knows has no sample: a 0 would be a time in 1970.
 func TestMetricsOfAScheduleThatNeverTicked(t *testing.T) {
 	got, _ := samples(t, StatusOf(scheduleIn(t, "a"), true, noon).Metrics())
-	want := []string{"sched_schedule_valid{}", "sched_task_next_due_timestamp_seconds{a}", "sched_task_running_runs{a}", "sched_tasks{}", "sched_troubles{}"}
+	want := []string{"sched_notifications_waiting{}", "sched_schedule_valid{}", "sched_task_next_due_timestamp_seconds{a}", "sched_task_running_runs{a}", "sched_tasks{}", "sched_troubles{}"}
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) || got["sched_schedule_valid{}"] != 0 {
 		t.Errorf("got %v", got)
 	}

@@ -39,6 +39,12 @@ type Run struct {
 	output  *os.File   // what the command prints; nil in a process that only finishes the run
 	environ []string   // of the caller
 
+	postman *postman  // nil leaves what is in the outbox to the next tick
+	letters []string  // that this process put into the outbox and has not tried to deliver
+	unkept  []*letter // that no outbox took
+
+	lastFailed *bool // whether the run before this one failed; nil until somebody has looked
+
 	waited *history.Wait // in the process that goes on after a long wait between two attempts
 }
 

@@ -71,6 +71,7 @@ func (t *Tick) prepare(slot schedule.Slot, take takeLock) (*Run, bool) {
 		return nil, false
 	}
 	t.journal.Start(task.Name, slot.At)
+	r.postman = t.postman
 	return r, true
 }
 
@@ -136,8 +137,10 @@ func (t *Tick) skip(record history.Record, task *schedule.Task, reason string) {
 		return
 	}
 	t.hooks.Go(func() {
-		r := t.unbegun(record, task)
-		record.Notes = append(record.Notes, r.fire("on_skip", task.Hooks.OnSkip, history.Log{}, record)...)
+		r, skip := t.unbegun(record, task), firing{"on_skip", task.Hooks.OnSkip}
+		record.Notes = append(record.Notes, r.fire(skip, history.Log{}, record)...)
+		r.tell(skip, history.Log{}, record)
+		r.deliver()
 		t.done(record, t.State.Dir)
 	})
 }
@@ -147,15 +150,21 @@ func (t *Tick) cannotBegin(record history.Record, task *schedule.Task, lock mute
 	record.Outcome, record.Ended, record.Reason = history.Failed, Now(), fmt.Sprintf("cannot begin: %v", err)
 	t.journal.Settle(record)
 	r := t.unbegun(record, task)
-	record.Notes = append(record.Notes, r.fire("on_failure", task.Hooks.OnFailure, history.Log{}, record)...)
-	record.Notes = append(record.Notes, r.fire("after", task.Hooks.After, history.Log{}, record)...)
+	firing := r.firing(record)
+	for _, f := range firing {
+		record.Notes = append(record.Notes, r.fire(f, history.Log{}, record)...)
+	}
 	if lock != nil {
 		lock.Release(context.Background())
 	}
+	for _, f := range firing {
+		r.tell(f, history.Log{}, record)
+	}
+	r.deliver()
 	t.done(record, t.State.Dir)
 }
 
 // unbegun is a run that has hooks to fire and no file.
 func (t *Tick) unbegun(record history.Record, task *schedule.Task) *Run {
-	return &Run{task: *task, file: &history.Run{Record: record}, state: t.State, environ: t.Environ}
+	return &Run{task: *task, file: &history.Run{Record: record}, state: t.State, environ: t.Environ, postman: t.postman}
 }

@@ -19,7 +19,8 @@ type Status struct {
 	Tasks    []TaskStatus // the active ones, in file order
 	Troubles []Trouble    // in the order of their tasks
 	Pauses   history.Pauses
-	Unread   error // why the history, or the file of a run, cannot be read
+	Untold   Undelivered // the notifications that wait
+	Unread   error       // why the history, or the file of a run, cannot be read
 }
 
 // A TaskStatus is what is known of an active task.
@@ -52,6 +53,7 @@ func StatusOf(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 			status.LastTick = tick
 		}
 		ended = append(ended, status.lookAtRuns(place.Dir, index)...)
+		status.Untold.add(place.outbox())
 	}
 	of := ""
 	if len(s.Store.Servers) > 0 {

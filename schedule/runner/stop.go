@@ -98,6 +98,7 @@ func (s *stopper) see(file *history.Onlooker) (Stopping, error) {
 		case watched:
 		case log.Waiting():
 			if r, log, err := take(s.state, s.id, s.env); err == nil {
+				defer r.postAlone()()
 				s.Record, s.Over = r.conclude(log, nil), true
 				return s.Stopping, nil
 			}

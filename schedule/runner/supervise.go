@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule/history"
+	"sched/schedule/notify"
 )
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns how
@@ -48,10 +49,17 @@ func (r *Run) attempts(ctx, hurry context.Context, lease *keeper) history.Record
 	return result
 }
 
-// before runs the before-hooks; the first that fails fails the run, and its note is the reason.
+// before runs the before-hooks; the first that fails fails the run, and its note is the reason. Notifications are
+// sent beside it all, and fail nothing.
 func (r *Run) before(ctx context.Context) (note string) {
+	defer r.deliver()
+	r.tellStart()
 	for i, hook := range r.task.Hooks.Before {
-		if note := r.hook(ctx, fmt.Sprintf("before %d", i+1), hook, r.variables(1)); note != "" {
+		name := hookName("before", i)
+		if hook.Notify != nil {
+			r.tellOne(name, name, notify.Start, *hook.Notify, history.Log{}, r.soFar(nil))
+			r.deliver()
+		} else if note := r.hook(ctx, name, hook, r.variables(1)); note != "" {
 			return note
 		}
 	}

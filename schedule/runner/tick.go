@@ -37,15 +37,18 @@ type Tick struct {
 	Problem func(format string, a ...any)            // something is wrong that is not a task's own failure
 	Detail  func(format string, a ...any)            // something that only few want to know; may be nil
 
+	postman   *postman
+	held      []heldBack // that may be sent before the tick ends
 	mu        sync.Mutex
-	records   []finished       // what this tick has to put into the history
-	hooks     sync.WaitGroup   // of skipped slots
-	spare     *State           // in use since State could not be written
-	journal   *history.Journal // of what this tick has promised
-	debt      *debt            // what earlier ticks had promised
-	unwritten bool             // not all of it is in the history, so the journals stay
-	kept      bool             // the schedule is the last valid one
-	folders   []State          // the state folder, and the spare ones that were there at first
+	records   []finished          // what this tick has to put into the history
+	notes     map[string][]string // by run: what there is to note of those that are in the history, or will be
+	hooks     sync.WaitGroup      // of skipped slots
+	spare     *State              // in use since State could not be written
+	journal   *history.Journal    // of what this tick has promised
+	debt      *debt               // what earlier ticks had promised
+	unwritten bool                // not all of it is in the history, so the journals stay
+	kept      bool                // the schedule is the last valid one
+	folders   []State             // the state folder, and the spare ones that were there at first
 
 	wishes wishes // of people, see wanted
 
@@ -67,6 +70,7 @@ func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 	}
 	defer t.wishes.readers.Wait()
 	background, foreground := t.due(t.account(due))
+	t.openPost(hurry)
 	living, over := context.WithCancel(context.Background())
 	var announcing sync.WaitGroup
 	announcing.Go(func() { t.announce(living) })
@@ -95,6 +99,8 @@ func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 	}
 	side.Wait()
 	t.hooks.Wait()
+	t.deliverHeld()
+	t.postman.end(stop, postPatience)
 	t.remember()
 	t.closeJournal()
 	t.keepValid()
@@ -145,10 +151,11 @@ func (t *Tick) due(slots []schedule.Slot) (background, foreground []schedule.Slo
 func (t *Tick) finishLost(ctx context.Context) {
 	for _, state := range t.State.folders() {
 		resume := func(r *Run, log history.Log) (history.Record, bool) { return t.resume(ctx, state, r, log) }
-		for _, record := range finishLost(state, t.Environ, resume, func(err error) { t.Problem("%v", err) }) {
+		for _, record := range finishLost(state, t.Environ, t.postman, resume, func(err error) { t.Problem("%v", err) }) {
 			tell := record.Background && record.Outcome.Failure() || record.Outcome == history.Lost
 			t.keep(finished{record, state.Dir, tell})
 		}
+		t.deliverOld(state.outbox())
 	}
 }
 
@@ -156,15 +163,15 @@ func (t *Tick) finishLost(ctx context.Context) {
 // fails the files of the runs stay, and a later tick tries again.
 func (t *Tick) remember() {
 	t.mu.Lock()
-	records, debt := t.records, t.debt
-	t.records, t.debt = nil, nil
+	records, debt, notes := t.records, t.debt, t.notes
+	t.records, t.debt, t.notes = nil, nil, nil
 	t.mu.Unlock()
 	if debt != nil {
 		for _, row := range debt.rows {
 			records = append(records, finished{Record: row})
 		}
 	}
-	if len(records) == 0 && !t.waiting() {
+	if len(records) == 0 && len(notes) == 0 && !t.waiting() {
 		t.settle(debt)
 		return
 	}
@@ -172,7 +179,7 @@ func (t *Tick) remember() {
 	err := putAway(t.State, records, func(db *history.DB) error {
 		written = true
 		t.sayAside(db)
-		return errors.Join(t.publish(db), t.prune(db, len(records)))
+		return errors.Join(db.Note(context.Background(), notes), t.publish(db), t.prune(db, len(records)))
 	})
 	if written {
 		t.settle(debt)

@@ -64,6 +64,10 @@ func (r *Run) describeLock(pid int, since time.Time) {
 	}
 }
 
+// startPatience is how long a supervisor whose command has ended waits for the news that it had begun: the
+// run's lock is held meanwhile. Longer commands have told it long before.
+const startPatience = 5 * time.Second
+
 // Start supervises the background run whose file this process inherited from its witness, and
 // returns the exit code of the command. When ctx is done it stops the command, when hurry is done
 // too it kills it.
@@ -81,6 +85,8 @@ func Start(ctx, hurry context.Context, state State, id string, env []string) (in
 		return 0, fmt.Errorf("run %s was started before", id)
 	}
 	r.output = os.Stdout
+	r.postman = newPostman(hurry, env)
+	defer r.postman.end(ctx, startPatience)
 	result := r.supervise(ctx, hurry)
 	if result.Outcome == "" {
 		return 0, nil // a later tick goes on
@@ -106,7 +112,21 @@ func Finish(state State, id string, code *int, env []string) (history.Record, er
 	} else if log.Waiting() {
 		return r.rest(log.Wait), nil
 	}
+	defer r.postAlone()()
 	return r.conclude(log, code), nil
+}
+
+// postAlone has the notifications of the run delivered by this process, which has nothing else to do: the function
+// that it returns waits for them. Ticks tell people of what failed.
+func (r *Run) postAlone() (wait func()) {
+	r.postman = newPostman(context.Background(), r.environ)
+	r.postman.tell = func(l *letter, err error, what string) bool {
+		if l.file == nil { // no tick will ever know of it
+			fmt.Fprintf(os.Stderr, "sched: %s: %s: %v; %s\n", l.News.Task, l.Hook, err, what)
+		}
+		return l.file == nil
+	}
+	return func() { r.postman.end(context.Background(), postPatience) }
 }
 
 // conclude finishes a run whose supervisor is gone. One that is finished already stays as it is.

@@ -1,0 +1,281 @@
+package runner
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sched/schedule"
+	"sched/schedule/notify"
+)
+
+// An outbox is the folder with the notifications that were not delivered yet: one file a letter, removed
+// when it was delivered. A letter is locked (flock(2)) while somebody tries, so two never send it at once.
+// A kill between the sending and the removal sends it again.
+//
+//	HOOK-RUN-1.json         a letter; HOOK is made from the names of task and hook. 0 is for the start of the run
+//	.draft-HOOK-RUN-1.json  one whose run has not noted yet that the hook fired: nobody sends it
+//	HOOK.limit, HOOK.held   what at_most has to remember (limit)
+type outbox struct{ dir string }
+
+func (s State) outbox() outbox { return outbox{filepath.Join(s.Dir, "outbox")} }
+
+func (o outbox) path(name string) string  { return filepath.Join(o.dir, name+letterSuffix) }
+func (o outbox) draft(name string) string { return filepath.Join(o.dir, draftPrefix+name+letterSuffix) }
+
+const (
+	letterSuffix = ".json"
+	draftPrefix  = ".draft-"
+)
+
+// A letter is a notification of one run, with all that is needed to send it but its secrets.
+type letter struct {
+	Hook   string                `json:"hook"` // after 2
+	Folder string                `json:"folder"`
+	To     schedule.Notification `json:"to"`
+	News   notify.News           `json:"news"` // its ID is the name of the letter; without the output
+	Output []byte                `json:"output,omitempty"`
+
+	file *os.File // nil for one that no outbox took
+	last failure
+}
+
+// A failure is one attempt to deliver a letter: a line after the letter.
+type failure struct {
+	Tries     int       `json:"tries"`
+	Since     time.Time `json:"since"` // of the first
+	At        time.Time `json:"at"`
+	Task      string    `json:"task"`
+	Why       string    `json:"why"`
+	Permanent bool      `json:"permanent,omitempty"`
+	Told      bool      `json:"told,omitempty"` // to people
+	Left      []int     `json:"left,omitempty"` // of several addresses those that are left; none: all
+}
+
+type failureLine struct {
+	Failed failure `json:"failed"`
+}
+
+// hookHash names a hook of a task.
+func hookHash(task, hook string) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(task+"\x00"+hook)))[:16]
+}
+
+func letterName(task, hook, run string, start bool) string {
+	part := "1"
+	if start {
+		part = "0"
+	}
+	return hookHash(task, hook) + "-" + run + "-" + part
+}
+
+// hookOf and runOf return the parts of a letter's name that stand for its hook and its run.
+func hookOf(name string) string { return name[:min(len(name), 16)] }
+
+func runOf(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(name, hookOf(name)+"-"), "-0"), "-1")
+}
+
+// write writes a letter as a draft, and to disk: a run that has noted that the hook fired does so no more.
+func (o outbox) write(l *letter) error { return o.writeTo(o.draft(l.News.ID), l) }
+
+func (o outbox) writeTo(path string, l *letter) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	file, err := os.OpenFile(path, flags, 0o600)
+	if errors.Is(err, os.ErrNotExist) {
+		if err = os.MkdirAll(o.dir, 0o700); err == nil {
+			file, err = os.OpenFile(path, flags, 0o600)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(text, '\n'))
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err != nil {
+		os.Remove(path)
+	}
+	return err
+}
+
+// post makes a letter of a draft. That there is none is no error: it was done before.
+func (o outbox) post(name string) error {
+	err := unix.Rename(o.draft(name), o.path(name))
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
+}
+
+// list returns the names of the letters, and the hooks of which some are held back, each by time.
+func (o outbox) list() (letters, held []string, err error) {
+	dir, err := os.Open(o.dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer dir.Close()
+	files, err := dir.Readdirnames(-1)
+	for _, file := range files {
+		if name, ok := strings.CutSuffix(file, letterSuffix); ok && !strings.HasPrefix(file, ".") {
+			letters = append(letters, name)
+		} else if hook, ok := strings.CutSuffix(file, heldSuffix); ok {
+			held = append(held, hook)
+		}
+	}
+	slices.SortFunc(letters, func(a, b string) int { return strings.Compare(a[len(hookOf(a)):], b[len(hookOf(b)):]) })
+	return letters, held, err
+}
+
+var (
+	errTaken      = errors.New("another process has the letter")
+	errUnreadable = errors.New("it cannot be read")
+)
+
+// open locks a letter, and reads how the last attempt to deliver it ended. The error is os.ErrNotExist when it was delivered,
+// errTaken while another process has it.
+func (o outbox) open(name string) (*letter, error) {
+	file, err := os.OpenFile(o.path(name), os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	l := &letter{file: file}
+	if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		err = errTaken
+	}
+	var stat unix.Stat_t
+	if err == nil {
+		err = unix.Fstat(int(file.Fd()), &stat)
+	}
+	if err == nil && stat.Nlink == 0 {
+		err = os.ErrNotExist
+	}
+	if err == nil {
+		l.last, err = lastFailure(file, stat.Size)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// lastFailure reads the last line of a letter alone: those that have to wait are many where a server is down.
+func lastFailure(file *os.File, size int64) (failure, error) {
+	tail := make([]byte, min(size, 8<<10))
+	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {
+		return failure{}, err
+	}
+	start := bytes.LastIndex(tail, []byte("\n{\"failed\":"))
+	if start < 0 {
+		return failure{}, nil
+	}
+	line, _, whole := bytes.Cut(tail[start+1:], []byte{'\n'})
+	var last failureLine
+	if !whole || json.Unmarshal(line, &last) != nil {
+		return failure{}, nil // torn by a kill: it is tried again at once
+	}
+	return last.Failed, nil
+}
+
+// read reads the whole of a letter that is open.
+func (l *letter) read() error {
+	text, err := os.ReadFile(l.file.Name())
+	if err != nil {
+		return err
+	}
+	line, _, _ := bytes.Cut(text, []byte{'\n'})
+	if err := json.Unmarshal(line, l); err != nil {
+		return errUnreadable // as a power cut may leave it
+	}
+	return nil
+}
+
+// fail notes that an attempt failed. Where that cannot be written, the next one comes sooner.
+func (l *letter) fail(f failure) {
+	l.last = f
+	text, err := json.Marshal(failureLine{f})
+	if err == nil {
+		_, err = l.file.Write(slices.Concat([]byte{'\n'}, text, []byte{'\n'}))
+	}
+	if err == nil {
+		l.file.Sync()
+	}
+}
+
+// remove removes a letter that is open.
+func (l *letter) remove() error {
+	if l.file == nil {
+		return nil
+	}
+	return os.Remove(l.file.Name())
+}
+
+func (l *letter) close() {
+	if l.file != nil {
+		l.file.Close()
+	}
+}
+
+// overtaken looks for other letters of the same hook, if it is a ping: a ping says how things are now. A newer one
+// makes this one superfluous. Older ones are removed; one that is being sent at this moment is waited
+// for, or it could arrive last.
+func (o outbox) overtaken(name string, until time.Time) bool {
+	letters, _, _ := o.list()
+	for _, other := range letters {
+		switch {
+		case hookOf(other) != hookOf(name) || other == name:
+		case other > name:
+			return true
+		default:
+			o.removeOlder(other, until)
+		}
+	}
+	return false
+}
+
+func (o outbox) removeOlder(name string, until time.Time) {
+	for {
+		l, err := o.open(name)
+		if err == nil {
+			l.remove()
+			l.close()
+			return
+		}
+		if !errors.Is(err, errTaken) || time.Now().After(until) {
+			return
+		}
+		time.Sleep(lookEvery)
+	}
+}
+
+// sweep removes what a kill left of drafts, and what at_most remembers of hooks that have not fired for as long
+// as any limit lasts.
+func (o outbox) sweep(now time.Time) {
+	drafts, _ := filepath.Glob(filepath.Join(o.dir, draftPrefix+"*"))
+	limits, _ := filepath.Glob(filepath.Join(o.dir, "*"+limitSuffix))
+	for _, file := range slices.Concat(drafts, limits) {
+		age := 24 * time.Hour
+		if strings.HasSuffix(file, limitSuffix) {
+			age = schedule.LookBack
+		}
+		if info, err := os.Stat(file); err == nil && info.ModTime().Before(now.Add(-age)) {
+			os.Remove(file)
+		}
+	}
+}

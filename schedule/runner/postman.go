@@ -1,0 +1,289 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/notify"
+)
+
+const (
+	// attemptFor bounds one attempt to deliver a letter, and lettersAtOnce how many are made at a time.
+	attemptFor    = 30 * time.Second
+	lettersAtOnce = 16
+
+	// tryFor is how long a letter is tried; the waits in between double from firstWait to longestWait.
+	tryFor      = 24 * time.Hour
+	firstWait   = time.Minute
+	longestWait = time.Hour
+
+	// A process waits at its end for the attempts that it has begun, but no longer than one may take; and hardly at all
+	// once it was asked to stop.
+	postPatience    = attemptFor
+	stoppedPatience = 5 * time.Second
+)
+
+// A postman delivers letters beside everything else that a process does. A nil one delivers nothing: what is in
+// the outbox is left to the next tick.
+type postman struct {
+	env []string // what the secrets are taken from
+
+	// tell is told of a letter that was not delivered, and what becomes of it. It reports whether people know now.
+	// Where it is nil nobody does, and a later tick tells them.
+	tell func(l *letter, err error, what string) bool
+	// delivered is told of one that was; it may be nil.
+	delivered func(l *letter, target string)
+
+	ctx    context.Context
+	stop   context.CancelFunc
+	slots  chan struct{}
+	rounds sync.WaitGroup
+}
+
+// newPostman returns one that gives up when ctx is done.
+func newPostman(ctx context.Context, env []string) *postman {
+	p := &postman{env: env, slots: make(chan struct{}, lettersAtOnce)}
+	p.ctx, p.stop = context.WithCancel(ctx)
+	return p
+}
+
+// deliver makes one attempt for each of the letters, and returns at once.
+func (p *postman) deliver(box outbox, names ...string) {
+	if p == nil {
+		return
+	}
+	for _, name := range names {
+		p.beside(func() { p.attempt(box, name) })
+	}
+}
+
+// deliverUnkept is deliver for letters that no outbox took.
+func (p *postman) deliverUnkept(letters ...*letter) {
+	if p == nil {
+		return
+	}
+	for _, l := range letters {
+		p.beside(func() { p.try(outbox{}, l) })
+	}
+}
+
+func (p *postman) beside(do func()) {
+	p.rounds.Go(func() {
+		select {
+		case p.slots <- struct{}{}:
+			defer func() { <-p.slots }()
+			if p.ctx.Err() == nil {
+				do()
+			}
+		case <-p.ctx.Done():
+		}
+	})
+}
+
+// end waits for the attempts, and gives them up when its patience is at an end: when ctx is done that is soon.
+func (p *postman) end(ctx context.Context, patience time.Duration) {
+	timer := time.AfterFunc(patience, p.stop)
+	defer timer.Stop()
+	defer context.AfterFunc(ctx, func() { timer.Reset(min(patience, stoppedPatience)) })()
+	p.rounds.Wait()
+	p.stop()
+}
+
+// attempt makes one attempt for a letter in the outbox, if it is time for one.
+func (p *postman) attempt(box outbox, name string) {
+	l, err := box.open(name)
+	if err != nil {
+		return // it was delivered, or somebody else is at it
+	}
+	defer l.close()
+	if l.last.Permanent && p.tell == nil || !l.last.Permanent && l.last.rests(Now()) {
+		return
+	}
+	if err := l.read(); err != nil {
+		l.News.Task, l.Hook = "a notification", name
+		if p.tell != nil && p.tell(l, err, "it is dropped") {
+			l.remove()
+		}
+		return
+	}
+	if l.last.Permanent {
+		if p.tell(l, errors.New(l.last.Why), "it is dropped") {
+			l.remove()
+		}
+		return
+	}
+	p.try(box, l)
+}
+
+// rests reports whether it is too early for another attempt. The waits begin with a full minute, as ticks do. One that
+// would be longer than any was written with a wrong clock.
+func (f failure) rests(now time.Time) bool {
+	if f.Tries == 0 {
+		return false
+	}
+	wait := longestWait
+	if f.Tries <= 6 {
+		wait = min(wait, firstWait<<(f.Tries-1))
+	}
+	rest := f.At.Truncate(time.Minute).Add(wait).Sub(now)
+	return 0 < rest && rest <= longestWait
+}
+
+// try makes one attempt.
+func (p *postman) try(box outbox, l *letter) {
+	ctx, cancel := context.WithTimeout(p.ctx, attemptFor)
+	defer cancel()
+	if l.file != nil && l.To.Ping != "" {
+		deadline, _ := ctx.Deadline()
+		if box.overtaken(l.News.ID, deadline) {
+			l.remove()
+			return
+		}
+	}
+	target, err := p.target(l)
+	if err == nil && target == (notify.Target{}) {
+		l.remove() // there is nobody to tell any more
+		return
+	}
+	if err == nil {
+		news := l.News
+		news.Output = string(l.Output)
+		err = target.Send(ctx, news)
+	}
+	if err != nil {
+		p.failed(l, target, err)
+		return
+	}
+	if err := l.remove(); err != nil && p.tell != nil {
+		p.tell(l, err, "it was sent, and will be sent again")
+	}
+	if p.delivered != nil {
+		p.delivered(l, target.String())
+	}
+}
+
+// target puts the secrets in.
+func (p *postman) target(l *letter) (notify.Target, error) {
+	to, err := l.To.Expanded(schedule.Expansion{Getenv: lookup(p.env), Folder: l.Folder})
+	if err != nil {
+		return notify.Target{}, err
+	}
+	if left := l.last.Left; len(left) > 0 && slices.Max(left) < len(to.Mail) {
+		all := to.Mail
+		to.Mail = nil
+		for _, i := range left {
+			to.Mail = append(to.Mail, all[i])
+		}
+	}
+	return Target(to), nil
+}
+
+// Target returns whom an expanded notification is sent to; the zero target for nobody.
+func Target(n schedule.Notification) (t notify.Target) {
+	switch {
+	case n.Ping != "":
+		t.Ping = &notify.Ping{URL: n.Ping, Protocol: n.On != nil}
+	case n.Webhook != "":
+		t.Webhook = &notify.Webhook{URL: n.Webhook, Format: notify.Format(n.Format)}
+	case len(n.Mail) > 0:
+		t.Mail = &notify.Mail{To: n.Mail, From: n.MailFrom, URL: n.MailURL}
+	}
+	return t
+}
+
+// lookup finds variables in an environment; of two with one name the last.
+func lookup(env []string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for _, pair := range slices.Backward(env) {
+			if len(pair) > len(name) && pair[len(name)] == '=' && pair[:len(name)] == name {
+				return pair[len(name)+1:], true
+			}
+		}
+		return "", false
+	}
+}
+
+// failed notes an attempt that failed, or drops the letter.
+func (p *postman) failed(l *letter, target notify.Target, err error) {
+	now := Now().UTC()
+	f := failure{Tries: l.last.Tries + 1, Since: l.last.Since, At: now, Task: l.News.Task, Why: err.Error(), Told: l.last.Told, Left: l.last.Left}
+	if f.Since.IsZero() || f.Since.After(now) {
+		f.Since = now
+	}
+	if wrong, ok := errors.AsType[*notify.Error](err); ok {
+		f.Permanent = wrong.Permanent
+		if wrong.Rest != nil && wrong.Rest.Mail != nil {
+			f.Left = left(f.Left, target.Mail.To, wrong.Rest.Mail.To)
+		}
+	}
+	what := ""
+	switch {
+	case l.file == nil:
+		what = "the outbox cannot be written either, so nobody will be told"
+	case f.Permanent:
+		what = "it is dropped"
+	case now.Sub(f.Since) >= tryFor:
+		what = fmt.Sprintf("it is dropped, after a day and %d attempts", f.Tries)
+	}
+	switch {
+	case what != "" && p.tell != nil && p.tell(l, err, what):
+		l.remove()
+		return
+	case l.file == nil:
+		return
+	case what == "" && !f.Told && p.tell != nil:
+		f.Told = p.tell(l, err, "it is tried again for a day")
+	}
+	l.fail(f)
+}
+
+// left returns which of the addresses are in rest. An earlier attempt may have left only some of all: then
+// before says which of all the addresses are.
+func left(before []int, addresses, rest []string) (left []int) {
+	for i, address := range addresses {
+		if slices.Contains(rest, address) {
+			if len(before) == len(addresses) {
+				i = before[i]
+			}
+			left = append(left, i)
+		}
+	}
+	return left
+}
+
+// Undelivered is what waits in the outbox of a state folder since an attempt to deliver it failed.
+type Undelivered struct {
+	Count int
+	Since time.Time // the first attempt for the oldest
+	Task  string    // of the oldest
+	Why   string    // its last attempt failed
+}
+
+// add looks at the letters in an outbox, and locks none.
+func (u *Undelivered) add(o outbox) {
+	letters, _, _ := o.list()
+	for _, name := range letters {
+		file, err := os.Open(o.path(name))
+		if err != nil {
+			continue
+		}
+		var last failure
+		if info, err := file.Stat(); err == nil {
+			last, _ = lastFailure(file, info.Size())
+		}
+		file.Close()
+		if last.Tries == 0 {
+			continue
+		}
+		u.Count++
+		if u.Since.IsZero() || last.Since.Before(u.Since) {
+			u.Since, u.Task, u.Why = last.Since, last.Task, last.Why
+		}
+	}
+}

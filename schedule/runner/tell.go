@@ -1,0 +1,188 @@
+package runner
+
+import (
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/notify"
+)
+
+// A firing is a key of hooks that fires.
+type firing struct {
+	key   string
+	hooks []schedule.Hook
+}
+
+// firing returns what fires after a run that ended with the result, in order.
+func (r *Run) firing(result history.Record) (all []firing) {
+	hooks := r.task.Hooks
+	switch {
+	case result.Outcome == history.Succeeded:
+		all = append(all, firing{"on_success", hooks.OnSuccess})
+		if len(hooks.OnRecovery) > 0 && r.failedBefore() {
+			all = append(all, firing{"on_recovery", hooks.OnRecovery})
+		}
+	case result.Outcome.Failure():
+		all = append(all, firing{"on_failure", hooks.OnFailure})
+	}
+	return append(all, firing{"after", hooks.After})
+}
+
+// failedBefore reports whether the run before this one failed. It may have to look into the history, so it looks once.
+func (r *Run) failedBefore() bool {
+	if r.lastFailed == nil {
+		last, ok := Previous(r.state.Dir, r.record().Task, r.record().Run)
+		failed := ok && last.Outcome.Failure()
+		r.lastFailed = &failed
+	}
+	return *r.lastFailed
+}
+
+// events are what the news is about, by the key that tells it.
+var events = map[string]notify.Event{
+	"before": notify.Start, "after": notify.Finish, "on_success": notify.Success,
+	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip,
+}
+
+// tell puts the notifications of a key into the outbox, those that were not put there before. What is in the
+// outbox is delivered when the caller says so (deliver), or by a later tick.
+func (r *Run) tell(f firing, log history.Log, result history.Record) {
+	for i, hook := range f.hooks {
+		if hook.Notify != nil {
+			name := hookName(f.key, i)
+			r.tellOne(name, name, events[f.key], *hook.Notify, log, result)
+		}
+	}
+}
+
+// tellStart does the same for the pings that tell of the start, too.
+func (r *Run) tellStart() {
+	for i, hook := range r.task.Hooks.After {
+		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
+			name := hookName("after", i)
+			r.tellOne(name, name+" start", notify.Start, *hook.Notify, history.Log{}, r.soFar(nil))
+		}
+	}
+}
+
+// tellOne puts one notification into the outbox, if it is for a run that ended like this, and was not put there before.
+// The mark is the name of the hook, or another one for the start of a run.
+func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notification, log history.Log, result history.Record) {
+	name := letterName(r.record().Task, hook, r.record().Run, mark != hook)
+	box := r.state.outbox()
+	if log.Hooks[mark] {
+		if box.post(name) == nil {
+			r.letters = append(r.letters, name)
+		}
+		return
+	}
+	if n.On != nil && event == notify.Finish {
+		event = notify.Success
+		if result.Outcome.Failure() {
+			event = notify.Failure
+		}
+	}
+	if !r.wanted(n, event, result) {
+		if n.On != nil {
+			box.removeOlder(letterName(r.record().Task, hook, r.record().Run, true), time.Now()) // it has not started now
+		}
+		return
+	}
+	l := &letter{Hook: hook, Folder: r.task.Folder, To: n, News: r.news(name, event, result)}
+	if n.Ping == "" || n.On != nil {
+		l.Output, l.News.Cut = tailOf(result.Output)
+	}
+	r.put(box, l, mark)
+}
+
+// put puts a letter into the outbox exactly once, whatever is killed: it is written as a draft; then the run's file gets the
+// mark that the hook fired; then the draft becomes a letter, which ticks send. Who finds the mark does the last
+// step alone, and who does not begins again.
+func (r *Run) put(box outbox, l *letter, mark string) {
+	if l.To.AtMost.N > 0 {
+		if admitted, err := box.admit(l); !admitted && err == nil {
+			r.file.Append(history.Event{Hook: mark})
+			return
+		}
+		defer box.release(hookOf(l.News.ID))
+	}
+	err := box.write(l)
+	r.file.Append(history.Event{Hook: mark})
+	if err == nil {
+		err = box.post(l.News.ID)
+	}
+	if err == nil {
+		r.letters = append(r.letters, l.News.ID)
+	} else {
+		r.unkept = append(r.unkept, l) // it is tried from memory
+	}
+}
+
+// wanted reports whether the notification is for a run that ended like this.
+func (r *Run) wanted(n schedule.Notification, event notify.Event, result history.Record) bool {
+	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
+		return false
+	}
+	switch n.When {
+	case schedule.Changed:
+		return result.Outcome.Failure() != r.failedBefore()
+	case schedule.Printed:
+		info, err := os.Stat(result.Output)
+		return err == nil && info.Size() > 0
+	}
+	return true
+}
+
+// news is what there is to tell.
+func (r *Run) news(id string, event notify.Event, result history.Record) notify.News {
+	sender, zone := r.task.Sender, time.UTC
+	if z, err := time.LoadLocation(sender.Zone); err == nil {
+		zone = z
+	}
+	in := func(t time.Time) time.Time {
+		if t.IsZero() {
+			return t
+		}
+		return t.In(zone)
+	}
+	news := notify.News{
+		ID: id, Event: event, At: in(Now()),
+		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: r.task.Description,
+		Run: result.Run, Server: result.Server,
+		Outcome: string(result.Outcome), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempts,
+		Slot: in(result.Slot), Started: in(result.Started), Ended: in(result.Ended), Duration: result.Duration(),
+	}
+	if event == notify.Skip {
+		news.Run = ""
+	}
+	return news
+}
+
+// tailOf returns the end of what a run printed, and whether there was more before it. It is a few bytes
+// longer than what is sent of it, so that the sender can begin with a whole character or line.
+func tailOf(path string) (tail []byte, cut bool) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, false
+	}
+	defer file.Close()
+	const most = notify.OutputLimit + 4
+	info, err := file.Stat()
+	if err != nil {
+		return nil, false
+	}
+	from := max(0, info.Size()-most)
+	tail, _ = io.ReadAll(io.NewSectionReader(file, from, most))
+	return tail, from > 0
+}
+
+// deliver tries at once to deliver what this process put into the outbox, beside everything else.
+func (r *Run) deliver() {
+	r.postman.deliver(r.state.outbox(), r.letters...)
+	r.postman.deliverUnkept(r.unkept...)
+	r.letters, r.unkept = nil, nil
+}

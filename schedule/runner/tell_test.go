@@ -1,0 +1,256 @@
+package runner
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+// A teller is a machine on which runs of one task end, and tell so.
+type teller struct {
+	*testing.T
+	state State
+	task  *schedule.Task
+	now   time.Time
+}
+
+func newTeller(t *testing.T, hook string) *teller {
+	dir := t.TempDir()
+	text := "tasks:\n- {name: t, every: minute, command: x, on_failure: [" + hook + "]}\n"
+	s, err := schedule.Parse([]byte(text), filepath.Join(dir, "schedule.yaml"), schedule.LoadOptions{UID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &teller{T: t, state: State{Dir: s.StateDir}, task: s.Tasks[0], now: time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)}
+	before := Now
+	Now = func() time.Time { return w.now }
+	t.Cleanup(func() { Now = before })
+	return w
+}
+
+// fails ends a run. Its hooks are fired by tell.
+func (w *teller) fails() (*Run, history.Record) {
+	record := history.Record{Run: history.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here"}
+	r, err := begin(w.state, record, w.task, nil, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { r.file.Close(); r.output.Close() })
+	record.Outcome, record.Started, record.Ended = history.Failed, w.now, w.now
+	return r, record
+}
+
+// tell fires the hooks of a run, of which those have been marked before.
+func (w *teller) tell(r *Run, record history.Record, marks ...string) {
+	log := history.Log{Hooks: map[string]bool{}}
+	for _, mark := range marks {
+		log.Hooks[mark] = true
+	}
+	r.tell(firing{"on_failure", w.task.Hooks.OnFailure}, log, record)
+}
+
+// letters returns what is in the outbox.
+func (w *teller) letters() (letters []letter) {
+	w.Helper()
+	names, _, err := w.state.outbox().list()
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(w.state.outbox().path(name))
+		if err != nil {
+			w.Fatal(err)
+		}
+		var l letter
+		if err := json.Unmarshal([]byte(strings.SplitN(string(text), "\n", 2)[0]), &l); err != nil {
+			w.Fatal(err)
+		}
+		letters = append(letters, l)
+	}
+	return letters
+}
+
+func (w *teller) has(n int) []letter {
+	w.Helper()
+	letters := w.letters()
+	if len(letters) != n {
+		w.Fatalf("%d letters, not %d: %+v", len(letters), n, letters)
+	}
+	return letters
+}
+
+// marked reports whether the run's file says that the hook fired.
+func (w *teller) marked(r *Run, hook string) bool {
+	text, err := os.ReadFile(history.Path(w.state.Dir, r.record().Run))
+	return err == nil && strings.Contains(string(text), `{"hook":"`+hook+`"}`)
+}
+
+// A finish may be killed between any two of its steps, and the next one begins again. However far it came,
+// there is one letter in the end.
+func TestALetterIsPutIntoTheOutboxOnce(t *testing.T) {
+	const mark = "on_failure 1"
+	for _, row := range []struct {
+		name   string
+		undo   func(box outbox, name string) // makes of the state in the end that at the moment of the kill
+		marked bool
+		want   int
+	}{
+		{"before the draft", func(box outbox, name string) { os.Remove(box.path(name)) }, false, 1},
+		{"in the middle of the draft", func(box outbox, name string) {
+			os.Remove(box.path(name))
+			os.WriteFile(box.draft(name), []byte(`{"hook":`), 0o600)
+		}, false, 1},
+		{"before the mark", func(box outbox, name string) { os.Rename(box.path(name), box.draft(name)) }, false, 1},
+		{"after the mark", func(box outbox, name string) { os.Rename(box.path(name), box.draft(name)) }, true, 1},
+		{"when it was posted", func(outbox, string) {}, true, 1},
+		{"when it was delivered", func(box outbox, name string) { os.Remove(box.path(name)) }, true, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newTeller(t, "{mail: ops@example.com}")
+			r, record := w.fails()
+			w.tell(r, record)
+			letters := w.has(1)
+			if !w.marked(r, mark) {
+				t.Fatal("there is no mark")
+			}
+			row.undo(w.state.outbox(), letters[0].News.ID)
+			if row.marked {
+				w.tell(r, record, mark)
+			} else {
+				w.tell(r, record)
+			}
+			w.has(row.want)
+			if drafts, _ := filepath.Glob(filepath.Join(w.state.outbox().dir, draftPrefix+"*")); len(drafts) > 0 {
+				t.Errorf("drafts are left: %v", drafts)
+			}
+		})
+	}
+}
+
+// What at_most lets through and what it counts is the same when a finish was killed and begins again.
+func TestALimitCountsEachRunOnce(t *testing.T) {
+	w := newTeller(t, "{mail: ops@example.com, at_most: 1 per 1h}")
+	box := w.state.outbox()
+	r, record := w.fails()
+	w.tell(r, record)
+	first := w.has(1)[0]
+	os.Remove(box.path(first.News.ID)) // killed before the draft was written
+	w.tell(r, record)
+	if again := w.has(1)[0]; again.News.ID != first.News.ID || again.News.HeldBack != 0 {
+		t.Errorf("the second is %+v", again.News)
+	}
+	os.Remove(box.path(first.News.ID)) // delivered
+
+	for range 3 {
+		w.now = w.now.Add(time.Minute)
+		r, record = w.fails()
+		w.tell(r, record)
+		w.tell(r, record) // killed before the mark
+		w.has(0)
+	}
+	w.now = w.now.Add(time.Hour)
+	r, record = w.fails()
+	w.tell(r, record)
+	letter := w.has(1)[0]
+	if letter.News.HeldBack != 3 || !letter.News.HeldSince.Equal(time.Date(2026, 1, 1, 10, 1, 0, 0, time.UTC)) {
+		t.Errorf("the one after an hour is %+v", letter.News)
+	}
+	if _, held, _ := box.list(); len(held) != 0 {
+		t.Errorf("what was told of is held back on: %v", held)
+	}
+}
+
+// A finish that was killed after it took over the number of those that were held back, and before they were forgotten, tells
+// of them once: nobody else does, and it does when it begins again.
+func TestTheNumberOfThoseHeldBackIsToldOnce(t *testing.T) {
+	w := newTeller(t, "{mail: ops@example.com, at_most: 1 per 1h}")
+	box := w.state.outbox()
+	var text []byte
+	for range 3 {
+		r, record := w.fails()
+		w.tell(r, record)
+		w.now = w.now.Add(time.Minute)
+	}
+	os.Remove(box.path(w.has(1)[0].News.ID))
+	hook := hookHash("t", "on_failure 1")
+	text, err := os.ReadFile(box.held(hook))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	w.now = w.now.Add(time.Hour)
+	r, record := w.fails()
+	w.tell(r, record)
+	killed := w.has(1)[0]
+	if killed.News.HeldBack != 2 {
+		t.Errorf("%d were held back", killed.News.HeldBack)
+	}
+	os.Remove(box.path(killed.News.ID))
+	os.WriteFile(box.held(hook), text, 0o600) // as at the moment of the kill
+	w.tell(r, record)
+	if again := w.has(1)[0]; again.News.HeldBack != 2 {
+		t.Errorf("it begins again, and %d were held back", again.News.HeldBack)
+	}
+	os.WriteFile(box.held(hook), text, 0o600) // killed just before they are forgotten
+	if name, err := box.digest(hook); name != "" || err != nil {
+		t.Errorf("a tick tells of them, too: %s, %v", name, err)
+	}
+	os.WriteFile(box.held(hook), text, 0o600)
+	w.now = w.now.Add(time.Minute)
+	r, record = w.fails()
+	w.tell(r, record)
+	w.now = w.now.Add(2 * time.Hour)
+	name, err := box.digest(hook)
+	if err != nil || name == "" {
+		t.Fatalf("%q, %v", name, err)
+	}
+	for _, l := range w.has(2) {
+		if l.News.ID == name && l.News.HeldBack != 0 {
+			t.Errorf("%d were told twice", l.News.HeldBack)
+		}
+	}
+}
+
+func TestTheWaitsBetweenAttempts(t *testing.T) {
+	at := time.Date(2026, 1, 1, 10, 0, 20, 0, time.UTC)
+	for _, row := range []struct {
+		tries int
+		now   string
+		rests bool
+	}{
+		{0, "10:00:20", false},
+		{1, "10:00:59", true},
+		{1, "10:01:00", false},
+		{2, "10:01:59", true},
+		{2, "10:02:00", false},
+		{6, "10:31:59", true},
+		{6, "10:32:00", false},
+		{7, "10:59:59", true},
+		{7, "11:00:00", false},
+		{100, "10:59:59", true},
+		{100, "11:00:00", false},
+		{7, "09:59:59", false}, // a clock that was wrong keeps nothing back
+		{1, "08:00:00", false},
+	} {
+		now, _ := time.Parse(time.DateTime, "2026-01-01 "+row.now)
+		if got := (failure{Tries: row.tries, At: at}).rests(now); got != row.rests {
+			t.Errorf("after attempt %d it rests at %s: %v", row.tries, row.now, got)
+		}
+	}
+}
+
+// Of the addresses of a mail those are tried again that are left, also when some are left of those.
+func TestTheAddressesThatAreLeft(t *testing.T) {
+	all := []string{"a", "b", "c", "d"}
+	first := left(nil, all, []string{"b", "d"})
+	second := left(first, []string{"b", "d"}, []string{"d"})
+	if len(second) != 1 || all[second[0]] != "d" {
+		t.Errorf("%v, then %v", first, second)
+	}
+}
