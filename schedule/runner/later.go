@@ -52,7 +52,10 @@ func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 		case wait > time.Minute:
 			return "the clock was set back to " + now.In(t.Schedule.Location).Format("2006-01-02 15:04:05")
 		}
-		waitUntil(ctx, now.Add(min(wait, lookAtClock)))
+		select {
+		case <-After(min(wait, lookAtClock)):
+		case <-ctx.Done():
+		}
 	}
 	return whyDone(ctx)
 }
