@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,7 @@ exits with 2 if there is a problem, which suits a commit hook or a build.`,
 				return err
 			}
 			problems, warnings := unfit(s)
-			for _, warning := range append(s.Warnings, warnings...) {
+			for _, warning := range slices.Concat(s.Warnings, s.OutOfDate(a.now()), warnings) {
 				fmt.Fprintf(a.err, "warning: %s\n", warning)
 			}
 			if len(problems) > 0 {

@@ -50,6 +50,7 @@ type taskJSON struct {
 	OneServer          bool          `json:"one_server"`
 	Next               []string      `json:"next"`
 	times              []time.Time   // the same, in the task's zone
+	Unmet              []string      `json:"unmet,omitempty"` // for each time of next the condition that will be in the way; none where none will
 	Last               *recordJSON   `json:"last"`
 	Running            []runningJSON `json:"running"`
 	Waiting            []waitingJSON `json:"waiting"`
@@ -169,7 +170,11 @@ func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past
 		}
 		row.times = append(row.times, next.In(t.When.Location))
 		row.Next = append(row.Next, next.In(t.When.Location).Format(time.RFC3339))
+		row.Unmet = append(row.Unmet, t.Unmet(next))
 		at = next
+	}
+	if !slices.ContainsFunc(row.Unmet, func(reason string) bool { return reason != "" }) {
+		row.Unmet = nil
 	}
 	if last, ok := p.last[t.Name]; ok {
 		json := toJSON(last)
@@ -217,13 +222,29 @@ func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.T
 	for _, row := range rows {
 		next := never(s, row.Name)
 		if len(row.times) > 0 {
-			next = shortTime(row.times[0], at)
+			next = row.nextText(0, at)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", row.Name, when(row, s), next, a.lastText(s, p.last[row.Name]), a.nowText(row, s.Location))
-		for _, more := range row.times[min(1, len(row.times)):] {
-			fmt.Fprintf(w, "\t\t%s\t\t\n", shortTime(more, at))
+		for i := 1; i < len(row.times); i++ {
+			fmt.Fprintf(w, "\t\t%s\t\t\n", row.nextText(i, at))
 		}
 	}
+}
+
+// nextText shows one of the next times, and what will be in the way then.
+func (row taskJSON) nextText(i int, at time.Time) string {
+	text := shortTime(row.times[i], at)
+	if reason := row.unmet(i); reason != "" {
+		text += ", but " + reason
+	}
+	return text
+}
+
+func (row taskJSON) unmet(i int) string {
+	if row.Unmet == nil {
+		return ""
+	}
+	return row.Unmet[i]
 }
 
 // when shows the expressions, and the zone where it is not the schedule's.

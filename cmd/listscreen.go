@@ -40,15 +40,25 @@ func (a *app) showList(s *schedule.Schedule, rows []taskJSON, p past, at time.Ti
 	for _, row := range rows {
 		next, clock := screen.paint(faint, never(s, row.Name)), ""
 		if len(row.times) > 0 {
-			next, clock = until(row.times[0], at)
+			next, clock = row.nextCells(screen, 0, at)
 		}
-		line(row.Name, when(row, s), next, screen.paint(faint, clock), a.lastCell(s, p.last[row.Name]), a.nowCell(row, s.Location), screen.paint(faint, does(row)))
-		for _, more := range row.times[min(1, len(row.times)):] {
-			next, clock := until(more, at)
-			line("", "", next, screen.paint(faint, clock), "", "", "")
+		line(row.Name, when(row, s), next, clock, a.lastCell(s, p.last[row.Name]), a.nowCell(row, s.Location), screen.paint(faint, does(row)))
+		for i := 1; i < len(row.times); i++ {
+			next, clock := row.nextCells(screen, i, at)
+			line("", "", next, clock, "", "", "")
 		}
 	}
 	g.Flush()
+}
+
+// nextCells show one of the next times, and what will be in the way then.
+func (row taskJSON) nextCells(screen screen, i int, at time.Time) (next, clock string) {
+	next, clock = until(row.times[i], at)
+	reason := row.unmet(i)
+	if reason == "" {
+		return next, screen.paint(faint, clock)
+	}
+	return screen.paint(wary, next), screen.paint(faint, clock+", but ") + screen.paint(wary, visible(reason))
 }
 
 // until is how far a time is, and when that is: of today the time of the day is enough.

@@ -9,6 +9,7 @@ import (
 // A Condition says when a task that is due may run. The zero value is always met.
 type Condition struct {
 	Days          Days
+	Holidays      Holidays // on none of these days
 	Between       []Window // none: at any time; otherwise inside one of them
 	UnlessBetween []Window // and inside none of these
 }
@@ -18,6 +19,9 @@ type Condition struct {
 func (c Condition) Unmet(at time.Time) string {
 	if !c.Days.Contain(at.Weekday()) {
 		return "not on " + at.Weekday().String()
+	}
+	if holiday := c.Holidays.On(at); holiday != "" {
+		return "it is a holiday: " + holiday
 	}
 	if len(c.Between) > 0 && !anyContains(c.Between, at) {
 		return "outside " + windowText(c.Between)

@@ -10,7 +10,7 @@ import (
 // dump is all that a schedule makes of its text but the places.
 func dump(s *Schedule) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, s.Name, s.Location, s.Environment, s.StateDir, s.History)
+	fmt.Fprintln(&b, s.Name, s.Location, s.Environment, s.StateDir, s.History, s.Holidays)
 	for _, t := range s.Tasks {
 		snapshot, err := json.Marshal(t)
 		if err != nil {

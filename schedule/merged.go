@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -28,7 +29,11 @@ func (s *Schedule) rewritten() ([]byte, error) {
 	w.text("# the schedule with everything that it includes, written by sched\n")
 	root := s.sources[0].root
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		if key := root.Content[i]; key.Value != "include" && key.Value != "tasks" {
+		switch key := root.Content[i]; key.Value {
+		case "include", "tasks":
+		case "holidays":
+			w.holidays(s.Holidays)
+		default:
 			w.value(key)
 			w.text(": ")
 			w.value(root.Content[i+1])
@@ -68,6 +73,18 @@ func (w *writer) text(s string) {
 	if w.left -= len(s); w.left >= 0 {
 		w.out.WriteString(s)
 	}
+}
+
+// holidays writes those of the files, too.
+func (w *writer) holidays(h Holidays) {
+	w.text("holidays: [")
+	for i, date := range h.dates() {
+		if i > 0 {
+			w.text(", ")
+		}
+		w.text(strconv.Quote(strings.TrimSpace(date.String() + " " + h[date])))
+	}
+	w.text("]\n")
 }
 
 func (w *writer) value(n *yaml.Node) {

@@ -128,7 +128,7 @@ var mistakes = []struct {
 	{"an unknown key at the top", "task: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
 	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
-		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, state_dir, env, include, history, metrics, mail, defaults, tasks"}},
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, state_dir, env, include, history, metrics, mail, holidays, defaults, tasks"}},
 	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{
@@ -382,6 +382,20 @@ var mistakes = []struct {
 		"schedule.yaml:1:21: defaults: timeout \"x\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d"}},
 	{"defaults that are a list", "defaults: []\ntasks: []\n", []string{
 		"schedule.yaml:1:11: defaults must be a mapping of keys and values, not a list"}},
+	{"except without holidays", one("except: holidays"), []string{
+		"schedule.yaml:5:11: task \"t\": there are no holidays\n  hint: add `holidays:` to the top of the main file"}},
+	{"an exception that is none", "holidays: [12-25]\ndefaults: {except: [holidays, sunday]}\ntasks: []\n", []string{
+		"schedule.yaml:2:31: defaults: except: the text \"sunday\" is not known\n  hint: write `except: holidays`; for days of the week there is `days:`"}},
+	{"holidays that are none, told once", "holidays: [25.12., 2026-02-30, '', {2026-12-25: Christmas}, ~]\n" + strings.TrimPrefix(one("except: holidays"), "\n"), []string{
+		"schedule.yaml:1:12: holidays: \"25.12.\" is not a date\n  hint: a date is written as 2026-12-25, or as 12-25 for every year",
+		"schedule.yaml:1:20: holidays: there is no 2026-02-30",
+		"schedule.yaml:1:32: holidays is empty",
+		"schedule.yaml:1:36: holidays must be dates and files, not a mapping\n  hint: a date with its name is written as `- 2026-12-25 Christmas`",
+		"schedule.yaml:1:61: holidays has no value"}},
+	{"a file of holidays in text alone", "holidays: days.txt\ntasks: []\n", []string{
+		"schedule.yaml:1:11: holidays cannot name a file here, where only text is read"}},
+	{"holidays in a task", one("holidays: [12-25]"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"holidays\"\n  hint: it belongs at the top of the file, not in a task"}},
 	{"an include in text alone", "include: x.yaml\ntasks: []\n", []string{
 		"schedule.yaml:1:10: include cannot be used here, where only text is read"}},
 }

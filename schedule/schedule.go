@@ -18,13 +18,17 @@ type Schedule struct {
 	Store       Store
 	StateDir    string // absolute
 	History     History
-	Textfile    string  // absolute: where each tick writes metrics; empty for nowhere
+	Textfile    string // absolute: where each tick writes metrics; empty for nowhere
+	Holidays    Holidays
 	Tasks       []*Task // in the order of the file, groups and includes in their place
 
 	Warnings []Problem // what is allowed and probably not meant
 	Digest   string    // of the text of every file that was read, in hexadecimal
 
-	sources []*source // the main file, then its includes: what Merged is made of
+	sources []*source // the main file, then what it includes: what Merged is made of
+
+	newestHoliday   Date // not of those of every year
+	newestHolidayAt Place
 }
 
 // History says how much of the past is kept.
