@@ -103,6 +103,9 @@ func (a *app) list(o listOptions) error {
 	default:
 		a.printList(s, rows, past, at)
 	}
+	if reason := a.maintenance(s); reason != "" {
+		a.problem("%s; only tasks with even_in_maintenance run", reason)
+	}
 	return nil
 }
 

@@ -226,6 +226,8 @@ func (a *app) printPlan(tick *runner.Tick, asJSON bool) error {
 		t := planTaskJSON{p.Task.Name, nil, p.Task.Background, "run", p.Reason}
 		if p.Reason != "" {
 			t.Would = "skip"
+		} else {
+			t.Reason = asked(p.Task)
 		}
 		for _, slot := range p.Slots {
 			t.Slots = append(t.Slots, slot.UTC().Format(time.RFC3339))
@@ -248,8 +250,11 @@ func (a *app) printPlan(tick *runner.Tick, asJSON bool) error {
 		if t.Background {
 			how, tone = "would run in the background", busy
 		}
-		if t.Reason != "" {
+		switch {
+		case t.Would == "skip":
 			how, tone = "would be skipped: "+t.Reason, wary
+		case t.Reason != "":
+			how += "; " + t.Reason
 		}
 		if len(t.Slots) > 1 {
 			how += fmt.Sprintf(" (%d times in this minute)", len(t.Slots))

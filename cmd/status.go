@@ -50,6 +50,7 @@ type verdict struct {
 	code  int
 	first string // one line
 	rows  []statusRow
+	down  string // a maintenance; it is no trouble
 }
 
 type statusRow struct {
@@ -124,6 +125,9 @@ func (a *app) judge(s *runner.Status) verdict {
 		figures += " (" + duration(age) + " ago)"
 	}
 	figures += pausedFigure(s)
+	if v.down = a.maintenance(s.Schedule); v.down != "" {
+		figures += "; " + v.down
+	}
 	switch {
 	case len(down) > 0:
 		v.code, v.first = exitUsage, "down: "+down[0].Text+"; "+figures
@@ -237,13 +241,14 @@ type statusJSON struct {
 	Valid    bool             `json:"schedule_valid"`
 	Tasks    int              `json:"tasks"`
 	Running  int              `json:"running"`
+	Down     string           `json:"maintenance"`
 	Troubles []statusRow      `json:"troubles"`
 	Paused   []pausedTaskJSON `json:"paused"`
 }
 
 func (a *app) printStatusJSON(s *runner.Status, v verdict) error {
 	word, _, _ := strings.Cut(v.first, ":")
-	out := statusJSON{word, v.code, nil, !s.Invalid, len(s.Tasks), s.Running, v.rows, pausedTasks(s)}
+	out := statusJSON{word, v.code, nil, !s.Invalid, len(s.Tasks), s.Running, v.down, v.rows, pausedTasks(s)}
 	if !s.LastTick.IsZero() {
 		tick := s.LastTick.UTC().Format(time.RFC3339)
 		out.LastTick = &tick

@@ -17,7 +17,8 @@ import (
 //	SCHED_TEST_CLOCK_OFFSET=-45s            the clock is slow by so much; added to the above
 //	SCHED_TEST_CLOCK_FILE=clock             what the file says counts instead: see fileClock
 //
-// and SCHED_TEST_SERVER gives the machine another name. The clocks go on from there, but for the last one
+// and SCHED_TEST_SERVER gives the machine another name. A condition may take SCHED_TEST_GUARD_TIMEOUT
+// to answer. The clocks go on from there, but for the last one
 // at the usual pace. The binary that people build knows none of these.
 func init() {
 	var offset time.Duration
@@ -37,6 +38,13 @@ func init() {
 	}
 	if name := os.Getenv("SCHED_TEST_SERVER"); name != "" {
 		hostname = func() (string, error) { return name, nil }
+	}
+	if text := os.Getenv("SCHED_TEST_GUARD_TIMEOUT"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			panic(fmt.Sprintf("SCHED_TEST_GUARD_TIMEOUT: %v", err))
+		}
+		runner.GuardTimeout = d
 	}
 	runner.Now = func() time.Time { return time.Now().Add(offset) }
 	if file := os.Getenv("SCHED_TEST_CLOCK_FILE"); file != "" {

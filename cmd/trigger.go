@@ -173,6 +173,8 @@ func (a *app) ask(s *schedule.Schedule, requests []history.Request, o whenOption
 		t, _ := task(s, r.Task)
 		if pause := pausedNow(pauses, t, latest(r.At, a.now())); pause != nil {
 			when += " or when it is resumed: it is " + pause.pause.Text(a.now(), s.Location)
+		} else if down := a.maintenance(s); down != "" && !t.EvenInMaintenance {
+			when += " or when that is over: " + down
 		}
 		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, shortRun(r.Run))
 	}

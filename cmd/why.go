@@ -42,14 +42,16 @@ type whyJSON struct {
 	Task     string        `json:"task"`
 	Cron     []string      `json:"cron"`
 	Timezone string        `json:"timezone"`
-	Off      string        `json:"off"`     // why the task does not run here at all
-	Running  []runningJSON `json:"running"` // of this task, now
-	Waiting  []waitingJSON `json:"waiting"` // for a tick: what was asked for, and next attempts
-	Minute   *minuteJSON   `json:"minute"`  // the one that --at names
-	Last     *minuteJSON   `json:"last"`    // without --at: when it was due last,
-	Next     *minuteJSON   `json:"next"`    // and next
-	Free     *string       `json:"free"`    // where the next slots would be skipped: the first that would not
-	Held     string        `json:"held"`    // who has its mutex now
+	Off      string        `json:"off"`         // why the task does not run here at all
+	Asks     []string      `json:"asks"`        // the commands that are asked whether it may run
+	Down     string        `json:"maintenance"` // that keeps it from running at this moment
+	Running  []runningJSON `json:"running"`     // of this task, now
+	Waiting  []waitingJSON `json:"waiting"`     // for a tick: what was asked for, and next attempts
+	Minute   *minuteJSON   `json:"minute"`      // the one that --at names
+	Last     *minuteJSON   `json:"last"`        // without --at: when it was due last,
+	Next     *minuteJSON   `json:"next"`        // and next
+	Free     *string       `json:"free"`        // where the next slots would be skipped: the first that would not
+	Held     string        `json:"held"`        // who has its mutex now
 	Failures int           `json:"failures"`
 	Paused   *pausedJSON   `json:"paused"` // who paused it
 }
@@ -97,8 +99,12 @@ func (a *app) why(name string, o whyOptions) error {
 	for _, cron := range t.When.Crons {
 		answer.Cron = append(answer.Cron, cron.String())
 	}
+	answer.Asks = guardTexts(t)
 	if !s.Active(t) {
 		answer.Off = switchedOff(s, t)
+	}
+	if !t.EvenInMaintenance {
+		answer.Down = a.maintenance(s)
 	}
 	if o.at != "" {
 		if answer.Minute, err = w.minute(asked); err == nil && clock != "" {

@@ -182,6 +182,12 @@ func (a *app) printObstacles(w *inquiry, answer whyJSON) {
 		say("its conditions let it run again at %s", w.time(free))
 	}
 	paused := answer.Next != nil && pausedNow(w.pauses, w.task, w.next) != nil // which its slot says
+	for _, text := range answer.Asks {
+		say("right before it starts it asks %s", oneLine(text))
+	}
+	if answer.Down != "" {
+		say("%s; it will be skipped if that is so then", answer.Down)
+	}
 	if answer.Held != "" {
 		say("its mutex %s is held %s; it will be skipped if that goes on until then", w.task.Mutex, answer.Held)
 	}

@@ -10,13 +10,13 @@ import (
 // dump is all that a schedule makes of its text but the places.
 func dump(s *Schedule) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, s.Name, s.Location, s.Environment, s.StateDir, s.History, s.Holidays)
+	fmt.Fprintln(&b, s.Name, s.Location, s.Environment, s.StateDir, s.History, s.Holidays, s.Maintenance)
 	for _, t := range s.Tasks {
 		snapshot, err := json.Marshal(t)
 		if err != nil {
 			return err.Error()
 		}
-		fmt.Fprintf(&b, "%s %q %q %s %v %q %v\n", snapshot, t.When.Crons, t.When.Every, t.When.Location, t.Enabled, t.Environments, t.Conditions)
+		fmt.Fprintf(&b, "%s %q %q %s %v %q %v %q %v\n", snapshot, t.When.Crons, t.When.Every, t.When.Location, t.Enabled, t.Environments, t.Conditions, t.Guards, t.EvenInMaintenance)
 	}
 	return b.String()
 }

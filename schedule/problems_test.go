@@ -128,7 +128,7 @@ var mistakes = []struct {
 	{"an unknown key at the top", "task: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
 	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
-		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, state_dir, env, include, history, metrics, mail, holidays, defaults, tasks"}},
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, state_dir, env, include, history, metrics, mail, holidays, maintenance_file, defaults, tasks"}},
 	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{
@@ -396,6 +396,13 @@ var mistakes = []struct {
 		"schedule.yaml:1:11: holidays cannot name a file here, where only text is read"}},
 	{"holidays in a task", one("holidays: [12-25]"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"holidays\"\n  hint: it belongs at the top of the file, not in a task"}},
+	{"a condition that is empty", one("when: ''\nskip: [[a]]"), []string{
+		"schedule.yaml:5:9: task \"t\": when is empty",
+		"schedule.yaml:6:10: task \"t\": skip must be text, not a list"}},
+	{"a condition that is a mapping", one("skip: {run: x}"), []string{
+		"schedule.yaml:5:9: task \"t\": skip must be text or a list, not a mapping"}},
+	{"a maintenance file of nothing", "maintenance_file: ${EMPTY}\ntasks: []\n", []string{
+		"schedule.yaml:1:19: maintenance_file is empty"}},
 	{"an include in text alone", "include: x.yaml\ntasks: []\n", []string{
 		"schedule.yaml:1:10: include cannot be used here, where only text is read"}},
 }

@@ -52,6 +52,7 @@ var topKeys = keys[settings]{
 		{"metrics", 0, readMetrics},
 		{"mail", 0, readMail},
 		{"holidays", 0, readHolidays},
+		{"maintenance_file", 0, func(l *loader, s *settings, n *yaml.Node) { l.schedule.Maintenance, _ = l.path(n) }},
 		{"defaults", 0, func(l *loader, s *settings, n *yaml.Node) { s.defaults = n }},
 		{"tasks", 0, func(l *loader, s *settings, n *yaml.Node) { s.tasks = n }},
 	},

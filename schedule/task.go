@@ -18,8 +18,10 @@ type Task struct {
 	Enabled      bool      `json:"-"` // false switches the task off
 	Environments []string  `json:"-"` // empty: every environment
 	Conditions   Condition `json:"-"`
+	Guards       []Guard   `json:"-"` // all must allow it; in the order in which they are asked
 
-	EvenWhenPaused bool `json:"even_when_paused,omitempty"` // it runs while everything is paused
+	EvenInMaintenance bool `json:"even_in_maintenance,omitempty"` // it runs while the maintenance file exists
+	EvenWhenPaused    bool `json:"even_when_paused,omitempty"`    // it runs while everything is paused
 
 	StartDeadline time.Duration `json:"-"` // how late after its slot it may start; 0: at any time
 	RunMissed     bool          `json:"-"` // missed: once

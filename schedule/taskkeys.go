@@ -35,7 +35,7 @@ var taskKeys = keys[entry]{
 			return "it is a hook, as in `on_failure: {" + name + ": …}`"
 		case name == "environment":
 			return `did you mean "environments"? the environment itself is set at the top of the file`
-		case slices.Contains([]string{"include", "history", "metrics", "holidays", "state_dir", "defaults", "store", "lease"}, name):
+		case slices.Contains([]string{"include", "history", "metrics", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
 			return "it belongs at the top of the file, not in " + where.String()
 		}
 		return ""
@@ -113,9 +113,12 @@ var taskKeys = keys[entry]{
 		{"unless_between", anywhere, readWindows(func(c *Condition) *[]Window { return &c.UnlessBetween })},
 		{"days", anywhere, readDays},
 		{"except", anywhere, readExcept},
+		{"when", anywhere, readGuard},
+		{"skip", anywhere, readGuard},
 		{"environments", anywhere, readEnvironments},
 		{"enabled", anywhere, flag(func(e *entry) *bool { return &e.Enabled })},
 		{"even_when_paused", anywhere, flag(func(e *entry) *bool { return &e.EvenWhenPaused })},
+		{"even_in_maintenance", anywhere, flag(func(e *entry) *bool { return &e.EvenInMaintenance })},
 
 		{"start_deadline", anywhere, readStartDeadline},
 		{"missed", anywhere, func(l *loader, e *entry, n *yaml.Node) {

@@ -24,6 +24,7 @@ import (
 type Journal struct {
 	Promise  Promise
 	Started  map[Due]bool   // the slots whose run began
+	Guards   map[Due]string // the slots whose conditions were asked, and the ids of the runs that they were to allow
 	Outcomes map[Due]Record // of slots that have no run: skipped, or they could not begin
 
 	file *os.File
@@ -55,8 +56,16 @@ type Gap struct {
 type journalEvent struct {
 	Tick    *Promise `json:"tick,omitempty"`
 	Started *Due     `json:"started,omitempty"`
+	Guard   *guard   `json:"guard,omitempty"`
 	Outcome *Record  `json:"outcome,omitempty"`
 	End     bool     `json:"end,omitempty"`
+}
+
+// A guard is a slot whose conditions are about to be asked. Their processes have the run's id in their
+// environment.
+type guard struct {
+	Due
+	Run string `json:"run"`
 }
 
 // journalEnd is how the file of a journal ends that was kept.
@@ -171,7 +180,7 @@ func readJournal(file *os.File) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{Started: map[Due]bool{}, Outcomes: map[Due]Record{}, file: file}
+	j := &Journal{Started: map[Due]bool{}, Guards: map[Due]string{}, Outcomes: map[Due]Record{}, file: file}
 	last := max(0, bytes.LastIndex(text, []byte("\n{\"tick\":")))
 	for line := range bytes.Lines(text[last:]) {
 		var e journalEvent
@@ -183,6 +192,8 @@ func readJournal(file *os.File) (*Journal, error) {
 			j.Promise = *e.Tick
 		case e.Started != nil:
 			j.Started[*e.Started] = true
+		case e.Guard != nil:
+			j.Guards[e.Guard.Due] = e.Guard.Run
 		case e.Outcome != nil:
 			j.Outcomes[Due{e.Outcome.Task, e.Outcome.Slot}] = *e.Outcome
 		}
@@ -195,6 +206,13 @@ func readJournal(file *os.File) (*Journal, error) {
 func (j *Journal) Start(task string, slot time.Time) {
 	if j != nil {
 		j.append(journalEvent{Started: &Due{task, slot.UTC()}}) // a full disk: see the reader
+	}
+}
+
+// Guard writes down that the conditions of a slot are about to be asked, for a run with this id.
+func (j *Journal) Guard(task string, slot time.Time, run string) {
+	if j != nil {
+		j.append(journalEvent{Guard: &guard{Due{task, slot.UTC()}, run}})
 	}
 }
 

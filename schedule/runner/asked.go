@@ -60,7 +60,7 @@ func (t *Tick) eachAsked(ctx context.Context, requests []history.Request, do fun
 			t.refuse(request, "it is no longer in the schedule")
 		case !t.Schedule.Active(task):
 			t.refuse(request, "it is switched off, or not for this environment")
-		case t.paused(task, request.At) != "": // it waits on
+		case t.paused(task, request.At) != "", t.maintenance(task, t.Minute) != "": // it waits on
 		default:
 			do(request, task)
 		}

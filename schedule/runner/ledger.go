@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"os"
+	"slices"
 	"time"
 
 	"sched/schedule"
@@ -25,6 +27,7 @@ type debt struct {
 func (t *Tick) account(due []schedule.Slot) []schedule.Slot {
 	defer t.Link.turned()
 	if t.Replay || t.Only != "" {
+		t.journalGuards(due)
 		return due
 	}
 	turn, err := history.TakeTurn(t.State.Dir)
@@ -47,6 +50,7 @@ func (t *Tick) account(due []schedule.Slot) []schedule.Slot {
 		return nil
 	}
 	dead, live := t.journals()
+	endGuards(dead)
 	gap := t.gap(last, dead, live)
 	slots := due
 	if gap != nil || len(dead) > 0 {
@@ -157,6 +161,22 @@ func (t *Tick) promise(slots []schedule.Slot, gap *history.Gap) bool {
 	}
 	t.journal = journal
 	return true
+}
+
+// journalGuards writes a journal for a tick that accounts for nothing, where it asks conditions: should it be
+// killed, the next tick finds and ends them.
+func (t *Tick) journalGuards(due []schedule.Slot) {
+	background, foreground := t.due(due)
+	if !slices.ContainsFunc(append(background, foreground...), func(s schedule.Slot) bool { return len(s.Task.Guards) > 0 }) {
+		return
+	}
+	err := os.MkdirAll(t.State.Dir, 0o700)
+	if err == nil {
+		t.journal, err = history.BeginJournal(t.State.Dir, history.Promise{})
+	}
+	if err != nil {
+		t.Problem("should this tick be killed, nobody ends its conditions: %v", err)
+	}
 }
 
 // timesBefore tells when the tasks were due that the last tick knew, by their names.

@@ -46,7 +46,7 @@ func (w *world) live(mortal bool) {
 		if dies() {
 			return
 		}
-		t.runForeground(context.Background(), context.Background(), slot)
+		runSlot(t, slot)
 		if early {
 			t.finishLost(context.Background())
 			t.remember()
@@ -80,7 +80,7 @@ func everySlotHasOneOutcome(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var tasks strings.Builder
 	for i := range 1 + random.IntN(4) {
-		extra := []string{", days: weekdays", ", missed: once", ", missed: once, missed_within: 2h", ", between: ['6:00', '18:00'], missed: once"}[random.IntN(4)]
+		extra := []string{", days: weekdays", ", missed: once", ", missed: once, missed_within: 2h", ", between: ['6:00', '18:00'], missed: once", ", when: ['false']"}[random.IntN(5)]
 		fmt.Fprintf(&tasks, "- {name: t%d, cron: %q, command: ['true']%s}\n", i, someTimes[random.IntN(len(someTimes))], extra)
 	}
 	w := newWorld(t, seed, tasks.String())

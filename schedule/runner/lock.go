@@ -23,7 +23,7 @@ func (t *Tick) lock(record *history.Record, slot schedule.Slot) (lock mutex.Lock
 	if !task.OneServer && !task.WithoutOverlapping {
 		return nil, ""
 	}
-	if owner, taken := t.taken[claimKey(slot)]; taken {
+	if owner, taken := t.claimedAhead(slot); taken {
 		return nil, slotTaken(owner)
 	}
 	if owner, held := t.heldInSpare(record.Mutex); held && task.WithoutOverlapping {
@@ -126,8 +126,19 @@ func (t *Tick) lookAhead(slots []schedule.Slot) {
 		}
 	}
 	if t.State.Remote != nil && len(claims) > 1 {
-		t.taken, _ = t.State.Remote.Claims(context.Background(), claims...) // without an answer each is asked for
+		taken, _ := t.State.Remote.Claims(context.Background(), claims...) // without an answer each is asked for
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.taken = taken
 	}
+}
+
+// claimedAhead tells of a claim of another server that lookAhead found.
+func (t *Tick) claimedAhead(slot schedule.Slot) (owner mutex.Owner, taken bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	owner, taken = t.taken[claimKey(slot)]
+	return owner, taken
 }
 
 // Locks are taken ahead for slots that start at the same time.

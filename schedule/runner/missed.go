@@ -12,6 +12,7 @@ import (
 // What a slot was missed for, and how one is recorded that was started and left no trace.
 const (
 	killedBefore = "sched run was killed before it came to it"
+	killedAsking = "sched run was killed while it asked a condition of it"
 	traceless    = "it was started, and what it wrote down is gone"
 )
 
@@ -87,6 +88,8 @@ func (m *missing) addJournal(journal *history.Journal) {
 		case journal.Started[due]:
 			m.rows = append(m.rows, m.row(due.Task, due.Slot, history.Lost, traceless))
 			m.known.add(due.Task, due.Slot, due.Slot)
+		case journal.Guards[due] != "":
+			m.missed[due.Task] = append(m.missed[due.Task], miss{due.Slot, killedAsking})
 		default:
 			m.missed[due.Task] = append(m.missed[due.Task], miss{due.Slot, killedBefore})
 		}

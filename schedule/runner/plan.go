@@ -13,7 +13,7 @@ import (
 type Plan struct {
 	Task   *schedule.Task
 	Slots  []time.Time
-	Reason string // why it would be skipped; empty when it would run
+	Reason string // why it would be skipped; empty when it would run, unless a condition says no when it is asked
 }
 
 // Plan returns the due tasks in the order in which they would start. It starts, locks and writes
@@ -41,6 +41,9 @@ func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now ti
 		return reason
 	}
 	if reason := t.paused(task, slot.At); reason != "" {
+		return reason
+	}
+	if reason := t.maintenance(task, slot.At); reason != "" {
 		return reason
 	}
 	if task.OneServer {

@@ -82,7 +82,8 @@ func (t *Tick) resume(ctx context.Context, state State, r *Run, log history.Log)
 	switch {
 	case log.Stop != nil:
 		return r.conclude(log, nil), true
-	case ctx.Err() != nil, t.early(wait.Until), t.Only != "" && t.Only != r.task.Name, t.paused(&r.task, wait.Until) != "":
+	case ctx.Err() != nil, t.early(wait.Until), t.Only != "" && t.Only != r.task.Name, t.paused(&r.task, wait.Until) != "",
+		t.maintenance(&r.task, t.Minute) != "":
 		r.file.Close()
 		return ended, false
 	}

@@ -137,17 +137,21 @@ func (r *Run) note(text string) { r.file.Append(history.Event{Note: text}) }
 // variables are the SCHED_ variables of a command (DESIGN: environment of a task).
 func (r *Run) variables(attempt int) []string {
 	record := r.record()
-	variables := []string{
-		"SCHED_TASK=" + record.Task,
-		"SCHED_RUN=" + record.Run,
-		"SCHED_SLOT=" + record.Slot.UTC().Format(time.RFC3339),
-		"SCHED_ATTEMPT=" + strconv.Itoa(attempt),
-		"SCHED_MUTEX=" + record.Mutex,
-	}
+	variables := append(taskVariables(record), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
 	if record.Fence != 0 {
 		variables = append(variables, "SCHED_FENCE="+strconv.FormatInt(record.Fence, 10))
 	}
 	return variables
+}
+
+// taskVariables are those that are known before there is a run.
+func taskVariables(record history.Record) []string {
+	return []string{
+		"SCHED_TASK=" + record.Task,
+		"SCHED_RUN=" + record.Run,
+		"SCHED_SLOT=" + record.Slot.UTC().Format(time.RFC3339),
+		"SCHED_MUTEX=" + record.Mutex,
+	}
 }
 
 // outcomeVariables are what hooks find besides.

@@ -10,8 +10,30 @@ import (
 	"sched/schedule/history"
 )
 
-// startBackground forks the runs of the slots.
+// startBackground forks the runs of the slots. Those whose conditions must be asked first come last, and
+// nothing waits for them.
 func (t *Tick) startBackground(ctx context.Context, slots []schedule.Slot) {
+	slots, guarded := apart(slots)
+	t.startAtOnce(ctx, slots)
+	for _, slot := range guarded {
+		t.startGuarded(ctx, slot)
+	}
+}
+
+// apart takes the slots with conditions to ask out of the others.
+func apart(slots []schedule.Slot) (free, guarded []schedule.Slot) {
+	for _, slot := range slots {
+		if len(slot.Task.Guards) > 0 {
+			guarded = append(guarded, slot)
+		} else {
+			free = append(free, slot)
+		}
+	}
+	return free, guarded
+}
+
+// startAtOnce forks the runs of slots without conditions to ask.
+func (t *Tick) startAtOnce(ctx context.Context, slots []schedule.Slot) {
 	locks := t.lockAhead(slots)
 	for i, slot := range slots {
 		if ctx.Err() != nil {
@@ -38,30 +60,28 @@ func (t *Tick) launch(r *Run) {
 	r.leave()
 }
 
-// runForeground runs a slot to its end.
-func (t *Tick) runForeground(stop, hurry context.Context, slot schedule.Slot) (record history.Record, ran bool) {
-	r, ok := t.prepare(slot, t.lock)
-	if !ok {
-		return record, false
+// prepare decides whether a slot runs whose task has no conditions to ask, takes its lock, and begins its run.
+func (t *Tick) prepare(slot schedule.Slot, take takeLock) (*Run, bool) {
+	record := t.newRecord(slot)
+	if reason := t.barred(slot); reason != "" {
+		t.skip(record, slot.Task, reason)
+		return nil, false
 	}
-	t.begun(r)
-	record = r.finish(history.Log{}, r.supervise(stop, hurry))
-	t.done(record, r.state.Dir)
-	return record, true
+	return t.admit(record, slot, take)
 }
 
-// prepare decides whether a slot runs, takes its lock, and begins its run.
-func (t *Tick) prepare(slot schedule.Slot, take takeLock) (*Run, bool) {
-	record, task := t.newRecord(slot), slot.Task
-	if reason := t.barred(slot); reason != "" {
-		t.skip(record, task, reason)
-		return nil, false
-	}
+// admit takes the lock of a slot that may run, and begins its run.
+func (t *Tick) admit(record history.Record, slot schedule.Slot, take takeLock) (*Run, bool) {
 	lock, reason := take(&record, slot)
 	if reason != "" {
-		t.skip(record, task, reason)
+		t.skip(record, slot.Task, reason)
 		return nil, false
 	}
+	return t.begin(record, slot.Task, lock)
+}
+
+// begin begins the run of a slot, in a spare folder where it must.
+func (t *Tick) begin(record history.Record, task *schedule.Task, lock mutex.Lock) (*Run, bool) {
 	r, err := begin(t.State, record, task, lock, t.Environ)
 	if spare := t.spareFor(err); spare != nil {
 		r, err = begin(*spare, record, task, lock, t.Environ)
@@ -70,17 +90,21 @@ func (t *Tick) prepare(slot schedule.Slot, take takeLock) (*Run, bool) {
 		t.cannotBegin(record, task, lock, err)
 		return nil, false
 	}
-	t.journal.Start(task.Name, slot.At)
+	t.journal.Start(task.Name, record.Slot)
 	r.postman = t.postman
 	return r, true
 }
 
-// barred says why a slot may not start at this moment, whoever has its lock.
+// barred says why a slot may not start at this moment, whoever has its lock and as far as no condition has to
+// be asked; "" when it may.
 func (t *Tick) barred(slot schedule.Slot) string {
 	if reason := slot.Task.Unmet(slot.At); reason != "" {
 		return reason
 	}
 	if reason := t.paused(slot.Task, slot.At); reason != "" {
+		return reason
+	}
+	if reason := t.maintenance(slot.Task, slot.At); reason != "" {
 		return reason
 	}
 	return t.tooLate(slot)

@@ -149,16 +149,20 @@ func (r *Run) judge(code int) (history.Outcome, string) {
 	if slices.Contains(r.task.SuccessCodes, code) {
 		return history.Succeeded, ""
 	}
-	switch code {
-	case exitNotFound:
-		return history.Failed, "exit code 127: a command was not found"
-	case exitNotExecutable:
-		return history.Failed, "exit code 126: a command cannot be executed"
+	return history.Failed, exitText(code)
+}
+
+// exitText says what an exit code means that no schedule explains.
+func exitText(code int) string {
+	switch {
+	case code == exitNotFound:
+		return "exit code 127: a command was not found"
+	case code == exitNotExecutable:
+		return "exit code 126: a command cannot be executed"
+	case code > 128 && code <= 128+64: // what is above is no signal; ssh(1) gives 255
+		return fmt.Sprintf("exit code %d: killed by a signal (%s)", code, syscall.Signal(code-128))
 	}
-	if code > 128 {
-		return history.Failed, fmt.Sprintf("exit code %d: killed by a signal (%s)", code, syscall.Signal(code-128))
-	}
-	return history.Failed, fmt.Sprintf("exit code %d", code)
+	return fmt.Sprintf("exit code %d", code)
 }
 
 // measure adds what the command used, itself and its children that it waited for (getrusage(2)).

@@ -52,6 +52,13 @@ type Tick struct {
 
 	wishes wishes // of people, see wanted
 
+	crowd  chan struct{}                    // conditions of background slots that are being asked, see enter
+	asking sync.WaitGroup                   // of background slots with conditions
+	guards map[*schedule.Task]chan struct{} // closed when the last slot with conditions is dealt with, see guard
+
+	inMaintenance   map[time.Time]string // what maintenance found for each instant
+	saidMaintenance bool                 // that nobody knows
+
 	saidDown, skippedUnknown bool                   // of the store, see storeDown
 	taken                    map[string]mutex.Owner // claims of other servers, see lookAhead
 }
@@ -63,6 +70,7 @@ func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 	if t.Began.IsZero() {
 		t.Began = Now()
 	}
+	t.crowd = make(chan struct{}, mostAsked)
 	t.State.meetStore()
 	due := t.Schedule.Due(t.Minute)
 	if len(due) > 0 {
@@ -84,7 +92,11 @@ func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 	t.startBackground(enough, now)
 	t.startAsked(enough)
 	var side sync.WaitGroup
-	side.Go(func() { t.startLater(staying, later); leave() })
+	side.Go(func() {
+		t.startLater(staying, later)
+		t.asking.Wait()
+		leave()
+	})
 	side.Go(func() {
 		t.finishLost(enough)
 		if len(foreground) > 0 { // which may take long
@@ -92,11 +104,14 @@ func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 		}
 	})
 
-	failed = t.runSlots(enough, staying, stop, hurry, foreground)
-	leave()
+	t.lookAhead(foreground)
+	lane := t.lane(enough, staying, stop, hurry, len(foreground))
+	lane.run(foreground)
 	if staying.Err() == nil { // else the next tick answers what people asked for
-		failed = t.runAsked(enough, stop, hurry) || failed
+		failed = t.runAsked(enough, stop, hurry)
 	}
+	lane.rest()
+	leave()
 	side.Wait()
 	t.hooks.Wait()
 	t.deliverHeld()
@@ -104,31 +119,7 @@ func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 	t.remember()
 	t.closeJournal()
 	t.keepValid()
-	return failed
-}
-
-// runSlots runs the foreground slots one after another.
-func (t *Tick) runSlots(enough, staying, stop, hurry context.Context, slots []schedule.Slot) (failed bool) {
-	t.lookAhead(slots)
-	turns := turns{last: map[*schedule.Task]int{}}
-	for i := range slots {
-		if i > 0 && slots[i].At.After(slots[i-1].At) && t.behind(slots[i]) {
-			turns.sort(slots[i:])
-		}
-		wait := enough
-		if slots[i].At.After(t.Minute) {
-			wait = staying
-		}
-		if reason := t.reach(wait, slots[i]); reason != "" {
-			t.skipAll(slots[i:], reason)
-			break
-		}
-		if record, ran := t.runForeground(stop, hurry, slots[i]); ran {
-			turns.take(slots[i].Task)
-			failed = failed || record.Outcome.Failure()
-		}
-	}
-	return failed
+	return failed || lane.failed
 }
 
 // due sorts the slots into those that go to the background and those that do not.

@@ -1,0 +1,98 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const hangingGuards = `
+timezone: UTC
+tasks:
+  - {name: before, cron: "0 10 * * *", command: echo before >> ran.txt}
+  - {name: back, cron: "0 10 * * *", background: true, command: echo back >> ran.txt, when: echo $$ > back.pid; sleep 1000; exit 0}
+  - {name: once, cron: "0 10 * * *", missed: once, command: echo once >> ran.txt, when: test -e answer || (echo $$ > once.pid; exec sleep 1000)}
+  - {name: after, cron: "0 10 * * *", command: echo after >> ran.txt, when: test -e once.pid}
+`
+
+// guardedTick is a tick that asks conditions which hang, and has come to the end otherwise.
+func guardedTick(b *box, args ...string) (tick int, wait func() string) {
+	c := b.command(append([]string{"run"}, args...)...)
+	c.Env = append(c.Env, "SCHED_TEST_CLOCK=2026-01-01T10:00:01Z", "SCHED_TEST_GUARD_TIMEOUT=10m")
+	var out strings.Builder
+	c.Stdout, c.Stderr = &out, &out
+	if err := c.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.until("the other tasks have run", func() bool { return strings.Contains(b.read("ran.txt"), "after\n") })
+	return c.Process.Pid, func() string { c.Wait(); return out.String() }
+}
+
+// A tick that is killed while it asks conditions leaves their slots to the next one, which ends what hangs
+// and says that they were missed, or runs them where they run once.
+func TestATickIsKilledWhileItAsksConditions(t *testing.T) {
+	b := newBox(t, hangingGuards)
+	tick, wait := guardedTick(b)
+	back, once := b.pidIn("back.pid"), b.pidIn("once.pid")
+	b.kill(tick)
+	wait()
+	if !alive(back) || !alive(once) {
+		t.Fatal("the conditions ended with the tick, so nothing is shown")
+	}
+	b.write("answer", "")
+	b.tickAt("2026-01-01T10:01:01Z")
+	b.gone(back)
+	b.gone(once)
+	if r := b.outcome("back", 1); r.Outcome != "missed" || r.Reason != "sched run was killed while it asked a condition of it" {
+		t.Errorf("%+v", r)
+	}
+	if r := b.outcome("once", 1); r.Outcome != "succeeded" || !strings.HasPrefix(r.Slot, "2026-01-01T10:00") {
+		t.Errorf("%+v", r)
+	}
+	if got := b.read("ran.txt"); got != "before\nafter\nonce\n" {
+		t.Errorf("ran:\n%s", got)
+	}
+}
+
+// The same with a tick by hand, which accounts for nothing: the next tick ends what it left.
+func TestATickByHandIsKilledWhileItAsksConditions(t *testing.T) {
+	b := newBox(t, hangingGuards)
+	tick, wait := guardedTick(b, "--at", "2026-01-01 10:00")
+	back, once := b.pidIn("back.pid"), b.pidIn("once.pid")
+	b.kill(tick)
+	wait()
+	b.tickAt("2026-01-01T10:02:01Z")
+	b.gone(back)
+	b.gone(once)
+	if all := b.outcomes(""); strings.Contains(strings.Join(all, " "), "missed") {
+		t.Errorf("%v", all)
+	}
+}
+
+// A signal ends what is being asked, at once, and every slot has its outcome.
+func TestASignalEndsConditions(t *testing.T) {
+	b := newBox(t, hangingGuards)
+	tick, wait := guardedTick(b)
+	back, once := b.pidIn("back.pid"), b.pidIn("once.pid")
+	syscall.Kill(tick, syscall.SIGTERM)
+	out := wait()
+	if alive(back) || alive(once) {
+		t.Error("a condition lives on")
+	}
+	if !strings.Contains(out, "stopped by SIGTERM") {
+		t.Error(out)
+	}
+	for _, task := range []string{"back", "once"} {
+		if r := b.outcome(task, 1); r.Outcome != "skipped" || r.Reason != "sched run was stopped by SIGTERM" {
+			t.Errorf("%s: %+v", task, r)
+		}
+	}
+	if _, err := os.Stat(b.path(".sched/ticks/0.json")); err != nil {
+		t.Error(err)
+	}
+	b.tickAt("2026-01-01T10:01:01Z")
+	b.outcome("back", 1)
+}

@@ -1,0 +1,191 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"sched/schedule"
+	"sched/schedule/history"
+)
+
+// GuardTimeout is how long a condition may take to answer; tests change it. guardKillAfter is how long it may then
+// take to end.
+var GuardTimeout = 30 * time.Second
+
+const guardKillAfter = 2 * time.Second
+
+// A finding is what the guards of a task have to say of a slot; empty when they allow it.
+type finding struct {
+	skip   string // why it does not run
+	broken string // why nobody knows whether it may
+	output []byte // what the broken one printed
+}
+
+// ask asks the guards of a task one after another, until one is against or gives no answer. What ctx
+// interrupts has said nothing.
+func (t *Tick) ask(ctx context.Context, record history.Record, task *schedule.Task) finding {
+	t.journal.Guard(record.Task, record.Slot, record.Run) // before they begin: see endGuards
+	for _, guard := range task.Guards {
+		l := launch{task: task, command: guard.Command, dir: task.Dir, environ: t.Environ, variables: taskVariables(record)}
+		if f := askGuard(ctx, guard, l); f.skip != "" || f.broken != "" {
+			return f
+		}
+	}
+	return finding{}
+}
+
+func askGuard(ctx context.Context, guard schedule.Guard, l launch) (f finding) {
+	capture, output, err := newCapture()
+	if err != nil {
+		f.broken = fmt.Sprintf("%s cannot be asked: %v", guard.Key, err)
+		return f
+	}
+	l.output = output
+	p, err := l.start()
+	output.Close()
+	if err != nil {
+		capture.end()
+		f.broken = fmt.Sprintf("%s cannot be asked: %v", guard.Key, err)
+		return f
+	}
+	ended := p.endWithin(ctx, GuardTimeout)
+	printed := capture.end()
+	switch {
+	case ctx.Err() != nil:
+		return f
+	case !ended:
+		f.broken = withLast(fmt.Sprintf("%s gave no answer within %s", guard.Key, GuardTimeout), printed, "")
+		f.output = printed
+		return f
+	}
+	return judgeGuard(guard, p, printed)
+}
+
+// endWithin waits for a process, and ends its group when it takes longer or ctx is done. It reports
+// whether the process ended by itself. One that cannot even be killed, as it hangs in the kernel, is left alone.
+func (p *process) endWithin(ctx context.Context, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	endGroup(context.Background(), p.pid, guardKillAfter)
+	select {
+	case <-p.done:
+	case <-time.After(guardKillAfter):
+	}
+	return false
+}
+
+func judgeGuard(guard schedule.Guard, p *process, printed []byte) (f finding) {
+	code := p.exitCode()
+	allows, answered := guard.Allows(code)
+	switch {
+	case p.refusal != "":
+		f.broken = guard.Key + " cannot be asked: " + p.refusal
+	case !answered:
+		f.broken = withLast(guard.Key+" gave no answer", printed, exitText(code))
+		f.output = printed
+	case !allows && guard.Key == "skip":
+		f.skip = withLast("skip says yes", printed, "")
+	case !allows:
+		f.skip = withLast("when says no", printed, exitText(code))
+	}
+	return f
+}
+
+// withLast adds the last line of what was printed to what there is to say, and how the command ended.
+func withLast(says string, printed []byte, ended string) string {
+	last := lastLine(printed)
+	switch {
+	case last == "" && ended == "":
+		return says
+	case last == "":
+		return says + ": " + ended
+	case ended == "":
+		return says + ": " + last
+	}
+	return fmt.Sprintf("%s: %s (%s)", says, last, ended)
+}
+
+// lastLine returns the last line that is not blank, as one can print it.
+func lastLine(printed []byte) string {
+	const longest = 200
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(printed), "?")), "\n")
+	last := strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, lines[len(lines)-1]))
+	if runes := []rune(last); len(runes) > longest {
+		last = string(runes[:longest]) + "…"
+	}
+	return last
+}
+
+// A capture keeps the end of what a condition prints. It is a pipe, so that one that prints for ever
+// fills neither a disk nor the memory. What the condition leaves behind and prints later is lost.
+type capture struct {
+	pipe *os.File
+	done chan struct{} // closed when text is complete
+	text []byte
+}
+
+const mostCaptured = 16 << 10
+
+func newCapture() (c *capture, output *os.File, err error) {
+	pipe, output, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	c = &capture{pipe: pipe, done: make(chan struct{})}
+	go c.read()
+	return c, output, nil
+}
+
+func (c *capture) read() {
+	defer close(c.done)
+	chunk := make([]byte, 4096)
+	for {
+		n, err := c.pipe.Read(chunk)
+		c.text = append(c.text, chunk[:n]...)
+		if excess := len(c.text) - mostCaptured; excess > 0 {
+			c.text = append(c.text[:0], c.text[excess:]...)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// end returns what was printed. A process that was left behind may have the pipe open still: what is
+// in it is read, but nobody waits for more.
+func (c *capture) end() []byte {
+	c.pipe.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	<-c.done
+	c.pipe.Close()
+	return c.text
+}
+
+// endGuards kills the conditions that ticks were asking which are no more: nobody hears their answer.
+func endGuards(dead []*history.Journal) {
+	for _, journal := range dead {
+		for due, run := range journal.Guards {
+			if _, settled := journal.Outcomes[due]; settled || journal.Started[due] {
+				continue
+			}
+			for _, group := range orphans(run, 0, 0) {
+				syscall.Kill(-group, syscall.SIGKILL)
+			}
+		}
+	}
+}
