@@ -25,6 +25,7 @@ type task struct {
 	list     bool // the command is a list, run without a shell
 	guarded  bool // its before-hook fails now and then
 	once     bool // missed: once
+	asks     bool // a condition, which says no now and then
 	hooks    bool // of every kind
 }
 
@@ -44,6 +45,7 @@ func makeTasks(r *rand.Rand) []task {
 		{name: "front-alone", beats: upTo(2), mutex: "-", hooks: true},
 		{name: "front-shared", every: upTo(3), beats: upTo(2), mutex: "shared", hooks: true},
 		{name: "front-guarded", every: upTo(3), guarded: true, hooks: true},
+		{name: "front-asks", every: upTo(3), asks: true, once: true, hooks: true},
 		{name: "front-once", every: upTo(3), once: true},
 		{name: "front-seconds", every: upTo(3), seconds: []int{57, 58}, hooks: true},
 
@@ -56,6 +58,7 @@ func makeTasks(r *rand.Rand) []task {
 		{name: "back-hangs", every: 2 + upTo(3), does: "hangs", timeout: "500ms", attempts: 2, hooks: true},
 		{name: "back-deaf", every: 2 + upTo(3), does: "deaf", timeout: "300ms", mutex: "-"},
 		{name: "back-guarded", every: upTo(3), guarded: true, hooks: true},
+		{name: "back-asks", every: upTo(3), asks: true, mutex: "-", hooks: true},
 		{name: "back-daemon", every: 2 + upTo(3), does: "daemon", mutex: "-", hooks: true},
 		{name: "back-long", beats: 5 + upTo(20), mutex: "-", hooks: true},
 		{name: "back-longer", every: 2 + upTo(3), beats: 30 + upTo(20), hooks: true},
@@ -145,6 +148,9 @@ func (t task) yaml() string {
 	if t.once {
 		line("    missed: once")
 	}
+	if t.asks {
+		line(`    when: [./ask]`)
+	}
 	if t.guarded {
 		line(`    before: exec ./hook "before 1" 0 guard`)
 	} else if t.hooks {
@@ -197,6 +203,17 @@ say hook "$1"
 [ -z "$3" ] || case $SCHED_SLOT in *[036]:??Z) exit 1 ;; esac
 `
 
+// askScript is every condition.
+const askScript = `#!/bin/sh
+sleep 0.3
+case $SCHED_SLOT in *[036]:??Z) exit 1 ;; esac
+`
+
+// refuses reports whether the condition of the task says no to a slot.
+func (t task) refuses(slot time.Time) bool {
+	return t.asks && strings.ContainsRune("036", rune('0'+slot.Minute()%10))
+}
+
 func writeSchedule(dir string, tasks []task) {
 	var b strings.Builder
 	b.WriteString("timezone: UTC\nstate_dir: disk/state\nhistory: {runs_per_task: 100000}\ntasks:\n")
@@ -205,5 +222,6 @@ func writeSchedule(dir string, tasks []task) {
 	}
 	must(os.WriteFile(filepath.Join(dir, "schedule.yaml"), []byte(b.String()), 0o600))
 	must(os.WriteFile(filepath.Join(dir, "task"), []byte(taskScript), 0o700))
+	must(os.WriteFile(filepath.Join(dir, "ask"), []byte(askScript), 0o700))
 	must(os.WriteFile(filepath.Join(dir, "hook"), []byte(hookScript), 0o700))
 }

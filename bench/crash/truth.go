@@ -26,6 +26,12 @@ func untrue(r record, s *story) string {
 	switch {
 	case !r.ran() && newest > 0:
 		return "it did not run, says the history, and it did"
+	case newest > 0 && s.task.refuses(r.Slot):
+		return "it ran although its condition says no"
+	case strings.HasPrefix(r.Reason, "when says no") && !s.task.refuses(r.Slot):
+		return "its condition says yes"
+	case strings.HasPrefix(r.Reason, killedAsking) && !s.task.asks:
+		return "it has no condition"
 	case r.ran() && newest > r.Attempts && !s.hit(s.watchers()...):
 		return fmt.Sprintf("attempt %d began", newest)
 	case r.Outcome == "succeeded" && (wrote != "0" || code != 0):
@@ -63,11 +69,16 @@ func unfailed(r record, s *story, code int, wrote string) string {
 		if !s.task.guarded && !s.hit(hook, forked) {
 			return "its before-hook did not fail"
 		}
+	case strings.HasPrefix(r.Reason, "when gave no answer") && !s.hit(child, forked):
+		return "nobody killed its condition"
 	case len(s.attempts) > 0:
 		return "its command ran"
 	}
 	return ""
 }
+
+// killedAsking is how a slot was missed whose tick was killed while it asked.
+const killedAsking = "sched run was killed while it asked"
 
 // hooks looks whether the hooks of a record fired, and no others.
 func (c *check) hooks(r record, s *story) {
