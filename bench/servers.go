@@ -28,15 +28,15 @@ func (b *bench) servers() {
 	b.row("locks on Redis: acquired and released, one after another", b.locks(url, 1), "/s", none)
 	b.row("locks on Redis: acquired and released, 8 at once", b.locks(url, 8), "/s", none)
 
-	shared := func(name, keys string) string {
+	shared := func(name, schedule, keys string) string {
 		dir := b.due(name, 100, `command: "true", `+keys)
 		text, err := os.ReadFile(dir + "/schedule.yaml")
 		must(err)
-		must(os.WriteFile(dir+"/schedule.yaml", []byte("name: bench\nstore: "+url+"\n"+string(text)), 0o600))
+		must(os.WriteFile(dir+"/schedule.yaml", []byte("name: "+schedule+"\nstore: "+url+"\n"+string(text)), 0o600))
 		return dir
 	}
-	alone, first, second := b.due("alone", 100, `command: "true"`), shared("first", "one_server: true"), shared("second", "one_server: true")
-	forkAlone, fork := b.due("fork-alone", 100, `command: "true", background: true`), shared("fork", "one_server: true, background: true")
+	alone, first, second := b.due("alone", 100, `command: "true"`), shared("first", "two", "one_server: true"), shared("second", "two", "one_server: true")
+	forkAlone, fork := b.due("fork-alone", 100, `command: "true", background: true`), shared("fork", "alone", "one_server: true, background: true")
 	var plain, claimed, taken, forkPlain, forkClaimed []float64
 	for i := range 12 {
 		at := time.Now().Add(time.Duration(i-30) * time.Minute).Format(time.RFC3339)
