@@ -143,7 +143,7 @@ func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before history
 		end = "`sched resume" + a.configFlag() + "`"
 	}
 	if !pause.Until.IsZero() {
-		end = a.clock(pause.Until, s.Location) + ", or " + end
+		end = pause.End(a.now(), s.Location) + ", or " + end
 	}
 	fmt.Fprintf(a.out, "%s is paused until %s\n", whatIs(name), end)
 	if before.InEffect(a.now()) {
