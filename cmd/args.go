@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule"
+	"sched/schedule/text"
 )
 
 // unlimited is for commands that take any number of arguments.
@@ -59,7 +59,7 @@ func knownCommand(root *cobra.Command, args []string) error {
 		}
 	}
 	hint := seeHelp(root)
-	if near := schedule.Nearest(args[0], names); near != "" {
+	if near := text.Nearest(args[0], names); near != "" {
 		hint = "did you mean `sched " + near + "`?"
 	}
 	return usage(hint, "there is no command %q", args[0])

@@ -10,6 +10,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/runner"
+
+	"sched/schedule/text"
 )
 
 // findConfig returns the schedule file: what was named, else the first place that has one.
@@ -138,7 +140,7 @@ func task(s *schedule.Schedule, name string) (*schedule.Task, error) {
 }
 
 func didYouMean(name string, names []string) string {
-	if near := schedule.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "see `sched list`"

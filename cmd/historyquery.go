@@ -8,6 +8,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/text"
 )
 
 // outcomes are all there are, in the order in which people are told of them.
@@ -70,7 +72,7 @@ func parseOutcome(word string) (history.Outcome, error) {
 		names = append(names, outcomeWord(o))
 	}
 	hint := "the outcomes are " + outcomeList()
-	if near := schedule.Nearest(plain, names); near != "" {
+	if near := text.Nearest(plain, names); near != "" {
 		hint = `did you mean "` + near + `"?`
 	}
 	return "", usage(hint, "--outcome %q is not an outcome", word)

@@ -8,6 +8,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/text"
 )
 
 // What waits for a tick is a run that people asked for, or the next attempt of one that failed.
@@ -99,7 +101,7 @@ func nearestRun(name string, records []history.Record) string {
 	for _, r := range records {
 		ids = append(ids, shortRun(r.Run))
 	}
-	near := schedule.Nearest(shortRun(name), ids)
+	near := text.Nearest(shortRun(name), ids)
 	if near == "" {
 		return ""
 	}

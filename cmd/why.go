@@ -7,9 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runner"
+
+	"sched/schedule/cron"
 )
 
 type whyOptions struct {
@@ -217,7 +218,7 @@ func (a *app) parseMinute(text string, zone *time.Location) (at time.Time, clock
 		if err != nil {
 			continue
 		}
-		at, skipped := schedule.WallClock(wall, zone)
+		at, skipped := cron.WallClock(wall, zone)
 		if skipped {
 			clock = fmt.Sprintf("%s did not exist on this day in %s: this is the end of the gap", wall.Format("15:04"), zone)
 		}

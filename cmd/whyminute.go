@@ -7,6 +7,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/cron"
 )
 
 // An inquiry is what there is to ask about one task.
@@ -83,7 +85,7 @@ func (w *inquiry) minute(at time.Time) (*minuteJSON, error) {
 	return m, w.outcomes(m, e.Slots)
 }
 
-func toVerdictJSON(v schedule.Verdict) verdictJSON {
+func toVerdictJSON(v cron.Verdict) verdictJSON {
 	out := verdictJSON{Cron: v.Cron.String(), Due: v.Due, Why: v.Why()}
 	for _, f := range v.Fields {
 		out.Fields = append(out.Fields, fieldJSON{f.Name, f.Text, f.Value, f.Matches})
@@ -92,7 +94,7 @@ func toVerdictJSON(v schedule.Verdict) verdictJSON {
 }
 
 // clockText tells of a change of the clocks that people may wonder about.
-func clockText(e schedule.Explanation) string {
+func clockText(e cron.Explanation) string {
 	other := func(forward bool) string {
 		d := 24 * time.Hour // past the change
 		if !forward {

@@ -211,7 +211,7 @@ func readLimit(l *loader, h *hookEntry, n *yaml.Node) {
 func (l *loader) word(n *yaml.Node, words ...string) (string, bool) {
 	text, ok := l.text(n)
 	if ok && !slices.Contains(words, text) {
-		l.bad(n, didYouMean(Nearest(text, words)), "%s must be %s, not %s", l.key, orOf(words), found(n))
+		l.bad(n, didYouMean(nearest(text, words)), "%s must be %s, not %s", l.key, orOf(words), found(n))
 		return "", false
 	}
 	return text, ok

@@ -97,7 +97,7 @@ func (k *keys[T]) known(l *loader, name *yaml.Node, where scope) (int, bool) {
 		return 0, false
 	}
 	if hint == "" {
-		meant := Nearest(name.Value, k.names(where))
+		meant := nearest(name.Value, k.names(where))
 		l.meant = append(l.meant, meant)
 		hint = didYouMean(meant)
 	}

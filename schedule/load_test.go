@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sched/schedule/cron"
 )
 
 func parseTest(t *testing.T, yaml string) *Schedule {
@@ -54,7 +56,7 @@ func TestWhatIsNotSaid(t *testing.T) {
 	got := *s.Tasks[0]
 	got.When.Crons = nil
 	want := Task{
-		Name: "t", Mutex: "t", When: When{Every: "minute", Location: here}, Enabled: true,
+		Name: "t", Mutex: "t", When: cron.When{Every: "minute", Location: here}, Enabled: true,
 		Command: Command{Line: "x", Shell: []string{"/bin/sh", "-c"}}, Folder: "/srv/shop", Dir: "/srv/shop",
 		KillAfter: 10 * time.Second, Retry: Retry{Attempts: 1, Backoff: 1}, SuccessCodes: []int{0},
 		MissedWithin: 12 * time.Hour, Place: Place{"schedule.yaml", 2, 3},
@@ -117,7 +119,7 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 	if zone := got.When.Location.String(); zone != "Europe/Berlin" || len(got.When.Crons) != 2 {
 		t.Errorf("its times are %+v", got.When)
 	}
-	got.When = When{}
+	got.When = cron.When{}
 	want := Task{
 		Name: "123", Description: "yes", Tags: []string{"x", "5"},
 		Command: Command{List: []string{"php", "artisan", ""}}, Folder: "/srv/shop", Dir: "/srv/shop/app",

@@ -1,6 +1,11 @@
 package schedule
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"sched/schedule/text"
+)
 
 // otherWords are what people write who come from other schedulers.
 var otherWords = map[string]string{
@@ -12,49 +17,15 @@ var otherWords = map[string]string{
 	"jobs": "tasks", "log": "output", "disabled": "enabled", "weekdays": "days",
 }
 
-// Nearest returns the known word that was probably meant by word, or "".
-func Nearest(word string, known []string) string {
-	word = strings.ReplaceAll(strings.ToLower(word), "-", "_")
-	best, nearest := 1+min(len(word)/3, 3), ""
-	for _, k := range known {
-		if k == word || otherWords[word] == k {
-			return k
-		}
-		if d := distance(word, k, best); d < best {
-			best, nearest = d, k
-		}
+// nearest returns the known key or value that was probably meant by word, or "".
+func nearest(word string, known []string) string {
+	if meant := otherWords[strings.ReplaceAll(strings.ToLower(word), "-", "_")]; slices.Contains(known, meant) {
+		return meant
 	}
-	return nearest
+	return text.Nearest(word, known)
 }
 
-// distance returns how many letters must be added, left out, changed or swapped with the next one
-// to make b of a, or enough where that is not below enough (Damerau's distance).
-func distance(a, b string, enough int) int {
-	if max(len(a)-len(b), len(b)-len(a)) >= enough {
-		return enough
-	}
-	var before, last []int
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		before, last, row = last, row, make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-	}
-	return row[len(b)]
-}
-
+// didYouMean is the hint that proposes a word; none for "".
 func didYouMean(word string) string {
 	if word == "" {
 		return ""

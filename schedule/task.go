@@ -3,6 +3,8 @@ package schedule
 import (
 	"math"
 	"time"
+
+	"sched/schedule/cron"
 )
 
 // A Task is one entry of the schedule: when, what, and under which conditions.
@@ -14,7 +16,7 @@ type Task struct {
 	Description string   `json:"description,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
 
-	When         When      `json:"-"`
+	When         cron.When `json:"-"`
 	Enabled      bool      `json:"-"` // false switches the task off
 	Environments []string  `json:"-"` // empty: every environment
 	Conditions   Condition `json:"-"`
@@ -126,12 +128,4 @@ type Hook struct {
 type Place struct {
 	File         string
 	Line, Column int
-}
-
-// When says at which instants a task is due: those of any of its expressions, on the wall clock of
-// its zone.
-type When struct {
-	Crons    []Cron
-	Every    string // the text of every:, where that is how the file said it
-	Location *time.Location
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"sched/schedule/cron"
 )
 
 // taskWord reports whether the word is a key of tasks. (A variable, since taskKeys itself asks.)
@@ -25,7 +27,7 @@ func init() {
 func (l *loader) defaults(n *yaml.Node) *entry {
 	base := &entry{
 		Task: Task{
-			When:         When{Location: l.schedule.Location},
+			When:         cron.When{Location: l.schedule.Location},
 			Enabled:      true,
 			Folder:       l.dir,
 			Dir:          l.dir,

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"sched/schedule/cron"
 )
 
 // timing is cron: or every: as one level of the file has it.
@@ -59,9 +61,9 @@ func (l *loader) when(e *entry, seed string) {
 		e.When.Crons = l.frequency(t)
 		return
 	}
-	crons := make([]Cron, 0, len(t.crons))
+	crons := make([]cron.Expression, 0, len(t.crons))
 	for _, n := range t.crons {
-		cron, err := ParseCron(n.Value, seed)
+		cron, err := cron.Parse(n.Value, seed)
 		if err != nil {
 			l.badTime(t, n, "cron", err)
 		} else {
@@ -75,8 +77,8 @@ func (l *loader) when(e *entry, seed string) {
 	e.When.Crons = crons
 }
 
-func (l *loader) frequency(t *timing) []Cron {
-	crons, err := ParseEvery(t.every.Value)
+func (l *loader) frequency(t *timing) []cron.Expression {
+	crons, err := cron.ParseEvery(t.every.Value)
 	if err != nil {
 		l.badTime(t, t.every, "every", err)
 	}
@@ -86,7 +88,7 @@ func (l *loader) frequency(t *timing) []Cron {
 func (l *loader) badTime(t *timing, n *yaml.Node, key string, err error) {
 	t.broken = true
 	hint := ""
-	if wrong, ok := errors.AsType[*WhenError](err); ok {
+	if wrong, ok := errors.AsType[*cron.Error](err); ok {
 		hint = wrong.Hint
 	}
 	l.bad(n, hint, "%s %s: %v", key, quote(n.Value), err)

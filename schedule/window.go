@@ -72,7 +72,7 @@ func readDays(l *loader, e *entry, n *yaml.Node) {
 		text, ok := l.text(item)
 		day := daysOf(text)
 		if ok && day == 0 {
-			l.bad(item, didYouMean(Nearest(text, dayNames())), "%s: %s is not a day of the week", l.key, found(item))
+			l.bad(item, didYouMean(nearest(text, dayNames())), "%s: %s is not a day of the week", l.key, found(item))
 		}
 		days |= day
 		return day != 0

@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"iter"
@@ -50,7 +50,7 @@ func ceilSecond(t time.Time) int64 { return t.Add(time.Second - time.Nanosecond)
 
 // count returns at how many instants of [from, to) any of the crons is due. It is what next, below,
 // would walk through.
-func (s stretch) count(crons []Cron, from, to int64) (n int) {
+func (s stretch) count(crons []Expression, from, to int64) (n int) {
 	parts := make([]part, len(crons))
 	swallowed := false
 	for i := range crons {
@@ -133,7 +133,7 @@ func (p *part) mark(marked *[daySeconds / minuteSeconds]uint64, from, to int64) 
 // times are the times of day at which a cron is due, on a due day: a bit for each value of a field.
 type times struct{ seconds, minutes, hours uint64 }
 
-func (c *Cron) times() (all times) {
+func (c *Expression) times() (all times) {
 	q := question{cron: c}
 	field := func(pos int, values, unit int64) (set uint64) {
 		for v := range values {

@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"fmt"
@@ -216,7 +216,7 @@ func TestYearAgainstBruteForce(t *testing.T) {
 
 func compareYear(t *testing.T, text, name string, start int64, want []int64, minutes int) {
 	t.Helper()
-	compareWhen(t, When{Crons: []Cron{mustCron(t, text)}, Location: zone(t, name)}, start, want, minutes)
+	compareWhen(t, When{Crons: []Expression{mustParse(t, text)}, Location: zone(t, name)}, start, want, minutes)
 }
 
 // compareWhen leaves out the two days before the year: there the brute force has no past.
@@ -249,7 +249,7 @@ func TestSlotsOfAYearAgainstBruteForce(t *testing.T) {
 			t.Parallel()
 			start, walls := bruteWalls(2026, zone(t, name))
 			want := newBrute(text).instants(start, walls)
-			w := When{Crons: []Cron{mustCron(t, text)}, Location: zone(t, name)}
+			w := When{Crons: []Expression{mustParse(t, text)}, Location: zone(t, name)}
 			for m := start + 2*1440; m < start+int64(len(walls)); m++ {
 				for len(want) > 0 && want[0] < m {
 					want = want[1:]

@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 const longestCycle = 3653
 
 // cycles reads "2 weeks from 2026-01-05 at 8:00". No cron expression says it, so the expressions are the words.
-func (p phrase) cycles() ([]Cron, error) {
+func (p phrase) cycles() ([]Expression, error) {
 	words, days, err := p.cycleLength()
 	if err != nil {
 		return nil, err
@@ -24,9 +24,9 @@ func (p phrase) cycles() ([]Cron, error) {
 	if err != nil {
 		return nil, err
 	}
-	crons := make([]Cron, len(texts))
+	crons := make([]Expression, len(texts))
 	for i, text := range texts {
-		c, err := ParseCron(text, "")
+		c, err := Parse(text, "")
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func uncounted(what []string, unit string) error {
 }
 
 // atTimes returns the times of day as they follow in words; the first of the day goes without saying.
-func (c *Cron) atTimes() string {
+func (c *Expression) atTimes() string {
 	minute, _ := strconv.Atoi(c.fields[minuteField])
 	var times []string
 	for hour := range strings.SplitSeq(c.fields[hourField], ",") {

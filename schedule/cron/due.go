@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"strconv"
@@ -16,12 +16,12 @@ import (
 
 // A question is one search by one goroutine: gronx's checker remembers the time it was asked about.
 type question struct {
-	cron    *Cron
+	cron    *Expression
 	checker gronx.SegmentChecker
 }
 
 // next returns the first wall second in [from, to) at which c is due.
-func (c *Cron) next(from, to int64) (int64, bool) {
+func (c *Expression) next(from, to int64) (int64, bool) {
 	if !c.seconds {
 		from = ceil(from, minuteSeconds) // five fields mean second 0
 	}

@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"math/rand/v2"
@@ -15,7 +15,7 @@ var clockChanges = []string{"2026-03-08 07:00", "2026-11-01 06:00", "2026-03-29 
 func randomWhen(t *testing.T, random *rand.Rand) (When, time.Time) {
 	var w When
 	for len(w.Crons) == 0 || random.IntN(3) == 0 {
-		if c, err := ParseCron(randomCron(random), "task"); err == nil { // else it can never be due
+		if c, err := Parse(randomCron(random), "task"); err == nil { // else it can never be due
 			w.Crons = append(w.Crons, c)
 		}
 	}
@@ -25,7 +25,7 @@ func randomWhen(t *testing.T, random *rand.Rand) (When, time.Time) {
 		fixed := change.Add(-time.Second).Add(time.Duration(random.IntN(120)-60) * time.Minute)
 		_, offset := change.Add(-time.Second).Zone()
 		wall := fixed.UTC().Add(time.Duration(offset) * time.Second)
-		w.Crons = append(w.Crons, mustCron(t, wall.Format("4 15 * * *")))
+		w.Crons = append(w.Crons, mustParse(t, wall.Format("4 15 * * *")))
 		return w, change.Add(time.Duration(random.IntN(3)*random.IntN(60)) * time.Minute)
 	}
 	return w, instant(t, clockChanges[random.IntN(len(clockChanges))]).Add(time.Duration(random.IntN(14400)-7200) * time.Second)
@@ -51,7 +51,7 @@ func TestExplainAgreesWithSlots(t *testing.T) {
 		anyDue := false
 		for _, v := range e.Verdicts {
 			anyDue = anyDue || v.Due
-			if alone := (When{Crons: []Cron{v.Cron}, Location: w.Location}).Slots(at); v.Due != (len(alone) > 0) {
+			if alone := (When{Crons: []Expression{v.Cron}, Location: w.Location}).Slots(at); v.Due != (len(alone) > 0) {
 				t.Fatalf("%v in %s at %v: due %v, but its slots are %v", v.Cron, w.Location, at, v.Due, alone)
 			}
 			switch {
@@ -139,7 +139,7 @@ func TestWhy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := When{Crons: []Cron{mustCron(t, tt.cron)}, Location: zone(t, "America/New_York")}
+		w := When{Crons: []Expression{mustParse(t, tt.cron)}, Location: zone(t, "America/New_York")}
 		if got := w.Explain(at).Verdicts[0].Why(); got != tt.want {
 			t.Errorf("%s at %s: got %q, want %q", tt.cron, tt.at, got, tt.want)
 		}
@@ -245,11 +245,11 @@ func TestPreviousIsTheLastOfNext(t *testing.T) {
 	if found < 400 {
 		t.Errorf("only %d of 500 had one", found)
 	}
-	never := When{Crons: []Cron{mustCron(t, "*/5 2 * MAR SUN#2")}, Location: zone(t, "America/New_York")}
+	never := When{Crons: []Expression{mustParse(t, "*/5 2 * MAR SUN#2")}, Location: zone(t, "America/New_York")}
 	if got, ok := never.Previous(instant(t, "2060-01-01 00:00")); ok {
 		t.Errorf("what is never due was due at %v", got)
 	}
-	minutely := When{Crons: []Cron{mustCron(t, "* * * * *")}}
+	minutely := When{Crons: []Expression{mustParse(t, "* * * * *")}}
 	if got, ok := minutely.Previous(instant(t, "2026-01-01 00:00").Add(1)); !ok || !got.Equal(instant(t, "2026-01-01 00:00")) {
 		t.Errorf("a nanosecond after a minute: got %v", got)
 	}

@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"errors"
@@ -175,7 +175,7 @@ func TestEveryRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		crons, err := ParseEvery(tt.every)
-		var wrong *WhenError
+		var wrong *Error
 		if !errors.As(err, &wrong) {
 			t.Errorf("%q: got %v, %v, want an error", tt.every, crons, err)
 			continue
@@ -200,11 +200,11 @@ func FuzzParseEvery(f *testing.F) {
 			return
 		}
 		for _, c := range crons {
-			again := []Cron{{}}
+			again := []Expression{{}}
 			if c.cycle.days > 0 {
 				again, err = ParseEvery(c.String())
 			} else {
-				again[0], err = ParseCron(c.String(), "")
+				again[0], err = Parse(c.String(), "")
 			}
 			if err != nil || len(again) != 1 || again[0] != c {
 				t.Fatalf("%q reads as %q, and that as %q (%v)", text, c, again, err)

@@ -1,17 +1,17 @@
-package schedule
+package cron
 
 import (
 	"strings"
 	"time"
 )
 
-// A Cron is one valid cron expression: 5 fields, or 6 with leading seconds. Or it is a fixed time on every so
+// A Expression is one valid cron expression: 5 fields, or 6 with leading seconds. Or it is a fixed time on every so
 // many days from a date on, which only every: can say.
 //
 // The rules are those of crontab(5) and of Vixie cron, with L, W and # as in Quartz and H as in
 // Jenkins. gronx evaluates it, one field at a time, on text that we have put into the form that
 // gronx reads right. A Cron is a value: it holds no state and may be used by several goroutines.
-type Cron struct {
+type Expression struct {
 	text    string
 	fields  [6]string // second to weekday, in the form gronx reads right
 	seconds bool      // it was written with 6 fields
@@ -48,23 +48,23 @@ var macros = map[string]string{
 	"@everysecond": "* * * * * *",
 }
 
-// ParseCron reads one cron expression. The seed, the task's name, is what H is made from.
+// Parse reads one cron expression. The seed, the task's name, is what H is made from.
 // Every error is a *WhenError.
-func ParseCron(text, seed string) (Cron, error) {
+func Parse(text, seed string) (Expression, error) {
 	words, err := splitCron(text)
 	if err != nil {
-		return Cron{}, err
+		return Expression{}, err
 	}
-	c := Cron{seconds: len(words) == 6}
+	c := Expression{seconds: len(words) == 6}
 	c.fields[secondField] = "0"
 	first := len(c.fields) - len(words)
 	for i, word := range words {
 		f := &cronFields[first+i]
 		if words[i], err = f.resolve(word, seed); err != nil {
-			return Cron{}, err
+			return Expression{}, err
 		}
 		if c.fields[first+i], err = f.canonical(words[i]); err != nil {
-			return Cron{}, yearHint(err, words)
+			return Expression{}, yearHint(err, words)
 		}
 	}
 	c.text = strings.Join(words, " ")
@@ -72,18 +72,18 @@ func ParseCron(text, seed string) (Cron, error) {
 	c.either = !starred(c.fields[dayField]) && !starred(c.fields[weekdayField])
 	c.lastW = strings.Contains(c.fields[dayField], "LW")
 	if !c.possible() {
-		return Cron{}, c.impossible()
+		return Expression{}, c.impossible()
 	}
 	return c, nil
 }
 
 // String returns the expression with macros and H resolved; for days that are counted from a date, the words.
 // ParseCron, and of words ParseEvery, make the same Cron of it.
-func (c Cron) String() string { return c.text }
+func (c Expression) String() string { return c.text }
 
 // BothDays reports whether the day and the weekday are both restricted, so that either is enough.
 // That is crontab(5)'s rule, and rarely what people expect.
-func (c Cron) BothDays() bool { return c.either }
+func (c Expression) BothDays() bool { return c.either }
 
 // starred reports whether a field starts with *. Vixie cron sets its DOM_STAR and DOW_STAR by
 // the first character alone, so that */2 counts and 1-5,* does not.
@@ -137,7 +137,7 @@ func wrongCount(n int) error {
 // yearHint explains six fields that end with a year, as some programs allow, instead of starting
 // with a second.
 func yearHint(err error, words []string) error {
-	e, ok := err.(*WhenError)
+	e, ok := err.(*Error)
 	if last := words[len(words)-1]; ok && e.Hint == "" && len(words) == 6 && len(last) == 4 {
 		if n, isNumber := digits(last); isNumber && n > 1900 {
 			e.hint("the first of 6 fields is the second, and there is no field for the year")
@@ -148,7 +148,7 @@ func yearHint(err error, words []string) error {
 
 // possible reports whether any date fits the day fields and the month. Only those can contradict
 // each other, and common expressions show at a glance that they do not.
-func (c *Cron) possible() bool {
+func (c *Expression) possible() bool {
 	days, everyWeekday := c.fields[dayField], c.fields[weekdayField] == "*"
 	n, isNumber := digits(days)
 	switch {
@@ -161,14 +161,14 @@ func (c *Cron) possible() bool {
 }
 
 // hasDate looks for one in 28 years: they hold every calendar there is.
-func (c *Cron) hasDate() bool {
+func (c *Expression) hasDate() bool {
 	from := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	to := time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	q := question{cron: c}
 	return q.day(from, to) < to
 }
 
-func (c Cron) impossible() error {
+func (c Expression) impossible() error {
 	words := strings.Fields(c.text)
 	words = words[len(words)-3:]
 	if c.fields[weekdayField] == "*" {

@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"testing"
@@ -101,7 +101,7 @@ func TestDaylightSaving(t *testing.T) {
 		{"Europe/Amsterdam", "0 12 * * *", "1936-01-01 00:00", "1936-01-02 00:00", []string{"1936-01-01 11:40:28"}},
 	}
 	for _, tt := range tests {
-		w := When{Crons: []Cron{mustCron(t, tt.cron)}, Location: zone(t, tt.zone)}
+		w := When{Crons: []Expression{mustParse(t, tt.cron)}, Location: zone(t, tt.zone)}
 		from, to := instant(t, tt.from), instant(t, tt.to)
 		var want []time.Time
 		for _, text := range tt.want {

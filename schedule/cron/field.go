@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"strconv"
@@ -154,7 +154,7 @@ func (f *cronField) sundays(low, high int) (int, int) {
 }
 
 // backwards explains FRI-MON, and what to write instead: FRI-SUN,MON.
-func (f *cronField) backwards(lowText, highText string, low, high int) *WhenError {
+func (f *cronField) backwards(lowText, highText string, low, high int) *Error {
 	bottom := f.min
 	if f.pos == weekdayField {
 		bottom = 1 // the first half ends with Sunday already

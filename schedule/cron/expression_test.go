@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"errors"
@@ -12,17 +12,17 @@ import (
 	"github.com/adhocore/gronx"
 )
 
-// mustCron parses an expression of a test.
-func mustCron(t testing.TB, text string) Cron {
+// mustParse parses an expression of a test.
+func mustParse(t testing.TB, text string) Expression {
 	t.Helper()
-	c, err := ParseCron(text, "task")
+	c, err := Parse(text, "task")
 	if err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
 	return c
 }
 
-// instant reads a UTC time with or without seconds.
+// Instant reads a UTC time with or without seconds.
 func instant(t testing.TB, text string) time.Time {
 	t.Helper()
 	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04"} {
@@ -171,7 +171,7 @@ func TestCronIsDue(t *testing.T) {
 		{"@everysecond", "2026-03-02 09:55:13", true},
 	}
 	for _, tt := range tests {
-		w := When{Crons: []Cron{mustCron(t, tt.cron)}}
+		w := When{Crons: []Expression{mustParse(t, tt.cron)}}
 		at := instant(t, tt.at)
 		if got := contains(w.Slots(at), at); got != tt.want {
 			t.Errorf("%q at %s: due is %v, want %v", tt.cron, tt.at, got, tt.want)
@@ -280,8 +280,8 @@ func TestCronRefuses(t *testing.T) {
 		{"H-5 * * * *", `minute "H-5": H takes no range after it`, "write H(0-29) for a number in a range"},
 	}
 	for _, tt := range tests {
-		c, err := ParseCron(tt.cron, "task")
-		var wrong *WhenError
+		c, err := Parse(tt.cron, "task")
+		var wrong *Error
 		if !errors.As(err, &wrong) {
 			t.Errorf("%q: got %q, %v, want an error", tt.cron, c, err)
 			continue
@@ -303,7 +303,7 @@ func TestCronAcceptsRareDates(t *testing.T) {
 		{"0 0 31 2 MON", "2026-02-02 00:00"}, // OR: the Mondays of February
 	}
 	for _, tt := range tests {
-		w := When{Crons: []Cron{mustCron(t, tt.cron)}}
+		w := When{Crons: []Expression{mustParse(t, tt.cron)}}
 		got, ok := w.Next(instant(t, "2026-01-01 00:00"))
 		if want := instant(t, tt.next); !ok || !got.Equal(want) {
 			t.Errorf("%q: next is %v, %v, want %v", tt.cron, got, ok, want)
@@ -320,7 +320,7 @@ func TestCronString(t *testing.T) {
 		{"@everysecond", "* * * * * *"},
 	}
 	for _, tt := range tests {
-		if got := mustCron(t, tt.cron).String(); got != tt.want {
+		if got := mustParse(t, tt.cron).String(); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.cron, got, tt.want)
 		}
 	}
@@ -338,7 +338,7 @@ func TestCronBothDays(t *testing.T) {
 		"0 0 13 * */2":   false,
 		"0 0 0 13 * FRI": true,
 	} {
-		if got := mustCron(t, cron).BothDays(); got != want {
+		if got := mustParse(t, cron).BothDays(); got != want {
 			t.Errorf("%q: got %v, want %v", cron, got, want)
 		}
 	}
@@ -357,7 +357,7 @@ func TestHashIsForever(t *testing.T) {
 		{"H H * * *", "prune-sessions", "55 20 * * *"},
 	}
 	for _, tt := range tests {
-		c, err := ParseCron(tt.cron, tt.seed)
+		c, err := Parse(tt.cron, tt.seed)
 		if err != nil || c.String() != tt.want {
 			t.Errorf("%q for %q: got %q, %v, want %q", tt.cron, tt.seed, c, err, tt.want)
 		}
@@ -367,7 +367,7 @@ func TestHashIsForever(t *testing.T) {
 func TestHashSpreads(t *testing.T) {
 	minutes := map[string]int{}
 	for i := range 6000 {
-		c, err := ParseCron("H 0 * * *", fmt.Sprintf("task-%d", i))
+		c, err := Parse("H 0 * * *", fmt.Sprintf("task-%d", i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -385,7 +385,7 @@ func TestHashSpreads(t *testing.T) {
 
 // gronx's checker remembers the time it is asked about. A Cron must not.
 func TestCronIsSafeForSeveralGoroutines(t *testing.T) {
-	w := When{Crons: []Cron{mustCron(t, "*/7 3,4 1-15,LW * 1-5,SUN#2")}, Location: zone(t, "Europe/Berlin")}
+	w := When{Crons: []Expression{mustParse(t, "*/7 3,4 1-15,LW * 1-5,SUN#2")}, Location: zone(t, "Europe/Berlin")}
 	after := instant(t, "2026-03-02 00:00")
 	want, _ := w.Next(after)
 	var group sync.WaitGroup
@@ -420,7 +420,7 @@ func TestGronxTraps(t *testing.T) {
 		{"30 9 * * *", "2026-03-02 09:29:59", "2026-03-02 09:30"},
 	}
 	for _, tt := range tests {
-		w := When{Crons: []Cron{mustCron(t, tt.cron)}}
+		w := When{Crons: []Expression{mustParse(t, tt.cron)}}
 		got, ok := w.Next(instant(t, tt.after))
 		want := instant(t, tt.next)
 		if !ok || !got.Equal(want) {
@@ -432,18 +432,18 @@ func TestGronxTraps(t *testing.T) {
 	}
 }
 
-func FuzzParseCron(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"* * * * *", "*/5 1-3,7 L,15W * FRIL,1#2", "H(0-29)/10 H H * ?", "@daily",
 		"0 0 31 2 *", "5/15 * * JAN-mar SAT-SUN", "1 2 3 4 5 6", "0 0 LW * */6", "0 0 29 2 7/7"} {
 		f.Add(seed, "task")
 	}
 	f.Fuzz(func(t *testing.T, text, seed string) {
-		c, err := ParseCron(text, seed)
+		c, err := Parse(text, seed)
 		if err != nil {
 			checkWhenError(t, text, err)
 			return
 		}
-		if again, err := ParseCron(c.String(), "other"); err != nil || again != c {
+		if again, err := Parse(c.String(), "other"); err != nil || again != c {
 			t.Fatalf("%q reads as %q, and that as %q (%v)", text, c, again, err)
 		}
 		for pos, field := range c.fields {
@@ -454,14 +454,14 @@ func FuzzParseCron(f *testing.F) {
 				t.Fatalf("%q: gronx refuses field %q: %v", text, field, err)
 			}
 		}
-		checkNext(t, When{Crons: []Cron{c}}, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
+		checkNext(t, When{Crons: []Expression{c}}, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
 	})
 }
 
 // checkWhenError holds the error about text to the voice of sched.
 func checkWhenError(t *testing.T, text string, err error) {
 	t.Helper()
-	var wrong *WhenError
+	var wrong *Error
 	if !errors.As(err, &wrong) || wrong.Text == "" {
 		t.Fatalf("%T %v is not an error for people", err, err)
 	}

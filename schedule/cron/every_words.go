@@ -1,9 +1,11 @@
-package schedule
+package cron
 
 import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sched/schedule/text"
 )
 
 var unitWords = plurals(map[string]string{
@@ -69,7 +71,7 @@ func nearestEveryWord(word string) (nearest string) {
 	slices.Sort(known)
 	best := min(3, (len(word)+3)/3)
 	for _, w := range known {
-		if d := distance(word, w, best); d < best {
+		if d := text.Distance(word, w, best); d < best {
 			nearest, best = w, d
 		}
 	}

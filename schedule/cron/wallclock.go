@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import "time"
 
@@ -64,7 +64,7 @@ func zoneAt(zone *time.Location, u int64) stretch {
 
 // next returns the first instant of [from, to) at which c is due. Both lie in the stretch; to may
 // be its end.
-func (s stretch) next(c *Cron, from, to int64) (int64, bool) {
+func (s stretch) next(c *Expression, from, to int64) (int64, bool) {
 	wall := from + s.offset
 	if c.fixed {
 		if from == s.start {

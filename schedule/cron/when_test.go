@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func TestSlots(t *testing.T) {
 	for _, tt := range tests {
 		var w When
 		for text := range strings.SplitSeq(tt.crons, "; ") {
-			w.Crons = append(w.Crons, mustCron(t, text))
+			w.Crons = append(w.Crons, mustParse(t, text))
 		}
 		var want []time.Time
 		for _, text := range tt.want {
@@ -68,7 +68,7 @@ func TestNext(t *testing.T) {
 		{"0 0 13 * FRI", "2026-04-10 00:00", "2026-04-13 00:00"},
 	}
 	for _, tt := range tests {
-		w := When{Crons: []Cron{mustCron(t, tt.cron)}}
+		w := When{Crons: []Expression{mustParse(t, tt.cron)}}
 		got, ok := w.Next(instant(t, tt.after))
 		if want := instant(t, tt.want); !ok || !got.Equal(want) {
 			t.Errorf("%q after %s: got %v, %v, want %v", tt.cron, tt.after, got, ok, want)
@@ -78,7 +78,7 @@ func TestNext(t *testing.T) {
 		t.Errorf("a when without expressions is due at %v", got)
 	}
 	fraction := instant(t, "2026-03-02 09:06:59").Add(999 * time.Millisecond)
-	if got, _ := (When{Crons: []Cron{mustCron(t, "* * * * *")}}).Next(fraction); !got.Equal(instant(t, "2026-03-02 09:07")) {
+	if got, _ := (When{Crons: []Expression{mustParse(t, "* * * * *")}}).Next(fraction); !got.Equal(instant(t, "2026-03-02 09:07")) {
 		t.Errorf("a fraction of a second before the minute: got %v", got)
 	}
 }
@@ -93,7 +93,7 @@ func TestNextAndSlotsAgree(t *testing.T) {
 	for range 3000 {
 		var w When
 		for range 1 + random.IntN(2) {
-			c, err := ParseCron(randomCron(random), "task")
+			c, err := Parse(randomCron(random), "task")
 			if err == nil { // else it can never be due
 				w.Crons = append(w.Crons, c)
 			}
@@ -155,8 +155,8 @@ func BenchmarkTick(b *testing.B) {
 	berlin, at := zone(b, "Europe/Berlin"), time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC)
 	for b.Loop() {
 		for i := range 10_000 {
-			c, _ := ParseCron(texts[i%len(texts)], "task")
-			When{Crons: []Cron{c}, Location: berlin}.Slots(at)
+			c, _ := Parse(texts[i%len(texts)], "task")
+			When{Crons: []Expression{c}, Location: berlin}.Slots(at)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func BenchmarkTick(b *testing.B) {
 func BenchmarkNext(b *testing.B) {
 	for _, text := range []string{"*/5 * * * *", "30 2 * * 1-5", "0 0 L 2 *", "0 0 29 2 */7"} {
 		b.Run(text, func(b *testing.B) {
-			w := When{Crons: []Cron{mustCron(b, text)}, Location: zone(b, "Europe/Berlin")}
+			w := When{Crons: []Expression{mustParse(b, text)}, Location: zone(b, "Europe/Berlin")}
 			after := time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC)
 			for b.Loop() {
 				w.Next(after)

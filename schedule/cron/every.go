@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", 
 // cover every frequency helper of Laravel, and days that are counted from a date, which cron cannot say: their
 // expressions are words. Without an "at", days begin at 00:00 and hours at :00.
 // Every error is a *WhenError.
-func ParseEvery(text string) ([]Cron, error) {
+func ParseEvery(text string) ([]Expression, error) {
 	p, err := splitPhrase(text)
 	if err != nil {
 		return nil, err
@@ -29,9 +29,9 @@ func ParseEvery(text string) ([]Cron, error) {
 	if err != nil {
 		return nil, err
 	}
-	crons := make([]Cron, len(texts))
+	crons := make([]Expression, len(texts))
 	for i, text := range texts {
-		if crons[i], err = ParseCron(text, ""); err != nil {
+		if crons[i], err = Parse(text, ""); err != nil {
 			return nil, err
 		}
 	}

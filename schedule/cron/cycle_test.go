@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func mustEvery(t testing.TB, text string) []Cron {
+func mustEvery(t testing.TB, text string) []Expression {
 	t.Helper()
 	crons, err := ParseEvery(text)
 	if err != nil {

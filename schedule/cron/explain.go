@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"strings"
@@ -20,7 +20,7 @@ type Gap struct{ From, To time.Time }
 
 // A Verdict is what one expression says of a minute. Where it is not Due, No is not empty or Past is true.
 type Verdict struct {
-	Cron   Cron
+	Cron   Expression
 	Due    bool
 	Fields []Field   // minute, hour, day, month and weekday; or minute, hour and date, where days are counted from one
 	Read   time.Time // the wall clock that the fields were compared with: of the minute, or the one it makes up for
@@ -90,7 +90,7 @@ func (s stretch) pass(zone *time.Location, wall int64) int {
 func wallTime(wall int64) time.Time { return time.Unix(wall, 0).UTC() }
 
 // compare asks each field but the seconds about a wall clock time.
-func (c *Cron) compare(wall time.Time) []Field {
+func (c *Expression) compare(wall time.Time) []Field {
 	q := question{cron: c}
 	q.at(wall.Unix())
 	if c.cycle.days > 0 {
@@ -111,7 +111,7 @@ func (c *Cron) compare(wall time.Time) []Field {
 }
 
 // compareCycle asks about the time of day, and about the date in one.
-func (c *Cron) compareCycle(q *question, wall time.Time) []Field {
+func (c *Expression) compareCycle(q *question, wall time.Time) []Field {
 	field := func(pos, value int) Field {
 		return Field{Name: cronFields[pos].name, Text: c.fields[pos], Value: value, Matches: q.due(pos)}
 	}

@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"strings"
@@ -101,4 +101,12 @@ func (w When) next(from, to int64) (int64, bool) {
 		from = end
 	}
 	return 0, false
+}
+
+// When says at which instants a task is due: those of any of its expressions, on the wall clock of
+// its zone.
+type When struct {
+	Crons    []Expression
+	Every    string // the text of every:, where that is how the file said it
+	Location *time.Location
 }

@@ -1,4 +1,4 @@
-package schedule
+package cron
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func TestLookingBackFindsWhatLookingAheadDoes(t *testing.T) {
 		}
 		w := When{Location: zone}
 		for range 1 + random.IntN(3) {
-			c, err := ParseCron(pastExprs[random.IntN(len(pastExprs))], "task")
+			c, err := Parse(pastExprs[random.IntN(len(pastExprs))], "task")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,8 +51,8 @@ func TestLookingBackFindsWhatLookingAheadDoes(t *testing.T) {
 }
 
 func TestLookingBackOverNothing(t *testing.T) {
-	w := When{Crons: []Cron{mustCron(t, "* * * * *")}, Location: time.UTC}
-	noon := at("2026-01-01 12:00:00")
+	w := When{Crons: []Expression{mustParse(t, "* * * * *")}, Location: time.UTC}
+	noon := instant(t, "2026-01-01 12:00:00")
 	if n := w.Count(noon, noon); n != 0 {
 		t.Errorf("%d in no time", n)
 	}
@@ -66,7 +66,7 @@ func TestLookingBackOverNothing(t *testing.T) {
 
 // BenchmarkPast looks back over a month in which the machine was off.
 func BenchmarkPast(b *testing.B) {
-	to := at("2026-04-15 10:30:00") // the clocks changed in between
+	to := instant(b, "2026-04-15 10:30:00") // the clocks changed in between
 	from := to.AddDate(0, -1, 0)
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -79,7 +79,7 @@ func BenchmarkPast(b *testing.B) {
 			if strings.Contains(one, "from") {
 				w.Crons = append(w.Crons, mustEvery(b, one)...)
 			} else {
-				w.Crons = append(w.Crons, mustCron(b, one))
+				w.Crons = append(w.Crons, mustParse(b, one))
 			}
 		}
 		b.Run(fmt.Sprintf("Count/%q", text), func(b *testing.B) {

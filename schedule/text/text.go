@@ -1,0 +1,2 @@
+// Package text writes times, durations, counts and what others wrote, for people.
+package text
