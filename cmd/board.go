@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/runner"
+
+	"sched/schedule/outcome"
 )
 
 // A board is what `sched run` shows on a terminal: the minute, a line for each task as it ends, a live line
@@ -66,7 +67,7 @@ func (b *board) head() {
 }
 
 // running shows the live line of a run.
-func (b *board) running(record history.Record) {
+func (b *board) running(record outcome.Record) {
 	if b.opts.quiet {
 		return
 	}
@@ -80,14 +81,14 @@ func (b *board) running(record history.Record) {
 }
 
 // ended hides the live line of a run.
-func (b *board) ended(record history.Record) {
+func (b *board) ended(record outcome.Record) {
 	if record.Run == b.run {
 		b.live.hide()
 	}
 }
 
 // line prints what became of a slot. A record without an outcome went to the background.
-func (b *board) line(record history.Record) {
+func (b *board) line(record outcome.Record) {
 	b.head()
 	tone, word := toneOf(record.Outcome), string(record.Outcome)
 	text := pad(b.paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(record))
@@ -105,15 +106,15 @@ func (b *board) line(record history.Record) {
 }
 
 // took is how long a run took, where somebody saw that.
-func took(r history.Record) string {
-	if r.Started.IsZero() || r.Outcome == history.Lost || r.Outcome == "" {
+func took(r outcome.Record) string {
+	if r.Started.IsZero() || r.Outcome == outcome.Lost || r.Outcome == "" {
 		return ""
 	}
 	return duration(r.Duration())
 }
 
 // more is what is unusual about a run.
-func (b *board) more(record history.Record) string {
+func (b *board) more(record outcome.Record) string {
 	var all []string
 	if record.Outcome == "" && record.Attempts > 0 { // it waited for a tick after these
 		record.Attempts++

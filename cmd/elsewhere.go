@@ -7,8 +7,10 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history"
-	"sched/schedule/runner"
+
 	"sched/schedule/servers"
+
+	"sched/schedule/outcome"
 )
 
 // runningElsewhere returns the runs that live on other servers, as these announced them. What lives
@@ -22,7 +24,7 @@ func runningElsewhere(store *mutex.Redis) (live []history.Log, err error) {
 		}
 		for _, r := range s.Running {
 			live = append(live, history.Log{
-				Begin:   history.Record{Run: r.Run, Task: r.Task, Slot: r.Slot, Server: s.Name},
+				Begin:   outcome.Record{Run: r.Run, Task: r.Task, Slot: r.Slot, Server: s.Name},
 				Attempt: &history.Attempt{PID: r.PID, At: r.Since},
 			})
 		}
@@ -32,7 +34,7 @@ func runningElsewhere(store *mutex.Redis) (live []history.Log, err error) {
 
 // recallAll is recall for all servers: what ran, since each server keeps to itself what it skipped or
 // missed. Without an answer of the store it is about this machine, and says so.
-func (a *app) recallAll(s *schedule.Schedule, q history.Query) (live, lost []history.Log, records []history.Record, err error) {
+func (a *app) recallAll(s *schedule.Schedule, q history.Query) (live, lost []history.Log, records []outcome.Record, err error) {
 	store, err := a.needStore(s)
 	if err != nil {
 		return nil, nil, nil, err
@@ -45,7 +47,7 @@ func (a *app) recallAll(s *schedule.Schedule, q history.Query) (live, lost []his
 		return live, lost, nil, err
 	}
 	others, err := runningElsewhere(store) // first, so that a run that ends meanwhile is seen once or twice, and not never
-	var copies []history.Record
+	var copies []outcome.Record
 	if err == nil {
 		copies, err = servers.Recent(ctx, store, q)
 	}
@@ -53,7 +55,7 @@ func (a *app) recallAll(s *schedule.Schedule, q history.Query) (live, lost []his
 		a.leftOut(err)
 		return live, lost, records, nil
 	}
-	runs := map[string]history.Record{}
+	runs := map[string]outcome.Record{}
 	for _, r := range slices.Concat(copies, records) { // what this machine knows of its runs is nearer to the truth
 		runs[r.Run] = r
 	}
@@ -67,11 +69,11 @@ func (a *app) recallAll(s *schedule.Schedule, q history.Query) (live, lost []his
 }
 
 // ran returns those of the outcomes that runs have, or all of these for none.
-func ran(outcomes []history.Outcome) []history.Outcome {
+func ran(outcomes []outcome.Outcome) []outcome.Outcome {
 	if len(outcomes) == 0 {
-		return runner.Ran
+		return outcome.Ran
 	}
-	return slices.DeleteFunc(slices.Clone(outcomes), func(o history.Outcome) bool { return !slices.Contains(runner.Ran, o) })
+	return slices.DeleteFunc(slices.Clone(outcomes), func(o outcome.Outcome) bool { return !slices.Contains(outcome.Ran, o) })
 }
 
 // withElsewhere adds what other servers run and ran last.
@@ -81,7 +83,7 @@ func (a *app) withElsewhere(s *schedule.Schedule, p past) past {
 		return p
 	}
 	live, err := runningElsewhere(store)
-	var last map[string]history.Record
+	var last map[string]outcome.Record
 	if err == nil {
 		last, err = servers.Last(ctx, store, taskNames(s))
 	}
@@ -97,7 +99,7 @@ func (a *app) withElsewhere(s *schedule.Schedule, p past) past {
 	}
 	merged := maps.Clone(p.last)
 	if merged == nil {
-		merged = map[string]history.Record{}
+		merged = map[string]outcome.Record{}
 	}
 	for name, r := range last {
 		if r.Run > merged[name].Run {
@@ -121,7 +123,7 @@ func withHolders(s *schedule.Schedule, store *mutex.Redis, live []history.Log, h
 	for name, owner := range holders {
 		if !slices.ContainsFunc(live, func(log history.Log) bool { return log.Begin.Run == owner.Run }) {
 			live = append(live, history.Log{
-				Begin:   history.Record{Run: owner.Run, Task: name, Server: owner.Host},
+				Begin:   outcome.Record{Run: owner.Run, Task: name, Server: owner.Host},
 				Attempt: &history.Attempt{PID: owner.PID, At: owner.Since},
 			})
 		}

@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
 	"sched/schedule/runner"
+
+	"sched/schedule/outcome"
 )
 
 func (a *app) finishCommand() *cobra.Command {
@@ -59,8 +61,8 @@ func (a *app) finish(args []string, run string) error {
 	return nil
 }
 
-func (a *app) finishRun(s *schedule.Schedule, mutex, run string, code *int) (history.Record, error) {
-	var record history.Record
+func (a *app) finishRun(s *schedule.Schedule, mutex, run string, code *int) (outcome.Record, error) {
+	var record outcome.Record
 	var err error
 	if run != "" {
 		record, err = runner.Finish(a.state(s), run, code, os.Environ())
@@ -81,7 +83,7 @@ func (a *app) finishRun(s *schedule.Schedule, mutex, run string, code *int) (his
 }
 
 // finishUnrecorded fires the after-hooks of the task with the mutex, of which nothing is known.
-func (a *app) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (history.Record, error) {
+func (a *app) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (outcome.Record, error) {
 	var mutexes []string
 	for _, t := range s.Tasks {
 		if t.Mutex == mutex {
@@ -90,5 +92,5 @@ func (a *app) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (h
 		}
 		mutexes = append(mutexes, t.Mutex)
 	}
-	return history.Record{}, failed(didYouMean(mutex, mutexes), "no task has the mutex %q", mutex)
+	return outcome.Record{}, failed(didYouMean(mutex, mutexes), "no task has the mutex %q", mutex)
 }

@@ -8,6 +8,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // How often logs -f looks at a run that lives: often enough for the eye, seldom enough to cost nothing. One that
@@ -19,7 +21,7 @@ const (
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has no outcome
 // where nobody saw that. It catches no signals: ^C ends it as it ends tail -f.
-func (a *app) follow(s *schedule.Schedule, begun history.Record) (history.Record, error) {
+func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record, error) {
 	tail := &tail{path: begun.Output}
 	defer tail.close()
 	for {
@@ -49,7 +51,7 @@ func (a *app) follow(s *schedule.Schedule, begun history.Record) (history.Record
 
 // look returns in how long to look again at a run, or 0 and its record when it is over. The record has no
 // outcome where nobody watched it to its end.
-func (a *app) look(s *schedule.Schedule, begun history.Record) (record history.Record, again time.Duration, err error) {
+func (a *app) look(s *schedule.Schedule, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
 	log, watched, err := history.Look(s.StateDir, begun.Run)
 	switch {
 	case err == nil && log.End != nil:

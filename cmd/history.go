@@ -13,6 +13,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runner"
+
+	"sched/schedule/outcome"
 )
 
 // ctx bounds nothing: what these commands ask is answered by this machine.
@@ -94,7 +96,7 @@ type recordJSON struct {
 	Notes      []string `json:"notes"`
 }
 
-func toJSON(r history.Record) recordJSON {
+func toJSON(r outcome.Record) recordJSON {
 	out := recordJSON{
 		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot.UTC().Format(time.RFC3339), Origin: r.Origin, Background: r.Background,
 		Server: r.Server, Ended: r.Ended.UTC().Format(time.RFC3339), Outcome: string(r.Outcome), Reason: r.Reason,
@@ -159,7 +161,7 @@ func (a *app) history(name string, o historyOptions) error {
 	return nil
 }
 
-func toJSONs(records []history.Record) []recordJSON {
+func toJSONs(records []outcome.Record) []recordJSON {
 	out := []recordJSON{}
 	for _, r := range records {
 		out = append(out, toJSON(r))
@@ -168,7 +170,7 @@ func toJSONs(records []history.Record) []recordJSON {
 }
 
 // recall reads the history; one that does not exist yet is empty.
-func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []history.Log, records []history.Record, err error) {
+func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []history.Log, records []outcome.Record, err error) {
 	live, lost, err = runner.Finished(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
@@ -182,7 +184,7 @@ func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []histor
 	return live, lost, records, err
 }
 
-func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []history.Log, records []history.Record) {
+func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []history.Log, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
@@ -197,14 +199,14 @@ func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]w
 	}
 	fmt.Fprintln(w, heads(a.out, "SLOT\tTASK\t"+server("SERVER")+"RUN\tCPU\tMEMORY\tOUTCOME"))
 	screen := look(a.out)
-	row := func(r history.Record, tone tone, cpu, memory, outcome string) {
+	row := func(r outcome.Record, tone tone, cpu, memory, outcome string) {
 		fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n", r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task,
 			server(r.Server), shortRun(r.Run), cpu, memory, screen.paint(tone, oneLine(outcome)))
 	}
 	here, _ := hostname()
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
 		for _, w := range slices.Backward(waiting[task]) {
-			row(history.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, busy, "-", "-", a.waitText(w, zone))
+			row(outcome.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, busy, "-", "-", a.waitText(w, zone))
 		}
 	}
 	for _, log := range slices.Backward(live) {
@@ -215,7 +217,7 @@ func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]w
 	}
 	for _, r := range records {
 		cpu, memory := "-", "-"
-		if r.Attempts > 0 && r.Outcome != history.Lost {
+		if r.Attempts > 0 && r.Outcome != outcome.Lost {
 			cpu, memory = duration(r.UserCPU+r.SystemCPU), bytes(r.PeakMemory)
 		}
 		text := describe(r) + late(r)

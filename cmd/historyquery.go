@@ -10,14 +10,16 @@ import (
 	"sched/schedule/history"
 
 	"sched/schedule/text"
+
+	"sched/schedule/outcome"
 )
 
 // outcomes are all there are, in the order in which people are told of them.
-var outcomes = []history.Outcome{history.Succeeded, history.Failed, history.TimedOut, history.Stopped, history.Lost,
-	history.Skipped, history.Missed}
+var outcomes = []outcome.Outcome{outcome.Succeeded, outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost,
+	outcome.Skipped, outcome.Missed}
 
 // failures are the outcomes that on_failure hooks fire for, which is what one may want to retry.
-var failures = slices.DeleteFunc(slices.Clone(outcomes), func(o history.Outcome) bool { return !o.Failure() })
+var failures = slices.DeleteFunc(slices.Clone(outcomes), func(o outcome.Outcome) bool { return !o.Failure() })
 
 // outcomeList names the outcomes as --outcome takes them.
 func outcomeList() string {
@@ -29,7 +31,7 @@ func outcomeList() string {
 }
 
 // outcomeWord is an outcome as one word, which needs no quotes in a shell.
-func outcomeWord(o history.Outcome) string { return strings.ReplaceAll(string(o), " ", "-") }
+func outcomeWord(o outcome.Outcome) string { return strings.ReplaceAll(string(o), " ", "-") }
 
 // historyQuery says which records the flags ask for.
 func (a *app) historyQuery(name string, o historyOptions, zone *time.Location) (q history.Query, err error) {
@@ -62,7 +64,7 @@ func (a *app) historyQuery(name string, o historyOptions, zone *time.Location) (
 }
 
 // parseOutcome reads the name of an outcome in any case; that of several words also with - or _.
-func parseOutcome(word string) (history.Outcome, error) {
+func parseOutcome(word string) (outcome.Outcome, error) {
 	plain := strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSpace(word)))
 	var names []string
 	for _, o := range outcomes {

@@ -11,6 +11,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runner"
+
+	"sched/schedule/outcome"
 )
 
 type listOptions struct {
@@ -93,7 +95,7 @@ func (a *app) list(o listOptions) error {
 		return a.printJSON(rows)
 	}
 	if all := past.pauses[history.Everything]; all.InEffect(a.now()) && len(rows) > 0 {
-		fmt.Fprintln(a.out, paint(a.out, toneOf(history.Skipped), "everything is "+all.Text(a.now(), s.Location)))
+		fmt.Fprintln(a.out, paint(a.out, toneOf(outcome.Skipped), "everything is "+all.Text(a.now(), s.Location)))
 	}
 	switch {
 	case len(rows) == 0:
@@ -111,7 +113,7 @@ func (a *app) list(o listOptions) error {
 
 // past is what list knows of what happened.
 type past struct {
-	last    map[string]history.Record
+	last    map[string]outcome.Record
 	running map[string][]runningJSON
 	waiting map[string][]waitingJSON
 	pauses  history.Pauses
@@ -140,7 +142,7 @@ func (p past) addRunning(log history.Log) {
 	p.running[log.Begin.Task] = append(p.running[log.Begin.Task], toRunningJSON(log))
 }
 
-func lastOf(s *schedule.Schedule) (map[string]history.Record, error) {
+func lastOf(s *schedule.Schedule) (map[string]outcome.Record, error) {
 	db, err := history.OpenRead(s.StateDir)
 	if err != nil {
 		return nil, err
@@ -283,7 +285,7 @@ func shortTime(t, at time.Time) string {
 	return fmt.Sprintf("%s (in %s)", t.Format(clock), duration(t.Sub(at)))
 }
 
-func (a *app) lastText(s *schedule.Schedule, last history.Record) string {
+func (a *app) lastText(s *schedule.Schedule, last outcome.Record) string {
 	if last.Run == "" {
 		return "-"
 	}

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // The columns of list on a terminal. Now is there when something runs, waits or is paused.
@@ -73,7 +74,7 @@ func until(t, at time.Time) (far, clock string) {
 	return "in " + duration(t.Sub(at)), t.Format(layout + " MST")
 }
 
-func (a *app) lastCell(s *schedule.Schedule, last history.Record) string {
+func (a *app) lastCell(s *schedule.Schedule, last outcome.Record) string {
 	screen, tone := look(a.out), toneOf(last.Outcome)
 	if tone == "" {
 		return screen.paint(faint, a.lastText(s, last))
@@ -88,7 +89,7 @@ func (a *app) nowCell(row taskJSON, zone *time.Location) string {
 	}
 	tone := busy
 	if row.Paused != nil && len(row.Running) == 0 {
-		tone = toneOf(history.Skipped)
+		tone = toneOf(outcome.Skipped)
 	}
 	return paint(a.out, tone, visible(text))
 }

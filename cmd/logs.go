@@ -12,6 +12,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runner"
+
+	"sched/schedule/outcome"
 )
 
 func (a *app) logsCommand() *cobra.Command {
@@ -70,10 +72,10 @@ func (a *app) logs(name string, follow bool) error {
 
 // newestRun returns the newest run of a task, or the one named. One that has not ended has no outcome. The
 // output is empty, or names a file that is missing, where nothing was printed.
-func (a *app) newestRun(s *schedule.Schedule, name string) (history.Record, error) {
-	live, lost, records, err := a.recall(s, history.Query{Task: name, Outcomes: runner.Ran, Limit: 1})
+func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, error) {
+	live, lost, records, err := a.recall(s, history.Query{Task: name, Outcomes: outcome.Ran, Limit: 1})
 	if err != nil {
-		return history.Record{}, err
+		return outcome.Record{}, err
 	}
 	for _, log := range slices.Backward(append(lost, live...)) { // oldest first
 		if log.Begin.Task == name || log.Begin.Run == name || shortRun(log.Begin.Run) == name {
@@ -93,10 +95,10 @@ func (a *app) newestRun(s *schedule.Schedule, name string) (history.Record, erro
 }
 
 // findRun returns the record of a run by its id or the end of it.
-func (a *app) findRun(s *schedule.Schedule, name string) (history.Record, error) {
+func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error) {
 	db, err := history.OpenRead(s.StateDir)
 	if err != nil {
-		return history.Record{}, err
+		return outcome.Record{}, err
 	}
 	defer db.Close()
 	record, err := db.Get(ctx, name)
@@ -104,10 +106,10 @@ func (a *app) findRun(s *schedule.Schedule, name string) (history.Record, error)
 		return record, err
 	}
 	if r, err := oneRequest(s, name); err != nil || r.Run != "" {
-		return history.Record{}, errors.Join(err, a.notBegun(s, r))
+		return outcome.Record{}, errors.Join(err, a.notBegun(s, r))
 	}
 	if _, err := task(s, name); err == nil {
-		return history.Record{}, failed("run it once with `sched test "+name+"`", "%s never ran", name)
+		return outcome.Record{}, failed("run it once with `sched test "+name+"`", "%s never ran", name)
 	}
 	var names []string
 	for _, t := range s.Tasks {
@@ -117,7 +119,7 @@ func (a *app) findRun(s *schedule.Schedule, name string) (history.Record, error)
 	if newest, err := db.Find(ctx, history.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
 		hint = nearestRun(name, newest)
 	}
-	return history.Record{}, failed(hint, "there is no task and no run %q", name)
+	return outcome.Record{}, failed(hint, "there is no task and no run %q", name)
 }
 
 func copyFile(w io.Writer, path string) error {

@@ -15,7 +15,8 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/runner"
+
+	"sched/schedule/clock"
 )
 
 // Exit codes, which scripts may rely on.
@@ -60,7 +61,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if code, ok := become(args); ok {
 		return code
 	}
-	a := &app{in: in, out: out, err: errs, now: runner.Now}
+	a := &app{in: in, out: out, err: errs, now: clock.Now}
 	defer a.hangUp()
 	if code, ok := a.background(args); ok {
 		return code

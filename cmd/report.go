@@ -9,6 +9,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runner"
+
+	"sched/schedule/outcome"
 )
 
 // A reporter prints a line for each task that was due, as it happens.
@@ -46,13 +48,13 @@ func newReporter(a *app, tick *runner.Tick, o runOptions, board *board) *reporte
 	return r
 }
 
-func (r *reporter) begun(record history.Record) {
+func (r *reporter) begun(record outcome.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.board.running(record)
 }
 
-func (r *reporter) started(record history.Record) {
+func (r *reporter) started(record outcome.Record) {
 	text := "started in the background"
 	if record.Attempts > 0 { // it waited for a tick after these
 		text = fmt.Sprintf("attempt %d %s", record.Attempts+1, text)
@@ -63,11 +65,11 @@ func (r *reporter) started(record history.Record) {
 	r.line(record, "started", text, false)
 }
 
-func (r *reporter) done(record history.Record) {
+func (r *reporter) done(record outcome.Record) {
 	r.line(record, string(record.Outcome), describe(record), record.Outcome.Failure() || len(record.Notes) > 0)
 }
 
-func (r *reporter) line(record history.Record, outcome, text string, wrong bool) {
+func (r *reporter) line(record outcome.Record, outcome, text string, wrong bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines++
@@ -98,7 +100,7 @@ func (r *reporter) line(record history.Record, outcome, text string, wrong bool)
 }
 
 // plain prints a line for those who read it later.
-func (r *reporter) plain(record history.Record, text string) {
+func (r *reporter) plain(record outcome.Record, text string) {
 	if r.opts.verbose {
 		text += " (run " + record.Run + ")"
 	}
@@ -158,14 +160,14 @@ func nothingDue(s *schedule.Schedule, minute time.Time, only string) (text strin
 }
 
 // describe says in words how a run ended.
-func describe(r history.Record) string {
+func describe(r outcome.Record) string {
 	var b strings.Builder
 	b.WriteString(string(r.Outcome))
 	separator := ": "
 	switch {
-	case r.Outcome == history.TimedOut, r.Outcome == history.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):
+	case r.Outcome == outcome.TimedOut, r.Outcome == outcome.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):
 		separator = " " // "timed out after 20m", "stopped by SIGTERM"
-	case !r.Started.IsZero() && r.Outcome != history.Lost:
+	case !r.Started.IsZero() && r.Outcome != outcome.Lost:
 		b.WriteString(" in " + duration(r.Duration()))
 	}
 	if r.Reason != "" {
@@ -186,7 +188,7 @@ func describe(r history.Record) string {
 
 // late says how late a run of the schedule started, where that is more than any tick needs. One that is
 // later than any missed slot that runs was asked for with --at.
-func late(r history.Record) string {
+func late(r outcome.Record) string {
 	if r.Origin != "" || r.Lateness() <= 5*time.Second || r.Lateness() > schedule.LookBack {
 		return ""
 	}

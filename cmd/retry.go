@@ -11,6 +11,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 func (a *app) retryCommand() *cobra.Command {
@@ -59,13 +61,13 @@ func (a *app) retry(names []string, o whenOptions) error {
 		if changed := changes(record.Snapshot, t); len(changed) > 0 {
 			a.problem("%s has changed since run %s (%s); it will run as it is now", t.Name, shortRun(record.Run), strings.Join(changed, ", "))
 		}
-		requests = append(requests, history.Request{Run: history.NewIDAt(at), Task: t.Name, At: at, Origin: origin + " by " + caller()})
+		requests = append(requests, history.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: origin + " by " + caller()})
 	}
 	return a.ask(s, requests, o, func(all []requestJSON) any { return all })
 }
 
 // retriable returns the record of a run that is over, and its task.
-func (a *app) retriable(s *schedule.Schedule, name string) (history.Record, *schedule.Task, error) {
+func (a *app) retriable(s *schedule.Schedule, name string) (outcome.Record, *schedule.Task, error) {
 	record, err := a.endedRun(s, name)
 	if err != nil {
 		return record, nil, err
@@ -78,10 +80,10 @@ func (a *app) retriable(s *schedule.Schedule, name string) (history.Record, *sch
 }
 
 // endedRun returns the record of the run that a name stands for.
-func (a *app) endedRun(s *schedule.Schedule, name string) (history.Record, error) {
+func (a *app) endedRun(s *schedule.Schedule, name string) (outcome.Record, error) {
 	live, lost, records, err := a.recall(s, history.Query{Task: name, Limit: 1})
 	if err != nil {
-		return history.Record{}, err
+		return outcome.Record{}, err
 	}
 	for _, log := range append(live, lost...) {
 		if id, err := oneRun([]string{log.Begin.Run}, name); err != nil || id == "" {
@@ -89,15 +91,15 @@ func (a *app) endedRun(s *schedule.Schedule, name string) (history.Record, error
 		}
 		switch short := shortRun(log.Begin.Run); {
 		case log.Waiting():
-			return history.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, log.Begin.Task, log.Wait.Attempt)
+			return outcome.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, log.Begin.Task, log.Wait.Attempt)
 		case slices.ContainsFunc(lost, func(l history.Log) bool { return l.Begin.Run == log.Begin.Run }):
-			return history.Record{}, failed("retry it then", "run %s of %s has vanished; the next tick will finish it", short, log.Begin.Task)
+			return outcome.Record{}, failed("retry it then", "run %s of %s has vanished; the next tick will finish it", short, log.Begin.Task)
 		default:
-			return history.Record{}, failed("stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, log.Begin.Task)
+			return outcome.Record{}, failed("stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, log.Begin.Task)
 		}
 	}
 	if len(records) > 0 {
-		return history.Record{}, failed(
+		return outcome.Record{}, failed(
 			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", shortRun(records[0].Run), name),
 			"%s is a task: name one of its runs", name)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"golang.org/x/sys/unix"
 
-	"sched/schedule/history"
+	"sched/schedule/outcome"
 )
 
 // The rules of what is coloured, cut or drawn:
@@ -32,13 +32,13 @@ const (
 	faint tone = "2"  // beside the point
 )
 
-func toneOf(outcome history.Outcome) tone {
-	switch outcome {
-	case history.Succeeded:
+func toneOf(o outcome.Outcome) tone {
+	switch o {
+	case outcome.Succeeded:
 		return good
-	case history.Failed, history.TimedOut, history.Lost:
+	case outcome.Failed, outcome.TimedOut, outcome.Lost:
 		return bad
-	case history.Stopped, history.Skipped, history.Missed:
+	case outcome.Stopped, outcome.Skipped, outcome.Missed:
 		return wary
 	}
 	return ""

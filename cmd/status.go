@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/history"
 	"sched/schedule/runner"
+
+	"sched/schedule/outcome"
 )
 
 type statusOptions struct {
@@ -196,7 +197,7 @@ func (a *app) troubleRow(t runner.Trouble, s *runner.Status) statusRow {
 		if t.Run.Output != "" {
 			command, of = "logs", shortRun(t.Run.Run)
 		}
-		if t.Run.Outcome == history.Lost || t.Run.Outcome == history.Stopped {
+		if t.Run.Outcome == outcome.Lost || t.Run.Outcome == outcome.Stopped {
 			command, of = "retry", shortRun(t.Run.Run) // its output does not tell why
 		}
 	case runner.HasMissed:

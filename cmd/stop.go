@@ -13,6 +13,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runner"
+
+	"sched/schedule/outcome"
 )
 
 func (a *app) stopCommand() *cobra.Command {
@@ -154,12 +156,12 @@ func (a *app) stopAll(state runner.State, runs []history.Log) bool {
 }
 
 // sayStopped says what became of one run, and reports whether it was stopped.
-func (a *app) sayStopped(run history.Record, s runner.Stopping, err error) bool {
+func (a *app) sayStopped(run outcome.Record, s runner.Stopping, err error) bool {
 	switch {
 	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":
 		a.problem("run %s of %s had ended", shortRun(run.Run), run.Task)
 		return false
-	case errors.Is(err, runner.ErrNotRunning) || err == nil && s.Record.Outcome != history.Stopped:
+	case errors.Is(err, runner.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
 		a.problem("run %s of %s was not stopped: it %s", shortRun(run.Run), run.Task, describe(s.Record))
 		return false
 	case err != nil:

@@ -7,6 +7,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runner"
+
+	"sched/schedule/outcome"
 )
 
 type summaryJSON struct {
@@ -63,9 +65,9 @@ func (a *app) summary(s *schedule.Schedule, q history.Query, o historyOptions) e
 
 func toSummaryJSON(s history.Summary) summaryJSON {
 	out := summaryJSON{
-		Task: s.Task, Runs: s.Ran(), Succeeded: s.Slots[history.Succeeded], Failed: s.Slots[history.Failed],
-		TimedOut: s.Slots[history.TimedOut], Stopped: s.Slots[history.Stopped], Lost: s.Slots[history.Lost],
-		Skipped: s.Slots[history.Skipped], Missed: s.Slots[history.Missed],
+		Task: s.Task, Runs: s.Ran(), Succeeded: s.Slots[outcome.Succeeded], Failed: s.Slots[outcome.Failed],
+		TimedOut: s.Slots[outcome.TimedOut], Stopped: s.Slots[outcome.Stopped], Lost: s.Slots[outcome.Lost],
+		Skipped: s.Slots[outcome.Skipped], Missed: s.Slots[outcome.Missed],
 	}
 	if rate, ok := s.SuccessRate(); ok {
 		out.SuccessRate = &rate
@@ -111,7 +113,7 @@ func (a *app) printSummary(zone *time.Location, all []history.Summary) {
 			failure = fmt.Sprintf("%s %s (run %s)", s.Failed.In(zone).Format("2006-01-02 15:04:05"), s.FailedAs, shortRun(s.FailedID))
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", s.Task, s.Ran(), rate, usually, most, late, latest,
-			s.Slots[history.Skipped], s.Slots[history.Missed], failure)
+			s.Slots[outcome.Skipped], s.Slots[outcome.Missed], failure)
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 func (a *app) testCommand() *cobra.Command {
@@ -44,14 +45,14 @@ func (a *app) test(name string) error {
 		return err
 	}
 	tick := a.tick(s, a.now(), runOptions{})
-	tick.Started, tick.Done = func(history.Record) {}, func(history.Record) {}
+	tick.Started, tick.Done = func(outcome.Record) {}, func(outcome.Record) {}
 	tick.Detail = a.problem // whom the hooks told
 	stop, hurry, release := signals()
 	defer release()
 	live, restore := a.newLive(testRest)
 	defer restore()
 	if live != nil {
-		tick.Begun = func(record history.Record) {
+		tick.Begun = func(record outcome.Record) {
 			p := &progress{screen: live.screen, name: t.Name, stop: stop, state: s.StateDir, task: t.Name, begun: time.Now()}
 			live.show(p.text)
 		}
@@ -69,7 +70,7 @@ func (a *app) test(name string) error {
 	switch {
 	case stop.Err() != nil:
 		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(stop)), ""}
-	case record.Outcome != history.Succeeded:
+	case record.Outcome != outcome.Succeeded:
 		return &exit{code: exitFailed}
 	}
 	return nil
@@ -79,7 +80,7 @@ func (a *app) test(name string) error {
 const testRest = time.Second
 
 // printTested prints how the run ended, below its output.
-func (a *app) printTested(record history.Record) {
+func (a *app) printTested(record outcome.Record) {
 	screen, tone := look(a.err), toneOf(record.Outcome)
 	if !screen.there() {
 		fmt.Fprintf(a.err, "sched: %s %s\n", record.Task, describe(record))

@@ -13,6 +13,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // whenOptions say when a run is asked for; neither of them is as soon as possible.
@@ -79,7 +81,7 @@ func (a *app) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	request := history.Request{Run: history.NewIDAt(at), Task: t.Name, At: at, Origin: "trigger by " + caller()}
+	request := history.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: "trigger by " + caller()}
 	return a.ask(s, []history.Request{request}, o, func(all []requestJSON) any { return all[0] })
 }
 

@@ -10,6 +10,8 @@ import (
 	"sched/schedule/history"
 
 	"sched/schedule/text"
+
+	"sched/schedule/outcome"
 )
 
 // What waits for a tick is a run that people asked for, or the next attempt of one that failed.
@@ -96,7 +98,7 @@ func oneRun(ids []string, name string) (string, error) {
 }
 
 // nearestRun is a hint for a run that does not exist: one of the newest whose id is nearly the same.
-func nearestRun(name string, records []history.Record) string {
+func nearestRun(name string, records []outcome.Record) string {
 	var ids []string
 	for _, r := range records {
 		ids = append(ids, shortRun(r.Run))

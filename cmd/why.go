@@ -11,6 +11,8 @@ import (
 	"sched/schedule/runner"
 
 	"sched/schedule/cron"
+
+	"sched/schedule/outcome"
 )
 
 type whyOptions struct {
@@ -201,7 +203,7 @@ const mostFailures = 100
 
 // failures counts how many of the last runs failed in a row.
 func (w *inquiry) failures() (n int, err error) {
-	ran, err := w.db.Find(ctx, history.Query{Task: w.task.Name, Outcomes: runner.Ran, Limit: mostFailures})
+	ran, err := w.db.Find(ctx, history.Query{Task: w.task.Name, Outcomes: outcome.Ran, Limit: mostFailures})
 	for n < len(ran) && ran[n].Outcome.Failure() {
 		n++
 	}

@@ -9,6 +9,8 @@ import (
 	"sched/schedule/history"
 
 	"sched/schedule/cron"
+
+	"sched/schedule/outcome"
 )
 
 // An inquiry is what there is to ask about one task.
@@ -37,7 +39,7 @@ type minuteJSON struct {
 	Others  []recordJSON  `json:"others"` // recorded for this minute, though it is not due at these instants
 
 	at      time.Time
-	records map[string]history.Record // by run
+	records map[string]outcome.Record // by run
 }
 
 type verdictJSON struct {
@@ -69,7 +71,7 @@ func (w *inquiry) minute(at time.Time) (*minuteJSON, error) {
 	e := w.task.When.Explain(at)
 	m := &minuteJSON{
 		Minute: e.Minute.UTC().Format(time.RFC3339), Clock: clockText(e), Slots: []slotJSON{}, Others: []recordJSON{},
-		at: e.Minute, records: map[string]history.Record{},
+		at: e.Minute, records: map[string]outcome.Record{},
 	}
 	for _, v := range e.Verdicts {
 		m.Reasons = append(m.Reasons, toVerdictJSON(v))

@@ -6,6 +6,8 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/runner"
+
+	"sched/schedule/outcome"
 )
 
 // printWhy tells people what the answer says.
@@ -112,7 +114,7 @@ func (a *app) printRecords(w *inquiry, m *minuteJSON, records []recordJSON, pref
 }
 
 // facts are what a record tells besides its outcome.
-func (a *app) facts(w *inquiry, r history.Record) (facts [][2]string) {
+func (a *app) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 	add := func(name, format string, args ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
 	}

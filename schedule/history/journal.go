@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/outcome"
 )
 
 // A Journal is the file of a tick that has something to account for: ticks/N.json in the state
@@ -23,9 +25,9 @@ import (
 // is of a tick that was killed, or that could not write the history: a later tick keeps its promise.
 type Journal struct {
 	Promise  Promise
-	Started  map[Due]bool   // the slots whose run began
-	Guards   map[Due]string // the slots whose conditions were asked, and the ids of the runs that they were to allow
-	Outcomes map[Due]Record // of slots that have no run: skipped, or they could not begin
+	Started  map[Due]bool           // the slots whose run began
+	Guards   map[Due]string         // the slots whose conditions were asked, and the ids of the runs that they were to allow
+	Outcomes map[Due]outcome.Record // of slots that have no run: skipped, or they could not begin
 
 	file *os.File
 }
@@ -54,11 +56,11 @@ type Gap struct {
 
 // A journalEvent is one line; exactly one field is set.
 type journalEvent struct {
-	Tick    *Promise `json:"tick,omitempty"`
-	Started *Due     `json:"started,omitempty"`
-	Guard   *guard   `json:"guard,omitempty"`
-	Outcome *Record  `json:"outcome,omitempty"`
-	End     bool     `json:"end,omitempty"`
+	Tick    *Promise        `json:"tick,omitempty"`
+	Started *Due            `json:"started,omitempty"`
+	Guard   *guard          `json:"guard,omitempty"`
+	Outcome *outcome.Record `json:"outcome,omitempty"`
+	End     bool            `json:"end,omitempty"`
 }
 
 // A guard is a slot whose conditions are about to be asked. Their processes have the run's id in their
@@ -180,7 +182,7 @@ func readJournal(file *os.File) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{Started: map[Due]bool{}, Guards: map[Due]string{}, Outcomes: map[Due]Record{}, file: file}
+	j := &Journal{Started: map[Due]bool{}, Guards: map[Due]string{}, Outcomes: map[Due]outcome.Record{}, file: file}
 	last := max(0, bytes.LastIndex(text, []byte("\n{\"tick\":")))
 	for line := range bytes.Lines(text[last:]) {
 		var e journalEvent
@@ -217,7 +219,7 @@ func (j *Journal) Guard(task string, slot time.Time, run string) {
 }
 
 // Settle writes down the outcome of a slot that has no run. What people asked for is no slot.
-func (j *Journal) Settle(r Record) {
+func (j *Journal) Settle(r outcome.Record) {
 	if j != nil && r.Origin == "" {
 		j.append(journalEvent{Outcome: &r})
 	}

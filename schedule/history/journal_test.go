@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/outcome"
 )
 
 func due(task string) Due { return Due{task, noon} }
@@ -43,8 +45,8 @@ func TestTheJournalOfATick(t *testing.T) {
 		t.Fatalf("while they live: %v, %v", dead, live)
 	}
 	short.Start("a", noon)
-	short.Settle(Record{Task: "b", Slot: noon, Outcome: Skipped})
-	short.Settle(Record{Task: "c", Slot: noon, Outcome: Skipped, Origin: "me"})
+	short.Settle(outcome.Record{Task: "b", Slot: noon, Outcome: outcome.Skipped})
+	short.Settle(outcome.Record{Task: "c", Slot: noon, Outcome: outcome.Skipped, Origin: "me"})
 	short.Close() // as by a kill
 
 	dead, live := journals(t, state)
@@ -52,13 +54,13 @@ func TestTheJournalOfATick(t *testing.T) {
 		t.Fatalf("after a kill: %v, %v", dead, live)
 	}
 	j := dead[0]
-	if !j.Started[due("a")] || j.Outcomes[due("b")].Outcome != Skipped || len(j.Outcomes) != 1 || !j.Broken() {
+	if !j.Started[due("a")] || j.Outcomes[due("b")].Outcome != outcome.Skipped || len(j.Outcomes) != 1 || !j.Broken() {
 		t.Errorf("it says %+v", j)
 	}
 	if dead, _ := journals(t, state); len(dead) != 0 {
 		t.Error("two have it at once")
 	}
-	j.Settle(Record{Task: "c", Slot: noon, Outcome: Skipped})
+	j.Settle(outcome.Record{Task: "c", Slot: noon, Outcome: outcome.Skipped})
 	j.Close()
 	if dead, _ = journals(t, state); len(dead) != 1 || dead[0].Broken() {
 		t.Error("all was begun or settled")

@@ -2,7 +2,6 @@ package history
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/outcome"
 )
 
 // A Run is the file of one run: runs/ID.json in the state folder, one JSON event a line, the
@@ -26,20 +26,20 @@ import (
 // supervisor, or the tick for a foreground run. Where the lock is free nobody watches, and who
 // takes it may finish the run. There are no pid files, and no pid is ever mistaken for another.
 type Run struct {
-	Record Record
+	Record outcome.Record
 	file   *os.File
 }
 
 // An Event is one line of a run's file; exactly one field is set.
 type Event struct {
-	Begin   *Record  `json:"begin,omitempty"`
-	Attempt *Attempt `json:"attempt,omitempty"`
-	Result  *Record  `json:"result,omitempty"` // how the command ended; its hooks may still come. No snapshot
-	Note    string   `json:"note,omitempty"`   // for the record, of the run while its command lives
-	Hook    string   `json:"hook,omitempty"`   // this hook was started; written by the hook's own process
-	Wait    *Wait    `json:"wait,omitempty"`   // the next attempt was put off; nobody watches until then
-	Stop    *Stop    `json:"stop,omitempty"`   // somebody asked to stop the run
-	End     *Record  `json:"end,omitempty"`    // the run is finished, and waits to be put into the history. No snapshot
+	Begin   *outcome.Record `json:"begin,omitempty"`
+	Attempt *Attempt        `json:"attempt,omitempty"`
+	Result  *outcome.Record `json:"result,omitempty"` // how the command ended; its hooks may still come. No snapshot
+	Note    string          `json:"note,omitempty"`   // for the record, of the run while its command lives
+	Hook    string          `json:"hook,omitempty"`   // this hook was started; written by the hook's own process
+	Wait    *Wait           `json:"wait,omitempty"`   // the next attempt was put off; nobody watches until then
+	Stop    *Stop           `json:"stop,omitempty"`   // somebody asked to stop the run
+	End     *outcome.Record `json:"end,omitempty"`    // the run is finished, and waits to be put into the history. No snapshot
 }
 
 // An Attempt says that the command was started.
@@ -51,11 +51,11 @@ type Attempt struct {
 
 // A Wait says that the next attempt is left to a later tick, since it is a long time until then.
 type Wait struct {
-	Attempt int       `json:"attempt"`
-	Until   time.Time `json:"until"`
-	Held    time.Time `json:"held,omitzero"`   // since when ticks have found the mutex held
-	Fence   int64     `json:"fence,omitempty"` // of the lock that a tick took for the attempt
-	Record  Record    `json:"record"`          // what the attempts so far came to. No snapshot
+	Attempt int            `json:"attempt"`
+	Until   time.Time      `json:"until"`
+	Held    time.Time      `json:"held,omitzero"`   // since when ticks have found the mutex held
+	Fence   int64          `json:"fence,omitempty"` // of the lock that a tick took for the attempt
+	Record  outcome.Record `json:"record"`          // what the attempts so far came to. No snapshot
 }
 
 // A Stop asks the processes that watch a run to stop it. It names the run: the file may have become
@@ -68,14 +68,14 @@ type Stop struct {
 
 // Log is what the file of a run says.
 type Log struct {
-	Begin   Record
+	Begin   outcome.Record
 	Attempt *Attempt // the last one
-	Result  *Record
+	Result  *outcome.Record
 	Notes   []string        // of a run without a Result; later they are in that
 	Hooks   map[string]bool // those that were started
 	Wait    *Wait           // the last one, which may be over: see Waiting
 	Stop    *Stop
-	End     *Record
+	End     *outcome.Record
 }
 
 // Waiting reports whether the run waits for a tick to go on with its next attempt. Nobody watches it.
@@ -90,29 +90,8 @@ var ErrUnreadable = errors.New("the file of a run cannot be read")
 // ErrWatched says that a process watches the run.
 var ErrWatched = errors.New("the run is alive")
 
-// NewID returns an id for a run: a UUIDv7 (RFC 9562), so that ids sort by the time they were made.
-func NewID() string { return uuid.Must(uuid.NewV7()).String() }
-
-// NewIDAt returns an id for a run that is asked for at another time: it sorts as if it were made then.
-func NewIDAt(at time.Time) string {
-	id := uuid.Must(uuid.NewV7())
-	binary.BigEndian.PutUint16(id[0:], uint16(at.UnixMilli()>>32))
-	binary.BigEndian.PutUint32(id[2:], uint32(at.UnixMilli()))
-	return id.String()
-}
-
-// Begun returns when the id of a run was made, to the millisecond.
-func Begun(id string) time.Time {
-	parsed, err := uuid.Parse(id)
-	if err != nil {
-		return time.Time{}
-	}
-	seconds, nanoseconds := parsed.Time().UnixTime()
-	return time.Unix(seconds, nanoseconds)
-}
-
 // OutputPath names the file that captures what a run prints.
-func OutputPath(state string, r Record) string {
+func OutputPath(state string, r outcome.Record) string {
 	return filepath.Join(state, "output", strings.ReplaceAll(r.Task, "/", "+"), r.Run+".log")
 }
 
@@ -123,7 +102,7 @@ func Path(state, id string) string { return filepath.Join(runsDir(state), id+".j
 
 // Begin makes the file of a run that is about to start, locked by the caller. Nobody sees it
 // before it is locked and complete.
-func Begin(state string, r Record) (*Run, error) {
+func Begin(state string, r outcome.Record) (*Run, error) {
 	draft := filepath.Join(runsDir(state), ".draft-"+r.Run)
 	file, err := openDraft(state, r.Task, draft)
 	if errors.Is(err, os.ErrNotExist) {
@@ -149,7 +128,7 @@ func Begin(state string, r Record) (*Run, error) {
 
 // Keep makes the file of a run that has ended where its own cannot be written. Nobody sees it before it is
 // complete.
-func Keep(state string, begin, end Record) error {
+func Keep(state string, begin, end outcome.Record) error {
 	if err := os.MkdirAll(runsDir(state), 0o700); err != nil {
 		return err
 	}

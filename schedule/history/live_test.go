@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/outcome"
 )
 
 // begun begins a run of the task and returns it with its record.
 func begun(t *testing.T, state, task string) *Run {
 	t.Helper()
-	run, err := Begin(state, Record{Run: NewID(), Task: task, Snapshot: []byte(`{"name":"` + task + `"}`)})
+	run, err := Begin(state, outcome.Record{Run: outcome.NewID(), Task: task, Snapshot: []byte(`{"name":"` + task + `"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +26,7 @@ func begun(t *testing.T, state, task string) *Run {
 func ended(t *testing.T, run *Run) {
 	t.Helper()
 	end := run.Record
-	end.Outcome, end.Snapshot = Succeeded, nil
+	end.Outcome, end.Snapshot = outcome.Succeeded, nil
 	if err := errors.Join(run.Append(Event{Hook: "after 1"}), run.Append(Event{End: &end}), run.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestARunIsWatchedUntilItsFileIsClosed(t *testing.T) {
 	}
 	ended(t, run)
 	taken, log, err := Take(state, run.Record.Run)
-	if err != nil || log.End == nil || log.End.Outcome != Succeeded || string(log.End.Snapshot) != `{"name":"a"}` {
+	if err != nil || log.End == nil || log.End.Outcome != outcome.Succeeded || string(log.End.Snapshot) != `{"name":"a"}` {
 		t.Fatalf("%+v, %v", log, err)
 	}
 	taken.Close()
@@ -115,7 +117,7 @@ func TestAFileThatIsLookedAtOrLargeIsNotUsedAgain(t *testing.T) {
 	state := t.TempDir()
 	looked := begun(t, state, "a")
 	id, end := looked.Record.Run, looked.Record
-	end.Outcome = Succeeded
+	end.Outcome = outcome.Succeeded
 	looked.Append(Event{End: &end})
 	before := inode(t, Path(state, id))
 	Recycle(state, id, "a") // while looked still has the lock

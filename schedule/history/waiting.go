@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // A Request asks for one run of a task beside those of its schedule. It is a file, waiting/ID.json in
@@ -158,7 +160,7 @@ func isAt(file *os.File, path string) bool {
 
 // Begin makes the run of the request; the request is gone then, also for a power cut. When it fails
 // the request is as it was.
-func (t *Taken) Begin(r Record) (*Run, error) {
+func (t *Taken) Begin(r outcome.Record) (*Run, error) {
 	run := &Run{Record: r, file: t.file}
 	if err := t.become(run, Event{Begin: &r}); err != nil {
 		return nil, err
@@ -168,7 +170,7 @@ func (t *Taken) Begin(r Record) (*Run, error) {
 
 // Refuse makes a finished run of the request that never began: r has its outcome. The request is
 // closed.
-func (t *Taken) Refuse(r Record) error {
+func (t *Taken) Refuse(r outcome.Record) error {
 	defer t.Close()
 	return t.become(&Run{Record: r, file: t.file}, Event{Begin: &r}, Event{End: &r})
 }

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 func ask(t *testing.T, state string, after time.Duration) Request {
 	t.Helper()
 	at := time.Now().Add(after).UTC().Truncate(time.Microsecond)
-	r := Request{Run: NewIDAt(at), Task: "report", At: at, Origin: "trigger by somebody"}
+	r := Request{Run: outcome.NewIDAt(at), Task: "report", At: at, Origin: "trigger by somebody"}
 	if err := Ask(state, r); err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +36,10 @@ func TestRequestsComeInTheOrderOfTheirTimes(t *testing.T) {
 // The id of a run that is asked for sorts by the time for which it is asked.
 func TestAnIDOfAnotherTime(t *testing.T) {
 	at := time.Date(2031, 5, 6, 7, 8, 9, 10e6, time.UTC)
-	if got := Begun(NewIDAt(at)); !got.Equal(at) {
+	if got := outcome.Begun(outcome.NewIDAt(at)); !got.Equal(at) {
 		t.Errorf("%s, not %s", got, at)
 	}
-	if a, b := NewIDAt(at), NewIDAt(at); a == b || a < NewID() {
+	if a, b := outcome.NewIDAt(at), outcome.NewIDAt(at); a == b || a < outcome.NewID() {
 		t.Errorf("%s, %s", a, b)
 	}
 }
@@ -52,7 +54,7 @@ func TestARequestBecomesARunOnce(t *testing.T) {
 	if _, err := TakeRequest(state, r.Run); !errors.Is(err, ErrWatched) {
 		t.Errorf("two have it: %v", err)
 	}
-	run, err := taken.Begin(Record{Run: r.Run, Task: r.Task})
+	run, err := taken.Begin(outcome.Record{Run: r.Run, Task: r.Task})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,7 @@ func TestABeginningThatFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := taken.Begin(Record{Run: r.Run, Task: "first"}); err == nil {
+	if _, err := taken.Begin(outcome.Record{Run: r.Run, Task: "first"}); err == nil {
 		t.Fatal("it has begun")
 	}
 	if err := taken.Hold(r.At.Add(time.Minute)); err != nil {
@@ -92,10 +94,10 @@ func TestABeginningThatFailed(t *testing.T) {
 	if err != nil || taken.Origin != r.Origin || !taken.Held.Equal(r.At.Add(time.Minute)) {
 		t.Fatalf("%+v, %v", taken, err)
 	}
-	if err := taken.Refuse(Record{Run: r.Run, Task: "second", Outcome: Skipped}); err != nil {
+	if err := taken.Refuse(outcome.Record{Run: r.Run, Task: "second", Outcome: outcome.Skipped}); err != nil {
 		t.Fatal(err)
 	}
-	if log, watched, err := Look(state, r.Run); watched || err != nil || log.Begin.Task != "second" || log.End == nil || log.End.Outcome != Skipped {
+	if log, watched, err := Look(state, r.Run); watched || err != nil || log.Begin.Task != "second" || log.End == nil || log.End.Outcome != outcome.Skipped {
 		t.Errorf("%+v, %v, %v", log, watched, err)
 	}
 }
@@ -124,8 +126,8 @@ func TestWhichRunsWaitForATick(t *testing.T) {
 		{"its second attempt was put off", Log{Attempt: &Attempt{Number: 1}, Wait: wait}, true},
 		{"the second attempt is about to start", Log{Attempt: &Attempt{Number: 2}, Wait: wait}, false},
 		{"the third attempt was put off, too", Log{Attempt: &Attempt{Number: 2}, Wait: &Wait{Attempt: 3}}, true},
-		{"it was given up", Log{Attempt: &Attempt{Number: 1}, Wait: wait, Result: &Record{}}, false},
-		{"it has ended", Log{Attempt: &Attempt{Number: 1}, Wait: wait, End: &Record{}}, false},
+		{"it was given up", Log{Attempt: &Attempt{Number: 1}, Wait: wait, Result: &outcome.Record{}}, false},
+		{"it has ended", Log{Attempt: &Attempt{Number: 1}, Wait: wait, End: &outcome.Record{}}, false},
 	} {
 		if got := row.log.Waiting(); got != row.want {
 			t.Errorf("%s: %v", row.about, got)
@@ -136,7 +138,7 @@ func TestWhichRunsWaitForATick(t *testing.T) {
 // A file that is used again may have the order to stop an earlier run.
 func TestAnOrderToStopIsForOneRun(t *testing.T) {
 	state := t.TempDir()
-	run, err := Begin(state, Record{Run: "b", Task: "report"})
+	run, err := Begin(state, outcome.Record{Run: "b", Task: "report"})
 	if err != nil {
 		t.Fatal(err)
 	}

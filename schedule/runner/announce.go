@@ -10,6 +10,8 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/servers"
+
+	"sched/schedule/clock"
 )
 
 const (
@@ -31,12 +33,12 @@ func (t *Tick) announce(ctx context.Context) {
 		return
 	}
 	tell, told := servers.Announce, []servers.Running(nil)
-	for alive := true; ; alive = pause(ctx, announceEvery) {
+	for alive := true; ; alive = clock.Wait(ctx, announceEvery) {
 		self := t.self()
 		if !alive && slices.Equal(self.Running, told) {
 			return
 		}
-		offset, err := tell(context.WithoutCancel(ctx), t.State.Remote, Now, self)
+		offset, err := tell(context.WithoutCancel(ctx), t.State.Remote, clock.Now, self)
 		if err != nil {
 			t.detail("this server is not announced: %v", err)
 		} else {

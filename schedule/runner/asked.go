@@ -9,6 +9,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // heldAtMost is how long what waits for its mutex tries again with every tick.
@@ -70,7 +73,7 @@ func (t *Tick) eachAsked(ctx context.Context, requests []history.Request, do fun
 // early reports whether it is too early for what was asked for. A tick of a minute that has not come
 // (--at) does not make it come.
 func (t *Tick) early(at time.Time) bool {
-	return at.After(t.Minute) || t.Replay && at.After(Now().Truncate(time.Minute))
+	return at.After(t.Minute) || t.Replay && at.After(clock.Now().Truncate(time.Minute))
 }
 
 // task returns the task with the name, or nil.
@@ -142,7 +145,7 @@ func (t *Tick) refuse(request history.Request, reason string) {
 
 func (t *Tick) refuseTaken(taken *history.Taken, task *schedule.Task, reason string) {
 	record := t.askedRecord(taken.Request, task)
-	record.Outcome, record.Reason, record.Ended = history.Skipped, reason, Now()
+	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
 	if err := taken.Refuse(record); err != nil {
 		t.Problem("%s waits on: %v", taken.Task, err)
 		return
@@ -151,13 +154,13 @@ func (t *Tick) refuseTaken(taken *history.Taken, task *schedule.Task, reason str
 }
 
 // Cancel takes a request back, and records that.
-func (t *Tick) Cancel(run, reason string) (history.Record, error) {
+func (t *Tick) Cancel(run, reason string) (outcome.Record, error) {
 	taken, err := history.TakeRequest(t.State.Dir, run)
 	if err != nil {
-		return history.Record{}, err
+		return outcome.Record{}, err
 	}
 	record := t.askedRecord(taken.Request, t.taskOf(taken.Request))
-	record.Outcome, record.Reason, record.Ended = history.Skipped, reason, Now()
+	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
 	return record, taken.Refuse(record)
 }
 
@@ -169,7 +172,7 @@ func (t *Tick) taskOf(request history.Request) *schedule.Task {
 	return &schedule.Task{Name: request.Task, Mutex: request.Task}
 }
 
-func (t *Tick) askedRecord(request history.Request, task *schedule.Task) history.Record {
+func (t *Tick) askedRecord(request history.Request, task *schedule.Task) outcome.Record {
 	record := t.newRecord(schedule.Slot{Task: task, At: request.At})
 	record.Run, record.Origin = request.Run, request.Origin
 	return record

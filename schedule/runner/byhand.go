@@ -12,6 +12,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // ErrNothing says that no run of the mutex was ever recorded.
@@ -27,13 +30,13 @@ func (e *AliveError) Error() string { return "run " + e.Run + " is still running
 // FinishNewest finishes the newest run of the mutex that nobody watches. Where there is none it
 // returns *AliveError if one is running, the record of the last one if that is finished, and
 // ErrNothing if there never was any.
-func FinishNewest(state State, mutex string, code *int, env []string) (history.Record, error) {
+func FinishNewest(state State, mutex string, code *int, env []string) (outcome.Record, error) {
 	ids, err := history.Runs(state.Dir)
 	if err != nil {
-		return history.Record{}, err
+		return outcome.Record{}, err
 	}
 	var alive *AliveError
-	var last *history.Record
+	var last *outcome.Record
 	for _, id := range slices.Backward(ids) {
 		log, watched, err := history.Look(state.Dir, id)
 		switch {
@@ -54,41 +57,38 @@ func FinishNewest(state State, mutex string, code *int, env []string) (history.R
 	}
 	switch {
 	case alive != nil:
-		return history.Record{}, alive
+		return outcome.Record{}, alive
 	case last != nil:
 		return *last, nil
 	}
 	return lastOf(state.Dir, mutex)
 }
 
-func lastOf(state, mutex string) (history.Record, error) {
+func lastOf(state, mutex string) (outcome.Record, error) {
 	db, err := history.OpenRead(state)
 	if err != nil {
-		return history.Record{}, err
+		return outcome.Record{}, err
 	}
 	defer db.Close()
-	records, err := db.Find(context.Background(), history.Query{Mutex: mutex, Outcomes: Ran, Limit: 1})
+	records, err := db.Find(context.Background(), history.Query{Mutex: mutex, Outcomes: outcome.Ran, Limit: 1})
 	if err != nil {
-		return history.Record{}, err
+		return outcome.Record{}, err
 	}
 	if len(records) == 0 {
-		return history.Record{}, ErrNothing
+		return outcome.Record{}, ErrNothing
 	}
 	return records[0], nil
 }
 
-// Ran are the outcomes of slots that ran.
-var Ran = []history.Outcome{history.Succeeded, history.Failed, history.TimedOut, history.Stopped, history.Lost}
-
 // FinishUnrecorded fires the after-hooks of a task of whose run nothing is known, as if it had
 // ended now with the code (nil: 0).
-func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (history.Record, error) {
+func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record, error) {
 	if code == nil {
 		code = new(int)
 	}
 	r, err := begin(t.State, t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, nil, t.Environ)
 	if err != nil {
-		return history.Record{}, err
+		return outcome.Record{}, err
 	}
 	result := r.settle(history.Log{}, code)
 	result.Outcome, result.Reason = r.judge(*code)
@@ -107,7 +107,7 @@ func join(a, b string) string {
 // Test runs the task now, whatever its schedule and conditions, copies its output to out as it
 // comes, and returns the record. It takes the lock of the task; when that is held the record says
 // skipped.
-func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writer) (history.Record, error) {
+func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writer) (outcome.Record, error) {
 	record := t.newRecord(schedule.Slot{Task: task, At: t.Minute})
 	record.Background = false
 	alone := *task
@@ -115,7 +115,7 @@ func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writ
 	t.State.meetStore()
 	lock, reason := t.lock(&record, schedule.Slot{Task: &alone, At: t.Minute})
 	if reason != "" {
-		record.Outcome, record.Reason, record.Ended = history.Skipped, reason, Now()
+		record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
 		return record, nil
 	}
 	r, err := begin(t.State, record, &alone, lock, t.Environ)

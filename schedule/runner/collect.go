@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // lostAtOnce is how many lost runs are finished at the same time: their hooks may be slow.
@@ -17,7 +19,7 @@ const lostAtOnce = 16
 // finishLost finishes every run of the state folder that nobody watches, and returns the records
 // of these and of those that were finished already and wait to be put into the history. A run that
 // waits for its next attempt is left to resume, which says whether it has ended.
-func finishLost(state State, env []string, post *postman, resume func(*Run, history.Log) (history.Record, bool), problem func(error)) []history.Record {
+func finishLost(state State, env []string, post *postman, resume func(*Run, history.Log) (outcome.Record, bool), problem func(error)) []outcome.Record {
 	ids, err := history.Runs(state.Dir)
 	if err != nil {
 		problem(err)
@@ -25,11 +27,11 @@ func finishLost(state State, env []string, post *postman, resume func(*Run, hist
 	}
 	var (
 		mu      sync.Mutex
-		records []history.Record
+		records []outcome.Record
 		wg      sync.WaitGroup
 		slots   = make(chan struct{}, lostAtOnce)
 	)
-	add := func(record history.Record) {
+	add := func(record outcome.Record) {
 		mu.Lock()
 		defer mu.Unlock()
 		records = append(records, record)
@@ -68,7 +70,7 @@ func finishLost(state State, env []string, post *postman, resume func(*Run, hist
 // finished is the record of a run, the state folder that has its file, and whether people have yet
 // to be told of it.
 type finished struct {
-	history.Record
+	outcome.Record
 	state string
 	tell  bool
 }
@@ -85,7 +87,7 @@ func putAway(state State, records []finished, also func(*history.DB) error) erro
 		return err
 	}
 	defer db.Close()
-	rows := make([]history.Record, len(records))
+	rows := make([]outcome.Record, len(records))
 	for i, f := range records {
 		rows[i] = f.Record
 	}
@@ -146,7 +148,7 @@ func Finished(state string) (live []history.Log, lost []history.Log, err error) 
 
 // survey looks at the runs that have a file, oldest first: those that live or wait for their next attempt, those
 // that nobody watches though they have no end, and the records of those that have ended.
-func survey(state string) (live, lost []history.Log, ended []history.Record, err error) {
+func survey(state string) (live, lost []history.Log, ended []outcome.Record, err error) {
 	ids, err := history.Runs(state)
 	for _, id := range ids {
 		log, watched, lerr := history.Look(state, id)
@@ -168,7 +170,7 @@ func survey(state string) (live, lost []history.Log, ended []history.Record, err
 
 // Previous returns the record of the task's newest run before the given one that was neither
 // skipped nor missed.
-func Previous(state, task, run string) (last history.Record, ok bool) {
+func Previous(state, task, run string) (last outcome.Record, ok bool) {
 	ids, _ := history.Runs(state)
 	for _, id := range ids {
 		if id >= run {
@@ -183,7 +185,7 @@ func Previous(state, task, run string) (last history.Record, ok bool) {
 	}
 	db, err := history.OpenRead(state)
 	if err != nil {
-		return history.Record{}, false
+		return outcome.Record{}, false
 	}
 	defer db.Close()
 	last, ok, err = db.Previous(context.Background(), task, run)

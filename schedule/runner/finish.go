@@ -8,6 +8,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // finish ends a run whose command is over: it settles the outcome, copies the output, fires the
@@ -17,7 +20,7 @@ import (
 // The caller watches the run (holds its file), so no two finish it at once. One that is killed in
 // the middle leaves the file without an end; the next tick finishes it again, and hooks that were
 // started are not started twice.
-func (r *Run) finish(log history.Log, result history.Record) history.Record {
+func (r *Run) finish(log history.Log, result outcome.Record) outcome.Record {
 	if log.Result == nil {
 		r.file.Append(history.Event{Result: &result})
 	}
@@ -61,7 +64,7 @@ const outputCopied = "output"
 // end writes the record as the last event of the run's file. Where that is impossible, as on a full disk, the
 // record goes to a spare state folder, and the file is removed: its hooks must not fire again with
 // every tick.
-func (r *Run) end(result history.Record) history.Record {
+func (r *Run) end(result outcome.Record) outcome.Record {
 	if info, err := os.Stat(result.Output); err != nil || info.Size() == 0 {
 		result.Output = "" // putAway removes the file, and what else is empty
 	}
@@ -80,7 +83,7 @@ func (r *Run) end(result history.Record) history.Record {
 }
 
 // keepAside writes the record into a spare state folder, where the next tick finds it.
-func (r *Run) keepAside(result history.Record) bool {
+func (r *Run) keepAside(result outcome.Record) bool {
 	if r.state.isSpare() {
 		return false // nobody would look in the spare folder of a spare one
 	}
@@ -115,10 +118,10 @@ func (r *Run) copyOutput(captured string) error {
 }
 
 // unstarted is the result of a background run whose witness could not be started.
-func (r *Run) unstarted(err error) history.Record {
+func (r *Run) unstarted(err error) outcome.Record {
 	result := r.record()
 	result.Snapshot = nil
-	result.Outcome, result.Reason, result.Ended = history.Failed, err.Error(), Now()
+	result.Outcome, result.Reason, result.Ended = outcome.Failed, err.Error(), clock.Now()
 	return result
 }
 
@@ -126,10 +129,10 @@ func (r *Run) unstarted(err error) history.Record {
 // supervisor left: nobody would stop it in time, and nobody would see how it ends.
 //
 // The code is what the witness saw of the supervisor; it is nil when no witness lived either.
-func (r *Run) settle(log history.Log, code *int) history.Record {
+func (r *Run) settle(log history.Log, code *int) outcome.Record {
 	result := r.soFar(log.Wait)
 	result.ExitCode = nil
-	result.Ended = Now()
+	result.Ended = clock.Now()
 	for _, note := range log.Notes {
 		if !slices.Contains(result.Notes, note) { // it may have come with what earlier attempts came to
 			result.Notes = append(result.Notes, note)
@@ -145,21 +148,21 @@ func (r *Run) settle(log history.Log, code *int) history.Record {
 	left := r.orphans(group, result.Attempts, code)
 	for _, group := range left {
 		endGroup(context.Background(), group, r.task.KillAfter)
-		result.Ended = Now()
+		result.Ended = clock.Now()
 	}
 	switch {
 	case code != nil && *code < 128: // the supervisor could not write down what it saw
 		result.ExitCode = code
 		result.Outcome, result.Reason = r.judge(*code)
 	case code != nil:
-		result.Outcome, result.ExitCode = history.Failed, code
+		result.Outcome, result.ExitCode = outcome.Failed, code
 		result.Reason = fmt.Sprintf("its supervisor was killed (exit code %d), and the command with it", *code)
 	case log.Attempt == nil && len(left) == 0:
-		result.Outcome, result.Reason = history.Lost, "sched was killed before the command started"
+		result.Outcome, result.Reason = outcome.Lost, "sched was killed before the command started"
 	case len(left) > 0:
-		result.Outcome, result.Reason = history.Lost, "nobody watched its command any more, so it was ended"
+		result.Outcome, result.Reason = outcome.Lost, "nobody watched its command any more, so it was ended"
 	default:
-		result.Outcome, result.Reason = history.Lost, "its processes vanished, and nobody saw how it ended"
+		result.Outcome, result.Reason = outcome.Lost, "its processes vanished, and nobody saw how it ended"
 	}
 	return result
 }

@@ -11,6 +11,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // GuardTimeout is how long a condition may take to answer; tests change it. guardKillAfter is how long it may then
@@ -28,7 +30,7 @@ type finding struct {
 
 // ask asks the guards of a task one after another, until one is against or gives no answer. What ctx
 // interrupts has said nothing.
-func (t *Tick) ask(ctx context.Context, record history.Record, task *schedule.Task) finding {
+func (t *Tick) ask(ctx context.Context, record outcome.Record, task *schedule.Task) finding {
 	t.journal.Guard(record.Task, record.Slot, record.Run) // before they begin: see endGuards
 	for _, guard := range task.Guards {
 		l := launch{task: task, command: guard.Command, dir: task.Dir, environ: t.Environ, variables: taskVariables(record)}

@@ -8,6 +8,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // A guarded slot is one whose task has conditions to ask (when, skip). They are asked beside everything else,
@@ -16,7 +18,7 @@ import (
 type guarded struct {
 	slot    schedule.Slot
 	ctx     context.Context // of the tick's readiness to start it
-	record  history.Record
+	record  outcome.Record
 	finding finding
 	before  <-chan struct{} // closed when the task's slot before this one is dealt with; nil when there is none
 	over    chan struct{}   // to be closed when this one is

@@ -10,6 +10,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // hookTimeout is how long a hook may take; hookKillAfter is how long it may then take to end.
@@ -84,7 +86,7 @@ func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) 
 
 // fire runs the commands among the hooks of one key that were not started yet, and returns the notes of those
 // that failed.
-func (r *Run) fire(f firing, log history.Log, result history.Record) (notes []string) {
+func (r *Run) fire(f firing, log history.Log, result outcome.Record) (notes []string) {
 	for i, hook := range f.hooks {
 		name := hookName(f.key, i)
 		if hook.Notify != nil || log.Hooks[name] {

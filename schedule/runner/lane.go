@@ -7,6 +7,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
 )
 
 // A lane runs the foreground slots of a tick, one after another. A slot whose condition does not answer soon
@@ -117,7 +119,7 @@ func (l *lane) patience(g *guarded, rest []schedule.Slot) time.Duration {
 	}
 	for _, slot := range rest {
 		if slot.At.After(g.slot.At) && !l.tick.Replay {
-			return min(guardPatience, slot.At.Sub(Now())/2)
+			return min(guardPatience, slot.At.Sub(clock.Now())/2)
 		}
 	}
 	return guardPatience

@@ -8,6 +8,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
 )
 
 // A task may be due several times in a minute. Its slots are absolute, so a tick that has some stays until
@@ -44,7 +46,7 @@ const look = time.Second
 // was set back so far that later ticks have this minute before them.
 func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 	for ctx.Err() == nil {
-		now := Now().Round(0) // by the wall clock alone
+		now := clock.Now().Round(0) // by the wall clock alone
 		wait := slot.At.Sub(now)
 		switch {
 		case t.Replay || wait <= 0:
@@ -53,7 +55,7 @@ func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 			return "the clock was set back to " + now.In(t.Schedule.Location).Format("2006-01-02 15:04:05")
 		}
 		select {
-		case <-After(min(wait, lookAtClock)):
+		case <-clock.After(min(wait, clock.Recheck)):
 		case <-ctx.Done():
 		}
 	}
@@ -61,7 +63,7 @@ func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 }
 
 // behind reports whether the time of a slot has come before its turn.
-func (t *Tick) behind(slot schedule.Slot) bool { return !t.Replay && Now().After(slot.At) }
+func (t *Tick) behind(slot schedule.Slot) bool { return !t.Replay && clock.Now().After(slot.At) }
 
 // turns knows which foreground tasks ran last.
 type turns struct {

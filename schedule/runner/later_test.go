@@ -9,15 +9,17 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
 )
 
 // clockOf is a clock that can be set, and goes on at the usual pace.
 func clockOf(t *testing.T, at time.Time) (set func(time.Duration)) {
 	begun := time.Now()
 	var offset atomic.Int64
-	before := Now
-	Now = func() time.Time { return at.Add(time.Since(begun) + time.Duration(offset.Load())) }
-	t.Cleanup(func() { Now = before })
+	before := clock.Now
+	clock.Now = func() time.Time { return at.Add(time.Since(begun) + time.Duration(offset.Load())) }
+	t.Cleanup(func() { clock.Now = before })
 	return func(d time.Duration) { offset.Add(int64(d)) }
 }
 
@@ -65,7 +67,7 @@ func TestWhatEndsTheWaitIsTheReason(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		tick := &Tick{Minute: noon, Schedule: &schedule.Schedule{Location: time.UTC}}
 		time.AfterFunc(20*time.Millisecond, func() { cancel(cause) })
-		if got := tick.reach(ctx, schedule.Slot{At: Now().Add(50 * time.Second)}); got != want {
+		if got := tick.reach(ctx, schedule.Slot{At: clock.Now().Add(50 * time.Second)}); got != want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}

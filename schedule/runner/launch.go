@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"sched/schedule"
+
+	"sched/schedule/dotenv"
+	"sched/schedule/text"
 )
 
 // A launch is a command or a hook of a task that is about to be started: as the user of the task, with its
@@ -39,7 +42,7 @@ func (l launch) start() (*process, error) {
 		}
 		return l.startAs(s, l.lock)
 	}
-	more, err := readEnvFiles(l.task.EnvFiles, environ(l.environ, *l.task))
+	more, err := dotenv.Read(l.task.EnvFiles, environ(l.environ, *l.task))
 	if err != nil && !l.anyway {
 		return nil, err
 	}
@@ -108,4 +111,20 @@ func present(file *os.File) []*os.File {
 		return nil
 	}
 	return []*os.File{file}
+}
+
+// CheckEnvFiles returns why the files of a task's env_file cannot be used now, or nil; env is the
+// environment of the caller. Of a task of another user it tells only that they are there: what that user
+// may read is found out by the task itself.
+func CheckEnvFiles(t *schedule.Task, env []string) error {
+	if who, err := accountOf(t.As); err != nil || !who.change || who.uid == 0 {
+		_, err := dotenv.Read(t.EnvFiles, environ(env, *t))
+		return err
+	}
+	for _, path := range t.EnvFiles {
+		if _, err := os.Stat(path); err != nil {
+			return dotenv.FileError(path, text.WithoutPath(err))
+		}
+	}
+	return nil
 }

@@ -7,6 +7,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // This file keeps the promise that every slot has one outcome. In its turn a tick compares its minute
@@ -18,7 +21,7 @@ import (
 // A debt is what ticks before this one left to account for, and this one does.
 type debt struct {
 	journals []*history.Journal // of ticks that are no more; nobody else reads them as long as we hold them
-	rows     []history.Record
+	rows     []outcome.Record
 	text     string // for people; empty when nothing was missed
 }
 
@@ -43,7 +46,7 @@ func (t *Tick) account(due []schedule.Slot) []schedule.Slot {
 	last := t.lastCovered()
 	if last.After(t.Minute) {
 		zone := t.Schedule.Location
-		t.Problem("this tick of %s was held up until %s was covered, and starts nothing", clock(t.Minute, zone), clock(last, zone))
+		t.Problem("this tick of %s was held up until %s was covered, and starts nothing", minuteText(t.Minute, zone), minuteText(last, zone))
 		return nil
 	}
 	if last.Equal(t.Minute) && !t.again() {
@@ -68,7 +71,7 @@ func (t *Tick) account(due []schedule.Slot) []schedule.Slot {
 // again reports whether a tick starts what is due in a minute that another tick has covered: when cron or a
 // person started it, but not when `sched work` did, where nobody asked for a second tick.
 func (t *Tick) again() bool {
-	minute := clock(t.Minute, t.Schedule.Location)
+	minute := minuteText(t.Minute, t.Schedule.Location)
 	if t.Link != nil {
 		t.Problem("another tick came first at %s, and this one starts nothing; does cron call sched, too?", minute)
 		return false
@@ -83,7 +86,7 @@ func (t *Tick) again() bool {
 // the future was covered when the clock was wrong, and does not count. The clock is read again: a tick
 // that was held up must not take the minutes that passed since for the future.
 func (t *Tick) lastCovered() (last time.Time) {
-	now := Now()
+	now := clock.Now()
 	for _, folder := range t.State.folders() {
 		minute := history.LastTick(folder.Dir)
 		if minute.After(last) && !(minute.After(now) && minute.After(t.Minute)) {
@@ -241,4 +244,6 @@ func (t *Tick) closeJournal() {
 	}
 }
 
-func clock(t time.Time, zone *time.Location) string { return t.In(zone).Format("2006-01-02 15:04") }
+func minuteText(t time.Time, zone *time.Location) string {
+	return t.In(zone).Format("2006-01-02 15:04")
+}

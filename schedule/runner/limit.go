@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
+
+	"sched/schedule/clock"
 )
 
 // A limit is the memory of at_most for one hook, a locked file. It knows what was sent in the time of the limit. Of
@@ -173,7 +175,7 @@ func (l *letter) since() time.Time {
 // wrong, does not count. Ticks are not quite on time, so a little less than the time of the limit is enough: a task that fails
 // at every full hour tells so once an hour.
 func (m *limit) allows(id string, at schedule.Limit) bool {
-	now, enough := Now(), at.Per-min(15*time.Second, at.Per/20)
+	now, enough := clock.Now(), at.Per-min(15*time.Second, at.Per/20)
 	m.Sent = slices.DeleteFunc(m.Sent, func(s sent) bool { return s.At.After(now) || now.Sub(s.At) >= enough })
 	return len(m.Sent) < at.N || slices.ContainsFunc(m.Sent, func(s sent) bool { return s.ID == id })
 }
@@ -181,7 +183,7 @@ func (m *limit) allows(id string, at schedule.Limit) bool {
 // add notes that a letter is sent.
 func (m *limit) add(id string) error {
 	if !slices.ContainsFunc(m.Sent, func(s sent) bool { return s.ID == id }) {
-		m.Sent = append(m.Sent, sent{id, Now().UTC()})
+		m.Sent = append(m.Sent, sent{id, clock.Now().UTC()})
 	}
 	text, err := json.Marshal(m.limitMemory)
 	if err == nil {

@@ -18,6 +18,8 @@ import (
 	"github.com/prometheus/common/model"
 
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // samples parses metrics as the node exporter does, and returns each sample as `name{task,outcome}`.
@@ -51,7 +53,7 @@ func samples(t *testing.T, text []byte) (map[string]float64, map[string]*dto.Met
 func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 	s := scheduleIn(t, "a", "never")
 	gap := missed("a", 8, 3)
-	remember(t, s, ran("a", 9, history.Succeeded), gap, ran("a", 4, history.Skipped), ran("a", 3, history.TimedOut))
+	remember(t, s, ran("a", 9, outcome.Succeeded), gap, ran("a", 4, outcome.Skipped), ran("a", 3, outcome.TimedOut))
 	begun(t, s, "a")
 	turn, err := history.TakeTurn(s.StateDir)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // What a slot was missed for, and how one is recorded that was started and left no trace.
@@ -47,7 +49,7 @@ type missing struct {
 	known  known
 	missed map[string][]miss         // those that dead ticks promised, by task
 	gaps   map[string][]*history.Gap // those in which a task was due
-	rows   []history.Record
+	rows   []outcome.Record
 	once   int // how many run in this tick
 	told   []told
 	tasks  map[string]*schedule.Task // of the schedule, by name; those that are active
@@ -86,7 +88,7 @@ func (m *missing) addJournal(journal *history.Journal) {
 		switch {
 		case m.known.alone(due.Task, due.Slot):
 		case journal.Started[due]:
-			m.rows = append(m.rows, m.row(due.Task, due.Slot, history.Lost, traceless))
+			m.rows = append(m.rows, m.row(due.Task, due.Slot, outcome.Lost, traceless))
 			m.known.add(due.Task, due.Slot, due.Slot)
 		case journal.Guards[due] != "":
 			m.missed[due.Task] = append(m.missed[due.Task], miss{due.Slot, killedAsking})

@@ -9,6 +9,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // A gap of a month holds millions of slots. For each task the newest ones have a row each, and all
@@ -69,20 +72,20 @@ func (m *missing) recordGap(task *schedule.Task, gap *history.Gap, rows int) {
 
 // add adds the row of the n slots of a task from at through until.
 func (m *missing) add(name string, at, until time.Time, n int, reason string) {
-	row := m.row(name, at, history.Missed, reason)
+	row := m.row(name, at, outcome.Missed, reason)
 	if n > 1 {
 		row.Slots, row.Until = n, until
-		row.Reason = fmt.Sprintf("%d times until %s: %s", n, clock(until, m.tick.Schedule.Location), reason)
+		row.Reason = fmt.Sprintf("%d times until %s: %s", n, minuteText(until, m.tick.Schedule.Location), reason)
 	}
 	m.rows = append(m.rows, row)
 	m.known.add(name, at, until)
 	m.tell(name, n, reason)
 }
 
-func (m *missing) row(name string, at time.Time, outcome history.Outcome, reason string) history.Record {
-	row := history.Record{
-		Run: history.MissedID(name, at), Task: name, Mutex: name, Slot: at,
-		Server: m.tick.Server, Ended: Now(), Outcome: outcome, Reason: reason,
+func (m *missing) row(name string, at time.Time, became outcome.Outcome, reason string) outcome.Record {
+	row := outcome.Record{
+		Run: outcome.MissedID(name, at), Task: name, Mutex: name, Slot: at,
+		Server: m.tick.Server, Ended: clock.Now(), Outcome: became, Reason: reason,
 	}
 	if task := m.task(name); task != nil {
 		row.Mutex, row.Background = task.Mutex, task.Background
@@ -123,12 +126,12 @@ func (m *missing) text() string {
 // noTick says why the slots of a gap were missed.
 func (t *Tick) noTick(gap *history.Gap) string {
 	zone, last := t.Schedule.Location, gap.To.Add(-time.Minute)
-	text := "no tick ran at " + clock(last, zone)
+	text := "no tick ran at " + minuteText(last, zone)
 	if gap.Since.Before(last) {
-		text = fmt.Sprintf("no tick ran from %s to %s", clock(gap.Since, zone), clock(last, zone))
+		text = fmt.Sprintf("no tick ran from %s to %s", minuteText(gap.Since, zone), minuteText(last, zone))
 	}
 	if gap.From.After(gap.Since) {
-		text += ", and what was due before " + clock(gap.From, zone) + " is not counted"
+		text += ", and what was due before " + minuteText(gap.From, zone) + " is not counted"
 	}
 	return text
 }

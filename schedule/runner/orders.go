@@ -6,6 +6,8 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/servers"
+
+	"sched/schedule/clock"
 )
 
 // of is whose orders these are: those of all servers of a schedule, or of this machine alone.
@@ -20,7 +22,7 @@ func (s State) of() string {
 // copy, so that nothing begins to run when the store is down or has forgotten it. The error says that
 // there was no answer, or that the file cannot be read; the orders are those that this machine knew.
 func (s State) Orders() (history.Orders, error) {
-	copied, err := history.ReadOrders(s.Dir, s.of(), Now())
+	copied, err := history.ReadOrders(s.Dir, s.of(), clock.Now())
 	if s.Remote == nil {
 		return copied, err
 	}
@@ -35,14 +37,14 @@ func (s State) Orders() (history.Orders, error) {
 }
 
 func (s State) copyPauses(pauses history.Pauses) error {
-	return history.ChangeOrders(s.Dir, s.of(), Now(), func(o *history.Orders) bool { return o.Pauses.Add(pauses) })
+	return history.ChangeOrders(s.Dir, s.of(), clock.Now(), func(o *history.Orders) bool { return o.Pauses.Add(pauses) })
 }
 
 // Pause replaces pauses by what change returns for them, given those there are: on this machine, or on all servers
 // of the store.
 func (s State) Pause(change func(history.Pauses) history.Pauses) error {
 	if s.Remote == nil {
-		return history.ChangeOrders(s.Dir, "", Now(), func(o *history.Orders) bool {
+		return history.ChangeOrders(s.Dir, "", clock.Now(), func(o *history.Orders) bool {
 			return o.Pauses.Add(o.Pauses.Next(change(o.Pauses)))
 		})
 	}
@@ -63,5 +65,5 @@ func (s State) Interrupt(i history.Interrupt) error {
 	if s.Remote != nil {
 		return servers.Interrupt(context.Background(), s.Remote, i)
 	}
-	return history.ChangeOrders(s.Dir, "", Now(), func(o *history.Orders) bool { o.Interrupt = i; return true })
+	return history.ChangeOrders(s.Dir, "", clock.Now(), func(o *history.Orders) bool { o.Interrupt = i; return true })
 }

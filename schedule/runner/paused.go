@@ -9,6 +9,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
 )
 
 // wishes are the orders as this tick read them last.
@@ -59,7 +61,7 @@ func (t *Tick) readOrders() history.Orders {
 
 // paused says who paused a task that is to start at the time, or now where that is later; "" when nobody has.
 func (t *Tick) paused(task *schedule.Task, at time.Time) string {
-	now := latest(at, Now())
+	now := latest(at, clock.Now())
 	if pause, ok := t.wanted().Pauses.Of(task.Name, task.EvenWhenPaused, now); ok {
 		return pause.Text(now, t.Schedule.Location)
 	}
@@ -99,7 +101,7 @@ func (t *Tick) watch(ctx context.Context) (history.Interrupt, bool) {
 	}
 	last := first
 	defer func() { t.know(last, false) }()
-	for t.know(first, true); pause(ctx, look); t.know(last, true) {
+	for t.know(first, true); clock.Wait(ctx, look); t.know(last, true) {
 		last = t.readOrders() // without the mutex: no slot waits for a store that does not answer
 		if i := last.Interrupt; i.By != "" && !i.Same(first.Interrupt) && i.Age <= t.age()+look {
 			return i, true
@@ -115,4 +117,4 @@ func (t *Tick) know(orders history.Orders, watched bool) {
 	w.orders, w.read, w.watched = orders, time.Now(), watched
 }
 
-func (t *Tick) age() time.Duration { return Now().Sub(t.Began) }
+func (t *Tick) age() time.Duration { return clock.Now().Sub(t.Began) }

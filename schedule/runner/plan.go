@@ -7,6 +7,9 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // A Plan says what a tick would do with one due task.
@@ -20,7 +23,7 @@ type Plan struct {
 // nothing.
 func (t *Tick) Plan() []Plan {
 	background, foreground := t.due(t.Schedule.Due(t.Minute))
-	live, now := liveMutexes(t.State.Dir), Now()
+	live, now := liveMutexes(t.State.Dir), clock.Now()
 	var plans []Plan
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {
@@ -96,7 +99,7 @@ func liveMutexes(state string) map[string]mutex.Owner {
 
 // OwnerOf names a live run as the owner of its mutex. Before its command has started it has no pid.
 func OwnerOf(log history.Log) mutex.Owner {
-	owner := mutex.Owner{Run: log.Begin.Run, Host: log.Begin.Server, Since: history.Begun(log.Begin.Run)}
+	owner := mutex.Owner{Run: log.Begin.Run, Host: log.Begin.Server, Since: outcome.Begun(log.Begin.Run)}
 	if log.Attempt != nil {
 		owner.PID, owner.Since = log.Attempt.PID, log.Attempt.At
 	}

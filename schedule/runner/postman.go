@@ -11,6 +11,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/notify"
+
+	"sched/schedule/clock"
 )
 
 const (
@@ -102,7 +104,7 @@ func (p *postman) attempt(box outbox, name string) {
 		return // it was delivered, or somebody else is at it
 	}
 	defer l.close()
-	if l.last.Permanent && p.tell == nil || !l.last.Permanent && l.last.rests(Now()) {
+	if l.last.Permanent && p.tell == nil || !l.last.Permanent && l.last.rests(clock.Now()) {
 		return
 	}
 	if err := l.read(); err != nil {
@@ -211,7 +213,7 @@ func lookup(env []string) func(string) (string, bool) {
 
 // failed notes an attempt that failed, or drops the letter.
 func (p *postman) failed(l *letter, target notify.Target, err error) {
-	now := Now().UTC()
+	now := clock.Now().UTC()
 	f := failure{Tries: l.last.Tries + 1, Since: l.last.Since, At: now, Task: l.News.Task, Why: err.Error(), Told: l.last.Told, Left: l.last.Left}
 	if f.Since.IsZero() || f.Since.After(now) {
 		f.Since = now

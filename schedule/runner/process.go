@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"sched/schedule"
+
+	"sched/schedule/text"
 )
 
 // Exit codes of a command that could not be started, as shells give them (POSIX, 2.8.2).
@@ -52,7 +54,7 @@ func folderError(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the folder %s does not exist", dir)
 	}
-	return fmt.Errorf("the folder %s: %v", dir, bare(err))
+	return fmt.Errorf("the folder %s: %v", dir, text.WithoutPath(err))
 }
 
 // fork is spawn for a program that was found. Where said is not nil it reads from there why a stage did not

@@ -12,6 +12,9 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // putOffAfter is the longest wait between two attempts of a background run for which a process waits.
@@ -20,11 +23,11 @@ const putOffAfter = time.Minute
 
 // putOff leaves the next attempt to a later tick, where that is a long time away. It reports whether
 // that was written down; then nobody watches the run until the tick comes.
-func (r *Run) putOff(attempt int, wait time.Duration, result history.Record, notes []string) bool {
+func (r *Run) putOff(attempt int, wait time.Duration, result outcome.Record, notes []string) bool {
 	if !r.record().Background || wait <= putOffAfter {
 		return false
 	}
-	until := Now().Add(wait).UTC()
+	until := clock.Now().Add(wait).UTC()
 	result.Notes = slices.Concat(result.Notes, notes)
 	err := r.file.Append(history.Event{Wait: &history.Wait{Attempt: attempt, Until: until, Record: result}})
 	return err == nil && r.file.Sync() == nil
@@ -32,7 +35,7 @@ func (r *Run) putOff(attempt int, wait time.Duration, result history.Record, not
 
 // soFar is the record of a run before its first attempt, or what the attempts before its last wait came
 // to; without an outcome.
-func (r *Run) soFar(wait *history.Wait) history.Record {
+func (r *Run) soFar(wait *history.Wait) outcome.Record {
 	result := r.record()
 	if wait != nil {
 		result = wait.Record
@@ -46,11 +49,11 @@ func (r *Run) soFar(wait *history.Wait) history.Record {
 // again; where that cannot be written, it does not start.
 func (r *Run) goOn(wait *history.Wait) error {
 	r.waited = wait
-	return r.file.Append(history.Event{Attempt: &history.Attempt{Number: wait.Attempt, At: Now()}})
+	return r.file.Append(history.Event{Attempt: &history.Attempt{Number: wait.Attempt, At: clock.Now()}})
 }
 
 // rest leaves a run whose next attempt was put off, with its mutex free.
-func (r *Run) rest(wait *history.Wait) history.Record {
+func (r *Run) rest(wait *history.Wait) outcome.Record {
 	if r.lock != nil {
 		r.lock.Release(context.Background())
 	}
@@ -60,9 +63,9 @@ func (r *Run) rest(wait *history.Wait) history.Record {
 
 // giveUp says how a run ended that waited for its next attempt: as the attempt before, unless somebody
 // knows better.
-func (r *Run) giveUp(log history.Log, code *int, reason string) history.Record {
+func (r *Run) giveUp(log history.Log, code *int, reason string) outcome.Record {
 	result := log.Wait.Record
-	result.Ended = Now()
+	result.Ended = clock.Now()
 	if log.Stop != nil {
 		stoppedBy(&result, *log.Stop)
 		return result
@@ -77,7 +80,7 @@ func (r *Run) giveUp(log history.Log, code *int, reason string) history.Record {
 
 // resume goes on with a run that waited for its next attempt, if its time has come. Over says that it
 // has ended instead.
-func (t *Tick) resume(ctx context.Context, state State, r *Run, log history.Log) (ended history.Record, over bool) {
+func (t *Tick) resume(ctx context.Context, state State, r *Run, log history.Log) (ended outcome.Record, over bool) {
 	wait := log.Wait
 	switch {
 	case log.Stop != nil:
@@ -107,12 +110,12 @@ func (r *Run) relock(state State, wait history.Wait) (reason string) {
 	if record.Locks == "" {
 		return ""
 	}
-	owner := mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: Now()}
+	owner := mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
 	lock, err := state.storeAt(record.Locks).Acquire(context.Background(), record.Mutex, owner)
 	var held *mutex.HeldError
 	switch {
 	case errors.As(err, &held):
-		return stillRunning(held.Owner, Now())
+		return stillRunning(held.Owner, clock.Now())
 	case err != nil:
 		return fmt.Sprintf("nobody knows whether it is running: %v", err)
 	}
@@ -136,7 +139,7 @@ func (r *Run) refork(self string) error {
 }
 
 // holdBack leaves a run whose mutex is held to a later tick, but not for ever.
-func (t *Tick) holdBack(r *Run, log history.Log, reason string) (ended history.Record, over bool) {
+func (t *Tick) holdBack(r *Run, log history.Log, reason string) (ended outcome.Record, over bool) {
 	wait := *log.Wait
 	if !wait.Held.IsZero() && t.Minute.Sub(wait.Held) >= heldAtMost {
 		reason = fmt.Sprintf("attempt %d could not start for %.0f hours: %s", wait.Attempt, heldAtMost.Hours(), reason)

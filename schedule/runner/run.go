@@ -14,6 +14,8 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // What the processes of a background run are told in their environment; commands and hooks do not see
@@ -50,13 +52,13 @@ type Run struct {
 
 // begin writes down that a run is about to start, and opens its output. From here on the run will
 // be finished, whatever happens to this process.
-func begin(state State, record history.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
-	file := func(r history.Record) (*history.Run, error) { return history.Begin(state.Dir, r) }
+func begin(state State, record outcome.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
+	file := func(r outcome.Record) (*history.Run, error) { return history.Begin(state.Dir, r) }
 	return beginAs(file, state, record, task, lock, env)
 }
 
 // beginAs is begin with another way to make the run's file.
-func beginAs(make func(history.Record) (*history.Run, error), state State, record history.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
+func beginAs(make func(outcome.Record) (*history.Run, error), state State, record outcome.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
@@ -129,7 +131,7 @@ func restore(state State, file *history.Run, env []string) (*Run, error) {
 	return r, nil
 }
 
-func (r *Run) record() history.Record { return r.file.Record }
+func (r *Run) record() outcome.Record { return r.file.Record }
 
 // note writes down what the record shall say, should this process not live to make it.
 func (r *Run) note(text string) { r.file.Append(history.Event{Note: text}) }
@@ -145,7 +147,7 @@ func (r *Run) variables(attempt int) []string {
 }
 
 // taskVariables are those that are known before there is a run.
-func taskVariables(record history.Record) []string {
+func taskVariables(record outcome.Record) []string {
 	return []string{
 		"SCHED_TASK=" + record.Task,
 		"SCHED_RUN=" + record.Run,
@@ -155,7 +157,7 @@ func taskVariables(record history.Record) []string {
 }
 
 // outcomeVariables are what hooks find besides.
-func outcomeVariables(result history.Record) []string {
+func outcomeVariables(result outcome.Record) []string {
 	code := ""
 	if result.ExitCode != nil {
 		code = strconv.Itoa(*result.ExitCode)

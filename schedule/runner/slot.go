@@ -8,6 +8,9 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // startBackground forks the runs of the slots. Those whose conditions must be asked first come last, and
@@ -71,7 +74,7 @@ func (t *Tick) prepare(slot schedule.Slot, take takeLock) (*Run, bool) {
 }
 
 // admit takes the lock of a slot that may run, and begins its run.
-func (t *Tick) admit(record history.Record, slot schedule.Slot, take takeLock) (*Run, bool) {
+func (t *Tick) admit(record outcome.Record, slot schedule.Slot, take takeLock) (*Run, bool) {
 	lock, reason := take(&record, slot)
 	if reason != "" {
 		t.skip(record, slot.Task, reason)
@@ -81,7 +84,7 @@ func (t *Tick) admit(record history.Record, slot schedule.Slot, take takeLock) (
 }
 
 // begin begins the run of a slot, in a spare folder where it must.
-func (t *Tick) begin(record history.Record, task *schedule.Task, lock mutex.Lock) (*Run, bool) {
+func (t *Tick) begin(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*Run, bool) {
 	r, err := begin(t.State, record, task, lock, t.Environ)
 	if spare := t.spareFor(err); spare != nil {
 		r, err = begin(*spare, record, task, lock, t.Environ)
@@ -145,16 +148,16 @@ func (t *Tick) spareFor(err error) *State {
 	return t.spare
 }
 
-func (t *Tick) newRecord(slot schedule.Slot) history.Record {
-	return history.Record{
-		Run: history.NewID(), Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
+func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {
+	return outcome.Record{
+		Run: outcome.NewID(), Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
 		Background: slot.Task.Background, Server: t.Server,
 	}
 }
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
-func (t *Tick) skip(record history.Record, task *schedule.Task, reason string) {
-	record.Outcome, record.Reason, record.Ended = history.Skipped, reason, Now()
+func (t *Tick) skip(record outcome.Record, task *schedule.Task, reason string) {
+	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
 	t.journal.Settle(record)
 	if len(task.Hooks.OnSkip) == 0 {
 		t.done(record, t.State.Dir)
@@ -170,8 +173,8 @@ func (t *Tick) skip(record history.Record, task *schedule.Task, reason string) {
 }
 
 // cannotBegin records a run that no folder could hold. Its failure is told like any other.
-func (t *Tick) cannotBegin(record history.Record, task *schedule.Task, lock mutex.Lock, err error) {
-	record.Outcome, record.Ended, record.Reason = history.Failed, Now(), fmt.Sprintf("cannot begin: %v", err)
+func (t *Tick) cannotBegin(record outcome.Record, task *schedule.Task, lock mutex.Lock, err error) {
+	record.Outcome, record.Ended, record.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", err)
 	t.journal.Settle(record)
 	r := t.unbegun(record, task)
 	firing := r.firing(record)
@@ -189,6 +192,6 @@ func (t *Tick) cannotBegin(record history.Record, task *schedule.Task, lock mute
 }
 
 // unbegun is a run that has hooks to fire and no file.
-func (t *Tick) unbegun(record history.Record, task *schedule.Task) *Run {
+func (t *Tick) unbegun(record outcome.Record, task *schedule.Task) *Run {
 	return &Run{task: *task, file: &history.Run{Record: record}, state: t.State, environ: t.Environ, postman: t.postman}
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"sched/schedule"
+
+	"sched/schedule/dotenv"
 )
 
 // StageArgument is the first argument of a process that is to become a command.
@@ -100,7 +102,7 @@ func (s stage) play(env []string) error {
 // exec replaces this process by the command.
 func (s stage) exec(who account, env []string) error {
 	env = environ(who.variables(), schedule.Task{}, env...)
-	more, err := readEnvFiles(s.EnvFiles, env)
+	more, err := dotenv.Read(s.EnvFiles, env)
 	if err != nil && !s.Anyway {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // A Status is how a schedule is doing at one moment.
@@ -27,7 +29,7 @@ type Status struct {
 type TaskStatus struct {
 	*schedule.Task
 	Totals   []history.Total // what the history counts
-	Last     history.Record  // its newest run that has ended, in short; without a Run there is none
+	Last     outcome.Record  // its newest run that has ended, in short; without a Run there is none
 	Success  time.Time       // when its newest success ended; zero when there is none
 	Usual    history.Usual   // of a task that is running for a while; zero when its history tells nothing
 	Running  []history.Log
@@ -47,7 +49,7 @@ func StatusOf(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 			index[t.Name] = &status.Tasks[len(status.Tasks)-1]
 		}
 	}
-	var ended []history.Record
+	var ended []outcome.Record
 	for _, place := range (State{Dir: s.StateDir}).folders() {
 		if tick := history.LastTick(place.Dir); tick.After(status.LastTick) {
 			status.LastTick = tick
@@ -78,7 +80,7 @@ func StatusOf(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 
 // lookAtRuns gives each task its runs that live or vanished, and returns those that have ended and wait
 // to be put into the history.
-func (s *Status) lookAtRuns(state string, index map[string]*TaskStatus) (ended []history.Record) {
+func (s *Status) lookAtRuns(state string, index map[string]*TaskStatus) (ended []outcome.Record) {
 	live, lost, ended, err := survey(state)
 	if err != nil {
 		s.Unread = err
@@ -118,11 +120,11 @@ func (s *Status) lookAtHistory(index map[string]*TaskStatus) {
 			slow = append(slow, name)
 		}
 		if last := history.LastRan(t.Totals); last != nil {
-			t.Last = history.Record{Run: last.Run, Task: name, Slot: last.Slot, Started: last.Started,
+			t.Last = outcome.Record{Run: last.Run, Task: name, Slot: last.Slot, Started: last.Started,
 				Ended: last.Ended, Outcome: last.Outcome, ExitCode: last.ExitCode}
 		}
 		for _, total := range t.Totals {
-			if total.Outcome == history.Succeeded {
+			if total.Outcome == outcome.Succeeded {
 				t.Success = total.Ended
 			}
 		}
@@ -140,11 +142,11 @@ func (s *Status) lookAtHistory(index map[string]*TaskStatus) {
 }
 
 // ended takes a record that is not in the history yet.
-func (t *TaskStatus) ended(r history.Record) {
+func (t *TaskStatus) ended(r outcome.Record) {
 	if r.Run > t.Last.Run {
 		t.Last = r
 	}
-	if r.Outcome == history.Succeeded && r.Ended.After(t.Success) {
+	if r.Outcome == outcome.Succeeded && r.Ended.After(t.Success) {
 		t.Success = r.Ended
 	}
 }

@@ -12,6 +12,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // Whoever wants a run stopped notes that in the run's file and ends the command's process group. The
@@ -26,7 +29,7 @@ var ErrVanished = errors.New("its processes have vanished, and the next tick wil
 
 // A Stopping is what became of an order to stop a run.
 type Stopping struct {
-	Record history.Record // its outcome; empty if it was not seen
+	Record outcome.Record // its outcome; empty if it was not seen
 	Killed bool           // TERM was not enough
 	Over   bool           // its hooks have ended, too
 }
@@ -59,7 +62,7 @@ func Stop(state State, id, by string, env []string) (Stopping, error) {
 	if err := json.Unmarshal(log.Begin.Snapshot, &task); err != nil {
 		return Stopping{}, fmt.Errorf("run %s: its task: %w: %w", id, history.ErrUnreadable, err)
 	}
-	if err := file.Stop(history.Stop{By: by, At: Now().UTC()}); err != nil {
+	if err := file.Stop(history.Stop{By: by, At: clock.Now().UTC()}); err != nil {
 		return Stopping{}, err
 	}
 	s := stopper{state: state, id: id, env: env, killAfter: task.KillAfter}
@@ -150,7 +153,7 @@ func (s *stopper) late(log history.Log) error {
 }
 
 // stopAsked reports whether somebody asked to stop the run, and says so in result.
-func (r *Run) stopAsked(result *history.Record) bool {
+func (r *Run) stopAsked(result *outcome.Record) bool {
 	stop, asked := r.file.StopAsked()
 	if asked {
 		stoppedBy(result, stop)
@@ -158,20 +161,20 @@ func (r *Run) stopAsked(result *history.Record) bool {
 	return asked
 }
 
-func stoppedBy(result *history.Record, stop history.Stop) {
-	result.Outcome, result.Reason = history.Stopped, "sched stop by "+stop.By
+func stoppedBy(result *outcome.Record, stop history.Stop) {
+	result.Outcome, result.Reason = outcome.Stopped, "sched stop by "+stop.By
 }
 
 // pauseUnlessStopped waits before the next attempt. It returns early when somebody asked to stop the
 // run, and reports false when ctx was done first.
 func (r *Run) pauseUnlessStopped(ctx context.Context, d time.Duration) bool {
 	for ; d > time.Second; d -= time.Second {
-		if !pause(ctx, time.Second) {
+		if !clock.Wait(ctx, time.Second) {
 			return false
 		}
 		if _, asked := r.file.StopAsked(); asked {
 			return true
 		}
 	}
-	return pause(ctx, d)
+	return clock.Wait(ctx, d)
 }

@@ -9,13 +9,16 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/notify"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns how
 // that ended. It is the same code for foreground and background runs. When ctx is done the command
 // is stopped; when hurry is done too, it is killed at once. A record without an outcome says that the
 // next attempt was put off.
-func (r *Run) supervise(ctx, hurry context.Context) history.Record {
+func (r *Run) supervise(ctx, hurry context.Context) outcome.Record {
 	ctx, lease := r.keepLease(ctx)
 	result := r.attempts(ctx, hurry, lease)
 	result.Notes = append(result.Notes, lease.end()...)
@@ -23,16 +26,16 @@ func (r *Run) supervise(ctx, hurry context.Context) history.Record {
 }
 
 // attempts is supervise while the lease of the lock is kept.
-func (r *Run) attempts(ctx, hurry context.Context, lease *keeper) history.Record {
+func (r *Run) attempts(ctx, hurry context.Context, lease *keeper) outcome.Record {
 	result, first := r.soFar(r.waited), 1
 	if r.waited != nil {
 		first = r.waited.Attempt
 	} else if note := r.before(ctx); note != "" {
-		result.Outcome, result.Reason = history.Failed, note
+		result.Outcome, result.Reason = outcome.Failed, note
 	}
 	for n := first; result.Outcome == ""; n++ {
 		r.attempt(ctx, hurry, n, &result)
-		if result.Outcome == history.Succeeded || result.Outcome == history.Stopped || n >= r.task.Retry.Attempts {
+		if result.Outcome == outcome.Succeeded || result.Outcome == outcome.Stopped || n >= r.task.Retry.Attempts {
 			break
 		}
 		wait := r.task.Retry.Wait(n)
@@ -45,7 +48,7 @@ func (r *Run) attempts(ctx, hurry context.Context, lease *keeper) history.Record
 		}
 		result.Outcome, result.Reason = "", ""
 	}
-	result.Ended = Now()
+	result.Ended = clock.Now()
 	return result
 }
 
@@ -67,7 +70,7 @@ func (r *Run) before(ctx context.Context) (note string) {
 }
 
 // attempt runs the command once, and adds what became of it to result.
-func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record) {
+func (r *Run) attempt(ctx, hurry context.Context, n int, result *outcome.Record) {
 	if ctx.Err() != nil {
 		stopped(result, "before attempt %d", n)
 		return
@@ -76,7 +79,7 @@ func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record)
 		return
 	}
 	result.Attempts = n
-	now := Now()
+	now := clock.Now()
 	p, err := launch{
 		task: &r.task, command: r.task.Command, dir: r.task.Dir,
 		environ: r.environ, variables: r.variables(n), output: r.output, lock: r.inherited(),
@@ -108,14 +111,14 @@ func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record)
 }
 
 // unstartable says that there was no command, and why.
-func (r *Run) unstartable(result *history.Record, code int, why string) {
-	result.Outcome, result.ExitCode, result.Reason = history.Failed, &code, "cannot start: "+why
+func (r *Run) unstartable(result *outcome.Record, code int, why string) {
+	result.Outcome, result.ExitCode, result.Reason = outcome.Failed, &code, "cannot start: "+why
 	fmt.Fprintf(r.output, "sched: %s\n", result.Reason)
 }
 
 // wait waits for the command, and ends it when its time is over or ctx is done. The outcome is
 // empty when the command ended by itself.
-func (r *Run) wait(ctx, hurry context.Context, p *process) (history.Outcome, string) {
+func (r *Run) wait(ctx, hurry context.Context, p *process) (outcome.Outcome, string) {
 	var timeout <-chan time.Time
 	if r.task.Timeout > 0 {
 		timer := time.NewTimer(r.task.Timeout)
@@ -132,10 +135,10 @@ func (r *Run) wait(ctx, hurry context.Context, p *process) (history.Outcome, str
 			r.file.Sync() // best effort: some file systems cannot
 		case <-timeout:
 			p.end(hurry, r.task.KillAfter)
-			return history.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
+			return outcome.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
 		case <-ctx.Done():
 			p.end(hurry, r.task.KillAfter)
-			return history.Stopped, context.Cause(ctx).Error()
+			return outcome.Stopped, context.Cause(ctx).Error()
 		}
 	}
 }
@@ -145,11 +148,11 @@ func (r *Run) wait(ctx, hurry context.Context, p *process) (history.Outcome, str
 const syncAfter = time.Second
 
 // judge says what the exit code of a command means that nobody ended.
-func (r *Run) judge(code int) (history.Outcome, string) {
+func (r *Run) judge(code int) (outcome.Outcome, string) {
 	if slices.Contains(r.task.SuccessCodes, code) {
-		return history.Succeeded, ""
+		return outcome.Succeeded, ""
 	}
-	return history.Failed, exitText(code)
+	return outcome.Failed, exitText(code)
 }
 
 // exitText says what an exit code means that no schedule explains.
@@ -168,22 +171,12 @@ func exitText(code int) string {
 // measure adds what the command used, itself and its children that it waited for (getrusage(2)).
 // The kernel counts from before the command replaced us in its process, so the peak memory is never
 // below our own few MiB.
-func measure(result *history.Record, p *process) {
+func measure(result *outcome.Record, p *process) {
 	result.UserCPU += time.Duration(p.usage.Utime.Nano())
 	result.SystemCPU += time.Duration(p.usage.Stime.Nano())
 	result.PeakMemory = max(result.PeakMemory, int64(p.usage.Maxrss)*maxrssUnit)
 }
 
-func stopped(result *history.Record, format string, args ...any) {
-	result.Outcome, result.Reason = history.Stopped, fmt.Sprintf(format, args...)
-}
-
-// pause waits for d, and reports false when ctx was done first.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+func stopped(result *outcome.Record, format string, args ...any) {
+	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
 }

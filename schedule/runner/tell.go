@@ -9,6 +9,9 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/notify"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // A firing is a key of hooks that fires.
@@ -18,10 +21,10 @@ type firing struct {
 }
 
 // firing returns what fires after a run that ended with the result, in order.
-func (r *Run) firing(result history.Record) (all []firing) {
+func (r *Run) firing(result outcome.Record) (all []firing) {
 	hooks := r.task.Hooks
 	switch {
-	case result.Outcome == history.Succeeded:
+	case result.Outcome == outcome.Succeeded:
 		all = append(all, firing{"on_success", hooks.OnSuccess})
 		if len(hooks.OnRecovery) > 0 && r.failedBefore() {
 			all = append(all, firing{"on_recovery", hooks.OnRecovery})
@@ -50,7 +53,7 @@ var events = map[string]notify.Event{
 
 // tell puts the notifications of a key into the outbox, those that were not put there before. What is in the
 // outbox is delivered when the caller says so (deliver), or by a later tick.
-func (r *Run) tell(f firing, log history.Log, result history.Record) {
+func (r *Run) tell(f firing, log history.Log, result outcome.Record) {
 	for i, hook := range f.hooks {
 		if hook.Notify != nil {
 			name := hookName(f.key, i)
@@ -71,7 +74,7 @@ func (r *Run) tellStart() {
 
 // tellOne puts one notification into the outbox, if it is for a run that ended like this, and was not put there before.
 // The mark is the name of the hook, or another one for the start of a run.
-func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notification, log history.Log, result history.Record) {
+func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notification, log history.Log, result outcome.Record) {
 	name := letterName(r.record().Task, hook, r.record().Run, mark != hook)
 	box := r.state.outbox()
 	if log.Hooks[mark] {
@@ -123,7 +126,7 @@ func (r *Run) put(box outbox, l *letter, mark string) {
 }
 
 // wanted reports whether the notification is for a run that ended like this.
-func (r *Run) wanted(n schedule.Notification, event notify.Event, result history.Record) bool {
+func (r *Run) wanted(n schedule.Notification, event notify.Event, result outcome.Record) bool {
 	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
 		return false
 	}
@@ -138,7 +141,7 @@ func (r *Run) wanted(n schedule.Notification, event notify.Event, result history
 }
 
 // news is what there is to tell.
-func (r *Run) news(id string, event notify.Event, result history.Record) notify.News {
+func (r *Run) news(id string, event notify.Event, result outcome.Record) notify.News {
 	sender, zone := r.task.Sender, time.UTC
 	if z, err := time.LoadLocation(sender.Zone); err == nil {
 		zone = z
@@ -150,7 +153,7 @@ func (r *Run) news(id string, event notify.Event, result history.Record) notify.
 		return t.In(zone)
 	}
 	news := notify.News{
-		ID: id, Event: event, At: in(Now()),
+		ID: id, Event: event, At: in(clock.Now()),
 		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: r.task.Description,
 		Run: result.Run, Server: result.Server,
 		Outcome: string(result.Outcome), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempts,

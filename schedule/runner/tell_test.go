@@ -10,6 +10,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // A teller is a machine on which runs of one task end, and tell so.
@@ -28,26 +31,26 @@ func newTeller(t *testing.T, hook string) *teller {
 		t.Fatal(err)
 	}
 	w := &teller{T: t, state: State{Dir: s.StateDir}, task: s.Tasks[0], now: time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)}
-	before := Now
-	Now = func() time.Time { return w.now }
-	t.Cleanup(func() { Now = before })
+	before := clock.Now
+	clock.Now = func() time.Time { return w.now }
+	t.Cleanup(func() { clock.Now = before })
 	return w
 }
 
 // fails ends a run. Its hooks are fired by tell.
-func (w *teller) fails() (*Run, history.Record) {
-	record := history.Record{Run: history.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here"}
+func (w *teller) fails() (*Run, outcome.Record) {
+	record := outcome.Record{Run: outcome.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here"}
 	r, err := begin(w.state, record, w.task, nil, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { r.file.Close(); r.output.Close() })
-	record.Outcome, record.Started, record.Ended = history.Failed, w.now, w.now
+	record.Outcome, record.Started, record.Ended = outcome.Failed, w.now, w.now
 	return r, record
 }
 
 // tell fires the hooks of a run, of which those have been marked before.
-func (w *teller) tell(r *Run, record history.Record, marks ...string) {
+func (w *teller) tell(r *Run, record outcome.Record, marks ...string) {
 	log := history.Log{Hooks: map[string]bool{}}
 	for _, mark := range marks {
 		log.Hooks[mark] = true

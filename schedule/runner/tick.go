@@ -12,6 +12,9 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // A Tick is one call of `sched run`: it starts what is due in one minute. The minute was read once
@@ -31,9 +34,9 @@ type Tick struct {
 	Environ  []string // of the caller
 
 	Parse   func([]byte) (*schedule.Schedule, error) // reads the last valid schedule
-	Begun   func(history.Record)                     // a foreground run begins; may be nil
-	Started func(history.Record)                     // a background run was forked
-	Done    func(history.Record)                     // a foreground run, or a skipped slot, has its outcome
+	Begun   func(outcome.Record)                     // a foreground run begins; may be nil
+	Started func(outcome.Record)                     // a background run was forked
+	Done    func(outcome.Record)                     // a foreground run, or a skipped slot, has its outcome
 	Problem func(format string, a ...any)            // something is wrong that is not a task's own failure
 	Detail  func(format string, a ...any)            // something that only few want to know; may be nil
 
@@ -68,7 +71,7 @@ type Tick struct {
 // when hurry is done too it kills it. Failed says that a foreground task failed.
 func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 	if t.Began.IsZero() {
-		t.Began = Now()
+		t.Began = clock.Now()
 	}
 	t.crowd = make(chan struct{}, mostAsked)
 	t.State.meetStore()
@@ -141,9 +144,9 @@ func (t *Tick) due(slots []schedule.Slot) (background, foreground []schedule.Slo
 // the runs whose next attempt was put off until now.
 func (t *Tick) finishLost(ctx context.Context) {
 	for _, state := range t.State.folders() {
-		resume := func(r *Run, log history.Log) (history.Record, bool) { return t.resume(ctx, state, r, log) }
+		resume := func(r *Run, log history.Log) (outcome.Record, bool) { return t.resume(ctx, state, r, log) }
 		for _, record := range finishLost(state, t.Environ, t.postman, resume, func(err error) { t.Problem("%v", err) }) {
-			tell := record.Background && record.Outcome.Failure() || record.Outcome == history.Lost
+			tell := record.Background && record.Outcome.Failure() || record.Outcome == outcome.Lost
 			t.keep(finished{record, state.Dir, tell})
 		}
 		t.deliverOld(state.outbox())
@@ -210,7 +213,7 @@ func (t *Tick) begun(r *Run) {
 }
 
 // done reports an outcome and keeps its record for the history.
-func (t *Tick) done(record history.Record, state string) {
+func (t *Tick) done(record outcome.Record, state string) {
 	t.keep(finished{record, state, false})
 	t.Done(record)
 }

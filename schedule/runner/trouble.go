@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // A Kind is what may be wrong with a task.
@@ -21,7 +23,7 @@ const (
 type Trouble struct {
 	Kind Kind
 	Task string
-	Run  history.Record // failed, missed: the last one; slow, vanished: the beginning of the one that is
+	Run  outcome.Record // failed, missed: the last one; slow, vanished: the beginning of the one that is
 
 	For   time.Duration // slow: how long it has been running
 	Usual time.Duration // slow: how long it usually does
@@ -64,7 +66,7 @@ func (t *TaskStatus) troubles(now time.Time) (all []Trouble) {
 		all = append(all, Trouble{Kind: LastFailed, Task: t.Name, Run: t.Last})
 	}
 	for _, total := range t.Totals {
-		if total.Outcome == history.Missed && total.Slot.After(t.Last.Slot) {
+		if total.Outcome == outcome.Missed && total.Slot.After(t.Last.Slot) {
 			all = append(all, Trouble{Kind: HasMissed, Task: t.Name, Run: t.Last, First: total.Slot, Final: total.Slot})
 		}
 	}
@@ -117,7 +119,7 @@ func (s *Status) Explain() error {
 // count counts the slots that were missed since the last run.
 func (t *Trouble) count(db *history.DB) error {
 	records, err := db.Find(context.Background(), history.Query{
-		Task: t.Task, Outcomes: []history.Outcome{history.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
+		Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
 	for _, r := range records {
 		t.Slots += int64(max(r.Slots, 1))
 		t.First = r.Slot // they come newest first

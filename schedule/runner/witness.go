@@ -12,6 +12,9 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // witnessScript waits for the supervisor and then finishes the run. It is a plain shell so that
@@ -30,7 +33,7 @@ func (r *Run) fork(self string) error {
 	if err != nil {
 		return fmt.Errorf("cannot start its witness: %w", err)
 	}
-	r.describeLock(witness.pid, Now())
+	r.describeLock(witness.pid, clock.Now())
 	return nil
 }
 
@@ -54,7 +57,7 @@ func (r *Run) inherited() *os.File {
 // owner is the run as the owner of a lock that this process adopts.
 func (r *Run) owner() mutex.Owner {
 	record := r.record()
-	return mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: Now(), Fence: record.Fence}
+	return mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now(), Fence: record.Fence}
 }
 
 // describeLock tells people which process to look at.
@@ -103,11 +106,11 @@ func Start(ctx, hurry context.Context, state State, id string, env []string) (in
 // Finish ends the background run whose file this process inherited from its witness. The code is
 // that of its supervisor; what the supervisor wrote down counts more. Without the inherited file
 // it takes the run's own, if nobody watches the run: a run that waits for its next attempt has ended then.
-func Finish(state State, id string, code *int, env []string) (history.Record, error) {
+func Finish(state State, id string, code *int, env []string) (outcome.Record, error) {
 	r, log, err := inherit(state, id, env)
 	if err != nil {
 		if r, log, err = take(state, id, env); err != nil {
-			return history.Record{}, err
+			return outcome.Record{}, err
 		}
 	} else if log.Waiting() {
 		return r.rest(log.Wait), nil
@@ -130,7 +133,7 @@ func (r *Run) postAlone() (wait func()) {
 }
 
 // conclude finishes a run whose supervisor is gone. One that is finished already stays as it is.
-func (r *Run) conclude(log history.Log, code *int) history.Record {
+func (r *Run) conclude(log history.Log, code *int) outcome.Record {
 	if log.End != nil {
 		r.file.Close()
 		return *log.End

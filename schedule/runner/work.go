@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/clock"
 )
 
 // A Worker is `sched work`: it starts a tick each minute, as a child process. All it keeps in its own
@@ -52,14 +54,14 @@ const (
 // arrives it calls ending first.
 func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
 	adoptOrphans()
-	w.minutes, w.ticks = since(Now()), map[int]*work{}
+	w.minutes, w.ticks = since(clock.Now()), map[int]*work{}
 	w.children = make(chan os.Signal, 1)
 	signal.Notify(w.children, syscall.SIGCHLD)
 	for {
 		w.pending = append(w.pending, w.minutes.due(ahead())...)
 		w.start()
 		select {
-		case <-After(w.pause()):
+		case <-clock.After(w.pause()):
 		case <-w.turn():
 		case <-w.children:
 			w.reap()
@@ -72,13 +74,13 @@ func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
 }
 
 // ahead is the clock by which ticks are started.
-func ahead() time.Time { return Now().Add(leadTime) }
+func ahead() time.Time { return clock.Now().Add(leadTime) }
 
 // pause returns how long there is nothing to do: until the next minute, but no longer than the clock
 // is trusted.
 func (w *Worker) pause() time.Duration {
 	now := ahead()
-	return max(0, min(lookAtClock, minuteOf(now).Add(time.Minute).Sub(now.Round(0))))
+	return max(0, min(clock.Recheck, minuteOf(now).Add(time.Minute).Sub(now.Round(0))))
 }
 
 // turn is what a tick that waits to be started waits for; nil when there is none, or nothing to wait for.
@@ -94,7 +96,7 @@ func (w *Worker) start() {
 	for len(w.pending) > 0 && w.free() && time.Since(w.tried) >= tryAgain {
 		minute := w.pending[0]
 		if err := w.tick(minute); err != nil {
-			w.Problem("the tick of %s cannot be started, and is tried again: %v", clock(minute, w.Zone), err)
+			w.Problem("the tick of %s cannot be started, and is tried again: %v", minuteText(minute, w.Zone), err)
 			w.tried = time.Now()
 			return
 		}
@@ -167,7 +169,7 @@ func (w *Worker) reap() {
 			delete(w.ticks, pid)
 			t.link.Close()
 			if status.Signaled() {
-				w.Problem("the tick of %s was killed (%s); the next one accounts for it", clock(t.minute, w.Zone), status.Signal())
+				w.Problem("the tick of %s was killed (%s); the next one accounts for it", minuteText(t.minute, w.Zone), status.Signal())
 			}
 		}
 	}

@@ -15,6 +15,8 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 const (
@@ -50,7 +52,7 @@ return 0`)
 // Publish tells the others of finished runs. Publishing a run again changes nothing, and so does one
 // that comes late, but that it is on the stream then. Snapshots and outputs stay where they are; the path
 // of an output is one on the run's own server.
-func Publish(ctx context.Context, r *mutex.Redis, records []history.Record) error {
+func Publish(ctx context.Context, r *mutex.Redis, records []outcome.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -67,8 +69,8 @@ func Publish(ctx context.Context, r *mutex.Redis, records []history.Record) erro
 
 // Recent returns the finished runs of all servers that q asks for, in the order of DB.Find, as far
 // back as the stream goes. Slots that were skipped or missed are in the histories of their servers alone.
-func Recent(ctx context.Context, r *mutex.Redis, q history.Query) ([]history.Record, error) {
-	var answers collected[map[string]history.Record]
+func Recent(ctx context.Context, r *mutex.Redis, q history.Query) ([]outcome.Record, error) {
+	var answers collected[map[string]outcome.Record]
 	err := r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {
 		runs, err := recent(ctx, c, r.Key("runs"), q)
 		answers.set(server, runs)
@@ -77,7 +79,7 @@ func Recent(ctx context.Context, r *mutex.Redis, q history.Query) ([]history.Rec
 	if err != nil {
 		return nil, err
 	}
-	runs := map[string]history.Record{}
+	runs := map[string]outcome.Record{}
 	for _, some := range answers.values() {
 		maps.Copy(runs, some)
 	}
@@ -85,8 +87,8 @@ func Recent(ctx context.Context, r *mutex.Redis, q history.Query) ([]history.Rec
 }
 
 // Newest returns the runs in the order of DB.Find: at most limit, 0 for all.
-func Newest(runs map[string]history.Record, limit int) []history.Record {
-	all := slices.SortedFunc(maps.Values(runs), func(a, b history.Record) int {
+func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
+	all := slices.SortedFunc(maps.Values(runs), func(a, b outcome.Record) int {
 		return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.Run, a.Run))
 	})
 	if limit > 0 {
@@ -96,8 +98,8 @@ func Newest(runs map[string]history.Record, limit int) []history.Record {
 }
 
 // recent reads the stream of one Redis backwards until there can be nothing more that q asks for.
-func recent(ctx context.Context, c *redis.Client, stream string, q history.Query) (map[string]history.Record, error) {
-	runs := map[string]history.Record{}
+func recent(ctx context.Context, c *redis.Client, stream string, q history.Query) (map[string]outcome.Record, error) {
+	runs := map[string]outcome.Record{}
 	for next := "+"; ; {
 		messages, err := c.XRevRangeN(ctx, stream, next, "-", page).Result()
 		if err != nil {
@@ -117,7 +119,7 @@ func recent(ctx context.Context, c *redis.Client, stream string, q history.Query
 
 // enough reports whether the runs that were published before that time are older than what q asks
 // for. Copies may come late, but never before their slot; the clocks are less than an hour apart.
-func enough(q history.Query, runs map[string]history.Record, before time.Time) bool {
+func enough(q history.Query, runs map[string]outcome.Record, before time.Time) bool {
 	before = before.Add(time.Hour)
 	newer := 0
 	for _, record := range runs {
@@ -146,8 +148,8 @@ func previous(id string) string {
 
 // Last returns, for each of the tasks that has one, the run of all servers that began last, of those
 // that are finished.
-func Last(ctx context.Context, r *mutex.Redis, tasks []string) (map[string]history.Record, error) {
-	last := map[string]history.Record{}
+func Last(ctx context.Context, r *mutex.Redis, tasks []string) (map[string]outcome.Record, error) {
+	last := map[string]outcome.Record{}
 	if len(tasks) == 0 {
 		return last, nil
 	}
@@ -173,7 +175,7 @@ func Last(ctx context.Context, r *mutex.Redis, tasks []string) (map[string]histo
 
 // decode reads a record that another sched wrote, maybe after the id of its run. One that it cannot read
 // is left out.
-func decode(value any) (record history.Record, ok bool) {
+func decode(value any) (record outcome.Record, ok bool) {
 	text, _ := value.(string)
 	start := strings.IndexByte(text, '{')
 	return record, start >= 0 && json.Unmarshal([]byte(text[start:]), &record) == nil && record.Run != ""

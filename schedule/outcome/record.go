@@ -1,11 +1,4 @@
-// Package history remembers what became of every slot.
-//
-// A run that lives, or that no tick has put away yet, is one file in the state folder's runs/
-// (Run). Ticks move finished ones into history.db, in one transaction; that is the only writer
-// of the database, so a thousand runs that end at the same moment do not queue for it. The files
-// carry each run's snapshot of its task, and their flock(2) is the proof that somebody still
-// watches the run.
-package history
+package outcome
 
 import (
 	"encoding/json"
@@ -75,3 +68,12 @@ func (r Record) Lateness() time.Duration {
 	}
 	return r.Started.Sub(r.Slot)
 }
+
+// GivesWay reports whether any other outcome of the slot counts more, whichever is added first: a tick
+// that was held up may have run what a later one took for missed.
+func (r Record) GivesWay() bool {
+	return (r.Outcome == Missed || r.Outcome == Lost) && r.Run == MissedID(r.Task, r.Slot)
+}
+
+// Ran are the outcomes of slots that ran.
+var Ran = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost}
