@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sched/schedule/outcome"
+
+	"sched/schedule/statedir"
 )
 
 // A Journal is the file of a tick that has something to account for: ticks/N.json in the state
@@ -73,6 +71,9 @@ type guard struct {
 // journalEnd is how the file of a journal ends that was kept.
 const journalEnd = "{\"end\":true}\n"
 
+// largestReused is how large a journal may grow with the events of many ticks before it is begun anew, in bytes.
+const largestReused = 64 << 10
+
 func ticksDir(state string) string { return filepath.Join(state, "ticks") }
 
 // BeginJournal writes a promise into a journal that nobody needs, which this process then holds.
@@ -81,11 +82,14 @@ func BeginJournal(state string, p Promise) (*Journal, error) {
 		return nil, err
 	}
 	for n := 0; ; n++ {
-		file, err := openJournal(filepath.Join(ticksDir(state), strconv.Itoa(n)+".json"), os.O_CREATE)
+		file, err := statedir.OpenLocked(filepath.Join(ticksDir(state), strconv.Itoa(n)+".json"), os.O_RDWR|os.O_APPEND|os.O_CREATE)
+		if errors.Is(err, statedir.ErrLocked) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		if file == nil || !isKept(file) {
+		if !isKept(file) {
 			file.Close()
 			continue
 		}
@@ -111,15 +115,15 @@ func Journals(state string) (dead []*Journal, live []Promise, err error) {
 		if !strings.HasSuffix(path, ".json") {
 			continue
 		}
-		file, err := openJournal(path, 0)
+		file, err := statedir.OpenLocked(path, os.O_RDWR|os.O_APPEND)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
-		case err != nil:
-			return dead, live, err
-		case file == nil:
+		case errors.Is(err, statedir.ErrLocked):
 			if j, err := lookJournal(path); err == nil {
 				live = append(live, j.Promise)
 			}
+		case err != nil:
+			return dead, live, err
 		case isKept(file):
 			file.Close()
 		default:
@@ -131,28 +135,6 @@ func Journals(state string) (dead []*Journal, live []Promise, err error) {
 		}
 	}
 	return dead, live, nil
-}
-
-// openJournal opens and locks a journal; it returns nil when another process holds it.
-func openJournal(path string, create int) (*os.File, error) {
-	for {
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|create, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if err := lock(file); err != nil {
-			file.Close()
-			if errors.Is(err, unix.EWOULDBLOCK) {
-				return nil, nil
-			}
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		var stat unix.Stat_t
-		if err := unix.Fstat(int(file.Fd()), &stat); err == nil && stat.Nlink > 0 {
-			return file, nil
-		}
-		file.Close() // it was removed since we opened it
-	}
 }
 
 // isKept reports whether nothing in the file waits to be done: it is new, or kept for the next tick.
@@ -178,7 +160,7 @@ func lookJournal(path string) (*Journal, error) {
 // readJournal reads what the last tick in the file wrote. A torn line is what a kill or a full disk left:
 // it says nothing, and a torn first line promises nothing.
 func readJournal(file *os.File) (*Journal, error) {
-	text, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<62))
+	text, err := statedir.ReadAll(file)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +222,7 @@ func (j *Journal) End() {
 		return
 	}
 	info, err := j.file.Stat()
-	keep := err == nil && info.Size() < recycled && filepath.Base(j.file.Name()) == "0.json"
+	keep := err == nil && info.Size() < largestReused && filepath.Base(j.file.Name()) == "0.json"
 	if !keep || j.append(journalEvent{End: true}) != nil {
 		os.Remove(j.file.Name())
 	}
@@ -254,4 +236,4 @@ func (j *Journal) Close() {
 	}
 }
 
-func (j *Journal) append(e journalEvent) error { return appendLine(j.file, e) }
+func (j *Journal) append(e journalEvent) error { return statedir.AppendLine(j.file, e) }

@@ -1,14 +1,13 @@
 package history
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"sched/schedule/statedir"
 )
 
 // The file last-tick holds the last minute that a tick covered, in UTC. It is always of one length and
@@ -36,25 +35,15 @@ const turnTimeout = 2 * time.Second
 
 // TakeTurn waits for the turn of this tick.
 func TakeTurn(state string) (*TurnLock, error) {
-	const flags = os.O_RDWR | os.O_CREATE
-	file, err := os.OpenFile(lastTickPath(state), flags, 0o600)
-	if errors.Is(err, os.ErrNotExist) {
-		if err = os.MkdirAll(state, 0o700); err == nil {
-			file, err = os.OpenFile(lastTickPath(state), flags, 0o600)
-		}
-	}
+	file, err := statedir.Open(lastTickPath(state), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
-	for end := time.Now().Add(turnTimeout); ; time.Sleep(time.Millisecond) {
-		switch err := lock(file); {
-		case err == nil:
-			return &TurnLock{file}, nil
-		case !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end):
-			file.Close()
-			return nil, fmt.Errorf("another tick keeps %s locked: %w", file.Name(), err)
-		}
+	if err := statedir.LockWithin(file, turnTimeout); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("another tick keeps %s locked: %w", file.Name(), err)
 	}
+	return &TurnLock{file}, nil
 }
 
 // Covered returns the last minute that a tick covered; zero when none ever did.

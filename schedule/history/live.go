@@ -5,16 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sched/schedule/outcome"
+
+	"sched/schedule/statedir"
 )
 
 // A Run is the file of one run: runs/ID.json in the state folder, one JSON event a line, the
@@ -105,18 +104,13 @@ func Path(state, id string) string { return filepath.Join(runsDir(state), id+".j
 func Begin(state string, r outcome.Record) (*Run, error) {
 	draft := filepath.Join(runsDir(state), ".draft-"+r.Run)
 	file, err := openDraft(state, r.Task, draft)
-	if errors.Is(err, os.ErrNotExist) {
-		if err = os.MkdirAll(runsDir(state), 0o700); err == nil {
-			file, err = openDraft(state, r.Task, draft)
-		}
-	}
 	if err != nil {
 		return nil, err
 	}
 	run := &Run{Record: r, file: file}
 	err = run.Append(Event{Begin: &r})
 	if err == nil {
-		err = rename(draft, Path(state, r.Run))
+		err = statedir.Rename(draft, Path(state, r.Run))
 	}
 	if err != nil {
 		file.Close()
@@ -129,11 +123,8 @@ func Begin(state string, r outcome.Record) (*Run, error) {
 // Keep makes the file of a run that has ended where its own cannot be written. Nobody sees it before it is
 // complete.
 func Keep(state string, begin, end outcome.Record) error {
-	if err := os.MkdirAll(runsDir(state), 0o700); err != nil {
-		return err
-	}
 	draft := filepath.Join(runsDir(state), ".draft-"+begin.Run)
-	file, err := os.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	file, err := statedir.Open(draft, os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND)
 	if err != nil {
 		return err
 	}
@@ -143,7 +134,7 @@ func Keep(state string, begin, end outcome.Record) error {
 		err = run.Append(Event{End: &end})
 	}
 	if err == nil {
-		err = rename(draft, Path(state, begin.Run))
+		err = statedir.Rename(draft, Path(state, begin.Run))
 	}
 	if err != nil {
 		os.Remove(draft)
@@ -154,19 +145,19 @@ func Keep(state string, begin, end outcome.Record) error {
 // openDraft returns a file to begin a run in, locked: the one that Recycle left for the task, or a new
 // one.
 func openDraft(state, task, draft string) (*os.File, error) {
-	if rename(sparePath(state, task), draft) == nil {
+	if statedir.Rename(sparePath(state, task), draft) == nil {
 		file, err := os.OpenFile(draft, os.O_RDWR|os.O_APPEND, 0)
-		if err == nil && lock(file) == nil {
+		if err == nil && statedir.Lock(file) == nil {
 			return file, nil
 		}
 		file.Close()
 		os.Remove(draft) // another process looks at it at this moment
 	}
-	file, err := os.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	file, err := statedir.Open(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND)
 	if err != nil {
 		return nil, err
 	}
-	return file, lock(file)
+	return file, statedir.Lock(file)
 }
 
 // Recycle forgets the file of a run that is in the history, and leaves it for the next run of the
@@ -177,7 +168,7 @@ func Recycle(state, id, task string) error {
 	if info, err := os.Stat(Path(state, id)); err == nil && info.Size() > recycled {
 		return os.Remove(Path(state, id))
 	}
-	return rename(Path(state, id), sparePath(state, task))
+	return statedir.Rename(Path(state, id), sparePath(state, task))
 }
 
 // recycled is how large a file may grow with the events of many runs, in bytes.
@@ -186,36 +177,6 @@ const recycled = 64 << 10
 func sparePath(state, task string) string {
 	return filepath.Join(runsDir(state), ".spare-"+strings.ReplaceAll(task, "/", "+"))
 }
-
-// rename is os.Rename without its look-up of the new name, which is not there and must be read from disk.
-func rename(from, to string) error {
-	if err := unix.Rename(from, to); err != nil {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
-	}
-	return nil
-}
-
-// lock takes the lock of a run's file, or returns EWOULDBLOCK when somebody watches the run. Those who
-// only look (Look) hold it shared, for a moment: they are waited for, or a look would make a tick
-// take a lost run for one that lives.
-func lock(file *os.File) error {
-	fd := int(file.Fd())
-	for range looks {
-		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) || unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) != nil {
-			return err
-		}
-		_ = unix.Flock(fd, unix.LOCK_UN)
-		time.Sleep(lookTakes)
-	}
-	return unix.EWOULDBLOCK
-}
-
-// How often, and for how long each time, somebody who looks is waited for: 0.1 s in all.
-const (
-	looks     = 200
-	lookTakes = 500 * time.Microsecond
-)
 
 // Inherit returns the run whose locked file this process inherited from the one that began it.
 func Inherit(file *os.File) (*Run, Log, error) {
@@ -230,9 +191,9 @@ func Take(state, id string) (*Run, Log, error) {
 	if err != nil {
 		return nil, Log{}, err
 	}
-	if err := lock(file); err != nil {
+	if err := statedir.Lock(file); err != nil {
 		file.Close()
-		return nil, Log{}, watchedIf(err)
+		return nil, Log{}, aliveIf(err)
 	}
 	log, err := read(file)
 	if err == nil && log.Begin.Run != id {
@@ -245,9 +206,9 @@ func Take(state, id string) (*Run, Log, error) {
 	return &Run{Record: log.Begin, file: file}, log, nil
 }
 
-// watchedIf turns the error of a lock that another process has into ErrWatched.
-func watchedIf(err error) error {
-	if errors.Is(err, unix.EWOULDBLOCK) {
+// aliveIf turns the error of a lock that another process holds into ErrWatched.
+func aliveIf(err error) error {
+	if errors.Is(err, statedir.ErrLocked) {
 		return ErrWatched
 	}
 	return err
@@ -260,9 +221,7 @@ func Look(state, id string) (log Log, watched bool, err error) {
 		return Log{}, false, err
 	}
 	defer file.Close()
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
-		watched = errors.Is(err, unix.EWOULDBLOCK)
-	}
+	watched = statedir.Held(file)
 	log, err = read(file)
 	if err == nil && log.Begin.Run != id {
 		err = os.ErrNotExist // it was recycled since we opened it
@@ -289,17 +248,7 @@ func Runs(state string) ([]string, error) {
 func (r *Run) File() *os.File { return r.file }
 
 // Append adds one event. It begins with a line break, so that it stands alone even after a torn line.
-func (r *Run) Append(e Event) error { return appendLine(r.file, e) }
-
-func appendLine(file *os.File, event any) error {
-	text, err := json.Marshal(event)
-	if err != nil {
-		return err
-	}
-	line := append([]byte{'\n'}, text...)
-	_, err = file.Write(append(line, '\n'))
-	return err
-}
+func (r *Run) Append(e Event) error { return statedir.AppendLine(r.file, e) }
 
 // Sync makes what was appended survive a power cut.
 func (r *Run) Sync() error { return r.file.Sync() }
@@ -326,23 +275,9 @@ func SetAside(state, id string) (to string, err error) {
 	return to, os.Rename(Path(state, id), to)
 }
 
-// readAll reads what the file has at this moment, with one read(2): its size is known.
-func readAll(file *os.File) ([]byte, error) {
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	text := make([]byte, info.Size())
-	n, err := file.ReadAt(text, 0)
-	if errors.Is(err, io.EOF) { // it was cut since
-		err = nil
-	}
-	return text[:n], err
-}
-
 // read collects the events of a file. A torn last line is what a kill or a full disk left.
 func read(file *os.File) (Log, error) {
-	text, err := readAll(file)
+	text, err := statedir.ReadAll(file)
 	if err != nil {
 		return Log{}, err
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"sched/schedule/statedir"
 )
 
 // Orders are what people want of all ticks of a schedule: what is paused, and which ticks are to end
@@ -153,6 +153,9 @@ func (p Pauses) Next(changed Pauses) Pauses {
 	return next
 }
 
+// lockPatience bounds the wait for another process that changes the orders: it takes milliseconds.
+const lockPatience = 2 * time.Second
+
 func ordersPath(state string) string { return filepath.Join(state, "orders.json") }
 
 // ReadOrders returns the orders in the state folder: those of a machine that stands alone, or a copy of
@@ -191,14 +194,8 @@ func ChangeOrders(state, of string, now time.Time, change func(*Orders) (changed
 		return err
 	}
 	defer folder.Close()
-	for end := time.Now().Add(turnTimeout); ; time.Sleep(time.Millisecond) {
-		err := lock(folder)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
-			return fmt.Errorf("another process keeps %s locked: %w", state, err)
-		}
+	if err := statedir.LockWithin(folder, lockPatience); err != nil {
+		return fmt.Errorf("another process keeps %s locked: %w", state, err)
 	}
 	o, err := ReadOrders(state, of, now)
 	if of != "" {
@@ -211,25 +208,5 @@ func ChangeOrders(state, of string, now time.Time, change func(*Orders) (changed
 	if err != nil {
 		return err
 	}
-	return replace(ordersPath(state), append(text, '\n'))
-}
-
-// replace makes text the content of the file at path, in one step. One process at a time does it.
-func replace(path string, text []byte) error {
-	draft := path + ".new"
-	file, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = rename(draft, path)
-	}
-	if err != nil {
-		os.Remove(draft)
-		return err
-	}
-	syncDir(filepath.Dir(path))
-	return nil
+	return statedir.Replace(ordersPath(state), append(text, '\n'))
 }

@@ -3,10 +3,9 @@ package history
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
 
-	"golang.org/x/sys/unix"
+	"sched/schedule/statedir"
 )
 
 // An Onlooker reads the file of a run that other processes watch, and stays with it to its end: also
@@ -28,11 +27,7 @@ func LookOn(state, id string) (*Onlooker, error) {
 // Look reads the file, and reports whether somebody watches the run. The error is os.ErrNotExist when
 // the file has become that of another run.
 func (o *Onlooker) Look() (log Log, watched bool, err error) {
-	if err := unix.Flock(int(o.file.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
-		watched = errors.Is(err, unix.EWOULDBLOCK)
-	} else {
-		defer unix.Flock(int(o.file.Fd()), unix.LOCK_UN)
-	}
+	watched = statedir.HeldNow(o.file)
 	log, err = read(o.file)
 	if err == nil && log.Begin.Run != o.id {
 		err = os.ErrNotExist
@@ -52,7 +47,7 @@ func (o *Onlooker) Close() error { return o.file.Close() }
 // StopAsked returns what somebody who wants the run stopped wrote into its file. It is asked for
 // every attempt, so it looks for that line alone.
 func (r *Run) StopAsked() (Stop, bool) {
-	text, err := readAll(r.file)
+	text, err := statedir.ReadAll(r.file)
 	start := []byte("\n{\"stop\":")
 	if err != nil || !bytes.Contains(text, start) { // which is much faster than to look for the last
 		return Stop{}, false

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/statedir"
 )
 
 // A Request asks for one run of a task beside those of its schedule. It is a file, waiting/ID.json in
@@ -37,28 +39,19 @@ func requestPath(state, id string) string { return filepath.Join(waitingDir(stat
 
 // Ask leaves a request for the ticks to come. When it has returned nil the request survives a power cut.
 func Ask(state string, r Request) error {
-	if err := os.MkdirAll(waitingDir(state), 0o700); err != nil {
-		return err
-	}
 	text, err := json.Marshal(line{Request: &r})
 	if err != nil {
 		return err
 	}
 	draft := filepath.Join(waitingDir(state), ".draft-"+r.Run)
-	file, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := statedir.WriteSynced(draft, append(text, '\n')); err != nil {
 		return err
 	}
-	_, err = file.Write(append(text, '\n'))
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = rename(draft, requestPath(state, r.Run))
-	}
-	if err != nil {
+	if err := statedir.Rename(draft, requestPath(state, r.Run)); err != nil {
 		os.Remove(draft)
 		return err
 	}
-	syncDir(waitingDir(state))
+	statedir.SyncDir(waitingDir(state))
 	return nil
 }
 
@@ -117,45 +110,20 @@ type Taken struct {
 // TakeRequest locks a request. It returns ErrWatched when another process has it, and an error that is
 // os.ErrNotExist when it does not wait any more.
 func TakeRequest(state, id string) (*Taken, error) {
-	run, text, err := openLocked(requestPath(state, id))
+	file, err := statedir.OpenLocked(requestPath(state, id), os.O_RDWR|os.O_APPEND)
 	if err != nil {
-		return nil, err
+		return nil, aliveIf(err)
 	}
-	r, err := parseRequest(text, id)
-	if err != nil {
-		run.Close()
-		return nil, err
-	}
-	return &Taken{r, state, run}, nil
-}
-
-// openLocked locks the file at path, and makes sure that it is there still: another process may have
-// had the lock, moved the file, and ended.
-func openLocked(path string) (*os.File, []byte, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err = lock(file); err != nil {
-		err = watchedIf(err)
-	} else if !isAt(file, path) {
-		err = os.ErrNotExist
-	}
-	var text []byte
+	text, err := statedir.ReadAll(file)
+	var r Request
 	if err == nil {
-		text, err = readAll(file)
+		r, err = parseRequest(text, id)
 	}
 	if err != nil {
 		file.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	return file, text, nil
-}
-
-func isAt(file *os.File, path string) bool {
-	opened, err := file.Stat()
-	there, serr := os.Stat(path)
-	return err == nil && serr == nil && os.SameFile(opened, there)
+	return &Taken{r, state, file}, nil
 }
 
 // Begin makes the run of the request; the request is gone then, also for a power cut. When it fails
@@ -187,30 +155,18 @@ func (t *Taken) become(run *Run, events ...Event) error {
 	if err := os.MkdirAll(runsDir(t.state), 0o700); err != nil {
 		return err
 	}
-	if err := rename(requestPath(t.state, t.Run), Path(t.state, t.Run)); err != nil {
+	if err := statedir.Rename(requestPath(t.state, t.Run), Path(t.state, t.Run)); err != nil {
 		return err
 	}
-	syncDir(runsDir(t.state)) // or a power cut might bring the request back after its command ran
-	syncDir(waitingDir(t.state))
+	statedir.SyncDir(runsDir(t.state)) // or a power cut might bring the request back after its command ran
+	statedir.SyncDir(waitingDir(t.state))
 	return nil
 }
 
 // Hold notes since when the mutex has been found held.
 func (t *Taken) Hold(since time.Time) error {
-	text, err := json.Marshal(line{Held: &since})
-	if err == nil {
-		_, err = t.file.Write(append(append([]byte{'\n'}, text...), '\n'))
-	}
-	return err
+	return statedir.AppendLine(t.file, line{Held: &since})
 }
 
 // Close leaves the request to others.
 func (t *Taken) Close() error { return t.file.Close() }
-
-// syncDir makes a rename survive a power cut, where the file system can.
-func syncDir(path string) {
-	if dir, err := os.Open(path); err == nil {
-		dir.Sync()
-		dir.Close()
-	}
-}
