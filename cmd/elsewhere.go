@@ -11,11 +11,13 @@ import (
 	"sched/schedule/servers"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // runningElsewhere returns the runs that live on other servers, as these announced them. What lives
 // here the files of the runs tell exactly.
-func runningElsewhere(store *mutex.Redis) (live []history.Log, err error) {
+func runningElsewhere(store *mutex.Redis) (live []runfile.State, err error) {
 	all, err := servers.List(ctx, store)
 	here, _ := hostname()
 	for _, s := range all {
@@ -23,9 +25,9 @@ func runningElsewhere(store *mutex.Redis) (live []history.Log, err error) {
 			continue
 		}
 		for _, r := range s.Running {
-			live = append(live, history.Log{
+			live = append(live, runfile.State{
 				Begin:   outcome.Record{Run: r.Run, Task: r.Task, Slot: r.Slot, Server: s.Name},
-				Attempt: &history.Attempt{PID: r.PID, At: r.Since},
+				Attempt: &runfile.Attempt{PID: r.PID, At: r.Since},
 			})
 		}
 	}
@@ -34,7 +36,7 @@ func runningElsewhere(store *mutex.Redis) (live []history.Log, err error) {
 
 // recallAll is recall for all servers: what ran, since each server keeps to itself what it skipped or
 // missed. Without an answer of the store it is about this machine, and says so.
-func (a *app) recallAll(s *schedule.Schedule, q history.Query) (live, lost []history.Log, records []outcome.Record, err error) {
+func (a *app) recallAll(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
 	store, err := a.needStore(s)
 	if err != nil {
 		return nil, nil, nil, err
@@ -64,7 +66,7 @@ func (a *app) recallAll(s *schedule.Schedule, q history.Query) (live, lost []his
 			live = append(live, log)
 		}
 	}
-	slices.SortStableFunc(live, func(a, b history.Log) int { return a.Begin.Slot.Compare(b.Begin.Slot) })
+	slices.SortStableFunc(live, func(a, b runfile.State) int { return a.Begin.Slot.Compare(b.Begin.Slot) })
 	return live, lost, servers.Newest(runs, q.Limit), nil
 }
 
@@ -112,7 +114,7 @@ func (a *app) withElsewhere(s *schedule.Schedule, p past) past {
 
 // withHolders adds the runs that have the lock of a task on another server, and that it has not announced
 // yet. Who has a mutex that tasks share may be any of them, so of these only announcements tell.
-func withHolders(s *schedule.Schedule, store *mutex.Redis, live []history.Log, here map[string][]runningJSON) ([]history.Log, error) {
+func withHolders(s *schedule.Schedule, store *mutex.Redis, live []runfile.State, here map[string][]runningJSON) ([]runfile.State, error) {
 	var names []string
 	for _, t := range s.Tasks {
 		if t.WithoutOverlapping && t.Mutex == t.Name && len(here[t.Name]) == 0 {
@@ -121,10 +123,10 @@ func withHolders(s *schedule.Schedule, store *mutex.Redis, live []history.Log, h
 	}
 	holders, err := store.Held(ctx, names...)
 	for name, owner := range holders {
-		if !slices.ContainsFunc(live, func(log history.Log) bool { return log.Begin.Run == owner.Run }) {
-			live = append(live, history.Log{
+		if !slices.ContainsFunc(live, func(log runfile.State) bool { return log.Begin.Run == owner.Run }) {
+			live = append(live, runfile.State{
 				Begin:   outcome.Record{Run: owner.Run, Task: name, Server: owner.Host},
-				Attempt: &history.Attempt{PID: owner.PID, At: owner.Since},
+				Attempt: &runfile.Attempt{PID: owner.PID, At: owner.Since},
 			})
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"sched/schedule/history"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // How often logs -f looks at a run that lives: often enough for the eye, seldom enough to cost nothing. One that
@@ -52,13 +54,13 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 // look returns in how long to look again at a run, or 0 and its record when it is over. The record has no
 // outcome where nobody watched it to its end.
 func (a *app) look(s *schedule.Schedule, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
-	log, watched, err := history.Look(s.StateDir, begun.Run)
+	log, watched, err := runfile.Read(s.StateDir, begun.Run)
 	switch {
 	case err == nil && log.End != nil:
 		return *log.End, 0, nil
 	case err == nil && watched:
 		return begun, followEvery, nil
-	case err == nil && log.Waiting():
+	case err == nil && log.Deferred():
 		return begun, waitEvery, nil
 	case !errors.Is(err, os.ErrNotExist):
 		return begun, 0, err

@@ -15,6 +15,8 @@ import (
 	"sched/schedule/runner"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // ctx bounds nothing: what these commands ask is answered by this machine.
@@ -142,7 +144,7 @@ func (a *app) history(name string, o historyOptions) error {
 		return err
 	}
 	waiting := a.waiting(s, live)
-	live = slices.DeleteFunc(live, history.Log.Waiting)
+	live = slices.DeleteFunc(live, runfile.State.Deferred)
 	if name != "" {
 		maps.DeleteFunc(waiting, func(task string, _ []waitingJSON) bool { return task != name })
 	}
@@ -170,7 +172,7 @@ func toJSONs(records []outcome.Record) []recordJSON {
 }
 
 // recall reads the history; one that does not exist yet is empty.
-func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []history.Log, records []outcome.Record, err error) {
+func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
 	live, lost, err = runner.Finished(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
@@ -184,7 +186,7 @@ func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []histor
 	return live, lost, records, err
 }
 
-func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []history.Log, records []outcome.Record) {
+func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []runfile.State, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
@@ -229,7 +231,7 @@ func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]w
 }
 
 // liveText says how a run lives; what another server announced may be from before its command started.
-func (a *app) liveText(log history.Log) string {
+func (a *app) liveText(log runfile.State) string {
 	owner := runner.OwnerOf(log)
 	switch {
 	case log.Attempt == nil:

@@ -12,6 +12,8 @@ import (
 	"sched/schedule/text"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // outcomes are all there are, in the order in which people are told of them.
@@ -97,11 +99,11 @@ func (a *app) parsePast(flag, text string, zone *time.Location) (time.Time, erro
 }
 
 // matching returns the runs without an outcome yet that q asks for.
-func matching(logs []history.Log, q history.Query) []history.Log {
+func matching(logs []runfile.State, q history.Query) []runfile.State {
 	if len(q.Outcomes) > 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(logs), func(log history.Log) bool {
+	return slices.DeleteFunc(slices.Clone(logs), func(log runfile.State) bool {
 		r := log.Begin
 		return q.Task != "" && r.Task != q.Task || r.Slot.Before(q.Since) || !q.Until.IsZero() && !r.Slot.Before(q.Until)
 	})
@@ -120,8 +122,8 @@ func waitingIn(waiting map[string][]waitingJSON, q history.Query) map[string][]w
 	return in
 }
 
-func hasTask(name string, logs []history.Log) bool {
-	return slices.ContainsFunc(logs, func(log history.Log) bool { return log.Begin.Task == name })
+func hasTask(name string, logs []runfile.State) bool {
+	return slices.ContainsFunc(logs, func(log runfile.State) bool { return log.Begin.Task == name })
 }
 
 // oneLine keeps text from breaking a table: control characters become spaces.

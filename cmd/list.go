@@ -13,6 +13,9 @@ import (
 	"sched/schedule/runner"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/controls"
+	"sched/schedule/runfile"
 )
 
 type listOptions struct {
@@ -94,7 +97,7 @@ func (a *app) list(o listOptions) error {
 	if o.json {
 		return a.printJSON(rows)
 	}
-	if all := past.pauses[history.Everything]; all.InEffect(a.now()) && len(rows) > 0 {
+	if all := past.pauses[controls.Everything]; all.InEffect(a.now()) && len(rows) > 0 {
 		fmt.Fprintln(a.out, paint(a.out, toneOf(outcome.Skipped), "everything is "+all.Text(a.now(), s.Location)))
 	}
 	switch {
@@ -116,7 +119,7 @@ type past struct {
 	last    map[string]outcome.Record
 	running map[string][]runningJSON
 	waiting map[string][]waitingJSON
-	pauses  history.Pauses
+	pauses  controls.Pauses
 }
 
 // past reads the history. A list without it is still a list, so trouble with it is only said.
@@ -125,7 +128,7 @@ func (a *app) past(s *schedule.Schedule) past {
 	live, _, err := runner.Finished(s.StateDir)
 	p.waiting = a.waiting(s, live)
 	for _, log := range live {
-		if !log.Waiting() {
+		if !log.Deferred() {
 			p.addRunning(log)
 		}
 	}
@@ -138,7 +141,7 @@ func (a *app) past(s *schedule.Schedule) past {
 	return p
 }
 
-func (p past) addRunning(log history.Log) {
+func (p past) addRunning(log runfile.State) {
 	p.running[log.Begin.Task] = append(p.running[log.Begin.Task], toRunningJSON(log))
 }
 
@@ -199,7 +202,7 @@ func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past
 	return row
 }
 
-func toRunningJSON(log history.Log) runningJSON {
+func toRunningJSON(log runfile.State) runningJSON {
 	owner := runner.OwnerOf(log)
 	return runningJSON{owner.Run, known(owner.PID), owner.Host, owner.Since.UTC().Format(time.RFC3339), owner.Since}
 }

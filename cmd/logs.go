@@ -14,6 +14,8 @@ import (
 	"sched/schedule/runner"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 func (a *app) logsCommand() *cobra.Command {
@@ -47,7 +49,7 @@ func (a *app) logs(name string, follow bool) error {
 	}
 	output := record.Output
 	if output == "" {
-		output = history.OutputPath(s.StateDir, record) // of its hooks
+		output = runfile.OutputPath(s.StateDir, record) // of its hooks
 	}
 	if follow && record.Outcome == "" {
 		record, err = a.follow(s, record)
@@ -79,11 +81,11 @@ func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, erro
 	}
 	for _, log := range slices.Backward(append(lost, live...)) { // oldest first
 		if log.Begin.Task == name || log.Begin.Run == name || shortRun(log.Begin.Run) == name {
-			if log.Waiting() {
+			if log.Deferred() {
 				if log.Begin.Task == name && len(records) > 0 && records[0].Run > log.Begin.Run {
 					continue // a newer one has come and gone
 				}
-				a.problem("run %s waits for attempt %d, until %s", shortRun(log.Begin.Run), log.Wait.Attempt, a.clock(log.Wait.Until, s.Location))
+				a.problem("run %s waits for attempt %d, until %s", shortRun(log.Begin.Run), log.Deferral.Attempt, a.clock(log.Deferral.Until, s.Location))
 			}
 			return log.Begin, nil
 		}

@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
 	"sched/schedule/runner"
+
+	"sched/schedule/controls"
 )
 
 type pauseOptions struct {
@@ -62,11 +64,11 @@ func (a *app) pause(names []string, o pauseOptions) error {
 		return err
 	}
 	server, _ := hostname()
-	pause := history.Pause{By: caller(), Server: server, Since: a.now().UTC().Round(0), Until: until, Reason: oneLine(strings.Join(strings.Fields(o.reason), " "))}
-	var before history.Pauses
-	err = a.state(s).Pause(func(all history.Pauses) history.Pauses {
+	pause := controls.Pause{By: caller(), Server: server, Since: a.now().UTC().Round(0), Until: until, Reason: oneLine(strings.Join(strings.Fields(o.reason), " "))}
+	var before controls.Pauses
+	err = a.state(s).Pause(func(all controls.Pauses) controls.Pauses {
 		before = maps.Clone(all)
-		changed := history.Pauses{}
+		changed := controls.Pauses{}
 		for _, name := range names {
 			changed[name] = pause
 		}
@@ -106,9 +108,9 @@ func (a *app) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
 
 // chosen returns the names of tasks: those that are named, each of the schedule or paused, and those with one of
 // the tags. None of both stands for everything.
-func (a *app) chosen(s *schedule.Schedule, paused history.Pauses, names, tags []string) ([]string, error) {
+func (a *app) chosen(s *schedule.Schedule, paused controls.Pauses, names, tags []string) ([]string, error) {
 	if len(names)+len(tags) == 0 {
-		return []string{history.Everything}, nil
+		return []string{controls.Everything}, nil
 	}
 	for _, name := range names {
 		if _, err := task(s, name); err != nil && !paused[name].InEffect(a.now()) {
@@ -137,9 +139,9 @@ func (a *app) chosen(s *schedule.Schedule, paused history.Pauses, names, tags []
 }
 
 // sayPaused says what is paused now, and what was before.
-func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before history.Pause) {
+func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before controls.Pause) {
 	end := "`sched resume" + a.configFlag() + " " + name + "`"
-	if name == history.Everything {
+	if name == controls.Everything {
 		end = "`sched resume" + a.configFlag() + "`"
 	}
 	if !pause.Until.IsZero() {
@@ -150,13 +152,13 @@ func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before history
 		fmt.Fprintf(a.out, "  it was %s\n", before.Text(a.now(), s.Location))
 	}
 	even := slices.DeleteFunc(slices.Clone(s.Tasks), func(t *schedule.Task) bool { return !t.EvenWhenPaused || !s.Active(t) })
-	if name == history.Everything && len(even) > 0 {
+	if name == controls.Everything && len(even) > 0 {
 		fmt.Fprintf(a.out, "  but %s (even_when_paused)\n", strings.Join(taskNames(&schedule.Schedule{Tasks: even}), ", "))
 	}
 }
 
 func whatIs(name string) string {
-	if name == history.Everything {
+	if name == controls.Everything {
 		return "everything"
 	}
 	return name
@@ -178,7 +180,7 @@ func (a *app) sayRunning(s *schedule.Schedule, names []string) {
 	here, _ := hostname()
 	var runs []string
 	for _, log := range live {
-		if log.Waiting() || names[0] != history.Everything && !slices.Contains(names, log.Begin.Task) {
+		if log.Deferred() || names[0] != controls.Everything && !slices.Contains(names, log.Begin.Task) {
 			continue
 		}
 		run := log.Begin.Task

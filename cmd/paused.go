@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
 	"sched/schedule/runner"
+
+	"sched/schedule/controls"
 )
 
 type pausedJSON struct {
@@ -17,17 +19,17 @@ type pausedJSON struct {
 	Until      *string `json:"until"` // null: until somebody ends it
 	Reason     string  `json:"reason"`
 
-	pause history.Pause
+	pause controls.Pause
 }
 
 // pauses returns what is paused, and was. With an error that is what this machine knew last.
-func (a *app) pauses(s *schedule.Schedule) (history.Pauses, error) {
+func (a *app) pauses(s *schedule.Schedule) (controls.Pauses, error) {
 	orders, err := a.state(s).Orders()
 	return orders.Pauses, err
 }
 
 // mustPauses is pauses where an error is said.
-func (a *app) mustPauses(s *schedule.Schedule) history.Pauses {
+func (a *app) mustPauses(s *schedule.Schedule) controls.Pauses {
 	pauses, err := a.pauses(s)
 	if err != nil {
 		a.problem("what is paused is what this machine knew last: %v", err)
@@ -36,7 +38,7 @@ func (a *app) mustPauses(s *schedule.Schedule) history.Pauses {
 }
 
 // pausedNow returns the pause that keeps the task from starting; nil when none does.
-func pausedNow(all history.Pauses, t *schedule.Task, now time.Time) *pausedJSON {
+func pausedNow(all controls.Pauses, t *schedule.Task, now time.Time) *pausedJSON {
 	pause, ok := all.Of(t.Name, t.EvenWhenPaused, now)
 	if !ok {
 		return nil
@@ -46,7 +48,7 @@ func pausedNow(all history.Pauses, t *schedule.Task, now time.Time) *pausedJSON 
 	return &out
 }
 
-func toPausedJSON(p history.Pause) pausedJSON {
+func toPausedJSON(p controls.Pause) pausedJSON {
 	out := pausedJSON{By: p.By, Server: p.Server, Since: p.Since.UTC().Format(time.RFC3339), Reason: p.Reason, pause: p}
 	if !p.Until.IsZero() {
 		until := p.Until.UTC().Format(time.RFC3339)
@@ -97,9 +99,9 @@ type pausedTaskJSON struct {
 // active tasks.
 func pausedTasks(s *runner.Status) (paused []pausedTaskJSON) {
 	paused = []pausedTaskJSON{}
-	for _, name := range append([]string{history.Everything}, s.Pauses.Tasks(s.At)...) {
+	for _, name := range append([]string{controls.Everything}, s.Pauses.Tasks(s.At)...) {
 		active := slices.ContainsFunc(s.Tasks, func(t runner.TaskStatus) bool { return t.Name == name })
-		if pause := s.Pauses[name]; pause.InEffect(s.At) && (active || name == history.Everything) {
+		if pause := s.Pauses[name]; pause.InEffect(s.At) && (active || name == controls.Everything) {
 			one := pausedTaskJSON{name, toPausedJSON(pause)}
 			if one.Everything = !active; one.Everything {
 				one.Task = ""

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
 	"sched/schedule/runner"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/controls"
 )
 
 // A reporter prints a line for each task that was due, as it happens.
@@ -121,7 +123,7 @@ func (r *reporter) end() {
 		if now := r.app.now(); r.board != nil && next.After(now) {
 			text += " (in " + duration(next.Sub(now)) + ")"
 		}
-		if all := r.app.mustPauses(r.tick.Schedule)[history.Everything]; all.InEffect(r.app.now()) {
+		if all := r.app.mustPauses(r.tick.Schedule)[controls.Everything]; all.InEffect(r.app.now()) {
 			text += "; everything is " + all.Text(r.app.now(), r.tick.Schedule.Location)
 		}
 		fmt.Fprintln(r.app.out, text)

@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/controls"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -42,8 +43,8 @@ func (a *app) resume(names, tags []string) error {
 	if err != nil {
 		return err
 	}
-	var before history.Pauses
-	err = a.state(s).Pause(func(all history.Pauses) history.Pauses {
+	var before controls.Pauses
+	err = a.state(s).Pause(func(all controls.Pauses) controls.Pauses {
 		before = maps.Clone(all)
 		return a.ended(all, names)
 	})
@@ -54,8 +55,8 @@ func (a *app) resume(names, tags []string) error {
 }
 
 // ended returns those of the pauses that are in effect, with their end.
-func (a *app) ended(all history.Pauses, names []string) history.Pauses {
-	ended := history.Pauses{}
+func (a *app) ended(all controls.Pauses, names []string) controls.Pauses {
+	ended := controls.Pauses{}
 	for _, name := range names {
 		if pause := all[name]; pause.InEffect(a.now()) {
 			pause.Ended = a.now().UTC().Round(0)
@@ -67,18 +68,18 @@ func (a *app) ended(all history.Pauses, names []string) history.Pauses {
 
 // sayResumed says what is resumed, and what stays paused for another reason. The error is for a task that
 // was named and still does not run.
-func (a *app) sayResumed(s *schedule.Schedule, names []string, before history.Pauses) (err error) {
+func (a *app) sayResumed(s *schedule.Schedule, names []string, before controls.Pauses) (err error) {
 	now := a.now()
-	all := before[history.Everything]
-	everything := all.InEffect(now) && names[0] != history.Everything
+	all := before[controls.Everything]
+	everything := all.InEffect(now) && names[0] != controls.Everything
 	for _, name := range names {
 		pause := before[name]
 		switch {
 		case pause.InEffect(now):
 			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", whatIs(name), pause.Text(now, s.Location))
-		case name == history.Everything && len(before.Tasks(now)) == 0:
+		case name == controls.Everything && len(before.Tasks(now)) == 0:
 			fmt.Fprintln(a.out, "nothing is paused")
-		case name == history.Everything:
+		case name == controls.Everything:
 			fmt.Fprintln(a.out, "not everything is paused")
 		case everything:
 			fmt.Fprintf(a.out, "%s is not paused by its name\n", name)
@@ -94,7 +95,7 @@ func (a *app) sayResumed(s *schedule.Schedule, names []string, before history.Pa
 		a.problem("everything is %s", all.Text(now, s.Location))
 		fmt.Fprintf(a.err, "hint: `sched resume%s` ends that\n", a.configFlag())
 	}
-	if names[0] == history.Everything {
+	if names[0] == controls.Everything {
 		for _, name := range before.Tasks(now) {
 			fmt.Fprintf(a.out, "%s stays %s\n", name, before[name].Text(now, s.Location))
 		}

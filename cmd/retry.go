@@ -13,6 +13,8 @@ import (
 	"sched/schedule/history"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 func (a *app) retryCommand() *cobra.Command {
@@ -43,25 +45,25 @@ func (a *app) retry(names []string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	waiting, err := history.Requests(s.StateDir)
+	waiting, err := runfile.Requests(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
-	var requests []history.Request
+	var requests []runfile.Request
 	for _, name := range names {
 		record, t, err := a.retriable(s, name)
 		if err != nil {
 			return err
 		}
 		origin := "retry of " + shortRun(record.Run)
-		if slices.ContainsFunc(append(waiting, requests...), func(r history.Request) bool { return strings.HasPrefix(r.Origin, origin) }) {
+		if slices.ContainsFunc(append(waiting, requests...), func(r runfile.Request) bool { return strings.HasPrefix(r.Origin, origin) }) {
 			a.problem("a retry of run %s of %s waits already", shortRun(record.Run), t.Name)
 			continue
 		}
 		if changed := changes(record.Snapshot, t); len(changed) > 0 {
 			a.problem("%s has changed since run %s (%s); it will run as it is now", t.Name, shortRun(record.Run), strings.Join(changed, ", "))
 		}
-		requests = append(requests, history.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: origin + " by " + caller()})
+		requests = append(requests, runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: origin + " by " + caller()})
 	}
 	return a.ask(s, requests, o, func(all []requestJSON) any { return all })
 }
@@ -90,9 +92,9 @@ func (a *app) endedRun(s *schedule.Schedule, name string) (outcome.Record, error
 			continue
 		}
 		switch short := shortRun(log.Begin.Run); {
-		case log.Waiting():
-			return outcome.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, log.Begin.Task, log.Wait.Attempt)
-		case slices.ContainsFunc(lost, func(l history.Log) bool { return l.Begin.Run == log.Begin.Run }):
+		case log.Deferred():
+			return outcome.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, log.Begin.Task, log.Deferral.Attempt)
+		case slices.ContainsFunc(lost, func(l runfile.State) bool { return l.Begin.Run == log.Begin.Run }):
 			return outcome.Record{}, failed("retry it then", "run %s of %s has vanished; the next tick will finish it", short, log.Begin.Task)
 		default:
 			return outcome.Record{}, failed("stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, log.Begin.Task)

@@ -11,10 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
 	"sched/schedule/runner"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 func (a *app) stopCommand() *cobra.Command {
@@ -42,7 +44,7 @@ func (a *app) stop(names []string) error {
 	if err != nil {
 		a.problem("%v", err)
 	}
-	var chosen []history.Log
+	var chosen []runfile.State
 	code := exitOK
 	for _, name := range names {
 		found, err := a.liveRuns(s, live, lost, name)
@@ -50,7 +52,7 @@ func (a *app) stop(names []string) error {
 			code = a.exitCode(err)
 		}
 		for _, log := range found {
-			if !slices.ContainsFunc(chosen, func(l history.Log) bool { return l.Begin.Run == log.Begin.Run }) {
+			if !slices.ContainsFunc(chosen, func(l runfile.State) bool { return l.Begin.Run == log.Begin.Run }) {
 				chosen = append(chosen, log)
 			}
 		}
@@ -65,8 +67,8 @@ func (a *app) stop(names []string) error {
 }
 
 // liveRuns returns the live runs that a name stands for.
-func (a *app) liveRuns(s *schedule.Schedule, live, lost []history.Log, name string) ([]history.Log, error) {
-	another := func(log history.Log) bool { return log.Begin.Task != name }
+func (a *app) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name string) ([]runfile.State, error) {
+	another := func(log runfile.State) bool { return log.Begin.Task != name }
 	if found := slices.DeleteFunc(slices.Clone(live), another); len(found) > 0 {
 		return found, nil
 	}
@@ -79,7 +81,7 @@ func (a *app) liveRuns(s *schedule.Schedule, live, lost []history.Log, name stri
 		return nil, err
 	}
 	if id != "" {
-		return slices.DeleteFunc(slices.Clone(live), func(log history.Log) bool { return log.Begin.Run != id }), nil
+		return slices.DeleteFunc(slices.Clone(live), func(log runfile.State) bool { return log.Begin.Run != id }), nil
 	}
 	for _, log := range lost {
 		if one, _ := oneRun([]string{log.Begin.Run}, name); one != "" || log.Begin.Task == name {
@@ -91,7 +93,7 @@ func (a *app) liveRuns(s *schedule.Schedule, live, lost []history.Log, name stri
 
 // notRunning says why there is nothing to stop.
 func (a *app) notRunning(s *schedule.Schedule, name string) error {
-	requests, _ := history.Requests(s.StateDir)
+	requests, _ := runfile.Requests(s.StateDir)
 	for _, r := range requests {
 		if r.Task == name {
 			return a.notBegun(s, r)
@@ -134,7 +136,7 @@ func (a *app) whereElse(s *schedule.Schedule, name string) string {
 }
 
 // stopAll reports whether all of them were stopped.
-func (a *app) stopAll(state runner.State, runs []history.Log) bool {
+func (a *app) stopAll(state runner.State, runs []runfile.State) bool {
 	type result struct {
 		runner.Stopping
 		err error

@@ -12,9 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // whenOptions say when a run is asked for; neither of them is as soon as possible.
@@ -81,8 +82,8 @@ func (a *app) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	request := history.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: "trigger by " + caller()}
-	return a.ask(s, []history.Request{request}, o, func(all []requestJSON) any { return all[0] })
+	request := runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: "trigger by " + caller()}
+	return a.ask(s, []runfile.Request{request}, o, func(all []requestJSON) any { return all[0] })
 }
 
 // loadToAsk loads the schedule, and makes sure that the ticks will believe what we leave for them.
@@ -156,11 +157,11 @@ type requestJSON struct {
 }
 
 // ask leaves the requests, and says when they will be answered.
-func (a *app) ask(s *schedule.Schedule, requests []history.Request, o whenOptions, value func([]requestJSON) any) error {
+func (a *app) ask(s *schedule.Schedule, requests []runfile.Request, o whenOptions, value func([]requestJSON) any) error {
 	out := []requestJSON{}
 	pauses := a.mustPauses(s)
 	for _, r := range requests {
-		if err := history.Ask(s.StateDir, r); err != nil {
+		if err := runfile.AddRequest(s.StateDir, r); err != nil {
 			return failed("`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
 		}
 		tick := firstTick(r.At, a.now())
@@ -204,7 +205,7 @@ func (a *app) cancel(names []string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	var chosen []history.Request
+	var chosen []runfile.Request
 	for _, name := range names {
 		found, err := a.requestsOf(s, name)
 		if err != nil {
@@ -217,7 +218,7 @@ func (a *app) cancel(names []string, o whenOptions) error {
 	for _, r := range chosen {
 		_, err := tick.Cancel(r.Run, "cancelled by "+caller())
 		switch {
-		case errors.Is(err, os.ErrNotExist), errors.Is(err, history.ErrWatched):
+		case errors.Is(err, os.ErrNotExist), errors.Is(err, runfile.ErrAlive):
 			missed = failed("`sched stop "+shortRun(r.Run)+"` stops it", "a tick has begun run %s of %s just now", shortRun(r.Run), r.Task)
 			a.problem("%v", missed)
 		case err != nil:
@@ -233,17 +234,17 @@ func (a *app) cancel(names []string, o whenOptions) error {
 }
 
 // requestsOf returns the requests that a name stands for.
-func (a *app) requestsOf(s *schedule.Schedule, name string) ([]history.Request, error) {
-	all, err := history.Requests(s.StateDir)
+func (a *app) requestsOf(s *schedule.Schedule, name string) ([]runfile.Request, error) {
+	all, err := runfile.Requests(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
-	ofTask := slices.DeleteFunc(all, func(r history.Request) bool { return r.Task != name })
+	ofTask := slices.DeleteFunc(all, func(r runfile.Request) bool { return r.Task != name })
 	if len(ofTask) > 0 {
 		return ofTask, nil
 	}
 	if r, err := oneRequest(s, name); err != nil || r.Run != "" {
-		return []history.Request{r}, err
+		return []runfile.Request{r}, err
 	}
 	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
 		return nil, failed("what runs is ended by `sched stop "+name+"`", "no run of %s waits", name)

@@ -12,6 +12,8 @@ import (
 	"sched/schedule/text"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // What waits for a tick is a run that people asked for, or the next attempt of one that failed.
@@ -27,7 +29,7 @@ type waitingJSON struct {
 }
 
 // waiting returns what waits, by task. The live runs are those of runner.Finished.
-func (a *app) waiting(s *schedule.Schedule, live []history.Log) map[string][]waitingJSON {
+func (a *app) waiting(s *schedule.Schedule, live []runfile.State) map[string][]waitingJSON {
 	all := map[string][]waitingJSON{}
 	add := func(task, run string, at time.Time, attempt int, origin string, held time.Time) {
 		w := waitingJSON{Run: run, At: at.UTC().Format(time.RFC3339), Attempt: attempt, Origin: origin, at: at}
@@ -38,16 +40,16 @@ func (a *app) waiting(s *schedule.Schedule, live []history.Log) map[string][]wai
 		all[task] = append(all[task], w)
 	}
 	for _, log := range live {
-		if log.Waiting() {
-			add(log.Begin.Task, log.Begin.Run, log.Wait.Until, log.Wait.Attempt, log.Begin.Origin, log.Wait.Held)
+		if log.Deferred() {
+			add(log.Begin.Task, log.Begin.Run, log.Deferral.Until, log.Deferral.Attempt, log.Begin.Origin, log.Deferral.HeldSince)
 		}
 	}
-	requests, err := history.Requests(s.StateDir)
+	requests, err := runfile.Requests(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
 	for _, r := range requests {
-		add(r.Task, r.Run, r.At, 1, r.Origin, r.Held)
+		add(r.Task, r.Run, r.At, 1, r.Origin, r.HeldSince)
 	}
 	for _, of := range all {
 		slices.SortStableFunc(of, func(a, b waitingJSON) int { return a.at.Compare(b.at) })
@@ -111,21 +113,21 @@ func nearestRun(name string, records []outcome.Record) string {
 }
 
 // oneRequest returns the request that a name stands for by the id of its run; an empty one for none.
-func oneRequest(s *schedule.Schedule, name string) (history.Request, error) {
-	all, _ := history.Requests(s.StateDir) // a tick complains of what cannot be read
+func oneRequest(s *schedule.Schedule, name string) (runfile.Request, error) {
+	all, _ := runfile.Requests(s.StateDir) // a tick complains of what cannot be read
 	var ids []string
 	for _, r := range all {
 		ids = append(ids, r.Run)
 	}
 	id, err := oneRun(ids, name)
 	if id == "" {
-		return history.Request{}, err
+		return runfile.Request{}, err
 	}
 	return all[slices.Index(ids, id)], nil
 }
 
 // notBegun says of a request that there is no run of it yet.
-func (a *app) notBegun(s *schedule.Schedule, r history.Request) error {
+func (a *app) notBegun(s *schedule.Schedule, r runfile.Request) error {
 	if r.Run == "" {
 		return nil
 	}

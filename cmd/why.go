@@ -13,6 +13,8 @@ import (
 	"sched/schedule/cron"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 type whyOptions struct {
@@ -84,7 +86,7 @@ func (a *app) why(name string, o whyOptions) error {
 	}
 	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
 	for _, log := range live {
-		if log.Waiting() {
+		if log.Deferred() {
 			w.putOff = append(w.putOff, log)
 		} else {
 			w.live = append(w.live, log)
@@ -136,7 +138,7 @@ func gone(db *history.DB, name string, err error) error {
 	return err
 }
 
-func running(live []history.Log, name string) []runningJSON {
+func running(live []runfile.State, name string) []runningJSON {
 	all := []runningJSON{}
 	for _, log := range live {
 		if log.Begin.Task == name {

@@ -11,6 +11,9 @@ import (
 	"sched/schedule/cron"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/controls"
+	"sched/schedule/runfile"
 )
 
 // An inquiry is what there is to ask about one task.
@@ -21,10 +24,10 @@ type inquiry struct {
 	now        time.Time
 	next       time.Time // without --at: the next slot
 	db         *history.DB
-	live, lost []history.Log
-	putOff     []history.Log // wait for their next attempt
-	waiting    []waitingJSON // the same of this task, and what was asked for
-	pauses     history.Pauses
+	live, lost []runfile.State
+	putOff     []runfile.State // wait for their next attempt
+	waiting    []waitingJSON   // the same of this task, and what was asked for
+	pauses     controls.Pauses
 }
 
 // A minuteJSON explains one minute of a task.
@@ -167,7 +170,7 @@ func (w *inquiry) pausedText(at time.Time) string {
 
 // says tells of a slot what its records do not.
 func (w *inquiry) says(slot slotJSON) (string, error) {
-	of := func(log history.Log) bool { return log.Begin.Task == w.task.Name && log.Begin.Slot.Equal(slot.at) }
+	of := func(log runfile.State) bool { return log.Begin.Task == w.task.Name && log.Begin.Slot.Equal(slot.at) }
 	if i := slices.IndexFunc(w.live, of); i >= 0 {
 		return runningText(w.live[i], w.now), nil
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"sched/schedule/history"
+	"sched/schedule/runfile"
 )
 
 // unrecorded says what it means that nothing was recorded for a slot of the past. The first reason that
@@ -49,7 +49,7 @@ func (w *inquiry) unrecorded(slot time.Time) (string, error) {
 // waitsFor says that the tick of the slot's minute is still at work, which shows by a foreground run of it.
 func (w *inquiry) waitsFor(slot time.Time) string {
 	minute := slot.Truncate(time.Minute)
-	i := slices.IndexFunc(w.live, func(log history.Log) bool {
+	i := slices.IndexFunc(w.live, func(log runfile.State) bool {
 		return !log.Begin.Background && log.Begin.Slot.Truncate(time.Minute).Equal(minute)
 	})
 	if i < 0 {

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/runner"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // printWhy tells people what the answer says.
@@ -147,7 +148,7 @@ func (a *app) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 }
 
 // runningText tells of a run that lives.
-func runningText(log history.Log, now time.Time) string {
+func runningText(log runfile.State, now time.Time) string {
 	owner := runner.OwnerOf(log)
 	if owner.PID == 0 {
 		return "it is starting " + owner.String()

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/servers"
 
 	"sched/schedule/clock"
+
+	"sched/schedule/runfile"
 )
 
 const (
@@ -55,10 +56,10 @@ func (t *Tick) announce(ctx context.Context) {
 func (t *Tick) self() servers.Server {
 	s := servers.Server{Name: t.Server, Version: t.Version, Minute: t.Minute}
 	for _, state := range append(t.State.spares(), t.State) {
-		ids, _ := history.Runs(state.Dir)
+		ids, _ := runfile.List(state.Dir)
 		for _, id := range ids {
-			log, watched, err := history.Look(state.Dir, id)
-			if err != nil || !watched || log.End != nil || log.Waiting() {
+			log, watched, err := runfile.Read(state.Dir, id)
+			if err != nil || !watched || log.End != nil || log.Deferred() {
 				continue
 			}
 			owner := OwnerOf(log)

@@ -15,6 +15,8 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // ErrNothing says that no run of the mutex was ever recorded.
@@ -31,14 +33,14 @@ func (e *AliveError) Error() string { return "run " + e.Run + " is still running
 // returns *AliveError if one is running, the record of the last one if that is finished, and
 // ErrNothing if there never was any.
 func FinishNewest(state State, mutex string, code *int, env []string) (outcome.Record, error) {
-	ids, err := history.Runs(state.Dir)
+	ids, err := runfile.List(state.Dir)
 	if err != nil {
 		return outcome.Record{}, err
 	}
 	var alive *AliveError
 	var last *outcome.Record
 	for _, id := range slices.Backward(ids) {
-		log, watched, err := history.Look(state.Dir, id)
+		log, watched, err := runfile.Read(state.Dir, id)
 		switch {
 		case err != nil || log.Begin.Mutex != mutex:
 		case log.End != nil:
@@ -90,11 +92,11 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record,
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	result := r.settle(history.Log{}, code)
+	result := r.settle(runfile.State{}, code)
 	result.Outcome, result.Reason = r.judge(*code)
 	result.Reason = join(result.Reason, "finished by hand")
 	defer r.postAlone()()
-	return r.finish(history.Log{}, result), nil
+	return r.finish(runfile.State{}, result), nil
 }
 
 func join(a, b string) string {
@@ -131,7 +133,7 @@ func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writ
 	result := r.supervise(ctx, hurry)
 	close(over)
 	shown.Wait()
-	record = r.finish(history.Log{}, result)
+	record = r.finish(runfile.State{}, result)
 	t.postman.end(ctx, postPatience)
 	t.keep(finished{record, r.state.Dir, false})
 	t.remember()

@@ -11,6 +11,8 @@ import (
 	"sched/schedule/history"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // lostAtOnce is how many lost runs are finished at the same time: their hooks may be slow.
@@ -19,8 +21,8 @@ const lostAtOnce = 16
 // finishLost finishes every run of the state folder that nobody watches, and returns the records
 // of these and of those that were finished already and wait to be put into the history. A run that
 // waits for its next attempt is left to resume, which says whether it has ended.
-func finishLost(state State, env []string, post *postman, resume func(*Run, history.Log) (outcome.Record, bool), problem func(error)) []outcome.Record {
-	ids, err := history.Runs(state.Dir)
+func finishLost(state State, env []string, post *postman, resume func(*Run, runfile.State) (outcome.Record, bool), problem func(error)) []outcome.Record {
+	ids, err := runfile.List(state.Dir)
 	if err != nil {
 		problem(err)
 		return nil
@@ -42,9 +44,9 @@ func finishLost(state State, env []string, post *postman, resume func(*Run, hist
 			r.postman = post
 		}
 		switch {
-		case errors.Is(err, history.ErrWatched), errors.Is(err, os.ErrNotExist):
-		case errors.Is(err, history.ErrUnreadable):
-			if to, moved := history.SetAside(state.Dir, id); !errors.Is(moved, os.ErrNotExist) { // not recycled since
+		case errors.Is(err, runfile.ErrAlive), errors.Is(err, os.ErrNotExist):
+		case errors.Is(err, runfile.ErrUnreadable):
+			if to, moved := runfile.SetAside(state.Dir, id); !errors.Is(moved, os.ErrNotExist) { // not recycled since
 				problem(errors.Join(fmt.Errorf("%w; it is now %s", err, to), moved))
 			}
 		case err != nil:
@@ -55,7 +57,7 @@ func finishLost(state State, env []string, post *postman, resume func(*Run, hist
 			slots <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-slots }()
-				if !log.Waiting() {
+				if !log.Deferred() {
 					add(r.conclude(log, nil))
 				} else if record, over := resume(r, log); over {
 					add(record)
@@ -108,14 +110,14 @@ func clean(records []finished, removed func(finished)) (err error) {
 		if f.state == "" {
 			continue // it has no files
 		}
-		output := history.OutputPath(f.state, f.Record)
+		output := runfile.OutputPath(f.state, f.Record)
 		if f.Output == "" {
 			recycleOutput(output)
 		}
 		if info, err := os.Stat(HooksPath(output)); err == nil && info.Size() == 0 {
 			os.Remove(HooksPath(output))
 		}
-		switch rerr := history.Recycle(f.state, f.Run, f.Task); {
+		switch rerr := runfile.Recycle(f.state, f.Run, f.Task); {
 		case rerr == nil:
 			removed(f)
 		case !errors.Is(rerr, os.ErrNotExist):
@@ -128,7 +130,7 @@ func clean(records []finished, removed func(finished)) (err error) {
 // Finished puts the finished runs of the state folder into the history, for those who want to read
 // it; lost runs are left to the next tick. It returns the runs that live, also those that wait for their
 // next attempt (Log.Waiting), and those that are lost.
-func Finished(state string) (live []history.Log, lost []history.Log, err error) {
+func Finished(state string) (live []runfile.State, lost []runfile.State, err error) {
 	live, lost, ended, err := survey(state)
 	if err != nil || len(ended) == 0 {
 		return live, lost, err
@@ -148,18 +150,18 @@ func Finished(state string) (live []history.Log, lost []history.Log, err error) 
 
 // survey looks at the runs that have a file, oldest first: those that live or wait for their next attempt, those
 // that nobody watches though they have no end, and the records of those that have ended.
-func survey(state string) (live, lost []history.Log, ended []outcome.Record, err error) {
-	ids, err := history.Runs(state)
+func survey(state string) (live, lost []runfile.State, ended []outcome.Record, err error) {
+	ids, err := runfile.List(state)
 	for _, id := range ids {
-		log, watched, lerr := history.Look(state, id)
+		log, watched, lerr := runfile.Read(state, id)
 		switch {
 		case errors.Is(lerr, os.ErrNotExist):
-		case errors.Is(lerr, history.ErrUnreadable): // the next tick says so
+		case errors.Is(lerr, runfile.ErrUnreadable): // the next tick says so
 		case lerr != nil:
 			err = lerr
 		case log.End != nil:
 			ended = append(ended, *log.End)
-		case watched, log.Waiting():
+		case watched, log.Deferred():
 			live = append(live, log)
 		default:
 			lost = append(lost, log)
@@ -171,12 +173,12 @@ func survey(state string) (live, lost []history.Log, ended []outcome.Record, err
 // Previous returns the record of the task's newest run before the given one that was neither
 // skipped nor missed.
 func Previous(state, task, run string) (last outcome.Record, ok bool) {
-	ids, _ := history.Runs(state)
+	ids, _ := runfile.List(state)
 	for _, id := range ids {
 		if id >= run {
 			break
 		}
-		if log, _, err := history.Look(state, id); err == nil && log.End != nil && log.End.Task == task {
+		if log, _, err := runfile.Read(state, id); err == nil && log.End != nil && log.End.Task == task {
 			last, ok = *log.End, true
 		}
 	}
@@ -199,7 +201,7 @@ func (t *Tick) prune(db *history.DB, added int) error {
 	if !db.PruneDue(ctx, t.Minute) {
 		return nil
 	}
-	history.Sweep(t.State.Dir, t.Minute)
+	runfile.SweepDrafts(t.State.Dir, t.Minute)
 	t.State.outbox().sweep(t.Minute)
 	did, err := db.Prune(ctx, t.Minute, keep.Keep, keep.RunsPerTask, 2*added)
 	for _, output := range did.Outputs {

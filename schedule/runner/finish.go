@@ -7,10 +7,11 @@ import (
 	"slices"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // finish ends a run whose command is over: it settles the outcome, copies the output, fires the
@@ -20,9 +21,9 @@ import (
 // The caller watches the run (holds its file), so no two finish it at once. One that is killed in
 // the middle leaves the file without an end; the next tick finishes it again, and hooks that were
 // started are not started twice.
-func (r *Run) finish(log history.Log, result outcome.Record) outcome.Record {
+func (r *Run) finish(log runfile.State, result outcome.Record) outcome.Record {
 	if log.Result == nil {
-		r.file.Append(history.Event{Result: &result})
+		r.file.Append(runfile.Event{Result: &result})
 	}
 	note := func(err error) {
 		if err != nil {
@@ -32,7 +33,7 @@ func (r *Run) finish(log history.Log, result outcome.Record) outcome.Record {
 	if !log.Hooks[outputCopied] {
 		note(r.copyOutput(result.Output))
 		if r.task.Output.File != "" {
-			r.file.Append(history.Event{Hook: outputCopied})
+			r.file.Append(runfile.Event{Hook: outputCopied})
 		}
 	}
 
@@ -68,7 +69,7 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 	if info, err := os.Stat(result.Output); err != nil || info.Size() == 0 {
 		result.Output = "" // putAway removes the file, and what else is empty
 	}
-	err := r.file.Append(history.Event{End: &result})
+	err := r.file.Append(runfile.Event{End: &result})
 	if err == nil && (r.output == nil || result.Duration() >= syncAfter) {
 		err = r.file.Sync() // a short foreground run is in the database before its tick ends
 	}
@@ -76,7 +77,7 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 		if !r.keepAside(result) {
 			fmt.Fprintf(os.Stderr, "sched: run %s of %s %s, but its record is lost: %v\n", result.Run, result.Task, result.Outcome, err)
 		}
-		os.Remove(history.Path(r.state.Dir, result.Run))
+		os.Remove(runfile.Path(r.state.Dir, result.Run))
 	}
 	result.Snapshot = r.record().Snapshot
 	return result
@@ -88,7 +89,7 @@ func (r *Run) keepAside(result outcome.Record) bool {
 		return false // nobody would look in the spare folder of a spare one
 	}
 	for _, spare := range r.state.spares() {
-		if spare.open() == nil && history.Keep(spare.Dir, r.record(), result) == nil {
+		if spare.open() == nil && runfile.CreateEnded(spare.Dir, r.record(), result) == nil {
 			return true
 		}
 	}
@@ -129,8 +130,8 @@ func (r *Run) unstarted(err error) outcome.Record {
 // supervisor left: nobody would stop it in time, and nobody would see how it ends.
 //
 // The code is what the witness saw of the supervisor; it is nil when no witness lived either.
-func (r *Run) settle(log history.Log, code *int) outcome.Record {
-	result := r.soFar(log.Wait)
+func (r *Run) settle(log runfile.State, code *int) outcome.Record {
+	result := r.soFar(log.Deferral)
 	result.ExitCode = nil
 	result.Ended = clock.Now()
 	for _, note := range log.Notes {
@@ -141,7 +142,7 @@ func (r *Run) settle(log history.Log, code *int) outcome.Record {
 	group := 0
 	if a := log.Attempt; a != nil {
 		result.Attempts, group = a.Number, a.PID
-		if log.Wait == nil {
+		if log.Deferral == nil {
 			result.Started = a.At
 		}
 	}

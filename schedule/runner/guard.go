@@ -10,9 +10,10 @@ import (
 	"unicode"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/ledger"
 )
 
 // GuardTimeout is how long a condition may take to answer; tests change it. guardKillAfter is how long it may then
@@ -31,7 +32,7 @@ type finding struct {
 // ask asks the guards of a task one after another, until one is against or gives no answer. What ctx
 // interrupts has said nothing.
 func (t *Tick) ask(ctx context.Context, record outcome.Record, task *schedule.Task) finding {
-	t.journal.Guard(record.Task, record.Slot, record.Run) // before they begin: see endGuards
+	t.journal.Condition(record.Task, record.Slot, record.Run) // before they begin: see endGuards
 	for _, guard := range task.Guards {
 		l := launch{task: task, command: guard.Command, dir: task.Dir, environ: t.Environ, variables: taskVariables(record)}
 		if f := askGuard(ctx, guard, l); f.skip != "" || f.broken != "" {
@@ -179,9 +180,9 @@ func (c *capture) end() []byte {
 }
 
 // endGuards kills the conditions that ticks were asking which are no more: nobody hears their answer.
-func endGuards(dead []*history.Journal) {
+func endGuards(dead []*ledger.Journal) {
 	for _, journal := range dead {
-		for due, run := range journal.Guards {
+		for due, run := range journal.Conditions {
 			if _, settled := journal.Outcomes[due]; settled || journal.Started[due] {
 				continue
 			}

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // A guarded slot is one whose task has conditions to ask (when, skip). They are asked beside everything else,
@@ -96,7 +97,7 @@ func (t *Tick) unanswered(g *guarded) {
 		return
 	}
 	r.output.Write(g.finding.output)
-	t.done(r.finish(history.Log{}, r.unstarted(errors.New(g.finding.broken))), r.state.Dir)
+	t.done(r.finish(runfile.State{}, r.unstarted(errors.New(g.finding.broken))), r.state.Dir)
 }
 
 // startGuarded asks the conditions of a background slot, and forks its run when they allow it. Nothing

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // hookTimeout is how long a hook may take; hookKillAfter is how long it may then take to end.
@@ -49,10 +50,10 @@ func (r *Run) hook(ctx context.Context, name string, hook schedule.Hook, variabl
 		task: &r.task, command: hook.Run, dir: r.hookDir(), environ: r.environ, variables: variables,
 		anyway: !strings.HasPrefix(name, "before "), // whoever tells of a failure must be able to
 	}
-	if l.run = r.file.File(); l.run != nil {
+	if l.run = r.file.Descriptor(); l.run != nil {
 		l.mark = fmt.Sprintf(`{"hook":%q}`, name)
 	}
-	output, err := appendTo(HooksPath(history.OutputPath(r.state.Dir, r.record())))
+	output, err := appendTo(HooksPath(runfile.OutputPath(r.state.Dir, r.record())))
 	if err == nil { // a hook runs without it, too
 		defer output.Close()
 		l.output = output
@@ -86,7 +87,7 @@ func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) 
 
 // fire runs the commands among the hooks of one key that were not started yet, and returns the notes of those
 // that failed.
-func (r *Run) fire(f firing, log history.Log, result outcome.Record) (notes []string) {
+func (r *Run) fire(f firing, log runfile.State, result outcome.Record) (notes []string) {
 	for i, hook := range f.hooks {
 		name := hookName(f.key, i)
 		if hook.Notify != nil || log.Hooks[name] {

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
+
+	"sched/schedule/runfile"
 )
 
 // A lane runs the foreground slots of a tick, one after another. A slot whose condition does not answer soon
@@ -140,7 +141,7 @@ func (l *lane) decide(g *guarded) {
 func (l *lane) supervise(task *schedule.Task, r *Run) {
 	l.turns.take(task)
 	l.tick.begun(r)
-	record := r.finish(history.Log{}, r.supervise(l.stop, l.hurry))
+	record := r.finish(runfile.State{}, r.supervise(l.stop, l.hurry))
 	l.tick.done(record, r.state.Dir)
 	l.failed = l.failed || record.Outcome.Failure()
 }

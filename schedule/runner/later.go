@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
+
+	"sched/schedule/controls"
 )
 
 // A task may be due several times in a minute. Its slots are absolute, so a tick that has some stays until
@@ -92,7 +93,7 @@ func (t *Tick) skipAll(slots []schedule.Slot, reason string) {
 }
 
 // An interruption is the cause why a tick does not stay.
-type interruption struct{ history.Interrupt }
+type interruption struct{ controls.Interrupt }
 
 func (i interruption) Error() string { return i.String() }
 

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
+
+	"sched/schedule/controls"
 )
 
 // clockOf is a clock that can be set, and goes on at the usual pace.
@@ -62,7 +63,7 @@ func TestATickWaitsByTheClockOnTheWall(t *testing.T) {
 func TestWhatEndsTheWaitIsTheReason(t *testing.T) {
 	for want, cause := range map[string]error{
 		"sched run was stopped by SIGTERM": errors.New("by SIGTERM"),
-		"interrupted by ann on web-1":      interruption{history.Interrupt{By: "ann", Server: "web-1"}},
+		"interrupted by ann on web-1":      interruption{controls.Interrupt{By: "ann", Server: "web-1"}},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		tick := &Tick{Minute: noon, Schedule: &schedule.Schedule{Location: time.UTC}}

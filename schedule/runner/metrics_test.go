@@ -17,9 +17,9 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"sched/schedule/history"
-
 	"sched/schedule/outcome"
+
+	"sched/schedule/ledger"
 )
 
 // samples parses metrics as the node exporter does, and returns each sample as `name{task,outcome}`.
@@ -55,14 +55,14 @@ func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 	gap := missed("a", 8, 3)
 	remember(t, s, ran("a", 9, outcome.Succeeded), gap, ran("a", 4, outcome.Skipped), ran("a", 3, outcome.TimedOut))
 	begun(t, s, "a")
-	turn, err := history.TakeTurn(s.StateDir)
+	turn, err := ledger.LockLastTick(s.StateDir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := turn.Cover(noon); err != nil {
 		t.Fatal(err)
 	}
-	turn.End()
+	turn.Unlock()
 	text := StatusOf(s, false, noon).Metrics()
 	got, families := samples(t, text)
 

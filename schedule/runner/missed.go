@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/ledger"
 )
 
 // What a slot was missed for, and how one is recorded that was started and left no trace.
@@ -20,10 +21,10 @@ const (
 
 // takeOver finds out what became of the slots in the gap, and of those that dead ticks promised to
 // account for. It returns what this tick starts: the slots that are due, and those that run once.
-func (t *Tick) takeOver(due []schedule.Slot, own *history.Gap, dead []*history.Journal, live []history.Promise) []schedule.Slot {
+func (t *Tick) takeOver(due []schedule.Slot, own *ledger.Gap, dead []*ledger.Journal, live []ledger.Promise) []schedule.Slot {
 	known, err := t.known(own, dead, live)
 	if err != nil {
-		if own != nil || slices.ContainsFunc(dead, (*history.Journal).Broken) {
+		if own != nil || slices.ContainsFunc(dead, (*ledger.Journal).Interrupted) {
 			t.Problem("what was missed is left to a later tick: %v", err)
 		}
 		t.unwritten = true // the journal of this tick stays, too, and with it the gap
@@ -32,7 +33,7 @@ func (t *Tick) takeOver(due []schedule.Slot, own *history.Gap, dead []*history.J
 		}
 		return due
 	}
-	m := &missing{tick: t, known: known, missed: map[string][]miss{}, gaps: map[string][]*history.Gap{}}
+	m := &missing{tick: t, known: known, missed: map[string][]miss{}, gaps: map[string][]*ledger.Gap{}}
 	m.addGap(own)
 	for _, journal := range dead {
 		m.addJournal(journal)
@@ -47,8 +48,8 @@ func (t *Tick) takeOver(due []schedule.Slot, own *history.Gap, dead []*history.J
 type missing struct {
 	tick   *Tick
 	known  known
-	missed map[string][]miss         // those that dead ticks promised, by task
-	gaps   map[string][]*history.Gap // those in which a task was due
+	missed map[string][]miss        // those that dead ticks promised, by task
+	gaps   map[string][]*ledger.Gap // those in which a task was due
 	rows   []outcome.Record
 	once   int // how many run in this tick
 	told   []told
@@ -67,7 +68,7 @@ type told struct {
 	tasks  map[string]bool
 }
 
-func (m *missing) addGap(gap *history.Gap) {
+func (m *missing) addGap(gap *ledger.Gap) {
 	if gap == nil {
 		return
 	}
@@ -79,7 +80,7 @@ func (m *missing) addGap(gap *history.Gap) {
 }
 
 // addJournal adds what a dead tick left. What it skipped has its outcome.
-func (m *missing) addJournal(journal *history.Journal) {
+func (m *missing) addJournal(journal *ledger.Journal) {
 	m.addGap(journal.Promise.Gap)
 	for _, record := range journal.Outcomes {
 		m.rows = append(m.rows, record)
@@ -90,7 +91,7 @@ func (m *missing) addJournal(journal *history.Journal) {
 		case journal.Started[due]:
 			m.rows = append(m.rows, m.row(due.Task, due.Slot, outcome.Lost, traceless))
 			m.known.add(due.Task, due.Slot, due.Slot)
-		case journal.Guards[due] != "":
+		case journal.Conditions[due] != "":
 			m.missed[due.Task] = append(m.missed[due.Task], miss{due.Slot, killedAsking})
 		default:
 			m.missed[due.Task] = append(m.missed[due.Task], miss{due.Slot, killedBefore})

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
+	"sched/schedule/ledger"
 )
 
 // A gap of a month holds millions of slots. For each task the newest ones have a row each, and all
@@ -52,7 +53,7 @@ func (m *missing) names() (names []string) {
 }
 
 // recordGap adds a row for each of the newest slots in the gap, and one for all older ones.
-func (m *missing) recordGap(task *schedule.Task, gap *history.Gap, rows int) {
+func (m *missing) recordGap(task *schedule.Task, gap *ledger.Gap, rows int) {
 	reason, oldest := m.tick.noTick(gap), gap.To
 	for at := range task.When.Backward(gap.From, gap.To) {
 		if m.known.has(task.Name, at) {
@@ -124,7 +125,7 @@ func (m *missing) text() string {
 }
 
 // noTick says why the slots of a gap were missed.
-func (t *Tick) noTick(gap *history.Gap) string {
+func (t *Tick) noTick(gap *ledger.Gap) string {
 	zone, last := t.Schedule.Location, gap.To.Add(-time.Minute)
 	text := "no tick ran at " + minuteText(last, zone)
 	if gap.Since.Before(last) {

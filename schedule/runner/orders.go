@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"sched/schedule/history"
 	"sched/schedule/servers"
 
 	"sched/schedule/clock"
+
+	"sched/schedule/controls"
 )
 
 // of is whose orders these are: those of all servers of a schedule, or of this machine alone.
@@ -21,8 +22,8 @@ func (s State) of() string {
 // Orders returns what people want of the ticks. With a store that is what the store says; then this machine keeps a
 // copy, so that nothing begins to run when the store is down or has forgotten it. The error says that
 // there was no answer, or that the file cannot be read; the orders are those that this machine knew.
-func (s State) Orders() (history.Orders, error) {
-	copied, err := history.ReadOrders(s.Dir, s.of(), clock.Now())
+func (s State) Orders() (controls.Controls, error) {
+	copied, err := controls.ReadFile(s.Dir, s.of(), clock.Now())
 	if s.Remote == nil {
 		return copied, err
 	}
@@ -36,15 +37,15 @@ func (s State) Orders() (history.Orders, error) {
 	return orders, nil
 }
 
-func (s State) copyPauses(pauses history.Pauses) error {
-	return history.ChangeOrders(s.Dir, s.of(), clock.Now(), func(o *history.Orders) bool { return o.Pauses.Add(pauses) })
+func (s State) copyPauses(pauses controls.Pauses) error {
+	return controls.ChangeFile(s.Dir, s.of(), clock.Now(), func(o *controls.Controls) bool { return o.Pauses.Add(pauses) })
 }
 
 // Pause replaces pauses by what change returns for them, given those there are: on this machine, or on all servers
 // of the store.
-func (s State) Pause(change func(history.Pauses) history.Pauses) error {
+func (s State) Pause(change func(controls.Pauses) controls.Pauses) error {
 	if s.Remote == nil {
-		return history.ChangeOrders(s.Dir, "", clock.Now(), func(o *history.Orders) bool {
+		return controls.ChangeFile(s.Dir, "", clock.Now(), func(o *controls.Controls) bool {
 			return o.Pauses.Add(o.Pauses.Next(change(o.Pauses)))
 		})
 	}
@@ -61,9 +62,9 @@ func (s State) Pause(change func(history.Pauses) history.Pauses) error {
 }
 
 // Interrupt ends the ticks that wait for later slots of their minute.
-func (s State) Interrupt(i history.Interrupt) error {
+func (s State) Interrupt(i controls.Interrupt) error {
 	if s.Remote != nil {
 		return servers.Interrupt(context.Background(), s.Remote, i)
 	}
-	return history.ChangeOrders(s.Dir, "", clock.Now(), func(o *history.Orders) bool { o.Interrupt = i; return true })
+	return controls.ChangeFile(s.Dir, "", clock.Now(), func(o *controls.Controls) bool { o.Interrupt = i; return true })
 }

@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
+
+	"sched/schedule/controls"
 )
 
 // wishes are the orders as this tick read them last.
 type wishes struct {
 	mu      sync.Mutex
-	orders  history.Orders
+	orders  controls.Controls
 	read    time.Time // when; zero: not yet
 	watched bool      // they are read every second, by watch
 	unread  sync.Once // says that they cannot be read
@@ -31,7 +32,7 @@ const (
 
 // wanted returns what people want of this tick. The first who asks reads it, and the others wait for that:
 // a tick with nothing due asks nobody.
-func (t *Tick) wanted() history.Orders {
+func (t *Tick) wanted() controls.Controls {
 	w := &t.wishes
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,7 +48,7 @@ func (t *Tick) wanted() history.Orders {
 
 // readOrders reads what people want. Without an answer that is what this machine knew last; the outage of a store
 // is told where locks are asked for.
-func (t *Tick) readOrders() history.Orders {
+func (t *Tick) readOrders() controls.Controls {
 	orders, err := t.State.Orders()
 	switch {
 	case err == nil:
@@ -94,7 +95,7 @@ func (t *Tick) stay(ctx context.Context, left int32, slots []schedule.Slot) (sta
 // watch reads every second what people want, until ctx is done or somebody interrupts this tick. An interrupt that
 // was there at first counts if it is younger than the tick, which may have read an older schedule; one that lies
 // in the future is of a clock that was wrong.
-func (t *Tick) watch(ctx context.Context) (history.Interrupt, bool) {
+func (t *Tick) watch(ctx context.Context) (controls.Interrupt, bool) {
 	first := t.wanted()
 	if i := first.Interrupt; i.By != "" && i.Age >= 0 && i.Age <= t.age() {
 		return i, true
@@ -107,10 +108,10 @@ func (t *Tick) watch(ctx context.Context) (history.Interrupt, bool) {
 			return i, true
 		}
 	}
-	return history.Interrupt{}, false
+	return controls.Interrupt{}, false
 }
 
-func (t *Tick) know(orders history.Orders, watched bool) {
+func (t *Tick) know(orders controls.Controls, watched bool) {
 	w := &t.wishes
 	w.mu.Lock()
 	defer w.mu.Unlock()

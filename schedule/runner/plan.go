@@ -6,10 +6,11 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // A Plan says what a tick would do with one due task.
@@ -88,9 +89,9 @@ func (s State) heldElsewhere(name string) (owner mutex.Owner, held bool, err err
 // themselves would get in the way of a tick.
 func liveMutexes(state string) map[string]mutex.Owner {
 	held := map[string]mutex.Owner{}
-	ids, _ := history.Runs(state)
+	ids, _ := runfile.List(state)
 	for _, id := range ids {
-		if log, watched, err := history.Look(state, id); err == nil && watched && log.Begin.Locks != "" {
+		if log, watched, err := runfile.Read(state, id); err == nil && watched && log.Begin.Locks != "" {
 			held[log.Begin.Mutex] = OwnerOf(log)
 		}
 	}
@@ -98,7 +99,7 @@ func liveMutexes(state string) map[string]mutex.Owner {
 }
 
 // OwnerOf names a live run as the owner of its mutex. Before its command has started it has no pid.
-func OwnerOf(log history.Log) mutex.Owner {
+func OwnerOf(log runfile.State) mutex.Owner {
 	owner := mutex.Owner{Run: log.Begin.Run, Host: log.Begin.Server, Since: outcome.Begun(log.Begin.Run)}
 	if log.Attempt != nil {
 		owner.PID, owner.Since = log.Attempt.PID, log.Attempt.At

@@ -13,9 +13,10 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // What the processes of a background run are told in their environment; commands and hooks do not see
@@ -35,7 +36,7 @@ const (
 // A Run is one execution of a task for a slot, in any of the processes that have a part in it.
 type Run struct {
 	task    schedule.Task // the snapshot; the schedule may have changed since
-	file    *history.Run
+	file    *runfile.File
 	state   State
 	lock    mutex.Lock // nil where the task needs none
 	output  *os.File   // what the command prints; nil in a process that only finishes the run
@@ -47,24 +48,24 @@ type Run struct {
 
 	lastFailed *bool // whether the run before this one failed; nil until somebody has looked
 
-	waited *history.Wait // in the process that goes on after a long wait between two attempts
+	waited *runfile.Deferral // in the process that goes on after a long wait between two attempts
 }
 
 // begin writes down that a run is about to start, and opens its output. From here on the run will
 // be finished, whatever happens to this process.
 func begin(state State, record outcome.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
-	file := func(r outcome.Record) (*history.Run, error) { return history.Begin(state.Dir, r) }
+	file := func(r outcome.Record) (*runfile.File, error) { return runfile.Create(state.Dir, r) }
 	return beginAs(file, state, record, task, lock, env)
 }
 
 // beginAs is begin with another way to make the run's file.
-func beginAs(make func(outcome.Record) (*history.Run, error), state State, record outcome.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
+func beginAs(make func(outcome.Record) (*runfile.File, error), state State, record outcome.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
 	}
 	record.Snapshot = snapshot
-	record.Output = history.OutputPath(state.Dir, record)
+	record.Output = runfile.OutputPath(state.Dir, record)
 	output, err := createOutput(record.Output)
 	if err != nil {
 		return nil, err
@@ -123,10 +124,10 @@ func outputInUse(path string) bool {
 }
 
 // restore makes the run of a file that an earlier process wrote.
-func restore(state State, file *history.Run, env []string) (*Run, error) {
+func restore(state State, file *runfile.File, env []string) (*Run, error) {
 	r := &Run{file: file, state: state, environ: env}
 	if err := json.Unmarshal(file.Record.Snapshot, &r.task); err != nil {
-		return nil, fmt.Errorf("run %s: its task: %w: %w", file.Record.Run, history.ErrUnreadable, err)
+		return nil, fmt.Errorf("run %s: its task: %w: %w", file.Record.Run, runfile.ErrUnreadable, err)
 	}
 	return r, nil
 }
@@ -134,7 +135,7 @@ func restore(state State, file *history.Run, env []string) (*Run, error) {
 func (r *Run) record() outcome.Record { return r.file.Record }
 
 // note writes down what the record shall say, should this process not live to make it.
-func (r *Run) note(text string) { r.file.Append(history.Event{Note: text}) }
+func (r *Run) note(text string) { r.file.Append(runfile.Event{Note: text}) }
 
 // variables are the SCHED_ variables of a command (DESIGN: environment of a task).
 func (r *Run) variables(attempt int) []string {

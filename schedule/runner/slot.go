@@ -7,10 +7,11 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // startBackground forks the runs of the slots. Those whose conditions must be asked first come last, and
@@ -56,7 +57,7 @@ func (t *Tick) startAtOnce(ctx context.Context, slots []schedule.Slot) {
 // launch gives a run that has begun to its witness.
 func (t *Tick) launch(r *Run) {
 	if err := r.fork(t.Self); err != nil {
-		t.done(r.finish(history.Log{}, r.unstarted(err)), r.state.Dir)
+		t.done(r.finish(runfile.State{}, r.unstarted(err)), r.state.Dir)
 		return
 	}
 	t.Started(r.record())
@@ -165,8 +166,8 @@ func (t *Tick) skip(record outcome.Record, task *schedule.Task, reason string) {
 	}
 	t.hooks.Go(func() {
 		r, skip := t.unbegun(record, task), firing{"on_skip", task.Hooks.OnSkip}
-		record.Notes = append(record.Notes, r.fire(skip, history.Log{}, record)...)
-		r.tell(skip, history.Log{}, record)
+		record.Notes = append(record.Notes, r.fire(skip, runfile.State{}, record)...)
+		r.tell(skip, runfile.State{}, record)
 		r.deliver()
 		t.done(record, t.State.Dir)
 	})
@@ -179,13 +180,13 @@ func (t *Tick) cannotBegin(record outcome.Record, task *schedule.Task, lock mute
 	r := t.unbegun(record, task)
 	firing := r.firing(record)
 	for _, f := range firing {
-		record.Notes = append(record.Notes, r.fire(f, history.Log{}, record)...)
+		record.Notes = append(record.Notes, r.fire(f, runfile.State{}, record)...)
 	}
 	if lock != nil {
 		lock.Release(context.Background())
 	}
 	for _, f := range firing {
-		r.tell(f, history.Log{}, record)
+		r.tell(f, runfile.State{}, record)
 	}
 	r.deliver()
 	t.done(record, t.State.Dir)
@@ -193,5 +194,5 @@ func (t *Tick) cannotBegin(record outcome.Record, task *schedule.Task, lock mute
 
 // unbegun is a run that has hooks to fire and no file.
 func (t *Tick) unbegun(record outcome.Record, task *schedule.Task) *Run {
-	return &Run{task: *task, file: &history.Run{Record: record}, state: t.State, environ: t.Environ, postman: t.postman}
+	return &Run{task: *task, file: &runfile.File{Record: record}, state: t.State, environ: t.Environ, postman: t.postman}
 }

@@ -9,6 +9,10 @@ import (
 	"sched/schedule/history"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/controls"
+	"sched/schedule/ledger"
+	"sched/schedule/runfile"
 )
 
 // A Status is how a schedule is doing at one moment.
@@ -20,7 +24,7 @@ type Status struct {
 	Running  int          // runs that live, also those of tasks that are gone
 	Tasks    []TaskStatus // the active ones, in file order
 	Troubles []Trouble    // in the order of their tasks
-	Pauses   history.Pauses
+	Pauses   controls.Pauses
 	Untold   Undelivered // the notifications that wait
 	Unread   error       // why the history, or the file of a run, cannot be read
 }
@@ -32,8 +36,8 @@ type TaskStatus struct {
 	Last     outcome.Record  // its newest run that has ended, in short; without a Run there is none
 	Success  time.Time       // when its newest success ended; zero when there is none
 	Usual    history.Usual   // of a task that is running for a while; zero when its history tells nothing
-	Running  []history.Log
-	Vanished []history.Log // runs that nobody watches, and that no tick has finished yet
+	Running  []runfile.State
+	Vanished []runfile.State // runs that nobody watches, and that no tick has finished yet
 }
 
 // StatusOf looks at the schedule and at what its state folder tells. It writes nothing, and keeps neither
@@ -51,7 +55,7 @@ func StatusOf(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 	}
 	var ended []outcome.Record
 	for _, place := range (State{Dir: s.StateDir}).folders() {
-		if tick := history.LastTick(place.Dir); tick.After(status.LastTick) {
+		if tick := ledger.LastTick(place.Dir); tick.After(status.LastTick) {
 			status.LastTick = tick
 		}
 		ended = append(ended, status.lookAtRuns(place.Dir, index)...)
@@ -61,7 +65,7 @@ func StatusOf(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 	if len(s.Store.Servers) > 0 {
 		of = s.Name
 	}
-	orders, err := history.ReadOrders(s.StateDir, of, now) // of a store this machine's copy: nobody waits for it here
+	orders, err := controls.ReadFile(s.StateDir, of, now) // of a store this machine's copy: nobody waits for it here
 	if err != nil {
 		status.Unread = err
 	}
@@ -85,7 +89,7 @@ func (s *Status) lookAtRuns(state string, index map[string]*TaskStatus) (ended [
 	if err != nil {
 		s.Unread = err
 	}
-	live = slices.DeleteFunc(live, history.Log.Waiting) // for their next attempt: nothing of them runs
+	live = slices.DeleteFunc(live, runfile.State.Deferred) // for their next attempt: nothing of them runs
 	s.Running += len(live)
 	for _, log := range live {
 		if t := index[log.Begin.Task]; t != nil {

@@ -13,6 +13,8 @@ import (
 	"sched/schedule/history"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // noon is the time of these tests. It is near the real one, which is in the ids of runs.
@@ -154,14 +156,14 @@ func TestWhatIsSlow(t *testing.T) {
 }
 
 // begun begins a run that somebody watches until the test ends.
-func begun(t *testing.T, s *schedule.Schedule, task string) *history.Run {
+func begun(t *testing.T, s *schedule.Schedule, task string) *runfile.File {
 	t.Helper()
-	run, err := history.Begin(s.StateDir, outcome.Record{Run: outcome.NewID(), Task: task, Slot: noon})
+	run, err := runfile.Create(s.StateDir, outcome.Record{Run: outcome.NewID(), Task: task, Slot: noon})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { run.Close() })
-	if err := run.Append(history.Event{Attempt: &history.Attempt{Number: 1, PID: 1, At: time.Now()}}); err != nil {
+	if err := run.Append(runfile.Event{Attempt: &runfile.Attempt{Number: 1, PID: 1, At: time.Now()}}); err != nil {
 		t.Fatal(err)
 	}
 	return run
@@ -175,7 +177,7 @@ func TestRunsThatLiveAndThatVanished(t *testing.T) {
 	vanished := begun(t, s, "b")
 	vanished.Close()
 	putOff := begun(t, s, "a") // until its next attempt
-	if err := putOff.Append(history.Event{Wait: &history.Wait{Attempt: 2, Until: noon.Add(time.Hour)}}); err != nil {
+	if err := putOff.Append(runfile.Event{Deferral: &runfile.Deferral{Attempt: 2, Until: noon.Add(time.Hour)}}); err != nil {
 		t.Fatal(err)
 	}
 	putOff.Close()
@@ -199,7 +201,7 @@ func TestAnEndThatIsNotInTheHistoryYetCounts(t *testing.T) {
 	run := begun(t, s, "a")
 	end := run.Record
 	end.Outcome, end.Ended = outcome.Succeeded, noon
-	if err := run.Append(history.Event{End: &end}); err != nil {
+	if err := run.Append(runfile.Event{End: &end}); err != nil {
 		t.Fatal(err)
 	}
 	run.Close()

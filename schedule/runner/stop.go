@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // Whoever wants a run stopped notes that in the run's file and ends the command's process group. The
@@ -44,25 +45,25 @@ const (
 // the run has ended. A run that waits for its next attempt ends at once. The error is ErrNotRunning
 // with the result where the command has ended already, ErrVanished, or os.ErrNotExist.
 func Stop(state State, id, by string, env []string) (Stopping, error) {
-	file, err := history.LookOn(state.Dir, id)
+	file, err := runfile.Observe(state.Dir, id)
 	if err != nil {
 		return Stopping{}, err
 	}
 	defer file.Close()
-	log, watched, err := file.Look()
+	log, watched, err := file.Read()
 	switch {
 	case err != nil:
 		return Stopping{}, err
 	case log.Result != nil:
 		return Stopping{Record: *log.Result}, ErrNotRunning
-	case !watched && !log.Waiting():
+	case !watched && !log.Deferred():
 		return Stopping{}, ErrVanished
 	}
 	var task schedule.Task
 	if err := json.Unmarshal(log.Begin.Snapshot, &task); err != nil {
-		return Stopping{}, fmt.Errorf("run %s: its task: %w: %w", id, history.ErrUnreadable, err)
+		return Stopping{}, fmt.Errorf("run %s: its task: %w: %w", id, runfile.ErrUnreadable, err)
 	}
-	if err := file.Stop(history.Stop{By: by, At: clock.Now().UTC()}); err != nil {
+	if err := file.RequestStop(runfile.StopRequest{By: by, At: clock.Now().UTC()}); err != nil {
 		return Stopping{}, err
 	}
 	s := stopper{state: state, id: id, env: env, killAfter: task.KillAfter}
@@ -81,9 +82,9 @@ type stopper struct {
 	killAt  time.Time
 }
 
-func (s *stopper) see(file *history.Onlooker) (Stopping, error) {
+func (s *stopper) see(file *runfile.Observer) (Stopping, error) {
 	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(lookEvery) {
-		log, watched, err := file.Look()
+		log, watched, err := file.Read()
 		if errors.Is(err, os.ErrNotExist) { // the file is another run's already
 			s.Over = true
 			return s.Stopping, nil
@@ -99,7 +100,7 @@ func (s *stopper) see(file *history.Onlooker) (Stopping, error) {
 			s.Record, s.Over = *log.End, true
 			return s.Stopping, nil
 		case watched:
-		case log.Waiting():
+		case log.Deferred():
 			if r, log, err := take(s.state, s.id, s.env); err == nil {
 				defer r.postAlone()()
 				s.Record, s.Over = r.conclude(log, nil), true
@@ -121,7 +122,7 @@ func (s *stopper) see(file *history.Onlooker) (Stopping, error) {
 
 // signal ends the command of the last attempt, if its process group is that of the run: a number that
 // the kernel gave to somebody else is safe.
-func (s *stopper) signal(log history.Log) {
+func (s *stopper) signal(log runfile.State) {
 	a := log.Attempt
 	if a == nil || a.PID == 0 {
 		return
@@ -140,7 +141,7 @@ func (s *stopper) signal(log history.Log) {
 }
 
 // late says why a run goes on.
-func (s *stopper) late(log history.Log) error {
+func (s *stopper) late(log runfile.State) error {
 	switch {
 	case log.Result != nil:
 		return nil // its hooks take their time
@@ -154,14 +155,14 @@ func (s *stopper) late(log history.Log) error {
 
 // stopAsked reports whether somebody asked to stop the run, and says so in result.
 func (r *Run) stopAsked(result *outcome.Record) bool {
-	stop, asked := r.file.StopAsked()
+	stop, asked := r.file.StopRequested()
 	if asked {
 		stoppedBy(result, stop)
 	}
 	return asked
 }
 
-func stoppedBy(result *outcome.Record, stop history.Stop) {
+func stoppedBy(result *outcome.Record, stop runfile.StopRequest) {
 	result.Outcome, result.Reason = outcome.Stopped, "sched stop by "+stop.By
 }
 
@@ -172,7 +173,7 @@ func (r *Run) pauseUnlessStopped(ctx context.Context, d time.Duration) bool {
 		if !clock.Wait(ctx, time.Second) {
 			return false
 		}
-		if _, asked := r.file.StopAsked(); asked {
+		if _, asked := r.file.StopRequested(); asked {
 			return true
 		}
 	}

@@ -7,11 +7,12 @@ import (
 	"syscall"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/notify"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns how
@@ -60,7 +61,7 @@ func (r *Run) before(ctx context.Context) (note string) {
 	for i, hook := range r.task.Hooks.Before {
 		name := hookName("before", i)
 		if hook.Notify != nil {
-			r.tellOne(name, name, notify.Start, *hook.Notify, history.Log{}, r.soFar(nil))
+			r.tellOne(name, name, notify.Start, *hook.Notify, runfile.State{}, r.soFar(nil))
 			r.deliver()
 		} else if note := r.hook(ctx, name, hook, r.variables(1)); note != "" {
 			return note
@@ -92,7 +93,7 @@ func (r *Run) attempt(ctx, hurry context.Context, n int, result *outcome.Record)
 		return
 	}
 	// The command runs already: what is written from here on costs it nothing.
-	r.file.Append(history.Event{Attempt: &history.Attempt{Number: n, PID: p.pid, At: now}})
+	r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, PID: p.pid, At: now}})
 	r.describeLock(p.pid, now)
 
 	result.Outcome, result.Reason = r.wait(ctx, hurry, p)

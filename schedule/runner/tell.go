@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
 	"sched/schedule/notify"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // A firing is a key of hooks that fires.
@@ -53,7 +55,7 @@ var events = map[string]notify.Event{
 
 // tell puts the notifications of a key into the outbox, those that were not put there before. What is in the
 // outbox is delivered when the caller says so (deliver), or by a later tick.
-func (r *Run) tell(f firing, log history.Log, result outcome.Record) {
+func (r *Run) tell(f firing, log runfile.State, result outcome.Record) {
 	for i, hook := range f.hooks {
 		if hook.Notify != nil {
 			name := hookName(f.key, i)
@@ -67,14 +69,14 @@ func (r *Run) tellStart() {
 	for i, hook := range r.task.Hooks.After {
 		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
 			name := hookName("after", i)
-			r.tellOne(name, name+" start", notify.Start, *hook.Notify, history.Log{}, r.soFar(nil))
+			r.tellOne(name, name+" start", notify.Start, *hook.Notify, runfile.State{}, r.soFar(nil))
 		}
 	}
 }
 
 // tellOne puts one notification into the outbox, if it is for a run that ended like this, and was not put there before.
 // The mark is the name of the hook, or another one for the start of a run.
-func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notification, log history.Log, result outcome.Record) {
+func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notification, log runfile.State, result outcome.Record) {
 	name := letterName(r.record().Task, hook, r.record().Run, mark != hook)
 	box := r.state.outbox()
 	if log.Hooks[mark] {
@@ -108,13 +110,13 @@ func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notifica
 func (r *Run) put(box outbox, l *letter, mark string) {
 	if l.To.AtMost.N > 0 {
 		if admitted, err := box.admit(l); !admitted && err == nil {
-			r.file.Append(history.Event{Hook: mark})
+			r.file.Append(runfile.Event{Hook: mark})
 			return
 		}
 		defer box.release(hookOf(l.News.ID))
 	}
 	err := box.write(l)
-	r.file.Append(history.Event{Hook: mark})
+	r.file.Append(runfile.Event{Hook: mark})
 	if err == nil {
 		err = box.post(l.News.ID)
 	}

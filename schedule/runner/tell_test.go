@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // A teller is a machine on which runs of one task end, and tell so.
@@ -51,7 +52,7 @@ func (w *teller) fails() (*Run, outcome.Record) {
 
 // tell fires the hooks of a run, of which those have been marked before.
 func (w *teller) tell(r *Run, record outcome.Record, marks ...string) {
-	log := history.Log{Hooks: map[string]bool{}}
+	log := runfile.State{Hooks: map[string]bool{}}
 	for _, mark := range marks {
 		log.Hooks[mark] = true
 	}
@@ -90,7 +91,7 @@ func (w *teller) has(n int) []letter {
 
 // marked reports whether the run's file says that the hook fired.
 func (w *teller) marked(r *Run, hook string) bool {
-	text, err := os.ReadFile(history.Path(w.state.Dir, r.record().Run))
+	text, err := os.ReadFile(runfile.Path(w.state.Dir, r.record().Run))
 	return err == nil && strings.Contains(string(text), `{"hook":"`+hook+`"}`)
 }
 

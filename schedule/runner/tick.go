@@ -15,6 +15,9 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
+	"sched/schedule/ledger"
+	"sched/schedule/runfile"
 )
 
 // A Tick is one call of `sched run`: it starts what is due in one minute. The minute was read once
@@ -47,7 +50,7 @@ type Tick struct {
 	notes     map[string][]string // by run: what there is to note of those that are in the history, or will be
 	hooks     sync.WaitGroup      // of skipped slots
 	spare     *State              // in use since State could not be written
-	journal   *history.Journal    // of what this tick has promised
+	journal   *ledger.Journal     // of what this tick has promised
 	debt      *debt               // what earlier ticks had promised
 	unwritten bool                // not all of it is in the history, so the journals stay
 	kept      bool                // the schedule is the last valid one
@@ -144,7 +147,7 @@ func (t *Tick) due(slots []schedule.Slot) (background, foreground []schedule.Slo
 // the runs whose next attempt was put off until now.
 func (t *Tick) finishLost(ctx context.Context) {
 	for _, state := range t.State.folders() {
-		resume := func(r *Run, log history.Log) (outcome.Record, bool) { return t.resume(ctx, state, r, log) }
+		resume := func(r *Run, log runfile.State) (outcome.Record, bool) { return t.resume(ctx, state, r, log) }
 		for _, record := range finishLost(state, t.Environ, t.postman, resume, func(err error) { t.Problem("%v", err) }) {
 			tell := record.Background && record.Outcome.Failure() || record.Outcome == outcome.Lost
 			t.keep(finished{record, state.Dir, tell})

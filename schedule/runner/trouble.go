@@ -7,6 +7,8 @@ import (
 	"sched/schedule/history"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // A Kind is what may be wrong with a task.
@@ -45,7 +47,7 @@ func slow(running time.Duration, usual history.Usual) bool {
 }
 
 // runningFor is for how long the present attempt of a run has been running.
-func runningFor(log history.Log, now time.Time) time.Duration {
+func runningFor(log runfile.State, now time.Time) time.Duration {
 	if log.Attempt == nil {
 		return 0 // it is starting
 	}

@@ -11,10 +11,11 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // witnessScript waits for the supervisor and then finishes the run. It is a plain shell so that
@@ -28,7 +29,7 @@ func (r *Run) fork(self string) error {
 	record := r.record()
 	argv := []string{"/bin/sh", "-c", witnessScript, self, record.Run, record.Mutex}
 	env := environ(r.environ, schedule.Task{}, r.state.variables()...)
-	files := append([]*os.File{r.file.File()}, present(r.inherited())...)
+	files := append([]*os.File{r.file.Descriptor()}, present(r.inherited())...)
 	witness, err := fork(argv[0], argv, "/", env, r.output, files, &syscall.SysProcAttr{Setsid: true}, nil)
 	if err != nil {
 		return fmt.Errorf("cannot start its witness: %w", err)
@@ -80,8 +81,8 @@ func Start(ctx, hurry context.Context, state State, id string, env []string) (in
 		return 0, err
 	}
 	switch {
-	case log.Waiting():
-		if err := r.goOn(log.Wait); err != nil {
+	case log.Deferred():
+		if err := r.goOn(log.Deferral); err != nil {
 			return 0, err
 		}
 	case log.Attempt != nil || log.Result != nil:
@@ -94,7 +95,7 @@ func Start(ctx, hurry context.Context, state State, id string, env []string) (in
 	if result.Outcome == "" {
 		return 0, nil // a later tick goes on
 	}
-	if err := r.file.Append(history.Event{Result: &result}); err != nil {
+	if err := r.file.Append(runfile.Event{Result: &result}); err != nil {
 		fmt.Fprintf(os.Stderr, "sched: run %s: %v\n", id, err)
 	}
 	if result.ExitCode == nil {
@@ -112,8 +113,8 @@ func Finish(state State, id string, code *int, env []string) (outcome.Record, er
 		if r, log, err = take(state, id, env); err != nil {
 			return outcome.Record{}, err
 		}
-	} else if log.Waiting() {
-		return r.rest(log.Wait), nil
+	} else if log.Deferred() {
+		return r.rest(log.Deferral), nil
 	}
 	defer r.postAlone()()
 	return r.conclude(log, code), nil
@@ -133,7 +134,7 @@ func (r *Run) postAlone() (wait func()) {
 }
 
 // conclude finishes a run whose supervisor is gone. One that is finished already stays as it is.
-func (r *Run) conclude(log history.Log, code *int) outcome.Record {
+func (r *Run) conclude(log runfile.State, code *int) outcome.Record {
 	if log.End != nil {
 		r.file.Close()
 		return *log.End
@@ -141,19 +142,19 @@ func (r *Run) conclude(log history.Log, code *int) outcome.Record {
 	if log.Result != nil {
 		return r.finish(log, *log.Result)
 	}
-	if log.Waiting() {
-		return r.finish(log, r.giveUp(log, code, fmt.Sprintf("finished by hand before attempt %d", log.Wait.Attempt)))
+	if log.Deferred() {
+		return r.finish(log, r.giveUp(log, code, fmt.Sprintf("finished by hand before attempt %d", log.Deferral.Attempt)))
 	}
 	return r.finish(log, r.settle(log, code))
 }
 
 // inherit makes the run of the descriptors that its witness passed on.
-func inherit(state State, id string, env []string) (*Run, history.Log, error) {
-	if !isFile(runDescriptor, history.Path(state.Dir, id)) {
-		return nil, history.Log{}, fmt.Errorf("run %s was not begun by the process that calls this", id)
+func inherit(state State, id string, env []string) (*Run, runfile.State, error) {
+	if !isFile(runDescriptor, runfile.Path(state.Dir, id)) {
+		return nil, runfile.State{}, fmt.Errorf("run %s was not begun by the process that calls this", id)
 	}
 	syscall.CloseOnExec(runDescriptor)
-	run, log, err := history.Inherit(os.NewFile(runDescriptor, history.Path(state.Dir, id)))
+	run, log, err := runfile.Inherit(os.NewFile(runDescriptor, runfile.Path(state.Dir, id)))
 	if err != nil {
 		return nil, log, err
 	}
@@ -170,8 +171,8 @@ func inherit(state State, id string, env []string) (*Run, history.Log, error) {
 
 // take makes the run of a file that nobody watches. Its lock went with its processes, or is held
 // by one that was left behind.
-func take(state State, id string, env []string) (*Run, history.Log, error) {
-	run, log, err := history.Take(state.Dir, id)
+func take(state State, id string, env []string) (*Run, runfile.State, error) {
+	run, log, err := runfile.Take(state.Dir, id)
 	if err != nil {
 		return nil, log, err
 	}

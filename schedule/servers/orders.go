@@ -10,7 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sched/mutex"
-	"sched/schedule/history"
+
+	"sched/schedule/controls"
 )
 
 // interruptField is the field of the last interrupt, beside those of tasks: it is no name of one.
@@ -35,7 +36,7 @@ return 0`)
 
 // Pause tells all servers of pauses, each with a version that is larger than the one it replaces. An older
 // one changes nothing.
-func Pause(ctx context.Context, r *mutex.Redis, pauses history.Pauses) error {
+func Pause(ctx context.Context, r *mutex.Redis, pauses controls.Pauses) error {
 	var args []any
 	for name, pause := range pauses {
 		args = append(args, name, strconv.FormatInt(pause.Version, 10), text(pause))
@@ -44,7 +45,7 @@ func Pause(ctx context.Context, r *mutex.Redis, pauses history.Pauses) error {
 }
 
 // Interrupt tells the ticks of all servers to end early.
-func Interrupt(ctx context.Context, r *mutex.Redis, i history.Interrupt) error {
+func Interrupt(ctx context.Context, r *mutex.Redis, i controls.Interrupt) error {
 	return give(ctx, r, []any{interruptField, "0", text(i)})
 }
 
@@ -60,9 +61,9 @@ func give(ctx context.Context, r *mutex.Redis, args []any) error {
 // Orders returns what a majority of the Redis servers has been told: of each pause the newest version that any of
 // them has. Known is what the caller knew before, from them, which they may have forgotten since: what one of
 // them does not have it is told again. Slow ones are not waited for when a majority has answered.
-func Orders(ctx context.Context, r *mutex.Redis, known history.Pauses) (history.Orders, error) {
+func Orders(ctx context.Context, r *mutex.Redis, known controls.Pauses) (controls.Controls, error) {
 	n := len(r.Config().Servers)
-	var answers collected[history.Orders]
+	var answers collected[controls.Controls]
 	answered, all := make(chan struct{}, n), make(chan error, 1)
 	go func() {
 		all <- r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {
@@ -79,13 +80,13 @@ func Orders(ctx context.Context, r *mutex.Redis, known history.Pauses) (history.
 		case <-answered:
 		case err := <-all:
 			if err != nil {
-				return history.Orders{}, err
+				return controls.Controls{}, err
 			}
 			all <- nil // they had all answered
 		}
 	}
 	given := answers.values()
-	newest := history.Orders{Of: r.Config().Namespace}
+	newest := controls.Controls{Of: r.Config().Namespace}
 	newest.Pauses.Add(known)
 	for _, o := range given {
 		newest.Pauses.Add(o.Pauses)
@@ -103,7 +104,7 @@ func Orders(ctx context.Context, r *mutex.Redis, known history.Pauses) (history.
 }
 
 // orders reads what one Redis has been told.
-func orders(ctx context.Context, c *redis.Client, key string) (o history.Orders, err error) {
+func orders(ctx context.Context, c *redis.Client, key string) (o controls.Controls, err error) {
 	var fields *redis.MapStringStringCmd
 	var clock *redis.TimeCmd
 	if _, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -112,7 +113,7 @@ func orders(ctx context.Context, c *redis.Client, key string) (o history.Orders,
 	}); err != nil {
 		return o, err
 	}
-	o.Pauses = history.Pauses{}
+	o.Pauses = controls.Pauses{}
 	for field, value := range fields.Val() {
 		head, body, _ := strings.Cut(value, " ")
 		if field == interruptField {
@@ -122,7 +123,7 @@ func orders(ctx context.Context, c *redis.Client, key string) (o history.Orders,
 			}
 			continue
 		}
-		var p history.Pause
+		var p controls.Pause
 		if json.Unmarshal([]byte(body), &p) == nil { // or it was nobody of us who wrote it
 			o.Pauses[field] = p
 		}

@@ -8,10 +8,11 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/redistest"
-	"sched/schedule/history"
+
+	"sched/schedule/controls"
 )
 
-func mustOrders(t *testing.T, r *mutex.Redis, known history.Pauses) history.Orders {
+func mustOrders(t *testing.T, r *mutex.Redis, known controls.Pauses) controls.Controls {
 	t.Helper()
 	orders, err := Orders(ctx, r, known)
 	if err != nil {
@@ -20,9 +21,9 @@ func mustOrders(t *testing.T, r *mutex.Redis, known history.Pauses) history.Orde
 	return orders
 }
 
-func mustPause(t *testing.T, r *mutex.Redis, name string, p history.Pause) {
+func mustPause(t *testing.T, r *mutex.Redis, name string, p controls.Pause) {
 	t.Helper()
-	if err := Pause(ctx, r, history.Pauses{name: p}); err != nil {
+	if err := Pause(ctx, r, controls.Pauses{name: p}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -32,13 +33,13 @@ func TestThePauseWithTheNewestVersionCounts(t *testing.T) {
 		if o := mustOrders(t, r, nil); len(o.Pauses) > 0 || o.Of != "shop" || o.Interrupt.By != "" {
 			t.Errorf("before anybody paused: %+v", o)
 		}
-		first := history.Pause{Version: 1999, By: "ann", Server: "web-1", Since: noon, Until: noon.Add(time.Hour), Reason: "deploying 4.2"}
-		mustPause(t, r, history.Everything, first)
-		mustPause(t, r, "report", history.Pause{Version: 1001, By: "bob"})
-		mustPause(t, r, "report", history.Pause{Version: 2000, By: "cat", Ended: noon})
-		mustPause(t, r, "report", history.Pause{Version: 1500, By: "late"}) // a process that was stopped for a while
+		first := controls.Pause{Version: 1999, By: "ann", Server: "web-1", Since: noon, Until: noon.Add(time.Hour), Reason: "deploying 4.2"}
+		mustPause(t, r, controls.Everything, first)
+		mustPause(t, r, "report", controls.Pause{Version: 1001, By: "bob"})
+		mustPause(t, r, "report", controls.Pause{Version: 2000, By: "cat", Ended: noon})
+		mustPause(t, r, "report", controls.Pause{Version: 1500, By: "late"}) // a process that was stopped for a while
 		o := mustOrders(t, r, nil)
-		if o.Pauses[history.Everything] != first || o.Pauses["report"].By != "cat" || len(o.Pauses) != 2 {
+		if o.Pauses[controls.Everything] != first || o.Pauses["report"].By != "cat" || len(o.Pauses) != 2 {
 			t.Errorf("%+v", o)
 		}
 	})
@@ -48,11 +49,11 @@ func TestThePauseWithTheNewestVersionCounts(t *testing.T) {
 // tell it. One of them that was away knows only of a pause that is over.
 func TestWhatRedisForgotItIsToldAgain(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
-		paused := history.Pauses{"report": {Version: 2000, By: "ann"}, "import": {Version: 3000, By: "ann", Ended: noon}}
+		paused := controls.Pauses{"report": {Version: 2000, By: "ann"}, "import": {Version: 3000, By: "ann", Ended: noon}}
 		if o := mustOrders(t, r, paused); o.Pauses["report"].By != "ann" {
 			t.Errorf("%+v", o)
 		}
-		old := history.Pauses{"import": {Version: 1000, By: "ann"}}
+		old := controls.Pauses{"import": {Version: 1000, By: "ann"}}
 		if o := mustOrders(t, r, old); o.Pauses["report"].By != "ann" || o.Pauses["import"].InEffect(noon) {
 			t.Errorf("%+v", o)
 		}
@@ -62,7 +63,7 @@ func TestWhatRedisForgotItIsToldAgain(t *testing.T) {
 func TestAnInterruptHasItsAgeFromTheClockOfRedis(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
 		wrong := time.Now().Add(-12 * time.Hour) // the clock of who interrupts
-		if err := Interrupt(ctx, r, history.Interrupt{By: "ann", Server: "web-1", At: wrong}); err != nil {
+		if err := Interrupt(ctx, r, controls.Interrupt{By: "ann", Server: "web-1", At: wrong}); err != nil {
 			t.Fatal(err)
 		}
 		first := mustOrders(t, r, nil).Interrupt
@@ -72,7 +73,7 @@ func TestAnInterruptHasItsAgeFromTheClockOfRedis(t *testing.T) {
 		if again := mustOrders(t, r, nil).Interrupt; !again.Same(first) || again.Age < first.Age {
 			t.Errorf("%+v after %+v", again, first)
 		}
-		if err := Interrupt(ctx, r, history.Interrupt{By: "ann", Server: "web-1", At: wrong.Add(time.Second)}); err != nil {
+		if err := Interrupt(ctx, r, controls.Interrupt{By: "ann", Server: "web-1", At: wrong.Add(time.Second)}); err != nil {
 			t.Fatal(err)
 		}
 		if next := mustOrders(t, r, nil).Interrupt; next.Same(first) {
@@ -86,7 +87,7 @@ func TestAnInterruptHasItsAgeFromTheClockOfRedis(t *testing.T) {
 func TestAPauseThatOneOfThreeHeardIsToldToTheOthers(t *testing.T) {
 	one, two, three := miniredis.RunT(t), miniredis.RunT(t), miniredis.RunT(t)
 	urls := []string{"redis://" + one.Addr(), "redis://" + two.Addr(), "redis://" + three.Addr()}
-	mustPause(t, dial(t, urls[0]), "report", history.Pause{Version: 1000, By: "ann"})
+	mustPause(t, dial(t, urls[0]), "report", controls.Pause{Version: 1000, By: "ann"})
 
 	two.Close()
 	if o := mustOrders(t, dial(t, urls...), nil); o.Pauses["report"].By != "ann" {
@@ -105,7 +106,7 @@ func TestAPauseThatOneOfThreeHeardIsToldToTheOthers(t *testing.T) {
 func TestOneServerOfThreeThatHangsIsNotWaitedFor(t *testing.T) {
 	hangs := redistest.Start(t)
 	r := dial(t, hangs.URL, "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr())
-	mustPause(t, r, "report", history.Pause{Version: 1000, By: "ann"})
+	mustPause(t, r, "report", controls.Pause{Version: 1000, By: "ann"})
 	hangs.Pause()
 	defer hangs.Resume()
 	begun := time.Now()
@@ -125,7 +126,7 @@ func TestWithoutAMajorityNobodyKnows(t *testing.T) {
 	if o, err := Orders(ctx, r, nil); err == nil {
 		t.Errorf("%+v", o)
 	}
-	if err := Pause(ctx, r, history.Pauses{"report": {Version: 1000, By: "ann"}}); err == nil {
+	if err := Pause(ctx, r, controls.Pauses{"report": {Version: 1000, By: "ann"}}); err == nil {
 		t.Error("paused")
 	}
 }

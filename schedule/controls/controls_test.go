@@ -1,4 +1,4 @@
-package history
+package controls
 
 import (
 	"fmt"
@@ -92,15 +92,15 @@ func TestTheNewerVersionCountsWhateverTheClocksSay(t *testing.T) {
 // change replaces the pause of a task.
 func changeOrders(t *testing.T, dir, of, task, by string) {
 	t.Helper()
-	err := ChangeOrders(dir, of, two, func(o *Orders) bool { return o.Pauses.Add(o.Pauses.Next(Pauses{task: {By: by}})) })
+	err := ChangeFile(dir, of, two, func(o *Controls) bool { return o.Pauses.Add(o.Pauses.Next(Pauses{task: {By: by}})) })
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func readOrders(t *testing.T, dir, of string) Orders {
+func readOrders(t *testing.T, dir, of string) Controls {
 	t.Helper()
-	o, err := ReadOrders(dir, of, two)
+	o, err := ReadFile(dir, of, two)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,9 +118,9 @@ func TestNoChangeOfTheOrdersIsLost(t *testing.T) {
 	if got := readOrders(t, dir, "").Pauses.Tasks(two); len(got) != n {
 		t.Errorf("%d of %d: %v", len(got), n, got)
 	}
-	before, _ := os.Stat(ordersPath(dir))
-	ChangeOrders(dir, "", two, func(o *Orders) bool { return o.Pauses.Add(o.Pauses) })
-	if after, _ := os.Stat(ordersPath(dir)); !os.SameFile(before, after) {
+	before, _ := os.Stat(path(dir))
+	ChangeFile(dir, "", two, func(o *Controls) bool { return o.Pauses.Add(o.Pauses) })
+	if after, _ := os.Stat(path(dir)); !os.SameFile(before, after) {
 		t.Error("the file was replaced though nothing had changed")
 	}
 }
@@ -143,11 +143,11 @@ func TestTheOrdersOfOneAreNotThoseOfAnother(t *testing.T) {
 
 func TestAnOrdersFileThatCannotBeReadIsSaidAndACopyIsMadeAnew(t *testing.T) {
 	dir := t.TempDir()
-	os.WriteFile(ordersPath(dir), []byte("{"), 0o600)
-	if _, err := ReadOrders(dir, "", two); err == nil {
+	os.WriteFile(path(dir), []byte("{"), 0o600)
+	if _, err := ReadFile(dir, "", two); err == nil {
 		t.Error("nothing is said")
 	}
-	if err := ChangeOrders(dir, "", two, func(*Orders) bool { return true }); err == nil {
+	if err := ChangeFile(dir, "", two, func(*Controls) bool { return true }); err == nil {
 		t.Error("it is replaced")
 	}
 	changeOrders(t, dir, "shop", "b", "bob")

@@ -1,4 +1,4 @@
-package history
+package runfile
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ func ask(t *testing.T, state string, after time.Duration) Request {
 	t.Helper()
 	at := time.Now().Add(after).UTC().Truncate(time.Microsecond)
 	r := Request{Run: outcome.NewIDAt(at), Task: "report", At: at, Origin: "trigger by somebody"}
-	if err := Ask(state, r); err != nil {
+	if err := AddRequest(state, r); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -51,7 +51,7 @@ func TestARequestBecomesARunOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := TakeRequest(state, r.Run); !errors.Is(err, ErrWatched) {
+	if _, err := TakeRequest(state, r.Run); !errors.Is(err, ErrAlive) {
 		t.Errorf("two have it: %v", err)
 	}
 	run, err := taken.Begin(outcome.Record{Run: r.Run, Task: r.Task})
@@ -61,11 +61,11 @@ func TestARequestBecomesARunOnce(t *testing.T) {
 	if _, err := TakeRequest(state, r.Run); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it still waits: %v", err)
 	}
-	if log, watched, err := Look(state, r.Run); !watched || err != nil || log.Begin.Task != "report" {
+	if log, watched, err := Read(state, r.Run); !watched || err != nil || log.Begin.Task != "report" {
 		t.Errorf("%+v, %v, %v", log, watched, err)
 	}
 	run.Close()
-	if _, watched, _ := Look(state, r.Run); watched {
+	if _, watched, _ := Read(state, r.Run); watched {
 		t.Error("somebody watches a run that was closed")
 	}
 }
@@ -84,20 +84,20 @@ func TestABeginningThatFailed(t *testing.T) {
 	if _, err := taken.Begin(outcome.Record{Run: r.Run, Task: "first"}); err == nil {
 		t.Fatal("it has begun")
 	}
-	if err := taken.Hold(r.At.Add(time.Minute)); err != nil {
+	if err := taken.NoteHeld(r.At.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	taken.Close()
 	os.Remove(runsDir(state))
 
 	taken, err = TakeRequest(state, r.Run)
-	if err != nil || taken.Origin != r.Origin || !taken.Held.Equal(r.At.Add(time.Minute)) {
+	if err != nil || taken.Origin != r.Origin || !taken.HeldSince.Equal(r.At.Add(time.Minute)) {
 		t.Fatalf("%+v, %v", taken, err)
 	}
 	if err := taken.Refuse(outcome.Record{Run: r.Run, Task: "second", Outcome: outcome.Skipped}); err != nil {
 		t.Fatal(err)
 	}
-	if log, watched, err := Look(state, r.Run); watched || err != nil || log.Begin.Task != "second" || log.End == nil || log.End.Outcome != outcome.Skipped {
+	if log, watched, err := Read(state, r.Run); watched || err != nil || log.Begin.Task != "second" || log.End == nil || log.End.Outcome != outcome.Skipped {
 		t.Errorf("%+v, %v, %v", log, watched, err)
 	}
 }
@@ -116,20 +116,20 @@ func TestARequestThatCannotBeReadIsTold(t *testing.T) {
 }
 
 func TestWhichRunsWaitForATick(t *testing.T) {
-	wait := &Wait{Attempt: 2}
+	wait := &Deferral{Attempt: 2}
 	for _, row := range []struct {
 		about string
-		log   Log
+		log   State
 		want  bool
 	}{
-		{"a run without a wait", Log{Attempt: &Attempt{Number: 1}}, false},
-		{"its second attempt was put off", Log{Attempt: &Attempt{Number: 1}, Wait: wait}, true},
-		{"the second attempt is about to start", Log{Attempt: &Attempt{Number: 2}, Wait: wait}, false},
-		{"the third attempt was put off, too", Log{Attempt: &Attempt{Number: 2}, Wait: &Wait{Attempt: 3}}, true},
-		{"it was given up", Log{Attempt: &Attempt{Number: 1}, Wait: wait, Result: &outcome.Record{}}, false},
-		{"it has ended", Log{Attempt: &Attempt{Number: 1}, Wait: wait, End: &outcome.Record{}}, false},
+		{"a run without a wait", State{Attempt: &Attempt{Number: 1}}, false},
+		{"its second attempt was put off", State{Attempt: &Attempt{Number: 1}, Deferral: wait}, true},
+		{"the second attempt is about to start", State{Attempt: &Attempt{Number: 2}, Deferral: wait}, false},
+		{"the third attempt was put off, too", State{Attempt: &Attempt{Number: 2}, Deferral: &Deferral{Attempt: 3}}, true},
+		{"it was given up", State{Attempt: &Attempt{Number: 1}, Deferral: wait, Result: &outcome.Record{}}, false},
+		{"it has ended", State{Attempt: &Attempt{Number: 1}, Deferral: wait, End: &outcome.Record{}}, false},
 	} {
-		if got := row.log.Waiting(); got != row.want {
+		if got := row.log.Deferred(); got != row.want {
 			t.Errorf("%s: %v", row.about, got)
 		}
 	}
@@ -138,31 +138,31 @@ func TestWhichRunsWaitForATick(t *testing.T) {
 // A file that is used again may have the order to stop an earlier run.
 func TestAnOrderToStopIsForOneRun(t *testing.T) {
 	state := t.TempDir()
-	run, err := Begin(state, outcome.Record{Run: "b", Task: "report"})
+	run, err := Create(state, outcome.Record{Run: "b", Task: "report"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	o, err := LookOn(state, "b")
+	o, err := Observe(state, "b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer o.Close()
 	o.id = "a"
-	if err := o.Stop(Stop{By: "late"}); err != nil {
+	if err := o.RequestStop(StopRequest{By: "late"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, asked := run.StopAsked(); asked {
+	if _, asked := run.StopRequested(); asked {
 		t.Error("the order was for another run")
 	}
 	o.id = "b"
-	if err := o.Stop(Stop{By: "me"}); err != nil {
+	if err := o.RequestStop(StopRequest{By: "me"}); err != nil {
 		t.Fatal(err)
 	}
-	if stop, asked := run.StopAsked(); !asked || stop.By != "me" {
+	if stop, asked := run.StopRequested(); !asked || stop.By != "me" {
 		t.Errorf("%+v, %v", stop, asked)
 	}
-	if log, watched, err := o.Look(); !watched || err != nil || log.Stop == nil || log.Stop.By != "me" {
+	if log, watched, err := o.Read(); !watched || err != nil || log.Stop == nil || log.Stop.By != "me" {
 		t.Errorf("%+v, %v, %v", log, watched, err)
 	}
 }

@@ -1,4 +1,4 @@
-package history
+package controls
 
 import (
 	"encoding/json"
@@ -13,10 +13,10 @@ import (
 	"sched/schedule/statedir"
 )
 
-// Orders are what people want of all ticks of a schedule: what is paused, and which ticks are to end
+// Controls are what people want of all ticks of a schedule: what is paused, and which ticks are to end
 // early. On a machine that stands alone they are the file orders.json in its state folder. Where servers
 // share a store, they are there, and the file is a copy of what the store said last.
-type Orders struct {
+type Controls struct {
 	Of        string    `json:"of,omitempty"` // whose copy this is: the name of a schedule with a store; else empty
 	Pauses    Pauses    `json:"pauses,omitempty"`
 	Interrupt Interrupt `json:"interrupt,omitzero"` // the last one
@@ -156,25 +156,25 @@ func (p Pauses) Next(changed Pauses) Pauses {
 // lockPatience bounds the wait for another process that changes the orders: it takes milliseconds.
 const lockPatience = 2 * time.Second
 
-func ordersPath(state string) string { return filepath.Join(state, "orders.json") }
+func path(state string) string { return filepath.Join(state, "orders.json") }
 
-// ReadOrders returns the orders in the state folder: those of a machine that stands alone, or a copy of
+// ReadFile returns the orders in the state folder: those of a machine that stands alone, or a copy of
 // what the store said last to the schedule called of. There are none where there is no file, or that of
 // somebody else.
-func ReadOrders(state, of string, now time.Time) (Orders, error) {
-	text, err := os.ReadFile(ordersPath(state))
+func ReadFile(state, of string, now time.Time) (Controls, error) {
+	text, err := os.ReadFile(path(state))
 	if errors.Is(err, os.ErrNotExist) {
-		return Orders{Of: of}, nil
+		return Controls{Of: of}, nil
 	}
 	if err != nil {
-		return Orders{Of: of}, err
+		return Controls{Of: of}, err
 	}
-	var o Orders
+	var o Controls
 	if err := json.Unmarshal(text, &o); err != nil {
-		return Orders{Of: of}, fmt.Errorf("%s cannot be read, so nothing is paused; remove it", ordersPath(state))
+		return Controls{Of: of}, fmt.Errorf("%s cannot be read, so nothing is paused; remove it", path(state))
 	}
 	if o.Of != of {
-		return Orders{Of: of}, nil
+		return Controls{Of: of}, nil
 	}
 	if o.Interrupt.By != "" {
 		o.Interrupt.Age = now.Sub(o.Interrupt.At)
@@ -182,10 +182,10 @@ func ReadOrders(state, of string, now time.Time) (Orders, error) {
 	return o, nil
 }
 
-// ChangeOrders replaces the orders in the state folder by what change makes of them, unless it reports that
+// ChangeFile replaces the orders in the state folder by what change makes of them, unless it reports that
 // nothing has changed. It is one step: a kill at any moment leaves the old file or the new one, also after
 // a power cut, and no change of another process is lost.
-func ChangeOrders(state, of string, now time.Time, change func(*Orders) (changed bool)) error {
+func ChangeFile(state, of string, now time.Time, change func(*Controls) (changed bool)) error {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func ChangeOrders(state, of string, now time.Time, change func(*Orders) (changed
 	if err := statedir.LockWithin(folder, lockPatience); err != nil {
 		return fmt.Errorf("another process keeps %s locked: %w", state, err)
 	}
-	o, err := ReadOrders(state, of, now)
+	o, err := ReadFile(state, of, now)
 	if of != "" {
 		err = nil // a copy that cannot be read is made anew
 	}
@@ -208,5 +208,5 @@ func ChangeOrders(state, of string, now time.Time, change func(*Orders) (changed
 	if err != nil {
 		return err
 	}
-	return statedir.Replace(ordersPath(state), append(text, '\n'))
+	return statedir.Replace(path(state), append(text, '\n'))
 }

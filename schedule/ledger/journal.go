@@ -1,4 +1,4 @@
-package history
+package ledger
 
 import (
 	"bytes"
@@ -22,10 +22,10 @@ import (
 // these are in the history or in the files of runs. So a journal that nobody holds and that has no end
 // is of a tick that was killed, or that could not write the history: a later tick keeps its promise.
 type Journal struct {
-	Promise  Promise
-	Started  map[Due]bool           // the slots whose run began
-	Guards   map[Due]string         // the slots whose conditions were asked, and the ids of the runs that they were to allow
-	Outcomes map[Due]outcome.Record // of slots that have no run: skipped, or they could not begin
+	Promise    Promise
+	Started    map[Due]bool           // the slots whose run began
+	Conditions map[Due]string         // the slots whose conditions were asked, and the ids of the runs that they were to allow
+	Outcomes   map[Due]outcome.Record // of slots that have no run: skipped, or they could not begin
 
 	file *os.File
 }
@@ -54,16 +54,16 @@ type Gap struct {
 
 // A journalEvent is one line; exactly one field is set.
 type journalEvent struct {
-	Tick    *Promise        `json:"tick,omitempty"`
-	Started *Due            `json:"started,omitempty"`
-	Guard   *guard          `json:"guard,omitempty"`
-	Outcome *outcome.Record `json:"outcome,omitempty"`
-	End     bool            `json:"end,omitempty"`
+	Tick    *Promise         `json:"tick,omitempty"`
+	Started *Due             `json:"started,omitempty"`
+	Guard   *askedConditions `json:"guard,omitempty"`
+	Outcome *outcome.Record  `json:"outcome,omitempty"`
+	End     bool             `json:"end,omitempty"`
 }
 
-// A guard is a slot whose conditions are about to be asked. Their processes have the run's id in their
+// A askedConditions is a slot whose conditions are about to be asked. Their processes have the run's id in their
 // environment.
-type guard struct {
+type askedConditions struct {
 	Due
 	Run string `json:"run"`
 }
@@ -89,7 +89,7 @@ func BeginJournal(state string, p Promise) (*Journal, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !isKept(file) {
+		if !isDone(file) {
 			file.Close()
 			continue
 		}
@@ -103,9 +103,9 @@ func BeginJournal(state string, p Promise) (*Journal, error) {
 	}
 }
 
-// Journals returns the unfinished journals that nobody holds, which this process then holds; and what
+// ReadJournals returns the unfinished journals that nobody holds, which this process then holds; and what
 // those promise that live ticks hold.
-func Journals(state string) (dead []*Journal, live []Promise, err error) {
+func ReadJournals(state string) (dead []*Journal, live []Promise, err error) {
 	entries, err := os.ReadDir(ticksDir(state))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
@@ -124,7 +124,7 @@ func Journals(state string) (dead []*Journal, live []Promise, err error) {
 			}
 		case err != nil:
 			return dead, live, err
-		case isKept(file):
+		case isDone(file):
 			file.Close()
 		default:
 			j, err := readJournal(file)
@@ -137,8 +137,8 @@ func Journals(state string) (dead []*Journal, live []Promise, err error) {
 	return dead, live, nil
 }
 
-// isKept reports whether nothing in the file waits to be done: it is new, or kept for the next tick.
-func isKept(file *os.File) bool {
+// isDone reports whether nothing in the file waits to be done: it is new, or kept for the next tick.
+func isDone(file *os.File) bool {
 	info, err := file.Stat()
 	if err != nil || info.Size() == 0 {
 		return err == nil
@@ -164,7 +164,7 @@ func readJournal(file *os.File) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{Started: map[Due]bool{}, Guards: map[Due]string{}, Outcomes: map[Due]outcome.Record{}, file: file}
+	j := &Journal{Started: map[Due]bool{}, Conditions: map[Due]string{}, Outcomes: map[Due]outcome.Record{}, file: file}
 	last := max(0, bytes.LastIndex(text, []byte("\n{\"tick\":")))
 	for line := range bytes.Lines(text[last:]) {
 		var e journalEvent
@@ -177,7 +177,7 @@ func readJournal(file *os.File) (*Journal, error) {
 		case e.Started != nil:
 			j.Started[*e.Started] = true
 		case e.Guard != nil:
-			j.Guards[e.Guard.Due] = e.Guard.Run
+			j.Conditions[e.Guard.Due] = e.Guard.Run
 		case e.Outcome != nil:
 			j.Outcomes[Due{e.Outcome.Task, e.Outcome.Slot}] = *e.Outcome
 		}
@@ -193,10 +193,10 @@ func (j *Journal) Start(task string, slot time.Time) {
 	}
 }
 
-// Guard writes down that the conditions of a slot are about to be asked, for a run with this id.
-func (j *Journal) Guard(task string, slot time.Time, run string) {
+// Condition writes down that the conditions of a slot are about to be asked, for a run with this id.
+func (j *Journal) Condition(task string, slot time.Time, run string) {
 	if j != nil {
-		j.append(journalEvent{Guard: &guard{Due{task, slot.UTC()}, run}})
+		j.append(journalEvent{Guard: &askedConditions{Due{task, slot.UTC()}, run}})
 	}
 }
 
@@ -207,8 +207,8 @@ func (j *Journal) Settle(r outcome.Record) {
 	}
 }
 
-// Broken reports whether the tick was killed before all it promised was begun or had an outcome.
-func (j *Journal) Broken() bool {
+// Interrupted reports whether the tick was killed before all it promised was begun or had an outcome.
+func (j *Journal) Interrupted() bool {
 	return slices.ContainsFunc(j.Promise.Due, func(due Due) bool {
 		_, settled := j.Outcomes[due]
 		return !settled && !j.Started[due]

@@ -1,4 +1,4 @@
-package history
+package runfile
 
 import (
 	"bytes"
@@ -24,11 +24,11 @@ type Request struct {
 	At     time.Time `json:"at"`     // in UTC; the slot of the run
 	Origin string    `json:"origin"` // who asked, in words
 
-	Held time.Time `json:"-"` // since when ticks have found the mutex held
+	HeldSince time.Time `json:"-"` // since when ticks have found the mutex held
 }
 
-// A line is what the file of a request has beside the events of its run, which come later.
-type line struct {
+// A requestLine is what the file of a request has beside the events of its run, which come later.
+type requestLine struct {
 	Request *Request   `json:"request,omitempty"`
 	Held    *time.Time `json:"held,omitempty"`
 }
@@ -37,9 +37,9 @@ func waitingDir(state string) string { return filepath.Join(state, "waiting") }
 
 func requestPath(state, id string) string { return filepath.Join(waitingDir(state), id+".json") }
 
-// Ask leaves a request for the ticks to come. When it has returned nil the request survives a power cut.
-func Ask(state string, r Request) error {
-	text, err := json.Marshal(line{Request: &r})
+// AddRequest leaves a request for the ticks to come. When it has returned nil the request survives a power cut.
+func AddRequest(state string, r Request) error {
+	text, err := json.Marshal(requestLine{Request: &r})
 	if err != nil {
 		return err
 	}
@@ -83,15 +83,15 @@ func Requests(state string) ([]Request, error) {
 func parseRequest(text []byte, id string) (Request, error) {
 	var r Request
 	for raw := range bytes.Lines(text) {
-		var l line
+		var l requestLine
 		if json.Unmarshal(raw, &l) != nil {
 			continue
 		}
 		if l.Request != nil {
 			r = *l.Request
 		}
-		if l.Held != nil && r.Held.IsZero() {
-			r.Held = *l.Held
+		if l.Held != nil && r.HeldSince.IsZero() {
+			r.HeldSince = *l.Held
 		}
 	}
 	if r.Run != id {
@@ -100,8 +100,8 @@ func parseRequest(text []byte, id string) (Request, error) {
 	return r, nil
 }
 
-// A Taken request belongs to the process that took it, until it is closed or becomes a run.
-type Taken struct {
+// A TakenRequest request belongs to the process that took it, until it is closed or becomes a run.
+type TakenRequest struct {
 	Request
 	state string
 	file  *os.File
@@ -109,7 +109,7 @@ type Taken struct {
 
 // TakeRequest locks a request. It returns ErrWatched when another process has it, and an error that is
 // os.ErrNotExist when it does not wait any more.
-func TakeRequest(state, id string) (*Taken, error) {
+func TakeRequest(state, id string) (*TakenRequest, error) {
 	file, err := statedir.OpenLocked(requestPath(state, id), os.O_RDWR|os.O_APPEND)
 	if err != nil {
 		return nil, aliveIf(err)
@@ -123,13 +123,13 @@ func TakeRequest(state, id string) (*Taken, error) {
 		file.Close()
 		return nil, err
 	}
-	return &Taken{r, state, file}, nil
+	return &TakenRequest{r, state, file}, nil
 }
 
 // Begin makes the run of the request; the request is gone then, also for a power cut. When it fails
 // the request is as it was.
-func (t *Taken) Begin(r outcome.Record) (*Run, error) {
-	run := &Run{Record: r, file: t.file}
+func (t *TakenRequest) Begin(r outcome.Record) (*File, error) {
+	run := &File{Record: r, file: t.file}
 	if err := t.become(run, Event{Begin: &r}); err != nil {
 		return nil, err
 	}
@@ -138,12 +138,12 @@ func (t *Taken) Begin(r outcome.Record) (*Run, error) {
 
 // Refuse makes a finished run of the request that never began: r has its outcome. The request is
 // closed.
-func (t *Taken) Refuse(r outcome.Record) error {
+func (t *TakenRequest) Refuse(r outcome.Record) error {
 	defer t.Close()
-	return t.become(&Run{Record: r, file: t.file}, Event{Begin: &r}, Event{End: &r})
+	return t.become(&File{Record: r, file: t.file}, Event{Begin: &r}, Event{End: &r})
 }
 
-func (t *Taken) become(run *Run, events ...Event) error {
+func (t *TakenRequest) become(run *File, events ...Event) error {
 	for _, e := range events {
 		if err := run.Append(e); err != nil {
 			return err
@@ -163,10 +163,10 @@ func (t *Taken) become(run *Run, events ...Event) error {
 	return nil
 }
 
-// Hold notes since when the mutex has been found held.
-func (t *Taken) Hold(since time.Time) error {
-	return statedir.AppendLine(t.file, line{Held: &since})
+// NoteHeld notes since when the mutex has been found held.
+func (t *TakenRequest) NoteHeld(since time.Time) error {
+	return statedir.AppendLine(t.file, requestLine{Held: &since})
 }
 
 // Close leaves the request to others.
-func (t *Taken) Close() error { return t.file.Close() }
+func (t *TakenRequest) Close() error { return t.file.Close() }

@@ -1,4 +1,4 @@
-package history
+package ledger
 
 import (
 	"errors"
@@ -12,6 +12,8 @@ import (
 
 	"sched/schedule/outcome"
 )
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func due(task string) Due { return Due{task, noon} }
 
@@ -30,7 +32,7 @@ func begin(t *testing.T, state string, tasks ...string) *Journal {
 
 func journals(t *testing.T, state string) (dead []*Journal, live []Promise) {
 	t.Helper()
-	dead, live, err := Journals(state)
+	dead, live, err := ReadJournals(state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +56,7 @@ func TestTheJournalOfATick(t *testing.T) {
 		t.Fatalf("after a kill: %v, %v", dead, live)
 	}
 	j := dead[0]
-	if !j.Started[due("a")] || j.Outcomes[due("b")].Outcome != outcome.Skipped || len(j.Outcomes) != 1 || !j.Broken() {
+	if !j.Started[due("a")] || j.Outcomes[due("b")].Outcome != outcome.Skipped || len(j.Outcomes) != 1 || !j.Interrupted() {
 		t.Errorf("it says %+v", j)
 	}
 	if dead, _ := journals(t, state); len(dead) != 0 {
@@ -62,7 +64,7 @@ func TestTheJournalOfATick(t *testing.T) {
 	}
 	j.Settle(outcome.Record{Task: "c", Slot: noon, Outcome: outcome.Skipped})
 	j.Close()
-	if dead, _ = journals(t, state); len(dead) != 1 || dead[0].Broken() {
+	if dead, _ = journals(t, state); len(dead) != 1 || dead[0].Interrupted() {
 		t.Error("all was begun or settled")
 	}
 	dead[0].End()
@@ -87,7 +89,7 @@ func TestAJournalIsUsedAgain(t *testing.T) {
 	if dead, _ := journals(t, state); len(dead) != 1 || len(dead[0].Started) != 0 || len(dead[0].Promise.Due) != 2 {
 		t.Errorf("it says %+v", dead)
 	}
-	large := begin(t, state, strings.Repeat("x", recycled))
+	large := begin(t, state, strings.Repeat("x", largestReused))
 	large.End()
 	if files, _ := filepath.Glob(filepath.Join(ticksDir(state), "*")); len(files) > 1 {
 		t.Errorf("files are left: %v", files)
@@ -99,14 +101,14 @@ func TestATurnIsOneAtATime(t *testing.T) {
 	if last := LastTick(state); !last.IsZero() {
 		t.Errorf("the last tick was at %s", last)
 	}
-	turn, err := TakeTurn(state)
+	turn, err := LockLastTick(state)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !turn.Covered().IsZero() {
 		t.Error("something is covered")
 	}
-	if _, err := TakeTurn(state); !errors.Is(err, unix.EWOULDBLOCK) {
+	if _, err := LockLastTick(state); !errors.Is(err, unix.EWOULDBLOCK) {
 		t.Errorf("a second turn: %v", err)
 	}
 	for _, minute := range []time.Time{noon, noon.Add(time.Minute), noon.Add(-time.Hour)} {
@@ -114,10 +116,10 @@ func TestATurnIsOneAtATime(t *testing.T) {
 			t.Errorf("%v: covered is %s", err, turn.Covered())
 		}
 	}
-	turn.End()
-	again, err := TakeTurn(state)
+	turn.Unlock()
+	again, err := LockLastTick(state)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again.End()
+	again.Unlock()
 }

@@ -1,4 +1,4 @@
-package history
+package ledger
 
 import (
 	"fmt"
@@ -27,36 +27,36 @@ func LastTick(state string) time.Time {
 	return readMinute(file)
 }
 
-// A TurnLock lets one tick at a time look at what others have covered, and cover its own minute.
-type TurnLock struct{ file *os.File }
+// A LastTickLock lets one tick at a time look at what others have covered, and cover its own minute.
+type LastTickLock struct{ file *os.File }
 
-// turnTimeout bounds the wait for a turn: one takes microseconds, and some milliseconds after a gap.
-const turnTimeout = 2 * time.Second
+// lockPatience bounds the wait for a turn: one takes microseconds, and some milliseconds after a gap.
+const lockPatience = 2 * time.Second
 
-// TakeTurn waits for the turn of this tick.
-func TakeTurn(state string) (*TurnLock, error) {
+// LockLastTick waits for the turn of this tick.
+func LockLastTick(state string) (*LastTickLock, error) {
 	file, err := statedir.Open(lastTickPath(state), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
-	if err := statedir.LockWithin(file, turnTimeout); err != nil {
+	if err := statedir.LockWithin(file, lockPatience); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("another tick keeps %s locked: %w", file.Name(), err)
 	}
-	return &TurnLock{file}, nil
+	return &LastTickLock{file}, nil
 }
 
 // Covered returns the last minute that a tick covered; zero when none ever did.
-func (l *TurnLock) Covered() time.Time { return readMinute(l.file) }
+func (l *LastTickLock) Covered() time.Time { return readMinute(l.file) }
 
 // Cover writes down that a tick covers the minute.
-func (l *TurnLock) Cover(minute time.Time) error {
+func (l *LastTickLock) Cover(minute time.Time) error {
 	_, err := l.file.WriteAt([]byte(minute.UTC().Format(minuteLayout)+"\n"), 0)
 	return err
 }
 
-// End gives the turn to the next.
-func (l *TurnLock) End() { l.file.Close() }
+// Unlock gives the turn to the next.
+func (l *LastTickLock) Unlock() { l.file.Close() }
 
 // readMinute takes what it cannot read for a file that was never written.
 func readMinute(file *os.File) time.Time {

@@ -1,4 +1,4 @@
-package history
+package runfile
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 )
 
 // begun begins a run of the task and returns it with its record.
-func begun(t *testing.T, state, task string) *Run {
+func begun(t *testing.T, state, task string) *File {
 	t.Helper()
-	run, err := Begin(state, outcome.Record{Run: outcome.NewID(), Task: task, Snapshot: []byte(`{"name":"` + task + `"}`)})
+	run, err := Create(state, outcome.Record{Run: outcome.NewID(), Task: task, Snapshot: []byte(`{"name":"` + task + `"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func begun(t *testing.T, state, task string) *Run {
 }
 
 // ended writes the end of a run and stops watching it.
-func ended(t *testing.T, run *Run) {
+func ended(t *testing.T, run *File) {
 	t.Helper()
 	end := run.Record
 	end.Outcome, end.Snapshot = outcome.Succeeded, nil
@@ -44,10 +44,10 @@ func inode(t *testing.T, path string) os.FileInfo {
 func TestARunIsWatchedUntilItsFileIsClosed(t *testing.T) {
 	state := t.TempDir()
 	run := begun(t, state, "a")
-	if _, watched, err := Look(state, run.Record.Run); err != nil || !watched {
+	if _, watched, err := Read(state, run.Record.Run); err != nil || !watched {
 		t.Errorf("watched %v, %v", watched, err)
 	}
-	if _, _, err := Take(state, run.Record.Run); err != ErrWatched {
+	if _, _, err := Take(state, run.Record.Run); err != ErrAlive {
 		t.Errorf("Take: %v", err)
 	}
 	ended(t, run)
@@ -62,9 +62,9 @@ func TestARunIsWatchedUntilItsFileIsClosed(t *testing.T) {
 func TestATornLineIsPassedOver(t *testing.T) {
 	state := t.TempDir()
 	run := begun(t, state, "a")
-	run.File().WriteString(`{"attempt":{"number":1,"p`)
+	run.Descriptor().WriteString(`{"attempt":{"number":1,"p`)
 	ended(t, run)
-	log, watched, err := Look(state, run.Record.Run)
+	log, watched, err := Read(state, run.Record.Run)
 	if err != nil || watched || log.End == nil || log.Attempt != nil {
 		t.Errorf("%+v, watched %v, %v", log, watched, err)
 	}
@@ -86,11 +86,11 @@ func TestTheFileOfARunIsUsedAgain(t *testing.T) {
 	if !os.SameFile(before, inode(t, Path(state, second.Record.Run))) {
 		t.Error("the file was not used again")
 	}
-	log, watched, err := Look(state, second.Record.Run)
+	log, watched, err := Read(state, second.Record.Run)
 	if err != nil || !watched || log.End != nil || len(log.Hooks) > 0 || log.Begin.Run != second.Record.Run {
 		t.Errorf("the events of the first run count for the second: %+v, watched %v, %v", log, watched, err)
 	}
-	if ids, err := Runs(state); err != nil || len(ids) != 1 {
+	if ids, err := List(state); err != nil || len(ids) != 1 {
 		t.Errorf("runs: %v, %v", ids, err)
 	}
 	ended(t, second)
@@ -105,7 +105,7 @@ func TestARecycledFileIsNotTakenForTheOldRun(t *testing.T) {
 	second := begun(t, state, "a")
 	ended(t, second)
 	os.Link(Path(state, second.Record.Run), Path(state, first.Record.Run)) // as if it were still open under the old name
-	if _, _, err := Look(state, first.Record.Run); !errors.Is(err, os.ErrNotExist) {
+	if _, _, err := Read(state, first.Record.Run); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Look: %v", err)
 	}
 	if _, _, err := Take(state, first.Record.Run); !errors.Is(err, os.ErrNotExist) {
@@ -127,7 +127,7 @@ func TestAFileThatIsLookedAtOrLargeIsNotUsedAgain(t *testing.T) {
 	}
 	looked.Close()
 
-	next.File().WriteString(strings.Repeat("x", recycled+1))
+	next.Descriptor().WriteString(strings.Repeat("x", largestReused+1))
 	ended(t, next)
 	Recycle(state, next.Record.Run, "a")
 	if _, err := os.Stat(sparePath(state, "a")); !errors.Is(err, os.ErrNotExist) {
@@ -144,7 +144,7 @@ func TestWhatAKillLeftIsSweptAfterADay(t *testing.T) {
 	}
 	os.Chtimes(runsDir(state)+"/.draft-1", old, old)
 	os.Chtimes(runsDir(state)+"/.spare-b", old, old)
-	Sweep(state, time.Now())
+	SweepDrafts(state, time.Now())
 	left, _ := os.ReadDir(runsDir(state))
 	if len(left) != 2 || left[0].Name() != ".draft-2" {
 		t.Errorf("left: %v", left)
@@ -164,7 +164,7 @@ func TestALookKeepsNobodyFromTakingARun(t *testing.T) {
 	if err := unix.Flock(int(looker.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Take(state, run.Record.Run); err != ErrWatched {
+	if _, _, err := Take(state, run.Record.Run); err != ErrAlive {
 		t.Errorf("beside one who looks for ever: %v", err)
 	}
 	time.AfterFunc(5*time.Millisecond, func() { looker.Close() })
