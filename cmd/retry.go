@@ -11,6 +11,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/text"
 )
 
 func (a *app) retryCommand() *cobra.Command {
@@ -51,13 +52,13 @@ func (a *app) retry(names []string, o whenOptions) error {
 		if err != nil {
 			return err
 		}
-		origin := "retry of " + shortRun(record.Run)
+		origin := "retry of " + text.ShortRun(record.Run)
 		if slices.ContainsFunc(append(waiting, requests...), func(r history.Request) bool { return strings.HasPrefix(r.Origin, origin) }) {
-			a.problem("a retry of run %s of %s waits already", shortRun(record.Run), t.Name)
+			a.problem("a retry of run %s of %s waits already", text.ShortRun(record.Run), t.Name)
 			continue
 		}
 		if changed := changes(record.Snapshot, t); len(changed) > 0 {
-			a.problem("%s has changed since run %s (%s); it will run as it is now", t.Name, shortRun(record.Run), strings.Join(changed, ", "))
+			a.problem("%s has changed since run %s (%s); it will run as it is now", t.Name, text.ShortRun(record.Run), strings.Join(changed, ", "))
 		}
 		requests = append(requests, history.Request{Run: history.NewIDAt(at), Task: t.Name, At: at, Origin: origin + " by " + caller()})
 	}
@@ -72,7 +73,7 @@ func (a *app) retriable(s *schedule.Schedule, name string) (history.Record, *sch
 	}
 	t, err := task(s, record.Task)
 	if err != nil {
-		return record, nil, failed("", "run %s was of %s, which is no longer in the schedule", shortRun(record.Run), record.Task)
+		return record, nil, failed("", "run %s was of %s, which is no longer in the schedule", text.ShortRun(record.Run), record.Task)
 	}
 	return record, t, runnable(s, t)
 }
@@ -87,7 +88,7 @@ func (a *app) endedRun(s *schedule.Schedule, name string) (history.Record, error
 		if id, err := oneRun([]string{log.Begin.Run}, name); err != nil || id == "" {
 			continue
 		}
-		switch short := shortRun(log.Begin.Run); {
+		switch short := text.ShortRun(log.Begin.Run); {
 		case log.Waiting():
 			return history.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, log.Begin.Task, log.Wait.Attempt)
 		case slices.ContainsFunc(lost, func(l history.Log) bool { return l.Begin.Run == log.Begin.Run }):
@@ -98,7 +99,7 @@ func (a *app) endedRun(s *schedule.Schedule, name string) (history.Record, error
 	}
 	if len(records) > 0 {
 		return history.Record{}, failed(
-			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", shortRun(records[0].Run), name),
+			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", text.ShortRun(records[0].Run), name),
 			"%s is a task: name one of its runs", name)
 	}
 	return a.findRun(s, name)

@@ -9,6 +9,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/text"
 )
 
 // wishes are the orders as this tick read them last.
@@ -59,7 +60,7 @@ func (t *Tick) readOrders() history.Orders {
 
 // paused says who paused a task that is to start at the time, or now where that is later; "" when nobody has.
 func (t *Tick) paused(task *schedule.Task, at time.Time) string {
-	now := latest(at, Now())
+	now := text.Later(at, Now())
 	if pause, ok := t.wanted().Pauses.Of(task.Name, task.EvenWhenPaused, now); ok {
 		return pause.Text(now, t.Schedule.Location)
 	}
