@@ -22,10 +22,10 @@ func arguments(least, most int) cobra.PositionalArgs {
 		if least <= len(args) && len(args) <= most {
 			return nil
 		}
-		takes := count(most, "argument")
+		takes := text.Count(most, "argument")
 		switch {
 		case most == unlimited:
-			takes = "at least " + count(least, "argument")
+			takes = "at least " + text.Count(least, "argument")
 		case most == 0:
 			return usage(seeHelp(c), "%s takes no arguments", c.Name())
 		case least == 0:

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/runner"
-
 	"sched/schedule/outcome"
+	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 // A board is what `sched run` shows on a terminal: the minute, a line for each task as it ends, a live line
@@ -61,7 +61,7 @@ func newBoard(a *app, tick *runner.Tick, o runOptions, stop context.Context) (b 
 func (b *board) head() {
 	if !b.headed {
 		b.headed = true
-		minute := b.tick.Minute.In(b.tick.Schedule.Location).Format("Mon 2006-01-02 15:04 MST")
+		minute := b.tick.Minute.In(b.tick.Schedule.Location).Format("Mon ") + text.MinuteZone(b.tick.Minute, b.tick.Schedule.Location)
 		fmt.Fprintln(b.app.out, b.paint(faint, minute))
 	}
 }
@@ -91,18 +91,18 @@ func (b *board) ended(record outcome.Record) {
 func (b *board) line(record outcome.Record) {
 	b.head()
 	tone, word := toneOf(record.Outcome), string(record.Outcome)
-	text := pad(b.paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(record))
+	words := pad(b.paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(record))
 	if word == "" {
-		tone, word, text = busy, "in the background", b.paint(busy, "started in the background")
+		tone, word, words = busy, "in the background", b.paint(busy, "started in the background")
 	}
 	b.count(word, tone)
 	if record.Reason != "" {
-		text += "  " + visible(record.Reason)
+		words += "  " + text.Line(record.Reason)
 	}
 	if more := b.more(record); more != "" {
-		text += "  " + b.paint(faint, more)
+		words += "  " + b.paint(faint, more)
 	}
-	fmt.Fprintf(b.app.out, "%s %s  %s\n", b.mark(tone), pad(record.Task, b.width), strings.TrimRight(text, " "))
+	fmt.Fprintf(b.app.out, "%s %s  %s\n", b.mark(tone), pad(record.Task, b.width), strings.TrimRight(words, " "))
 }
 
 // took is how long a run took, where somebody saw that.
@@ -110,7 +110,7 @@ func took(r outcome.Record) string {
 	if r.Started.IsZero() || r.Outcome == outcome.Lost || r.Outcome == "" {
 		return ""
 	}
-	return duration(r.Duration())
+	return text.Duration(r.Duration())
 }
 
 // more is what is unusual about a run.
@@ -125,24 +125,12 @@ func (b *board) more(record outcome.Record) string {
 	if record.Origin != "" {
 		all = append(all, record.Origin)
 	} else if slot := record.Slot; !slot.Equal(b.tick.Minute) {
-		all = append(all, "slot "+slotClock(slot.In(b.tick.Schedule.Location), b.tick.Minute))
+		all = append(all, "slot "+text.SlotNear(slot, b.tick.Minute, b.tick.Schedule.Location))
 	}
 	if b.opts.verbose {
 		all = append(all, "run "+record.Run)
 	}
 	return strings.Join(all, ", ")
-}
-
-// slotClock is the time of a slot: with its second where it has one, with its day where it is another one.
-func slotClock(slot, minute time.Time) string {
-	clock := "15:04"
-	if slot.Second() != 0 {
-		clock = "15:04:05"
-	}
-	if slot.Format(time.DateOnly) != minute.In(slot.Location()).Format(time.DateOnly) {
-		clock = time.DateOnly + " " + clock
-	}
-	return slot.Format(clock)
 }
 
 func (b *board) count(word string, tone tone) {
@@ -163,5 +151,5 @@ func (b *board) end() {
 	for _, c := range b.counts {
 		parts = append(parts, b.paint(c.tone, fmt.Sprintf("%d %s", c.n, c.word)))
 	}
-	fmt.Fprintf(b.app.out, "%s %s\n", strings.Join(parts, ", "), b.paint(faint, "in "+duration(time.Since(b.begun))))
+	fmt.Fprintf(b.app.out, "%s %s\n", strings.Join(parts, ", "), b.paint(faint, "in "+text.Duration(time.Since(b.begun))))
 }

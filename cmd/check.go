@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -36,7 +37,7 @@ exits with 2 if there is a problem, which suits a commit hook or a build.`,
 				a.printProblems(problems)
 				return &exit{code: exitUsage}
 			}
-			fmt.Fprintf(a.out, "%s is valid: %s\n", filepath.Base(s.File), count(len(s.Tasks), "task"))
+			fmt.Fprintf(a.out, "%s is valid: %s\n", filepath.Base(s.File), text.Count(len(s.Tasks), "task"))
 			return nil
 		},
 	}
@@ -59,12 +60,4 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 		}
 	}
 	return problems, warnings
-}
-
-// count writes a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

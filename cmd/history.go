@@ -12,11 +12,10 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-	"sched/schedule/runner"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/runfile"
+	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 // ctx bounds nothing: what these commands ask is answered by this machine.
@@ -202,8 +201,8 @@ func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]w
 	fmt.Fprintln(w, heads(a.out, "SLOT\tTASK\t"+server("SERVER")+"RUN\tCPU\tMEMORY\tOUTCOME"))
 	screen := look(a.out)
 	row := func(r outcome.Record, tone tone, cpu, memory, outcome string) {
-		fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n", r.Slot.In(zone).Format("2006-01-02 15:04:05"), r.Task,
-			server(r.Server), shortRun(r.Run), cpu, memory, screen.paint(tone, oneLine(outcome)))
+		fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n", text.Second(r.Slot, zone), r.Task,
+			server(r.Server), text.ShortRun(r.Run), cpu, memory, screen.paint(tone, text.Line(outcome)))
 	}
 	here, _ := hostname()
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
@@ -220,13 +219,13 @@ func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]w
 	for _, r := range records {
 		cpu, memory := "-", "-"
 		if r.Attempts > 0 && r.Outcome != outcome.Lost {
-			cpu, memory = duration(r.UserCPU+r.SystemCPU), bytes(r.PeakMemory)
+			cpu, memory = text.Duration(r.UserCPU+r.SystemCPU), text.Bytes(r.PeakMemory)
 		}
-		text := describe(r) + late(r)
+		words := describe(r) + late(r)
 		if len(r.Notes) > 0 {
-			text += "; " + strings.Join(r.Notes, "; ")
+			words += "; " + strings.Join(r.Notes, "; ")
 		}
-		row(r, toneOf(r.Outcome), cpu, memory, text)
+		row(r, toneOf(r.Outcome), cpu, memory, words)
 	}
 }
 
@@ -240,19 +239,4 @@ func (a *app) liveText(log runfile.State) string {
 		return "running for " + a.ago(owner.Since)
 	}
 	return fmt.Sprintf("running for %s, pid %d", a.ago(owner.Since), owner.PID)
-}
-
-// shortRun is the part of a run's id that differs between runs of the same second. Commands take it
-// for the whole.
-func shortRun(id string) string { return id[max(0, len(id)-12):] }
-
-// bytes writes a size for people (IEC 80000-13).
-func bytes(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
 }

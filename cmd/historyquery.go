@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"sched/schedule"
 	"sched/schedule/history"
@@ -124,14 +123,4 @@ func waitingIn(waiting map[string][]waitingJSON, q history.Query) map[string][]w
 
 func hasTask(name string, logs []runfile.State) bool {
 	return slices.ContainsFunc(logs, func(log runfile.State) bool { return log.Begin.Task == name })
-}
-
-// oneLine keeps text from breaking a table: control characters become spaces.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }

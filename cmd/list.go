@@ -9,13 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
-	"sched/schedule/runner"
-
-	"sched/schedule/outcome"
-
 	"sched/schedule/controls"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 type listOptions struct {
@@ -241,11 +240,12 @@ func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.T
 
 // nextText shows one of the next times, and what will be in the way then.
 func (row taskJSON) nextText(i int, at time.Time) string {
-	text := shortTime(row.times[i], at)
+	t := row.times[i]
+	words := fmt.Sprintf("%s (in %s)", text.SlotZone(t, t.Location()), text.Duration(t.Sub(at)))
 	if reason := row.unmet(i); reason != "" {
-		text += ", but " + reason
+		words += ", but " + reason
 	}
-	return text
+	return words
 }
 
 func (row taskJSON) unmet(i int) string {
@@ -279,15 +279,6 @@ func switchedOff(s *schedule.Schedule, t *schedule.Task) string {
 	return "not for " + s.Environment
 }
 
-// shortTime shows a time to come with its zone, since clocks change, and how far it is.
-func shortTime(t, at time.Time) string {
-	clock := "2006-01-02 15:04 MST"
-	if t.Second() != 0 {
-		clock = "2006-01-02 15:04:05 MST"
-	}
-	return fmt.Sprintf("%s (in %s)", t.Format(clock), duration(t.Sub(at)))
-}
-
 func (a *app) lastText(s *schedule.Schedule, last outcome.Record) string {
 	if last.Run == "" {
 		return "-"
@@ -300,7 +291,7 @@ func (a *app) lastText(s *schedule.Schedule, last outcome.Record) string {
 }
 
 // ago is how long ago something was; another server's clock may be ahead of ours.
-func (a *app) ago(t time.Time) string { return duration(max(0, a.now().Sub(t))) }
+func (a *app) ago(t time.Time) string { return text.Duration(max(0, a.now().Sub(t))) }
 
 // nowText says what runs, and what waits.
 func (a *app) nowText(row taskJSON, zone *time.Location) string {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"sched/schedule"
-
 	"sched/schedule/outcome"
+	"sched/schedule/text"
 )
 
 // The columns of list on a terminal. Now is there when something runs, waits or is paused.
@@ -59,19 +59,16 @@ func (row taskJSON) nextCells(screen screen, i int, at time.Time) (next, clock s
 	if reason == "" {
 		return next, screen.paint(faint, clock)
 	}
-	return screen.paint(wary, next), screen.paint(faint, clock+", but ") + screen.paint(wary, visible(reason))
+	return screen.paint(wary, next), screen.paint(faint, clock+", but ") + screen.paint(wary, text.Line(reason))
 }
 
 // until is how far a time is, and when that is: of today the time of the day is enough.
 func until(t, at time.Time) (far, clock string) {
-	layout := "15:04"
-	if t.Second() != 0 {
-		layout = "15:04:05"
+	clock = text.SlotNear(t, at, t.Location()) + t.Format(" MST")
+	if !text.SameDay(t, at, t.Location()) {
+		clock = t.Format("Mon ") + clock
 	}
-	if t.Format(time.DateOnly) != at.In(t.Location()).Format(time.DateOnly) {
-		layout = "Mon 2006-01-02 " + layout
-	}
-	return "in " + duration(t.Sub(at)), t.Format(layout + " MST")
+	return "in " + text.Duration(t.Sub(at)), clock
 }
 
 func (a *app) lastCell(s *schedule.Schedule, last outcome.Record) string {
@@ -83,22 +80,22 @@ func (a *app) lastCell(s *schedule.Schedule, last outcome.Record) string {
 }
 
 func (a *app) nowCell(row taskJSON, zone *time.Location) string {
-	text := a.nowText(row, zone)
-	if text == "-" {
+	words := a.nowText(row, zone)
+	if words == "-" {
 		return ""
 	}
 	tone := busy
 	if row.Paused != nil && len(row.Running) == 0 {
 		tone = toneOf(outcome.Skipped)
 	}
-	return paint(a.out, tone, visible(text))
+	return paint(a.out, tone, text.Line(words))
 }
 
 // does says in one line what a task does: in the words of its description, or else its command.
 func does(row taskJSON) string {
-	text := row.Description
-	if text == "" {
-		text = row.Command
+	words := row.Description
+	if words == "" {
+		words = row.Command
 	}
-	return strings.Join(strings.Fields(visible(text)), " ")
+	return strings.Join(strings.Fields(text.Line(words)), " ")
 }

@@ -11,11 +11,10 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-	"sched/schedule/runner"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/runfile"
+	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 func (a *app) logsCommand() *cobra.Command {
@@ -67,7 +66,7 @@ func (a *app) logs(name string, follow bool) error {
 	case follow && record.Outcome == "":
 		a.problem("%s vanished; the next tick will finish its run", record.Task)
 	case follow:
-		a.problem("%s %s", record.Task, oneLine(describe(record)))
+		a.problem("%s %s", record.Task, text.Line(describe(record)))
 	}
 	return nil
 }
@@ -80,12 +79,12 @@ func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, erro
 		return outcome.Record{}, err
 	}
 	for _, log := range slices.Backward(append(lost, live...)) { // oldest first
-		if log.Begin.Task == name || log.Begin.Run == name || shortRun(log.Begin.Run) == name {
+		if log.Begin.Task == name || log.Begin.Run == name || text.ShortRun(log.Begin.Run) == name {
 			if log.Deferred() {
 				if log.Begin.Task == name && len(records) > 0 && records[0].Run > log.Begin.Run {
 					continue // a newer one has come and gone
 				}
-				a.problem("run %s waits for attempt %d, until %s", shortRun(log.Begin.Run), log.Deferral.Attempt, a.clock(log.Deferral.Until, s.Location))
+				a.problem("run %s waits for attempt %d, until %s", text.ShortRun(log.Begin.Run), log.Deferral.Attempt, a.clock(log.Deferral.Until, s.Location))
 			}
 			return log.Begin, nil
 		}

@@ -11,9 +11,9 @@ import (
 
 	"sched/schedule"
 
-	"sched/schedule/runner"
-
 	"sched/schedule/controls"
+	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 type pauseOptions struct {
@@ -64,7 +64,7 @@ func (a *app) pause(names []string, o pauseOptions) error {
 		return err
 	}
 	server, _ := hostname()
-	pause := controls.Pause{By: caller(), Server: server, Since: a.now().UTC().Round(0), Until: until, Reason: oneLine(strings.Join(strings.Fields(o.reason), " "))}
+	pause := controls.Pause{By: caller(), Server: server, Since: a.now().UTC().Round(0), Until: until, Reason: text.Line(strings.Join(strings.Fields(o.reason), " "))}
 	var before controls.Pauses
 	err = a.state(s).Pause(func(all controls.Pauses) controls.Pauses {
 		before = maps.Clone(all)
@@ -99,7 +99,7 @@ func (a *app) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
 	case o.end != "":
 		at, err := a.parseTime("until", o.end, zone)
 		if err == nil && !at.After(now) {
-			err = usage("", "--until %q is in the past: it is %s", o.end, now.In(zone).Format("2006-01-02 15:04 MST"))
+			err = usage("", "--until %q is in the past: it is %s", o.end, text.MinuteZone(now, zone))
 		}
 		return at.UTC(), err
 	}

@@ -6,9 +6,9 @@ import (
 
 	"sched/schedule"
 
-	"sched/schedule/runner"
-
 	"sched/schedule/controls"
+	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 type pausedJSON struct {
@@ -65,13 +65,6 @@ func (p *pausedJSON) text(now time.Time, zone *time.Location) string {
 	return p.pause.Text(now, zone)
 }
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // forgottenAfter is how old a pause without an end may be before somebody should look.
 const forgottenAfter = 24 * time.Hour
 
@@ -119,7 +112,7 @@ func pausedFigure(s *runner.Status) string {
 	case len(all) > 0 && all[0].Everything:
 		return ", everything is " + all[0].pause.Text(s.At, s.Schedule.Location)
 	case len(all) > 0:
-		return ", " + count(len(all), "task") + " paused"
+		return ", " + text.Count(len(all), "task") + " paused"
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/schedule/history"
+	"sched/schedule/text"
 )
 
 // A progress is what the live line says of a run: how long it takes, of how long it usually does.
@@ -47,9 +48,9 @@ func pace(now, usual time.Duration) (words string, part float64) {
 	case usual <= 0:
 		return elapsed(now), -1
 	case now > usual:
-		return elapsed(now) + ", usually " + duration(usual), 1
+		return elapsed(now) + ", usually " + text.Duration(usual), 1
 	}
-	return elapsed(now) + " of usually " + duration(usual), float64(now) / float64(usual)
+	return elapsed(now) + " of usually " + text.Duration(usual), float64(now) / float64(usual)
 }
 
 // elapsed is a duration that goes on, and changes no faster than the eye reads.
@@ -57,7 +58,7 @@ func elapsed(d time.Duration) string {
 	if d < time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
-	return duration(d)
+	return text.Duration(d)
 }
 
 // recall reads how long the task usually takes. Without that the line says less.

@@ -8,11 +8,10 @@ import (
 
 	"sched/schedule"
 
-	"sched/schedule/runner"
-
-	"sched/schedule/outcome"
-
 	"sched/schedule/controls"
+	"sched/schedule/outcome"
+	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 // A reporter prints a line for each task that was due, as it happens.
@@ -71,7 +70,7 @@ func (r *reporter) done(record outcome.Record) {
 	r.line(record, string(record.Outcome), describe(record), record.Outcome.Failure() || len(record.Notes) > 0)
 }
 
-func (r *reporter) line(record outcome.Record, outcome, text string, wrong bool) {
+func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines++
@@ -91,26 +90,23 @@ func (r *reporter) line(record outcome.Record, outcome, text string, wrong bool)
 	if r.board != nil {
 		r.board.line(record)
 	} else {
-		r.plain(record, text)
+		r.plain(record, words)
 	}
 	for _, note := range record.Notes {
 		r.app.problem("%s: %s", record.Task, note)
 	}
 	if record.Outcome.Failure() && record.Output != "" {
-		fmt.Fprintln(r.app.err, paint(r.app.err, faint, fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), shortRun(record.Run))))
+		fmt.Fprintln(r.app.err, paint(r.app.err, faint, fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), text.ShortRun(record.Run))))
 	}
 }
 
 // plain prints a line for those who read it later.
-func (r *reporter) plain(record outcome.Record, text string) {
+func (r *reporter) plain(record outcome.Record, words string) {
 	if r.opts.verbose {
-		text += " (run " + record.Run + ")"
+		words += " (run " + record.Run + ")"
 	}
-	clock := record.Slot.In(r.tick.Schedule.Location).Format("15:04")
-	if record.Slot.Second() != 0 {
-		clock = record.Slot.In(r.tick.Schedule.Location).Format("15:04:05")
-	}
-	fmt.Fprintf(r.app.out, "%s  %-*s  %s\n", clock, r.width, record.Task, text)
+	clock := text.SlotOfDay(record.Slot, r.tick.Schedule.Location)
+	fmt.Fprintf(r.app.out, "%s  %-*s  %s\n", clock, r.width, record.Task, words)
 }
 
 // end prints what can only be said at the end.
@@ -119,14 +115,14 @@ func (r *reporter) end() {
 	case r.opts.json:
 		r.app.printJSON(map[string]any{"minute": r.tick.Minute.UTC().Format(time.RFC3339), "tasks": r.tasks})
 	case r.lines == 0 && (r.opts.verbose || r.board != nil && !r.opts.quiet):
-		text, next := nothingDue(r.tick.Schedule, r.tick.Minute, r.opts.only)
+		words, next := nothingDue(r.tick.Schedule, r.tick.Minute, r.opts.only)
 		if now := r.app.now(); r.board != nil && next.After(now) {
-			text += " (in " + duration(next.Sub(now)) + ")"
+			words += " (in " + text.Duration(next.Sub(now)) + ")"
 		}
 		if all := r.app.mustPauses(r.tick.Schedule)[controls.Everything]; all.InEffect(r.app.now()) {
-			text += "; everything is " + all.Text(r.app.now(), r.tick.Schedule.Location)
+			words += "; everything is " + all.Text(r.app.now(), r.tick.Schedule.Location)
 		}
-		fmt.Fprintln(r.app.out, text)
+		fmt.Fprintln(r.app.out, words)
 	case r.board != nil:
 		r.board.end()
 	}
@@ -141,8 +137,8 @@ func (a *app) configFlag() string {
 }
 
 // nothingDue says when something will be: of one task alone where only names it.
-func nothingDue(s *schedule.Schedule, minute time.Time, only string) (text string, first time.Time) {
-	text = "nothing is due at " + minute.In(s.Location).Format("15:04")
+func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words string, first time.Time) {
+	words = "nothing is due at " + text.SlotOfDay(minute, s.Location)
 	var name string
 	for _, t := range s.Tasks {
 		if only != "" && t.Name != only {
@@ -156,9 +152,9 @@ func nothingDue(s *schedule.Schedule, minute time.Time, only string) (text strin
 		}
 	}
 	if name == "" {
-		return text, first
+		return words, first
 	}
-	return fmt.Sprintf("%s; next is %s at %s", text, name, first.In(s.Location).Format("2006-01-02 15:04")), first
+	return fmt.Sprintf("%s; next is %s at %s", words, name, text.Minute(first, s.Location)), first
 }
 
 // describe says in words how a run ended.
@@ -170,7 +166,7 @@ func describe(r outcome.Record) string {
 	case r.Outcome == outcome.TimedOut, r.Outcome == outcome.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):
 		separator = " " // "timed out after 20m", "stopped by SIGTERM"
 	case !r.Started.IsZero() && r.Outcome != outcome.Lost:
-		b.WriteString(" in " + duration(r.Duration()))
+		b.WriteString(" in " + text.Duration(r.Duration()))
 	}
 	if r.Reason != "" {
 		b.WriteString(separator + r.Reason)
@@ -194,22 +190,5 @@ func late(r outcome.Record) string {
 	if r.Origin != "" || r.Lateness() <= 5*time.Second || r.Lateness() > schedule.LookBack {
 		return ""
 	}
-	return ", " + duration(r.Lateness()) + " late"
-}
-
-// duration writes a duration for people: two digits that matter.
-func duration(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%d m %d s", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%d h %d m", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
+	return ", " + text.Duration(r.Lateness()) + " late"
 }

@@ -11,10 +11,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
 func (a *app) retryCommand() *cobra.Command {
@@ -55,13 +54,13 @@ func (a *app) retry(names []string, o whenOptions) error {
 		if err != nil {
 			return err
 		}
-		origin := "retry of " + shortRun(record.Run)
+		origin := "retry of " + text.ShortRun(record.Run)
 		if slices.ContainsFunc(append(waiting, requests...), func(r runfile.Request) bool { return strings.HasPrefix(r.Origin, origin) }) {
-			a.problem("a retry of run %s of %s waits already", shortRun(record.Run), t.Name)
+			a.problem("a retry of run %s of %s waits already", text.ShortRun(record.Run), t.Name)
 			continue
 		}
 		if changed := changes(record.Snapshot, t); len(changed) > 0 {
-			a.problem("%s has changed since run %s (%s); it will run as it is now", t.Name, shortRun(record.Run), strings.Join(changed, ", "))
+			a.problem("%s has changed since run %s (%s); it will run as it is now", t.Name, text.ShortRun(record.Run), strings.Join(changed, ", "))
 		}
 		requests = append(requests, runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: origin + " by " + caller()})
 	}
@@ -76,7 +75,7 @@ func (a *app) retriable(s *schedule.Schedule, name string) (outcome.Record, *sch
 	}
 	t, err := task(s, record.Task)
 	if err != nil {
-		return record, nil, failed("", "run %s was of %s, which is no longer in the schedule", shortRun(record.Run), record.Task)
+		return record, nil, failed("", "run %s was of %s, which is no longer in the schedule", text.ShortRun(record.Run), record.Task)
 	}
 	return record, t, runnable(s, t)
 }
@@ -91,7 +90,7 @@ func (a *app) endedRun(s *schedule.Schedule, name string) (outcome.Record, error
 		if id, err := oneRun([]string{log.Begin.Run}, name); err != nil || id == "" {
 			continue
 		}
-		switch short := shortRun(log.Begin.Run); {
+		switch short := text.ShortRun(log.Begin.Run); {
 		case log.Deferred():
 			return outcome.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, log.Begin.Task, log.Deferral.Attempt)
 		case slices.ContainsFunc(lost, func(l runfile.State) bool { return l.Begin.Run == log.Begin.Run }):
@@ -102,7 +101,7 @@ func (a *app) endedRun(s *schedule.Schedule, name string) (outcome.Record, error
 	}
 	if len(records) > 0 {
 		return outcome.Record{}, failed(
-			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", shortRun(records[0].Run), name),
+			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", text.ShortRun(records[0].Run), name),
 			"%s is a task: name one of its runs", name)
 	}
 	return a.findRun(s, name)

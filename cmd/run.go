@@ -12,6 +12,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 type runOptions struct {
@@ -237,7 +238,7 @@ func (a *app) printPlan(tick *runner.Tick, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(plan)
 	}
-	minute := tick.Minute.In(tick.Schedule.Location).Format("2006-01-02 15:04 MST")
+	minute := text.MinuteZone(tick.Minute, tick.Schedule.Location)
 	if len(plan.Tasks) == 0 {
 		fmt.Fprintf(a.out, "nothing is due at %s\n", minute)
 		return nil

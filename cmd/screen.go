@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 
 	"github.com/clipperhouse/displaywidth"
 	"github.com/mattn/go-isatty"
@@ -155,17 +154,3 @@ func (s screen) cut(text string, n int) string {
 func pad(text string, n int) string { return text + blanks(n-measure.String(text)) }
 
 func blanks(n int) string { return strings.Repeat(" ", max(n, 0)) }
-
-// visible keeps text that comes from elsewhere from doing anything to a terminal: it has no control
-// characters, no line breaks, and nothing that turns the direction of what follows.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsControl(r), r == '\u2028', r == '\u2029':
-			return ' '
-		case unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		}
-		return r
-	}, text)
-}

@@ -45,22 +45,6 @@ func TestCut(t *testing.T) {
 	}
 }
 
-func TestVisible(t *testing.T) {
-	for _, row := range []struct{ text, want string }{
-		{"plain – ünïcödé 日本", "plain – ünïcödé 日本"},
-		{"a\tb\r\nc", "a b  c"},
-		{"\x1b[2Jgone", " [2Jgone"},
-		{"\u009b2Jgone\x7f", " 2Jgone "},
-		{"file\u202etxt.exe", "filetxt.exe"},
-		{"a\u2028b", "a b"},
-		{"broken \xff", "broken \ufffd"},
-	} {
-		if got := visible(row.text); got != row.want {
-			t.Errorf("%q is shown as %q, not %q", row.text, got, row.want)
-		}
-	}
-}
-
 func TestPace(t *testing.T) {
 	const s = time.Second
 	for _, row := range []struct {

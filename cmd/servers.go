@@ -11,6 +11,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/runner"
 	"sched/schedule/servers"
+	"sched/schedule/text"
 )
 
 func (a *app) serversCommand() *cobra.Command {
@@ -100,7 +101,7 @@ func (a *app) printServers(all []servers.Server) {
 	w := table(a.out)
 	fmt.Fprintln(w, heads(a.out, "NAME\tVERSION\tLAST TICK\tCLOCK\tRUNNING"))
 	for _, s := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s ago\t%s\t%s\n", s.Name, s.Version, duration(s.Age), a.offsetText(s.Offset), tasksText(s))
+		fmt.Fprintf(w, "%s\t%s\t%s ago\t%s\t%s\n", s.Name, s.Version, text.Duration(s.Age), a.offsetText(s.Offset), tasksText(s))
 	}
 	w.Flush()
 	for _, s := range all {
@@ -112,14 +113,14 @@ func (a *app) printServers(all []servers.Server) {
 
 // offsetText is how far a clock is from Redis's.
 func (a *app) offsetText(offset time.Duration) string {
-	text := "+" + duration(offset)
+	words := "+" + text.Duration(offset)
 	if offset.Round(time.Millisecond) < 0 {
-		text = "-" + duration(-offset)
+		words = "-" + text.Duration(-offset)
 	}
 	if offset.Abs() > runner.MostOffset {
-		text = paint(a.out, wary, text+", off")
+		words = paint(a.out, wary, words+", off")
 	}
-	return text
+	return words
 }
 
 // tasksText names the tasks that run on a server, the first few of many.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/runner"
-
 	"sched/schedule/outcome"
+	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 type statusOptions struct {
@@ -118,12 +118,12 @@ func (a *app) judge(s *runner.Status) verdict {
 		v.rows = append(v.rows, a.troubleRow(t, s))
 	}
 	v.rows = append(v.rows, a.forgottenRows(s)...)
-	figures := fmt.Sprintf("%s, %d running", count(len(s.Tasks), "task"), s.Running)
+	figures := fmt.Sprintf("%s, %d running", text.Count(len(s.Tasks), "task"), s.Running)
 	if !s.LastTick.IsZero() {
-		figures += ", last tick " + s.LastTick.In(s.Schedule.Location).Format("2006-01-02 15:04 MST")
+		figures += ", last tick " + text.MinuteZone(s.LastTick, s.Schedule.Location)
 	}
 	if age := s.At.Sub(s.LastTick); age >= 0 && age <= stale { // else down has it
-		figures += " (" + duration(age) + " ago)"
+		figures += " (" + text.Duration(age) + " ago)"
 	}
 	figures += pausedFigure(s)
 	if v.down = a.maintenance(s.Schedule); v.down != "" {
@@ -146,13 +146,13 @@ func (a *app) downRows(s *runner.Status) (rows []statusRow) {
 	case s.LastTick.IsZero():
 		rows = append(rows, statusRow{"", "tick", "no tick ever came", "", "crontab -l"})
 	case age > stale:
-		rows = append(rows, statusRow{"", "tick", "no tick came for " + duration(age), "", "crontab -l"})
+		rows = append(rows, statusRow{"", "tick", "no tick came for " + text.Duration(age), "", "crontab -l"})
 	case age < -stale:
-		rows = append(rows, statusRow{"", "tick", "the last tick is " + duration(-age) + " ahead of the clock, which was set back", "", "date"})
+		rows = append(rows, statusRow{"", "tick", "the last tick is " + text.Duration(-age) + " ahead of the clock, which was set back", "", "date"})
 	}
 	if s.Invalid {
-		text := filepath.Base(s.Schedule.File) + " is invalid, the last valid one runs"
-		rows = append(rows, statusRow{"", "schedule", text, "", "sched check" + a.configFlag()})
+		words := filepath.Base(s.Schedule.File) + " is invalid, the last valid one runs"
+		rows = append(rows, statusRow{"", "schedule", words, "", "sched check" + a.configFlag()})
 	}
 	return rows
 }
@@ -164,9 +164,9 @@ func (a *app) untoldRow(s *runner.Status) statusRow {
 	if u.Count > 1 {
 		wait, of = " wait", ", the oldest of "
 	}
-	since := u.Since.In(s.Schedule.Location).Format("2006-01-02 15:04")
-	text := count(u.Count, "notification") + wait + " since " + since + of + u.Task + ": " + u.Why
-	return statusRow{"", "notifications", text, "", "sched history" + a.configFlag() + " " + u.Task}
+	since := text.Minute(u.Since, s.Schedule.Location)
+	words := text.Count(u.Count, "notification") + wait + " since " + since + of + u.Task + ": " + u.Why
+	return statusRow{"", "notifications", words, "", "sched history" + a.configFlag() + " " + u.Task}
 }
 
 // summary names the first troubles, since who is called at night may see one line only.
@@ -190,22 +190,22 @@ func (a *app) troubleRow(t runner.Trouble, s *runner.Status) statusRow {
 	switch t.Kind {
 	case runner.LastFailed:
 		row.Trouble = string(t.Run.Outcome)
-		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, duration(max(0, s.At.Sub(t.Run.Ended))))
+		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, text.Duration(max(0, s.At.Sub(t.Run.Ended))))
 		if t.Run.Reason != "" {
 			row.Text += " (" + t.Run.Reason + ")"
 		}
 		if t.Run.Output != "" {
-			command, of = "logs", shortRun(t.Run.Run)
+			command, of = "logs", text.ShortRun(t.Run.Run)
 		}
 		if t.Run.Outcome == outcome.Lost || t.Run.Outcome == outcome.Stopped {
-			command, of = "retry", shortRun(t.Run.Run) // its output does not tell why
+			command, of = "retry", text.ShortRun(t.Run.Run) // its output does not tell why
 		}
 	case runner.HasMissed:
 		row.Run = ""
 		row.Text = missedText(t, s.Schedule.Location)
 	case runner.RunsLong:
-		row.Text = fmt.Sprintf("running for %s, usually %s", duration(t.For), duration(t.Usual))
-		command, of = "logs", shortRun(t.Run.Run)
+		row.Text = fmt.Sprintf("running for %s, usually %s", text.Duration(t.For), text.Duration(t.Usual))
+		command, of = "logs", text.ShortRun(t.Run.Run)
 	case runner.Vanished:
 		row.Text = "a run vanished; the next tick will finish it"
 	}

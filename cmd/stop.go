@@ -12,11 +12,10 @@ import (
 
 	"sched/schedule"
 
-	"sched/schedule/runner"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/runfile"
+	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 func (a *app) stopCommand() *cobra.Command {
@@ -85,7 +84,7 @@ func (a *app) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name st
 	}
 	for _, log := range lost {
 		if one, _ := oneRun([]string{log.Begin.Run}, name); one != "" || log.Begin.Task == name {
-			return nil, failed("", "run %s of %s: %w", shortRun(log.Begin.Run), log.Begin.Task, runner.ErrVanished)
+			return nil, failed("", "run %s of %s: %w", text.ShortRun(log.Begin.Run), log.Begin.Task, runner.ErrVanished)
 		}
 	}
 	return nil, a.notRunning(s, name)
@@ -109,7 +108,7 @@ func (a *app) notRunning(s *schedule.Schedule, name string) error {
 	if err != nil {
 		return err
 	}
-	return failed("", "run %s of %s is not running: it %s", shortRun(record.Run), record.Task, describe(record))
+	return failed("", "run %s of %s is not running: it %s", text.ShortRun(record.Run), record.Task, describe(record))
 }
 
 // whereElse names the other servers on which a task or a run lives, as far as the store tells.
@@ -161,23 +160,23 @@ func (a *app) stopAll(state runner.State, runs []runfile.State) bool {
 func (a *app) sayStopped(run outcome.Record, s runner.Stopping, err error) bool {
 	switch {
 	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":
-		a.problem("run %s of %s had ended", shortRun(run.Run), run.Task)
+		a.problem("run %s of %s had ended", text.ShortRun(run.Run), run.Task)
 		return false
 	case errors.Is(err, runner.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
-		a.problem("run %s of %s was not stopped: it %s", shortRun(run.Run), run.Task, describe(s.Record))
+		a.problem("run %s of %s was not stopped: it %s", text.ShortRun(run.Run), run.Task, describe(s.Record))
 		return false
 	case err != nil:
-		a.problem("run %s of %s: %v", shortRun(run.Run), run.Task, err)
+		a.problem("run %s of %s: %v", text.ShortRun(run.Run), run.Task, err)
 		return false
 	}
-	text := describe(s.Record)
+	words := describe(s.Record)
 	if s.Killed {
-		text += "; it took KILL"
+		words += "; it took KILL"
 	}
 	if !s.Over {
-		text += "; its hooks still run"
+		words += "; its hooks still run"
 	}
-	fmt.Fprintf(a.out, "%s  run %s %s\n", run.Task, shortRun(run.Run), text)
+	fmt.Fprintf(a.out, "%s  run %s %s\n", run.Task, text.ShortRun(run.Run), words)
 	for _, note := range s.Record.Notes {
 		a.problem("%s: %s", run.Task, note)
 	}

@@ -6,9 +6,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-	"sched/schedule/runner"
-
 	"sched/schedule/outcome"
+	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 type summaryJSON struct {
@@ -104,13 +104,13 @@ func (a *app) printSummary(zone *time.Location, all []history.Summary) {
 			rate = percent(r)
 		}
 		if s.Took.Runs > 0 {
-			usually, most = duration(s.Took.Median), duration(s.Took.P95)
+			usually, most = text.Duration(s.Took.Median), text.Duration(s.Took.P95)
 		}
 		if s.Late.Runs > 0 {
-			late, latest = duration(s.Late.Median), duration(s.Late.Max)
+			late, latest = text.Duration(s.Late.Median), text.Duration(s.Late.Max)
 		}
 		if s.FailedID != "" {
-			failure = fmt.Sprintf("%s %s (run %s)", s.Failed.In(zone).Format("2006-01-02 15:04:05"), s.FailedAs, shortRun(s.FailedID))
+			failure = fmt.Sprintf("%s %s (run %s)", text.Second(s.Failed, zone), s.FailedAs, text.ShortRun(s.FailedID))
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", s.Task, s.Ran(), rate, usually, most, late, latest,
 			s.Slots[outcome.Skipped], s.Slots[outcome.Missed], failure)

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-
 	"sched/schedule/outcome"
+	"sched/schedule/text"
 )
 
 func (a *app) testCommand() *cobra.Command {
@@ -86,7 +86,7 @@ func (a *app) printTested(record outcome.Record) {
 		fmt.Fprintf(a.err, "sched: %s %s\n", record.Task, describe(record))
 		return
 	}
-	fmt.Fprintf(a.err, "%s %s %s\n", screen.mark(tone), record.Task, screen.paint(tone, visible(describe(record))))
+	fmt.Fprintf(a.err, "%s %s %s\n", screen.mark(tone), record.Task, screen.paint(tone, text.Line(describe(record))))
 }
 
 // askTask lets a person choose.

@@ -12,10 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
 // whenOptions say when a run is asked for; neither of them is as soon as possible.
@@ -122,7 +121,7 @@ func (a *app) askedTime(o whenOptions, zone *time.Location) (time.Time, error) {
 			return at, err
 		}
 		if !at.After(now) {
-			return at, usage("leave --at out to run with the next tick", "--at %q is in the past: it is %s", o.at, now.In(zone).Format("2006-01-02 15:04 MST"))
+			return at, usage("leave --at out to run with the next tick", "--at %q is in the past: it is %s", o.at, text.MinuteZone(now, zone))
 		}
 	}
 	return at.UTC().Round(0).Truncate(time.Microsecond), nil // what the history keeps
@@ -169,17 +168,17 @@ func (a *app) ask(s *schedule.Schedule, requests []runfile.Request, o whenOption
 		if o.json {
 			continue
 		}
-		when := "the next tick, at " + tick.In(s.Location).Format("15:04")
+		when := "the next tick, at " + text.SlotOfDay(tick, s.Location)
 		if o.in != "" || o.at != "" {
 			when = "the tick at " + a.clock(tick, s.Location)
 		}
 		t, _ := task(s, r.Task)
-		if pause := pausedNow(pauses, t, latest(r.At, a.now())); pause != nil {
+		if pause := pausedNow(pauses, t, text.Later(r.At, a.now())); pause != nil {
 			when += " or when it is resumed: it is " + pause.pause.Text(a.now(), s.Location)
 		} else if down := a.maintenance(s); down != "" && !t.EvenInMaintenance {
 			when += " or when that is over: " + down
 		}
-		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, shortRun(r.Run))
+		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, text.ShortRun(r.Run))
 	}
 	if o.json {
 		return a.printJSON(value(out))
@@ -187,13 +186,12 @@ func (a *app) ask(s *schedule.Schedule, requests []runfile.Request, o whenOption
 	return nil
 }
 
-// clock writes a time near now for people: the date only where it is not today's.
+// clock writes a time around now: the date and the zone only where it is not today.
 func (a *app) clock(t time.Time, zone *time.Location) string {
-	const date = "2006-01-02 "
-	if today := a.now().In(zone).Format(date); t.In(zone).Format(date) == today {
-		return t.In(zone).Format("15:04")
+	if now := a.now(); text.SameDay(t, now, zone) {
+		return text.MinuteNear(t, now, zone)
 	}
-	return t.In(zone).Format(date + "15:04 MST")
+	return text.MinuteZone(t, zone)
 }
 
 // cancel takes back the requests of tasks, or those that are named.
@@ -219,12 +217,12 @@ func (a *app) cancel(names []string, o whenOptions) error {
 		_, err := tick.Cancel(r.Run, "cancelled by "+caller())
 		switch {
 		case errors.Is(err, os.ErrNotExist), errors.Is(err, runfile.ErrAlive):
-			missed = failed("`sched stop "+shortRun(r.Run)+"` stops it", "a tick has begun run %s of %s just now", shortRun(r.Run), r.Task)
+			missed = failed("`sched stop "+text.ShortRun(r.Run)+"` stops it", "a tick has begun run %s of %s just now", text.ShortRun(r.Run), r.Task)
 			a.problem("%v", missed)
 		case err != nil:
 			return failed("", "%s: %w", r.Task, err)
 		default:
-			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(r.At, s.Location), shortRun(r.Run))
+			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(r.At, s.Location), text.ShortRun(r.Run))
 		}
 	}
 	if missed != nil {
@@ -253,5 +251,5 @@ func (a *app) requestsOf(s *schedule.Schedule, name string) ([]runfile.Request, 
 	if err != nil {
 		return nil, err
 	}
-	return nil, failed("", "run %s of %s does not wait: it %s", shortRun(record.Run), record.Task, describe(record))
+	return nil, failed("", "run %s of %s does not wait: it %s", text.ShortRun(record.Run), record.Task, describe(record))
 }

@@ -8,12 +8,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-
-	"sched/schedule/text"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
 // What waits for a tick is a run that people asked for, or the next attempt of one that failed.
@@ -103,9 +100,9 @@ func oneRun(ids []string, name string) (string, error) {
 func nearestRun(name string, records []outcome.Record) string {
 	var ids []string
 	for _, r := range records {
-		ids = append(ids, shortRun(r.Run))
+		ids = append(ids, text.ShortRun(r.Run))
 	}
-	near := text.Nearest(shortRun(name), ids)
+	near := text.Nearest(text.ShortRun(name), ids)
 	if near == "" {
 		return ""
 	}
@@ -131,6 +128,6 @@ func (a *app) notBegun(s *schedule.Schedule, r runfile.Request) error {
 	if r.Run == "" {
 		return nil
 	}
-	return failed("`sched trigger --cancel "+shortRun(r.Run)+"` takes it back",
-		"run %s of %s has not begun: it waits until %s", shortRun(r.Run), r.Task, a.clock(firstTick(r.At, r.At.Add(-1)), s.Location))
+	return failed("`sched trigger --cancel "+text.ShortRun(r.Run)+"` takes it back",
+		"run %s of %s has not begun: it waits until %s", text.ShortRun(r.Run), r.Task, a.clock(firstTick(r.At, r.At.Add(-1)), s.Location))
 }

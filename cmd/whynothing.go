@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
 // unrecorded says what it means that nothing was recorded for a slot of the past. The first reason that
@@ -59,9 +60,5 @@ func (w *inquiry) waitsFor(slot time.Time) string {
 }
 
 func (w *inquiry) time(t time.Time) string {
-	layout := "2006-01-02 15:04 MST"
-	if t.Second() != 0 {
-		layout = "2006-01-02 15:04:05 MST"
-	}
-	return w.zoned(t).Format(layout)
+	return text.SlotZone(t, w.task.When.Location)
 }

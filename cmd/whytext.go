@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"sched/schedule/runner"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/runfile"
+	"sched/schedule/runner"
+	"sched/schedule/text"
 )
 
 // printWhy tells people what the answer says.
@@ -35,9 +34,9 @@ func (a *app) printWhy(w *inquiry, answer whyJSON) {
 
 // printMinute tells of one minute of a task that is switched off, or is not.
 func (a *app) printMinute(w *inquiry, m *minuteJSON, off string) {
-	verb, far := "was", fmt.Sprintf(" (%s ago)", duration(w.now.Sub(m.at)))
+	verb, far := "was", fmt.Sprintf(" (%s ago)", text.Duration(w.now.Sub(m.at)))
 	if m.at.After(w.now) {
-		verb, far = "will be", fmt.Sprintf(" (in %s)", duration(m.at.Sub(w.now)))
+		verb, far = "will be", fmt.Sprintf(" (in %s)", text.Duration(m.at.Sub(w.now)))
 	}
 	switch {
 	case !m.Due && verb == "was":
@@ -105,10 +104,10 @@ func (a *app) printSlot(w *inquiry, m *minuteJSON, slot slotJSON) {
 func (a *app) printRecords(w *inquiry, m *minuteJSON, records []recordJSON, prefix string) {
 	for _, record := range records {
 		r := m.records[record.Run]
-		fmt.Fprintf(a.out, "%s%s\n", prefix, paint(a.out, toneOf(r.Outcome), oneLine(describe(r))))
+		fmt.Fprintf(a.out, "%s%s\n", prefix, paint(a.out, toneOf(r.Outcome), text.Line(describe(r))))
 		t := table(a.out)
 		for _, fact := range a.facts(w, r) {
-			fmt.Fprintf(t, "    %s\t%s\n", fact[0], oneLine(fact[1]))
+			fmt.Fprintf(t, "    %s\t%s\n", fact[0], text.Line(fact[1]))
 		}
 		t.Flush()
 	}
@@ -123,12 +122,12 @@ func (a *app) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 		add("stands for", "%d slots, from %s to %s", r.Slots, w.time(r.Slot), w.time(r.Until))
 	}
 	if !r.Started.IsZero() {
-		started := w.zoned(r.Started).Format("2006-01-02 15:04:05 MST")
+		started := text.SecondZone(r.Started, w.task.When.Location)
 		if late := r.Started.Sub(r.Slot); r.Origin == "" && late > 0 {
-			started += ", " + duration(late) + " late"
+			started += ", " + text.Duration(late) + " late"
 		}
 		add("started", "%s", started)
-		add("ended", "%s", w.zoned(r.Ended).Format("2006-01-02 15:04:05 MST"))
+		add("ended", "%s", text.SecondZone(r.Ended, w.task.When.Location))
 	}
 	if r.ExitCode != nil {
 		add("exit code", "%d", *r.ExitCode)
@@ -139,7 +138,7 @@ func (a *app) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 	add("server", "%s", r.Server)
 	add("run", "%s", r.Run)
 	if r.Output != "" {
-		add("output", "sched logs%s %s", a.configFlag(), shortRun(r.Run))
+		add("output", "sched logs%s %s", a.configFlag(), text.ShortRun(r.Run))
 	}
 	for _, note := range r.Notes {
 		add("note", "%s", note)
@@ -153,7 +152,7 @@ func runningText(log runfile.State, now time.Time) string {
 	if owner.PID == 0 {
 		return "it is starting " + owner.String()
 	}
-	return fmt.Sprintf("it has been running for %s, %s", duration(now.Sub(owner.Since)), owner)
+	return fmt.Sprintf("it has been running for %s, %s", text.Duration(now.Sub(owner.Since)), owner)
 }
 
 // printRunning tells of live runs that are not of the last slot (of older ones, or by hand), and of those that
@@ -185,8 +184,8 @@ func (a *app) printObstacles(w *inquiry, answer whyJSON) {
 		say("its conditions let it run again at %s", w.time(free))
 	}
 	paused := answer.Next != nil && pausedNow(w.pauses, w.task, w.next) != nil // which its slot says
-	for _, text := range answer.Asks {
-		say("right before it starts it asks %s", oneLine(text))
+	for _, words := range answer.Asks {
+		say("right before it starts it asks %s", text.Line(words))
 	}
 	if answer.Down != "" {
 		say("%s; it will be skipped if that is so then", answer.Down)

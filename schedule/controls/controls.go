@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sched/schedule/statedir"
+	"sched/schedule/text"
 )
 
 // Controls are what people want of all ticks of a schedule: what is paused, and which ticks are to end
@@ -71,31 +72,23 @@ func (p Pause) Covers(at time.Time) bool {
 
 // Text says who paused since when and why: with the date where that is not the one of near, in the zone.
 func (p Pause) Text(near time.Time, zone *time.Location) string {
-	text := fmt.Sprintf("paused by %s on %s since %s", p.By, p.Server, clock(p.Since, near, zone))
+	words := fmt.Sprintf("paused by %s on %s since %s", p.By, p.Server, text.MinuteNear(p.Since, near, zone))
 	if !p.Until.IsZero() {
-		text += ", until " + p.End(near, zone)
+		words += ", until " + p.End(near, zone)
 	}
 	if p.Reason != "" {
-		text += ": " + p.Reason
+		words += ": " + p.Reason
 	}
-	return text
+	return words
 }
 
 // End says when the pause ends by itself: of a short one to the second.
 func (p Pause) End(near time.Time, zone *time.Location) string {
-	text := clock(p.Until, near, zone)
+	end := text.MinuteNear(p.Until, near, zone)
 	if p.Until.Sub(p.Since) < 2*time.Minute {
-		text += p.Until.Format(":05")
+		end += p.Until.Format(":05")
 	}
-	return text
-}
-
-func clock(t, near time.Time, zone *time.Location) string {
-	const date = "2006-01-02 "
-	if t.In(zone).Format(date) == near.In(zone).Format(date) {
-		return t.In(zone).Format("15:04")
-	}
-	return t.In(zone).Format(date + "15:04")
+	return end
 }
 
 // Of returns the pause that is in effect for a task: its own, or that of everything unless the task runs

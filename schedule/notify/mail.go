@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/wneessen/go-mail"
+
+	"sched/schedule/text"
 )
 
 func (t Target) checkMail(m Mail) error {
@@ -82,11 +84,11 @@ func (t Target) message(n News) (m message, err error) {
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no "out of office" comes back
 	msg.SetGenHeader(mail.HeaderXAutoResponseSuppress, "All")
 	msg.SetBodyString(mail.TypeTextPlain, n.letter())
-	var text bytes.Buffer
-	if _, err := msg.WriteTo(&text); err != nil {
+	var raw bytes.Buffer
+	if _, err := msg.WriteTo(&raw); err != nil {
 		return m, err
 	}
-	return message{msg.GetFrom()[0], msg.GetTo(), hostname(n.Server), text.Bytes()}, nil
+	return message{msg.GetFrom()[0], msg.GetTo(), hostname(n.Server), raw.Bytes()}, nil
 }
 
 // letter is the body of a mail.
@@ -103,7 +105,7 @@ func (n News) letter() string {
 	if held := n.heldBack(); held != "" {
 		fmt.Fprintf(&b, "\n%s\n", held)
 	}
-	output := strings.Trim(plain(n.Output), "\n")
+	output := strings.Trim(text.Plain(n.Output), "\n")
 	switch {
 	case output == "" && n.Run != "" && n.Event != Start && n.Event != Skip:
 		fmt.Fprint(&b, "\nIt printed nothing.\n")

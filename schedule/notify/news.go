@@ -5,7 +5,7 @@
 // No error of this package has a secret in it. The whole of a URL but its host counts as one: whoever
 // knows the path of a Slack webhook can write to the channel.
 //
-// It keeps nothing between calls, needs nothing of our other packages, and reads of the environment only what
+// It keeps nothing between calls, needs of our other packages only text, and reads of the environment only what
 // net/http, crypto/x509 and os/exec read: the proxies, SSL_CERT_FILE and PATH.
 package notify
 

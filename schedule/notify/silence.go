@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"sched/schedule/text"
 )
 
 // A conversation is one attempt to talk to a server.
@@ -25,7 +27,7 @@ func converse(ctx context.Context, secrets []string) conversation {
 }
 
 // silence tells why there is no connection, or no answer: it follows the name of the server.
-func (c conversation) silence(err error) (text, hint string) {
+func (c conversation) silence(err error) (reason, hint string) {
 	var (
 		unknown     *net.DNSError
 		plain       tls.RecordHeaderError
@@ -37,7 +39,7 @@ func (c conversation) silence(err error) (text, hint string) {
 	}
 	switch {
 	case errors.Is(c.ctx.Err(), context.DeadlineExceeded):
-		return "no answer within " + took(time.Since(c.began)), "is the machine up, and no firewall between?"
+		return "no answer within " + text.DurationPrecise(time.Since(c.began)), "is the machine up, and no firewall between?"
 	case c.ctx.Err() != nil:
 		return "stopped before it answered", ""
 	case errors.As(err, &unknown) && unknown.IsNotFound:
@@ -58,7 +60,7 @@ func (c conversation) silence(err error) (text, hint string) {
 	case is(io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE):
 		return "it closed the connection before it answered", ""
 	case is(os.ErrDeadlineExceeded, syscall.ETIMEDOUT):
-		return "no answer within " + took(time.Since(c.began)), "is the machine up, and no firewall between?"
+		return "no answer within " + text.DurationPrecise(time.Since(c.began)), "is the machine up, and no firewall between?"
 	}
 	return without(c.secrets, err.Error()), ""
 }

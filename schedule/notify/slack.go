@@ -1,6 +1,10 @@
 package notify
 
-import "strings"
+import (
+	"strings"
+
+	"sched/schedule/text"
+)
 
 // slackMessage is what the incoming webhooks of Slack and Mattermost take.
 type slackMessage struct {
@@ -40,7 +44,7 @@ func (n News) slack() string {
 
 // slackCode is the end of the output, escaped, such that nothing in it ends the block of code.
 func slackCode(output string) string {
-	output = strings.ReplaceAll(strings.TrimRight(plain(output), " \t\n"), "```", "'''")
+	output = strings.ReplaceAll(strings.TrimRight(text.Plain(output), " \t\n"), "```", "'''")
 	for limit := slackLimit; ; {
 		cut := strings.Trim(tail(output, limit), "\n")
 		escaped := slackEscaped(cut)

@@ -7,13 +7,11 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	"sched/schedule"
-
-	"sched/schedule/outcome"
-
 	"sched/schedule/ledger"
+	"sched/schedule/outcome"
+	"sched/schedule/text"
 )
 
 // GuardTimeout is how long a condition may take to answer; tests change it. guardKillAfter is how long it may then
@@ -123,12 +121,7 @@ func withLast(says string, printed []byte, ended string) string {
 func lastLine(printed []byte) string {
 	const longest = 200
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(printed), "?")), "\n")
-	last := strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, lines[len(lines)-1]))
+	last := strings.TrimSpace(text.Line(lines[len(lines)-1]))
 	if runes := []rune(last); len(runes) > longest {
 		last = string(runes[:longest]) + "…"
 	}

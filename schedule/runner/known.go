@@ -7,9 +7,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-
 	"sched/schedule/ledger"
 	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
 // known are the slots that have an outcome, or whose outcome somebody else will write down, by task.
@@ -132,7 +132,7 @@ func (k known) count(task *schedule.Task, from, to time.Time) (n int) {
 		if to.Before(end) {
 			end = to
 		}
-		n += task.When.Count(latest(s.At, from), end)
+		n += task.When.Count(text.Later(s.At, from), end)
 	}
 	return n
 }

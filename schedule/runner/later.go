@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"sched/schedule"
-
 	"sched/schedule/clock"
-
 	"sched/schedule/controls"
+	"sched/schedule/text"
 )
 
 // A task may be due several times in a minute. Its slots are absolute, so a tick that has some stays until
@@ -53,7 +52,7 @@ func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 		case t.Replay || wait <= 0:
 			return ""
 		case wait > time.Minute:
-			return "the clock was set back to " + now.In(t.Schedule.Location).Format("2006-01-02 15:04:05")
+			return "the clock was set back to " + text.Second(now, t.Schedule.Location)
 		}
 		select {
 		case <-clock.After(min(wait, clock.Recheck)):

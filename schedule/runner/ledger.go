@@ -6,11 +6,10 @@ import (
 	"time"
 
 	"sched/schedule"
-
 	"sched/schedule/clock"
-	"sched/schedule/outcome"
-
 	"sched/schedule/ledger"
+	"sched/schedule/outcome"
+	"sched/schedule/text"
 )
 
 // This file keeps the promise that every slot has one outcome. In its turn a tick compares its minute
@@ -47,7 +46,7 @@ func (t *Tick) account(due []schedule.Slot) []schedule.Slot {
 	last := t.lastCovered()
 	if last.After(t.Minute) {
 		zone := t.Schedule.Location
-		t.Problem("this tick of %s was held up until %s was covered, and starts nothing", minuteText(t.Minute, zone), minuteText(last, zone))
+		t.Problem("this tick of %s was held up until %s was covered, and starts nothing", text.Minute(t.Minute, zone), text.Minute(last, zone))
 		return nil
 	}
 	if last.Equal(t.Minute) && !t.again() {
@@ -72,7 +71,7 @@ func (t *Tick) account(due []schedule.Slot) []schedule.Slot {
 // again reports whether a tick starts what is due in a minute that another tick has covered: when cron or a
 // person started it, but not when `sched work` did, where nobody asked for a second tick.
 func (t *Tick) again() bool {
-	minute := minuteText(t.Minute, t.Schedule.Location)
+	minute := text.Minute(t.Minute, t.Schedule.Location)
 	if t.Link != nil {
 		t.Problem("another tick came first at %s, and this one starts nothing; does cron call sched, too?", minute)
 		return false
@@ -243,8 +242,4 @@ func (t *Tick) closeJournal() {
 	} else {
 		t.journal.End()
 	}
-}
-
-func minuteText(t time.Time, zone *time.Location) string {
-	return t.In(zone).Format("2006-01-02 15:04")
 }

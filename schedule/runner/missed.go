@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"sched/schedule"
-
-	"sched/schedule/outcome"
-
 	"sched/schedule/ledger"
+	"sched/schedule/outcome"
+	"sched/schedule/text"
 )
 
 // What a slot was missed for, and how one is recorded that was started and left no trace.
@@ -120,7 +119,7 @@ func (m *missing) runOnce(due []schedule.Slot) []schedule.Slot {
 		}
 	}
 	slices.SortStableFunc(slots, func(a, b schedule.Slot) int {
-		return cmp.Or(latest(a.At, m.tick.Minute).Compare(latest(b.At, m.tick.Minute)), order[a.Task]-order[b.Task])
+		return cmp.Or(text.Later(a.At, m.tick.Minute).Compare(text.Later(b.At, m.tick.Minute)), order[a.Task]-order[b.Task])
 	})
 	return slots
 }
@@ -134,7 +133,7 @@ func (m *missing) newest(task *schedule.Task) (newest miss) {
 		}
 	}
 	for _, gap := range m.gaps[task.Name] {
-		for at := range task.When.Backward(latest(gap.From, first), gap.To) {
+		for at := range task.When.Backward(text.Later(gap.From, first), gap.To) {
 			if !at.After(newest.slot) {
 				break
 			}

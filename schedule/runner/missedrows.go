@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"sched/schedule"
-
 	"sched/schedule/clock"
-	"sched/schedule/outcome"
-
 	"sched/schedule/ledger"
+	"sched/schedule/outcome"
+	"sched/schedule/text"
 )
 
 // A gap of a month holds millions of slots. For each task the newest ones have a row each, and all
@@ -76,7 +75,7 @@ func (m *missing) add(name string, at, until time.Time, n int, reason string) {
 	row := m.row(name, at, outcome.Missed, reason)
 	if n > 1 {
 		row.Slots, row.Until = n, until
-		row.Reason = fmt.Sprintf("%d times until %s: %s", n, minuteText(until, m.tick.Schedule.Location), reason)
+		row.Reason = fmt.Sprintf("%d times until %s: %s", n, text.Minute(until, m.tick.Schedule.Location), reason)
 	}
 	m.rows = append(m.rows, row)
 	m.known.add(name, at, until)
@@ -111,42 +110,28 @@ func (m *missing) text() string {
 	}
 	var parts []string
 	for _, one := range m.told {
-		parts = append(parts, fmt.Sprintf("%s: %s of %s", one.reason, plural(one.slots, "slot"), plural(len(one.tasks), "task")))
+		parts = append(parts, fmt.Sprintf("%s: %s of %s", one.reason, text.Count(one.slots, "slot"), text.Count(len(one.tasks), "task")))
 	}
-	text := "missed: " + strings.Join(parts, "; ")
+	words := "missed: " + strings.Join(parts, "; ")
 	switch m.once {
 	case 0:
 	case 1:
-		text += "; 1 of them runs now"
+		words += "; 1 of them runs now"
 	default:
-		text += fmt.Sprintf("; %d of them run now", m.once)
+		words += fmt.Sprintf("; %d of them run now", m.once)
 	}
-	return text
+	return words
 }
 
 // noTick says why the slots of a gap were missed.
 func (t *Tick) noTick(gap *ledger.Gap) string {
 	zone, last := t.Schedule.Location, gap.To.Add(-time.Minute)
-	text := "no tick ran at " + minuteText(last, zone)
+	reason := "no tick ran at " + text.Minute(last, zone)
 	if gap.Since.Before(last) {
-		text = fmt.Sprintf("no tick ran from %s to %s", minuteText(gap.Since, zone), minuteText(last, zone))
+		reason = fmt.Sprintf("no tick ran from %s to %s", text.Minute(gap.Since, zone), text.Minute(last, zone))
 	}
 	if gap.From.After(gap.Since) {
-		text += ", and what was due before " + minuteText(gap.From, zone) + " is not counted"
+		reason += ", and what was due before " + text.Minute(gap.From, zone) + " is not counted"
 	}
-	return text
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return reason
 }

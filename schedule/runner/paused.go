@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"sched/schedule"
-
 	"sched/schedule/clock"
-
 	"sched/schedule/controls"
+	"sched/schedule/text"
 )
 
 // wishes are the orders as this tick read them last.
@@ -62,7 +61,7 @@ func (t *Tick) readOrders() controls.Controls {
 
 // paused says who paused a task that is to start at the time, or now where that is later; "" when nobody has.
 func (t *Tick) paused(task *schedule.Task, at time.Time) string {
-	now := latest(at, clock.Now())
+	now := text.Later(at, clock.Now())
 	if pause, ok := t.wanted().Pauses.Of(task.Name, task.EvenWhenPaused, now); ok {
 		return pause.Text(now, t.Schedule.Location)
 	}

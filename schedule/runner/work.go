@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/clock"
+	"sched/schedule/text"
 )
 
 // A Worker is `sched work`: it starts a tick each minute, as a child process. All it keeps in its own
@@ -96,7 +97,7 @@ func (w *Worker) start() {
 	for len(w.pending) > 0 && w.free() && time.Since(w.tried) >= tryAgain {
 		minute := w.pending[0]
 		if err := w.tick(minute); err != nil {
-			w.Problem("the tick of %s cannot be started, and is tried again: %v", minuteText(minute, w.Zone), err)
+			w.Problem("the tick of %s cannot be started, and is tried again: %v", text.Minute(minute, w.Zone), err)
 			w.tried = time.Now()
 			return
 		}
@@ -169,7 +170,7 @@ func (w *Worker) reap() {
 			delete(w.ticks, pid)
 			t.link.Close()
 			if status.Signaled() {
-				w.Problem("the tick of %s was killed (%s); the next one accounts for it", minuteText(t.minute, w.Zone), status.Signal())
+				w.Problem("the tick of %s was killed (%s); the next one accounts for it", text.Minute(t.minute, w.Zone), status.Signal())
 			}
 		}
 	}

@@ -1,2 +1,35 @@
-// Package text writes times, durations, counts and what others wrote, for people.
+// Package text is how times, durations, counts and foreign text are written for people: in the words of commands, in
+// reasons that the history keeps, and in notifications. Each way of writing exists once, here, so the same thing looks
+// the same everywhere.
+//
+// All functions are pure and safe for concurrent use: none reads a clock, the environment or the locale. Times are
+// written in the zone that the caller names, never in the machine's.
+//
+// It does not know terminals (colours and widths are for cmd/terminal), nor what machines read: JSON has RFC 3339
+// and numbers. It does not translate.
 package text
+
+import "fmt"
+
+// Count writes a number with its noun, which takes an s in the plural: "1 slot", "0 slots", "12 slots".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Bytes writes a size of memory or of a file in units of 1,024 (IEC 80000-13): "512 KiB", "41 MiB", "1.5 GiB".
+func Bytes(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
+}
+
+// ShortRun is the part of a run's id that people see: its last 12 characters. They differ between runs of the same
+// second, while the beginning of a UUIDv7 is the time. Commands take it for the whole id.
+func ShortRun(id string) string { return id[max(0, len(id)-12):] }

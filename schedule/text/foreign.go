@@ -1,0 +1,82 @@
+package text
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line makes one line of foreign text (what a person typed, a command printed, another server said), which can do
+// nothing to a terminal or a table: control characters and line breaks become spaces, one each; marks that turn the
+// direction of what follows are taken out; what is not UTF-8 becomes U+FFFD. The rest stays as it is.
+func Line(foreign string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+			return ' '
+		case unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, foreign)
+}
+
+// Plain makes text of what a command printed for a terminal: valid UTF-8 in lines that end in \n, without control
+// characters (tabs excepted) and without escape sequences such as colours. Of a line that was drawn over with \r each
+// version is a line. Plain(Plain(s)) is Plain(s).
+func Plain(printed string) string {
+	text := strings.ToValidUTF8(printed, "\uFFFD")
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	var b strings.Builder
+	b.Grow(len(text))
+	for text != "" {
+		if n := escape(text); n > 0 {
+			text = text[n:]
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+		switch {
+		case r == '\r':
+			b.WriteByte('\n')
+		case r == '\n', r == '\t', !unicode.IsControl(r):
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// escape is the length of the escape sequence that text begins with (ECMA-35 and ECMA-48); 0 when it begins with none.
+func escape(text string) int {
+	if len(text) < 2 || text[0] != 0x1b {
+		return 0
+	}
+	switch text[1] {
+	case '[': // parameters, then a final byte
+		return sequenceEnd(text, 2, 0x20, 0x3f)
+	case ']', 'P', '^', '_': // text until BEL or ESC \; a line break ends one that was broken off
+		end := strings.IndexAny(text[2:], "\a\x1b\n")
+		switch {
+		case end < 0:
+			return len(text)
+		case text[2+end] == '\a':
+			return 2 + end + 1
+		case strings.HasPrefix(text[2+end:], "\x1b\\"):
+			return 2 + end + 2
+		}
+		return 2 + end
+	}
+	return sequenceEnd(text, 1, 0x20, 0x2f)
+}
+
+// sequenceEnd returns where a sequence ends: after bytes in from..to, beginning at i, and one final byte (above to), which
+// is missing where the sequence was broken off.
+func sequenceEnd(text string, i int, from, to byte) int {
+	for i < len(text) && text[i] >= from && text[i] <= to {
+		i++
+	}
+	if i < len(text) && text[i] > to && text[i] <= '~' {
+		i++
+	}
+	return i
+}
