@@ -33,81 +33,81 @@ func (t Target) checkMail(m Mail) error {
 	return nil
 }
 
-func (t Target) mail(ctx context.Context, n News) error {
-	message, err := t.message(n)
+func (t Target) mail(ctx context.Context, m Message) error {
+	e, err := t.email(m)
 	if err != nil {
 		return t.wrong("cannot be written", "") // Check has seen the addresses
 	}
 	if t.Mail.URL == "" {
-		return t.sendmail(ctx, message)
+		return t.sendmail(ctx, e)
 	}
 	server, problem := parseServer(t.Mail.URL)
 	if problem != "" {
 		return t.wrong(problem, "")
 	}
-	return t.smtp(ctx, server, message)
+	return t.smtp(ctx, server, e)
 }
 
-// A message is a mail as it goes out, with lines that end in \r\n.
-type message struct {
+// An email is a mail as it goes out, with lines that end in \r\n.
+type email struct {
 	from *netmail.Address
 	to   []*netmail.Address
 	host string // that it comes from
 	text []byte
 }
 
-func (t Target) message(n News) (m message, err error) {
+func (t Target) email(m Message) (e email, err error) {
 	from := t.Mail.From
 	if from == "" {
-		from = defaultFrom(n.Server)
+		from = defaultFrom(m.Server)
 	}
 	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	if err := msg.From(from); err != nil {
-		return m, err
+		return e, err
 	}
 	if err := msg.To(t.Mail.To...); err != nil {
-		return m, err
+		return e, err
 	}
-	msg.Subject(n.subject())
-	if !n.At.IsZero() {
-		msg.SetDateWithValue(n.At) // when it happened: the mail may have waited
+	msg.Subject(m.subject())
+	if !m.At.IsZero() {
+		msg.SetDateWithValue(m.At) // when it happened: the mail may have waited
 	}
 	domain := msg.GetFrom()[0].Address
 	domain = domain[strings.LastIndexByte(domain, '@')+1:]
-	if n.ID != "" {
-		msg.SetMessageIDWithValue(digest(n.Schedule, n.ID) + "@" + domain) // a mail that arrives twice is known as the same
+	if m.ID != "" {
+		msg.SetMessageIDWithValue(digest(m.Schedule, m.ID) + "@" + domain) // a mail that arrives twice is known as the same
 	}
 	// Programs for mail show what refers to the same message as one conversation: all that is told of a task.
-	msg.SetGenHeader(mail.HeaderReferences, "<"+digest(n.Schedule, n.Task)+"@"+domain+">")
+	msg.SetGenHeader(mail.HeaderReferences, "<"+digest(m.Schedule, m.Task)+"@"+domain+">")
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no "out of office" comes back
 	msg.SetGenHeader(mail.HeaderXAutoResponseSuppress, "All")
-	msg.SetBodyString(mail.TypeTextPlain, n.letter())
+	msg.SetBodyString(mail.TypeTextPlain, m.letter())
 	var text bytes.Buffer
 	if _, err := msg.WriteTo(&text); err != nil {
-		return m, err
+		return e, err
 	}
-	return message{msg.GetFrom()[0], msg.GetTo(), hostname(n.Server), text.Bytes()}, nil
+	return email{msg.GetFrom()[0], msg.GetTo(), hostname(m.Server), text.Bytes()}, nil
 }
 
 // letter is the body of a mail.
-func (n News) letter() string {
+func (m Message) letter() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, line(n.headline()))
-	if description := line(n.Description); description != "" {
+	fmt.Fprintln(&b, line(m.headline()))
+	if description := line(m.Description); description != "" {
 		fmt.Fprintln(&b, description)
 	}
 	fmt.Fprintln(&b)
-	for _, fact := range n.facts() {
+	for _, fact := range m.facts() {
 		fmt.Fprintf(&b, "%-9s %s\n", fact[0], fact[1])
 	}
-	if held := n.heldBack(); held != "" {
+	if held := m.heldBack(); held != "" {
 		fmt.Fprintf(&b, "\n%s\n", held)
 	}
-	output := strings.Trim(plain(n.Output), "\n")
+	output := strings.Trim(plain(m.Output), "\n")
 	switch {
-	case output == "" && n.Run != "" && n.Event != Start && n.Event != Skip:
+	case output == "" && m.Run != "" && m.Event != Start && m.Event != Skip:
 		fmt.Fprint(&b, "\nIt printed nothing.\n")
-	case output != "" && n.Cut:
+	case output != "" && m.Cut:
 		fmt.Fprintf(&b, "\nThe end of its output:\n\n%s\n", output)
 	case output != "":
 		fmt.Fprintf(&b, "\nIts output:\n\n%s\n", output)

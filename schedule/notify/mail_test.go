@@ -44,7 +44,7 @@ func read(t *testing.T, text string) received {
 }
 
 // mailed is the mail that an SMTP server gets.
-func mailed(t *testing.T, m notify.Mail, n notify.News) received {
+func mailed(t *testing.T, m notify.Mail, n notify.Message) received {
 	t.Helper()
 	server := &mailServer{}
 	m.URL = "smtp://" + server.start(t)
@@ -112,22 +112,22 @@ func TestAMailWithoutASender(t *testing.T) {
 func TestSubjectsReadWell(t *testing.T) {
 	zero := 7
 	for _, row := range []struct {
-		news notify.News
+		news notify.Message
 		want string
 	}{
-		{notify.News{Event: notify.Failure, Outcome: "failed", Reason: "exit code 7"}, "[shop] report failed: exit code 7"},
-		{notify.News{Event: notify.Failure, Outcome: "failed", ExitCode: &zero}, "[shop] report failed: exit code 7"},
-		{notify.News{Event: notify.Failure, Outcome: "timed out", Reason: "after 20m0s"}, "[shop] report timed out after 20m0s"},
-		{notify.News{Event: notify.Failure, Outcome: "stopped", Reason: "by SIGTERM"}, "[shop] report stopped by SIGTERM"},
-		{notify.News{Event: notify.Failure, Outcome: "stopped", Reason: "sched stop by root"}, "[shop] report stopped: sched stop by root"},
-		{notify.News{Event: notify.Failure, Outcome: "lost", Reason: "its processes vanished"}, "[shop] report lost: its processes vanished"},
-		{notify.News{Event: notify.Success, Outcome: "succeeded"}, "[shop] report succeeded"},
-		{notify.News{Event: notify.Recovery, Outcome: "succeeded"}, "[shop] report recovered"},
-		{notify.News{Event: notify.Start}, "[shop] report started"},
-		{notify.News{Event: notify.Skip, Outcome: "skipped", Reason: "still running since 09:55"}, "[shop] report skipped: still running since 09:55"},
-		{notify.News{Event: notify.Finish, Outcome: "succeeded"}, "[shop] report succeeded"},
-		{notify.News{Event: notify.Failure, Outcome: "failed", Reason: "größer\r\nBcc: x@example.com\x00"}, "[shop] report failed: größer Bcc: x@example.com"},
-		{notify.News{Event: notify.Failure, Outcome: "failed", Reason: strings.Repeat("ü", 500)}, "[shop] report failed: " + strings.Repeat("ü", 177) + "…"},
+		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: "exit code 7"}, "[shop] report failed: exit code 7"},
+		{notify.Message{Event: notify.Failure, Outcome: "failed", ExitCode: &zero}, "[shop] report failed: exit code 7"},
+		{notify.Message{Event: notify.Failure, Outcome: "timed out", Reason: "after 20m0s"}, "[shop] report timed out after 20m0s"},
+		{notify.Message{Event: notify.Failure, Outcome: "stopped", Reason: "by SIGTERM"}, "[shop] report stopped by SIGTERM"},
+		{notify.Message{Event: notify.Failure, Outcome: "stopped", Reason: "sched stop by root"}, "[shop] report stopped: sched stop by root"},
+		{notify.Message{Event: notify.Failure, Outcome: "lost", Reason: "its processes vanished"}, "[shop] report lost: its processes vanished"},
+		{notify.Message{Event: notify.Success, Outcome: "succeeded"}, "[shop] report succeeded"},
+		{notify.Message{Event: notify.Recovery, Outcome: "succeeded"}, "[shop] report recovered"},
+		{notify.Message{Event: notify.Start}, "[shop] report started"},
+		{notify.Message{Event: notify.Skip, Outcome: "skipped", Reason: "still running since 09:55"}, "[shop] report skipped: still running since 09:55"},
+		{notify.Message{Event: notify.Finish, Outcome: "succeeded"}, "[shop] report succeeded"},
+		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: "größer\r\nBcc: x@example.com\x00"}, "[shop] report failed: größer Bcc: x@example.com"},
+		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: strings.Repeat("ü", 500)}, "[shop] report failed: " + strings.Repeat("ü", 177) + "…"},
 	} {
 		row.news.Schedule, row.news.Task = "shop", "report"
 		got := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, row.news)

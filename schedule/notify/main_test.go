@@ -27,7 +27,7 @@ var trusted, strange tls.Certificate
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv("NOTIFY_TEST_PING"); url != "" { // a process with a proxy of its own
-		fmt.Print(notify.Target{Ping: &notify.Ping{URL: url}}.Send(context.Background(), notify.News{}))
+		fmt.Print(notify.Target{Ping: &notify.Ping{URL: url}}.Send(context.Background(), notify.Message{}))
 		os.Exit(0)
 	}
 	os.Exit(func() int {
@@ -70,11 +70,11 @@ func certificate() (tls.Certificate, []byte) {
 }
 
 // failure is the news of the examples: those of docs/notifications.md.
-func failure() notify.News {
+func failure() notify.Message {
 	newYork := time.FixedZone("", -5*60*60)
 	slot := time.Date(2026, 11, 21, 2, 30, 0, 0, newYork)
 	code := 7
-	return notify.News{
+	return notify.Message{
 		ID: "01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e on_failure 1", Event: notify.Failure, At: slot.Add(12500 * time.Millisecond),
 		Schedule: "shop", Task: "nightly-report", Description: "The figures of the day before",
 		Run: "01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e", Server: "web-1",
@@ -89,14 +89,14 @@ var secretWords = []string{"s3cret", "T0KEN", "hunter2", "B0B"}
 
 // send makes one attempt with ten seconds for it, and fails the test when its error tells a secret or is
 // of another kind.
-func send(t *testing.T, target notify.Target, n notify.News) *notify.Error {
+func send(t *testing.T, target notify.Target, n notify.Message) *notify.Error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return sendWithin(t, ctx, target, n)
 }
 
-func sendWithin(t *testing.T, ctx context.Context, target notify.Target, n notify.News) *notify.Error {
+func sendWithin(t *testing.T, ctx context.Context, target notify.Target, n notify.Message) *notify.Error {
 	t.Helper()
 	err := target.Send(ctx, n)
 	if err == nil {

@@ -74,18 +74,18 @@ func (t Target) Check() error {
 
 // Send makes one attempt to tell t. Its error is an *Error. It returns when ctx is done at the latest, whatever the
 // other side does; then nobody knows whether the news arrived, and it may arrive twice.
-func (t Target) Send(ctx context.Context, n News) error {
+func (t Target) Send(ctx context.Context, m Message) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
-	n = n.bounded()
+	m = m.bounded()
 	switch {
 	case t.Ping != nil:
-		return t.ping(ctx, n)
+		return t.ping(ctx, m)
 	case t.Webhook != nil:
-		return t.post(ctx, n)
+		return t.post(ctx, m)
 	}
-	return t.mail(ctx, n)
+	return t.mail(ctx, m)
 }
 
 // String names the target to people: its kind, and its host or addresses.

@@ -12,7 +12,7 @@ import (
 // the first 10 kB, unless told otherwise. More would lose its end, which is what matters.
 const pingLimit = 10_000
 
-func (t Target) ping(ctx context.Context, n News) error {
+func (t Target) ping(ctx context.Context, m Message) error {
 	u, err := url.Parse(t.Ping.URL)
 	if err != nil {
 		return t.wrong("the URL is none", "") // Check has seen it
@@ -20,8 +20,8 @@ func (t Target) ping(ctx context.Context, n News) error {
 	method, body := http.MethodGet, ""
 	if t.Ping.Protocol {
 		var signal string
-		signal, body = n.signal()
-		u = signalled(u, signal, n.Run)
+		signal, body = m.signal()
+		u = signalled(u, signal, m.Run)
 		body = tail(strings.ToValidUTF8(body, "\uFFFD"), pingLimit) // what is not UTF-8 is not kept
 	}
 	if body != "" {
@@ -39,18 +39,18 @@ func (t Target) ping(ctx context.Context, n News) error {
 
 // signal is what the pinging API of healthchecks.io has for the news: the last part of the path, and the body. The body is the
 // output; where the path cannot say what happened, a line that does comes first.
-func (n News) signal() (signal, body string) {
+func (m Message) signal() (signal, body string) {
 	switch {
-	case n.Event == Start:
+	case m.Event == Start:
 		return "start", ""
-	case n.Event == Skip, n.Outcome == "skipped":
-		return "log", n.headline() // tells, and changes nothing
-	case n.Event == Success, n.Event == Recovery, n.Outcome == "succeeded":
-		return "", n.Output
-	case n.Outcome == "failed" && n.ExitCode != nil && *n.ExitCode > 0 && *n.ExitCode <= 255:
-		return strconv.Itoa(*n.ExitCode), n.Output // 0 may be a failure here, and never is there
+	case m.Event == Skip, m.Outcome == "skipped":
+		return "log", m.headline() // tells, and changes nothing
+	case m.Event == Success, m.Event == Recovery, m.Outcome == "succeeded":
+		return "", m.Output
+	case m.Outcome == "failed" && m.ExitCode != nil && *m.ExitCode > 0 && *m.ExitCode <= 255:
+		return strconv.Itoa(*m.ExitCode), m.Output // 0 may be a failure here, and never is there
 	}
-	return "fail", strings.TrimSuffix(n.headline()+"\n\n"+n.Output, "\n\n")
+	return "fail", strings.TrimSuffix(m.headline()+"\n\n"+m.Output, "\n\n")
 }
 
 // signalled returns the URL of a signal. The run's id lets the other side match start and end.

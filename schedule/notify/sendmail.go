@@ -19,7 +19,7 @@ var sendmails = []string{"sendmail", "/usr/sbin/sendmail", "/usr/lib/sendmail"}
 var refusals = []int{64, 65, 67, 68}
 
 // sendmail hands the message to the mail system of this machine, which then cares for it.
-func (t Target) sendmail(ctx context.Context, m message) error {
+func (t Target) sendmail(ctx context.Context, e email) error {
 	path := ""
 	for _, name := range sendmails {
 		if found, err := exec.LookPath(name); err == nil {
@@ -33,7 +33,7 @@ func (t Target) sendmail(ctx context.Context, m message) error {
 	c := converse(ctx, nil)
 	var said words
 	command := exec.CommandContext(ctx, path, "-i", "-t") // -i: a line with a dot alone does not end the mail; -t: the addresses are in it
-	command.Stdin = bytes.NewReader(bytes.ReplaceAll(m.text, []byte("\r\n"), []byte("\n")))
+	command.Stdin = bytes.NewReader(bytes.ReplaceAll(e.text, []byte("\r\n"), []byte("\n")))
 	command.Stderr = &said
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }

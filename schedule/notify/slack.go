@@ -12,9 +12,9 @@ type slackMessage struct {
 const slackLimit = 2500
 
 // slack is the news as the text of a message: what happened, the facts, and the end of the output as code.
-func (n News) slack() string {
+func (m Message) slack() string {
 	var facts []string
-	for _, fact := range n.facts() {
+	for _, fact := range m.facts() {
 		switch fact[0] {
 		case "server":
 			facts = append(facts, "on "+slackEscaped(head(fact[1], 100)))
@@ -24,15 +24,15 @@ func (n News) slack() string {
 			facts = append(facts, "`"+strings.ReplaceAll(slackEscaped(head(fact[1], 300)), "`", "'")+"`")
 		}
 	}
-	lines := []string{slackEscaped(n.subject())}
-	if description := head(line(n.Description), 300); description != "" {
+	lines := []string{slackEscaped(m.subject())}
+	if description := head(line(m.Description), 300); description != "" {
 		lines = append(lines, slackEscaped(description))
 	}
 	lines = append(lines, strings.Join(facts, ", "))
-	if held := n.heldBack(); held != "" {
+	if held := m.heldBack(); held != "" {
 		lines = append(lines, held)
 	}
-	if output := slackCode(n.Output); output != "" {
+	if output := slackCode(m.Output); output != "" {
 		lines = append(lines, "```", output, "```")
 	}
 	return strings.Join(lines, "\n")

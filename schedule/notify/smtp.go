@@ -25,7 +25,7 @@ type session struct {
 }
 
 // smtp hands the message to a mail server.
-func (t Target) smtp(ctx context.Context, to server, m message) error {
+func (t Target) smtp(ctx context.Context, to server, e email) error {
 	s := &session{conversation: converse(ctx, to.secrets), target: t, server: to}
 	conn, err := s.dial()
 	if err != nil {
@@ -33,11 +33,11 @@ func (t Target) smtp(ctx context.Context, to server, m message) error {
 	}
 	defer s.raw.Close()
 	defer context.AfterFunc(ctx, func() { s.raw.Close() })() // ends whatever waits for the server
-	if err := s.begin(conn, m.host); err != nil {
+	if err := s.begin(conn, e.host); err != nil {
 		return err
 	}
 	defer s.leave()
-	return s.send(m)
+	return s.send(e)
 }
 
 func (s *session) dial() (net.Conn, error) {
@@ -141,13 +141,13 @@ func (s *session) authenticate() error {
 }
 
 // send sends the message to all addresses that the server takes.
-func (s *session) send(m message) error {
-	if err := s.Mail(envelope(m.from)); err != nil {
-		return s.refused("does not take mail from "+m.from.Address, err)
+func (s *session) send(e email) error {
+	if err := s.Mail(envelope(e.from)); err != nil {
+		return s.refused("does not take mail from "+e.from.Address, err)
 	}
 	var taken, later, never []string
 	var last error
-	for i, to := range m.to {
+	for i, to := range e.to {
 		err := s.Rcpt(envelope(to))
 		switch {
 		case err == nil:
@@ -163,7 +163,7 @@ func (s *session) send(m message) error {
 		last = err
 	}
 	if len(taken) > 0 {
-		if err := s.deliver(m); err != nil {
+		if err := s.deliver(e); err != nil {
 			return err
 		}
 	}
@@ -173,10 +173,10 @@ func (s *session) send(m message) error {
 	return s.partly(len(taken), later, never, last)
 }
 
-func (s *session) deliver(m message) error {
+func (s *session) deliver(e email) error {
 	w, err := s.Data()
 	if err == nil {
-		_, err = w.Write(m.text)
+		_, err = w.Write(e.text)
 	}
 	if err == nil {
 		err = w.Close()

@@ -10,10 +10,10 @@ import (
 )
 
 // post posts the news to a webhook.
-func (t Target) post(ctx context.Context, n News) error {
-	var message any = n.body()
+func (t Target) post(ctx context.Context, m Message) error {
+	var message any = m.body()
 	if t.Webhook.Format == Slack {
-		message = slackMessage{n.slack()}
+		message = slackMessage{m.slack()}
 	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
@@ -54,15 +54,15 @@ type body struct {
 	HeldSince   *string  `json:"held_since"`
 }
 
-func (n News) body() body {
+func (m Message) body() body {
 	b := body{
-		ID: n.ID, Text: n.subject(), Event: n.Event, At: utc(n.At), Schedule: n.Schedule, Task: n.Task, Description: n.Description,
-		Run: n.Run, Server: n.Server, Slot: utc(n.Slot), Started: utc(n.Started), Ended: utc(n.Ended), Outcome: n.Outcome, Reason: n.Reason,
-		ExitCode: n.ExitCode, Attempts: n.Attempt, Output: strings.ToValidUTF8(n.Output, "\uFFFD"), OutputCut: n.Cut, HeldBack: n.HeldBack,
-		HeldSince: utc(n.HeldSince),
+		ID: m.ID, Text: m.subject(), Event: m.Event, At: utc(m.At), Schedule: m.Schedule, Task: m.Task, Description: m.Description,
+		Run: m.Run, Server: m.Server, Slot: utc(m.Slot), Started: utc(m.Started), Ended: utc(m.Ended), Outcome: m.Outcome, Reason: m.Reason,
+		ExitCode: m.ExitCode, Attempts: m.Attempt, Output: strings.ToValidUTF8(m.Output, "\uFFFD"), OutputCut: m.Cut, HeldBack: m.HeldBack,
+		HeldSince: utc(m.HeldSince),
 	}
-	if !n.Started.IsZero() && !n.Ended.IsZero() {
-		seconds := n.Duration.Seconds()
+	if !m.Started.IsZero() && !m.Ended.IsZero() {
+		seconds := m.Duration.Seconds()
 		b.Duration = &seconds
 	}
 	return b

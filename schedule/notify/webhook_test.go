@@ -29,7 +29,7 @@ func documented(t *testing.T, heading, language string) string {
 }
 
 // posted is the body that a webhook gets.
-func posted(t *testing.T, format notify.Format, n notify.News) string {
+func posted(t *testing.T, format notify.Format, n notify.Message) string {
 	t.Helper()
 	last, server := record(t)
 	if e := send(t, notify.Target{Webhook: &notify.Webhook{URL: server + "/hook?a=b", Format: format}}, n); e != nil {
@@ -77,7 +77,7 @@ func TestTheReferenceExplainsEveryField(t *testing.T) {
 
 func TestAWebhookOfASkip(t *testing.T) {
 	n := failure()
-	skip := notify.News{ID: "1", Event: notify.Skip, Task: n.Task, Server: n.Server, Slot: n.Slot, Outcome: "skipped", Reason: "still running", HeldBack: 4}
+	skip := notify.Message{ID: "1", Event: notify.Skip, Task: n.Task, Server: n.Server, Slot: n.Slot, Outcome: "skipped", Reason: "still running", HeldBack: 4}
 	want := `{"id":"1","text":"nightly-report skipped: still running","event":"skip","at":null,"schedule":"","task":"nightly-report",` +
 		`"description":"","run":"","server":"web-1","slot":"2026-11-21T07:30:00Z","started":null,"ended":null,"duration":null,"outcome":"skipped",` +
 		`"reason":"still running","exit_code":null,"attempts":0,"output":"","output_cut":false,"held_back":4,"held_since":null}` + "\n"

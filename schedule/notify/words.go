@@ -9,96 +9,96 @@ import (
 )
 
 // headline is the news in one line: `nightly-report failed: exit code 7`.
-func (n News) headline() string { return n.Task + " " + n.happened() }
+func (m Message) headline() string { return m.Task + " " + m.happened() }
 
 // happened says what became of the run: `failed: exit code 7`, `timed out after 20m`.
-func (n News) happened() string {
+func (m Message) happened() string {
 	switch {
-	case n.Event == Start:
+	case m.Event == Start:
 		return "started"
-	case n.Event == Recovery:
+	case m.Event == Recovery:
 		return "recovered"
-	case n.Outcome == "":
-		return string(n.Event)
+	case m.Outcome == "":
+		return string(m.Event)
 	}
-	reason := line(n.Reason)
-	if reason == "" && n.Outcome == "failed" && n.ExitCode != nil {
-		reason = fmt.Sprintf("exit code %d", *n.ExitCode)
+	reason := line(m.Reason)
+	if reason == "" && m.Outcome == "failed" && m.ExitCode != nil {
+		reason = fmt.Sprintf("exit code %d", *m.ExitCode)
 	}
 	switch {
 	case reason == "":
-		return n.Outcome
+		return m.Outcome
 	case strings.HasPrefix(reason, "after "), strings.HasPrefix(reason, "by "): // `timed out after 20m`, `stopped by SIGTERM`
-		return n.Outcome + " " + reason
+		return m.Outcome + " " + reason
 	}
-	return n.Outcome + ": " + reason
+	return m.Outcome + ": " + reason
 }
 
 // subject is the headline with the schedule before it, cut to what an inbox shows.
-func (n News) subject() string {
-	subject := n.headline()
-	if n.Schedule != "" {
-		subject = "[" + n.Schedule + "] " + subject
+func (m Message) subject() string {
+	subject := m.headline()
+	if m.Schedule != "" {
+		subject = "[" + m.Schedule + "] " + subject
 	}
 	return head(line(subject), 200)
 }
 
 // facts are the lines that tell where, when and how, for people.
-func (n News) facts() (facts [][2]string) {
+func (m Message) facts() (facts [][2]string) {
 	add := func(name, value string) {
 		if value = line(value); value != "" {
 			facts = append(facts, [2]string{name, value})
 		}
 	}
-	add("server", n.Server)
-	add("due", clock(n.Slot))
-	add("started", clock(n.Started))
-	add("ended", clock(n.Ended))
-	if !n.Started.IsZero() && !n.Ended.IsZero() {
-		add("took", took(n.Duration))
+	add("server", m.Server)
+	add("due", clock(m.Slot))
+	add("started", clock(m.Started))
+	add("ended", clock(m.Ended))
+	if !m.Started.IsZero() && !m.Ended.IsZero() {
+		add("took", took(m.Duration))
 	}
-	if n.Attempt > 1 {
-		add("attempts", fmt.Sprint(n.Attempt))
+	if m.Attempt > 1 {
+		add("attempts", fmt.Sprint(m.Attempt))
 	}
-	add("run", n.Run)
-	add("more", n.more())
+	add("run", m.Run)
+	add("more", m.more())
 	return facts
 }
 
 // more is the command that tells more.
-func (n News) more() string {
+func (m Message) more() string {
 	command := "sched "
 	option := ""
-	if n.Config != "" {
-		option = "-c " + n.Config + " "
+	if m.Config != "" {
+		option = "-c " + m.Config + " "
 	}
-	if n.Run == "" || n.Event == Skip || n.Outcome == "skipped" {
-		return command + "why " + option + n.Task
+	if m.Run == "" || m.Event == Skip || m.Outcome == "skipped" {
+		return command + "why " + option + m.Task
 	}
-	return command + "logs " + option + n.Run[max(0, len(n.Run)-12):] // the part that commands take for the whole
+	return command + "logs " + option + m.Run[max(0, len(m.Run)-12):] // the part that commands take for the whole
 }
 
 // heldBack says that a limit kept news like this back; empty when it did not.
-func (n News) heldBack() string {
+func (m Message) heldBack() string {
 	since := "the last one"
-	if !n.HeldSince.IsZero() {
-		since = clock(n.HeldSince)
+	if !m.HeldSince.IsZero() {
+		since = clock(m.HeldSince)
 	}
-	switch n.HeldBack {
+	switch m.HeldBack {
 	case 0:
 		return ""
 	case 1:
 		return "One more like this was not sent since " + since + "."
 	}
-	return fmt.Sprintf("%d more like this were not sent since %s.", n.HeldBack, since)
+	return fmt.Sprintf("%d more like this were not sent since %s.", m.HeldBack, since)
 }
 
 // bounded holds the output to OutputLimit.
-func (n News) bounded() News {
-	if cut := tail(n.Output, OutputLimit); len(cut) < len(n.Output) {
-		n.Output, n.Cut = cut, true
+func (m Message) bounded() Message {
+	if cut := tail(m.Output, OutputLimit); len(cut) < len(m.Output) {
+		m.Output, m.Cut = cut, true
 	}
-	return n
+	return m
 }
 
 // clock writes a time with the offset of its zone: names of zones are lost on the way through an outbox.

@@ -138,7 +138,7 @@ func (r *Run) wanted(n schedule.Notification, event notify.Event, result history
 }
 
 // news is what there is to tell.
-func (r *Run) news(id string, event notify.Event, result history.Record) notify.News {
+func (r *Run) news(id string, event notify.Event, result history.Record) notify.Message {
 	sender, zone := r.task.Sender, time.UTC
 	if z, err := time.LoadLocation(sender.Zone); err == nil {
 		zone = z
@@ -149,7 +149,7 @@ func (r *Run) news(id string, event notify.Event, result history.Record) notify.
 		}
 		return t.In(zone)
 	}
-	news := notify.News{
+	news := notify.Message{
 		ID: id, Event: event, At: in(Now()),
 		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: r.task.Description,
 		Run: result.Run, Server: result.Server,

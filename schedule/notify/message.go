@@ -11,8 +11,8 @@ package notify
 
 import "time"
 
-// News is what there is to tell of a run, or of a slot that did not become one.
-type News struct {
+// Message is what there is to tell of a run, or of a slot that did not become one.
+type Message struct {
 	ID    string    `json:"id"`    // the same at every attempt to tell it, and in no other news
 	Event Event     `json:"event"` // why it is told
 	At    time.Time `json:"at"`    // when there was something to tell
