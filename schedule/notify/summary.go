@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// headline is the news in one line: `nightly-report failed: exit code 7`.
-func (m Message) headline() string { return m.Task + " " + m.happened() }
+// headline is the message in one line: `nightly-report failed: exit code 7`.
+func (m Message) headline() string { return m.Task + " " + m.result() }
 
-// happened says what became of the run: `failed: exit code 7`, `timed out after 20m`.
-func (m Message) happened() string {
+// result says what became of the run: `failed: exit code 7`, `timed out after 20m`.
+func (m Message) result() string {
 	switch {
 	case m.Event == Start:
 		return "started"
@@ -34,7 +34,7 @@ func (m Message) happened() string {
 	return m.Outcome + ": " + reason
 }
 
-// subject is the headline with the schedule before it, cut to what an inbox shows.
+// subject is the headline with the schedule before it, in at most 200 characters: inboxes show no more.
 func (m Message) subject() string {
 	subject := m.headline()
 	if m.Schedule != "" {
@@ -43,11 +43,14 @@ func (m Message) subject() string {
 	return head(line(subject), 200)
 }
 
-// facts are the lines that tell where, when and how, for people.
-func (m Message) facts() (facts [][2]string) {
+// A fact is a line of a message: `took      11.5 s`.
+type fact struct{ name, value string }
+
+// facts say where, when and how. Those of which nothing is known are left out.
+func (m Message) facts() (facts []fact) {
 	add := func(name, value string) {
 		if value = line(value); value != "" {
-			facts = append(facts, [2]string{name, value})
+			facts = append(facts, fact{name, value})
 		}
 	}
 	add("server", m.Server)
@@ -61,12 +64,12 @@ func (m Message) facts() (facts [][2]string) {
 		add("attempts", fmt.Sprint(m.Attempt))
 	}
 	add("run", m.Run)
-	add("more", m.more())
+	add("more", m.command())
 	return facts
 }
 
-// more is the command that tells more.
-func (m Message) more() string {
+// command is what to type to see more: `sched logs` for a run, `sched why` for a slot that did not become one.
+func (m Message) command() string {
 	command := "sched "
 	option := ""
 	if m.Config != "" {
@@ -75,11 +78,11 @@ func (m Message) more() string {
 	if m.Run == "" || m.Event == Skip || m.Outcome == "skipped" {
 		return command + "why " + option + m.Task
 	}
-	return command + "logs " + option + m.Run[max(0, len(m.Run)-12):] // the part that commands take for the whole
+	return command + "logs " + option + m.Run[max(0, len(m.Run)-12):] // the end of an id is enough for every command
 }
 
-// heldBack says that a limit kept news like this back; empty when it did not.
-func (m Message) heldBack() string {
+// heldBackText says that at_most held messages like this one back; empty when it did not.
+func (m Message) heldBackText() string {
 	since := "the last one"
 	if !m.HeldSince.IsZero() {
 		since = clock(m.HeldSince)
@@ -91,14 +94,6 @@ func (m Message) heldBack() string {
 		return "One more like this was not sent since " + since + "."
 	}
 	return fmt.Sprintf("%d more like this were not sent since %s.", m.HeldBack, since)
-}
-
-// bounded holds the output to OutputLimit.
-func (m Message) bounded() Message {
-	if cut := tail(m.Output, OutputLimit); len(cut) < len(m.Output) {
-		m.Output, m.Cut = cut, true
-	}
-	return m
 }
 
 // clock writes a time with the offset of its zone: names of zones are lost on the way through an outbox.
