@@ -22,7 +22,7 @@ import (
 	"sched/schedule/notify"
 )
 
-// trusted is a certificate for localhost and 127.0.0.1 of a CA that is in SSL_CERT_FILE; strange is one of a CA that nobody knows.
+// trusted is a certificate for localhost and 127.0.0.1 of a CA that is in SSL_CERT_FILE; strange is one of an unknown CA.
 var trusted, strange tls.Certificate
 
 func TestMain(m *testing.M) {
@@ -69,7 +69,7 @@ func certificate() (tls.Certificate, []byte) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// failure is the news of the examples: those of docs/notifications.md.
+// failure is the message that docs/notifications.md shows in every format.
 func failure() notify.Message {
 	newYork := time.FixedZone("", -5*60*60)
 	slot := time.Date(2026, 11, 21, 2, 30, 0, 0, newYork)
@@ -87,18 +87,18 @@ func failure() notify.Message {
 // secretWords are in every URL of these tests, and must be in no error.
 var secretWords = []string{"s3cret", "T0KEN", "hunter2", "B0B"}
 
-// send makes one attempt with ten seconds for it, and fails the test when its error tells a secret or is
-// of another kind.
-func send(t *testing.T, target notify.Target, n notify.Message) *notify.Error {
+// send makes one attempt with ten seconds for it, and fails the test when its error has a secret in it or is
+// not an *Error.
+func send(t *testing.T, target notify.Target, msg notify.Message) *notify.Error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return sendWithin(t, ctx, target, n)
+	return sendWithin(t, ctx, target, msg)
 }
 
-func sendWithin(t *testing.T, ctx context.Context, target notify.Target, n notify.Message) *notify.Error {
+func sendWithin(t *testing.T, ctx context.Context, target notify.Target, msg notify.Message) *notify.Error {
 	t.Helper()
-	err := target.Send(ctx, n)
+	err := target.Send(ctx, msg)
 	if err == nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func sendWithin(t *testing.T, ctx context.Context, target notify.Target, n notif
 	all := fmt.Sprintf("%v %+v %#v %s", err, *e, *e, target)
 	for _, secret := range secretWords {
 		if strings.Contains(all, secret) {
-			t.Errorf("%q is told: %s", secret, all)
+			t.Errorf("%q is shown: %s", secret, all)
 		}
 	}
 	if strings.ContainsAny(e.Text+e.Hint, "\n\r\x00") {

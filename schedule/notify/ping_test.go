@@ -42,7 +42,7 @@ func TestAPingIsTheURLAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestTheProtocolOfHealthchecks holds every event against the pinging API: https://healthchecks.io/docs/http_api/.
+// Each row is an event, and the request for it by https://healthchecks.io/docs/http_api/.
 func TestTheProtocolOfHealthchecks(t *testing.T) {
 	last, server := record(t)
 	const rid = "rid=01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e"
@@ -77,9 +77,9 @@ func TestTheProtocolOfHealthchecks(t *testing.T) {
 		{"an escaped path", notify.Start, notify.Message{}, "/a%2Fb", "GET /a%2Fb/start?" + rid, ""},
 	} {
 		t.Run(row.what, func(t *testing.T) {
-			n := failure()
-			n.Event, n.Outcome, n.Reason, n.ExitCode = row.event, row.ended.Outcome, row.ended.Reason, row.ended.ExitCode
-			if e := send(t, notify.Target{Ping: &notify.Ping{URL: server + row.url, Protocol: true}}, n); e != nil {
+			msg := failure()
+			msg.Event, msg.Outcome, msg.Reason, msg.ExitCode = row.event, row.ended.Outcome, row.ended.Reason, row.ended.ExitCode
+			if e := send(t, notify.Target{Ping: &notify.Ping{URL: server + row.url, Protocol: true}}, msg); e != nil {
 				t.Fatal(e)
 			}
 			if asked := last.Method + " " + last.RequestURI; asked != row.asked || last.body != row.posted {
@@ -88,17 +88,17 @@ func TestTheProtocolOfHealthchecks(t *testing.T) {
 		})
 	}
 	t.Run("nothing printed, and no run", func(t *testing.T) {
-		n := failure()
-		n.Run, n.Output = "", ""
-		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, n)
+		msg := failure()
+		msg.Run, msg.Output = "", ""
+		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, msg)
 		if last.Method != "GET" || last.RequestURI != "/uuid/7" {
 			t.Errorf("%s %s", last.Method, last.RequestURI)
 		}
 	})
 	t.Run("the end of a long output that is no text", func(t *testing.T) {
-		n := failure()
-		n.Output = strings.Repeat("äöü", 20_000) + "\xff\x00the end\n"
-		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, n)
+		msg := failure()
+		msg.Output = strings.Repeat("äöü", 20_000) + "\xff\x00the end\n"
+		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, msg)
 		if len(last.body) > 10_000 || !strings.HasPrefix(last.body, "ä") && !strings.HasPrefix(last.body, "ö") && !strings.HasPrefix(last.body, "ü") ||
 			!strings.HasSuffix(last.body, "\uFFFD\x00the end\n") {
 			t.Errorf("%d bytes: %q … %q", len(last.body), last.body[:10], last.body[len(last.body)-20:])
