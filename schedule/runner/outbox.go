@@ -42,7 +42,7 @@ type letter struct {
 	Hook   string                `json:"hook"` // after 2
 	Folder string                `json:"folder"`
 	To     schedule.Notification `json:"to"`
-	News   notify.News           `json:"news"` // its ID is the name of the letter; without the output
+	News   notify.Message        `json:"news"` // its ID is the name of the letter; without the output
 	Output []byte                `json:"output,omitempty"`
 
 	file *os.File // nil for one that no outbox took

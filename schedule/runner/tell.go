@@ -143,7 +143,7 @@ func (r *Run) wanted(n schedule.Notification, event notify.Event, result outcome
 }
 
 // news is what there is to tell.
-func (r *Run) news(id string, event notify.Event, result outcome.Record) notify.News {
+func (r *Run) news(id string, event notify.Event, result outcome.Record) notify.Message {
 	sender, zone := r.task.Sender, time.UTC
 	if z, err := time.LoadLocation(sender.Zone); err == nil {
 		zone = z
@@ -154,7 +154,7 @@ func (r *Run) news(id string, event notify.Event, result outcome.Record) notify.
 		}
 		return t.In(zone)
 	}
-	news := notify.News{
+	news := notify.Message{
 		ID: id, Event: event, At: in(clock.Now()),
 		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: r.task.Description,
 		Run: result.Run, Server: result.Server,

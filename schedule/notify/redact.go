@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// secrets are the parts of a URL that must not be told: all but scheme, host and port, as they are written
-// as they are meant, and as they are sent.
-func secrets(u *url.URL) (all []string) {
+// secretsOf returns the parts of a URL that no error may show: all but scheme, host and port. Each comes as it is written,
+// as it is meant, and as SMTP sends it (base64). The longest come first, as redact wants them.
+func secretsOf(u *url.URL) (all []string) {
 	add := func(texts ...string) {
 		for _, text := range texts {
 			if text = strings.Trim(text, "/"); text != "" {
@@ -24,20 +24,21 @@ func secrets(u *url.URL) (all []string) {
 		add(values...)
 	}
 	if u.User != nil {
+		user := u.User.Username()
 		password, _ := u.User.Password()
 		escapedUser, escapedPassword, _ := strings.Cut(u.User.String(), ":")
-		add(u.User.String(), u.User.Username(), escapedUser, password, escapedPassword)
-		for _, sent := range []string{u.User.Username(), password, u.User.Username() + ":" + password, "\x00" + u.User.Username() + "\x00" + password} {
+		add(u.User.String(), user, escapedUser, password, escapedPassword)
+		for _, sent := range []string{user, password, user + ":" + password, "\x00" + user + "\x00" + password} {
 			add(strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(sent)), "="))
 		}
 	}
-	// The longest first: what is part of another must not break it into pieces that are still readable.
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	return slices.Compact(all)
 }
 
-// without returns text as one short line without the secrets.
-func without(secrets []string, text string) string {
+// redact returns text as one short line with *** for each of the secrets. A secret that is part of a longer one must come
+// behind it: what is left of the longer one would still be readable.
+func redact(text string, secrets []string) string {
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "***")
 	}

@@ -11,26 +11,25 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"sched/schedule/text"
 )
 
-// A conversation is one attempt to talk to a server.
-type conversation struct {
+// An attempt is one try to reach one server: what its errors have to say, and what they must not.
+type attempt struct {
 	ctx     context.Context
 	began   time.Time
-	secrets []string
+	secrets []string // as secretsOf returns them
 }
 
-func converse(ctx context.Context, secrets []string) conversation {
-	return conversation{ctx, time.Now(), secrets}
+func beginAttempt(ctx context.Context, secrets []string) attempt {
+	return attempt{ctx, time.Now(), secrets}
 }
 
-// silence tells why there is no connection, or no answer: it follows the name of the server.
-func (c conversation) silence(err error) (reason, hint string) {
+// explain says why there is no connection, or no answer: text goes behind the name of the server. An error that is not
+// known is quoted without the secrets.
+func (a attempt) explain(err error) (reason, hint string) {
 	var (
-		unknown     *net.DNSError
-		plain       tls.RecordHeaderError
+		lookup      *net.DNSError
+		notTLS      tls.RecordHeaderError
 		certificate *tls.CertificateVerificationError
 		alert       tls.AlertError
 	)
@@ -38,29 +37,33 @@ func (c conversation) silence(err error) (reason, hint string) {
 		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}
 	switch {
-	case errors.Is(c.ctx.Err(), context.DeadlineExceeded):
-		return "no answer within " + text.DurationPrecise(time.Since(c.began)), "is the machine up, and no firewall between?"
-	case c.ctx.Err() != nil:
+	case errors.Is(a.ctx.Err(), context.DeadlineExceeded):
+		return a.noAnswer()
+	case a.ctx.Err() != nil:
 		return "stopped before it answered", ""
-	case errors.As(err, &unknown) && unknown.IsNotFound:
+	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return "there is no host of that name", "see the URL"
-	case errors.As(err, &unknown):
+	case errors.As(err, &lookup):
 		return "its name cannot be looked up", "does this machine reach its name server? see /etc/resolv.conf"
 	case is(syscall.ECONNREFUSED):
 		return "connection refused", "is it running, and is that its port?"
 	case is(syscall.EHOSTUNREACH, syscall.ENETUNREACH):
 		return "there is no way to that host", ""
-	case errors.As(err, &plain):
+	case errors.As(err, &notTLS):
 		return "it does not speak TLS on this port", "see the scheme and the port of the URL"
 	case errors.As(err, &certificate):
-		return "its certificate cannot be trusted: " + without(c.secrets, strings.TrimPrefix(certificate.Err.Error(), "x509: ")),
+		return "its certificate cannot be trusted: " + redact(strings.TrimPrefix(certificate.Err.Error(), "x509: "), a.secrets),
 			"name the file of its CA in SSL_CERT_FILE, or add it to those of the machine"
 	case errors.As(err, &alert):
 		return "it refuses the TLS connection: " + strings.TrimPrefix(alert.Error(), "tls: "), ""
 	case is(io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE):
 		return "it closed the connection before it answered", ""
 	case is(os.ErrDeadlineExceeded, syscall.ETIMEDOUT):
-		return "no answer within " + text.DurationPrecise(time.Since(c.began)), "is the machine up, and no firewall between?"
+		return a.noAnswer()
 	}
-	return without(c.secrets, err.Error()), ""
+	return redact(err.Error(), a.secrets), ""
+}
+
+func (a attempt) noAnswer() (text, hint string) {
+	return "no answer within " + text.DurationPrecise(time.Since(a.began)), "is the machine up, and no firewall between?"
 }
