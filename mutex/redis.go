@@ -25,7 +25,6 @@ type Redis struct {
 	memory  memory
 	busy    sync.WaitGroup // requests under way
 	close   context.CancelFunc
-	now     func() time.Time // for how long ago a lease was renewed
 }
 
 var _ Store = (*Redis)(nil)
@@ -37,7 +36,7 @@ var silence = sync.OnceFunc(logging.Disable)
 func Dial(c Config) (*Redis, error) {
 	silence()
 	closed, stop := context.WithCancel(context.Background())
-	r := &Redis{config: c, close: stop, now: time.Now}
+	r := &Redis{config: c, close: stop}
 	for i := range c.Servers {
 		options, err := c.options(i)
 		if err != nil {

@@ -16,29 +16,25 @@ import (
 	"sched/mutex/redistest"
 )
 
-// A clock is ours to set: leases are waited for by nobody.
-type clock struct{ ahead time.Duration }
-
-func (c *clock) of(r *mutex.Redis) *mutex.Redis {
-	r.SetClock(func() time.Time { return time.Now().Add(c.ahead) })
-	return r
-}
-
-// wentBy lets time go by for us and for Redis.
-func (c *clock) wentBy(t *testing.T, url string, d time.Duration, keys ...string) {
+// expireSooner lets keys of Redis expire sooner, as if that much time had gone by for it.
+func expireSooner(t *testing.T, url string, by time.Duration, keys ...string) {
 	t.Helper()
-	c.ahead += d
 	for _, key := range keys {
 		left := do(t, url, "PTTL", key).(int64)
 		if left <= 0 {
 			t.Fatalf("%s has no expiry: %d", key, left)
 		}
-		if rest := left - d.Milliseconds(); rest > 0 {
+		if rest := left - by.Milliseconds(); rest > 0 {
 			do(t, url, "PEXPIRE", key, rest)
 		} else {
 			do(t, url, "DEL", key)
 		}
 	}
+}
+
+// acquiredAgo returns the lock of a run as a process adopts it that long after the acquisition.
+func acquiredAgo(r *mutex.Redis, lock mutex.Lock, name, run string, ago time.Duration) mutex.Lock {
+	return r.Adopt(name, mutex.Owner{Run: run, Fence: lock.Fence(), Since: time.Now().Add(-ago)}, nil)
 }
 
 func lost(t *testing.T, err error, owner string) {
@@ -50,14 +46,14 @@ func lost(t *testing.T, err error, owner string) {
 }
 
 func TestALeaseIsRenewedWhileTheRunLivesAndNoLonger(t *testing.T) {
-	s, c := redistest.Start(t), &clock{}
-	r := c.of(dial(t, s.URL))
+	s := redistest.Start(t)
+	r := dial(t, s.URL)
 	lock := acquire(t, r, "backup", "run-1")
 	keys := []string{r.Key("lock", "backup"), r.Key("holder", "backup")}
-	adopted := r.Adopt("backup", mutex.Owner{Run: "run-1", Fence: lock.Fence(), Since: time.Now()}, nil)
+	adopted := acquiredAgo(r, lock, "backup", "run-1", 0)
 	for range 20 {
 		for _, l := range []mutex.Lock{lock, adopted} {
-			c.wentBy(t, s.URL, 50*time.Second, keys...)
+			expireSooner(t, s.URL, 50*time.Second, keys...)
 			if err := l.Renew(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -68,13 +64,13 @@ func TestALeaseIsRenewedWhileTheRunLivesAndNoLonger(t *testing.T) {
 		}
 	}
 	// Its server is dead: after one lease it is free.
-	c.wentBy(t, s.URL, 59*time.Second, keys...)
+	expireSooner(t, s.URL, 59*time.Second, keys...)
 	held(t, r, "backup", "run-1")
-	c.wentBy(t, s.URL, time.Second, keys...)
+	expireSooner(t, s.URL, time.Second, keys...)
 	free(t, r, "backup")
 }
 
-// With Redis's own clock, and nobody's help.
+// The clock of Redis alone decides here.
 func TestTheLockOfADeadServerIsFreeAfterOneLease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -91,11 +87,10 @@ func TestTheLockOfADeadServerIsFreeAfterOneLease(t *testing.T) {
 }
 
 func TestAMutexThatRedisForgotIsTakenAgain(t *testing.T) {
-	s, c := redistest.Start(t), &clock{}
-	r := c.of(dial(t, s.URL))
-	lock := acquire(t, r, "backup", "run-1")
+	s := redistest.Start(t)
+	r := dial(t, s.URL)
+	lock := acquiredAgo(r, acquire(t, r, "backup", "run-1"), "backup", "run-1", 59*time.Second)
 	lock.Describe(mutex.Owner{PID: 7, Host: "web-3", Since: since})
-	c.wentBy(t, s.URL, 59*time.Second)
 	do(t, s.URL, "FLUSHALL")
 	if err := lock.Renew(ctx); err != nil {
 		t.Fatal(err)
@@ -113,19 +108,19 @@ func TestAMutexThatRedisForgotIsTakenAgain(t *testing.T) {
 
 // The holder was stopped for 90 s, or its machine slept: it learns of it, whoever came in between.
 func TestALeaseThatRanOutIsLost(t *testing.T) {
-	s, c := redistest.Start(t), &clock{}
-	r, another := c.of(dial(t, s.URL)), dial(t, s.URL)
-	lock := acquire(t, r, "backup", "run-1")
+	s := redistest.Start(t)
+	r, another := dial(t, s.URL), dial(t, s.URL)
+	lock := acquiredAgo(r, acquire(t, r, "backup", "run-1"), "backup", "run-1", 90*time.Second)
 	keys := []string{r.Key("lock", "backup"), r.Key("holder", "backup")}
 
-	c.wentBy(t, s.URL, 90*time.Second, keys...)
+	expireSooner(t, s.URL, 90*time.Second, keys...)
 	lost(t, lock.Renew(ctx), "") // somebody may have had it
 	held(t, another, "backup", "run-1")
 	if err := lock.Renew(ctx); err != nil {
 		t.Errorf("it has it again: %v", err)
 	}
 
-	c.wentBy(t, s.URL, 90*time.Second, keys...)
+	expireSooner(t, s.URL, 90*time.Second, keys...)
 	next := acquire(t, another, "backup", "run-2")
 	for range 3 {
 		lost(t, lock.Renew(ctx), "run-2")
@@ -138,25 +133,6 @@ func TestALeaseThatRanOutIsLost(t *testing.T) {
 	}
 	release(t, r.Adopt("backup", owner("run-1"), nil))
 	held(t, another, "backup", "run-2")
-}
-
-// The clock was set back while the machine was on, or the other one stood still while it slept.
-func TestALeaseIsMeasuredByTheClockThatSaysMore(t *testing.T) {
-	s := redistest.Start(t)
-	now := time.Now()
-	r := dial(t, s.URL)
-	r.SetClock(func() time.Time { return now })
-	for name, later := range map[string]time.Time{
-		"the wall clock says more":           now.Round(0).Add(2 * time.Minute),
-		"the monotonic clock says more, too": now.Add(2 * time.Minute),
-	} {
-		run := now
-		r.SetClock(func() time.Time { return run })
-		lock := acquire(t, r, name, "run-1")
-		run = later
-		do(t, s.URL, "FLUSHALL")
-		lost(t, lock.Renew(ctx), "")
-	}
 }
 
 // Nobody knows when an adopted lock was renewed before: a moment that is not given is long ago.

@@ -15,7 +15,7 @@ func (r *Redis) Acquire(ctx context.Context, name string, owner Owner) (Lock, er
 		return nil, context.Cause(ctx)
 	}
 	l := r.lock(name, owner)
-	l.renewed = r.now()
+	l.renewed = time.Now()
 	e := l.election(ctx)
 	c, err := e.hold(request{way: take, script: takeScript, keys: l.keys(),
 		args: []any{owner.Run, milliseconds(e.keep), holder(owner), owner.Fence}})
@@ -110,7 +110,7 @@ func (l *redisLock) Renew(ctx context.Context) error {
 	if l.released {
 		return nil
 	}
-	r, owner, asked := l.redis, l.described(), l.redis.now()
+	r, owner, asked := l.redis, l.described(), time.Now()
 	answers := r.poll(deadline(ctx), request{way: insist, script: renewScript, keys: l.keys(),
 		args: []any{owner.Run, milliseconds(l.Lease()), holder(owner), owner.Fence}}, &l.queue)
 	c := r.count(answers, func(c *count) bool { return c.ours >= r.quorum() })
