@@ -14,14 +14,14 @@ type answer struct {
 
 // A count has the answers of the servers, of those that answered so far.
 type count struct {
-	ours   int // the mutex is ours there
-	again  int // it was gone, and is ours again
-	free   int
-	broken int // it was taken from us by hand
-	others map[string]int
-	owners map[string]Owner // of others
-	fence  int64            // the largest of ours
-	failed []error
+	ours    int // the mutex is ours there
+	again   int // it was gone, and is ours again
+	free    int
+	broken  int // it was taken from us by hand
+	others  map[string]int
+	holders map[string]Holder // of others
+	fence   int64             // the largest of ours
+	failed  []error
 }
 
 func (c *count) add(a answer) {
@@ -49,23 +49,23 @@ func (c *count) add(a answer) {
 
 func (c *count) other(a answer) {
 	if c.others == nil {
-		c.others, c.owners = map[string]int{}, map[string]Owner{}
+		c.others, c.holders = map[string]int{}, map[string]Holder{}
 	}
 	run := a.word(1)
 	c.others[run]++
-	if owner := a.owner(); owner.Host != "" || c.owners[run].Run == "" {
-		c.owners[run] = owner
+	if holder := a.holder(); holder.Host != "" || c.holders[run].Run == "" {
+		c.holders[run] = holder
 	}
 }
 
 // holder returns the owner that most servers name, and how many do.
-func (c *count) holder() (owner Owner, votes int) {
+func (c *count) holder() (holder Holder, votes int) {
 	for run, n := range c.others {
-		if n > votes || n == votes && run < owner.Run {
-			owner, votes = c.owners[run], n
+		if n > votes || n == votes && run < holder.Run {
+			holder, votes = c.holders[run], n
 		}
 	}
-	return owner, votes
+	return holder, votes
 }
 
 func (a answer) word(i int) string {
@@ -82,12 +82,12 @@ func (a answer) fence(i int) int64 {
 
 // owner reads the words that follow "held": the run, what it says of itself, and its fence. What it
 // says may be that of a run before.
-func (a answer) owner() (owner Owner) {
-	if json.Unmarshal([]byte(a.word(2)), &owner) != nil || owner.Run != a.word(1) {
-		owner = Owner{Run: a.word(1)}
+func (a answer) holder() (holder Holder) {
+	if json.Unmarshal([]byte(a.word(2)), &holder) != nil || holder.Run != a.word(1) {
+		holder = Holder{Run: a.word(1)}
 	}
-	owner.Fence = max(owner.Fence, a.fence(3))
-	return owner
+	holder.Fence = max(holder.Fence, a.fence(3))
+	return holder
 }
 
 // poll puts a request to every server at the same time, and sends the answers in the order in which

@@ -34,14 +34,14 @@ func expireSooner(t *testing.T, url string, by time.Duration, keys ...string) {
 
 // acquiredAgo returns the lock of a run as a process adopts it that long after the acquisition.
 func acquiredAgo(r *mutex.Redis, lock mutex.Lock, name, run string, ago time.Duration) mutex.Lock {
-	return r.Adopt(name, mutex.Owner{Run: run, Fence: lock.Fence(), Since: time.Now().Add(-ago)}, nil)
+	return r.Adopt(name, mutex.Holder{Run: run, Fence: lock.Fence(), Since: time.Now().Add(-ago)}, nil)
 }
 
-func lost(t *testing.T, err error, owner string) {
+func lost(t *testing.T, err error, holder string) {
 	t.Helper()
 	var lost *mutex.LostError
-	if !errors.As(err, &lost) || lost.Owner.Run != owner || lost.Broken {
-		t.Fatalf("not lost to %q: %v", owner, err)
+	if !errors.As(err, &lost) || lost.Holder.Run != holder || lost.Broken {
+		t.Fatalf("not lost to %q: %v", holder, err)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestTheLockOfADeadServerIsFreeAfterOneLease(t *testing.T) {
 	begun := time.Now()
 	acquire(t, r, "backup", "run-1")
 	until(t, "it is free", func() bool {
-		_, err := r.Acquire(ctx, "backup", owner("run-2"))
+		_, err := r.Acquire(ctx, "backup", holder("run-2"))
 		return err == nil
 	})
 	if took := time.Since(begun); took < 350*time.Millisecond {
@@ -90,14 +90,14 @@ func TestAMutexThatRedisForgotIsTakenAgain(t *testing.T) {
 	s := redistest.Start(t)
 	r := dial(t, s.URL)
 	lock := acquiredAgo(r, acquire(t, r, "backup", "run-1"), "backup", "run-1", 59*time.Second)
-	lock.Describe(mutex.Owner{PID: 7, Host: "web-3", Since: since})
+	lock.Describe(mutex.Holder{PID: 7, Host: "web-3", Since: since})
 	do(t, s.URL, "FLUSHALL")
 	if err := lock.Renew(ctx); err != nil {
 		t.Fatal(err)
 	}
-	owners, err := r.Held(ctx, "backup", "other")
-	if had := owners["backup"]; err != nil || len(owners) != 1 || had.Run != "run-1" || had.Host != "web-3" || had.Fence != lock.Fence() {
-		t.Errorf("%+v, %v", owners, err)
+	holders, err := r.Held(ctx, "backup", "other")
+	if had := holders["backup"]; err != nil || len(holders) != 1 || had.Run != "run-1" || had.Host != "web-3" || had.Fence != lock.Fence() {
+		t.Errorf("%+v, %v", holders, err)
 	}
 	// The fence goes on from where it was, though Redis forgot that too.
 	release(t, lock)
@@ -131,18 +131,18 @@ func TestALeaseThatRanOutIsLost(t *testing.T) {
 	if err := next.Renew(ctx); err != nil {
 		t.Error(err)
 	}
-	release(t, r.Adopt("backup", owner("run-1"), nil))
+	release(t, r.Adopt("backup", holder("run-1"), nil))
 	held(t, another, "backup", "run-2")
 }
 
 // Nobody knows when an adopted lock was renewed before: a moment that is not given is long ago.
 func TestALockThatWasAdoptedCountsFromItsAcquisition(t *testing.T) {
 	r := dial(t, redistest.Start(t).URL)
-	recent := mutex.Owner{Run: "run-1", Since: time.Now().Add(-59 * time.Second)}
+	recent := mutex.Holder{Run: "run-1", Since: time.Now().Add(-59 * time.Second)}
 	if err := r.Adopt("backup", recent, nil).Renew(ctx); err != nil {
 		t.Error(err)
 	}
-	lost(t, r.Adopt("report", mutex.Owner{Run: "run-1"}, nil).Renew(ctx), "")
+	lost(t, r.Adopt("report", mutex.Holder{Run: "run-1"}, nil).Renew(ctx), "")
 }
 
 // With three servers a renewal repairs those that forgot, and counts a majority.
@@ -198,12 +198,12 @@ func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range 20 {
 				all.Go(func() {
-					_, err := r.Acquire(ctx, fmt.Sprint("task-", i), owner("run-2"))
+					_, err := r.Acquire(ctx, fmt.Sprint("task-", i), holder("run-2"))
 					e := unknown(t, err)
 					if !strings.Contains(e.Text, "was started again at") || !strings.Contains(e.Text, "it takes none before") {
 						t.Error(e.Text)
 					}
-					unknown(t, r.Claim(ctx, fmt.Sprint("task@", i), time.Now().Add(time.Hour), owner("run-2")))
+					unknown(t, r.Claim(ctx, fmt.Sprint("task@", i), time.Now().Add(time.Hour), holder("run-2")))
 				})
 			}
 			all.Wait()
@@ -222,8 +222,8 @@ func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
 		t.Error(err)
 	}
 	release(t, acquire(t, dial(t, s.URL), "report", "run-1")) // who remembers nothing does not wait
-	if owners, err := tick().Held(ctx, "backup"); err != nil || owners["backup"].Run != "run-1" {
-		t.Errorf("%+v, %v", owners, err)
+	if holders, err := tick().Held(ctx, "backup"); err != nil || holders["backup"].Run != "run-1" {
+		t.Errorf("%+v, %v", holders, err)
 	}
 	release(t, lock)
 	if text, _ := os.ReadFile(path); len(text) > 200 {
@@ -243,11 +243,11 @@ func TestTheRuleOfRestartsEndsWithTheLease(t *testing.T) {
 	r := tick()
 	release(t, acquire(t, r, "backup", "run-1"))
 	s.Restart()
-	_, err := r.Acquire(ctx, "backup", owner("run-1"))
+	_, err := r.Acquire(ctx, "backup", holder("run-1"))
 	unknown(t, err)
 	for _, r := range []*mutex.Redis{r, tick()} {
 		until(t, "the lease is over", func() bool {
-			lock, err := r.Acquire(ctx, "backup", owner("run-2"))
+			lock, err := r.Acquire(ctx, "backup", holder("run-2"))
 			return err == nil && lock.Release(ctx) == nil
 		})
 	}
@@ -266,7 +266,7 @@ func TestAServerThatWasRestartedHasNoVote(t *testing.T) {
 	servers[0].Restart()
 	release(t, acquire(t, r, "backup", "run-2"))
 	servers[1].Restart()
-	_, err := r.Acquire(ctx, "backup", owner("run-3"))
+	_, err := r.Acquire(ctx, "backup", holder("run-3"))
 	unknown(t, err)
 }
 
@@ -299,13 +299,13 @@ func TestClaimsAreKeptWhateverTheClocksSay(t *testing.T) {
 		"a slot of long ago":         time.Now().Add(-12 * time.Hour),
 		"a clock that is far behind": time.Unix(0, 0),
 	} {
-		if err := r.Claim(ctx, name, until, owner("run-1")); err != nil {
+		if err := r.Claim(ctx, name, until, holder("run-1")); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if left := do(t, s.URL, "PTTL", r.Key("claim", name)).(int64); left < 3_590_000 || left > 3_600_000 {
 			t.Errorf("%s: %d ms", name, left)
 		}
-		heldBy(t, r.Claim(ctx, name, until, owner("run-2")), name, "run-1")
+		heldBy(t, r.Claim(ctx, name, until, holder("run-2")), name, "run-1")
 	}
 }
 
@@ -323,7 +323,7 @@ func TestAHundredClaimsNeedFewConnections(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if err := r.Claim(ctx, fmt.Sprint("task@", i), time.Now().Add(time.Hour), owner("run-1")); err != nil {
+			if err := r.Claim(ctx, fmt.Sprint("task@", i), time.Now().Add(time.Hour), holder("run-1")); err != nil {
 				t.Error(err)
 			}
 		})

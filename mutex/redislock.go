@@ -10,15 +10,15 @@ import (
 )
 
 // Acquire takes name with a lease. owner.Fence, if there is one, is the least for its fence.
-func (r *Redis) Acquire(ctx context.Context, name string, owner Owner) (Lock, error) {
+func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	l := r.lock(name, owner)
+	l := r.lock(name, holder)
 	l.renewed = time.Now()
 	e := l.election(ctx)
 	c, err := e.hold(request{way: take, script: takeScript, keys: l.keys(),
-		args: []any{owner.Run, milliseconds(e.keep), holder(owner), owner.Fence}})
+		args: []any{holder.Run, milliseconds(e.keep), holderText(holder), holder.Fence}})
 	var held *HeldError
 	if errors.As(err, &held) {
 		held.Name = name
@@ -26,7 +26,7 @@ func (r *Redis) Acquire(ctx context.Context, name string, owner Owner) (Lock, er
 	if err != nil {
 		return nil, err
 	}
-	l.owner.Fence = c.fence
+	l.holder.Fence = c.fence
 	if err := r.raise(e, l); err != nil {
 		e.release()
 		return nil, err
@@ -40,15 +40,15 @@ func (r *Redis) raise(e election, l *redisLock) error {
 	if len(r.servers) == 1 {
 		return nil
 	}
-	answers := r.poll(e.end, request{script: raiseScript, keys: l.keys()[2:3], args: []any{l.owner.Fence}}, nil)
+	answers := r.poll(e.end, request{script: raiseScript, keys: l.keys()[2:3], args: []any{l.holder.Fence}}, nil)
 	c := r.count(answers, func(c *count) bool { return c.ours >= r.quorum() })
 	return r.enough(c.failed)
 }
 
 // Adopt returns the lock of a run that was acquired elsewhere, at owner.Since and with owner.Fence.
-func (r *Redis) Adopt(name string, owner Owner, _ *os.File) Lock {
-	l := r.lock(name, owner)
-	l.renewed = owner.Since
+func (r *Redis) Adopt(name string, holder Holder, _ *os.File) Lock {
+	l := r.lock(name, holder)
+	l.renewed = holder.Since
 	return l
 }
 
@@ -62,13 +62,13 @@ type redisLock struct {
 	queue    queue
 
 	telling sync.Mutex // guards what follows
-	owner   Owner
+	holder  Holder
 	news    bool // owner is to be told to Redis
 	told    bool // somebody does
 }
 
-func (r *Redis) lock(name string, owner Owner) *redisLock {
-	l := &redisLock{redis: r, name: name, owner: owner}
+func (r *Redis) lock(name string, holder Holder) *redisLock {
+	l := &redisLock{redis: r, name: name, holder: holder}
 	for range r.servers {
 		l.queue = append(l.queue, nobody)
 	}
@@ -81,7 +81,7 @@ func (l *redisLock) keys() []string {
 }
 
 func (l *redisLock) election(ctx context.Context) election {
-	return election{redis: l.redis, key: l.keys()[0], value: l.owner.Run, run: l.owner.Run, keep: l.Lease(), end: deadline(ctx), queue: &l.queue}
+	return election{redis: l.redis, key: l.keys()[0], value: l.holder.Run, run: l.holder.Run, keep: l.Lease(), end: deadline(ctx), queue: &l.queue}
 }
 
 // Inherit returns nil: a lease does not depend on processes.
@@ -92,10 +92,10 @@ func (l *redisLock) Fence() int64 { return l.described().Fence }
 
 func (l *redisLock) Lease() time.Duration { return l.redis.config.lease() }
 
-func (l *redisLock) described() Owner {
+func (l *redisLock) described() Holder {
 	l.telling.Lock()
 	defer l.telling.Unlock()
-	return l.owner
+	return l.holder
 }
 
 // Renew begins the lease anew, also while the store counts as down. A mutex that is gone before the
@@ -110,9 +110,9 @@ func (l *redisLock) Renew(ctx context.Context) error {
 	if l.released {
 		return nil
 	}
-	r, owner, asked := l.redis, l.described(), time.Now()
+	r, holder, asked := l.redis, l.described(), time.Now()
 	answers := r.poll(deadline(ctx), request{way: insist, script: renewScript, keys: l.keys(),
-		args: []any{owner.Run, milliseconds(l.Lease()), holder(owner), owner.Fence}}, &l.queue)
+		args: []any{holder.Run, milliseconds(l.Lease()), holderText(holder), holder.Fence}}, &l.queue)
 	c := r.count(answers, func(c *count) bool { return c.ours >= r.quorum() })
 
 	inTime := elapsed(l.renewed, asked) < l.Lease()
@@ -132,7 +132,7 @@ func (l *redisLock) Renew(ctx context.Context) error {
 	l.giveUp(ctx, c)
 	lost := &LostError{Name: l.name, Broken: c.broken >= r.quorum()}
 	if other, votes := c.holder(); votes >= r.quorum() {
-		lost.Owner = other
+		lost.Holder = other
 	}
 	return lost
 }
@@ -153,11 +153,11 @@ func elapsed(since, now time.Time) time.Duration {
 
 // Describe tells Redis in the background who has the mutex. What it could not tell before is left
 // out when there is something newer.
-func (l *redisLock) Describe(owner Owner) {
+func (l *redisLock) Describe(holder Holder) {
 	l.telling.Lock()
 	defer l.telling.Unlock()
-	owner.Run, owner.Fence = l.owner.Run, max(owner.Fence, l.owner.Fence)
-	l.owner, l.news = owner, true
+	holder.Run, holder.Fence = l.holder.Run, max(holder.Fence, l.holder.Fence)
+	l.holder, l.news = holder, true
 	if !l.told {
 		l.told = true
 		l.redis.busy.Go(l.tell)
@@ -165,18 +165,18 @@ func (l *redisLock) Describe(owner Owner) {
 }
 
 func (l *redisLock) tell() {
-	for owner, news := l.newest(); news; owner, news = l.newest() {
+	for holder, news := l.newest(); news; holder, news = l.newest() {
 		l.redis.count(l.redis.poll(deadline(context.Background()), request{script: describeScript, keys: l.keys()[:2],
-			args: []any{owner.Run, holder(owner)}}, nil), nil)
+			args: []any{holder.Run, holderText(holder)}}, nil), nil)
 	}
 }
 
-func (l *redisLock) newest() (Owner, bool) {
+func (l *redisLock) newest() (Holder, bool) {
 	l.telling.Lock()
 	defer l.telling.Unlock()
 	news := l.news
 	l.news, l.told = false, news
-	return l.owner, news
+	return l.holder, news
 }
 
 // Release frees the mutex where the run has it. With an error it is freed by the end of its lease.
@@ -188,23 +188,23 @@ func (l *redisLock) Release(ctx context.Context) error {
 }
 
 // Break frees name on all servers. Its renewals fail from now on.
-func (r *Redis) Break(ctx context.Context, name string) (Owner, error) {
+func (r *Redis) Break(ctx context.Context, name string) (Holder, error) {
 	if ctx.Err() != nil {
-		return Owner{}, context.Cause(ctx)
+		return Holder{}, context.Cause(ctx)
 	}
-	c := r.count(r.poll(deadline(ctx), request{script: breakScript, keys: r.lock(name, Owner{}).keys()}, nil), nil)
+	c := r.count(r.poll(deadline(ctx), request{script: breakScript, keys: r.lock(name, Holder{}).keys()}, nil), nil)
 	if err := r.enough(c.failed); err != nil {
-		return Owner{}, err
+		return Holder{}, err
 	}
 	if c.free >= r.quorum() {
-		return Owner{}, ErrFree
+		return Holder{}, ErrFree
 	}
-	owner, _ := c.holder()
-	return owner, nil
+	holder, _ := c.holder()
+	return holder, nil
 }
 
-// holder is an owner as text for people.
-func holder(owner Owner) string {
-	text, _ := json.Marshal(owner) // of strings and numbers: there is nothing to fail
+// holderText is a holder as JSON, as it is kept on Redis.
+func holderText(holder Holder) string {
+	text, _ := json.Marshal(holder) // of strings and numbers: there is nothing to fail
 	return string(text)
 }

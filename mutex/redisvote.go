@@ -58,8 +58,8 @@ func (e election) hold(q request) (count, error) {
 
 // lost says why nothing was won, if that is known: another run has it, or too many are silent.
 func (e election) lost(c count) error {
-	if owner, votes := c.holder(); votes >= e.redis.quorum() {
-		return &HeldError{Owner: owner}
+	if holder, votes := c.holder(); votes >= e.redis.quorum() {
+		return &HeldError{Holder: holder}
 	}
 	return e.redis.enough(c.failed)
 }

@@ -35,7 +35,7 @@ func (t *Tick) Plan() []Plan {
 	return plans
 }
 
-func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now time.Time) string {
+func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Holder, now time.Time) string {
 	task := slot.Task
 	if reason := task.Unmet(slot.At); reason != "" {
 		return reason
@@ -72,7 +72,7 @@ func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now ti
 }
 
 // heldElsewhere asks the store who has the mutex.
-func (s State) heldElsewhere(name string) (owner mutex.Owner, held bool, err error) {
+func (s State) heldElsewhere(name string) (owner mutex.Holder, held bool, err error) {
 	if s.Remote == nil {
 		return owner, false, nil
 	}
@@ -83,8 +83,8 @@ func (s State) heldElsewhere(name string) (owner mutex.Owner, held bool, err err
 
 // liveMutexes returns the mutexes that live runs hold, from the files of the runs: trying the locks
 // themselves would get in the way of a tick.
-func liveMutexes(state string) map[string]mutex.Owner {
-	held := map[string]mutex.Owner{}
+func liveMutexes(state string) map[string]mutex.Holder {
+	held := map[string]mutex.Holder{}
 	ids, _ := history.Runs(state)
 	for _, id := range ids {
 		if log, watched, err := history.Look(state, id); err == nil && watched && log.Begin.Locks != "" {
@@ -95,8 +95,8 @@ func liveMutexes(state string) map[string]mutex.Owner {
 }
 
 // OwnerOf names a live run as the owner of its mutex. Before its command has started it has no pid.
-func OwnerOf(log history.Log) mutex.Owner {
-	owner := mutex.Owner{Run: log.Begin.Run, Host: log.Begin.Server, Since: history.Begun(log.Begin.Run)}
+func OwnerOf(log history.Log) mutex.Holder {
+	owner := mutex.Holder{Run: log.Begin.Run, Host: log.Begin.Server, Since: history.Begun(log.Begin.Run)}
 	if log.Attempt != nil {
 		owner.PID, owner.Since = log.Attempt.PID, log.Attempt.At
 	}

@@ -60,7 +60,7 @@ type Tick struct {
 	saidMaintenance bool                 // that nobody knows
 
 	saidDown, skippedUnknown bool                   // of the store, see storeDown
-	taken                    map[string]mutex.Owner // claims of other servers, see lookAhead
+	taken                    map[string]mutex.Holder // claims of other servers, see lookAhead
 }
 
 // Run runs the tick. It returns when the foreground tasks have ended and the background tasks were
