@@ -22,12 +22,12 @@ type place func() mutex.Store
 // testStore is what every driver promises. It takes a new, empty place for each of its parts.
 func testStore(t *testing.T, newPlace func(t *testing.T) place) {
 	for name, test := range map[string]func(*testing.T, place){
-		"a held mutex names its holder at once":                 testHeld,
+		"a held mutex names its holder at once":                testHeld,
 		"a release frees, twice does nothing":                  testRelease,
 		"another process releases by the id of the run":        testReleaseElsewhere,
 		"the inherited descriptor releases":                    testReleaseInherited,
 		"a description replaces what people are told":          testDescribe,
-		"a broken mutex is free, and its holder is named":       testBreak,
+		"a broken mutex is free, and its holder is named":      testBreak,
 		"a late release leaves the lock of the next run alone": testLateRelease,
 		"a claim is taken once and kept":                       testClaim,
 		"of many that race one wins":                           testRace,

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // claimAtLeast is how long a claim is kept whatever the clocks say, also that of a slot long gone.
 const claimAtLeast = time.Hour
 
-// Claim takes key with a value that names the run and stays.
+// Claim takes key for the run, once for all servers. Its value is the run, a space, and the holder.
 func (r *Redis) Claim(ctx context.Context, key string, until time.Time, holder Holder) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -21,8 +19,8 @@ func (r *Redis) Claim(ctx context.Context, key string, until time.Time, holder H
 	keep := max(time.Until(until), claimAtLeast)
 	name := r.Key("claim", key)
 	value := holder.Run + " " + holderText(holder)
-	e := election{redis: r, key: name, value: value, run: holder.Run, keep: keep, end: deadline(ctx)}
-	_, err := e.hold(request{way: take, script: claimScript, keys: []string{name},
+	claim := redlock{redis: r, key: name, value: value, run: holder.Run, keep: keep, end: deadline(ctx)}
+	_, err := claim.acquire(request{rule: ifTrusted, script: claimScript, keys: []string{name},
 		args: []any{holder.Run, value, milliseconds(keep), fmt.Sprint(until.UnixMilli())}})
 	var held *HeldError
 	if errors.As(err, &held) {
@@ -31,65 +29,30 @@ func (r *Redis) Claim(ctx context.Context, key string, until time.Time, holder H
 	return err
 }
 
-// Claimed asks who has claimed key.
+// Claimed asks all servers who has claimed key; until does not matter here.
 func (r *Redis) Claimed(ctx context.Context, key string, _ time.Time) (holder Holder, claimed bool, err error) {
-	holders, err := r.look(ctx, []string{r.Key("claim", key)}, func(values []string) map[string]Holder {
-		if values[0] == "" {
-			return nil
-		}
-		run, text, _ := strings.Cut(values[0], " ")
-		return map[string]Holder{key: answer{words: []string{"held", run, text}}.holder()}
-	})
+	holders, err := r.Claims(ctx, key)
 	holder, claimed = holders[key]
 	return holder, claimed, err
 }
 
-// Held returns the owners of those of the mutexes that are held.
-func (r *Redis) Held(ctx context.Context, names ...string) (map[string]Holder, error) {
-	if len(names) == 0 {
+// Claims returns the holders of those of the keys that are claimed, all with one request.
+func (r *Redis) Claims(ctx context.Context, claims ...string) (map[string]Holder, error) {
+	if len(claims) == 0 {
 		return nil, nil
 	}
 	var keys []string
-	for _, name := range names {
-		keys = append(keys, r.lock(name, Holder{}).keys()[:3]...)
+	for _, claim := range claims {
+		keys = append(keys, r.Key("claim", claim))
 	}
-	return r.look(ctx, keys, func(values []string) map[string]Holder {
-		held := map[string]Holder{}
-		for i, name := range names {
-			if run := values[3*i]; run != "" {
-				held[name] = answer{words: []string{"held", run, values[3*i+1], values[3*i+2]}}.holder()
+	return r.read(ctx, keys, func(values []string) map[string]Holder {
+		claimed := map[string]Holder{}
+		for i, claim := range claims {
+			if values[i] != "" {
+				run, text, _ := strings.Cut(values[i], " ")
+				claimed[claim] = answer{words: []string{"held", run, text}}.holder()
 			}
 		}
-		return held
+		return claimed
 	})
-}
-
-// look reads keys from all servers, and returns the owners on which a majority agrees.
-func (r *Redis) look(ctx context.Context, keys []string, read func(values []string) map[string]Holder) (map[string]Holder, error) {
-	seen := make([]map[string]Holder, len(r.servers))
-	err := r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {
-		reply, err := c.MGet(ctx, keys...).Result()
-		if err != nil {
-			return err
-		}
-		values := make([]string, len(keys))
-		for i := range reply {
-			values[i], _ = reply[i].(string)
-		}
-		seen[server] = read(values)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	votes, agreed := map[[2]string]int{}, map[string]Holder{}
-	for _, holders := range seen {
-		for name, holder := range holders {
-			vote := [2]string{name, holder.Run}
-			if votes[vote]++; votes[vote] == r.quorum() {
-				agreed[name] = holder
-			}
-		}
-	}
-	return agreed, nil
 }

@@ -177,7 +177,7 @@ func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "redis.json")
 	tick := func() *mutex.Redis {
 		r := dial(t, s.URL)
-		r.Remember(path)
+		r.RememberInstances(path)
 		return r
 	}
 	// A server that nobody knows gives its locks at once.
@@ -237,7 +237,7 @@ func TestTheRuleOfRestartsEndsWithTheLease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "redis.json")
 	tick := func() *mutex.Redis {
 		r := dialWith(t, mutex.Config{Servers: []string{s.URL}, Lease: 1200 * time.Millisecond})
-		r.Remember(path)
+		r.RememberInstances(path)
 		return r
 	}
 	r := tick()
@@ -279,7 +279,7 @@ func TestAMemoryThatIsDamagedOrCannotBeWrittenIsAsNone(t *testing.T) {
 		}
 		for range 2 {
 			r := dial(t, s.URL)
-			r.Remember(path)
+			r.RememberInstances(path)
 			release(t, acquire(t, r, "backup", "run-1"))
 		}
 		if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
@@ -287,7 +287,7 @@ func TestAMemoryThatIsDamagedOrCannotBeWrittenIsAsNone(t *testing.T) {
 		}
 	}
 	r := dial(t, s.URL)
-	r.Remember("/no/such/folder/redis.json")
+	r.RememberInstances("/no/such/folder/redis.json")
 	release(t, acquire(t, r, "backup", "run-1"))
 }
 
