@@ -22,12 +22,12 @@ type place func() mutex.Store
 // testStore is what every driver promises. It takes a new, empty place for each of its parts.
 func testStore(t *testing.T, newPlace func(t *testing.T) place) {
 	for name, test := range map[string]func(*testing.T, place){
-		"a held mutex names its owner at once":                 testHeld,
+		"a held mutex names its holder at once":                testHeld,
 		"a release frees, twice does nothing":                  testRelease,
 		"another process releases by the id of the run":        testReleaseElsewhere,
 		"the inherited descriptor releases":                    testReleaseInherited,
 		"a description replaces what people are told":          testDescribe,
-		"a broken mutex is free, and its owner is named":       testBreak,
+		"a broken mutex is free, and its holder is named":      testBreak,
 		"a late release leaves the lock of the next run alone": testLateRelease,
 		"a claim is taken once and kept":                       testClaim,
 		"of many that race one wins":                           testRace,
@@ -45,13 +45,13 @@ var ctx = context.Background()
 // since has no part of a second, so that it comes back as it was from any driver.
 var since = time.Date(2026, 1, 1, 9, 55, 0, 0, time.UTC)
 
-func owner(run string) mutex.Owner {
-	return mutex.Owner{Run: run, PID: 3121, Host: "web-2", Since: since}
+func holder(run string) mutex.Holder {
+	return mutex.Holder{Run: run, PID: 3121, Host: "web-2", Since: since}
 }
 
 func acquire(t *testing.T, s mutex.Store, name, run string) mutex.Lock {
 	t.Helper()
-	lock, err := s.Acquire(ctx, name, owner(run))
+	lock, err := s.Acquire(ctx, name, holder(run))
 	if err != nil {
 		t.Fatalf("acquire %s for %s: %v", name, run, err)
 	}
@@ -62,7 +62,7 @@ func acquire(t *testing.T, s mutex.Store, name, run string) mutex.Lock {
 // held checks that run has the mutex.
 func held(t *testing.T, s mutex.Store, name, run string) {
 	t.Helper()
-	_, err := s.Acquire(ctx, name, owner("somebody"))
+	_, err := s.Acquire(ctx, name, holder("somebody"))
 	heldBy(t, err, name, run)
 }
 
@@ -72,8 +72,8 @@ func heldBy(t *testing.T, err error, name, run string) {
 	if !errors.As(err, &held) {
 		t.Fatalf("%s is not held: %v", name, err)
 	}
-	if held.Name != name || held.Owner.Run != run {
-		t.Fatalf("%s is held by %+v, not by %s", held.Name, held.Owner, run)
+	if held.Name != name || held.Holder.Run != run {
+		t.Fatalf("%s is held by %+v, not by %s", held.Name, held.Holder, run)
 	}
 }
 
@@ -107,15 +107,15 @@ func inherited(t *testing.T, lock mutex.Lock) *os.File {
 func testHeld(t *testing.T, open place) {
 	acquire(t, open(), "backup", "run-1")
 	begun := time.Now()
-	_, err := open().Acquire(ctx, "backup", owner("run-2"))
+	_, err := open().Acquire(ctx, "backup", holder("run-2"))
 	if waited := time.Since(begun); waited > 5*time.Second {
 		t.Errorf("it waited for %s", waited)
 	}
 	heldBy(t, err, "backup", "run-1")
 	var held *mutex.HeldError
 	errors.As(err, &held)
-	if got, want := held.Owner, owner("run-1"); !got.Since.Equal(want.Since) || got.PID != want.PID || got.Host != want.Host {
-		t.Errorf("the owner is %+v, not %+v", got, want)
+	if got, want := held.Holder, holder("run-1"); !got.Since.Equal(want.Since) || got.PID != want.PID || got.Host != want.Host {
+		t.Errorf("the holder is %+v, not %+v", got, want)
 	}
 	heldAgain(t, open)
 }
@@ -123,7 +123,7 @@ func testHeld(t *testing.T, open place) {
 // heldAgain: a run that has the mutex does not get it a second time, and losers change nothing.
 func heldAgain(t *testing.T, open place) {
 	t.Helper()
-	_, err := open().Acquire(ctx, "backup", owner("run-1"))
+	_, err := open().Acquire(ctx, "backup", holder("run-1"))
 	heldBy(t, err, "backup", "run-1")
 	held(t, open(), "backup", "run-1")
 }
@@ -141,17 +141,17 @@ func testRelease(t *testing.T, open place) {
 
 func testReleaseElsewhere(t *testing.T, open place) {
 	acquire(t, open(), "backup", "run-1")
-	release(t, open().Adopt("backup", owner("run-2"), nil))
+	release(t, open().Adopt("backup", holder("run-2"), nil))
 	held(t, open(), "backup", "run-1")
-	release(t, open().Adopt("backup", owner("run-1"), nil))
+	release(t, open().Adopt("backup", holder("run-1"), nil))
 	free(t, open(), "backup")
-	release(t, open().Adopt("backup", owner("run-1"), nil))
-	release(t, open().Adopt("never-taken", owner("run-1"), nil))
+	release(t, open().Adopt("backup", holder("run-1"), nil))
+	release(t, open().Adopt("never-taken", holder("run-1"), nil))
 }
 
 func testReleaseInherited(t *testing.T, open place) {
 	lock := acquire(t, open(), "backup", "run-1")
-	adopted := open().Adopt("backup", owner("run-1"), inherited(t, lock))
+	adopted := open().Adopt("backup", holder("run-1"), inherited(t, lock))
 	held(t, open(), "backup", "run-1")
 	release(t, adopted)
 	free(t, open(), "backup")
@@ -165,18 +165,18 @@ func testReleaseInherited(t *testing.T, open place) {
 
 func testDescribe(t *testing.T, open place) {
 	lock := acquire(t, open(), "backup", "run-1")
-	long := owner("run-1")
+	long := holder("run-1")
 	long.Host = strings.Repeat("a-long-name.", 20)
-	for _, o := range []mutex.Owner{long, {Run: "run-1", PID: 7, Host: "b", Since: since.Add(time.Hour)}} {
+	for _, o := range []mutex.Holder{long, {Run: "run-1", PID: 7, Host: "b", Since: since.Add(time.Hour)}} {
 		lock.Describe(o)
 		until(t, fmt.Sprintf("people are told %+v", o), func() bool {
-			_, err := open().Acquire(ctx, "backup", owner("run-2"))
+			_, err := open().Acquire(ctx, "backup", holder("run-2"))
 			heldBy(t, err, "backup", "run-1")
-			had := err.(*mutex.HeldError).Owner
+			had := err.(*mutex.HeldError).Holder
 			return had.PID == o.PID && had.Host == o.Host && had.Since.Equal(o.Since) && had.Fence == lock.Fence()
 		})
 	}
-	release(t, open().Adopt("backup", owner("run-1"), nil))
+	release(t, open().Adopt("backup", holder("run-1"), nil))
 	free(t, open(), "backup")
 }
 
@@ -202,13 +202,13 @@ func testBreak(t *testing.T, open place) {
 
 func testLateRelease(t *testing.T, open place) {
 	late := acquire(t, open(), "backup", "run-1")
-	lateToo := open().Adopt("backup", owner("run-1"), inherited(t, late))
+	lateToo := open().Adopt("backup", holder("run-1"), inherited(t, late))
 	if _, err := open().Break(ctx, "backup"); err != nil {
 		t.Fatal(err)
 	}
 	next := acquire(t, open(), "backup", "run-2")
-	late.Describe(owner("run-1"))
-	for _, lock := range []mutex.Lock{late, lateToo, open().Adopt("backup", owner("run-1"), nil)} {
+	late.Describe(holder("run-1"))
+	for _, lock := range []mutex.Lock{late, lateToo, open().Adopt("backup", holder("run-1"), nil)} {
 		release(t, lock)
 		held(t, open(), "backup", "run-2")
 	}
@@ -219,7 +219,7 @@ func testLateRelease(t *testing.T, open place) {
 func testClaim(t *testing.T, open place) {
 	until := time.Now().Add(time.Hour)
 	claim := func(key, run string) error {
-		o := owner(run)
+		o := holder(run)
 		o.Since = time.Now()
 		return open().Claim(ctx, key, until, o)
 	}
@@ -256,7 +256,7 @@ func testRace(t *testing.T, open place) {
 	ready.Add(racers)
 	for i := range racers {
 		done.Go(func() {
-			store, o := open(), owner(fmt.Sprintf("run-%d", i))
+			store, o := open(), holder(fmt.Sprintf("run-%d", i))
 			o.Since = time.Now()
 			ready.Done()
 			ready.Wait()
@@ -265,13 +265,13 @@ func testRace(t *testing.T, open place) {
 			case err == nil:
 				locked.Add(1)
 				locks <- lock
-			case !errors.As(err, &held) || held.Owner.Run == "":
+			case !errors.As(err, &held) || held.Holder.Run == "":
 				t.Errorf("the mutex: %v", err)
 			}
 			switch err := store.Claim(ctx, "backup@1", until, o); {
 			case err == nil:
 				claimed.Add(1)
-			case !errors.As(err, &held) || held.Owner.Run == "":
+			case !errors.As(err, &held) || held.Holder.Run == "":
 				t.Errorf("the claim: %v", err)
 			}
 		})
@@ -292,7 +292,7 @@ func testNames(t *testing.T, open place) {
 	}
 	for i, name := range names {
 		held(t, open(), name, run(i))
-		if err := open().Claim(ctx, name, time.Now().Add(time.Hour), owner(run(i))); err != nil {
+		if err := open().Claim(ctx, name, time.Now().Add(time.Hour), holder(run(i))); err != nil {
 			t.Errorf("claim %s: %v", name, err)
 		}
 	}
@@ -305,7 +305,7 @@ func testNames(t *testing.T, open place) {
 func testCancelled(t *testing.T, open place) {
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	lock, err := open().Acquire(gone, "backup", owner("run-1"))
+	lock, err := open().Acquire(gone, "backup", holder("run-1"))
 	var held *mutex.HeldError
 	if errors.As(err, &held) {
 		t.Fatalf("nobody has it: %v", err)
@@ -314,7 +314,7 @@ func testCancelled(t *testing.T, open place) {
 		release(t, lock)
 	}
 	free(t, open(), "backup")
-	if err := open().Claim(gone, "backup@1", time.Now().Add(time.Hour), owner("run-1")); errors.As(err, &held) {
+	if err := open().Claim(gone, "backup@1", time.Now().Add(time.Hour), holder("run-1")); errors.As(err, &held) {
 		t.Errorf("nobody has claimed it: %v", err)
 	}
 }
@@ -331,10 +331,10 @@ func testFence(t *testing.T, open place) {
 	for i := range 5 {
 		lock := acquire(t, open(), "backup", fmt.Sprintf("run-%d", i))
 		grows(lock)
-		if adopted := open().Adopt("backup", mutex.Owner{Run: "run", Fence: last}, nil); adopted.Fence() != last {
+		if adopted := open().Adopt("backup", mutex.Holder{Run: "run", Fence: last}, nil); adopted.Fence() != last {
 			t.Errorf("%d became %d", last, adopted.Fence())
 		}
-		lock.Describe(owner("run")) // says nothing of a fence
+		lock.Describe(holder("run")) // says nothing of a fence
 		release(t, lock)
 	}
 	acquire(t, open(), "backup", "run-5")
@@ -344,7 +344,7 @@ func testFence(t *testing.T, open place) {
 	grows(acquire(t, open(), "backup", "run-6"))
 
 	// A run that was counted elsewhere brings the least that its fence must be.
-	from := owner("run-7")
+	from := holder("run-7")
 	from.Fence = last + 1_000_000_000_000
 	lock, err := open().Acquire(ctx, "report", from)
 	if err != nil || lock.Fence() < from.Fence {
@@ -357,7 +357,7 @@ func testFence(t *testing.T, open place) {
 
 func testRenew(t *testing.T, open place) {
 	lock := acquire(t, open(), "backup", "run-1")
-	adopted := open().Adopt("backup", owner("run-1"), nil)
+	adopted := open().Adopt("backup", holder("run-1"), nil)
 	for _, l := range []mutex.Lock{lock, adopted, lock} {
 		if err := l.Renew(ctx); err != nil {
 			t.Errorf("the run has it: %v", err)
@@ -370,11 +370,11 @@ func testRenew(t *testing.T, open place) {
 	if _, err := open().Break(ctx, "backup"); err != nil {
 		t.Fatal(err)
 	}
-	lost := func(owner string) {
+	lost := func(holder string) {
 		t.Helper()
 		for _, l := range []mutex.Lock{lock, adopted} {
 			var lost *mutex.LostError
-			if err := l.Renew(ctx); !errors.As(err, &lost) || lost.Owner.Run != owner || !lost.Broken {
+			if err := l.Renew(ctx); !errors.As(err, &lost) || lost.Holder.Run != holder || !lost.Broken {
 				t.Errorf("a renewal of a broken lock: %v", err)
 			}
 		}

@@ -67,7 +67,7 @@ func play(t *testing.T, n int, role, dir string) (lines []string) {
 
 // racer takes the mutex and the claim once.
 func racer(store mutex.Files, args []string) {
-	o := mutex.Owner{Run: "run-" + args[0], PID: os.Getpid(), Since: time.Now()}
+	o := mutex.Holder{Run: "run-" + args[0], PID: os.Getpid(), Since: time.Now()}
 	if lock, err := store.Acquire(ctx, "backup", o); err == nil {
 		defer runtime.KeepAlive(lock)
 		fmt.Println("lock")
@@ -88,7 +88,7 @@ func TestOfManyProcessesThatRaceOneWins(t *testing.T) {
 func fighter(store mutex.Files, args []string) {
 	for i := range 40 {
 		run := fmt.Sprintf("%s.%d", args[0], i)
-		if lock, err := store.Acquire(ctx, "backup", mutex.Owner{Run: run}); err == nil {
+		if lock, err := store.Acquire(ctx, "backup", mutex.Holder{Run: run}); err == nil {
 			defer runtime.KeepAlive(lock)
 			fmt.Println("acquired", run)
 		}
@@ -100,9 +100,9 @@ func fighter(store mutex.Files, args []string) {
 	}
 }
 
-// However processes take and break a mutex, every owner but the last was broken, once: at no time
+// However processes take and break a mutex, every holder but the last was broken, once: at no time
 // were there two.
-func TestWhoeverBreaksAndTakesThereIsOneOwner(t *testing.T) {
+func TestWhoeverBreaksAndTakesThereIsOneHolder(t *testing.T) {
 	dir := t.TempDir()
 	acquired, broken := map[string]bool{}, map[string]bool{}
 	for _, line := range play(t, 8, "fighter", dir) {
@@ -161,7 +161,7 @@ func TestALockLivesAsLongAsAProcessThatInheritedIt(t *testing.T) {
 	held(t, store, "backup", "run-1")
 	syscall.Kill(child, syscall.SIGKILL)
 	until(t, "the lock is dropped with the last process", func() bool {
-		lock, err := store.Acquire(ctx, "backup", owner("run-2"))
+		lock, err := store.Acquire(ctx, "backup", holder("run-2"))
 		return err == nil && lock.Release(ctx) == nil
 	})
 }
@@ -170,7 +170,7 @@ func TestALockLivesAsLongAsAProcessThatInheritedIt(t *testing.T) {
 func TestAReleaseFreesALockThatChildrenStillHave(t *testing.T) {
 	store := mutex.Files{Dir: t.TempDir()}
 	lock := acquire(t, store, "backup", "run-1")
-	ours := store.Adopt("backup", owner("run-1"), inherited(t, lock))
+	ours := store.Adopt("backup", holder("run-1"), inherited(t, lock))
 	family(t, lock)
 	held(t, store, "backup", "run-1")
 	release(t, ours)
@@ -181,15 +181,15 @@ func TestAReleaseFreesALockThatChildrenStillHave(t *testing.T) {
 func TestAReleaseByNameFreesALockThatChildrenStillHave(t *testing.T) {
 	store := mutex.Files{Dir: t.TempDir()}
 	_, child := family(t, acquire(t, store, "backup", "run-1"))
-	release(t, store.Adopt("backup", owner("run-1"), nil))
+	release(t, store.Adopt("backup", holder("run-1"), nil))
 	next := acquire(t, store, "backup", "run-2")
 	syscall.Kill(child, syscall.SIGKILL)
 	held(t, store, "backup", "run-2")
 	release(t, next)
 }
 
-// An owner is text for people: without it, or with text that says nothing, the lock is as good.
-func TestALockWhoseOwnerCannotBeReadIsALock(t *testing.T) {
+// A holder is text for people: without it, or with text that says nothing, the lock is as good.
+func TestALockWhoseHolderCannotBeReadIsALock(t *testing.T) {
 	for _, text := range []string{"", "{", "\x00\xff", `{"run": 7}`, strings.Repeat("x", 10000)} {
 		dir := t.TempDir()
 		store := mutex.Files{Dir: dir}
@@ -198,7 +198,7 @@ func TestALockWhoseOwnerCannotBeReadIsALock(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := store.Acquire(ctx, "backup", owner("run-2"))
+		_, err := store.Acquire(ctx, "backup", holder("run-2"))
 		var held *mutex.HeldError
 		if !errors.As(err, &held) || held.Error() != "backup is held by a run that left no name" {
 			t.Errorf("%q: %v", text, err)
@@ -214,7 +214,7 @@ func TestClaimsOfHoursLongGoneAreSwept(t *testing.T) {
 	store := mutex.Files{Dir: dir}
 	claim := func(key string, slot time.Time) {
 		t.Helper()
-		if err := store.Claim(ctx, key, slot.Add(time.Hour), mutex.Owner{Run: key, Since: slot}); err != nil {
+		if err := store.Claim(ctx, key, slot.Add(time.Hour), mutex.Holder{Run: key, Since: slot}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestClaimsOfHoursLongGoneAreSwept(t *testing.T) {
 		t.Errorf("%d hours are kept", n)
 	}
 	var held *mutex.HeldError
-	if err := store.Claim(ctx, "a", first.Add(time.Hour), owner("late")); !errors.As(err, &held) {
+	if err := store.Claim(ctx, "a", first.Add(time.Hour), holder("late")); !errors.As(err, &held) {
 		t.Errorf("a claim was forgotten within its time: %v", err)
 	}
 	claim("d", first.Add(24*time.Hour))
@@ -242,7 +242,7 @@ func TestClaimsOfHoursLongGoneAreSwept(t *testing.T) {
 	}
 }
 
-// A lock whose owner cannot be written is not given: the file would name the last owner, whose late finish
+// A lock whose holder cannot be written is not given: the file would name the last holder, whose late finish
 // could take it away from the new one. (Found by bench/crash.)
 func TestInAReadOnlyFolderHeldLocksHoldAndNoneIsGiven(t *testing.T) {
 	dir := t.TempDir()
@@ -254,36 +254,36 @@ func TestInAReadOnlyFolderHeldLocksHoldAndNoneIsGiven(t *testing.T) {
 		t.Fatal("the folder can be written")
 	}
 	var held *mutex.HeldError
-	if _, err := store.Acquire(ctx, "backup", owner("run-3")); !errors.As(err, &held) || held.Owner.Run != "run-2" {
+	if _, err := store.Acquire(ctx, "backup", holder("run-3")); !errors.As(err, &held) || held.Holder.Run != "run-2" {
 		t.Errorf("a held lock: %v", err)
 	}
 	if by, is := store.Held("backup"); !is || by.Run != "run-2" {
 		t.Errorf("held by %v, %t", by, is)
 	}
-	lock.Describe(owner("run-2"))
+	lock.Describe(holder("run-2"))
 	release(t, lock)
 	if _, is := store.Held("backup"); is {
 		t.Error("it is held after its release")
 	}
-	if _, err := store.Acquire(ctx, "free", owner("run-4")); !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
-		t.Errorf("a lock whose owner cannot be written: %v", err)
+	if _, err := store.Acquire(ctx, "free", holder("run-4")); !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
+		t.Errorf("a lock whose holder cannot be written: %v", err)
 	}
 	if _, is := store.Held("free"); is {
 		t.Error("a lock that was not given is held")
 	}
 
 	// A new one cannot be made there, which is not to be read as held.
-	if _, err := store.Acquire(ctx, "report", owner("run-1")); err == nil || errors.As(err, &held) {
+	if _, err := store.Acquire(ctx, "report", holder("run-1")); err == nil || errors.As(err, &held) {
 		t.Errorf("a lock without a file: %v", err)
 	}
-	if err := store.Claim(ctx, "report@1", time.Now(), owner("run-1")); err == nil || errors.As(err, &held) {
+	if err := store.Claim(ctx, "report@1", time.Now(), holder("run-1")); err == nil || errors.As(err, &held) {
 		t.Errorf("a claim without a file: %v", err)
 	}
 }
 
 // A command inherits the lock, and may run as somebody who must not say who holds it, or set its fence.
 func TestWhoInheritsALockCannotWriteItsFile(t *testing.T) {
-	lock, err := mutex.Files{Dir: t.TempDir()}.Acquire(ctx, "backup", owner("run-1"))
+	lock, err := mutex.Files{Dir: t.TempDir()}.Acquire(ctx, "backup", holder("run-1"))
 	if err != nil {
 		t.Fatal(err)
 	}

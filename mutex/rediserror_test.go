@@ -90,9 +90,9 @@ func TestWhatIsWrongWithAServerIsToldInOneLineWithAHint(t *testing.T) {
 	} {
 		rows[tt.what] = func(t *testing.T) {
 			r := dial(t, tt.url)
-			_, acquire := r.Acquire(ctx, "backup", owner("run-1"))
-			claim := r.Claim(ctx, "backup@1", time.Now().Add(time.Hour), owner("run-1"))
-			for _, err := range []error{acquire, claim, r.Adopt("backup", owner("run-1"), nil).Renew(ctx)} {
+			_, acquire := r.Acquire(ctx, "backup", holder("run-1"))
+			claim := r.Claim(ctx, "backup@1", time.Now().Add(time.Hour), holder("run-1"))
+			for _, err := range []error{acquire, claim, r.Adopt("backup", holder("run-1"), nil).Renew(ctx)} {
 				var e *mutex.StoreError
 				if !errors.As(err, &e) || !strings.Contains(e.Text, tt.text) || !strings.Contains(e.Hint, tt.hint) {
 					t.Fatalf("%v\nhint: %+v\nand not %s\nhint: %s", err, e, tt.text, tt.hint)
@@ -109,7 +109,7 @@ func TestWhatIsWrongWithAServerIsToldInOneLineWithAHint(t *testing.T) {
 // A server that does not know AUTH quotes the password when it says so.
 func TestAnAnswerThatQuotesThePasswordIsToldWithoutIt(t *testing.T) {
 	s := redistest.Start(t, "--rename-command", "HELLO", "", "--rename-command", "AUTH", "")
-	_, err := dial(t, at(s, "s3cret", "")).Acquire(ctx, "backup", owner("run-1"))
+	_, err := dial(t, at(s, "s3cret", "")).Acquire(ctx, "backup", holder("run-1"))
 	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "***") {
 		t.Error(err)
 	}
@@ -146,8 +146,8 @@ func TestNothingIsPrinted(t *testing.T) {
 	os.Stderr = write
 	r := dial(t, "redis://:secret@"+closedPort(t))
 	for range 20 {
-		r.Acquire(ctx, "backup", owner("run-1"))
-		r.Adopt("backup", owner("run-1"), nil).Renew(ctx)
+		r.Acquire(ctx, "backup", holder("run-1"))
+		r.Adopt("backup", holder("run-1"), nil).Renew(ctx)
 	}
 	os.Stderr = stderr
 	write.Close()

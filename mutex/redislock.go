@@ -2,23 +2,53 @@ package mutex
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"sync"
 	"time"
 )
 
-// Acquire takes name with a lease. owner.Fence, if there is one, is the least for its fence.
-func (r *Redis) Acquire(ctx context.Context, name string, owner Owner) (Lock, error) {
+// A redisLock is a lease of a run on Redis. It is safe for concurrent use.
+type redisLock struct {
+	redis *Redis
+	name  string
+	run   string
+
+	mu       sync.Mutex // one renewal or release at a time
+	renewed  time.Time  // when the lease began, at the earliest
+	released bool
+	sequence sequence
+
+	description description
+}
+
+func (r *Redis) newLock(name string, holder Holder) *redisLock {
+	return &redisLock{redis: r, name: name, run: holder.Run, sequence: newSequence(len(r.servers)), description: description{holder: holder}}
+}
+
+// lockKeys returns the keys of a mutex: who has it (the run), the text about the holder, the last
+// fence, and the run that Break took it from.
+func (r *Redis) lockKeys(name string) []string {
+	return []string{r.Key("lock", name), r.Key("holder", name), r.Key("fence", name), r.Key("broken", name)}
+}
+
+func (l *redisLock) keys() []string { return l.redis.lockKeys(l.name) }
+
+// redlock returns the key of the lock for one operation, which ends with the context or in two seconds.
+func (l *redisLock) redlock(ctx context.Context) redlock {
+	return redlock{redis: l.redis, key: l.keys()[0], value: l.run, run: l.run, keep: l.Lease(), end: deadline(ctx), sequence: &l.sequence}
+}
+
+// Acquire takes name with a lease. holder.Fence, if there is one, is the least for its fence.
+func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	l := r.lock(name, owner)
-	l.renewed = r.now()
-	e := l.election(ctx)
-	c, err := e.hold(request{way: take, script: takeScript, keys: l.keys(),
-		args: []any{owner.Run, milliseconds(e.keep), holder(owner), owner.Fence}})
+	l := r.newLock(name, holder)
+	l.renewed = time.Now()
+	key := l.redlock(ctx)
+	t, err := key.acquire(request{rule: ifTrusted, script: acquireScript, keys: l.keys(),
+		args: []any{holder.Run, milliseconds(key.keep), holderText(holder), holder.Fence}})
 	var held *HeldError
 	if errors.As(err, &held) {
 		held.Name = name
@@ -26,81 +56,45 @@ func (r *Redis) Acquire(ctx context.Context, name string, owner Owner) (Lock, er
 	if err != nil {
 		return nil, err
 	}
-	l.owner.Fence = c.fence
-	if err := r.raise(e, l); err != nil {
-		e.release()
+	l.description.holder.Fence = t.fence
+	if err := l.raiseFence(key.end, t.fence); err != nil {
+		key.release()
 		return nil, err
 	}
 	return l, nil
 }
 
-// raise tells a majority which fence was given away, where the servers, whose clocks differ, gave
-// different ones: every later majority has one server that knows.
-func (r *Redis) raise(e election, l *redisLock) error {
+// raiseFence writes the fence of a new lock to a majority of several servers, whose clocks differ and
+// gave different ones: every later majority has one server that knows the largest.
+func (l *redisLock) raiseFence(end time.Time, fence int64) error {
+	r := l.redis
 	if len(r.servers) == 1 {
 		return nil
 	}
-	answers := r.poll(e.end, request{script: raiseScript, keys: l.keys()[2:3], args: []any{l.owner.Fence}}, nil)
-	c := r.count(answers, func(c *count) bool { return c.ours >= r.quorum() })
-	return r.enough(c.failed)
+	answers := r.send(end, request{script: raiseFenceScript, keys: l.keys()[2:3], args: []any{fence}}, nil)
+	t := r.tally(answers, func(t *tally) bool { return t.ours >= r.quorum() })
+	return r.outage(t.failed)
 }
 
-// Adopt returns the lock of a run that was acquired elsewhere, at owner.Since and with owner.Fence.
-func (r *Redis) Adopt(name string, owner Owner, _ *os.File) Lock {
-	l := r.lock(name, owner)
-	l.renewed = owner.Since
+// Adopt returns the lock of a run that was acquired elsewhere, at holder.Since and with holder.Fence.
+func (r *Redis) Adopt(name string, holder Holder, _ *os.File) Lock {
+	l := r.newLock(name, holder)
+	l.renewed = holder.Since
 	return l
-}
-
-type redisLock struct {
-	redis *Redis
-	name  string
-
-	mu       sync.Mutex // one request about the lease at a time
-	renewed  time.Time  // when the lease began, at the earliest
-	released bool
-	queue    queue
-
-	telling sync.Mutex // guards what follows
-	owner   Owner
-	news    bool // owner is to be told to Redis
-	told    bool // somebody does
-}
-
-func (r *Redis) lock(name string, owner Owner) *redisLock {
-	l := &redisLock{redis: r, name: name, owner: owner}
-	for range r.servers {
-		l.queue = append(l.queue, nobody)
-	}
-	return l
-}
-
-func (l *redisLock) keys() []string {
-	r := l.redis
-	return []string{r.Key("lock", l.name), r.Key("holder", l.name), r.Key("fence", l.name), r.Key("broken", l.name)}
-}
-
-func (l *redisLock) election(ctx context.Context) election {
-	return election{redis: l.redis, key: l.keys()[0], value: l.owner.Run, run: l.owner.Run, keep: l.Lease(), end: deadline(ctx), queue: &l.queue}
 }
 
 // Inherit returns nil: a lease does not depend on processes.
 func (l *redisLock) Inherit() *os.File { return nil }
 
 // Fence is the time of the acquisition in microseconds by the clock of Redis, or more.
-func (l *redisLock) Fence() int64 { return l.described().Fence }
+func (l *redisLock) Fence() int64 { return l.description.get().Fence }
 
+// Lease returns the lease of the config.
 func (l *redisLock) Lease() time.Duration { return l.redis.config.lease() }
 
-func (l *redisLock) described() Owner {
-	l.telling.Lock()
-	defer l.telling.Unlock()
-	return l.owner
-}
-
-// Renew begins the lease anew, also while the store counts as down. A mutex that is gone before the
-// lease ended was forgotten by Redis and is taken again; so is one that is gone later, but then
-// another may have had it.
+// Renew begins the lease anew, also while the store is taken for down. Where the key is gone it is
+// taken again: before the lease ended Redis forgot it, and nothing is lost; later another run may have
+// had the mutex in between. After Release it does nothing.
 func (l *redisLock) Renew(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -110,73 +104,39 @@ func (l *redisLock) Renew(ctx context.Context) error {
 	if l.released {
 		return nil
 	}
-	r, owner, asked := l.redis, l.described(), l.redis.now()
-	answers := r.poll(deadline(ctx), request{way: insist, script: renewScript, keys: l.keys(),
-		args: []any{owner.Run, milliseconds(l.Lease()), holder(owner), owner.Fence}}, &l.queue)
-	c := r.count(answers, func(c *count) bool { return c.ours >= r.quorum() })
+	r, holder, begun := l.redis, l.description.get(), time.Now()
+	answers := r.send(deadline(ctx), request{rule: evenIfDown, script: renewScript, keys: l.keys(),
+		args: []any{l.run, milliseconds(l.Lease()), holderText(holder), holder.Fence}}, &l.sequence)
+	t := r.tally(answers, func(t *tally) bool { return t.ours >= r.quorum() })
 
-	inTime := elapsed(l.renewed, asked) < l.Lease()
+	inTime := elapsed(l.renewed, begun) < l.Lease()
 	switch {
-	case c.ours >= r.quorum():
-		l.renewed = asked
+	case t.ours >= r.quorum():
+		l.renewed = begun
 		return nil
-	case c.ours+c.again >= r.quorum():
-		l.renewed = asked
+	case t.ours+t.retaken >= r.quorum():
+		l.renewed = begun
 		if inTime {
 			return nil
 		}
 		return &LostError{Name: l.name}
-	case c.ours+c.again+len(c.failed) >= r.quorum():
-		return outage(len(r.servers), c.failed) // the silent ones may be ours
+	case t.ours+t.retaken+len(t.failed) >= r.quorum():
+		return joinErrors(len(r.servers), t.failed) // those that did not answer may be ours
 	}
-	l.giveUp(ctx, c)
-	lost := &LostError{Name: l.name, Broken: c.broken >= r.quorum()}
-	if other, votes := c.holder(); votes >= r.quorum() {
-		lost.Owner = other
+	if t.ours+t.retaken > 0 {
+		l.redlock(ctx).release() // a minority that is ours would be in the way of the next holder
+	}
+	lost := &LostError{Name: l.name, Broken: t.broken >= r.quorum()}
+	if other, servers := t.holder(); servers >= r.quorum() {
+		lost.Holder = other
 	}
 	return lost
 }
 
-// giveUp frees the servers of a minority that are ours, so that they do not get in the way of the
-// new owner.
-func (l *redisLock) giveUp(ctx context.Context, c count) {
-	if c.ours+c.again > 0 {
-		l.election(ctx).release()
-	}
-}
-
-// elapsed is how long ago something was, by the clock that says more: one stands still while the
-// machine sleeps, the other may be set back.
+// elapsed is how long ago something was, by the clock that says more: the monotonic one stands still
+// while the machine sleeps, the wall clock may be set back.
 func elapsed(since, now time.Time) time.Duration {
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
-}
-
-// Describe tells Redis in the background who has the mutex. What it could not tell before is left
-// out when there is something newer.
-func (l *redisLock) Describe(owner Owner) {
-	l.telling.Lock()
-	defer l.telling.Unlock()
-	owner.Run, owner.Fence = l.owner.Run, max(owner.Fence, l.owner.Fence)
-	l.owner, l.news = owner, true
-	if !l.told {
-		l.told = true
-		l.redis.busy.Go(l.tell)
-	}
-}
-
-func (l *redisLock) tell() {
-	for owner, news := l.newest(); news; owner, news = l.newest() {
-		l.redis.count(l.redis.poll(deadline(context.Background()), request{script: describeScript, keys: l.keys()[:2],
-			args: []any{owner.Run, holder(owner)}}, nil), nil)
-	}
-}
-
-func (l *redisLock) newest() (Owner, bool) {
-	l.telling.Lock()
-	defer l.telling.Unlock()
-	news := l.news
-	l.news, l.told = false, news
-	return l.owner, news
 }
 
 // Release frees the mutex where the run has it. With an error it is freed by the end of its lease.
@@ -184,27 +144,21 @@ func (l *redisLock) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.released = true
-	return l.election(ctx).release()
+	return l.redlock(ctx).release()
 }
 
-// Break frees name on all servers. Its renewals fail from now on.
-func (r *Redis) Break(ctx context.Context, name string) (Owner, error) {
+// Break frees name on all servers. Renewals of the run that had it fail from now on.
+func (r *Redis) Break(ctx context.Context, name string) (Holder, error) {
 	if ctx.Err() != nil {
-		return Owner{}, context.Cause(ctx)
+		return Holder{}, context.Cause(ctx)
 	}
-	c := r.count(r.poll(deadline(ctx), request{script: breakScript, keys: r.lock(name, Owner{}).keys()}, nil), nil)
-	if err := r.enough(c.failed); err != nil {
-		return Owner{}, err
+	t := r.tally(r.send(deadline(ctx), request{script: breakScript, keys: r.lockKeys(name)}, nil), nil)
+	if err := r.outage(t.failed); err != nil {
+		return Holder{}, err
 	}
-	if c.free >= r.quorum() {
-		return Owner{}, ErrFree
+	if t.free >= r.quorum() {
+		return Holder{}, ErrFree
 	}
-	owner, _ := c.holder()
-	return owner, nil
-}
-
-// holder is an owner as text for people.
-func holder(owner Owner) string {
-	text, _ := json.Marshal(owner) // of strings and numbers: there is nothing to fail
-	return string(text)
+	holder, _ := t.holder()
+	return holder, nil
 }

@@ -66,16 +66,16 @@ func TestOutages(t *testing.T) {
 // everything asks the store for all that a tick may ask.
 func everything(t *testing.T, r *mutex.Redis, i int) {
 	name := fmt.Sprintf("task-%d", i)
-	_, err := r.Acquire(ctx, name, owner("run-2"))
+	_, err := r.Acquire(ctx, name, holder("run-2"))
 	unknown(t, err)
-	unknown(t, r.Claim(ctx, name+"@1", time.Now().Add(time.Hour), owner("run-2")))
+	unknown(t, r.Claim(ctx, name+"@1", time.Now().Add(time.Hour), holder("run-2")))
 	_, claimed, err := r.Claimed(ctx, name+"@1", time.Now())
 	unknown(t, err)
 	_, err = r.Held(ctx, name)
 	unknown(t, err)
 	_, err = r.Break(ctx, name)
 	unknown(t, err)
-	unknown(t, r.Adopt(name, owner("run-1"), nil).Release(ctx))
+	unknown(t, r.Adopt(name, holder("run-1"), nil).Release(ctx))
 	unknown(t, r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error { return c.Ping(ctx).Err() }))
 	if claimed {
 		t.Error("it is claimed")
@@ -133,7 +133,7 @@ func testLateComers(t *testing.T) {
 		all.Go(func() {
 			time.Sleep(time.Duration(i) * 45 * time.Millisecond) // not to wait: to come late
 			begun := time.Now()
-			_, err := r.Acquire(ctx, fmt.Sprint("task-", i), owner("run-2"))
+			_, err := r.Acquire(ctx, fmt.Sprint("task-", i), holder("run-2"))
 			unknown(t, err)
 			if late, took := begun.Sub(first), time.Since(begun); late > time.Second && took > 1700*time.Millisecond {
 				t.Errorf("who came after %s waited for %s", late, took)
@@ -191,17 +191,17 @@ func testTooLate(t *testing.T) {
 	var all sync.WaitGroup
 	for _, store := range []*mutex.Redis{r, late} {
 		all.Go(func() {
-			_, err := store.Acquire(ctx, "backup", owner("run-1"))
+			_, err := store.Acquire(ctx, "backup", holder("run-1"))
 			unknown(t, err)
 		})
-		all.Go(func() { unknown(t, store.Claim(ctx, "backup@1", time.Now().Add(time.Hour), owner("run-1"))) })
+		all.Go(func() { unknown(t, store.Claim(ctx, "backup@1", time.Now().Add(time.Hour), holder("run-1"))) })
 	}
 	all.Wait()
 	s.Resume()
 	next := dial(t, s.URL)
 	do(t, s.URL, "PING")
 	acquire(t, next, "backup", "run-2")
-	if err := next.Claim(ctx, "backup@1", time.Now().Add(time.Hour), owner("run-2")); err != nil {
+	if err := next.Claim(ctx, "backup@1", time.Now().Add(time.Hour), holder("run-2")); err != nil {
 		t.Error(err)
 	}
 }
@@ -214,7 +214,7 @@ func testShortCalls(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
 	begun := time.Now()
-	_, err := r.Acquire(short, "backup", owner("run-1"))
+	_, err := r.Acquire(short, "backup", holder("run-1"))
 	unknown(t, err)
 	err = r.Do(short, func(ctx context.Context, _ int, c *redis.Client) error { return c.Ping(ctx).Err() })
 	if err == nil || r.Down() != nil {
@@ -241,10 +241,10 @@ func testOneOfThree(t *testing.T, end func(*redistest.Server)) {
 		}
 		held(t, r, "backup", "run-1")
 		release(t, acquire(t, r, "report", run))
-		if err := r.Claim(ctx, "report@"+run, time.Now().Add(time.Hour), owner(run)); err != nil {
+		if err := r.Claim(ctx, "report@"+run, time.Now().Add(time.Hour), holder(run)); err != nil {
 			t.Fatal(err)
 		}
-		heldBy(t, r.Claim(ctx, "report@"+run, time.Now().Add(time.Hour), owner("run")), "report@"+run, run)
+		heldBy(t, r.Claim(ctx, "report@"+run, time.Now().Add(time.Hour), holder("run")), "report@"+run, run)
 	}
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("it took %s", took)
@@ -282,7 +282,7 @@ func TestOneOfThreeIsNoMajority(t *testing.T) {
 	// Three runs got one server each: none of them has it, and each gives back what it got.
 	taken(0, "backup", "run-a")
 	taken(1, "backup", "run-b")
-	_, err := r.Acquire(ctx, "backup", owner("run-c"))
+	_, err := r.Acquire(ctx, "backup", holder("run-c"))
 	unknown(t, err)
 	until(t, "the vote is given back", func() bool { return do(t, urls[2], "GET", r.Key("lock", "backup")) == nil })
 
@@ -295,9 +295,9 @@ func TestOneOfThreeIsNoMajority(t *testing.T) {
 	// One has it, and two are down.
 	servers[1].Kill()
 	servers[2].Kill()
-	_, err = r.Acquire(ctx, "backup", owner("run-c"))
+	_, err = r.Acquire(ctx, "backup", holder("run-c"))
 	unknown(t, err)
-	_, err = r.Acquire(ctx, "other", owner("run-c"))
+	_, err = r.Acquire(ctx, "other", holder("run-c"))
 	unknown(t, err)
 	until(t, "the vote is given back", func() bool { return do(t, urls[0], "GET", r.Key("lock", "other")) == nil })
 	missing(0, "other")
@@ -316,11 +316,11 @@ func TestOfThoseWhoAskThreeServersAtOnceOneWins(t *testing.T) {
 		results := make(chan error, 2*len(stores))
 		for i, r := range stores {
 			go func() {
-				_, err := r.Acquire(ctx, name, owner(fmt.Sprint("run-", i)))
+				_, err := r.Acquire(ctx, name, holder(fmt.Sprint("run-", i)))
 				results <- err
 			}()
 			go func() {
-				results <- r.Claim(ctx, name+"@1", time.Now().Add(time.Hour), owner(fmt.Sprint("run-", i)))
+				results <- r.Claim(ctx, name+"@1", time.Now().Add(time.Hour), holder(fmt.Sprint("run-", i)))
 			}()
 		}
 		won := 0

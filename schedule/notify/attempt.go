@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"sched/schedule/text"
 )
 
 // An attempt is one try to reach one server: what its errors have to say, and what they must not.
@@ -64,6 +66,6 @@ func (a attempt) explain(err error) (reason, hint string) {
 	return redact(err.Error(), a.secrets), ""
 }
 
-func (a attempt) noAnswer() (text, hint string) {
+func (a attempt) noAnswer() (reason, hint string) {
 	return "no answer within " + text.DurationPrecise(time.Since(a.began)), "is the machine up, and no firewall between?"
 }

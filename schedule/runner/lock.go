@@ -51,14 +51,14 @@ func (t *Tick) lock(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock
 	case !errors.As(err, &held):
 		return nil, unknown(task, err)
 	case held.Name == record.Mutex:
-		return nil, stillRunning(held.Owner, clock.Now())
+		return nil, stillRunning(held.Holder, clock.Now())
 	}
-	return nil, slotTaken(held.Owner)
+	return nil, slotTaken(held.Holder)
 }
 
 // heldInSpare tells of a run that began while the state folder could not be written, and so has its lock in
 // a spare one.
-func (t *Tick) heldInSpare(name string) (owner mutex.Owner, held bool) {
+func (t *Tick) heldInSpare(name string) (owner mutex.Holder, held bool) {
 	t.mu.Lock()
 	if t.folders == nil {
 		t.folders = t.State.folders()
@@ -84,7 +84,7 @@ func unknown(task *schedule.Task, err error) string {
 // tryLock does it with one store.
 func tryLock(state State, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store := context.Background(), state.Store()
-	owner := mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
+	owner := mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
 	if slot.Task.OneServer {
 		if err := store.Claim(ctx, claimKey(slot), claimUntil(slot), owner); err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ func (t *Tick) lookAhead(slots []schedule.Slot) {
 }
 
 // claimedAhead tells of a claim of another server that lookAhead found.
-func (t *Tick) claimedAhead(slot schedule.Slot) (owner mutex.Owner, taken bool) {
+func (t *Tick) claimedAhead(slot schedule.Slot) (owner mutex.Holder, taken bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	owner, taken = t.taken[claimKey(slot)]

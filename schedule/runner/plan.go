@@ -39,7 +39,7 @@ func (t *Tick) Plan() []Plan {
 	return plans
 }
 
-func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now time.Time) string {
+func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Holder, now time.Time) string {
 	task := slot.Task
 	if reason := task.Unmet(slot.At); reason != "" {
 		return reason
@@ -76,7 +76,7 @@ func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now ti
 }
 
 // heldElsewhere asks the store who has the mutex.
-func (s State) heldElsewhere(name string) (owner mutex.Owner, held bool, err error) {
+func (s State) heldElsewhere(name string) (owner mutex.Holder, held bool, err error) {
 	if s.Remote == nil {
 		return owner, false, nil
 	}
@@ -87,8 +87,8 @@ func (s State) heldElsewhere(name string) (owner mutex.Owner, held bool, err err
 
 // liveMutexes returns the mutexes that live runs hold, from the files of the runs: trying the locks
 // themselves would get in the way of a tick.
-func liveMutexes(state string) map[string]mutex.Owner {
-	held := map[string]mutex.Owner{}
+func liveMutexes(state string) map[string]mutex.Holder {
+	held := map[string]mutex.Holder{}
 	ids, _ := runfile.List(state)
 	for _, id := range ids {
 		if log, watched, err := runfile.Read(state, id); err == nil && watched && log.Begin.Locks != "" {
@@ -99,8 +99,8 @@ func liveMutexes(state string) map[string]mutex.Owner {
 }
 
 // OwnerOf names a live run as the owner of its mutex. Before its command has started it has no pid.
-func OwnerOf(log runfile.State) mutex.Owner {
-	owner := mutex.Owner{Run: log.Begin.Run, Host: log.Begin.Server, Since: outcome.Begun(log.Begin.Run)}
+func OwnerOf(log runfile.State) mutex.Holder {
+	owner := mutex.Holder{Run: log.Begin.Run, Host: log.Begin.Server, Since: outcome.Begun(log.Begin.Run)}
 	if log.Attempt != nil {
 		owner.PID, owner.Since = log.Attempt.PID, log.Attempt.At
 	}

@@ -111,12 +111,12 @@ func (r *Run) relock(state State, wait runfile.Deferral) (reason string) {
 	if record.Locks == "" {
 		return ""
 	}
-	owner := mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
+	owner := mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
 	lock, err := state.storeAt(record.Locks).Acquire(context.Background(), record.Mutex, owner)
 	var held *mutex.HeldError
 	switch {
 	case errors.As(err, &held):
-		return stillRunning(held.Owner, clock.Now())
+		return stillRunning(held.Holder, clock.Now())
 	case err != nil:
 		return fmt.Sprintf("nobody knows whether it is running: %v", err)
 	}

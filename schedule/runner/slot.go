@@ -114,7 +114,7 @@ func (t *Tick) barred(slot schedule.Slot) string {
 	return t.tooLate(slot)
 }
 
-func stillRunning(owner mutex.Owner, now time.Time) string {
+func stillRunning(owner mutex.Holder, now time.Time) string {
 	return fmt.Sprintf("still running after %s, %s", now.Sub(owner.Since).Round(time.Second), owner)
 }
 
@@ -126,7 +126,7 @@ func claimKey(slot schedule.Slot) string {
 	return slot.Task.Mutex + "@" + slot.At.UTC().Format("20060102T150405Z")
 }
 
-func slotTaken(owner mutex.Owner) string { return "another tick has this slot " + owner.String() }
+func slotTaken(owner mutex.Holder) string { return "another tick has this slot " + owner.String() }
 
 // spareFor returns the folder to use instead of one that err says cannot be written; nil where the
 // error is another, or no folder can be.

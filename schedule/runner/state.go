@@ -38,7 +38,7 @@ func (s State) storeAt(locks string) mutex.Store {
 func (s State) meetStore() {
 	if s.Remote != nil {
 		os.MkdirAll(s.Dir, 0o700) // where that is impossible, others say so
-		s.Remote.Remember(filepath.Join(s.Dir, "store.json"))
+		s.Remote.RememberInstances(filepath.Join(s.Dir, "store.json"))
 	}
 }
 

@@ -65,8 +65,8 @@ type Tick struct {
 	inMaintenance   map[time.Time]string // what maintenance found for each instant
 	saidMaintenance bool                 // that nobody knows
 
-	saidDown, skippedUnknown bool                   // of the store, see storeDown
-	taken                    map[string]mutex.Owner // claims of other servers, see lookAhead
+	saidDown, skippedUnknown bool                    // of the store, see storeDown
+	taken                    map[string]mutex.Holder // claims of other servers, see lookAhead
 }
 
 // Run runs the tick. It returns when the foreground tasks have ended and the background tasks were

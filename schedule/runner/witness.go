@@ -56,15 +56,15 @@ func (r *Run) inherited() *os.File {
 }
 
 // owner is the run as the owner of a lock that this process adopts.
-func (r *Run) owner() mutex.Owner {
+func (r *Run) owner() mutex.Holder {
 	record := r.record()
-	return mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now(), Fence: record.Fence}
+	return mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now(), Fence: record.Fence}
 }
 
 // describeLock tells people which process to look at.
 func (r *Run) describeLock(pid int, since time.Time) {
 	if r.lock != nil {
-		r.lock.Describe(mutex.Owner{Run: r.record().Run, PID: pid, Host: r.record().Server, Since: since})
+		r.lock.Describe(mutex.Holder{Run: r.record().Run, PID: pid, Host: r.record().Server, Since: since})
 	}
 }
 
