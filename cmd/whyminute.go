@@ -182,7 +182,7 @@ func (w *inquiry) says(slot slotJSON) (string, error) {
 		return "it will be skipped: " + slot.Unmet, nil
 	case slot.at.After(w.now) && pausedNow(w.pauses, w.task, slot.at) != nil:
 		return "it will be skipped unless it is resumed: " + w.pausedText(slot.at), nil
-	case slot.at.After(w.now) && len(w.task.Guards) > 0:
+	case slot.at.After(w.now) && len(w.task.ConditionCommands) > 0:
 		return "none of its other conditions is in the way; " + asked(w.task) + ", right before it starts", nil
 	case slot.at.After(w.now):
 		return "none of its conditions is in the way", nil

@@ -23,7 +23,7 @@ func (t *Tick) startBackground(ctx context.Context, slots []schedule.Slot) {
 // apart takes the slots with conditions to ask out of the others.
 func apart(slots []schedule.Slot) (free, guarded []schedule.Slot) {
 	for _, slot := range slots {
-		if len(slot.Task.Guards) > 0 {
+		if len(slot.Task.ConditionCommands) > 0 {
 			guarded = append(guarded, slot)
 		} else {
 			free = append(free, slot)
