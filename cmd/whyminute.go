@@ -137,7 +137,7 @@ func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
 	slices.Reverse(records) // oldest first
 	told := map[string]bool{}
 	for _, at := range slots {
-		slot := slotJSON{Slot: at.Format(time.RFC3339), Unmet: w.task.Unmet(at), Records: []recordJSON{}, at: at}
+		slot := slotJSON{Slot: at.Format(time.RFC3339), Unmet: w.task.UnmetCondition(at), Records: []recordJSON{}, at: at}
 		for _, r := range records {
 			if r.Slot.Equal(at) || r.Slot.Before(at) && !r.Until.Before(at) {
 				slot.Records = append(slot.Records, toJSON(r))

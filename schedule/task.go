@@ -19,7 +19,7 @@ type Task struct {
 	When              cron.When          `json:"-"`
 	Enabled           bool               `json:"-"` // false switches the task off
 	Environments      []string           `json:"-"` // empty: every environment
-	Conditions        Condition          `json:"-"`
+	Conditions        Conditions         `json:"-"`
 	ConditionCommands []ConditionCommand `json:"-"` // all must allow it; in the order in which they are asked
 
 	EvenInMaintenance bool `json:"even_in_maintenance,omitempty"` // it runs while the maintenance file exists

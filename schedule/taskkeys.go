@@ -109,8 +109,8 @@ var taskKeys = keys[entry]{
 		{"retry", anywhere, readRetry},
 		{"success_codes", anywhere, readCodes},
 
-		{"between", anywhere, readWindows(func(c *Condition) *[]Window { return &c.Between })},
-		{"unless_between", anywhere, readWindows(func(c *Condition) *[]Window { return &c.UnlessBetween })},
+		{"between", anywhere, readWindows(func(c *Conditions) *[]Window { return &c.Between })},
+		{"unless_between", anywhere, readWindows(func(c *Conditions) *[]Window { return &c.UnlessBetween })},
 		{"days", anywhere, readDays},
 		{"except", anywhere, readExcept},
 		{"when", anywhere, readConditionCommand},

@@ -98,7 +98,7 @@ func (t *Tick) begin(record history.Record, task *schedule.Task, lock mutex.Lock
 // barred says why a slot may not start at this moment, whoever has its lock and as far as no condition has to
 // be asked; "" when it may.
 func (t *Tick) barred(slot schedule.Slot) string {
-	if reason := slot.Task.Unmet(slot.At); reason != "" {
+	if reason := slot.Task.UnmetCondition(slot.At); reason != "" {
 		return reason
 	}
 	if reason := t.paused(slot.Task, slot.At); reason != "" {
