@@ -9,11 +9,11 @@ import (
 
 // asked says which conditions of a task are commands, that only the tick itself can ask; "" for none.
 func asked(t *schedule.Task) string {
-	if len(t.Guards) == 0 {
+	if len(t.ConditionCommands) == 0 {
 		return ""
 	}
 	var keys []string
-	for _, guard := range t.Guards {
+	for _, guard := range t.ConditionCommands {
 		keys = append(keys, guard.Key)
 	}
 	return strings.Join(keys, " and ") + " will be asked first"
@@ -22,7 +22,7 @@ func asked(t *schedule.Task) string {
 // guardTexts are the conditions with their commands.
 func guardTexts(t *schedule.Task) []string {
 	texts := []string{}
-	for _, guard := range t.Guards {
+	for _, guard := range t.ConditionCommands {
 		texts = append(texts, guard.Key+": "+commandText(guard.Command))
 	}
 	return texts

@@ -177,7 +177,7 @@ func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past
 		}
 		row.times = append(row.times, next.In(t.When.Location))
 		row.Next = append(row.Next, next.In(t.When.Location).Format(time.RFC3339))
-		row.Unmet = append(row.Unmet, t.Unmet(next))
+		row.Unmet = append(row.Unmet, t.UnmetCondition(next))
 		at = next
 	}
 	if !slices.ContainsFunc(row.Unmet, func(reason string) bool { return reason != "" }) {

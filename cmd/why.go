@@ -171,7 +171,7 @@ func (w *inquiry) lastAndNext(answer *whyJSON) (err error) {
 
 // free is the first slot from next on that no condition keeps from running, where next itself is kept.
 func (w *inquiry) free(next time.Time) *string {
-	if w.task.Unmet(next) == "" {
+	if w.task.UnmetCondition(next) == "" {
 		return nil
 	}
 	for range 10_000 { // a minutely task finds the next Monday
@@ -179,7 +179,7 @@ func (w *inquiry) free(next time.Time) *string {
 		if next, ok = w.task.When.Next(next); !ok {
 			break
 		}
-		if w.task.Unmet(next) == "" {
+		if w.task.UnmetCondition(next) == "" {
 			text := w.zoned(next).Format(time.RFC3339)
 			return &text
 		}

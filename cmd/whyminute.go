@@ -142,7 +142,7 @@ func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
 	slices.Reverse(records) // oldest first
 	told := map[string]bool{}
 	for _, at := range slots {
-		slot := slotJSON{Slot: at.Format(time.RFC3339), Unmet: w.task.Unmet(at), Records: []recordJSON{}, at: at}
+		slot := slotJSON{Slot: at.Format(time.RFC3339), Unmet: w.task.UnmetCondition(at), Records: []recordJSON{}, at: at}
 		for _, r := range records {
 			if r.Slot.Equal(at) || r.Slot.Before(at) && !r.Until.Before(at) {
 				slot.Records = append(slot.Records, toJSON(r))
@@ -187,7 +187,7 @@ func (w *inquiry) says(slot slotJSON) (string, error) {
 		return "it will be skipped: " + slot.Unmet, nil
 	case slot.at.After(w.now) && pausedNow(w.pauses, w.task, slot.at) != nil:
 		return "it will be skipped unless it is resumed: " + w.pausedText(slot.at), nil
-	case slot.at.After(w.now) && len(w.task.Guards) > 0:
+	case slot.at.After(w.now) && len(w.task.ConditionCommands) > 0:
 		return "none of its other conditions is in the way; " + asked(w.task) + ", right before it starts", nil
 	case slot.at.After(w.now):
 		return "none of its conditions is in the way", nil

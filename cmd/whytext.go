@@ -201,7 +201,7 @@ func (a *app) printObstacles(w *inquiry, answer whyJSON) {
 	case answer.Failures == 1:
 		say("its last run failed")
 	}
-	if !said && !paused && w.task.Unmet(w.next) == "" {
+	if !said && !paused && w.task.UnmetCondition(w.next) == "" {
 		say("nothing is known that would stop it")
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A Condition says when a task that is due may run. The zero value is always met.
-type Condition struct {
+// Conditions say when a task that is due may run. The zero value is always met.
+type Conditions struct {
 	Days          Days
 	Holidays      Holidays // on none of these days
 	Between       []Window // none: at any time; otherwise inside one of them
 	UnlessBetween []Window // and inside none of these
 }
 
-// Unmet returns in words why the task may not run at this instant, read on the wall clock of at's
+// FirstUnmet returns in words why the task may not run at this instant, read on the wall clock of at's
 // own zone, and "" when it may.
-func (c Condition) Unmet(at time.Time) string {
+func (c Conditions) FirstUnmet(at time.Time) string {
 	if !c.Days.Contain(at.Weekday()) {
 		return "not on " + at.Weekday().String()
 	}

@@ -13,17 +13,17 @@ func at(clock string) time.Time {
 	return t
 }
 
-func TestUnmet(t *testing.T) {
-	office := Condition{Between: []Window{{8 * 60, 17 * 60}}}
-	night := Condition{UnlessBetween: []Window{{22 * 60, 6 * 60}}}
-	split := Condition{Between: []Window{{8 * 60, 12 * 60}, {14 * 60, 24 * 60}}}
-	working := Condition{Days: weekdays, Between: office.Between}
+func TestFirstUnmet(t *testing.T) {
+	office := Conditions{Between: []Window{{8 * 60, 17 * 60}}}
+	night := Conditions{UnlessBetween: []Window{{22 * 60, 6 * 60}}}
+	split := Conditions{Between: []Window{{8 * 60, 12 * 60}, {14 * 60, 24 * 60}}}
+	working := Conditions{Days: weekdays, Between: office.Between}
 	for _, row := range []struct {
-		name      string
-		condition Condition
-		at, want  string // 2024-06-01 was a Saturday
+		name       string
+		conditions Conditions
+		at, want   string // 2024-06-01 was a Saturday
 	}{
-		{"no condition is always met", Condition{}, "2024-06-01 00:00:00", ""},
+		{"no condition is always met", Conditions{}, "2024-06-01 00:00:00", ""},
 
 		{"the first minute is inside", office, "2024-06-01 08:00:00", ""},
 		{"the last minute is inside to its end", office, "2024-06-01 17:00:59", ""},
@@ -44,7 +44,7 @@ func TestUnmet(t *testing.T) {
 		{"a weekday", working, "2024-06-03 09:00:00", ""},
 		{"a weekday, too early", working, "2024-06-03 07:00:00", "outside 8:00-17:00"},
 	} {
-		if got := row.condition.Unmet(at(row.at)); got != row.want {
+		if got := row.conditions.FirstUnmet(at(row.at)); got != row.want {
 			t.Errorf("%s: at %s it is %q, want %q", row.name, row.at, got, row.want)
 		}
 	}

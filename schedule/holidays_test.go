@@ -32,7 +32,7 @@ tasks:
 		{"the day of the week comes first", "t", "2023-01-01 12:00:00", "not on Sunday"},
 	} {
 		for _, task := range s.Tasks {
-			if got := task.Unmet(at(row.at)); task.Name == row.task && got != row.want {
+			if got := task.UnmetCondition(at(row.at)); task.Name == row.task && got != row.want {
 				t.Errorf("%s: at %s it is %q, want %q", row.name, row.at, got, row.want)
 			}
 		}

@@ -126,7 +126,7 @@ func nextMet(t *testing.T, task *Task, after time.Time) time.Time {
 	t.Helper()
 	for range 30_000 {
 		next, ok := task.When.Next(after)
-		if !ok || task.Unmet(next) == "" {
+		if !ok || task.UnmetCondition(next) == "" {
 			return next
 		}
 		after = next

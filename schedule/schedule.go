@@ -70,5 +70,7 @@ func (s *Schedule) Active(t *Task) bool {
 	return t.Enabled && (len(t.Environments) == 0 || slices.Contains(t.Environments, s.Environment))
 }
 
-// Unmet says in words which condition keeps the task from running at the instant, and "" when none does.
-func (t *Task) Unmet(at time.Time) string { return t.Conditions.Unmet(at.In(t.When.Location)) }
+// UnmetCondition says in words which condition keeps the task from running at the instant, and "" when none does.
+func (t *Task) UnmetCondition(at time.Time) string {
+	return t.Conditions.FirstUnmet(at.In(t.When.Location))
+}

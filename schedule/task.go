@@ -16,11 +16,11 @@ type Task struct {
 	Description string   `json:"description,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
 
-	When         cron.When `json:"-"`
-	Enabled      bool      `json:"-"` // false switches the task off
-	Environments []string  `json:"-"` // empty: every environment
-	Conditions   Condition `json:"-"`
-	Guards       []Guard   `json:"-"` // all must allow it; in the order in which they are asked
+	When              cron.When          `json:"-"`
+	Enabled           bool               `json:"-"` // false switches the task off
+	Environments      []string           `json:"-"` // empty: every environment
+	Conditions        Conditions         `json:"-"`
+	ConditionCommands []ConditionCommand `json:"-"` // all must allow it; in the order in which they are asked
 
 	EvenInMaintenance bool `json:"even_in_maintenance,omitempty"` // it runs while the maintenance file exists
 	EvenWhenPaused    bool `json:"even_when_paused,omitempty"`    // it runs while everything is paused

@@ -9,7 +9,7 @@ import (
 )
 
 // readWindows returns the setter of a key of windows: one pair of times, or a list of pairs.
-func readWindows(windows func(*Condition) *[]Window) func(*loader, *entry, *yaml.Node) {
+func readWindows(windows func(*Conditions) *[]Window) func(*loader, *entry, *yaml.Node) {
 	return func(l *loader, e *entry, n *yaml.Node) {
 		if !l.isList(n, `write ["8:00", "17:00"]`) || !l.notEmpty(n, "") {
 			return

@@ -31,7 +31,7 @@ type finding struct {
 // interrupts has said nothing.
 func (t *Tick) ask(ctx context.Context, record outcome.Record, task *schedule.Task) finding {
 	t.journal.Condition(record.Task, record.Slot, record.Run) // before they begin: see endGuards
-	for _, guard := range task.Guards {
+	for _, guard := range task.ConditionCommands {
 		l := launch{task: task, command: guard.Command, dir: task.Dir, environ: t.Environ, variables: taskVariables(record)}
 		if f := askGuard(ctx, guard, l); f.skip != "" || f.broken != "" {
 			return f
@@ -40,7 +40,7 @@ func (t *Tick) ask(ctx context.Context, record outcome.Record, task *schedule.Ta
 	return finding{}
 }
 
-func askGuard(ctx context.Context, guard schedule.Guard, l launch) (f finding) {
+func askGuard(ctx context.Context, guard schedule.ConditionCommand, l launch) (f finding) {
 	capture, output, err := newCapture()
 	if err != nil {
 		f.broken = fmt.Sprintf("%s cannot be asked: %v", guard.Key, err)
@@ -86,7 +86,7 @@ func (p *process) endWithin(ctx context.Context, limit time.Duration) bool {
 	return false
 }
 
-func judgeGuard(guard schedule.Guard, p *process, printed []byte) (f finding) {
+func judgeGuard(guard schedule.ConditionCommand, p *process, printed []byte) (f finding) {
 	code := p.exitCode()
 	allows, answered := guard.Allows(code)
 	switch {

@@ -50,7 +50,7 @@ func (l *lane) run(slots []schedule.Slot) {
 
 // slot runs one slot; rest are those that come after it.
 func (l *lane) slot(ctx context.Context, slot schedule.Slot, rest []schedule.Slot) {
-	if len(slot.Task.Guards) > 0 {
+	if len(slot.Task.ConditionCommands) > 0 {
 		l.guarded(ctx, slot, rest)
 	} else if r, ok := l.tick.prepare(slot, l.tick.lock); ok {
 		l.supervise(slot.Task, r)

@@ -170,7 +170,7 @@ func (t *Tick) promise(slots []schedule.Slot, gap *ledger.Gap) bool {
 // killed, the next tick finds and ends them.
 func (t *Tick) journalGuards(due []schedule.Slot) {
 	background, foreground := t.due(due)
-	if !slices.ContainsFunc(append(background, foreground...), func(s schedule.Slot) bool { return len(s.Task.Guards) > 0 }) {
+	if !slices.ContainsFunc(append(background, foreground...), func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) > 0 }) {
 		return
 	}
 	err := os.MkdirAll(t.State.Dir, 0o700)

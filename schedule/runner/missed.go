@@ -103,7 +103,7 @@ func (m *missing) addJournal(journal *ledger.Journal) {
 func (m *missing) runOnce(due []schedule.Slot) []schedule.Slot {
 	runs, order := map[*schedule.Task]bool{}, map[*schedule.Task]int{}
 	for _, slot := range due {
-		runs[slot.Task] = runs[slot.Task] || slot.Task.Unmet(slot.At) == ""
+		runs[slot.Task] = runs[slot.Task] || slot.Task.UnmetCondition(slot.At) == ""
 	}
 	slots := slices.Clone(due)
 	for i, task := range m.tick.Schedule.Tasks {
@@ -147,7 +147,7 @@ func (m *missing) newest(task *schedule.Task) (newest miss) {
 
 // allowed reports whether a slot would have run had there been a tick.
 func (m *missing) allowed(task *schedule.Task, at time.Time) bool {
-	return task.Unmet(at) == "" && !m.tick.wanted().Pauses.Covered(task.Name, task.EvenWhenPaused, at)
+	return task.UnmetCondition(at) == "" && !m.tick.wanted().Pauses.Covered(task.Name, task.EvenWhenPaused, at)
 }
 
 // task returns a task by its name; nil where the schedule has it no more, or it is switched off.

@@ -41,7 +41,7 @@ func (t *Tick) Plan() []Plan {
 
 func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Holder, now time.Time) string {
 	task := slot.Task
-	if reason := task.Unmet(slot.At); reason != "" {
+	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return reason
 	}
 	if reason := t.paused(task, slot.At); reason != "" {

@@ -27,7 +27,7 @@ func (t *Tick) startBackground(ctx context.Context, slots []schedule.Slot) {
 // apart takes the slots with conditions to ask out of the others.
 func apart(slots []schedule.Slot) (free, guarded []schedule.Slot) {
 	for _, slot := range slots {
-		if len(slot.Task.Guards) > 0 {
+		if len(slot.Task.ConditionCommands) > 0 {
 			guarded = append(guarded, slot)
 		} else {
 			free = append(free, slot)
@@ -102,7 +102,7 @@ func (t *Tick) begin(record outcome.Record, task *schedule.Task, lock mutex.Lock
 // barred says why a slot may not start at this moment, whoever has its lock and as far as no condition has to
 // be asked; "" when it may.
 func (t *Tick) barred(slot schedule.Slot) string {
-	if reason := slot.Task.Unmet(slot.At); reason != "" {
+	if reason := slot.Task.UnmetCondition(slot.At); reason != "" {
 		return reason
 	}
 	if reason := t.paused(slot.Task, slot.At); reason != "" {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestGuards(t *testing.T) {
+func TestConditionCommands(t *testing.T) {
 	s := parseTest(t, `
 defaults: {when: default, shell: [/bin/bash, -c]}
 tasks:
@@ -21,9 +21,9 @@ tasks:
 	want := []string{"when bash default", "when sh true; skip pgrep x", "", "when bash default; skip bash group", "when bash own"}
 	for i, task := range s.Tasks {
 		var texts []string
-		for _, g := range task.Guards {
-			argv := strings.Join(g.Command.Argv(), " ")
-			texts = append(texts, g.Key+" "+strings.TrimPrefix(strings.Replace(argv, " -c ", " ", 1), "/bin/"))
+		for _, c := range task.ConditionCommands {
+			argv := strings.Join(c.Command.Argv(), " ")
+			texts = append(texts, c.Key+" "+strings.TrimPrefix(strings.Replace(argv, " -c ", " ", 1), "/bin/"))
 		}
 		if got := strings.Join(texts, "; "); got != want[i] {
 			t.Errorf("%s has %q, want %q", task.Name, got, want[i])
@@ -41,7 +41,7 @@ func TestAllows(t *testing.T) {
 		{"skip", 0, false, true}, {"skip", 1, true, true}, {"skip", 125, true, true},
 		{"when", 126, false, false}, {"when", 127, false, false}, {"skip", 137, false, false}, {"skip", 255, false, false},
 	} {
-		if allows, answered := (Guard{Key: row.key}).Allows(row.code); allows != row.allows || answered != row.answered {
+		if allows, answered := (ConditionCommand{Key: row.key}).Allows(row.code); allows != row.allows || answered != row.answered {
 			t.Errorf("%s with %d: allows %v, answered %v", row.key, row.code, allows, answered)
 		}
 	}
