@@ -24,7 +24,7 @@ func (s State) Orders() (history.Orders, error) {
 	if s.Remote == nil {
 		return copied, err
 	}
-	orders, err := servers.Orders(context.Background(), s.Remote, copied.Pauses)
+	orders, err := servers.Controls(context.Background(), s.Remote, copied.Pauses)
 	if err != nil {
 		return copied, err
 	}
