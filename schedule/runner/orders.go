@@ -27,7 +27,7 @@ func (s State) Orders() (controls.Controls, error) {
 	if s.Remote == nil {
 		return copied, err
 	}
-	orders, err := servers.Orders(context.Background(), s.Remote, copied.Pauses)
+	orders, err := servers.Controls(context.Background(), s.Remote, copied.Pauses)
 	if err != nil {
 		return copied, err
 	}

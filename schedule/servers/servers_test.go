@@ -80,7 +80,7 @@ func mustRecent(t *testing.T, r *mutex.Redis, q history.Query) (runs []string) {
 func TestAServerIsListedAsItAnnouncedItself(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
 		if servers := mustList(t, r); len(servers) != 0 {
-			t.Fatalf("before anybody ticked: %v", servers)
+			t.Fatalf("before the first tick: %v", servers)
 		}
 		since := noon.Add(-time.Hour)
 		web2 := Server{Name: "web-2", Version: "1.2.3", Minute: noon, Running: []Running{{"run-a", "a", noon, 12, since}, {"run-b", "b", noon, 0, since}}}
@@ -111,7 +111,7 @@ func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T)
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
 		early := Server{Name: "web-1", Version: "1", Minute: noon}
 		late := Server{Name: "web-1", Version: "2", Minute: noon.Add(time.Minute)}
-		for _, tell := range []func() (time.Duration, error){
+		for _, call := range []func() (time.Duration, error){
 			func() (time.Duration, error) { return Announce(ctx, r, time.Now, early) },
 			func() (time.Duration, error) { return Announce(ctx, r, time.Now, late) },
 			func() (time.Duration, error) {
@@ -119,7 +119,7 @@ func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T)
 				return Refresh(ctx, r, time.Now, early)
 			},
 		} {
-			if _, err := tell(); err != nil {
+			if _, err := call(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -131,7 +131,7 @@ func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T)
 }
 
 // Redis was restarted empty while a tick lives.
-func TestATickThatNobodyKnowsOfIsToldByItsRefresh(t *testing.T) {
+func TestARefreshIsEnoughForAServerThatIsNotListed(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
 		if _, err := Refresh(ctx, r, time.Now, Server{Name: "web-1", Version: "1", Minute: noon}); err != nil {
 			t.Fatal(err)
@@ -145,13 +145,13 @@ func TestATickThatNobodyKnowsOfIsToldByItsRefresh(t *testing.T) {
 func TestAtMostAHundredRunsAreListed(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
 		s := Server{Name: "web-1"}
-		for n := range listed + 7 {
+		for n := range maxRunning + 7 {
 			s.Running = append(s.Running, Running{Run: runID(n), Task: "a"})
 		}
 		if _, err := Announce(ctx, r, time.Now, s); err != nil {
 			t.Fatal(err)
 		}
-		if got := mustList(t, r); len(got[0].Running) != listed || got[0].More != 7 || len(s.Running) != listed+7 {
+		if got := mustList(t, r); len(got[0].Running) != maxRunning || got[0].More != 7 || len(s.Running) != maxRunning+7 {
 			t.Errorf("%d and %d more", len(got[0].Running), got[0].More)
 		}
 	})
@@ -229,9 +229,9 @@ func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
 		mustPublish(t, r, run(1, "a", outcome.Succeeded), run(2, "a", outcome.Failed)) // late: their server could not reach Redis
 		mustPublish(t, r)
 		for _, tt := range []struct {
-			asked string
-			q     history.Query
-			want  []int
+			what string
+			q    history.Query
+			want []int
 		}{
 			{"everything, the newest slot first", history.Query{}, []int{6, 4, 2, 1}},
 			{"the newest two", history.Query{Limit: 2}, []int{6, 4}},
@@ -246,7 +246,7 @@ func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
 				want = append(want, runID(n))
 			}
 			if got := mustRecent(t, r, tt.q); !slices.Equal(got, want) {
-				t.Errorf("%s: got %v, want %v", tt.asked, got, want)
+				t.Errorf("%s: got %v, want %v", tt.what, got, want)
 			}
 		}
 	})
@@ -286,11 +286,11 @@ func TestALateCopyIsNotTheLastRun(t *testing.T) {
 	})
 }
 
-// The stream is read from its end, as far as it may matter: an hour beyond what was asked for.
+// The stream is read from its end, as far as it may matter: an hour beyond the query.
 func TestALongStreamIsReadToItsEndWhereThatMatters(t *testing.T) {
 	m := miniredis.RunT(t)
 	r := dial(t, "redis://"+m.Addr())
-	const all = 3 * page
+	const all = 3 * pageSize
 	late := run(all+1, "late", outcome.Succeeded) // published before all others, and newer than they are
 	m.SetTime(late.Ended)
 	mustPublish(t, r, late)
@@ -313,7 +313,7 @@ func TestALongStreamIsReadToItsEndWhereThatMatters(t *testing.T) {
 func TestWhatIsFarInThePastIsNotRead(t *testing.T) {
 	m := miniredis.RunT(t)
 	r := dial(t, "redis://"+m.Addr())
-	const all = 4 * page
+	const all = 4 * pageSize
 	for n := range all {
 		m.SetTime(run(n, "a", outcome.Succeeded).Ended)
 		mustPublish(t, r, run(n, "a", outcome.Succeeded))
@@ -322,8 +322,8 @@ func TestWhatIsFarInThePastIsNotRead(t *testing.T) {
 	if got := mustRecent(t, r, history.Query{Limit: 20}); len(got) != 20 || got[0] != runID(all-1) || got[19] != runID(all-20) {
 		t.Errorf("%d, from %s", len(got), got[0])
 	}
-	if asked := m.TotalConnectionCount() + m.CommandCount() - before; asked > 3 {
-		t.Errorf("%d commands", asked)
+	if n := m.TotalConnectionCount() + m.CommandCount() - before; n > 3 {
+		t.Errorf("%d commands", n)
 	}
 }
 
@@ -332,20 +332,20 @@ func TestTheStreamIsCapped(t *testing.T) {
 		t.Skip("publishes more than is kept")
 	}
 	r := dial(t, redistest.Start(t).URL)
-	const all = kept + 1500
-	for n := 0; n < all; n += page {
+	const all = maxRuns + 1500
+	for n := 0; n < all; n += pageSize {
 		var some []outcome.Record
-		for i := range page {
+		for i := range pageSize {
 			some = append(some, run(n+i, "a", outcome.Succeeded))
 		}
 		mustPublish(t, r, some...)
 	}
 	got := mustRecent(t, r, history.Query{})
-	if len(got) < kept || len(got) > kept+200 || got[0] != runID(all-1) {
+	if len(got) < maxRuns || len(got) > maxRuns+200 || got[0] != runID(all-1) {
 		t.Errorf("%d runs are kept", len(got))
 	}
 	err := r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error {
-		if n := c.ZCard(ctx, r.Key("ended")).Val(); n != kept {
+		if n := c.ZCard(ctx, r.Key("ended")).Val(); n != maxRuns {
 			return fmt.Errorf("%d ids are kept", n)
 		}
 		return nil
@@ -356,7 +356,7 @@ func TestTheStreamIsCapped(t *testing.T) {
 }
 
 // One of three servers was down while a run was published, and another is down now.
-func TestAnyMajorityKnowsWhatAnyMajorityWasTold(t *testing.T) {
+func TestAnyMajorityReadsWhatAnyMajorityWrote(t *testing.T) {
 	var m []*miniredis.Miniredis
 	var urls []string
 	for range 3 {
@@ -386,14 +386,14 @@ func TestAnyMajorityKnowsWhatAnyMajorityWasTold(t *testing.T) {
 	m[2].SetError("LOADING")
 	r = dial(t, urls...)
 	if _, err := Recent(ctx, r, history.Query{}); err == nil {
-		t.Error("one of three answers, and that was enough")
+		t.Error("one of three answered, and that was enough")
 	}
 	if err := Publish(ctx, r, []outcome.Record{run(3, "a", outcome.Failed)}); err == nil {
-		t.Error("one of three takes a run, and that was enough")
+		t.Error("one of three accepted a run, and that was enough")
 	}
 }
 
-func TestWhatIsNotOfOursIsLeftOut(t *testing.T) {
+func TestWhatNoSchedWroteIsLeftOut(t *testing.T) {
 	m := miniredis.RunT(t)
 	r := dial(t, "redis://"+m.Addr())
 	mustPublish(t, r, run(1, "a", outcome.Succeeded))
