@@ -45,7 +45,7 @@ var owners = map[string]string{
 	"github.com/adhocore":   "schedule/cron",
 	"gopkg.in/yaml.v3":      "schedule",
 	"github.com/go-redsync": "mutex",
-	"github.com/redis":      "mutex, schedule/servers",
+	"github.com/redis":      "mutex, schedule/servers, schedule/controls",
 	"database/sql":          "schedule/history",
 	"modernc.org":           "schedule/history",
 	"github.com/wneessen":   "schedule/notify",

@@ -66,7 +66,7 @@ func (a *app) pause(names []string, o pauseOptions) error {
 	server, _ := hostname()
 	pause := controls.Pause{By: caller(), Server: server, Since: a.now().UTC().Round(0), Until: until, Reason: text.Line(strings.Join(strings.Fields(o.reason), " "))}
 	var before controls.Pauses
-	err = a.state(s).Pause(func(all controls.Pauses) controls.Pauses {
+	err = a.controls(s).Pause(func(all controls.Pauses) controls.Pauses {
 		before = maps.Clone(all)
 		changed := controls.Pauses{}
 		for _, name := range names {

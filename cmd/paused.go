@@ -24,7 +24,7 @@ type pausedJSON struct {
 
 // pauses returns what is paused, and was. With an error that is what this machine knew last.
 func (a *app) pauses(s *schedule.Schedule) (controls.Pauses, error) {
-	orders, err := a.state(s).Orders()
+	orders, err := a.controls(s).Read()
 	return orders.Pauses, err
 }
 

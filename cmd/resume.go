@@ -34,7 +34,7 @@ func (a *app) resume(names, tags []string) error {
 	if err != nil {
 		return err
 	}
-	orders, err := a.state(s).Orders()
+	orders, err := a.controls(s).Read()
 	if err == nil {
 		names, err = a.chosen(s, orders.Pauses, names, tags)
 	} else {
@@ -44,7 +44,7 @@ func (a *app) resume(names, tags []string) error {
 		return err
 	}
 	var before controls.Pauses
-	err = a.state(s).Pause(func(all controls.Pauses) controls.Pauses {
+	err = a.controls(s).Pause(func(all controls.Pauses) controls.Pauses {
 		before = maps.Clone(all)
 		return a.ended(all, names)
 	})

@@ -6,6 +6,8 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/runner"
+
+	"sched/schedule/controls"
 )
 
 // checkStore says what is wrong with the URLs of a store.
@@ -43,4 +45,9 @@ func (a *app) hangUp() {
 // state returns the state folder of the schedule, and its store.
 func (a *app) state(s *schedule.Schedule) runner.State {
 	return runner.State{Dir: s.StateDir, Remote: a.store(s)}
+}
+
+// controls is where what people ask of the ticks of a schedule is kept.
+func (a *app) controls(s *schedule.Schedule) controls.Source {
+	return controls.Source{Dir: s.StateDir, Store: a.store(s)}
 }

@@ -48,7 +48,7 @@ func (t *Tick) wanted() controls.Controls {
 // readOrders reads what people want. Without an answer that is what this machine knew last; the outage of a store
 // is told where locks are asked for.
 func (t *Tick) readOrders() controls.Controls {
-	orders, err := t.State.Orders()
+	orders, err := controls.Source{Dir: t.State.Dir, Store: t.State.Remote}.Read()
 	switch {
 	case err == nil:
 	case t.State.Remote != nil:

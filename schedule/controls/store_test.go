@@ -1,4 +1,4 @@
-package servers
+package controls
 
 import (
 	"testing"
@@ -8,22 +8,20 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/redistest"
-
-	"sched/schedule/controls"
 )
 
-func mustControls(t *testing.T, r *mutex.Redis, remembered controls.Pauses) controls.Controls {
+func mustControls(t *testing.T, r *mutex.Redis, remembered Pauses) Controls {
 	t.Helper()
-	controls, err := Controls(ctx, r, remembered)
+	c, err := readStore(t.Context(), r, remembered)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return controls
+	return c
 }
 
-func mustPause(t *testing.T, r *mutex.Redis, name string, p controls.Pause) {
+func mustPause(t *testing.T, r *mutex.Redis, name string, p Pause) {
 	t.Helper()
-	if err := Pause(ctx, r, controls.Pauses{name: p}); err != nil {
+	if err := storePauses(t.Context(), r, Pauses{name: p}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -33,13 +31,13 @@ func TestThePauseWithTheNewestVersionCounts(t *testing.T) {
 		if o := mustControls(t, r, nil); len(o.Pauses) > 0 || o.Of != "shop" || o.Interrupt.By != "" {
 			t.Errorf("before the first pause: %+v", o)
 		}
-		first := controls.Pause{Version: 1999, By: "ann", Server: "web-1", Since: noon, Until: noon.Add(time.Hour), Reason: "deploying 4.2"}
-		mustPause(t, r, controls.Everything, first)
-		mustPause(t, r, "report", controls.Pause{Version: 1001, By: "bob"})
-		mustPause(t, r, "report", controls.Pause{Version: 2000, By: "cat", Ended: noon})
-		mustPause(t, r, "report", controls.Pause{Version: 1500, By: "late"}) // a process that was stopped for a while
+		first := Pause{Version: 1999, By: "ann", Server: "web-1", Since: noon, Until: noon.Add(time.Hour), Reason: "deploying 4.2"}
+		mustPause(t, r, Everything, first)
+		mustPause(t, r, "report", Pause{Version: 1001, By: "bob"})
+		mustPause(t, r, "report", Pause{Version: 2000, By: "cat", Ended: noon})
+		mustPause(t, r, "report", Pause{Version: 1500, By: "late"}) // a process that was stopped for a while
 		o := mustControls(t, r, nil)
-		if o.Pauses[controls.Everything] != first || o.Pauses["report"].By != "cat" || len(o.Pauses) != 2 {
+		if o.Pauses[Everything] != first || o.Pauses["report"].By != "cat" || len(o.Pauses) != 2 {
 			t.Errorf("%+v", o)
 		}
 	})
@@ -49,11 +47,11 @@ func TestThePauseWithTheNewestVersionCounts(t *testing.T) {
 // server was away for long, and remembers a pause as in effect that was ended meanwhile.
 func TestARedisThatLostItsDataGetsThePausesBack(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
-		paused := controls.Pauses{"report": {Version: 2000, By: "ann"}, "import": {Version: 3000, By: "ann", Ended: noon}}
+		paused := Pauses{"report": {Version: 2000, By: "ann"}, "import": {Version: 3000, By: "ann", Ended: noon}}
 		if o := mustControls(t, r, paused); o.Pauses["report"].By != "ann" {
 			t.Errorf("%+v", o)
 		}
-		old := controls.Pauses{"import": {Version: 1000, By: "ann"}}
+		old := Pauses{"import": {Version: 1000, By: "ann"}}
 		if o := mustControls(t, r, old); o.Pauses["report"].By != "ann" || o.Pauses["import"].InEffect(noon) {
 			t.Errorf("%+v", o)
 		}
@@ -63,7 +61,7 @@ func TestARedisThatLostItsDataGetsThePausesBack(t *testing.T) {
 func TestAnInterruptHasItsAgeFromTheClockOfRedis(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
 		wrong := time.Now().Add(-12 * time.Hour) // the clock of the server on which ann is
-		if err := Interrupt(ctx, r, controls.Interrupt{By: "ann", Server: "web-1", At: wrong}); err != nil {
+		if err := storeInterrupt(t.Context(), r, Interrupt{By: "ann", Server: "web-1", At: wrong}); err != nil {
 			t.Fatal(err)
 		}
 		first := mustControls(t, r, nil).Interrupt
@@ -73,7 +71,7 @@ func TestAnInterruptHasItsAgeFromTheClockOfRedis(t *testing.T) {
 		if again := mustControls(t, r, nil).Interrupt; !again.Same(first) || again.Age < first.Age {
 			t.Errorf("%+v after %+v", again, first)
 		}
-		if err := Interrupt(ctx, r, controls.Interrupt{By: "ann", Server: "web-1", At: wrong.Add(time.Second)}); err != nil {
+		if err := storeInterrupt(t.Context(), r, Interrupt{By: "ann", Server: "web-1", At: wrong.Add(time.Second)}); err != nil {
 			t.Fatal(err)
 		}
 		if next := mustControls(t, r, nil).Interrupt; next.Same(first) {
@@ -87,7 +85,7 @@ func TestAnInterruptHasItsAgeFromTheClockOfRedis(t *testing.T) {
 func TestAPauseOnOneOfThreeRedisServersIsWrittenToTheOthers(t *testing.T) {
 	one, two, three := miniredis.RunT(t), miniredis.RunT(t), miniredis.RunT(t)
 	urls := []string{"redis://" + one.Addr(), "redis://" + two.Addr(), "redis://" + three.Addr()}
-	mustPause(t, dial(t, urls[0]), "report", controls.Pause{Version: 1000, By: "ann"})
+	mustPause(t, dial(t, urls[0]), "report", Pause{Version: 1000, By: "ann"})
 
 	two.Close()
 	if o := mustControls(t, dial(t, urls...), nil); o.Pauses["report"].By != "ann" {
@@ -106,7 +104,7 @@ func TestAPauseOnOneOfThreeRedisServersIsWrittenToTheOthers(t *testing.T) {
 func TestOneRedisOfThreeThatHangsIsNotWaitedFor(t *testing.T) {
 	hangs := redistest.Start(t)
 	r := dial(t, hangs.URL, "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr())
-	mustPause(t, r, "report", controls.Pause{Version: 1000, By: "ann"})
+	mustPause(t, r, "report", Pause{Version: 1000, By: "ann"})
 	hangs.Pause()
 	defer hangs.Resume()
 	begun := time.Now()
@@ -123,10 +121,31 @@ func TestThereAreNoControlsWithoutAMajority(t *testing.T) {
 	gone := "redis://" + down.Addr()
 	down.Close()
 	r := dial(t, "redis://"+up.Addr(), gone, gone)
-	if o, err := Controls(ctx, r, nil); err == nil {
+	if o, err := readStore(t.Context(), r, nil); err == nil {
 		t.Errorf("%+v", o)
 	}
-	if err := Pause(ctx, r, controls.Pauses{"report": {Version: 1000, By: "ann"}}); err == nil {
+	if err := storePauses(t.Context(), r, Pauses{"report": {Version: 1000, By: "ann"}}); err == nil {
 		t.Error("paused")
 	}
 }
+
+// everywhere runs a test on each kind of store.
+func everywhere(t *testing.T, test func(*testing.T, *mutex.Redis)) {
+	t.Run("miniredis", func(t *testing.T) { test(t, dial(t, "redis://"+miniredis.RunT(t).Addr())) })
+	t.Run("redis-server", func(t *testing.T) { test(t, dial(t, redistest.Start(t).URL)) })
+	t.Run("three servers", func(t *testing.T) {
+		test(t, dial(t, "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr()))
+	})
+}
+
+func dial(t *testing.T, urls ...string) *mutex.Redis {
+	t.Helper()
+	r, err := mutex.Dial(mutex.Config{Servers: urls, Namespace: "shop", Lease: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -1,4 +1,4 @@
-package servers
+package controls
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sched/mutex"
-
-	"sched/schedule/controls"
 )
 
 // controlsKey is below the schedule's name. Servers with an older sched use it, too.
@@ -37,20 +35,28 @@ for i = 1, #ARGV, 3 do
 end
 return 0`)
 
-// Pause sets pauses for all servers, by the names of tasks or for everything. Each has a version that is larger than that of the
+// storePauses sets pauses for all servers, by the names of tasks or for everything. Each has a version that is larger than that of the
 // one which it replaces; one with an older version changes nothing, so a late caller does not undo a newer change.
-func Pause(ctx context.Context, r *mutex.Redis, pauses controls.Pauses) error {
+func storePauses(ctx context.Context, r *mutex.Redis, pauses Pauses) error {
 	var args []any
 	for name, pause := range pauses {
-		args = append(args, name, strconv.FormatInt(pause.Version, 10), toJSON(pause))
+		encoded, err := json.Marshal(pause)
+		if err != nil {
+			return err
+		}
+		args = append(args, name, strconv.FormatInt(pause.Version, 10), string(encoded))
 	}
 	return writeControls(ctx, r, args)
 }
 
-// Interrupt makes the ticks of all servers that began before it end early. It replaces the last interrupt; its age is
+// storeInterrupt makes the ticks of all servers that began before it end early. It replaces the last interrupt; its age is
 // counted by Redis's clock from now on, whatever i.At says.
-func Interrupt(ctx context.Context, r *mutex.Redis, i controls.Interrupt) error {
-	return writeControls(ctx, r, []any{interruptField, "0", toJSON(i)})
+func storeInterrupt(ctx context.Context, r *mutex.Redis, i Interrupt) error {
+	encoded, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	return writeControls(ctx, r, []any{interruptField, "0", string(encoded)})
 }
 
 func writeControls(ctx context.Context, r *mutex.Redis, args []any) error {
@@ -62,19 +68,19 @@ func writeControls(ctx context.Context, r *mutex.Redis, args []any) error {
 	})
 }
 
-// Controls returns what is paused, and the last interrupt: of each pause the newest version that any of the Redis servers
+// readStore returns what is paused, and the last interrupt: of each pause the newest version that any of the Redis servers
 // which answered has, or that the caller remembers from an earlier call. A Redis that lacks one of these, as after
 // a restart without its data, gets it again.
 //
 // It returns as soon as a majority has answered, and does not wait for slower Redis servers.
-func Controls(ctx context.Context, r *mutex.Redis, remembered controls.Pauses) (controls.Controls, error) {
-	answers, err := askMajority(ctx, r, func(ctx context.Context, c *redis.Client) (controls.Controls, error) {
+func readStore(ctx context.Context, r *mutex.Redis, remembered Pauses) (Controls, error) {
+	answers, err := askMajority(ctx, r, func(ctx context.Context, c *redis.Client) (Controls, error) {
 		return readControls(ctx, c, r.Key(controlsKey))
 	})
 	if err != nil {
-		return controls.Controls{}, err
+		return Controls{}, err
 	}
-	newest := controls.Controls{Of: r.Config().Namespace}
+	newest := Controls{Of: r.Config().Namespace}
 	newest.Pauses.Add(remembered)
 	for _, answer := range answers {
 		newest.Pauses.Add(answer.Pauses)
@@ -84,7 +90,7 @@ func Controls(ctx context.Context, r *mutex.Redis, remembered controls.Pauses) (
 	}
 	for _, answer := range answers {
 		if answer.Pauses.Add(newest.Pauses) {
-			Pause(ctx, r, newest.Pauses) // best effort: a later tick tries again
+			storePauses(ctx, r, newest.Pauses) // best effort: a later tick tries again
 			break
 		}
 	}
@@ -93,35 +99,34 @@ func Controls(ctx context.Context, r *mutex.Redis, remembered controls.Pauses) (
 
 // askMajority calls ask for every Redis server at the same time. It returns at least the answers of a majority as soon
 // as it has them, while slower calls go on until ctx or mutex.Redis.Do ends them.
-func askMajority[T any](ctx context.Context, r *mutex.Redis, ask func(context.Context, *redis.Client) (T, error)) ([]T, error) {
+func askMajority[T any](ctx context.Context, r *mutex.Redis, ask func(context.Context, *redis.Client) (T, error)) (answers []T, err error) {
 	n := len(r.Config().Servers)
-	var answers collection[T]
-	answered, ended := make(chan struct{}, n), make(chan error, 1)
+	answered, ended := make(chan T, n), make(chan error, 1)
 	go func() {
-		ended <- r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {
+		ended <- r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error {
 			answer, err := ask(ctx, c)
 			if err == nil {
-				answers.set(server, answer)
-				answered <- struct{}{}
+				answered <- answer
 			}
 			return err
 		})
 	}()
-	for range n/2 + 1 {
+	for len(answers) < n/2+1 {
 		select {
-		case <-answered:
+		case answer := <-answered:
+			answers = append(answers, answer)
 		case err := <-ended:
 			if err != nil {
 				return nil, err
 			}
-			ended <- nil // a majority has answered: the next rounds may end here, too
+			ended <- nil // a majority has answered: their answers are all there
 		}
 	}
-	return answers.values(), nil
+	return answers, nil
 }
 
 // readControls reads what one Redis has. Values that no sched wrote are left out.
-func readControls(ctx context.Context, c *redis.Client, key string) (o controls.Controls, err error) {
+func readControls(ctx context.Context, c *redis.Client, key string) (o Controls, err error) {
 	var fields *redis.MapStringStringCmd
 	var clock *redis.TimeCmd
 	if _, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -130,7 +135,7 @@ func readControls(ctx context.Context, c *redis.Client, key string) (o controls.
 	}); err != nil {
 		return o, err
 	}
-	o.Pauses = controls.Pauses{}
+	o.Pauses = Pauses{}
 	for field, value := range fields.Val() {
 		head, body, _ := strings.Cut(value, " ")
 		if field == interruptField {
@@ -140,7 +145,7 @@ func readControls(ctx context.Context, c *redis.Client, key string) (o controls.
 			}
 			continue
 		}
-		var p controls.Pause
+		var p Pause
 		if json.Unmarshal([]byte(body), &p) == nil {
 			o.Pauses[field] = p
 		}
