@@ -12,6 +12,8 @@ import (
 	"sched/schedule/runner"
 
 	"sched/schedule/text"
+
+	"sched/schedule/statedir"
 )
 
 // findConfig returns the schedule file: what was named, else the first place that has one.
@@ -85,13 +87,12 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 	if !errors.As(broken, &problems) || problems.StateDir == "" || errors.Is(broken, os.ErrNotExist) {
 		return nil, nil, broken // a schedule that was deleted is not one that an edit broke
 	}
-	folder := runner.State{Dir: problems.StateDir}
 	path, err := filepath.Abs(file)
 	if err != nil {
 		return nil, nil, broken
 	}
-	text, err := folder.LastValid(path)
-	if err != nil || folder.Check() != nil {
+	text, err := runner.LastValid(problems.StateDir, path)
+	if err != nil || statedir.Check(problems.StateDir) != nil {
 		return nil, nil, broken
 	}
 	valid, err = parseLastValid(text, path)
@@ -121,7 +122,7 @@ func (a *app) loadAnyway() (*schedule.Schedule, error) {
 
 // checkState refuses a state folder that others can write, before anything in it is believed.
 func checkState(s *schedule.Schedule) error {
-	if err := (runner.State{Dir: s.StateDir}).Check(); err != nil {
+	if err := statedir.Check(s.StateDir); err != nil {
 		return usage("give it back, or set state_dir to a folder of our own", "%w", err)
 	}
 	return nil

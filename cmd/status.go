@@ -12,6 +12,8 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/runner"
 	"sched/schedule/text"
+
+	"sched/schedule/statedir"
 )
 
 type statusOptions struct {
@@ -72,8 +74,8 @@ func (a *app) status(o statusOptions) error {
 	if err != nil {
 		return err
 	}
-	var foreign *runner.ForeignError
-	if err := (runner.State{Dir: s.StateDir}).Check(); errors.As(err, &foreign) {
+	var foreign *statedir.ForeignError
+	if err := statedir.Check(s.StateDir); errors.As(err, &foreign) {
 		return usage(fmt.Sprintf("ask as its owner: sudo -u '#%d' sched status", foreign.Owner), "%w", err)
 	}
 	if err := checkState(s); err != nil {

@@ -14,6 +14,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/runner"
+
+	"sched/schedule/statedir"
 )
 
 type workOptions struct {
@@ -57,9 +59,9 @@ func (a *app) work(o workOptions) error {
 		return err
 	}
 	release := func() {}
-	if state.Dir != "" && state.Check() == nil { // else each tick says what is wrong
+	if state.Dir != "" && statedir.Check(state.Dir) == nil { // else each tick says what is wrong
 		var other *runner.WorkingError
-		switch held, err := state.HoldWork(); {
+		switch held, err := runner.HoldWork(state.Dir); {
 		case errors.As(err, &other):
 			return failed("two of them would run everything twice; end that one first", "%w", err)
 		case err != nil:

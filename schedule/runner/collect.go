@@ -202,7 +202,7 @@ func (t *Tick) prune(db *history.DB, added int) error {
 		return nil
 	}
 	runfile.SweepDrafts(t.State.Dir, t.Minute)
-	t.State.outbox().sweep(t.Minute)
+	outboxIn(t.State.Dir).sweep(t.Minute)
 	did, err := db.Prune(ctx, t.Minute, keep.Keep, keep.RunsPerTask, 2*added)
 	for _, output := range did.Outputs {
 		os.Remove(output)

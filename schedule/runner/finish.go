@@ -12,6 +12,8 @@ import (
 	"sched/schedule/outcome"
 
 	"sched/schedule/runfile"
+
+	"sched/schedule/statedir"
 )
 
 // finish ends a run whose command is over: it settles the outcome, copies the output, fires the
@@ -85,11 +87,11 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 
 // keepAside writes the record into a spare state folder, where the next tick finds it.
 func (r *Run) keepAside(result outcome.Record) bool {
-	if r.state.isSpare() {
+	if statedir.IsSpare(r.state.Dir) {
 		return false // nobody would look in the spare folder of a spare one
 	}
 	for _, spare := range r.state.spares() {
-		if spare.open() == nil && runfile.CreateEnded(spare.Dir, r.record(), result) == nil {
+		if statedir.OpenSpare(spare.Dir) == nil && runfile.CreateEnded(spare.Dir, r.record(), result) == nil {
 			return true
 		}
 	}

@@ -76,7 +76,7 @@ func (t *Tick) again() bool {
 		t.Problem("another tick came first at %s, and this one starts nothing; does cron call sched, too?", minute)
 		return false
 	}
-	if pid, works := t.State.worker(); works {
+	if pid, works := worker(t.State.Dir); works {
 		t.Problem("sched work (process %d) ticks this schedule, too: what is due at %s runs twice", pid, minute)
 	}
 	return true
@@ -185,8 +185,8 @@ func (t *Tick) journalGuards(due []schedule.Slot) {
 // timesBefore tells when the tasks were due that the last tick knew, by their names.
 func (t *Tick) timesBefore() map[string]string {
 	before := t.Schedule // the last tick had the same, or the copy that this one has
-	if first := stamp(t.Schedule); t.Valid && string(readStart(t.State.lastValid(), len(first))) != string(first) {
-		text, err := t.State.LastValid(t.Schedule.File)
+	if first := stamp(t.Schedule); t.Valid && string(readStart(lastValidPath(t.State.Dir), len(first))) != string(first) {
+		text, err := LastValid(t.State.Dir, t.Schedule.File)
 		if err == nil {
 			before, err = t.Parse(text)
 		}
@@ -216,7 +216,7 @@ func (t *Tick) keepValid() {
 		return
 	}
 	t.kept = true
-	if err := t.State.KeepValid(t.Schedule); err != nil {
+	if err := KeepValid(t.State.Dir, t.Schedule); err != nil {
 		t.Problem("the last valid schedule is not kept: %v", err)
 	}
 }

@@ -84,7 +84,7 @@ func lockWithin(file *os.File, patience time.Duration) error {
 // admit reports whether a letter may be sent now; else it is held back. Asked again about the same letter,
 // as after a kill, it answers the same.
 func (o outbox) admit(l *letter) (bool, error) {
-	m, err := o.limit(hookOf(l.News.ID))
+	m, err := o.limit(hookOf(l.Message.ID))
 	if err != nil {
 		return true, err
 	}
@@ -93,21 +93,21 @@ func (o outbox) admit(l *letter) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	if m.allows(l.News.ID, l.To.AtMost) {
+	if m.allows(l.Message.ID, l.To.AtMost) {
 		if held != nil {
-			l.News.HeldBack, l.News.HeldSince = held.News.HeldBack+1, held.since()
-			m.Counted = held.News.ID
+			l.Message.HeldBack, l.Message.HeldSince = held.Message.HeldBack+1, held.since()
+			m.Counted = held.Message.ID
 		}
-		return true, m.add(l.News.ID)
+		return true, m.add(l.Message.ID)
 	}
-	if held != nil && (held.News.ID == l.News.ID || m.Counted == held.News.ID) {
-		if held.News.ID == l.News.ID {
+	if held != nil && (held.Message.ID == l.Message.ID || m.Counted == held.Message.ID) {
+		if held.Message.ID == l.Message.ID {
 			return false, nil
 		}
 		held = nil
 	}
 	if held != nil {
-		l.News.HeldBack, l.News.HeldSince = held.News.HeldBack+1, held.since()
+		l.Message.HeldBack, l.Message.HeldSince = held.Message.HeldBack+1, held.since()
 	}
 	draft := m.held(m.hook) + ".new"
 	if err := m.writeTo(draft, l); err != nil {
@@ -123,7 +123,7 @@ func (o outbox) release(hook string) {
 		return
 	}
 	defer m.file.Close()
-	if held, err := m.waiting(); err == nil && held != nil && held.News.ID == m.Counted {
+	if held, err := m.waiting(); err == nil && held != nil && held.Message.ID == m.Counted {
 		os.Remove(m.held(hook))
 	}
 }
@@ -139,15 +139,15 @@ func (o outbox) digest(hook string) (name string, err error) {
 	switch {
 	case err != nil, held == nil:
 		return "", err
-	case held.News.ID == m.Counted:
+	case held.Message.ID == m.Counted:
 		return "", os.Remove(m.held(hook))
-	case !m.allows(held.News.ID, held.To.AtMost):
+	case !m.allows(held.Message.ID, held.To.AtMost):
 		return "", nil
 	}
-	if err := m.add(held.News.ID); err != nil {
+	if err := m.add(held.Message.ID); err != nil {
 		return "", err
 	}
-	return held.News.ID, os.Rename(m.held(hook), m.path(held.News.ID))
+	return held.Message.ID, os.Rename(m.held(hook), m.path(held.Message.ID))
 }
 
 // waiting returns the held letter; nil when there is none.
@@ -165,10 +165,10 @@ func (m *limit) waiting() (*letter, error) {
 
 // since is when the first of the held letters was.
 func (l *letter) since() time.Time {
-	if l.News.HeldSince.IsZero() {
-		return l.News.At
+	if l.Message.HeldSince.IsZero() {
+		return l.Message.At
 	}
-	return l.News.HeldSince
+	return l.Message.HeldSince
 }
 
 // allows reports whether a letter may be sent, or has been already. What was sent in the future, when the clock was

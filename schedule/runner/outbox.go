@@ -27,7 +27,8 @@ import (
 //	HOOK.limit, HOOK.held   what at_most has to remember (limit)
 type outbox struct{ dir string }
 
-func (s State) outbox() outbox { return outbox{filepath.Join(s.Dir, "outbox")} }
+// outboxIn returns the outbox of a state folder.
+func outboxIn(state string) outbox { return outbox{filepath.Join(state, "outbox")} }
 
 func (o outbox) path(name string) string  { return filepath.Join(o.dir, name+letterSuffix) }
 func (o outbox) draft(name string) string { return filepath.Join(o.dir, draftPrefix+name+letterSuffix) }
@@ -39,11 +40,11 @@ const (
 
 // A letter is a notification of one run, with all that is needed to send it but its secrets.
 type letter struct {
-	Hook   string                `json:"hook"` // after 2
-	Folder string                `json:"folder"`
-	To     schedule.Notification `json:"to"`
-	News   notify.Message        `json:"news"` // its ID is the name of the letter; without the output
-	Output []byte                `json:"output,omitempty"`
+	Hook    string                `json:"hook"` // after 2
+	Folder  string                `json:"folder"`
+	To      schedule.Notification `json:"to"`
+	Message notify.Message        `json:"news"` // its ID is the name of the letter; without the output
+	Output  []byte                `json:"output,omitempty"`
 
 	file *os.File // nil for one that no outbox took
 	last failure
@@ -86,7 +87,7 @@ func runOf(name string) string {
 }
 
 // write writes a letter as a draft, and to disk: a run that has noted that the hook fired does so no more.
-func (o outbox) write(l *letter) error { return o.writeTo(o.draft(l.News.ID), l) }
+func (o outbox) write(l *letter) error { return o.writeTo(o.draft(l.Message.ID), l) }
 
 func (o outbox) writeTo(path string, l *letter) error {
 	text, err := json.Marshal(l)
@@ -118,6 +119,25 @@ func (o outbox) post(name string) error {
 		return nil
 	}
 	return err
+}
+
+// put puts a letter into the outbox exactly once, whatever is killed: it is written as a draft; then mark notes
+// that the hook fired; then the draft becomes a letter, which ticks send. Who finds the mark does the last step (post)
+// alone, and who does not begins again. It reports false for one that at_most holds back.
+func (o outbox) put(l *letter, mark func()) (kept bool, err error) {
+	if l.To.AtMost.N > 0 {
+		if admitted, err := o.admit(l); !admitted && err == nil {
+			mark()
+			return false, nil
+		}
+		defer o.release(hookOf(l.Message.ID))
+	}
+	err = o.write(l)
+	mark()
+	if err == nil {
+		err = o.post(l.Message.ID)
+	}
+	return err == nil, err
 }
 
 // list returns the names of the letters, and the hooks of which some are held back, each by time.

@@ -65,7 +65,7 @@ func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Holder, now t
 	if owner, held := live[task.Mutex]; held {
 		return stillRunning(owner, now)
 	}
-	owner, held, err := t.State.heldElsewhere(task.Mutex)
+	owner, held, err := heldElsewhere(t.State.Remote, task.Mutex)
 	switch {
 	case held:
 		return stillRunning(owner, now)
@@ -76,11 +76,11 @@ func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Holder, now t
 }
 
 // heldElsewhere asks the store who has the mutex.
-func (s State) heldElsewhere(name string) (owner mutex.Holder, held bool, err error) {
-	if s.Remote == nil {
+func heldElsewhere(store *mutex.Redis, name string) (owner mutex.Holder, held bool, err error) {
+	if store == nil {
 		return owner, false, nil
 	}
-	owners, err := s.Remote.Held(context.Background(), name)
+	owners, err := store.Held(context.Background(), name)
 	owner, held = owners[name]
 	return owner, held, err
 }

@@ -11,7 +11,7 @@ func (t *Tick) openPost(hurry context.Context) {
 	t.postman.tell = t.tellUndelivered
 	t.postman.delivered = func(l *letter, target string) {
 		if t.Detail != nil {
-			t.Detail("%s: %s: sent %s", l.News.Task, l.Hook, target)
+			t.Detail("%s: %s: sent %s", l.Message.Task, l.Hook, target)
 		}
 	}
 }
@@ -49,13 +49,13 @@ func (t *Tick) deliverHeld() {
 
 // tellUndelivered says that a letter was not delivered, and notes it in the record of its run.
 func (t *Tick) tellUndelivered(l *letter, err error, what string) bool {
-	t.Problem("%s: %s: %v; %s", l.News.Task, l.Hook, err, what)
+	t.Problem("%s: %s: %v; %s", l.Message.Task, l.Hook, err, what)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.notes == nil {
 		t.notes = map[string][]string{}
 	}
-	run := runOf(l.News.ID)
+	run := runOf(l.Message.ID)
 	t.notes[run] = append(t.notes[run], l.Hook+": "+err.Error()+"; "+what)
 	return true
 }

@@ -108,7 +108,7 @@ func (p *postman) attempt(box outbox, name string) {
 		return
 	}
 	if err := l.read(); err != nil {
-		l.News.Task, l.Hook = "a notification", name
+		l.Message.Task, l.Hook = "a notification", name
 		if p.tell != nil && p.tell(l, err, "it is dropped") {
 			l.remove()
 		}
@@ -143,7 +143,7 @@ func (p *postman) try(box outbox, l *letter) {
 	defer cancel()
 	if l.file != nil && l.To.Ping != "" {
 		deadline, _ := ctx.Deadline()
-		if box.overtaken(l.News.ID, deadline) {
+		if box.overtaken(l.Message.ID, deadline) {
 			l.remove()
 			return
 		}
@@ -154,9 +154,9 @@ func (p *postman) try(box outbox, l *letter) {
 		return
 	}
 	if err == nil {
-		news := l.News
-		news.Output = string(l.Output)
-		err = target.Send(ctx, news)
+		m := l.Message
+		m.Output = string(l.Output)
+		err = target.Send(ctx, m)
 	}
 	if err != nil {
 		p.failed(l, target, err)
@@ -214,7 +214,7 @@ func lookup(env []string) func(string) (string, bool) {
 // failed notes an attempt that failed, or drops the letter.
 func (p *postman) failed(l *letter, target notify.Target, err error) {
 	now := clock.Now().UTC()
-	f := failure{Tries: l.last.Tries + 1, Since: l.last.Since, At: now, Task: l.News.Task, Why: err.Error(), Told: l.last.Told, Left: l.last.Left}
+	f := failure{Tries: l.last.Tries + 1, Since: l.last.Since, At: now, Task: l.Message.Task, Why: err.Error(), Told: l.last.Told, Left: l.last.Left}
 	if f.Since.IsZero() || f.Since.After(now) {
 		f.Since = now
 	}

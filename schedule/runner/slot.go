@@ -12,6 +12,8 @@ import (
 	"sched/schedule/outcome"
 
 	"sched/schedule/runfile"
+
+	"sched/schedule/statedir"
 )
 
 // startBackground forks the runs of the slots. Those whose conditions must be asked first come last, and
@@ -131,7 +133,7 @@ func slotTaken(owner mutex.Holder) string { return "another tick has this slot "
 // spareFor returns the folder to use instead of one that err says cannot be written; nil where the
 // error is another, or no folder can be.
 func (t *Tick) spareFor(err error) *State {
-	if err == nil || !unwritable(err) {
+	if err == nil || !statedir.Unwritable(err) {
 		return nil
 	}
 	t.mu.Lock()
@@ -140,7 +142,7 @@ func (t *Tick) spareFor(err error) *State {
 		return t.spare
 	}
 	for _, spare := range t.State.spares() {
-		if spare.open() == nil {
+		if statedir.OpenSpare(spare.Dir) == nil {
 			t.spare = &spare
 			t.Problem("the state folder cannot be written: %v; the history waits in %s until it can", err, spare.Dir)
 			break

@@ -59,7 +59,7 @@ func StatusOf(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 			status.LastTick = tick
 		}
 		ended = append(ended, status.lookAtRuns(place.Dir, index)...)
-		status.Untold.add(place.outbox())
+		status.Untold.add(outboxIn(place.Dir))
 	}
 	of := ""
 	if len(s.Store.Servers) > 0 {

@@ -47,7 +47,7 @@ func (r *Run) failedBefore() bool {
 	return *r.lastFailed
 }
 
-// events are what the news is about, by the key that tells it.
+// events are what messages are about, by the key of the hook that sends them.
 var events = map[string]notify.Event{
 	"before": notify.Start, "after": notify.Finish, "on_success": notify.Success,
 	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip,
@@ -78,7 +78,7 @@ func (r *Run) tellStart() {
 // The mark is the name of the hook, or another one for the start of a run.
 func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notification, log runfile.State, result outcome.Record) {
 	name := letterName(r.record().Task, hook, r.record().Run, mark != hook)
-	box := r.state.outbox()
+	box := outboxIn(r.state.Dir)
 	if log.Hooks[mark] {
 		if box.post(name) == nil {
 			r.letters = append(r.letters, name)
@@ -97,33 +97,22 @@ func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notifica
 		}
 		return
 	}
-	l := &letter{Hook: hook, Folder: r.task.Folder, To: n, News: r.news(name, event, result)}
+	l := &letter{Hook: hook, Folder: r.task.Folder, To: n, Message: r.message(name, event, result)}
 	if n.Ping == "" || n.On != nil {
-		l.Output, l.News.Cut = tailOf(result.Output)
+		l.Output, l.Message.Cut = tailOf(result.Output)
 	}
 	r.put(box, l, mark)
 }
 
-// put puts a letter into the outbox exactly once, whatever is killed: it is written as a draft; then the run's file gets the
-// mark that the hook fired; then the draft becomes a letter, which ticks send. Who finds the mark does the last
-// step alone, and who does not begins again.
+// put puts a letter into the outbox, and leaves the mark that the hook fired in the run's file. Where no outbox takes it, it is
+// tried from memory.
 func (r *Run) put(box outbox, l *letter, mark string) {
-	if l.To.AtMost.N > 0 {
-		if admitted, err := box.admit(l); !admitted && err == nil {
-			r.file.Append(runfile.Event{Hook: mark})
-			return
-		}
-		defer box.release(hookOf(l.News.ID))
-	}
-	err := box.write(l)
-	r.file.Append(runfile.Event{Hook: mark})
-	if err == nil {
-		err = box.post(l.News.ID)
-	}
-	if err == nil {
-		r.letters = append(r.letters, l.News.ID)
-	} else {
-		r.unkept = append(r.unkept, l) // it is tried from memory
+	kept, err := box.put(l, func() { r.file.Append(runfile.Event{Hook: mark}) })
+	switch {
+	case err != nil:
+		r.unkept = append(r.unkept, l)
+	case kept:
+		r.letters = append(r.letters, l.Message.ID)
 	}
 }
 
@@ -142,8 +131,8 @@ func (r *Run) wanted(n schedule.Notification, event notify.Event, result outcome
 	return true
 }
 
-// news is what there is to tell.
-func (r *Run) news(id string, event notify.Event, result outcome.Record) notify.Message {
+// message is what is sent of a run that ended with the result.
+func (r *Run) message(id string, event notify.Event, result outcome.Record) notify.Message {
 	sender, zone := r.task.Sender, time.UTC
 	if z, err := time.LoadLocation(sender.Zone); err == nil {
 		zone = z
@@ -154,7 +143,7 @@ func (r *Run) news(id string, event notify.Event, result outcome.Record) notify.
 		}
 		return t.In(zone)
 	}
-	news := notify.Message{
+	m := notify.Message{
 		ID: id, Event: event, At: in(clock.Now()),
 		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: r.task.Description,
 		Run: result.Run, Server: result.Server,
@@ -162,9 +151,9 @@ func (r *Run) news(id string, event notify.Event, result outcome.Record) notify.
 		Slot: in(result.Slot), Started: in(result.Started), Ended: in(result.Ended), Duration: result.Duration(),
 	}
 	if event == notify.Skip {
-		news.Run = ""
+		m.Run = ""
 	}
-	return news
+	return m
 }
 
 // tailOf returns the end of what a run printed, and whether there was more before it. It is a few bytes
@@ -187,7 +176,7 @@ func tailOf(path string) (tail []byte, cut bool) {
 
 // deliver tries at once to deliver what this process put into the outbox, beside everything else.
 func (r *Run) deliver() {
-	r.postman.deliver(r.state.outbox(), r.letters...)
+	r.postman.deliver(outboxIn(r.state.Dir), r.letters...)
 	r.postman.deliverUnkept(r.unkept...)
 	r.letters, r.unkept = nil, nil
 }

@@ -62,12 +62,12 @@ func (w *teller) tell(r *Run, record outcome.Record, marks ...string) {
 // letters returns what is in the outbox.
 func (w *teller) letters() (letters []letter) {
 	w.Helper()
-	names, _, err := w.state.outbox().list()
+	names, _, err := outboxIn(w.state.Dir).list()
 	if err != nil {
 		w.Fatal(err)
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(w.state.outbox().path(name))
+		text, err := os.ReadFile(outboxIn(w.state.Dir).path(name))
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -123,14 +123,14 @@ func TestALetterIsPutIntoTheOutboxOnce(t *testing.T) {
 			if !w.marked(r, mark) {
 				t.Fatal("there is no mark")
 			}
-			row.undo(w.state.outbox(), letters[0].News.ID)
+			row.undo(outboxIn(w.state.Dir), letters[0].News.ID)
 			if row.marked {
 				w.tell(r, record, mark)
 			} else {
 				w.tell(r, record)
 			}
 			w.has(row.want)
-			if drafts, _ := filepath.Glob(filepath.Join(w.state.outbox().dir, draftPrefix+"*")); len(drafts) > 0 {
+			if drafts, _ := filepath.Glob(filepath.Join(outboxIn(w.state.Dir).dir, draftPrefix+"*")); len(drafts) > 0 {
 				t.Errorf("drafts are left: %v", drafts)
 			}
 		})
@@ -140,7 +140,7 @@ func TestALetterIsPutIntoTheOutboxOnce(t *testing.T) {
 // What at_most lets through and what it counts is the same when a finish was killed and begins again.
 func TestALimitCountsEachRunOnce(t *testing.T) {
 	w := newTeller(t, "{mail: ops@example.com, at_most: 1 per 1h}")
-	box := w.state.outbox()
+	box := outboxIn(w.state.Dir)
 	r, record := w.fails()
 	w.tell(r, record)
 	first := w.has(1)[0]
@@ -174,7 +174,7 @@ func TestALimitCountsEachRunOnce(t *testing.T) {
 // of them once: nobody else does, and it does when it begins again.
 func TestTheNumberOfThoseHeldBackIsToldOnce(t *testing.T) {
 	w := newTeller(t, "{mail: ops@example.com, at_most: 1 per 1h}")
-	box := w.state.outbox()
+	box := outboxIn(w.state.Dir)
 	var text []byte
 	for range 3 {
 		r, record := w.fails()
@@ -215,8 +215,8 @@ func TestTheNumberOfThoseHeldBackIsToldOnce(t *testing.T) {
 		t.Fatalf("%q, %v", name, err)
 	}
 	for _, l := range w.has(2) {
-		if l.News.ID == name && l.News.HeldBack != 0 {
-			t.Errorf("%d were told twice", l.News.HeldBack)
+		if l.Message.ID == name && l.Message.HeldBack != 0 {
+			t.Errorf("%d were told twice", l.Message.HeldBack)
 		}
 	}
 }

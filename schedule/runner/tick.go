@@ -152,7 +152,7 @@ func (t *Tick) finishLost(ctx context.Context) {
 			tell := record.Background && record.Outcome.Failure() || record.Outcome == outcome.Lost
 			t.keep(finished{record, state.Dir, tell})
 		}
-		t.deliverOld(state.outbox())
+		t.deliverOld(outboxIn(state.Dir))
 	}
 }
 

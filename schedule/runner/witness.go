@@ -126,7 +126,7 @@ func (r *Run) postAlone() (wait func()) {
 	r.postman = newPostman(context.Background(), r.environ)
 	r.postman.tell = func(l *letter, err error, what string) bool {
 		if l.file == nil { // no tick will ever know of it
-			fmt.Fprintf(os.Stderr, "sched: %s: %s: %v; %s\n", l.News.Task, l.Hook, err, what)
+			fmt.Fprintf(os.Stderr, "sched: %s: %s: %v; %s\n", l.Message.Task, l.Hook, err, what)
 		}
 		return l.file == nil
 	}
