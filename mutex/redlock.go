@@ -25,7 +25,7 @@ import (
 //     the holder and the fence either, which must be written in the same step.
 //   - It releases what a failed attempt got by the value of the key, which for us names the run. A run
 //     that claims a key a second time would so delete its own claim.
-//   - It counts every server that answers, and we need those out that may have forgotten their locks.
+//   - It counts every server that answers, also one that was restarted and may have forgotten its locks.
 //
 // TestAPlainRedsyncMutexDoesNotKeepTheContract pins the first three. Should it fail with a newer
 // redsync, see whether conn can go.
