@@ -16,17 +16,17 @@ import (
 	"sched/mutex"
 )
 
-// A place makes stores that share their mutexes, each as another process would open it.
-type place func() mutex.Store
+// An opener makes stores that share their mutexes, each as another process would open it.
+type opener func() mutex.Store
 
-// testStore is what every driver promises. It takes a new, empty place for each of its parts.
-func testStore(t *testing.T, newPlace func(t *testing.T) place) {
-	for name, test := range map[string]func(*testing.T, place){
+// testStore is what every driver promises. Each of its parts has new, empty mutexes.
+func testStore(t *testing.T, newOpener func(t *testing.T) opener) {
+	for name, test := range map[string]func(*testing.T, opener){
 		"a held mutex names its holder at once":                testHeld,
 		"a release frees, twice does nothing":                  testRelease,
 		"another process releases by the id of the run":        testReleaseElsewhere,
 		"the inherited descriptor releases":                    testReleaseInherited,
-		"a description replaces what people are told":          testDescribe,
+		"a description replaces what people read":              testDescribe,
 		"a broken mutex is free, and its holder is named":      testBreak,
 		"a late release leaves the lock of the next run alone": testLateRelease,
 		"a claim is taken once and kept":                       testClaim,
@@ -36,7 +36,7 @@ func testStore(t *testing.T, newPlace func(t *testing.T) place) {
 		"a fence only grows":                                   testFence,
 		"a lease is renewed by the run that has the mutex":     testRenew,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, newPlace(t)) })
+		t.Run(name, func(t *testing.T) { test(t, newOpener(t)) })
 	}
 }
 
@@ -55,14 +55,14 @@ func acquire(t *testing.T, s mutex.Store, name, run string) mutex.Lock {
 	if err != nil {
 		t.Fatalf("acquire %s for %s: %v", name, run, err)
 	}
-	t.Cleanup(func() { runtime.KeepAlive(lock) }) // one that nobody remembers is closed by the garbage collector
+	t.Cleanup(func() { runtime.KeepAlive(lock) }) // the garbage collector closes a lock that is not used any more
 	return lock
 }
 
 // held checks that run has the mutex.
 func held(t *testing.T, s mutex.Store, name, run string) {
 	t.Helper()
-	_, err := s.Acquire(ctx, name, holder("somebody"))
+	_, err := s.Acquire(ctx, name, holder("another-run"))
 	heldBy(t, err, name, run)
 }
 
@@ -77,10 +77,10 @@ func heldBy(t *testing.T, err error, name, run string) {
 	}
 }
 
-// free checks that nobody has the mutex, and leaves it so.
+// free checks that no run has the mutex, and leaves it so.
 func free(t *testing.T, s mutex.Store, name string) {
 	t.Helper()
-	release(t, acquire(t, s, name, "somebody"))
+	release(t, acquire(t, s, name, "another-run"))
 }
 
 func release(t *testing.T, lock mutex.Lock) {
@@ -104,7 +104,7 @@ func inherited(t *testing.T, lock mutex.Lock) *os.File {
 	return os.NewFile(uintptr(fd), "an inherited lock")
 }
 
-func testHeld(t *testing.T, open place) {
+func testHeld(t *testing.T, open opener) {
 	acquire(t, open(), "backup", "run-1")
 	begun := time.Now()
 	_, err := open().Acquire(ctx, "backup", holder("run-2"))
@@ -121,14 +121,14 @@ func testHeld(t *testing.T, open place) {
 }
 
 // heldAgain: a run that has the mutex does not get it a second time, and losers change nothing.
-func heldAgain(t *testing.T, open place) {
+func heldAgain(t *testing.T, open opener) {
 	t.Helper()
 	_, err := open().Acquire(ctx, "backup", holder("run-1"))
 	heldBy(t, err, "backup", "run-1")
 	held(t, open(), "backup", "run-1")
 }
 
-func testRelease(t *testing.T, open place) {
+func testRelease(t *testing.T, open opener) {
 	lock := acquire(t, open(), "backup", "run-1")
 	release(t, lock)
 	second := acquire(t, open(), "backup", "run-2")
@@ -139,7 +139,7 @@ func testRelease(t *testing.T, open place) {
 	free(t, open(), "backup")
 }
 
-func testReleaseElsewhere(t *testing.T, open place) {
+func testReleaseElsewhere(t *testing.T, open opener) {
 	acquire(t, open(), "backup", "run-1")
 	release(t, open().Adopt("backup", holder("run-2"), nil))
 	held(t, open(), "backup", "run-1")
@@ -149,7 +149,7 @@ func testReleaseElsewhere(t *testing.T, open place) {
 	release(t, open().Adopt("never-taken", holder("run-1"), nil))
 }
 
-func testReleaseInherited(t *testing.T, open place) {
+func testReleaseInherited(t *testing.T, open opener) {
 	lock := acquire(t, open(), "backup", "run-1")
 	adopted := open().Adopt("backup", holder("run-1"), inherited(t, lock))
 	held(t, open(), "backup", "run-1")
@@ -163,13 +163,13 @@ func testReleaseInherited(t *testing.T, open place) {
 	release(t, second)
 }
 
-func testDescribe(t *testing.T, open place) {
+func testDescribe(t *testing.T, open opener) {
 	lock := acquire(t, open(), "backup", "run-1")
 	long := holder("run-1")
 	long.Host = strings.Repeat("a-long-name.", 20)
 	for _, o := range []mutex.Holder{long, {Run: "run-1", PID: 7, Host: "b", Since: since.Add(time.Hour)}} {
 		lock.Describe(o)
-		until(t, fmt.Sprintf("people are told %+v", o), func() bool {
+		until(t, fmt.Sprintf("people read %+v", o), func() bool {
 			_, err := open().Acquire(ctx, "backup", holder("run-2"))
 			heldBy(t, err, "backup", "run-1")
 			had := err.(*mutex.HeldError).Holder
@@ -180,13 +180,13 @@ func testDescribe(t *testing.T, open place) {
 	free(t, open(), "backup")
 }
 
-func testBreak(t *testing.T, open place) {
+func testBreak(t *testing.T, open opener) {
 	if _, err := open().Break(ctx, "backup"); !errors.Is(err, mutex.ErrFree) {
-		t.Errorf("nobody ever had it: %v", err)
+		t.Errorf("no run ever had it: %v", err)
 	}
 	release(t, acquire(t, open(), "backup", "run-0"))
 	if _, err := open().Break(ctx, "backup"); !errors.Is(err, mutex.ErrFree) {
-		t.Errorf("nobody has it any more: %v", err)
+		t.Errorf("it is free again: %v", err)
 	}
 	acquire(t, open(), "backup", "run-1")
 	acquire(t, open(), "report", "run-2")
@@ -200,7 +200,7 @@ func testBreak(t *testing.T, open place) {
 	held(t, open(), "report", "run-2")
 }
 
-func testLateRelease(t *testing.T, open place) {
+func testLateRelease(t *testing.T, open opener) {
 	late := acquire(t, open(), "backup", "run-1")
 	lateToo := open().Adopt("backup", holder("run-1"), inherited(t, late))
 	if _, err := open().Break(ctx, "backup"); err != nil {
@@ -216,7 +216,7 @@ func testLateRelease(t *testing.T, open place) {
 	free(t, open(), "backup")
 }
 
-func testClaim(t *testing.T, open place) {
+func testClaim(t *testing.T, open opener) {
 	until := time.Now().Add(time.Hour)
 	claim := func(key, run string) error {
 		o := holder(run)
@@ -235,7 +235,7 @@ func testClaim(t *testing.T, open place) {
 		t.Errorf("Claimed: %v by %q, %v", claimed, o.Run, err)
 	}
 	if _, claimed, err := open().Claimed(ctx, "backup@2", until); claimed || err != nil {
-		t.Errorf("a key that nobody claimed is claimed: %v", err)
+		t.Errorf("a key is claimed without a claim: %v", err)
 	}
 	for _, key := range []string{"backup@2", "report@1", "backup", "a/backup@1"} {
 		if err := claim(key, "run-2"); err != nil {
@@ -247,7 +247,7 @@ func testClaim(t *testing.T, open place) {
 	heldBy(t, claim("backup@1", "run-2"), "backup@1", "run-1")
 }
 
-func testRace(t *testing.T, open place) {
+func testRace(t *testing.T, open opener) {
 	const racers = 50
 	var locked, claimed atomic.Int32
 	var ready, done sync.WaitGroup
@@ -283,7 +283,7 @@ func testRace(t *testing.T, open place) {
 	release(t, <-locks)
 }
 
-func testNames(t *testing.T, open place) {
+func testNames(t *testing.T, open opener) {
 	names := []string{"a", "a/b", "a:b", "a.b", "a-b", "a_b", "a/b/c", "a.lock", "claims", "claims/a", "0", strings.Repeat("x", 128)}
 	locks := map[string]mutex.Lock{}
 	run := func(i int) string { return fmt.Sprintf("run-%d", i) }
@@ -302,24 +302,24 @@ func testNames(t *testing.T, open place) {
 	}
 }
 
-func testCancelled(t *testing.T, open place) {
+func testCancelled(t *testing.T, open opener) {
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
 	lock, err := open().Acquire(gone, "backup", holder("run-1"))
 	var held *mutex.HeldError
 	if errors.As(err, &held) {
-		t.Fatalf("nobody has it: %v", err)
+		t.Fatalf("no run has it: %v", err)
 	}
 	if err == nil {
 		release(t, lock)
 	}
 	free(t, open(), "backup")
 	if err := open().Claim(gone, "backup@1", time.Now().Add(time.Hour), holder("run-1")); errors.As(err, &held) {
-		t.Errorf("nobody has claimed it: %v", err)
+		t.Errorf("no run has claimed it: %v", err)
 	}
 }
 
-func testFence(t *testing.T, open place) {
+func testFence(t *testing.T, open opener) {
 	last := int64(0)
 	grows := func(lock mutex.Lock) {
 		t.Helper()
@@ -355,7 +355,7 @@ func testFence(t *testing.T, open place) {
 	grows(acquire(t, open(), "report", "run-8"))
 }
 
-func testRenew(t *testing.T, open place) {
+func testRenew(t *testing.T, open opener) {
 	lock := acquire(t, open(), "backup", "run-1")
 	adopted := open().Adopt("backup", holder("run-1"), nil)
 	for _, l := range []mutex.Lock{lock, adopted, lock} {

@@ -17,18 +17,18 @@ import (
 )
 
 func TestFilesKeepTheContract(t *testing.T) {
-	testStore(t, func(t *testing.T) place {
-		dir := filepath.Join(t.TempDir(), "locks") // made by the first who needs it
+	testStore(t, func(t *testing.T) opener {
+		dir := filepath.Join(t.TempDir(), "locks") // made when it is needed
 		return func() mutex.Store { return mutex.Files{Dir: dir} }
 	})
 }
 
-// roles are what this program does in place of its tests, as another process.
-var roles = map[string]func(store mutex.Files, args []string){"racer": racer, "fighter": fighter}
+// programs are what this test binary does in place of its tests, as another process.
+var programs = map[string]func(store mutex.Files, args []string){"take": take, "takeAndBreak": takeAndBreak}
 
 func TestMain(m *testing.M) {
-	if role := roles[os.Getenv("MUTEX_TEST_ROLE")]; role != nil {
-		role(mutex.Files{Dir: os.Args[1]}, os.Args[2:])
+	if program := programs[os.Getenv("MUTEX_TEST_PROGRAM")]; program != nil {
+		program(mutex.Files{Dir: os.Args[1]}, os.Args[2:])
 		fmt.Println("done")
 		bufio.NewReader(os.Stdin).ReadString('\n') // what was taken is kept until the test has looked
 		return
@@ -36,14 +36,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play starts n processes in a role, and returns the lines that they print until all are done. They
-// live until the test ends.
-func play(t *testing.T, n int, role, dir string) (lines []string) {
+// start starts n processes that run a program, and returns the lines that they print until all are
+// done. They live until the test ends.
+func start(t *testing.T, n int, program, dir string) (lines []string) {
 	t.Helper()
 	said := make(chan []string)
 	for i := range n {
 		c := exec.Command(os.Args[0], dir, fmt.Sprint(i))
-		c.Env = append(os.Environ(), "MUTEX_TEST_ROLE="+role, "GORACE=atexit_sleep_ms=0")
+		c.Env = append(os.Environ(), "MUTEX_TEST_PROGRAM="+program, "GORACE=atexit_sleep_ms=0")
 		c.Stderr = os.Stderr
 		in, _ := c.StdinPipe()
 		out, _ := c.StdoutPipe()
@@ -65,8 +65,8 @@ func play(t *testing.T, n int, role, dir string) (lines []string) {
 	return lines
 }
 
-// racer takes the mutex and the claim once.
-func racer(store mutex.Files, args []string) {
+// take takes the mutex and the claim once.
+func take(store mutex.Files, args []string) {
 	o := mutex.Holder{Run: "run-" + args[0], PID: os.Getpid(), Since: time.Now()}
 	if lock, err := store.Acquire(ctx, "backup", o); err == nil {
 		defer runtime.KeepAlive(lock)
@@ -78,14 +78,14 @@ func racer(store mutex.Files, args []string) {
 }
 
 func TestOfManyProcessesThatRaceOneWins(t *testing.T) {
-	lines := play(t, 20, "racer", t.TempDir())
+	lines := start(t, 20, "take", t.TempDir())
 	if text := strings.Join(lines, " "); text != "lock claim" && text != "claim lock" {
 		t.Errorf("they got: %s", text)
 	}
 }
 
-// fighter takes the mutex when it is free, breaks it when it is not, and never gives back what it has.
-func fighter(store mutex.Files, args []string) {
+// takeAndBreak takes the mutex when it is free, breaks it when it is not, and releases nothing.
+func takeAndBreak(store mutex.Files, args []string) {
 	for i := range 40 {
 		run := fmt.Sprintf("%s.%d", args[0], i)
 		if lock, err := store.Acquire(ctx, "backup", mutex.Holder{Run: run}); err == nil {
@@ -102,10 +102,10 @@ func fighter(store mutex.Files, args []string) {
 
 // However processes take and break a mutex, every holder but the last was broken, once: at no time
 // were there two.
-func TestWhoeverBreaksAndTakesThereIsOneHolder(t *testing.T) {
+func TestHoweverLocksAreBrokenAndTakenThereIsOneHolder(t *testing.T) {
 	dir := t.TempDir()
 	acquired, broken := map[string]bool{}, map[string]bool{}
-	for _, line := range play(t, 8, "fighter", dir) {
+	for _, line := range start(t, 8, "takeAndBreak", dir) {
 		what, run, _ := strings.Cut(line, " ")
 		switch {
 		case what == "acquired":
@@ -129,7 +129,7 @@ func TestWhoeverBreaksAndTakesThereIsOneHolder(t *testing.T) {
 		held(t, mutex.Files{Dir: dir}, "backup", run)
 	}
 	if len(broken) < 8 {
-		t.Errorf("they hardly met: %d", len(broken))
+		t.Errorf("only %d locks were broken: there was no race", len(broken))
 	}
 }
 
@@ -281,8 +281,8 @@ func TestInAReadOnlyFolderHeldLocksHoldAndNoneIsGiven(t *testing.T) {
 	}
 }
 
-// A command inherits the lock, and may run as somebody who must not say who holds it, or set its fence.
-func TestWhoInheritsALockCannotWriteItsFile(t *testing.T) {
+// A command inherits the lock, and may run as a user who must not write who holds it, or set its fence.
+func TestAProcessThatInheritsALockCannotWriteItsFile(t *testing.T) {
 	lock, err := mutex.Files{Dir: t.TempDir()}.Acquire(ctx, "backup", holder("run-1"))
 	if err != nil {
 		t.Fatal(err)

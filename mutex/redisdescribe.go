@@ -19,7 +19,8 @@ func (d *description) get() Holder {
 	return d.holder
 }
 
-// next returns what is to be written, once for each change. Nothing ends the goroutine that writes.
+// next returns the holder and whether it is still to be written; if not, the goroutine that writes
+// must end.
 func (d *description) next() (Holder, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -30,7 +31,7 @@ func (d *description) next() (Holder, bool) {
 
 // Describe writes the holder to Redis in the background. A text that could not be written yet is left
 // out when there is a newer one.
-func (l *redisLock) Describe(holder Holder) {
+func (l *lease) Describe(holder Holder) {
 	d := &l.description
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -42,7 +43,7 @@ func (l *redisLock) Describe(holder Holder) {
 	}
 }
 
-func (l *redisLock) writeDescription() {
+func (l *lease) writeDescription() {
 	for holder, unsaved := l.description.next(); unsaved; holder, unsaved = l.description.next() {
 		l.redis.tally(l.redis.send(deadline(context.Background()), request{script: describeScript, keys: l.keys()[:2],
 			args: []any{l.run, holderText(holder)}}, nil), nil)

@@ -106,7 +106,7 @@ func TestAMutexThatRedisForgotIsTakenAgain(t *testing.T) {
 	}
 }
 
-// The holder was stopped for 90 s, or its machine slept: it learns of it, whoever came in between.
+// The holder was stopped for 90 s, or its machine slept: it learns of it, whether another run came in between or not.
 func TestALeaseThatRanOutIsLost(t *testing.T) {
 	s := redistest.Start(t)
 	r, another := dial(t, s.URL), dial(t, s.URL)
@@ -114,7 +114,7 @@ func TestALeaseThatRanOutIsLost(t *testing.T) {
 	keys := []string{r.Key("lock", "backup"), r.Key("holder", "backup")}
 
 	expireSooner(t, s.URL, 90*time.Second, keys...)
-	lost(t, lock.Renew(ctx), "") // somebody may have had it
+	lost(t, lock.Renew(ctx), "") // another run may have had it
 	held(t, another, "backup", "run-1")
 	if err := lock.Renew(ctx); err != nil {
 		t.Errorf("it has it again: %v", err)
@@ -135,7 +135,7 @@ func TestALeaseThatRanOutIsLost(t *testing.T) {
 	held(t, another, "backup", "run-2")
 }
 
-// Nobody knows when an adopted lock was renewed before: a moment that is not given is long ago.
+// When an adopted lock was last renewed is unknown: its lease counts from holder.Since, and a zero time is long ago.
 func TestALockThatWasAdoptedCountsFromItsAcquisition(t *testing.T) {
 	r := dial(t, redistest.Start(t).URL)
 	recent := mutex.Holder{Run: "run-1", Since: time.Now().Add(-59 * time.Second)}
@@ -161,17 +161,17 @@ func TestARenewalCountsTheMajority(t *testing.T) {
 	}
 	until(t, "the first has it again", func() bool { return do(t, urls[0], "GET", key) == "run-1" })
 
-	// Two of three are somebody else's: ours is given up, so that it is in nobody's way.
+	// Two of three are another run's: ours is released, so that it is not in the way of that run.
 	for _, url := range urls[:2] {
 		do(t, url, "SET", key, "run-2", "PX", 60000)
 	}
 	lost(t, lock.Renew(ctx), "run-2")
 	until(t, "the third is free", func() bool { return do(t, urls[2], "GET", key) == nil })
 	servers[0].Kill()
-	unknown(t, lock.Renew(ctx)) // one is somebody else's, one ours again, one silent
+	unknown(t, lock.Renew(ctx)) // one is another run's, one ours again, one does not answer
 }
 
-func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
+func TestARedisThatWasRestartedGrantsNothingForOneLease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	path := filepath.Join(t.TempDir(), "redis.json")
@@ -180,7 +180,7 @@ func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
 		r.RememberInstances(path)
 		return r
 	}
-	// A server that nobody knows gives its locks at once.
+	// A server that is met for the first time grants locks at once.
 	living := tick()
 	lock := acquire(t, living, "backup", "run-1")
 	before, err := os.Stat(path)
@@ -193,7 +193,7 @@ func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
 	}
 
 	s.Restart()
-	for range 3 { // as often as it is asked, by a process that saw the restart and by new ones
+	for range 3 { // at each request, of a process that was there at the restart and of new ones
 		for _, r := range []*mutex.Redis{living, tick()} {
 			var all sync.WaitGroup
 			for i := range 20 {
@@ -217,11 +217,11 @@ func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
 			t.Fatal("it was taken for a moment")
 		}
 	}
-	// Those who had locks have them again, and can release them.
+	// Runs that had locks have them again, and can release them.
 	if err := lock.Renew(ctx); err != nil {
 		t.Error(err)
 	}
-	release(t, acquire(t, dial(t, s.URL), "report", "run-1")) // who remembers nothing does not wait
+	release(t, acquire(t, dial(t, s.URL), "report", "run-1")) // a machine that meets it for the first time does not wait
 	if holders, err := tick().Held(ctx, "backup"); err != nil || holders["backup"].Run != "run-1" {
 		t.Errorf("%+v, %v", holders, err)
 	}
@@ -231,7 +231,7 @@ func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
 	}
 }
 
-func TestTheRuleOfRestartsEndsWithTheLease(t *testing.T) {
+func TestARestartedRedisGrantsLocksAgainAfterOneLease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	path := filepath.Join(t.TempDir(), "redis.json")
@@ -253,8 +253,8 @@ func TestTheRuleOfRestartsEndsWithTheLease(t *testing.T) {
 	}
 }
 
-// One of three that was restarted has no vote for a lease; the other two decide.
-func TestAServerThatWasRestartedHasNoVote(t *testing.T) {
+// For one lease a server that was restarted does not count; the other two of three decide.
+func TestAServerThatWasRestartedDoesNotCount(t *testing.T) {
 	t.Parallel()
 	servers, urls := three(t)
 	r := dial(t, urls...)
@@ -270,7 +270,7 @@ func TestAServerThatWasRestartedHasNoVote(t *testing.T) {
 	unknown(t, err)
 }
 
-func TestAMemoryThatIsDamagedOrCannotBeWrittenIsAsNone(t *testing.T) {
+func TestAFileOfInstancesThatIsDamagedOrCannotBeWrittenIsAsNone(t *testing.T) {
 	s := redistest.Start(t)
 	for _, text := range []string{"", "{", "null", `{"a": 7}`, "[]"} {
 		path := filepath.Join(t.TempDir(), "redis.json")
@@ -309,7 +309,7 @@ func TestClaimsAreKeptWhateverTheClocksSay(t *testing.T) {
 	}
 }
 
-// A tick with a hundred tasks asks in parallel, over a few connections.
+// A tick with a hundred tasks claims them in parallel, over a few connections.
 func TestAHundredClaimsNeedFewConnections(t *testing.T) {
 	s := redistest.Start(t)
 	r := dial(t, s.URL)
@@ -342,8 +342,8 @@ func TestAHundredClaimsNeedFewConnections(t *testing.T) {
 	}
 }
 
-// The clock of Redis is set while we are connected: what we knew of it makes nobody late for long.
-func TestAClockThatIsSetStopsNobody(t *testing.T) {
+// The clock of Redis is set while we are connected: a wrong deadline is corrected by the answer.
+func TestAClockThatIsSetStopsNoRequest(t *testing.T) {
 	m := miniredis.RunT(t)
 	r := dial(t, "redis://"+m.Addr())
 	for _, now := range []time.Time{time.Now(), time.Now().Add(time.Hour), time.Now().Add(-48 * time.Hour), time.Now().Add(24 * time.Hour)} {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A redisLock is a lease of a run on Redis. It is safe for concurrent use.
-type redisLock struct {
+// A lease is a lock on Redis, which ends unless it is renewed. It is safe for concurrent use.
+type lease struct {
 	redis *Redis
 	name  string
 	run   string
@@ -22,8 +22,8 @@ type redisLock struct {
 	description description
 }
 
-func (r *Redis) newLock(name string, holder Holder) *redisLock {
-	return &redisLock{redis: r, name: name, run: holder.Run, sequence: newSequence(len(r.servers)), description: description{holder: holder}}
+func (r *Redis) newLease(name string, holder Holder) *lease {
+	return &lease{redis: r, name: name, run: holder.Run, sequence: newSequence(len(r.servers)), description: description{holder: holder}}
 }
 
 // lockKeys returns the keys of a mutex: who has it (the run), the text about the holder, the last
@@ -32,10 +32,10 @@ func (r *Redis) lockKeys(name string) []string {
 	return []string{r.Key("lock", name), r.Key("holder", name), r.Key("fence", name), r.Key("broken", name)}
 }
 
-func (l *redisLock) keys() []string { return l.redis.lockKeys(l.name) }
+func (l *lease) keys() []string { return l.redis.lockKeys(l.name) }
 
 // redlock returns the key of the lock for one operation, which ends with the context or in two seconds.
-func (l *redisLock) redlock(ctx context.Context) redlock {
+func (l *lease) redlock(ctx context.Context) redlock {
 	return redlock{redis: l.redis, key: l.keys()[0], value: l.run, run: l.run, keep: l.Lease(), end: deadline(ctx), sequence: &l.sequence}
 }
 
@@ -44,7 +44,7 @@ func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	l := r.newLock(name, holder)
+	l := r.newLease(name, holder)
 	l.renewed = time.Now()
 	key := l.redlock(ctx)
 	t, err := key.acquire(request{rule: ifTrusted, script: acquireScript, keys: l.keys(),
@@ -66,7 +66,7 @@ func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 
 // raiseFence writes the fence of a new lock to a majority of several servers, whose clocks differ and
 // gave different ones: every later majority has one server that knows the largest.
-func (l *redisLock) raiseFence(end time.Time, fence int64) error {
+func (l *lease) raiseFence(end time.Time, fence int64) error {
 	r := l.redis
 	if len(r.servers) == 1 {
 		return nil
@@ -78,24 +78,24 @@ func (l *redisLock) raiseFence(end time.Time, fence int64) error {
 
 // Adopt returns the lock of a run that was acquired elsewhere, at holder.Since and with holder.Fence.
 func (r *Redis) Adopt(name string, holder Holder, _ *os.File) Lock {
-	l := r.newLock(name, holder)
+	l := r.newLease(name, holder)
 	l.renewed = holder.Since
 	return l
 }
 
 // Inherit returns nil: a lease does not depend on processes.
-func (l *redisLock) Inherit() *os.File { return nil }
+func (l *lease) Inherit() *os.File { return nil }
 
 // Fence is the time of the acquisition in microseconds by the clock of Redis, or more.
-func (l *redisLock) Fence() int64 { return l.description.get().Fence }
+func (l *lease) Fence() int64 { return l.description.get().Fence }
 
 // Lease returns the lease of the config.
-func (l *redisLock) Lease() time.Duration { return l.redis.config.lease() }
+func (l *lease) Lease() time.Duration { return l.redis.config.lease() }
 
 // Renew begins the lease anew, also while the store is taken for down. Where the key is gone it is
 // taken again: before the lease ended Redis forgot it, and nothing is lost; later another run may have
 // had the mutex in between. After Release it does nothing.
-func (l *redisLock) Renew(ctx context.Context) error {
+func (l *lease) Renew(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -140,7 +140,7 @@ func elapsed(since, now time.Time) time.Duration {
 }
 
 // Release frees the mutex where the run has it. With an error it is freed by the end of its lease.
-func (l *redisLock) Release(ctx context.Context) error {
+func (l *lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.released = true
