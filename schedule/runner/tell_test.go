@@ -123,7 +123,7 @@ func TestALetterIsPutIntoTheOutboxOnce(t *testing.T) {
 			if !w.marked(r, mark) {
 				t.Fatal("there is no mark")
 			}
-			row.undo(outboxIn(w.state.Dir), letters[0].News.ID)
+			row.undo(outboxIn(w.state.Dir), letters[0].Message.ID)
 			if row.marked {
 				w.tell(r, record, mark)
 			} else {
@@ -144,12 +144,12 @@ func TestALimitCountsEachRunOnce(t *testing.T) {
 	r, record := w.fails()
 	w.tell(r, record)
 	first := w.has(1)[0]
-	os.Remove(box.path(first.News.ID)) // killed before the draft was written
+	os.Remove(box.path(first.Message.ID)) // killed before the draft was written
 	w.tell(r, record)
-	if again := w.has(1)[0]; again.News.ID != first.News.ID || again.News.HeldBack != 0 {
-		t.Errorf("the second is %+v", again.News)
+	if again := w.has(1)[0]; again.Message.ID != first.Message.ID || again.Message.HeldBack != 0 {
+		t.Errorf("the second is %+v", again.Message)
 	}
-	os.Remove(box.path(first.News.ID)) // delivered
+	os.Remove(box.path(first.Message.ID)) // delivered
 
 	for range 3 {
 		w.now = w.now.Add(time.Minute)
@@ -162,8 +162,8 @@ func TestALimitCountsEachRunOnce(t *testing.T) {
 	r, record = w.fails()
 	w.tell(r, record)
 	letter := w.has(1)[0]
-	if letter.News.HeldBack != 3 || !letter.News.HeldSince.Equal(time.Date(2026, 1, 1, 10, 1, 0, 0, time.UTC)) {
-		t.Errorf("the one after an hour is %+v", letter.News)
+	if letter.Message.HeldBack != 3 || !letter.Message.HeldSince.Equal(time.Date(2026, 1, 1, 10, 1, 0, 0, time.UTC)) {
+		t.Errorf("the one after an hour is %+v", letter.Message)
 	}
 	if _, held, _ := box.list(); len(held) != 0 {
 		t.Errorf("what was told of is held back on: %v", held)
@@ -181,7 +181,7 @@ func TestTheNumberOfThoseHeldBackIsToldOnce(t *testing.T) {
 		w.tell(r, record)
 		w.now = w.now.Add(time.Minute)
 	}
-	os.Remove(box.path(w.has(1)[0].News.ID))
+	os.Remove(box.path(w.has(1)[0].Message.ID))
 	hook := hookHash("t", "on_failure 1")
 	text, err := os.ReadFile(box.held(hook))
 	if err != nil {
@@ -192,14 +192,14 @@ func TestTheNumberOfThoseHeldBackIsToldOnce(t *testing.T) {
 	r, record := w.fails()
 	w.tell(r, record)
 	killed := w.has(1)[0]
-	if killed.News.HeldBack != 2 {
-		t.Errorf("%d were held back", killed.News.HeldBack)
+	if killed.Message.HeldBack != 2 {
+		t.Errorf("%d were held back", killed.Message.HeldBack)
 	}
-	os.Remove(box.path(killed.News.ID))
+	os.Remove(box.path(killed.Message.ID))
 	os.WriteFile(box.held(hook), text, 0o600) // as at the moment of the kill
 	w.tell(r, record)
-	if again := w.has(1)[0]; again.News.HeldBack != 2 {
-		t.Errorf("it begins again, and %d were held back", again.News.HeldBack)
+	if again := w.has(1)[0]; again.Message.HeldBack != 2 {
+		t.Errorf("it begins again, and %d were held back", again.Message.HeldBack)
 	}
 	os.WriteFile(box.held(hook), text, 0o600) // killed just before they are forgotten
 	if name, err := box.digest(hook); name != "" || err != nil {
