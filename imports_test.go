@@ -25,6 +25,7 @@ var order = []string{
 	"mutex",
 	"mutex/redistest",
 	"schedule/runfile",
+	"schedule/process",
 	"schedule/notify",
 	"schedule/controls",
 	"schedule/history",
@@ -88,7 +89,7 @@ var but = map[string][]string{
 	"schedule/runner/witness.go": {"os.Stdout", "os.Stderr"},
 	"schedule/runner/finish.go":  {"os.Stderr"},
 	// A task that runs as another user is started by way of sched itself.
-	"schedule/runner/self_other.go": {"os.Executable"},
+	"schedule/process/self_other.go": {"os.Executable"},
 	// For tests alone.
 	"mutex/redistest/redistest.go": {"os.Getenv"},
 }

@@ -14,6 +14,8 @@ import (
 	"sched/schedule/runfile"
 
 	"sched/schedule/statedir"
+
+	"sched/schedule/process"
 )
 
 // finish ends a run whose command is over: it settles the outcome, copies the output, fires the
@@ -110,9 +112,9 @@ func (r *Run) copyOutput(captured string) error {
 	}
 	defer from.Close()
 	if r.task.As == (schedule.As{}) {
-		err = copyTo(to, from)
+		err = process.CopyTo(to, from)
 	} else {
-		err = launch{task: &r.task, environ: r.environ}.copyOutput(to, from)
+		err = process.Spec{Task: &r.task, Caller: r.environ}.CopyOutput(to, from)
 	}
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
@@ -150,7 +152,7 @@ func (r *Run) settle(log runfile.State, code *int) outcome.Record {
 	}
 	left := r.orphans(group, result.Attempts, code)
 	for _, group := range left {
-		endGroup(context.Background(), group, r.task.KillAfter)
+		process.EndGroup(context.Background(), group, r.task.KillAfter)
 		result.Ended = clock.Now()
 	}
 	switch {
@@ -176,5 +178,5 @@ func (r *Run) orphans(group, attempt int, witness *int) []int {
 	if witness == nil && !outputInUse(r.record().Output) {
 		return nil
 	}
-	return orphans(r.record().Run, group, attempt)
+	return process.Orphans(r.record().Run, group, attempt)
 }

@@ -13,6 +13,8 @@ import (
 	"sched/schedule/notify"
 
 	"sched/schedule/clock"
+
+	"sched/schedule/process"
 )
 
 const (
@@ -172,7 +174,7 @@ func (p *postman) try(box outbox, l *letter) {
 
 // target puts the secrets in.
 func (p *postman) target(l *letter) (notify.Target, error) {
-	to, err := l.To.Expanded(schedule.Expansion{Getenv: lookup(p.env), Folder: l.Folder})
+	to, err := l.To.Expanded(schedule.Expansion{Getenv: process.Lookup(p.env), Folder: l.Folder})
 	if err != nil {
 		return notify.Target{}, err
 	}
@@ -197,18 +199,6 @@ func Target(n schedule.Notification) (t notify.Target) {
 		t.Mail = &notify.Mail{To: n.Mail, From: n.MailFrom, URL: n.MailURL}
 	}
 	return t
-}
-
-// lookup finds variables in an environment; of two with one name the last.
-func lookup(env []string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		for _, pair := range slices.Backward(env) {
-			if len(pair) > len(name) && pair[len(name)] == '=' && pair[:len(name)] == name {
-				return pair[len(name)+1:], true
-			}
-		}
-		return "", false
-	}
 }
 
 // failed notes an attempt that failed, or drops the letter.

@@ -19,14 +19,6 @@ import (
 	"sched/schedule/runfile"
 )
 
-// What the processes of a background run are told in their environment; commands and hooks do not see
-// it. StateVariable is the state folder, StoreVariable the store as JSON (mutex.Config), with its
-// passwords: only their own user can read it there.
-const (
-	StateVariable = "SCHED_STATE"
-	StoreVariable = "SCHED_STORE"
-)
-
 // The descriptors that the processes which watch a background run inherit.
 const (
 	runDescriptor  = 3

@@ -9,6 +9,8 @@ import (
 	"sched/mutex"
 
 	"sched/schedule/statedir"
+
+	"sched/schedule/process"
 )
 
 // A State is the folder where runs leave what they must not forget. When it cannot be written
@@ -45,11 +47,11 @@ func (s State) alone() State { return State{Dir: s.Dir} }
 // StateFrom returns the state that the environment of a background run's process names, and false
 // for any other process.
 func StateFrom(getenv func(string) string) (s State, ok bool, err error) {
-	s.Dir = getenv(StateVariable)
-	if store := getenv(StoreVariable); store != "" && s.Dir != "" {
+	s.Dir = getenv(process.StateVariable)
+	if store := getenv(process.StoreVariable); store != "" && s.Dir != "" {
 		var config mutex.Config
 		if err := json.Unmarshal([]byte(store), &config); err != nil {
-			return s, true, fmt.Errorf("$%s: %w", StoreVariable, err)
+			return s, true, fmt.Errorf("$%s: %w", process.StoreVariable, err)
 		}
 		s.Remote, err = mutex.Dial(config)
 	}
@@ -58,10 +60,10 @@ func StateFrom(getenv func(string) string) (s State, ok bool, err error) {
 
 // variables are what StateFrom reads.
 func (s State) variables() []string {
-	variables := []string{StateVariable + "=" + s.Dir}
+	variables := []string{process.StateVariable + "=" + s.Dir}
 	if s.Remote != nil {
 		config, _ := json.Marshal(s.Remote.Config()) // texts and a number
-		variables = append(variables, StoreVariable+"="+string(config))
+		variables = append(variables, process.StoreVariable+"="+string(config))
 	}
 	return variables
 }

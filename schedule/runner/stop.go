@@ -16,6 +16,8 @@ import (
 	"sched/schedule/outcome"
 
 	"sched/schedule/runfile"
+
+	"sched/schedule/process"
 )
 
 // Whoever wants a run stopped notes that in the run's file and ends the command's process group. The
@@ -129,7 +131,7 @@ func (s *stopper) signal(log runfile.State) {
 	}
 	switch again := a.Number == s.attempt; {
 	case again && (s.Killed || time.Now().Before(s.killAt)):
-	case !slices.Contains(orphans(s.id, a.PID, a.Number), a.PID):
+	case !slices.Contains(process.Orphans(s.id, a.PID, a.Number), a.PID):
 	case again:
 		s.Killed = true
 		syscall.Kill(-a.PID, syscall.SIGKILL)

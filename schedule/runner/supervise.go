@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"syscall"
 	"time"
 
 	"sched/schedule/notify"
@@ -13,6 +12,8 @@ import (
 	"sched/schedule/outcome"
 
 	"sched/schedule/runfile"
+
+	"sched/schedule/process"
 )
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns how
@@ -81,30 +82,30 @@ func (r *Run) attempt(ctx, hurry context.Context, n int, result *outcome.Record)
 	}
 	result.Attempts = n
 	now := clock.Now()
-	p, err := launch{
-		task: &r.task, command: r.task.Command, dir: r.task.Dir,
-		environ: r.environ, variables: r.variables(n), output: r.output, lock: r.inherited(),
-	}.start()
+	p, err := process.Spec{
+		Task: &r.task, Command: r.task.Command, Dir: r.task.Dir,
+		Caller: r.environ, Variables: r.variables(n), Output: r.output, Lock: r.inherited(),
+	}.Start()
 	if result.Started.IsZero() {
 		result.Started = now
 	}
 	if err != nil {
-		r.unstartable(result, startExitCode(err), err.Error())
+		r.unstartable(result, process.StartExitCode(err), err.Error())
 		return
 	}
 	// The command runs already: what is written from here on costs it nothing.
-	r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, PID: p.pid, At: now}})
-	r.describeLock(p.pid, now)
+	r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, PID: p.PID, At: now}})
+	r.describeLock(p.PID, now)
 
 	result.Outcome, result.Reason = r.wait(ctx, hurry, p)
 	if result.Outcome == "" && r.stopAsked(result) {
-		p.end(hurry, r.task.KillAfter) // what is left of its group
+		p.End(hurry, r.task.KillAfter) // what is left of its group
 	}
-	code := p.exitCode()
+	code := p.ExitCode()
 	result.ExitCode = &code
 	switch {
-	case result.Outcome == "" && p.refusal != "":
-		r.unstartable(result, code, p.refusal)
+	case result.Outcome == "" && p.Refusal != "":
+		r.unstartable(result, code, p.Refusal)
 	case result.Outcome == "":
 		result.Outcome, result.Reason = r.judge(code)
 	}
@@ -119,7 +120,7 @@ func (r *Run) unstartable(result *outcome.Record, code int, why string) {
 
 // wait waits for the command, and ends it when its time is over or ctx is done. The outcome is
 // empty when the command ended by itself.
-func (r *Run) wait(ctx, hurry context.Context, p *process) (outcome.Outcome, string) {
+func (r *Run) wait(ctx, hurry context.Context, p *process.Process) (outcome.Outcome, string) {
 	var timeout <-chan time.Time
 	if r.task.Timeout > 0 {
 		timer := time.NewTimer(r.task.Timeout)
@@ -130,15 +131,15 @@ func (r *Run) wait(ctx, hurry context.Context, p *process) (outcome.Outcome, str
 	defer long.Stop()
 	for {
 		select {
-		case <-p.done:
+		case <-p.Done:
 			return "", ""
 		case <-long.C:
 			r.file.Sync() // best effort: some file systems cannot
 		case <-timeout:
-			p.end(hurry, r.task.KillAfter)
+			p.End(hurry, r.task.KillAfter)
 			return outcome.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
 		case <-ctx.Done():
-			p.end(hurry, r.task.KillAfter)
+			p.End(hurry, r.task.KillAfter)
 			return outcome.Stopped, context.Cause(ctx).Error()
 		}
 	}
@@ -153,29 +154,16 @@ func (r *Run) judge(code int) (outcome.Outcome, string) {
 	if slices.Contains(r.task.SuccessCodes, code) {
 		return outcome.Succeeded, ""
 	}
-	return outcome.Failed, exitText(code)
-}
-
-// exitText says what an exit code means that no schedule explains.
-func exitText(code int) string {
-	switch {
-	case code == exitNotFound:
-		return "exit code 127: a command was not found"
-	case code == exitNotExecutable:
-		return "exit code 126: a command cannot be executed"
-	case code > 128 && code <= 128+64: // what is above is no signal; ssh(1) gives 255
-		return fmt.Sprintf("exit code %d: killed by a signal (%s)", code, syscall.Signal(code-128))
-	}
-	return fmt.Sprintf("exit code %d", code)
+	return outcome.Failed, process.ExitText(code)
 }
 
 // measure adds what the command used, itself and its children that it waited for (getrusage(2)).
 // The kernel counts from before the command replaced us in its process, so the peak memory is never
 // below our own few MiB.
-func measure(result *outcome.Record, p *process) {
-	result.UserCPU += time.Duration(p.usage.Utime.Nano())
-	result.SystemCPU += time.Duration(p.usage.Stime.Nano())
-	result.PeakMemory = max(result.PeakMemory, int64(p.usage.Maxrss)*maxrssUnit)
+func measure(result *outcome.Record, p *process.Process) {
+	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
+	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
+	result.PeakMemory = max(result.PeakMemory, int64(p.Usage.Maxrss)*process.MaxrssUnit)
 }
 
 func stopped(result *outcome.Record, format string, args ...any) {

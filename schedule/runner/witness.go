@@ -16,6 +16,8 @@ import (
 	"sched/schedule/outcome"
 
 	"sched/schedule/runfile"
+
+	"sched/schedule/process"
 )
 
 // witnessScript waits for the supervisor and then finishes the run. It is a plain shell so that
@@ -28,13 +30,13 @@ const witnessScript = `"$0" start "$1"; exec "$0" finish "$2" "$?" --run "$1"`
 func (r *Run) fork(self string) error {
 	record := r.record()
 	argv := []string{"/bin/sh", "-c", witnessScript, self, record.Run, record.Mutex}
-	env := environ(r.environ, schedule.Task{}, r.state.variables()...)
-	files := append([]*os.File{r.file.Descriptor()}, present(r.inherited())...)
-	witness, err := fork(argv[0], argv, "/", env, r.output, files, &syscall.SysProcAttr{Setsid: true}, nil)
+	env := process.Environ(r.environ, schedule.Task{}, r.state.variables()...)
+	files := append([]*os.File{r.file.Descriptor()}, process.Present(r.inherited())...)
+	witness, err := process.Fork(argv[0], argv, "/", env, r.output, files, &syscall.SysProcAttr{Setsid: true}, nil)
 	if err != nil {
 		return fmt.Errorf("cannot start its witness: %w", err)
 	}
-	r.describeLock(witness.pid, clock.Now())
+	r.describeLock(witness.PID, clock.Now())
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package runner
+package process
 
 import (
 	"os"
@@ -59,7 +59,7 @@ func TestAGroupBelongsToTheRunInItsEnvironment(t *testing.T) {
 		{"another group that has the number now", "run-1", syscall.Getpgrp(), 2, nil},
 		{"what an earlier attempt left behind", "run-1", syscall.Getpgrp(), 3, nil},
 	} {
-		if got := orphans(row.run, row.group, row.last); !slices.Equal(got, row.want) {
+		if got := Orphans(row.run, row.group, row.last); !slices.Equal(got, row.want) {
 			t.Errorf("%s: %v, want %v", row.about, got, row.want)
 		}
 	}

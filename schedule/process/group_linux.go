@@ -1,4 +1,4 @@
-package runner
+package process
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ func onlyZombies(group int) bool {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range stats {
 		text, err := os.ReadFile(stat)
-		if state, _, of := processState(text); err == nil && of == group && state != 'Z' {
+		if state, _, of := ParseStat(text); err == nil && of == group && state != 'Z' {
 			return false
 		}
 	}
@@ -41,13 +41,13 @@ func onlyZombies(group int) bool {
 
 // processGroup reads the group of a process from its /proc/PID/stat.
 func processGroup(stat []byte) int {
-	_, _, group := processState(stat)
+	_, _, group := ParseStat(stat)
 	return group
 }
 
-// processState reads fields 3 to 5 of /proc/PID/stat (proc(5)). Field 2 is the program's name in
+// ParseStat reads fields 3 to 5 of /proc/PID/stat (proc(5)). Field 2 is the program's name in
 // parentheses, and may hold anything.
-func processState(stat []byte) (state byte, parent, group int) {
+func ParseStat(stat []byte) (state byte, parent, group int) {
 	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {
 		return 0, 0, 0
@@ -61,14 +61,21 @@ func processState(stat []byte) (state byte, parent, group int) {
 	return fields[0][0], parent, group
 }
 
-// orphans returns the groups of the run's command that live on: that of the last attempt which was
+// Orphans returns the groups of the run's command that live on: that of the last attempt which was
 // written down, and where sched was killed before it could, any of the next attempt. What else an
 // earlier attempt left behind, in groups of its own, is a daemon and none of ours.
-func orphans(run string, group, attempt int) (left []int) {
+func Orphans(run string, group, attempt int) (left []int) {
 	for g, next := range groupsOf(run, attempt+1) {
 		if group == 0 || g == group || next {
 			left = append(left, g)
 		}
 	}
 	return left
+}
+
+// ReadProc returns the environment or the arguments of a process (proc(5)); without the right to read
+// them none.
+func ReadProc(pid int, name string) [][]byte {
+	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
+	return bytes.Split(text, []byte{0})
 }

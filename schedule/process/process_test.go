@@ -1,4 +1,4 @@
-package runner
+package process
 
 import (
 	"errors"
@@ -62,7 +62,7 @@ func TestTheExitCodeOfWhatCannotBeStarted(t *testing.T) {
 		{&fs.PathError{Op: "fork/exec", Path: "./text", Err: syscall.ENOEXEC}, 126},
 		{&fs.PathError{Op: "fork/exec", Path: "./long", Err: syscall.E2BIG}, 126},
 	} {
-		if got := startExitCode(test.err); got != test.want {
+		if got := StartExitCode(test.err); got != test.want {
 			t.Errorf("%v: %d, not %d", test.err, got, test.want)
 		}
 	}

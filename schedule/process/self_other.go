@@ -1,11 +1,11 @@
 //go:build !linux
 
-package runner
+package process
 
 import "os"
 
-// self is the program that runs here.
-func self() string {
+// Self is the program that runs here.
+func Self() string {
 	path, err := os.Executable()
 	if err != nil {
 		return "sched" // which is not found, and the run says so

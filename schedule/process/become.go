@@ -1,4 +1,4 @@
-package runner
+package process
 
 import (
 	"encoding/json"
@@ -15,14 +15,14 @@ import (
 	"sched/schedule/dotenv"
 )
 
-// StageArgument is the first argument of a process that is to become a command.
-const StageArgument = "become"
+// BecomeArgument is the first argument of a process that is to become a command.
+const BecomeArgument = "become"
 
-// A stage is what a process that is still sched does before it becomes a command, where a task has
+// A setup is what a process that is still sched does before it becomes a command, where a task has
 // `user`, `group`, `umask` or `nice`. A process can change its own umask and no other's, a hook must be
 // marked as started by the process that becomes it (see markAndRun) and by nobody who is not sched's own
 // user, and only a process that is the user already finds out what that user may not read or enter.
-type stage struct {
+type setup struct {
 	As        schedule.As     `json:"as"`
 	Argv      []string        `json:"argv,omitempty"`
 	Copy      schedule.Output `json:"copy,omitzero"`  // in place of Argv: copy descriptor 3 to there
@@ -32,30 +32,30 @@ type stage struct {
 	Folder    string          `json:"folder,omitempty"` // with Anyway: where it starts when it cannot start in Dir
 	EnvFiles  []string        `json:"env_file,omitempty"`
 	Variables []string        `json:"variables,omitempty"` // which win over those of the files
-	Anyway    bool            `json:"anyway,omitempty"`
+	Lenient   bool            `json:"anyway,omitempty"`
 	Says      int             `json:"says"` // the descriptor for the reason why there is no command
 }
 
-// Stage becomes the command that the text describes, with the environment of this process. Where it
+// Become becomes the command that the text describes, with the environment of this process. Where it
 // returns it could not, and the process must end with the code. It reports false for a text that is
 // not from sched.
-func Stage(text string, env []string) (code int, ok bool) {
-	var s stage
+func Become(text string, env []string) (code int, ok bool) {
+	var s setup
 	if json.Unmarshal([]byte(text), &s) != nil || s.Says < 3 {
 		return 0, false
 	}
 	runtime.LockOSThread() // the priority is one of the thread, on Linux
 	s.closeOthers()
-	err := s.play(env)
+	err := s.apply(env)
 	if err == nil {
 		return 0, true // a copy was made
 	}
 	fmt.Fprint(os.NewFile(uintptr(s.Says), "the pipe to sched"), err)
-	return startExitCode(err), true
+	return StartExitCode(err), true
 }
 
 // closeOthers sees to it that the command inherits what it is meant to, and nothing that root has open.
-func (s stage) closeOthers() {
+func (s setup) closeOthers() {
 	keep := 2
 	if s.Keep {
 		keep = 3
@@ -69,8 +69,8 @@ func (s stage) closeOthers() {
 	syscall.CloseOnExec(s.Says)
 }
 
-// play does first what needs the rights of sched, and then the rest with those of the user.
-func (s stage) play(env []string) error {
+// apply does first what needs the rights of sched, and then the rest with those of the user.
+func (s setup) apply(env []string) error {
 	who, err := accountOf(s.As)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (s stage) play(env []string) error {
 		return fmt.Errorf("cannot become %s: %w", who.name, err)
 	}
 	if s.Copy.File != "" {
-		err = copyTo(s.Copy, os.NewFile(3, "the output"))
+		err = CopyTo(s.Copy, os.NewFile(3, "the output"))
 	} else {
 		err = s.exec(who, env)
 	}
@@ -100,14 +100,14 @@ func (s stage) play(env []string) error {
 }
 
 // exec replaces this process by the command.
-func (s stage) exec(who account, env []string) error {
-	env = environ(who.variables(), schedule.Task{}, env...)
+func (s setup) exec(who account, env []string) error {
+	env = Environ(who.variables(), schedule.Task{}, env...)
 	more, err := dotenv.Read(s.EnvFiles, env)
-	if err != nil && !s.Anyway {
+	if err != nil && !s.Lenient {
 		return err
 	}
-	env = environ(env, schedule.Task{}, append(more, s.Variables...)...)
-	if err := os.Chdir(s.Dir); err != nil && (!s.Anyway || os.Chdir(s.Folder) != nil) {
+	env = Environ(env, schedule.Task{}, append(more, s.Variables...)...)
+	if err := os.Chdir(s.Dir); err != nil && (!s.Lenient || os.Chdir(s.Folder) != nil) {
 		return folderError(s.Dir, err)
 	}
 	path, err := lookPath(s.Argv[0], s.Dir, env)
@@ -117,8 +117,8 @@ func (s stage) exec(who account, env []string) error {
 	return &os.PathError{Op: "exec", Path: path, Err: syscall.Exec(path, s.Argv, env)}
 }
 
-// copyTo makes the copy that output asks for.
-func copyTo(to schedule.Output, from io.Reader) error {
+// CopyTo makes the copy that output asks for.
+func CopyTo(to schedule.Output, from io.Reader) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	if to.Append {
 		flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
