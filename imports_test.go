@@ -27,6 +27,7 @@ var order = []string{
 	"schedule/runfile",
 	"schedule/process",
 	"schedule/notify",
+	"schedule/outbox",
 	"schedule/controls",
 	"schedule/history",
 	"schedule/servers",

@@ -7,12 +7,13 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/notify"
-	"sched/schedule/runner"
+
+	"sched/schedule/outbox"
 )
 
 // checkNotification says what is wrong with whom a notification is for.
 func checkNotification(n schedule.Notification) (problem, hint string) {
-	target := runner.Target(n)
+	target := outbox.Target(n)
 	err := target.Check()
 	if err == nil {
 		return "", ""

@@ -17,6 +17,8 @@ import (
 	"sched/schedule/outcome"
 
 	"sched/schedule/runfile"
+
+	"sched/schedule/outbox"
 )
 
 // ErrNothing says that no run of the mutex was ever recorded.
@@ -134,7 +136,7 @@ func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writ
 	close(over)
 	shown.Wait()
 	record = r.finish(runfile.State{}, result)
-	t.postman.end(ctx, postPatience)
+	t.postman.Wait(ctx, outbox.Patience)
 	t.keep(finished{record, r.state.Dir, false})
 	t.remember()
 	return record, nil

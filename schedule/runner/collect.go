@@ -13,6 +13,8 @@ import (
 	"sched/schedule/outcome"
 
 	"sched/schedule/runfile"
+
+	"sched/schedule/outbox"
 )
 
 // lostAtOnce is how many lost runs are finished at the same time: their hooks may be slow.
@@ -21,7 +23,7 @@ const lostAtOnce = 16
 // finishLost finishes every run of the state folder that nobody watches, and returns the records
 // of these and of those that were finished already and wait to be put into the history. A run that
 // waits for its next attempt is left to resume, which says whether it has ended.
-func finishLost(state State, env []string, post *postman, resume func(*Run, runfile.State) (outcome.Record, bool), problem func(error)) []outcome.Record {
+func finishLost(state State, env []string, post *outbox.Sender, resume func(*Run, runfile.State) (outcome.Record, bool), problem func(error)) []outcome.Record {
 	ids, err := runfile.List(state.Dir)
 	if err != nil {
 		problem(err)
@@ -202,7 +204,7 @@ func (t *Tick) prune(db *history.DB, added int) error {
 		return nil
 	}
 	runfile.SweepDrafts(t.State.Dir, t.Minute)
-	outboxIn(t.State.Dir).sweep(t.Minute)
+	outbox.In(t.State.Dir).Sweep(t.Minute)
 	did, err := db.Prune(ctx, t.Minute, keep.Keep, keep.RunsPerTask, 2*added)
 	for _, output := range did.Outputs {
 		os.Remove(output)

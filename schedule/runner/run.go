@@ -17,6 +17,8 @@ import (
 	"sched/schedule/outcome"
 
 	"sched/schedule/runfile"
+
+	"sched/schedule/outbox"
 )
 
 // The descriptors that the processes which watch a background run inherit.
@@ -34,9 +36,9 @@ type Run struct {
 	output  *os.File   // what the command prints; nil in a process that only finishes the run
 	environ []string   // of the caller
 
-	postman *postman  // nil leaves what is in the outbox to the next tick
-	letters []string  // that this process put into the outbox and has not tried to deliver
-	unkept  []*letter // that no outbox took
+	postman *outbox.Sender     // nil leaves what is in the outbox to the next tick
+	letters []string           // that this process put into the outbox and has not tried to deliver
+	unkept  []*outbox.Delivery // that no outbox took
 
 	lastFailed *bool // whether the run before this one failed; nil until somebody has looked
 

@@ -13,6 +13,8 @@ import (
 	"sched/schedule/controls"
 	"sched/schedule/ledger"
 	"sched/schedule/runfile"
+
+	"sched/schedule/outbox"
 )
 
 // A Status is how a schedule is doing at one moment.
@@ -25,8 +27,8 @@ type Status struct {
 	Tasks    []TaskStatus // the active ones, in file order
 	Troubles []Trouble    // in the order of their tasks
 	Pauses   controls.Pauses
-	Untold   Undelivered // the notifications that wait
-	Unread   error       // why the history, or the file of a run, cannot be read
+	Untold   outbox.Undelivered // the notifications that wait
+	Unread   error              // why the history, or the file of a run, cannot be read
 }
 
 // A TaskStatus is what is known of an active task.
@@ -59,7 +61,7 @@ func StatusOf(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 			status.LastTick = tick
 		}
 		ended = append(ended, status.lookAtRuns(place.Dir, index)...)
-		status.Untold.add(outboxIn(place.Dir))
+		status.Untold.Add(outbox.In(place.Dir))
 	}
 	of := ""
 	if len(s.Store.Servers) > 0 {

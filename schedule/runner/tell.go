@@ -14,6 +14,8 @@ import (
 	"sched/schedule/outcome"
 
 	"sched/schedule/runfile"
+
+	"sched/schedule/outbox"
 )
 
 // A firing is a key of hooks that fires.
@@ -77,10 +79,10 @@ func (r *Run) tellStart() {
 // tellOne puts one notification into the outbox, if it is for a run that ended like this, and was not put there before.
 // The mark is the name of the hook, or another one for the start of a run.
 func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notification, log runfile.State, result outcome.Record) {
-	name := letterName(r.record().Task, hook, r.record().Run, mark != hook)
-	box := outboxIn(r.state.Dir)
+	name := outbox.Name(r.record().Task, hook, r.record().Run, mark != hook)
+	box := outbox.In(r.state.Dir)
 	if log.Hooks[mark] {
-		if box.post(name) == nil {
+		if box.Post(name) == nil {
 			r.letters = append(r.letters, name)
 		}
 		return
@@ -93,11 +95,11 @@ func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notifica
 	}
 	if !r.wanted(n, event, result) {
 		if n.On != nil {
-			box.removeOlder(letterName(r.record().Task, hook, r.record().Run, true), time.Now()) // it has not started now
+			box.Withdraw(outbox.Name(r.record().Task, hook, r.record().Run, true), time.Now()) // it has not started now
 		}
 		return
 	}
-	l := &letter{Hook: hook, Folder: r.task.Folder, To: n, Message: r.message(name, event, result)}
+	l := &outbox.Delivery{Hook: hook, Folder: r.task.Folder, To: n, Message: r.message(name, event, result)}
 	if n.Ping == "" || n.On != nil {
 		l.Output, l.Message.Cut = tailOf(result.Output)
 	}
@@ -106,8 +108,8 @@ func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notifica
 
 // put puts a letter into the outbox, and leaves the mark that the hook fired in the run's file. Where no outbox takes it, it is
 // tried from memory.
-func (r *Run) put(box outbox, l *letter, mark string) {
-	kept, err := box.put(l, func() { r.file.Append(runfile.Event{Hook: mark}) })
+func (r *Run) put(box outbox.Outbox, l *outbox.Delivery, mark string) {
+	kept, err := box.Put(l, func() { r.file.Append(runfile.Event{Hook: mark}) })
 	switch {
 	case err != nil:
 		r.unkept = append(r.unkept, l)
@@ -176,7 +178,7 @@ func tailOf(path string) (tail []byte, cut bool) {
 
 // deliver tries at once to deliver what this process put into the outbox, beside everything else.
 func (r *Run) deliver() {
-	r.postman.deliver(outboxIn(r.state.Dir), r.letters...)
-	r.postman.deliverUnkept(r.unkept...)
+	r.postman.Deliver(outbox.In(r.state.Dir), r.letters...)
+	r.postman.DeliverUnkept(r.unkept...)
 	r.letters, r.unkept = nil, nil
 }

@@ -18,6 +18,8 @@ import (
 
 	"sched/schedule/ledger"
 	"sched/schedule/runfile"
+
+	"sched/schedule/outbox"
 )
 
 // A Tick is one call of `sched run`: it starts what is due in one minute. The minute was read once
@@ -43,7 +45,7 @@ type Tick struct {
 	Problem func(format string, a ...any)            // something is wrong that is not a task's own failure
 	Detail  func(format string, a ...any)            // something that only few want to know; may be nil
 
-	postman   *postman
+	postman   *outbox.Sender
 	held      []heldBack // that may be sent before the tick ends
 	mu        sync.Mutex
 	records   []finished          // what this tick has to put into the history
@@ -121,7 +123,7 @@ func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 	side.Wait()
 	t.hooks.Wait()
 	t.deliverHeld()
-	t.postman.end(stop, postPatience)
+	t.postman.Wait(stop, outbox.Patience)
 	t.remember()
 	t.closeJournal()
 	t.keepValid()
@@ -152,7 +154,7 @@ func (t *Tick) finishLost(ctx context.Context) {
 			tell := record.Background && record.Outcome.Failure() || record.Outcome == outcome.Lost
 			t.keep(finished{record, state.Dir, tell})
 		}
-		t.deliverOld(outboxIn(state.Dir))
+		t.deliverOld(outbox.In(state.Dir))
 	}
 }
 

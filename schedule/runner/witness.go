@@ -18,6 +18,8 @@ import (
 	"sched/schedule/runfile"
 
 	"sched/schedule/process"
+
+	"sched/schedule/outbox"
 )
 
 // witnessScript waits for the supervisor and then finishes the run. It is a plain shell so that
@@ -91,8 +93,8 @@ func Start(ctx, hurry context.Context, state State, id string, env []string) (in
 		return 0, fmt.Errorf("run %s was started before", id)
 	}
 	r.output = os.Stdout
-	r.postman = newPostman(hurry, env)
-	defer r.postman.end(ctx, startPatience)
+	r.postman = outbox.NewSender(hurry, env)
+	defer r.postman.Wait(ctx, startPatience)
 	result := r.supervise(ctx, hurry)
 	if result.Outcome == "" {
 		return 0, nil // a later tick goes on
@@ -125,14 +127,14 @@ func Finish(state State, id string, code *int, env []string) (outcome.Record, er
 // postAlone has the notifications of the run delivered by this process, which has nothing else to do: the function
 // that it returns waits for them. Ticks tell people of what failed.
 func (r *Run) postAlone() (wait func()) {
-	r.postman = newPostman(context.Background(), r.environ)
-	r.postman.tell = func(l *letter, err error, what string) bool {
-		if l.file == nil { // no tick will ever know of it
+	r.postman = outbox.NewSender(context.Background(), r.environ)
+	r.postman.Undelivered = func(l *outbox.Delivery, err error, what string) bool {
+		if !l.Kept() { // no tick will ever know of it
 			fmt.Fprintf(os.Stderr, "sched: %s: %s: %v; %s\n", l.Message.Task, l.Hook, err, what)
 		}
-		return l.file == nil
+		return !l.Kept()
 	}
-	return func() { r.postman.end(context.Background(), postPatience) }
+	return func() { r.postman.Wait(context.Background(), outbox.Patience) }
 }
 
 // conclude finishes a run whose supervisor is gone. One that is finished already stays as it is.

@@ -1,4 +1,4 @@
-package runner
+package outbox
 
 import (
 	"bytes"
@@ -12,34 +12,36 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sched/schedule"
 	"sched/schedule/notify"
+
+	"sched/schedule/statedir"
 )
 
-// An outbox is the folder with the notifications that were not delivered yet: one file a letter, removed
+// An Outbox is the folder with the notifications that were not delivered yet: one file a letter, removed
 // when it was delivered. A letter is locked (flock(2)) while somebody tries, so two never send it at once.
 // A kill between the sending and the removal sends it again.
 //
 //	HOOK-RUN-1.json         a letter; HOOK is made from the names of task and hook. 0 is for the start of the run
 //	.draft-HOOK-RUN-1.json  one whose run has not noted yet that the hook fired: nobody sends it
 //	HOOK.limit, HOOK.held   what at_most has to remember (limit)
-type outbox struct{ dir string }
+type Outbox struct{ dir string }
 
-// outboxIn returns the outbox of a state folder.
-func outboxIn(state string) outbox { return outbox{filepath.Join(state, "outbox")} }
+// In returns the outbox of a state folder.
+func In(state string) Outbox { return Outbox{filepath.Join(state, "outbox")} }
 
-func (o outbox) path(name string) string  { return filepath.Join(o.dir, name+letterSuffix) }
-func (o outbox) draft(name string) string { return filepath.Join(o.dir, draftPrefix+name+letterSuffix) }
+func (o Outbox) path(name string) string { return filepath.Join(o.dir, name+deliverySuffix) }
+func (o Outbox) draft(name string) string {
+	return filepath.Join(o.dir, draftPrefix+name+deliverySuffix)
+}
 
 const (
-	letterSuffix = ".json"
-	draftPrefix  = ".draft-"
+	deliverySuffix = ".json"
+	draftPrefix    = ".draft-"
 )
 
-// A letter is a notification of one run, with all that is needed to send it but its secrets.
-type letter struct {
+// A Delivery is a notification of one run, with all that is needed to send it but its secrets.
+type Delivery struct {
 	Hook    string                `json:"hook"` // after 2
 	Folder  string                `json:"folder"`
 	To      schedule.Notification `json:"to"`
@@ -71,7 +73,7 @@ func hookHash(task, hook string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(task+"\x00"+hook)))[:16]
 }
 
-func letterName(task, hook, run string, start bool) string {
+func Name(task, hook, run string, start bool) string {
 	part := "1"
 	if start {
 		part = "0"
@@ -82,66 +84,51 @@ func letterName(task, hook, run string, start bool) string {
 // hookOf and runOf return the parts of a letter's name that stand for its hook and its run.
 func hookOf(name string) string { return name[:min(len(name), 16)] }
 
-func runOf(name string) string {
+func RunOf(name string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(name, hookOf(name)+"-"), "-0"), "-1")
 }
 
 // write writes a letter as a draft, and to disk: a run that has noted that the hook fired does so no more.
-func (o outbox) write(l *letter) error { return o.writeTo(o.draft(l.Message.ID), l) }
+func (o Outbox) write(l *Delivery) error { return o.writeTo(o.draft(l.Message.ID), l) }
 
-func (o outbox) writeTo(path string, l *letter) error {
+func (o Outbox) writeTo(path string, l *Delivery) error {
 	text, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}
-	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	file, err := os.OpenFile(path, flags, 0o600)
-	if errors.Is(err, os.ErrNotExist) {
-		if err = os.MkdirAll(o.dir, 0o700); err == nil {
-			file, err = os.OpenFile(path, flags, 0o600)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(text, '\n'))
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err != nil {
-		os.Remove(path)
-	}
-	return err
+	return statedir.WriteSynced(path, append(text, '\n'))
 }
 
-// post makes a letter of a draft. That there is none is no error: it was done before.
-func (o outbox) post(name string) error {
-	err := unix.Rename(o.draft(name), o.path(name))
-	if errors.Is(err, unix.ENOENT) {
+// Post makes a letter of a draft. That there is none is no error: it was done before.
+func (o Outbox) Post(name string) error {
+	err := statedir.Rename(o.draft(name), o.path(name))
+	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-// put puts a letter into the outbox exactly once, whatever is killed: it is written as a draft; then mark notes
+// Put puts a letter into the outbox exactly once, whatever is killed: it is written as a draft; then mark notes
 // that the hook fired; then the draft becomes a letter, which ticks send. Who finds the mark does the last step (post)
 // alone, and who does not begins again. It reports false for one that at_most holds back.
-func (o outbox) put(l *letter, mark func()) (kept bool, err error) {
+func (o Outbox) Put(l *Delivery, mark func()) (kept bool, err error) {
 	if l.To.AtMost.N > 0 {
 		if admitted, err := o.admit(l); !admitted && err == nil {
 			mark()
 			return false, nil
 		}
-		defer o.release(hookOf(l.Message.ID))
+		defer o.forgetCounted(hookOf(l.Message.ID))
 	}
 	err = o.write(l)
 	mark()
 	if err == nil {
-		err = o.post(l.Message.ID)
+		err = o.Post(l.Message.ID)
 	}
 	return err == nil, err
 }
 
-// list returns the names of the letters, and the hooks of which some are held back, each by time.
-func (o outbox) list() (letters, held []string, err error) {
+// List returns the names of the letters, and the hooks of which some are held back, each by time.
+func (o Outbox) List() (letters, held []string, err error) {
 	dir, err := os.Open(o.dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
@@ -152,7 +139,7 @@ func (o outbox) list() (letters, held []string, err error) {
 	defer dir.Close()
 	files, err := dir.Readdirnames(-1)
 	for _, file := range files {
-		if name, ok := strings.CutSuffix(file, letterSuffix); ok && !strings.HasPrefix(file, ".") {
+		if name, ok := strings.CutSuffix(file, deliverySuffix); ok && !strings.HasPrefix(file, ".") {
 			letters = append(letters, name)
 		} else if hook, ok := strings.CutSuffix(file, heldSuffix); ok {
 			held = append(held, hook)
@@ -162,31 +149,19 @@ func (o outbox) list() (letters, held []string, err error) {
 	return letters, held, err
 }
 
-var (
-	errTaken      = errors.New("another process has the letter")
-	errUnreadable = errors.New("it cannot be read")
-)
+var errUnreadable = errors.New("it cannot be read")
 
 // open locks a letter, and reads how the last attempt to deliver it ended. The error is os.ErrNotExist when it was delivered,
 // errTaken while another process has it.
-func (o outbox) open(name string) (*letter, error) {
-	file, err := os.OpenFile(o.path(name), os.O_RDWR|os.O_APPEND, 0)
+func (o Outbox) open(name string) (*Delivery, error) {
+	file, err := statedir.OpenLocked(o.path(name), os.O_RDWR|os.O_APPEND)
 	if err != nil {
 		return nil, err
 	}
-	l := &letter{file: file}
-	if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-		err = errTaken
-	}
-	var stat unix.Stat_t
+	l := &Delivery{file: file}
+	info, err := file.Stat()
 	if err == nil {
-		err = unix.Fstat(int(file.Fd()), &stat)
-	}
-	if err == nil && stat.Nlink == 0 {
-		err = os.ErrNotExist
-	}
-	if err == nil {
-		l.last, err = lastFailure(file, stat.Size)
+		l.last, err = lastFailure(file, info.Size())
 	}
 	if err != nil {
 		file.Close()
@@ -214,7 +189,7 @@ func lastFailure(file *os.File, size int64) (failure, error) {
 }
 
 // read reads the whole of a letter that is open.
-func (l *letter) read() error {
+func (l *Delivery) read() error {
 	text, err := os.ReadFile(l.file.Name())
 	if err != nil {
 		return err
@@ -227,7 +202,7 @@ func (l *letter) read() error {
 }
 
 // fail notes that an attempt failed. Where that cannot be written, the next one comes sooner.
-func (l *letter) fail(f failure) {
+func (l *Delivery) fail(f failure) {
 	l.last = f
 	text, err := json.Marshal(failureLine{f})
 	if err == nil {
@@ -239,37 +214,40 @@ func (l *letter) fail(f failure) {
 }
 
 // remove removes a letter that is open.
-func (l *letter) remove() error {
+func (l *Delivery) remove() error {
 	if l.file == nil {
 		return nil
 	}
 	return os.Remove(l.file.Name())
 }
 
-func (l *letter) close() {
+func (l *Delivery) close() {
 	if l.file != nil {
 		l.file.Close()
 	}
 }
 
-// overtaken looks for other letters of the same hook, if it is a ping: a ping says how things are now. A newer one
+// replacedByNewer looks for other letters of the same hook, if it is a ping: a ping says how things are now. A newer one
 // makes this one superfluous. Older ones are removed; one that is being sent at this moment is waited
 // for, or it could arrive last.
-func (o outbox) overtaken(name string, until time.Time) bool {
-	letters, _, _ := o.list()
+func (o Outbox) replacedByNewer(name string, until time.Time) bool {
+	letters, _, _ := o.List()
 	for _, other := range letters {
 		switch {
 		case hookOf(other) != hookOf(name) || other == name:
 		case other > name:
 			return true
 		default:
-			o.removeOlder(other, until)
+			o.Withdraw(other, until)
 		}
 	}
 	return false
 }
 
-func (o outbox) removeOlder(name string, until time.Time) {
+// pollEvery is how often an outbox looks whether another process has done with a delivery.
+const pollEvery = 20 * time.Millisecond
+
+func (o Outbox) Withdraw(name string, until time.Time) {
 	for {
 		l, err := o.open(name)
 		if err == nil {
@@ -277,16 +255,16 @@ func (o outbox) removeOlder(name string, until time.Time) {
 			l.close()
 			return
 		}
-		if !errors.Is(err, errTaken) || time.Now().After(until) {
+		if !errors.Is(err, statedir.ErrLocked) || time.Now().After(until) {
 			return
 		}
-		time.Sleep(lookEvery)
+		time.Sleep(pollEvery)
 	}
 }
 
-// sweep removes what a kill left of drafts, and what at_most remembers of hooks that have not fired for as long
+// Sweep removes what a kill left of drafts, and what at_most remembers of hooks that have not fired for as long
 // as any limit lasts.
-func (o outbox) sweep(now time.Time) {
+func (o Outbox) Sweep(now time.Time) {
 	drafts, _ := filepath.Glob(filepath.Join(o.dir, draftPrefix+"*"))
 	limits, _ := filepath.Glob(filepath.Join(o.dir, "*"+limitSuffix))
 	for _, file := range slices.Concat(drafts, limits) {
@@ -299,3 +277,6 @@ func (o outbox) sweep(now time.Time) {
 		}
 	}
 }
+
+// Kept reports whether an outbox has the delivery, so that later ticks know of it.
+func (l *Delivery) Kept() bool { return l.file != nil }

@@ -1,4 +1,4 @@
-package runner
+package outbox
 
 import (
 	"bytes"
@@ -9,18 +9,18 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sched/schedule"
 
 	"sched/schedule/clock"
+
+	"sched/schedule/statedir"
 )
 
 // A limit is the memory of at_most for one hook, a locked file. It knows what was sent in the time of the limit. Of
 // what was held back since, the newest letter is kept beside it, with the number of those before it:
 // the next letter that may be sent takes the number over, or a tick sends the held one when the time is over.
 type limit struct {
-	outbox
+	Outbox
 	hook string
 	file *os.File
 	limitMemory
@@ -42,25 +42,20 @@ const (
 	heldSuffix  = ".held"
 )
 
-func (o outbox) held(hook string) string { return filepath.Join(o.dir, hook+heldSuffix) }
+func (o Outbox) heldPath(hook string) string { return filepath.Join(o.dir, hook+heldSuffix) }
 
 // limit opens the memory of a hook. Its lock is held for a moment only, so it is waited for.
-func (o outbox) limit(hook string) (*limit, error) {
+func (o Outbox) limit(hook string) (*limit, error) {
 	path := filepath.Join(o.dir, hook+limitSuffix)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, os.ErrNotExist) {
-		if err = os.MkdirAll(o.dir, 0o700); err == nil {
-			file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		}
-	}
+	file, err := statedir.Open(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
-	if err := lockWithin(file, limitPatience); err != nil {
+	if err := statedir.LockWithin(file, limitPatience); err != nil {
 		file.Close()
 		return nil, err
 	}
-	l := &limit{outbox: o, hook: hook, file: file}
+	l := &limit{Outbox: o, hook: hook, file: file}
 	text, _ := os.ReadFile(path)
 	line, _, _ := bytes.Cut(text, []byte{'\n'})
 	if json.Unmarshal(line, &l.limitMemory) != nil {
@@ -72,24 +67,15 @@ func (o outbox) limit(hook string) (*limit, error) {
 // limitPatience is how long somebody who was stopped in the middle is waited for.
 const limitPatience = 2 * time.Second
 
-func lockWithin(file *os.File, patience time.Duration) error {
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
-			return err
-		}
-	}
-}
-
 // admit reports whether a letter may be sent now; else it is held back. Asked again about the same letter,
 // as after a kill, it answers the same.
-func (o outbox) admit(l *letter) (bool, error) {
+func (o Outbox) admit(l *Delivery) (bool, error) {
 	m, err := o.limit(hookOf(l.Message.ID))
 	if err != nil {
 		return true, err
 	}
 	defer m.file.Close()
-	held, err := m.waiting()
+	held, err := m.held()
 	if err != nil {
 		return true, err
 	}
@@ -109,54 +95,54 @@ func (o outbox) admit(l *letter) (bool, error) {
 	if held != nil {
 		l.Message.HeldBack, l.Message.HeldSince = held.Message.HeldBack+1, held.since()
 	}
-	draft := m.held(m.hook) + ".new"
+	draft := m.heldPath(m.hook) + ".new"
 	if err := m.writeTo(draft, l); err != nil {
 		return true, err
 	}
-	return false, unix.Rename(draft, m.held(m.hook))
+	return false, statedir.Rename(draft, m.heldPath(m.hook))
 }
 
-// release forgets the held letter that was counted, when the one that counts it is in the outbox.
-func (o outbox) release(hook string) {
+// forgetCounted forgets the held letter that was counted, when the one that counts it is in the outbox.
+func (o Outbox) forgetCounted(hook string) {
 	m, err := o.limit(hook)
 	if err != nil {
 		return
 	}
 	defer m.file.Close()
-	if held, err := m.waiting(); err == nil && held != nil && held.Message.ID == m.Counted {
-		os.Remove(m.held(hook))
+	if held, err := m.held(); err == nil && held != nil && held.Message.ID == m.Counted {
+		os.Remove(m.heldPath(hook))
 	}
 }
 
-// digest puts the held letter of a hook into the outbox when the limit allows another one, and returns its name.
-func (o outbox) digest(hook string) (name string, err error) {
+// ReleaseHeld puts the held letter of a hook into the outbox when the limit allows another one, and returns its name.
+func (o Outbox) ReleaseHeld(hook string) (name string, err error) {
 	m, err := o.limit(hook)
 	if err != nil {
 		return "", err
 	}
 	defer m.file.Close()
-	held, err := m.waiting()
+	held, err := m.held()
 	switch {
 	case err != nil, held == nil:
 		return "", err
 	case held.Message.ID == m.Counted:
-		return "", os.Remove(m.held(hook))
+		return "", os.Remove(m.heldPath(hook))
 	case !m.allows(held.Message.ID, held.To.AtMost):
 		return "", nil
 	}
 	if err := m.add(held.Message.ID); err != nil {
 		return "", err
 	}
-	return held.Message.ID, os.Rename(m.held(hook), m.path(held.Message.ID))
+	return held.Message.ID, os.Rename(m.heldPath(hook), m.path(held.Message.ID))
 }
 
-// waiting returns the held letter; nil when there is none.
-func (m *limit) waiting() (*letter, error) {
-	text, err := os.ReadFile(m.held(m.hook))
+// held returns the held letter; nil when there is none.
+func (m *limit) held() (*Delivery, error) {
+	text, err := os.ReadFile(m.heldPath(m.hook))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	held := new(letter)
+	held := new(Delivery)
 	if err == nil {
 		err = json.Unmarshal(text, held)
 	}
@@ -164,7 +150,7 @@ func (m *limit) waiting() (*letter, error) {
 }
 
 // since is when the first of the held letters was.
-func (l *letter) since() time.Time {
+func (l *Delivery) since() time.Time {
 	if l.Message.HeldSince.IsZero() {
 		return l.Message.At
 	}

@@ -1,10 +1,9 @@
-package runner
+package outbox
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -18,47 +17,47 @@ import (
 )
 
 const (
-	// attemptFor bounds one attempt to deliver a letter, and lettersAtOnce how many are made at a time.
-	attemptFor    = 30 * time.Second
-	lettersAtOnce = 16
+	// attemptTimeout bounds one attempt to deliver a letter, and lettersAtOnce how many are made at a time.
+	attemptTimeout = 30 * time.Second
+	attemptsAtOnce = 16
 
-	// tryFor is how long a letter is tried; the waits in between double from firstWait to longestWait.
-	tryFor      = 24 * time.Hour
+	// giveUpAfter is how long a letter is tried; the waits in between double from firstWait to longestWait.
+	giveUpAfter = 24 * time.Hour
 	firstWait   = time.Minute
 	longestWait = time.Hour
 
 	// A process waits at its end for the attempts that it has begun, but no longer than one may take; and hardly at all
 	// once it was asked to stop.
-	postPatience    = attemptFor
+	Patience        = attemptTimeout
 	stoppedPatience = 5 * time.Second
 )
 
-// A postman delivers letters beside everything else that a process does. A nil one delivers nothing: what is in
+// A Sender delivers letters beside everything else that a process does. A nil one delivers nothing: what is in
 // the outbox is left to the next tick.
-type postman struct {
+type Sender struct {
 	env []string // what the secrets are taken from
 
 	// tell is told of a letter that was not delivered, and what becomes of it. It reports whether people know now.
 	// Where it is nil nobody does, and a later tick tells them.
-	tell func(l *letter, err error, what string) bool
+	Undelivered func(l *Delivery, err error, what string) bool
 	// delivered is told of one that was; it may be nil.
-	delivered func(l *letter, target string)
+	Delivered func(l *Delivery, target string)
 
-	ctx    context.Context
-	stop   context.CancelFunc
-	slots  chan struct{}
-	rounds sync.WaitGroup
+	ctx      context.Context
+	stop     context.CancelFunc
+	slots    chan struct{}
+	attempts sync.WaitGroup
 }
 
-// newPostman returns one that gives up when ctx is done.
-func newPostman(ctx context.Context, env []string) *postman {
-	p := &postman{env: env, slots: make(chan struct{}, lettersAtOnce)}
+// NewSender returns one that gives up when ctx is done.
+func NewSender(ctx context.Context, env []string) *Sender {
+	p := &Sender{env: env, slots: make(chan struct{}, attemptsAtOnce)}
 	p.ctx, p.stop = context.WithCancel(ctx)
 	return p
 }
 
-// deliver makes one attempt for each of the letters, and returns at once.
-func (p *postman) deliver(box outbox, names ...string) {
+// Deliver makes one attempt for each of the letters, and returns at once.
+func (p *Sender) Deliver(box Outbox, names ...string) {
 	if p == nil {
 		return
 	}
@@ -67,18 +66,18 @@ func (p *postman) deliver(box outbox, names ...string) {
 	}
 }
 
-// deliverUnkept is deliver for letters that no outbox took.
-func (p *postman) deliverUnkept(letters ...*letter) {
+// DeliverUnkept is deliver for letters that no outbox took.
+func (p *Sender) DeliverUnkept(letters ...*Delivery) {
 	if p == nil {
 		return
 	}
 	for _, l := range letters {
-		p.beside(func() { p.try(outbox{}, l) })
+		p.beside(func() { p.try(Outbox{}, l) })
 	}
 }
 
-func (p *postman) beside(do func()) {
-	p.rounds.Go(func() {
+func (p *Sender) beside(do func()) {
+	p.attempts.Go(func() {
 		select {
 		case p.slots <- struct{}{}:
 			defer func() { <-p.slots }()
@@ -90,34 +89,34 @@ func (p *postman) beside(do func()) {
 	})
 }
 
-// end waits for the attempts, and gives them up when its patience is at an end: when ctx is done that is soon.
-func (p *postman) end(ctx context.Context, patience time.Duration) {
+// Wait waits for the attempts, and gives them up when its patience is at an end: when ctx is done that is soon.
+func (p *Sender) Wait(ctx context.Context, patience time.Duration) {
 	timer := time.AfterFunc(patience, p.stop)
 	defer timer.Stop()
 	defer context.AfterFunc(ctx, func() { timer.Reset(min(patience, stoppedPatience)) })()
-	p.rounds.Wait()
+	p.attempts.Wait()
 	p.stop()
 }
 
 // attempt makes one attempt for a letter in the outbox, if it is time for one.
-func (p *postman) attempt(box outbox, name string) {
+func (p *Sender) attempt(box Outbox, name string) {
 	l, err := box.open(name)
 	if err != nil {
 		return // it was delivered, or somebody else is at it
 	}
 	defer l.close()
-	if l.last.Permanent && p.tell == nil || !l.last.Permanent && l.last.rests(clock.Now()) {
+	if l.last.Permanent && p.Undelivered == nil || !l.last.Permanent && l.last.waits(clock.Now()) {
 		return
 	}
 	if err := l.read(); err != nil {
 		l.Message.Task, l.Hook = "a notification", name
-		if p.tell != nil && p.tell(l, err, "it is dropped") {
+		if p.Undelivered != nil && p.Undelivered(l, err, "it is dropped") {
 			l.remove()
 		}
 		return
 	}
 	if l.last.Permanent {
-		if p.tell(l, errors.New(l.last.Why), "it is dropped") {
+		if p.Undelivered(l, errors.New(l.last.Why), "it is dropped") {
 			l.remove()
 		}
 		return
@@ -125,9 +124,9 @@ func (p *postman) attempt(box outbox, name string) {
 	p.try(box, l)
 }
 
-// rests reports whether it is too early for another attempt. The waits begin with a full minute, as ticks do. One that
+// waits reports whether it is too early for another attempt. The waits begin with a full minute, as ticks do. One that
 // would be longer than any was written with a wrong clock.
-func (f failure) rests(now time.Time) bool {
+func (f failure) waits(now time.Time) bool {
 	if f.Tries == 0 {
 		return false
 	}
@@ -140,12 +139,12 @@ func (f failure) rests(now time.Time) bool {
 }
 
 // try makes one attempt.
-func (p *postman) try(box outbox, l *letter) {
-	ctx, cancel := context.WithTimeout(p.ctx, attemptFor)
+func (p *Sender) try(box Outbox, l *Delivery) {
+	ctx, cancel := context.WithTimeout(p.ctx, attemptTimeout)
 	defer cancel()
 	if l.file != nil && l.To.Ping != "" {
 		deadline, _ := ctx.Deadline()
-		if box.overtaken(l.Message.ID, deadline) {
+		if box.replacedByNewer(l.Message.ID, deadline) {
 			l.remove()
 			return
 		}
@@ -164,16 +163,16 @@ func (p *postman) try(box outbox, l *letter) {
 		p.failed(l, target, err)
 		return
 	}
-	if err := l.remove(); err != nil && p.tell != nil {
-		p.tell(l, err, "it was sent, and will be sent again")
+	if err := l.remove(); err != nil && p.Undelivered != nil {
+		p.Undelivered(l, err, "it was sent, and will be sent again")
 	}
-	if p.delivered != nil {
-		p.delivered(l, target.String())
+	if p.Delivered != nil {
+		p.Delivered(l, target.String())
 	}
 }
 
 // target puts the secrets in.
-func (p *postman) target(l *letter) (notify.Target, error) {
+func (p *Sender) target(l *Delivery) (notify.Target, error) {
 	to, err := l.To.Expanded(schedule.Expansion{Getenv: process.Lookup(p.env), Folder: l.Folder})
 	if err != nil {
 		return notify.Target{}, err
@@ -202,7 +201,7 @@ func Target(n schedule.Notification) (t notify.Target) {
 }
 
 // failed notes an attempt that failed, or drops the letter.
-func (p *postman) failed(l *letter, target notify.Target, err error) {
+func (p *Sender) failed(l *Delivery, target notify.Target, err error) {
 	now := clock.Now().UTC()
 	f := failure{Tries: l.last.Tries + 1, Since: l.last.Since, At: now, Task: l.Message.Task, Why: err.Error(), Told: l.last.Told, Left: l.last.Left}
 	if f.Since.IsZero() || f.Since.After(now) {
@@ -220,17 +219,17 @@ func (p *postman) failed(l *letter, target notify.Target, err error) {
 		what = "the outbox cannot be written either, so nobody will be told"
 	case f.Permanent:
 		what = "it is dropped"
-	case now.Sub(f.Since) >= tryFor:
+	case now.Sub(f.Since) >= giveUpAfter:
 		what = fmt.Sprintf("it is dropped, after a day and %d attempts", f.Tries)
 	}
 	switch {
-	case what != "" && p.tell != nil && p.tell(l, err, what):
+	case what != "" && p.Undelivered != nil && p.Undelivered(l, err, what):
 		l.remove()
 		return
 	case l.file == nil:
 		return
-	case what == "" && !f.Told && p.tell != nil:
-		f.Told = p.tell(l, err, "it is tried again for a day")
+	case what == "" && !f.Told && p.Undelivered != nil:
+		f.Told = p.Undelivered(l, err, "it is tried again for a day")
 	}
 	l.fail(f)
 }
@@ -247,35 +246,4 @@ func left(before []int, addresses, rest []string) (left []int) {
 		}
 	}
 	return left
-}
-
-// Undelivered is what waits in the outbox of a state folder since an attempt to deliver it failed.
-type Undelivered struct {
-	Count int
-	Since time.Time // the first attempt for the oldest
-	Task  string    // of the oldest
-	Why   string    // its last attempt failed
-}
-
-// add looks at the letters in an outbox, and locks none.
-func (u *Undelivered) add(o outbox) {
-	letters, _, _ := o.list()
-	for _, name := range letters {
-		file, err := os.Open(o.path(name))
-		if err != nil {
-			continue
-		}
-		var last failure
-		if info, err := file.Stat(); err == nil {
-			last, _ = lastFailure(file, info.Size())
-		}
-		file.Close()
-		if last.Tries == 0 {
-			continue
-		}
-		u.Count++
-		if u.Since.IsZero() || last.Since.Before(u.Since) {
-			u.Since, u.Task, u.Why = last.Since, last.Task, last.Why
-		}
-	}
 }
