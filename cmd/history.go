@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runner"
@@ -183,48 +184,66 @@ func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []histor
 	return live, lost, records, err
 }
 
+// printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.
+// The column with the servers is there when the history is that of all of them.
 func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []history.Log, records []history.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
 	}
-	w := table(a.out)
-	defer w.Flush()
-	server := func(name string) string {
-		if !all {
-			return ""
-		}
-		return name + "\t"
-	}
-	fmt.Fprintln(w, heads(a.out, "SLOT\tTASK\t"+server("SERVER")+"RUN\tCPU\tMEMORY\tOUTCOME"))
-	screen := look(a.out)
-	row := func(r history.Record, tone tone, cpu, memory, outcome string) {
-		fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n", text.Second(r.Slot, zone), r.Task,
-			server(r.Server), text.ShortRun(r.Run), cpu, memory, screen.paint(tone, text.Line(outcome)))
-	}
+	t := newHistoryTable(a.stdout(), zone, all)
+	defer t.table.Flush()
 	here, _ := hostname()
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
 		for _, w := range slices.Backward(waiting[task]) {
-			row(history.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, busy, "-", "-", a.waitText(w, zone))
+			t.add(history.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, terminal.Active, a.waitText(w, zone))
 		}
 	}
 	for _, log := range slices.Backward(live) {
-		row(log.Begin, busy, "-", "-", a.liveText(log))
+		t.add(log.Begin, terminal.Active, a.liveText(log))
 	}
 	for _, log := range lost {
-		row(log.Begin, bad, "-", "-", "vanished; the next tick will finish it")
+		t.add(log.Begin, terminal.Bad, "vanished; the next tick will finish it")
 	}
 	for _, r := range records {
-		cpu, memory := "-", "-"
-		if r.Attempts > 0 && r.Outcome != history.Lost {
-			cpu, memory = text.Duration(r.UserCPU+r.SystemCPU), text.Bytes(r.PeakMemory)
-		}
 		words := describe(r) + late(r)
 		if len(r.Notes) > 0 {
 			words += "; " + strings.Join(r.Notes, "; ")
 		}
-		row(r, toneOf(r.Outcome), cpu, memory, words)
+		t.add(r, toneOf(r.Outcome), words)
 	}
+}
+
+// A historyTable has a row for each run or slot.
+type historyTable struct {
+	out     terminal.Stream
+	table   *terminal.Table
+	zone    *time.Location
+	servers bool // there is a column for them
+}
+
+func newHistoryTable(out terminal.Stream, zone *time.Location, servers bool) historyTable {
+	t := historyTable{out, out.Table(), zone, servers}
+	t.table.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
+	return t
+}
+
+// add adds a row. CPU and memory are known once commands of the run have ended.
+func (t historyTable) add(r history.Record, tone terminal.Tone, outcome string) {
+	cpu, memory := "-", "-"
+	if r.Outcome != "" && r.Attempts > 0 && r.Outcome != history.Lost {
+		cpu, memory = text.Duration(r.UserCPU+r.SystemCPU), text.Bytes(r.PeakMemory)
+	}
+	t.table.Row(t.columns(text.Second(r.Slot, t.zone), r.Task, r.Server, text.ShortRun(r.Run),
+		cpu, memory, t.out.Paint(tone, text.Line(outcome)))...)
+}
+
+// columns leaves out the server, the third, where there is no column for it.
+func (t historyTable) columns(cells ...string) []string {
+	if t.servers {
+		return cells
+	}
+	return slices.Delete(cells, 2, 3)
 }
 
 // liveText says how a run lives; what another server announced may be from before its command started.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runner"
@@ -94,12 +95,12 @@ func (a *app) list(o listOptions) error {
 		return a.printJSON(rows)
 	}
 	if all := past.pauses[history.Everything]; all.InEffect(a.now()) && len(rows) > 0 {
-		fmt.Fprintln(a.out, paint(a.out, toneOf(history.Skipped), "everything is "+all.Text(a.now(), s.Location)))
+		fmt.Fprintln(a.out, a.stdout().Paint(toneOf(history.Skipped), "everything is "+all.Text(a.now(), s.Location)))
 	}
 	switch {
 	case len(rows) == 0:
 		fmt.Fprintln(a.out, "no tasks")
-	case terminal(a.out):
+	case terminal.Is(a.out):
 		a.showList(s, rows, past, at)
 	default:
 		a.printList(s, rows, past, at)
@@ -220,17 +221,17 @@ func commandText(c schedule.Command) string {
 
 // printList prints the table for people who read it elsewhere than on a terminal (see showList).
 func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
-	w := table(a.out)
-	defer w.Flush()
-	fmt.Fprintln(w, "TASK\tWHEN\tNEXT\tLAST\tNOW")
+	t := a.stdout().Table()
+	defer t.Flush()
+	t.Head("TASK", "WHEN", "NEXT", "LAST", "NOW")
 	for _, row := range rows {
 		next := never(s, row.Name)
 		if len(row.times) > 0 {
 			next = row.nextText(0, at)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", row.Name, when(row, s), next, a.lastText(s, p.last[row.Name]), a.nowText(row, s.Location))
+		t.Row(row.Name, when(row, s), next, a.lastText(s, p.last[row.Name]), a.nowText(row, s.Location))
 		for i := 1; i < len(row.times); i++ {
-			fmt.Fprintf(w, "\t\t%s\t\t\n", row.nextText(i, at))
+			t.Row("", "", row.nextText(i, at), "", "")
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/runner"
 	"sched/schedule/text"
@@ -171,11 +172,11 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner
 }
 
 func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, enough, stop, hurry context.Context) error {
-	board, restore := newBoard(a, tick, o, stop)
+	onTerminal, restore := newTerminalReport(a, tick, o, stop)
 	defer restore()
-	r := newReporter(a, tick, o, board)
+	r := newReporter(a, tick, o, onTerminal)
 	tick.Started, tick.Done = r.started, r.done
-	if board != nil {
+	if onTerminal != nil {
 		tick.Begun = r.begun
 	}
 	tick.Valid = invalid == nil
@@ -244,23 +245,24 @@ func (a *app) printPlan(tick *runner.Tick, asJSON bool) error {
 		return nil
 	}
 	fmt.Fprintf(a.out, "at %s:\n", minute)
-	w := table(a.out)
-	defer w.Flush()
+	out := a.stdout()
+	table := out.Table()
+	defer table.Flush()
 	for _, t := range plan.Tasks {
-		how, tone := "would run", good
+		how, tone := "would run", terminal.Good
 		if t.Background {
-			how, tone = "would run in the background", busy
+			how, tone = "would run in the background", terminal.Active
 		}
 		switch {
 		case t.Would == "skip":
-			how, tone = "would be skipped: "+t.Reason, wary
+			how, tone = "would be skipped: "+t.Reason, terminal.Caution
 		case t.Reason != "":
 			how += "; " + t.Reason
 		}
 		if len(t.Slots) > 1 {
 			how += fmt.Sprintf(" (%d times in this minute)", len(t.Slots))
 		}
-		fmt.Fprintf(w, "%s\t%s\n", t.Name, paint(a.out, tone, how))
+		table.Row(t.Name, out.Paint(tone, how))
 	}
 	return nil
 }

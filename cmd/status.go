@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/cmd/terminal"
 	"sched/schedule/history"
 	"sched/schedule/runner"
 	"sched/schedule/text"
@@ -214,24 +215,23 @@ func (a *app) troubleRow(t runner.Trouble, s *runner.Status) statusRow {
 }
 
 func missedText(t runner.Trouble, zone *time.Location) string {
-	const clock = "2006-01-02 15:04:05"
 	if t.Slots <= 1 {
-		return "missed the slot of " + t.First.In(zone).Format(clock)
+		return "missed the slot of " + text.Second(t.First, zone)
 	}
-	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, t.First.In(zone).Format(clock), t.Final.In(zone).Format(clock))
+	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, text.Second(t.First, zone), text.Second(t.Final, zone))
 }
 
 func (a *app) printStatus(v verdict) {
-	verdict := map[int]tone{exitOK: good, exitFailed: wary, exitUsage: bad}[v.code]
-	fmt.Fprintln(a.out, paint(a.out, verdict, v.first))
-	w := table(a.out)
-	defer w.Flush()
+	verdict := map[int]terminal.Tone{exitOK: terminal.Good, exitFailed: terminal.Caution, exitUsage: terminal.Bad}[v.code]
+	fmt.Fprintln(a.out, a.stdout().Paint(verdict, v.first))
+	t := a.stdout().Table()
+	defer t.Flush()
 	for _, r := range v.rows {
 		name := r.Task
 		if name == "" {
 			name = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", name, r.Text, r.Next)
+		t.Row(name, r.Text, r.Next)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/text"
@@ -49,20 +50,20 @@ func (a *app) test(name string) error {
 	tick.Detail = a.problem // whom the hooks told
 	stop, hurry, release := signals()
 	defer release()
-	live, restore := a.newLive(testRest)
+	live, restore := a.liveLine(testRest)
 	defer restore()
 	if live != nil {
 		tick.Begun = func(record history.Record) {
-			p := &progress{screen: live.screen, name: t.Name, stop: stop, state: s.StateDir, task: t.Name, begun: time.Now()}
-			live.show(p.text)
+			p := &progress{out: a.stdout(), name: t.Name, stop: stop, state: s.StateDir, task: t.Name, begun: time.Now()}
+			live.Show(p.text)
 		}
 	}
 	record, err := tick.Test(stop, hurry, t, a.out)
 	if err != nil {
 		return failed("", "%s: %w", t.Name, err)
 	}
-	live.hide()
-	live.endLine()
+	live.Hide()
+	live.EndLine()
 	for _, note := range record.Notes {
 		a.problem("%s: %s", t.Name, note)
 	}
@@ -81,17 +82,17 @@ const testRest = time.Second
 
 // printTested prints how the run ended, below its output.
 func (a *app) printTested(record history.Record) {
-	screen, tone := look(a.err), toneOf(record.Outcome)
-	if !screen.there() {
+	out, tone := a.stderr(), toneOf(record.Outcome)
+	if !out.IsTerminal() {
 		fmt.Fprintf(a.err, "sched: %s %s\n", record.Task, describe(record))
 		return
 	}
-	fmt.Fprintf(a.err, "%s %s %s\n", screen.mark(tone), record.Task, screen.paint(tone, text.Line(describe(record))))
+	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), record.Task, out.Paint(tone, text.Line(describe(record))))
 }
 
 // askTask lets a person choose.
 func (a *app) askTask(s *schedule.Schedule) (string, error) {
-	if !terminal(a.in) {
+	if !terminal.Is(a.in) {
 		return "", usage("see `sched list` for the names", "name the task to test")
 	}
 	for i, t := range s.Tasks {

@@ -103,10 +103,10 @@ func (a *app) printSlot(w *inquiry, m *minuteJSON, slot slotJSON) {
 func (a *app) printRecords(w *inquiry, m *minuteJSON, records []recordJSON, prefix string) {
 	for _, record := range records {
 		r := m.records[record.Run]
-		fmt.Fprintf(a.out, "%s%s\n", prefix, paint(a.out, toneOf(r.Outcome), text.Line(describe(r))))
-		t := table(a.out)
+		fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Outcome), text.Line(describe(r))))
+		t := a.stdout().Table()
 		for _, fact := range a.facts(w, r) {
-			fmt.Fprintf(t, "    %s\t%s\n", fact[0], text.Line(fact[1]))
+			t.Row("    "+fact[0], text.Line(fact[1]))
 		}
 		t.Flush()
 	}

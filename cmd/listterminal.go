@@ -1,10 +1,10 @@
 package cmd
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/text"
@@ -21,45 +21,52 @@ const (
 	listDoes
 )
 
-// listGives says what gives way on a narrow terminal, and in which order: what a task does first, its name last.
-var listGives = []giving{
-	{listDoes, 16}, {listClock, 0}, {listDoes, 0}, {listNow, 14}, {listWhen, 9}, {listLast, 11}, {listTask, 12}, {listNow, 7}, {listWhen, 0},
+// listShrinks says which columns shrink on a narrow terminal, and in which order: what a task does first, its name last.
+var listShrinks = []terminal.Shrink{
+	{Column: listDoes, Least: 16},
+	{Column: listClock},
+	{Column: listDoes},
+	{Column: listNow, Least: 14},
+	{Column: listWhen, Least: 9},
+	{Column: listLast, Least: 11},
+	{Column: listTask, Least: 12},
+	{Column: listNow, Least: 7},
+	{Column: listWhen},
 }
 
 // showList prints the table for a terminal.
 func (a *app) showList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
-	screen := look(a.out)
-	g := &grid{out: a.out, screen: screen, gives: listGives}
-	line := func(cells ...string) { fmt.Fprintln(g, strings.Join(cells, "\t")) }
+	out := a.stdout()
+	t := out.Table(listShrinks...)
+	defer t.Flush()
 	now := ""
 	for _, row := range rows {
 		if len(row.Running)+len(row.Waiting) > 0 || row.Paused != nil {
 			now = "NOW"
 		}
 	}
-	fmt.Fprintln(g, heads(a.out, "TASK\tWHEN\tNEXT\t\tLAST\t"+now+"\tDOES"))
+	t.Head("TASK", "WHEN", "NEXT", "", "LAST", now, "DOES")
 	for _, row := range rows {
-		next, clock := screen.paint(faint, never(s, row.Name)), ""
+		next, clock := out.Paint(terminal.Faint, never(s, row.Name)), ""
 		if len(row.times) > 0 {
-			next, clock = row.nextCells(screen, 0, at)
+			next, clock = row.nextCells(out, 0, at)
 		}
-		line(row.Name, when(row, s), next, clock, a.lastCell(s, p.last[row.Name]), a.nowCell(row, s.Location), screen.paint(faint, does(row)))
+		t.Row(row.Name, when(row, s), next, clock, a.lastCell(s, p.last[row.Name]), a.nowCell(row, s.Location), out.Paint(terminal.Faint, does(row)))
 		for i := 1; i < len(row.times); i++ {
-			next, clock := row.nextCells(screen, i, at)
-			line("", "", next, clock, "", "", "")
+			next, clock := row.nextCells(out, i, at)
+			t.Row("", "", next, clock, "", "", "")
 		}
 	}
-	g.Flush()
 }
 
 // nextCells show one of the next times, and what will be in the way then.
-func (row taskJSON) nextCells(screen screen, i int, at time.Time) (next, clock string) {
+func (row taskJSON) nextCells(out terminal.Stream, i int, at time.Time) (next, clock string) {
 	next, clock = until(row.times[i], at)
 	reason := row.unmet(i)
 	if reason == "" {
-		return next, screen.paint(faint, clock)
+		return next, out.Paint(terminal.Faint, clock)
 	}
-	return screen.paint(wary, next), screen.paint(faint, clock+", but ") + screen.paint(wary, text.Line(reason))
+	return out.Paint(terminal.Caution, next), out.Paint(terminal.Faint, clock+", but ") + out.Paint(terminal.Caution, text.Line(reason))
 }
 
 // until is how far a time is, and when that is: of today the time of the day is enough.
@@ -72,11 +79,11 @@ func until(t, at time.Time) (far, clock string) {
 }
 
 func (a *app) lastCell(s *schedule.Schedule, last history.Record) string {
-	screen, tone := look(a.out), toneOf(last.Outcome)
+	out, tone := a.stdout(), toneOf(last.Outcome)
 	if tone == "" {
-		return screen.paint(faint, a.lastText(s, last))
+		return out.Paint(terminal.Faint, a.lastText(s, last))
 	}
-	return screen.mark(tone) + " " + screen.paint(tone, a.lastText(s, last))
+	return out.Mark(tone) + " " + out.Paint(tone, a.lastText(s, last))
 }
 
 func (a *app) nowCell(row taskJSON, zone *time.Location) string {
@@ -84,11 +91,11 @@ func (a *app) nowCell(row taskJSON, zone *time.Location) string {
 	if words == "-" {
 		return ""
 	}
-	tone := busy
+	tone := terminal.Active
 	if row.Paused != nil && len(row.Running) == 0 {
 		tone = toneOf(history.Skipped)
 	}
-	return paint(a.out, tone, text.Line(words))
+	return a.stdout().Paint(tone, text.Line(words))
 }
 
 // does says in one line what a task does: in the words of its description, or else its command.
