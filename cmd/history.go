@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,14 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
-	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runner"
 	"sched/schedule/text"
 )
-
-// ctx bounds nothing: what these commands ask is answered by this machine.
-var ctx = context.Background()
 
 type historyOptions struct {
 	failed   bool
@@ -71,52 +66,6 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 	return c
 }
 
-type recordJSON struct {
-	Run        string   `json:"run"`
-	Task       string   `json:"task"`
-	Mutex      string   `json:"mutex"`
-	Slot       string   `json:"slot"`
-	Slots      int      `json:"slots"` // how many it stands for, from slot through until
-	Until      *string  `json:"until"`
-	Origin     string   `json:"origin"` // what asked for the run; empty for its schedule
-	Background bool     `json:"background"`
-	Server     string   `json:"server"`
-	Started    *string  `json:"started"`
-	Lateness   *float64 `json:"lateness"` // seconds from the slot to the start
-	Ended      string   `json:"ended"`
-	Outcome    string   `json:"outcome"`
-	Reason     string   `json:"reason"`
-	ExitCode   *int     `json:"exit_code"`
-	Attempts   int      `json:"attempts"`
-	Duration   float64  `json:"duration"`    // seconds
-	UserCPU    float64  `json:"user_cpu"`    // seconds
-	SystemCPU  float64  `json:"system_cpu"`  // seconds
-	PeakMemory int64    `json:"peak_memory"` // bytes
-	Output     string   `json:"output"`
-	Notes      []string `json:"notes"`
-}
-
-func toJSON(r history.Record) recordJSON {
-	out := recordJSON{
-		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot.UTC().Format(time.RFC3339), Origin: r.Origin, Background: r.Background,
-		Server: r.Server, Ended: r.Ended.UTC().Format(time.RFC3339), Outcome: string(r.Outcome), Reason: r.Reason,
-		ExitCode: r.ExitCode, Attempts: r.Attempts, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
-		SystemCPU: r.SystemCPU.Seconds(), PeakMemory: r.PeakMemory, Output: r.Output, Notes: r.Notes,
-	}
-	if out.Notes == nil {
-		out.Notes = []string{}
-	}
-	if !r.Started.IsZero() {
-		started, late := r.Started.UTC().Format(time.RFC3339), r.Lateness().Seconds()
-		out.Started, out.Lateness = &started, &late
-	}
-	if out.Slots = max(r.Slots, 1); out.Slots > 1 {
-		until := r.Until.UTC().Format(time.RFC3339)
-		out.Until = &until
-	}
-	return out
-}
-
 // history prints the records of one task or of all, those of live runs first.
 func (a *app) history(name string, o historyOptions) error {
 	if o.json && o.csv {
@@ -159,29 +108,6 @@ func (a *app) history(name string, o historyOptions) error {
 	}
 	a.printHistory(s.Location, o.all, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
 	return nil
-}
-
-func toJSONs(records []history.Record) []recordJSON {
-	out := []recordJSON{}
-	for _, r := range records {
-		out = append(out, toJSON(r))
-	}
-	return out
-}
-
-// recall reads the history; one that does not exist yet is empty.
-func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []history.Log, records []history.Record, err error) {
-	live, lost, err = runner.Finished(s.StateDir)
-	if err != nil {
-		a.problem("%v", err)
-	}
-	db, err := history.OpenRead(s.StateDir)
-	if err != nil {
-		return live, lost, nil, err
-	}
-	defer db.Close()
-	records, err = db.Find(ctx, q)
-	return live, lost, records, err
 }
 
 // printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.

@@ -4,7 +4,6 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -17,33 +16,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/runner"
 )
-
-// Exit codes, which scripts may rely on.
-const (
-	exitOK      = 0
-	exitFailed  = 1 // a foreground task failed, or what was named does not exist
-	exitUsage   = 2 // usage, or an invalid schedule
-	exitStopped = 143
-)
-
-// An exit is an error with an exit code, and what to do about it.
-type exit struct {
-	code int
-	err  error // nil: everything was said already
-	hint string
-}
-
-func (e *exit) Error() string { return fmt.Sprint(e.err) }
-func (e *exit) Unwrap() error { return e.err }
-
-// failed is an error with exit code 1; usage is one with exit code 2.
-func failed(hint, format string, args ...any) error {
-	return &exit{exitFailed, fmt.Errorf(format, args...), hint}
-}
-
-func usage(hint, format string, args ...any) error {
-	return &exit{exitUsage, fmt.Errorf(format, args...), hint}
-}
 
 // An app is what every command needs of the world.
 type app struct {
@@ -125,46 +97,20 @@ a signal.`,
 	return root
 }
 
-// exitCode prints an error in the voice of sched, and returns the code that goes with it. This is
-// the one place that does.
-func (a *app) exitCode(err error) int {
-	if err == nil {
-		return exitOK
+// knownCommand refuses what is no command, and names the nearest that is.
+func knownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
 	}
-	var invalid *schedule.InvalidError
-	if errors.As(err, &invalid) {
-		a.printProblems(invalid.Problems)
-		return exitUsage
-	}
-	var e *exit
-	if !errors.As(err, &e) {
-		e = &exit{exitFailed, err, ""}
-		if !a.begun { // cobra's own errors
-			e = &exit{exitUsage, err, "see `sched --help`"}
+	var names []string
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
 		}
 	}
-	if e.err != nil {
-		a.problem("%v", e.err)
+	hint := seeHelp(root)
+	if near := schedule.Nearest(args[0], names); near != "" {
+		hint = "did you mean `sched " + near + "`?"
 	}
-	if e.hint != "" && hintOf(e.err) == "" {
-		fmt.Fprintf(a.err, "hint: %s\n", e.hint)
-	}
-	return e.code
-}
-
-// problem prints to stderr what is wrong, or what people should know besides the result.
-func (a *app) problem(format string, args ...any) {
-	text := fmt.Sprintf("sched: "+format+"\n", args...)
-	for _, arg := range args {
-		if err, ok := arg.(error); ok && hintOf(err) != "" {
-			text += "hint: " + hintOf(err) + "\n"
-		}
-	}
-	io.WriteString(a.err, text) // at once: several things may go wrong at the same moment
-}
-
-func (a *app) printProblems(problems []schedule.Problem) {
-	for _, p := range problems {
-		fmt.Fprintf(a.err, "%s\n", p)
-	}
+	return usage(hint, "there is no command %q", args[0])
 }

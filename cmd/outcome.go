@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,42 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/text"
 )
+
+// outcomes are all there are, in the order in which people are told of them.
+var outcomes = []history.Outcome{history.Succeeded, history.Failed, history.TimedOut, history.Stopped, history.Lost,
+	history.Skipped, history.Missed}
+
+// failures are the outcomes that on_failure hooks fire for, which is what one may want to retry.
+var failures = slices.DeleteFunc(slices.Clone(outcomes), func(o history.Outcome) bool { return !o.Failure() })
+
+// outcomeList names the outcomes as --outcome takes them.
+func outcomeList() string {
+	var words []string
+	for _, o := range outcomes {
+		words = append(words, outcomeWord(o))
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+// outcomeWord is an outcome as one word, which needs no quotes in a shell.
+func outcomeWord(o history.Outcome) string { return strings.ReplaceAll(string(o), " ", "-") }
+
+// parseOutcome reads the name of an outcome in any case; that of several words also with - or _.
+func parseOutcome(word string) (history.Outcome, error) {
+	plain := strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSpace(word)))
+	var names []string
+	for _, o := range outcomes {
+		if string(o) == plain {
+			return o, nil
+		}
+		names = append(names, outcomeWord(o))
+	}
+	hint := "the outcomes are " + outcomeList()
+	if near := schedule.Nearest(plain, names); near != "" {
+		hint = `did you mean "` + near + `"?`
+	}
+	return "", usage(hint, "--outcome %q is not an outcome", word)
+}
 
 func toneOf(outcome history.Outcome) terminal.Tone {
 	switch outcome {

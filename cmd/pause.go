@@ -45,10 +45,6 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
 	return c
 }
 
-func tagFlag(c *cobra.Command, tags *[]string) {
-	c.Flags().StringSliceVar(tags, "tag", nil, "the tasks that have one of these tags now")
-}
-
 // pause pauses the tasks, or everything.
 func (a *app) pause(names []string, o pauseOptions) error {
 	s, err := a.loadToAsk()
@@ -103,38 +99,6 @@ func (a *app) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
 		return at.UTC(), err
 	}
 	return time.Time{}, nil
-}
-
-// chosen returns the names of tasks: those that are named, each of the schedule or paused, and those with one of
-// the tags. None of both stands for everything.
-func (a *app) chosen(s *schedule.Schedule, paused history.Pauses, names, tags []string) ([]string, error) {
-	if len(names)+len(tags) == 0 {
-		return []string{history.Everything}, nil
-	}
-	for _, name := range names {
-		if _, err := task(s, name); err != nil && !paused[name].InEffect(a.now()) {
-			return nil, err
-		}
-	}
-	var known []string
-	for _, t := range s.Tasks {
-		known = append(known, t.Tags...)
-		if slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(tags, tag) }) {
-			names = append(names, t.Name)
-		}
-	}
-	for _, tag := range tags {
-		if !slices.Contains(known, tag) {
-			return nil, failed(didYouMean(tag, known), "no task has the tag %q", tag)
-		}
-	}
-	var chosen []string
-	for _, name := range names {
-		if !slices.Contains(chosen, name) {
-			chosen = append(chosen, name)
-		}
-	}
-	return chosen, nil
 }
 
 // sayPaused says what is paused now, and what was before.

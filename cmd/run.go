@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,10 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/runner"
-	"sched/schedule/text"
 )
 
 type runOptions struct {
@@ -151,9 +148,6 @@ func (a *app) minute(o runOptions, now time.Time, zone *time.Location) (time.Tim
 	return now.Truncate(time.Minute), nil
 }
 
-// hostname is the name of this machine; tests give it several.
-var hostname = os.Hostname
-
 func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner.Tick {
 	self, err := os.Executable()
 	if err != nil {
@@ -206,71 +200,4 @@ func (a *app) writeMetrics(s *schedule.Schedule, invalid bool) {
 	if err := runner.WriteTextfile(s.Textfile, runner.StatusOf(s, invalid, a.now()).Metrics()); err != nil {
 		a.problem("the metrics are not written: %v", err)
 	}
-}
-
-type planJSON struct {
-	Minute string         `json:"minute"`
-	Tasks  []planTaskJSON `json:"tasks"`
-}
-
-type planTaskJSON struct {
-	Name       string   `json:"name"`
-	Slots      []string `json:"slots"`
-	Background bool     `json:"background"`
-	Would      string   `json:"would"`
-	Reason     string   `json:"reason"`
-}
-
-// printPlan prints what a tick would do.
-func (a *app) printPlan(tick *runner.Tick, asJSON bool) error {
-	plan := planJSON{tick.Minute.UTC().Format(time.RFC3339), []planTaskJSON{}}
-	for _, p := range tick.Plan() {
-		t := planTaskJSON{p.Task.Name, nil, p.Task.Background, "run", p.Reason}
-		if p.Reason != "" {
-			t.Would = "skip"
-		} else {
-			t.Reason = asked(p.Task)
-		}
-		for _, slot := range p.Slots {
-			t.Slots = append(t.Slots, slot.UTC().Format(time.RFC3339))
-		}
-		plan.Tasks = append(plan.Tasks, t)
-	}
-	if asJSON {
-		return a.printJSON(plan)
-	}
-	minute := text.MinuteZone(tick.Minute, tick.Schedule.Location)
-	if len(plan.Tasks) == 0 {
-		fmt.Fprintf(a.out, "nothing is due at %s\n", minute)
-		return nil
-	}
-	fmt.Fprintf(a.out, "at %s:\n", minute)
-	out := a.stdout()
-	table := out.Table()
-	defer table.Flush()
-	for _, t := range plan.Tasks {
-		how, tone := "would run", terminal.Good
-		if t.Background {
-			how, tone = "would run in the background", terminal.Active
-		}
-		switch {
-		case t.Would == "skip":
-			how, tone = "would be skipped: "+t.Reason, terminal.Caution
-		case t.Reason != "":
-			how += "; " + t.Reason
-		}
-		if len(t.Slots) > 1 {
-			how += fmt.Sprintf(" (%d times in this minute)", len(t.Slots))
-		}
-		table.Row(t.Name, out.Paint(tone, how))
-	}
-	return nil
-}
-
-// printJSON prints one value, indented: people read it, too.
-func (a *app) printJSON(v any) error {
-	encoder := json.NewEncoder(a.out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
 }

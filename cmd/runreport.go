@@ -129,14 +129,6 @@ func (r *reporter) end() {
 	}
 }
 
-// configFlag is what a command in a hint must say to mean the same schedule.
-func (a *app) configFlag() string {
-	if a.config == "" {
-		return ""
-	}
-	return " -c " + a.config
-}
-
 // nothingDue says when something will be: of one task alone where only names it.
 func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words string, first time.Time) {
 	words = "nothing is due at " + text.SlotOfDay(minute, s.Location)

@@ -1,10 +1,12 @@
 package cmd
 
 import (
+	"encoding/json"
 	"os"
 	"time"
 
 	"sched/cmd/terminal"
+	"sched/schedule/text"
 )
 
 // stdout is where results go, with what can be shown there.
@@ -23,3 +25,22 @@ func (a *app) liveLine(rest time.Duration) (line *terminal.LiveLine, restore fun
 		a.out, a.err = out, errs
 	}
 }
+
+// printJSON prints one value, indented: people read it, too.
+func (a *app) printJSON(v any) error {
+	encoder := json.NewEncoder(a.out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}
+
+// clock writes a time around now: the date and the zone only where it is not today.
+func (a *app) clock(t time.Time, zone *time.Location) string {
+	if now := a.now(); text.SameDay(t, now, zone) {
+		return text.MinuteNear(t, now, zone)
+	}
+	return text.MinuteZone(t, zone)
+}
+
+// ago is how long ago something was; another server's clock may be ahead of ours.
+func (a *app) ago(t time.Time) string { return text.Duration(max(0, a.now().Sub(t))) }

@@ -2,12 +2,10 @@ package cmd
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runner"
 )
@@ -208,21 +206,3 @@ func (w *inquiry) failures() (n int, err error) {
 }
 
 func (w *inquiry) zoned(t time.Time) time.Time { return t.In(w.task.When.Location) }
-
-// parseMinute reads --at as parseAt does; what clock says in words is about a time that the clocks of the
-// zone skip, which stands for the first minute after it, where jobs with that time are due.
-func (a *app) parseMinute(text string, zone *time.Location) (at time.Time, clock string, err error) {
-	for _, layout := range wallLayouts {
-		wall, err := time.Parse(layout, text)
-		if err != nil {
-			continue
-		}
-		at, skipped := schedule.WallClock(wall, zone)
-		if skipped {
-			clock = fmt.Sprintf("%s did not exist on this day in %s: this is the end of the gap", wall.Format("15:04"), zone)
-		}
-		return at, clock, nil
-	}
-	at, err = a.parseAt(text, zone)
-	return at, "", err
-}
