@@ -157,7 +157,7 @@ func (a *app) configFlag() string {
 }
 
 // loadToAsk loads the schedule, and makes sure that the ticks will believe what we leave for them.
-func (a *app) loadToAsk() (*schedule.Schedule, error) {
+func (a *app) loadTrusted() (*schedule.Schedule, error) {
 	s, err := a.loadAnyway()
 	if err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 	return c
 }
 
-// history prints the records of one task or of all, those of live runs first.
+// history prints the records of one task or, without a name, of all, after the live runs.
 func (a *app) history(name string, o historyOptions) error {
 	if o.json && o.csv {
 		return usage("", "--json and --csv exclude each other")
@@ -82,11 +82,11 @@ func (a *app) history(name string, o historyOptions) error {
 	if o.summary {
 		return a.summary(s, q, o)
 	}
-	recall := a.recall
+	read := a.readHistory
 	if o.all {
-		recall = a.recallAll
+		read = a.readAllHistory
 	}
-	live, lost, records, err := recall(s, q)
+	live, lost, records, err := read(s, q)
 	if err != nil {
 		return err
 	}
@@ -100,14 +100,19 @@ func (a *app) history(name string, o historyOptions) error {
 			return err
 		}
 	}
-	switch {
-	case o.json:
-		return a.printJSON(toJSONs(records))
-	case o.csv:
-		return a.printCSV(toJSONs(records))
+	if o.json || o.csv {
+		return a.exportHistory(records, o)
 	}
 	a.printHistory(s.Location, o.all, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
 	return nil
+}
+
+// exportHistory prints the records for programs.
+func (a *app) exportHistory(records []history.Record, o historyOptions) error {
+	if o.json {
+		return a.printJSON(toJSONs(records))
+	}
+	return a.printCSV(toJSONs(records))
 }
 
 // printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.

@@ -3,10 +3,12 @@ package cmd
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
+	"sched/schedule"
 	"sched/schedule/history"
 )
 
@@ -36,7 +38,7 @@ func (a *app) listCommand() *cobra.Command {
 	return c
 }
 
-// list prints the tasks.
+// list prints the tasks, or those with one of the tags.
 func (a *app) list(o listOptions) error {
 	if o.next < 0 {
 		return usage("", "--next %d is negative", o.next)
@@ -62,6 +64,12 @@ func (a *app) list(o listOptions) error {
 	if o.json {
 		return a.printJSON(rows)
 	}
+	a.printTasks(s, rows, past, at)
+	return nil
+}
+
+// printTasks prints the rows for people, and what holds for all tasks.
+func (a *app) printTasks(s *schedule.Schedule, rows []taskJSON, past past, at time.Time) {
 	if all := past.pauses[history.Everything]; all.InEffect(a.now()) && len(rows) > 0 {
 		fmt.Fprintln(a.out, a.stdout().Paint(toneOf(history.Skipped), "everything is "+all.Text(a.now(), s.Location)))
 	}
@@ -69,12 +77,11 @@ func (a *app) list(o listOptions) error {
 	case len(rows) == 0:
 		fmt.Fprintln(a.out, "no tasks")
 	case terminal.Is(a.out):
-		a.showList(s, rows, past, at)
+		a.printListOnTerminal(s, rows, past, at)
 	default:
 		a.printList(s, rows, past, at)
 	}
 	if reason := a.maintenance(s); reason != "" {
 		a.problem("%s; only tasks with even_in_maintenance run", reason)
 	}
-	return nil
 }

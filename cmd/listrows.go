@@ -36,7 +36,7 @@ type runningJSON struct {
 	since time.Time // exactly
 }
 
-// past is what list knows of what happened.
+// past is what list says of what happened, by the name of the task.
 type past struct {
 	last    map[string]history.Record
 	running map[string][]runningJSON
@@ -44,7 +44,7 @@ type past struct {
 	pauses  history.Pauses
 }
 
-// past reads the history. A list without it is still a list, so trouble with it is only said.
+// past reads the history of this machine. An error is only printed: a list without it is still a list.
 func (a *app) past(s *schedule.Schedule) past {
 	p := past{running: map[string][]runningJSON{}}
 	live, _, err := runner.Finished(s.StateDir)
@@ -118,11 +118,11 @@ func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past
 
 func toRunningJSON(log history.Log) runningJSON {
 	owner := runner.OwnerOf(log)
-	return runningJSON{owner.Run, known(owner.PID), owner.Host, owner.Since.UTC().Format(time.RFC3339), owner.Since}
+	return runningJSON{owner.Run, pidOrNil(owner.PID), owner.Host, owner.Since.UTC().Format(time.RFC3339), owner.Since}
 }
 
-// known is nil for a process that is not known yet.
-func known(pid int) *int {
+// pidOrNil is nil for 0, which stands for a command that has not started yet.
+func pidOrNil(pid int) *int {
 	if pid == 0 {
 		return nil
 	}

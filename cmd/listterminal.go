@@ -34,8 +34,8 @@ var listShrinks = []terminal.Shrink{
 	{Column: listWhen},
 }
 
-// showList prints the table for a terminal.
-func (a *app) showList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
+// printListOnTerminal prints the table as wide as the terminal is.
+func (a *app) printListOnTerminal(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
 	out := a.stdout()
 	t := out.Table(listShrinks...)
 	defer t.Flush()
@@ -59,7 +59,7 @@ func (a *app) showList(s *schedule.Schedule, rows []taskJSON, p past, at time.Ti
 	}
 }
 
-// nextCells show one of the next times, and what will be in the way then.
+// nextCells says how far the i-th of the next times is, and when that is, with the condition that will not be met then.
 func (row taskJSON) nextCells(out terminal.Stream, i int, at time.Time) (next, clock string) {
 	next, clock = until(row.times[i], at)
 	reason := row.unmet(i)
@@ -69,7 +69,7 @@ func (row taskJSON) nextCells(out terminal.Stream, i int, at time.Time) (next, c
 	return out.Paint(terminal.Caution, next), out.Paint(terminal.Faint, clock+", but ") + out.Paint(terminal.Caution, text.Line(reason))
 }
 
-// until is how far a time is, and when that is: of today the time of the day is enough.
+// until says how far a time is, and when that is: with the date where it is not that of at.
 func until(t, at time.Time) (far, clock string) {
 	clock = text.SlotNear(t, at, t.Location()) + t.Format(" MST")
 	if !text.SameDay(t, at, t.Location()) {
@@ -98,7 +98,7 @@ func (a *app) nowCell(row taskJSON, zone *time.Location) string {
 	return a.stdout().Paint(tone, text.Line(words))
 }
 
-// does says in one line what a task does: in the words of its description, or else its command.
+// does says in one line what a task does: its description, or else its command.
 func does(row taskJSON) string {
 	words := row.Description
 	if words == "" {

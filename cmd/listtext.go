@@ -10,7 +10,7 @@ import (
 	"sched/schedule/text"
 )
 
-// printList prints the table for people who read it elsewhere than on a terminal (see showList).
+// printList prints the table for people who read it elsewhere than on a terminal (see printListOnTerminal).
 func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
 	t := a.stdout().Table()
 	defer t.Flush()
@@ -27,7 +27,7 @@ func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.T
 	}
 }
 
-// nextText shows one of the next times, and what will be in the way then.
+// nextText says when the i-th of the next times is and how far, with the condition that will not be met then.
 func (row taskJSON) nextText(i int, at time.Time) string {
 	t := row.times[i]
 	words := fmt.Sprintf("%s (in %s)", text.SlotZone(t, t.Location()), text.Duration(t.Sub(at)))
@@ -46,7 +46,7 @@ func when(row taskJSON, s *schedule.Schedule) string {
 	return text
 }
 
-// never says of a task that is not due again why that is so.
+// never says why a task is not due again: it is switched off, or "-" where its times are over.
 func never(s *schedule.Schedule, name string) string {
 	if t, err := task(s, name); err == nil && !s.Active(t) {
 		return switchedOff(s, t)
@@ -65,7 +65,7 @@ func (a *app) lastText(s *schedule.Schedule, last history.Record) string {
 	return text
 }
 
-// nowText says what runs, and what waits.
+// nowText says what runs and what waits for a tick now; "-" when nothing does.
 func (a *app) nowText(row taskJSON, zone *time.Location) string {
 	text, waiting := a.runningText(row.Running), row.Waiting
 	if row.Paused != nil {

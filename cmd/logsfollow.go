@@ -29,7 +29,7 @@ func (a *app) follow(s *schedule.Schedule, begun history.Record) (history.Record
 		}
 		// A file in which nothing was printed is used again for another run. So what was read is of this
 		// run only if it still lives, or has ended with an output.
-		record, again, err := a.look(s, begun)
+		record, again, err := a.poll(s, begun)
 		if err != nil {
 			return begun, err
 		}
@@ -49,7 +49,7 @@ func (a *app) follow(s *schedule.Schedule, begun history.Record) (history.Record
 
 // look returns in how long to look again at a run, or 0 and its record when it is over. The record has no
 // outcome where nobody watched it to its end.
-func (a *app) look(s *schedule.Schedule, begun history.Record) (record history.Record, again time.Duration, err error) {
+func (a *app) poll(s *schedule.Schedule, begun history.Record) (record history.Record, again time.Duration, err error) {
 	log, watched, err := history.Look(s.StateDir, begun.Run)
 	switch {
 	case err == nil && log.End != nil:

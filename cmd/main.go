@@ -33,7 +33,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		return code
 	}
 	a := &app{in: in, out: out, err: errs, now: runner.Now}
-	defer a.hangUp()
+	defer a.closeStore()
 	if code, ok := a.background(args); ok {
 		return code
 	}
@@ -77,16 +77,7 @@ a signal.`,
 			return c.Help()
 		},
 	}
-	// Not cobra's own: its templates keep the linker from leaving out methods that nobody calls. With
-	// a client of Redis that makes sched half as large again, and each start of it a tenth slower.
-	root.Flags().BoolVarP(&version, "version", "v", false, "version for sched")
-	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
-		"the schedule (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
-		return usage(seeHelp(c), "%s", text)
-	})
+	a.rootFlags(root, &version)
 	root.AddCommand(
 		a.runCommand(), a.workCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
 		a.statusCommand(), a.historyCommand(), a.logsCommand(), a.whyCommand(), a.finishCommand(), a.startCommand(),
@@ -95,6 +86,20 @@ a signal.`,
 		a.serversCommand(), a.unlockCommand(), a.versionCommand(),
 	)
 	return root
+}
+
+// rootFlags adds the flags that sched has without a command, and those of all commands.
+func (a *app) rootFlags(root *cobra.Command, version *bool) {
+	// Not cobra's own: its templates keep the linker from leaving out methods that nobody calls. With
+	// a client of Redis that makes sched half as large again, and each start of it a tenth slower.
+	root.Flags().BoolVarP(version, "version", "v", false, "version for sched")
+	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
+		"the schedule (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
+		return usage(seeHelp(c), "%s", text)
+	})
 }
 
 // knownCommand refuses what is no command, and names the nearest that is.

@@ -47,7 +47,7 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
 
 // pause pauses the tasks, or everything.
 func (a *app) pause(names []string, o pauseOptions) error {
-	s, err := a.loadToAsk()
+	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before history
 	if !pause.Until.IsZero() {
 		end = pause.End(a.now(), s.Location) + ", or " + end
 	}
-	fmt.Fprintf(a.out, "%s is paused until %s\n", whatIs(name), end)
+	fmt.Fprintf(a.out, "%s is paused until %s\n", pauseSubject(name), end)
 	if before.InEffect(a.now()) {
 		fmt.Fprintf(a.out, "  it was %s\n", before.Text(a.now(), s.Location))
 	}
@@ -120,7 +120,7 @@ func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before history
 	}
 }
 
-func whatIs(name string) string {
+func pauseSubject(name string) string {
 	if name == history.Everything {
 		return "everything"
 	}
@@ -158,11 +158,11 @@ func (a *app) sayRunning(s *schedule.Schedule, names []string) {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	if len(runs) > 0 {
-		fmt.Fprintf(a.out, "%s: %s%s; `sched stop TASK` ends what runs on its machine\n", goOn(len(runs)), strings.Join(runs[:min(most, len(runs))], ", "), more)
+		fmt.Fprintf(a.out, "%s: %s%s; `sched stop TASK` ends what runs on its machine\n", runsGoOn(len(runs)), strings.Join(runs[:min(most, len(runs))], ", "), more)
 	}
 }
 
-func goOn(n int) string {
+func runsGoOn(n int) string {
 	if n == 1 {
 		return "1 run goes on"
 	}

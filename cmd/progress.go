@@ -28,7 +28,7 @@ type progress struct {
 // text is the line. The first time it asks the history, beside everything else: what ends before there is
 // a line never opens it.
 func (p *progress) text(width int) string {
-	p.ask.Do(func() { go p.recall() })
+	p.ask.Do(func() { go p.readUsual() })
 	line := p.out.Mark(terminal.Active) + " " + p.name + "  "
 	if p.stop.Err() != nil {
 		return line + elapsed(time.Since(p.begun)) + ", stopping; once more kills it"
@@ -62,7 +62,7 @@ func elapsed(d time.Duration) string {
 }
 
 // recall reads how long the task usually takes. Without that the line says less.
-func (p *progress) recall() {
+func (p *progress) readUsual() {
 	db, err := history.OpenRead(p.state)
 	if err != nil {
 		return

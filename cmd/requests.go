@@ -26,7 +26,7 @@ func (o *whenOptions) flags(c *cobra.Command) {
 }
 
 // askedTime reads --in and --at.
-func (a *app) askedTime(o whenOptions, zone *time.Location) (time.Time, error) {
+func (a *app) requestTime(o whenOptions, zone *time.Location) (time.Time, error) {
 	now := a.now()
 	at := now
 	switch {
@@ -68,7 +68,7 @@ type requestJSON struct {
 }
 
 // ask leaves the requests, and says when they will be answered.
-func (a *app) ask(s *schedule.Schedule, requests []history.Request, o whenOptions, value func([]requestJSON) any) error {
+func (a *app) leaveRequests(s *schedule.Schedule, requests []history.Request, o whenOptions, value func([]requestJSON) any) error {
 	out := []requestJSON{}
 	pauses := a.mustPauses(s)
 	for _, r := range requests {

@@ -80,14 +80,14 @@ func (a *app) run(o runOptions) error {
 	tick := a.tick(s, minute, o)
 	tick.Began = now
 	if o.dryRun {
-		if err := a.printPlan(tick, o.json); err != nil {
+		if err := a.dryRun(tick, o.json); err != nil {
 			return err
 		}
 		return invalid
 	}
-	stop, hurry, release := signals()
+	terminate, kill, release := signals()
 	defer release()
-	return a.runTick(tick, o, invalid, stop, stop, hurry)
+	return a.runTick(tick, o, invalid, terminate, terminate, kill)
 }
 
 // runWorked is the tick of a minute that `sched work` decided on, and started it for: a little ahead of
@@ -101,9 +101,9 @@ func (a *app) runWorked(o runOptions) error {
 	if err != nil {
 		return usage("", "--work %q is not a time", o.work)
 	}
-	stop, hurry, release := signals()
+	terminate, kill, release := signals()
 	defer release()
-	enough := link.Enough(stop)
+	noNewStarts := link.Enough(terminate)
 	for {
 		now := a.now()
 		s, invalid, err := a.loadFor(o)
@@ -113,13 +113,13 @@ func (a *app) runWorked(o runOptions) error {
 		if err != nil {
 			return err
 		}
-		switch came, long := runner.Await(enough, minute); {
+		switch came, long := runner.Await(noNewStarts, minute); {
 		case !came:
 			return nil
 		case !long:
 			tick := a.tick(s, minute, o)
 			tick.Began, tick.Link = now, link
-			return a.runTick(tick, o, invalid, enough, stop, hurry)
+			return a.runTick(tick, o, invalid, noNewStarts, terminate, kill)
 		}
 	}
 }
@@ -165,8 +165,8 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner
 	return tick
 }
 
-func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, enough, stop, hurry context.Context) error {
-	onTerminal, restore := newTerminalReport(a, tick, o, stop)
+func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, noNewStarts, terminate, kill context.Context) error {
+	onTerminal, restore := newTerminalReport(a, tick, o, terminate)
 	defer restore()
 	r := newReporter(a, tick, o, onTerminal)
 	tick.Started, tick.Done = r.started, r.done
@@ -177,12 +177,12 @@ func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, enough, st
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return parseLastValid(text, tick.Schedule.File)
 	}
-	failures := tick.Run(enough, stop, hurry)
+	failures := tick.Run(noNewStarts, terminate, kill)
 	r.end()
 	a.writeMetrics(tick.Schedule, invalid != nil)
 	switch {
-	case stop.Err() != nil:
-		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(stop)), ""}
+	case terminate.Err() != nil:
+		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(terminate)), ""}
 	case invalid != nil:
 		return invalid
 	case failures || tick.SkippedUnknown():

@@ -22,28 +22,38 @@ type planTaskJSON struct {
 	Reason     string   `json:"reason"`
 }
 
-// printPlan prints what a tick would do.
-func (a *app) printPlan(tick *runner.Tick, asJSON bool) error {
+// dryRun prints what a tick would do, and does nothing.
+func (a *app) dryRun(tick *runner.Tick, asJSON bool) error {
+	plan := planOf(tick)
+	if asJSON {
+		return a.printJSON(plan)
+	}
+	a.printPlan(plan, text.MinuteZone(tick.Minute, tick.Schedule.Location))
+	return nil
+}
+
+// planOf says of each task that is due whether the tick would start it, or else why not.
+func planOf(tick *runner.Tick) planJSON {
 	plan := planJSON{tick.Minute.UTC().Format(time.RFC3339), []planTaskJSON{}}
 	for _, p := range tick.Plan() {
 		t := planTaskJSON{p.Task.Name, nil, p.Task.Background, "run", p.Reason}
 		if p.Reason != "" {
 			t.Would = "skip"
 		} else {
-			t.Reason = asked(p.Task)
+			t.Reason = commandConditions(p.Task)
 		}
 		for _, slot := range p.Slots {
 			t.Slots = append(t.Slots, slot.UTC().Format(time.RFC3339))
 		}
 		plan.Tasks = append(plan.Tasks, t)
 	}
-	if asJSON {
-		return a.printJSON(plan)
-	}
-	minute := text.MinuteZone(tick.Minute, tick.Schedule.Location)
+	return plan
+}
+
+func (a *app) printPlan(plan planJSON, minute string) {
 	if len(plan.Tasks) == 0 {
 		fmt.Fprintf(a.out, "nothing is due at %s\n", minute)
-		return nil
+		return
 	}
 	fmt.Fprintf(a.out, "at %s:\n", minute)
 	out := a.stdout()
@@ -65,5 +75,4 @@ func (a *app) printPlan(tick *runner.Tick, asJSON bool) error {
 		}
 		table.Row(t.Name, out.Paint(tone, how))
 	}
-	return nil
 }

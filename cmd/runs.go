@@ -14,7 +14,7 @@ import (
 )
 
 // recall reads the history; one that does not exist yet is empty.
-func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []history.Log, records []history.Record, err error) {
+func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []history.Log, records []history.Record, err error) {
 	live, lost, err = runner.Finished(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
@@ -62,7 +62,7 @@ func (a *app) findRun(s *schedule.Schedule, name string) (history.Record, error)
 // newestRun returns the newest run of a task, or the one named. One that has not ended has no outcome. The
 // output is empty, or names a file that is missing, where nothing was printed.
 func (a *app) newestRun(s *schedule.Schedule, name string) (history.Record, error) {
-	live, lost, records, err := a.recall(s, history.Query{Task: name, Outcomes: runner.Ran, Limit: 1})
+	live, lost, records, err := a.readHistory(s, history.Query{Task: name, Outcomes: runner.Ran, Limit: 1})
 	if err != nil {
 		return history.Record{}, err
 	}

@@ -43,9 +43,9 @@ func (a *app) background(args []string) (code int, ok bool) {
 }
 
 func (a *app) start(state runner.State, run string) int {
-	stop, hurry, release := signals()
+	terminate, kill, release := signals()
 	defer release()
-	code, err := runner.Start(stop, hurry, state, run, os.Environ())
+	code, err := runner.Start(terminate, kill, state, run, os.Environ())
 	if err != nil {
 		return a.exitCode(failed("", "%w", err))
 	}

@@ -89,7 +89,7 @@ func toServerJSON(s servers.Server) serverJSON {
 		Age: s.Age.Seconds(), ClockOffset: s.Offset.Seconds(), Running: []serverRunningJSON{}, More: s.More,
 	}
 	for _, r := range s.Running {
-		out.Running = append(out.Running, serverRunningJSON{r.Run, r.Task, known(r.PID), r.Since.UTC().Format(time.RFC3339)})
+		out.Running = append(out.Running, serverRunningJSON{r.Run, r.Task, pidOrNil(r.PID), r.Since.UTC().Format(time.RFC3339)})
 	}
 	return out
 }

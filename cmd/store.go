@@ -19,7 +19,7 @@ func (a *app) store(s *schedule.Schedule) *mutex.Redis {
 }
 
 // hangUp ends the connections to the store, which gives what is still on its way a moment.
-func (a *app) hangUp() {
+func (a *app) closeStore() {
 	if a.remote != nil {
 		a.remote.Close()
 	}

@@ -47,7 +47,7 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 
 // trigger asks for a run of the task.
 func (a *app) trigger(name string, o whenOptions) error {
-	s, err := a.loadToAsk()
+	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}
@@ -58,12 +58,12 @@ func (a *app) trigger(name string, o whenOptions) error {
 	if err := runnable(s, t); err != nil {
 		return err
 	}
-	at, err := a.askedTime(o, s.Location)
+	at, err := a.requestTime(o, s.Location)
 	if err != nil {
 		return err
 	}
 	request := history.Request{Run: history.NewIDAt(at), Task: t.Name, At: at, Origin: "trigger by " + caller()}
-	return a.ask(s, []history.Request{request}, o, func(all []requestJSON) any { return all[0] })
+	return a.leaveRequests(s, []history.Request{request}, o, func(all []requestJSON) any { return all[0] })
 }
 
 // cancel takes back the requests of tasks, or those that are named.
@@ -71,7 +71,7 @@ func (a *app) cancel(names []string, o whenOptions) error {
 	if o.in != "" || o.at != "" || o.json {
 		return usage("name a task, or one run of those that `sched history` shows", "--cancel goes with no other flag")
 	}
-	s, err := a.loadToAsk()
+	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}

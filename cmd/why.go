@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runner"
 )
@@ -60,11 +61,11 @@ func (a *app) why(name string, o whyOptions) error {
 	if err != nil {
 		return err
 	}
-	asked, clock, err := a.parseMinute(o.at, s.Location)
+	at, clock, err := a.parseMinute(o.at, s.Location)
 	if err != nil {
 		return err
 	}
-	live, lost, err := runner.Finished(s.StateDir)
+	live, lost, err := runner.Finished(s.StateDir) // before the database: what ends meanwhile is in there
 	if err != nil {
 		a.problem("%v", err)
 	}
@@ -75,37 +76,12 @@ func (a *app) why(name string, o whyOptions) error {
 	defer db.Close()
 	t, err := task(s, name)
 	if err != nil {
-		return gone(db, name, err)
+		return noLongerThere(db, name, err)
 	}
-	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
-	for _, log := range live {
-		if log.Waiting() {
-			w.putOff = append(w.putOff, log)
-		} else {
-			w.live = append(w.live, log)
-		}
-	}
-	answer := whyJSON{
-		Task: t.Name, Timezone: t.When.Location.String(), Running: running(w.live, t.Name),
-		Waiting: append([]waitingJSON{}, w.waiting...),
-	}
-	if answer.Paused = pausedNow(w.pauses, t, w.now); answer.Paused != nil {
-		for i := range answer.Waiting {
-			answer.Waiting[i].paused, w.waiting[i].paused = true, true
-		}
-	}
-	for _, cron := range t.When.Crons {
-		answer.Cron = append(answer.Cron, cron.String())
-	}
-	answer.Asks = guardTexts(t)
-	if !s.Active(t) {
-		answer.Off = switchedOff(s, t)
-	}
-	if !t.EvenInMaintenance {
-		answer.Down = a.maintenance(s)
-	}
+	w := a.inquire(s, t, db, live, lost)
+	answer := w.answer()
 	if o.at != "" {
-		if answer.Minute, err = w.minute(asked); err == nil && clock != "" {
+		if answer.Minute, err = w.minute(at); err == nil && clock != "" {
 			answer.Minute.Clock = clock
 		}
 	} else {
@@ -121,8 +97,8 @@ func (a *app) why(name string, o whyOptions) error {
 	return nil
 }
 
-// gone is the error for a task that is not in the schedule; it may have been.
-func gone(db *history.DB, name string, err error) error {
+// noLongerThere is the error for a task that is not in the schedule: err, with a hint where the history has it.
+func noLongerThere(db *history.DB, name string, err error) error {
 	records, _ := db.Find(ctx, history.Query{Task: name, Limit: 1})
 	var e *exit
 	if errors.As(err, &e) && len(records) > 0 {
@@ -131,6 +107,42 @@ func gone(db *history.DB, name string, err error) error {
 	return err
 }
 
+// inquire collects what there is to know about a task at this moment.
+func (a *app) inquire(s *schedule.Schedule, t *schedule.Task, db *history.DB, live, lost []history.Log) *inquiry {
+	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
+	for _, log := range live {
+		if log.Waiting() {
+			w.deferred = append(w.deferred, log)
+		} else {
+			w.live = append(w.live, log)
+		}
+	}
+	return w
+}
+
+// answer is what can be said of the task without a minute in mind.
+func (w *inquiry) answer() whyJSON {
+	t := w.task
+	answer := whyJSON{Task: t.Name, Timezone: t.When.Location.String(), Asks: conditionTexts(t), Running: running(w.live, t.Name)}
+	if answer.Paused = pausedNow(w.pauses, t, w.now); answer.Paused != nil {
+		for i := range w.waiting {
+			w.waiting[i].paused = true
+		}
+	}
+	answer.Waiting = append([]waitingJSON{}, w.waiting...)
+	for _, cron := range t.When.Crons {
+		answer.Cron = append(answer.Cron, cron.String())
+	}
+	if !w.s.Active(t) {
+		answer.Off = switchedOff(w.s, t)
+	}
+	if !t.EvenInMaintenance {
+		answer.Down = w.app.maintenance(w.s)
+	}
+	return answer
+}
+
+// running returns the live runs of a task.
 func running(live []history.Log, name string) []runningJSON {
 	all := []runningJSON{}
 	for _, log := range live {
@@ -162,7 +174,8 @@ func (w *inquiry) lastAndNext(answer *whyJSON) (err error) {
 	return err
 }
 
-// free is the first slot from next on that no condition keeps from running, where next itself is kept.
+// free is the first slot after next that no condition keeps from running; nil where none keeps next itself, and where no
+// such slot was found.
 func (w *inquiry) free(next time.Time) *string {
 	if w.task.Unmet(next) == "" {
 		return nil
@@ -180,7 +193,7 @@ func (w *inquiry) free(next time.Time) *string {
 	return nil
 }
 
-// holder says who has the mutex of the task at this moment; empty when nobody has, or it needs none.
+// holder says which run on this machine holds the mutex of the task now; empty when it is free, or the task needs none.
 func (w *inquiry) holder() string {
 	if !w.task.WithoutOverlapping {
 		return ""
@@ -193,10 +206,10 @@ func (w *inquiry) holder() string {
 	return ""
 }
 
-// mostFailures bounds the failures in a row that are counted.
+// mostFailures is how many failures in a row are counted at most.
 const mostFailures = 100
 
-// failures counts how many of the last runs failed in a row.
+// failures is how many of the last runs failed in a row, at most mostFailures.
 func (w *inquiry) failures() (n int, err error) {
 	ran, err := w.db.Find(ctx, history.Query{Task: w.task.Name, Outcomes: runner.Ran, Limit: mostFailures})
 	for n < len(ran) && ran[n].Outcome.Failure() {
@@ -205,4 +218,5 @@ func (w *inquiry) failures() (n int, err error) {
 	return n, err
 }
 
+// zoned is a time in the zone of the task.
 func (w *inquiry) zoned(t time.Time) time.Time { return t.In(w.task.When.Location) }
