@@ -33,6 +33,7 @@ var order = []string{
 	"schedule/servers",
 	"schedule/ledger",
 	"schedule/runner",
+	"cmd/terminal",
 	"cmd",
 	".",
 }
@@ -43,7 +44,7 @@ const forAll = "schedule/text"
 // owners says which package alone knows a library, or which two.
 var owners = map[string]string{
 	"github.com/spf13":      "cmd",
-	"github.com/mattn":      "cmd",
+	"golang.org/x/term":     "cmd/terminal",
 	"github.com/adhocore":   "schedule/cron",
 	"gopkg.in/yaml.v3":      "schedule",
 	"github.com/go-redsync": "mutex",
@@ -73,7 +74,7 @@ var owners = map[string]string{
 	"os.Exit":               "main alone",
 	"C":                     "nobody: the binary is static",
 
-	"github.com/clipperhouse": "cmd",
+	"github.com/clipperhouse": "cmd/terminal",
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.

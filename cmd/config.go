@@ -2,18 +2,18 @@ package cmd
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/runner"
 
-	"sched/schedule/text"
-
 	"sched/schedule/statedir"
+
+	"sched/schedule/outbox"
 )
 
 // findConfig returns the schedule file: what was named, else the first place that has one.
@@ -128,48 +128,42 @@ func checkState(s *schedule.Schedule) error {
 	return nil
 }
 
-// task returns the task with the name, or an error that names the nearest.
-func task(s *schedule.Schedule, name string) (*schedule.Task, error) {
-	var names []string
-	for _, t := range s.Tasks {
-		if t.Name == name {
-			return t, nil
-		}
-		names = append(names, t.Name)
+// checkNotification says what is wrong with whom a notification is for.
+func checkNotification(n schedule.Notification) (problem, hint string) {
+	target := outbox.Target(n)
+	err := target.Check()
+	if err == nil {
+		return "", ""
 	}
-	return nil, failed(didYouMean(name, names), "there is no task %q in %s", name, filepath.Base(s.File))
+	return strings.TrimPrefix(err.Error(), target.String()+": "), hintOf(err)
 }
 
-func didYouMean(name string, names []string) string {
-	if near := text.Nearest(name, names); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
+// checkStore says what is wrong with the URLs of a store.
+func checkStore(servers []string) (problem, hint string) {
+	err := mutex.Config{Servers: servers, Namespace: "any"}.Check()
+	var wrong *mutex.StoreError
+	switch {
+	case errors.As(err, &wrong):
+		return wrong.Text, wrong.Hint
+	case err != nil:
+		return err.Error(), ""
 	}
-	return "see `sched list`"
+	return "", ""
 }
 
-// wallLayouts are the forms of a time on a wall clock.
-var wallLayouts = []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"}
-
-// parseAt reads --at, see parseTime. Empty means now.
-func (a *app) parseAt(text string, zone *time.Location) (time.Time, error) {
-	if text == "" {
-		return a.now(), nil
+// configFlag is what a command in a hint must say to mean the same schedule.
+func (a *app) configFlag() string {
+	if a.config == "" {
+		return ""
 	}
-	return a.parseTime("at", text, zone)
+	return " -c " + a.config
 }
 
-// parseTime reads the time of a flag: RFC 3339, or a wall clock in the schedule's zone.
-func (a *app) parseTime(flag, text string, zone *time.Location) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
+// loadToAsk loads the schedule, and makes sure that the ticks will believe what we leave for them.
+func (a *app) loadTrusted() (*schedule.Schedule, error) {
+	s, err := a.loadAnyway()
+	if err != nil {
+		return nil, err
 	}
-	for _, layout := range wallLayouts {
-		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
-			if t.Format(layout) != text {
-				a.problem("the clocks skip %s in %s; it is taken as %s", text, zone, t.Format("15:04"))
-			}
-			return t, nil
-		}
-	}
-	return time.Time{}, usage("write it as 2006-01-02 15:04, or as 2006-01-02T15:04:05Z", "--%s %q is not a time", flag, text)
+	return s, checkState(s)
 }

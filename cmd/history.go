@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,16 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule"
-	"sched/schedule/history"
+	"sched/cmd/terminal"
+
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 	"sched/schedule/runner"
 	"sched/schedule/text"
 )
-
-// ctx bounds nothing: what these commands ask is answered by this machine.
-var ctx = context.Background()
 
 type historyOptions struct {
 	failed   bool
@@ -72,53 +68,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 	return c
 }
 
-type recordJSON struct {
-	Run        string   `json:"run"`
-	Task       string   `json:"task"`
-	Mutex      string   `json:"mutex"`
-	Slot       string   `json:"slot"`
-	Slots      int      `json:"slots"` // how many it stands for, from slot through until
-	Until      *string  `json:"until"`
-	Origin     string   `json:"origin"` // what asked for the run; empty for its schedule
-	Background bool     `json:"background"`
-	Server     string   `json:"server"`
-	Started    *string  `json:"started"`
-	Lateness   *float64 `json:"lateness"` // seconds from the slot to the start
-	Ended      string   `json:"ended"`
-	Outcome    string   `json:"outcome"`
-	Reason     string   `json:"reason"`
-	ExitCode   *int     `json:"exit_code"`
-	Attempts   int      `json:"attempts"`
-	Duration   float64  `json:"duration"`    // seconds
-	UserCPU    float64  `json:"user_cpu"`    // seconds
-	SystemCPU  float64  `json:"system_cpu"`  // seconds
-	PeakMemory int64    `json:"peak_memory"` // bytes
-	Output     string   `json:"output"`
-	Notes      []string `json:"notes"`
-}
-
-func toJSON(r outcome.Record) recordJSON {
-	out := recordJSON{
-		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot.UTC().Format(time.RFC3339), Origin: r.Origin, Background: r.Background,
-		Server: r.Server, Ended: r.Ended.UTC().Format(time.RFC3339), Outcome: string(r.Outcome), Reason: r.Reason,
-		ExitCode: r.ExitCode, Attempts: r.Attempts, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
-		SystemCPU: r.SystemCPU.Seconds(), PeakMemory: r.PeakMemory, Output: r.Output, Notes: r.Notes,
-	}
-	if out.Notes == nil {
-		out.Notes = []string{}
-	}
-	if !r.Started.IsZero() {
-		started, late := r.Started.UTC().Format(time.RFC3339), r.Lateness().Seconds()
-		out.Started, out.Lateness = &started, &late
-	}
-	if out.Slots = max(r.Slots, 1); out.Slots > 1 {
-		until := r.Until.UTC().Format(time.RFC3339)
-		out.Until = &until
-	}
-	return out
-}
-
-// history prints the records of one task or of all, those of live runs first.
+// history prints the records of one task or, without a name, of all, after the live runs.
 func (a *app) history(name string, o historyOptions) error {
 	if o.json && o.csv {
 		return usage("", "--json and --csv exclude each other")
@@ -134,11 +84,11 @@ func (a *app) history(name string, o historyOptions) error {
 	if o.summary {
 		return a.summary(s, q, o)
 	}
-	recall := a.recall
+	read := a.readHistory
 	if o.all {
-		recall = a.recallAll
+		read = a.readAllHistory
 	}
-	live, lost, records, err := recall(s, q)
+	live, lost, records, err := read(s, q)
 	if err != nil {
 		return err
 	}
@@ -152,81 +102,81 @@ func (a *app) history(name string, o historyOptions) error {
 			return err
 		}
 	}
-	switch {
-	case o.json:
-		return a.printJSON(toJSONs(records))
-	case o.csv:
-		return a.printCSV(toJSONs(records))
+	if o.json || o.csv {
+		return a.exportHistory(records, o)
 	}
 	a.printHistory(s.Location, o.all, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
 	return nil
 }
 
-func toJSONs(records []outcome.Record) []recordJSON {
-	out := []recordJSON{}
-	for _, r := range records {
-		out = append(out, toJSON(r))
+// exportHistory prints the records for programs.
+func (a *app) exportHistory(records []outcome.Record, o historyOptions) error {
+	if o.json {
+		return a.printJSON(toJSONs(records))
 	}
-	return out
+	return a.printCSV(toJSONs(records))
 }
 
-// recall reads the history; one that does not exist yet is empty.
-func (a *app) recall(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
-	live, lost, err = runner.Finished(s.StateDir)
-	if err != nil {
-		a.problem("%v", err)
-	}
-	db, err := history.OpenRead(s.StateDir)
-	if err != nil {
-		return live, lost, nil, err
-	}
-	defer db.Close()
-	records, err = db.Find(ctx, q)
-	return live, lost, records, err
-}
-
+// printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.
+// The column with the servers is there when the history is that of all of them.
 func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []runfile.State, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
 	}
-	w := table(a.out)
-	defer w.Flush()
-	server := func(name string) string {
-		if !all {
-			return ""
-		}
-		return name + "\t"
-	}
-	fmt.Fprintln(w, heads(a.out, "SLOT\tTASK\t"+server("SERVER")+"RUN\tCPU\tMEMORY\tOUTCOME"))
-	screen := look(a.out)
-	row := func(r outcome.Record, tone tone, cpu, memory, outcome string) {
-		fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n", text.Second(r.Slot, zone), r.Task,
-			server(r.Server), text.ShortRun(r.Run), cpu, memory, screen.paint(tone, text.Line(outcome)))
-	}
+	t := newHistoryTable(a.stdout(), zone, all)
+	defer t.table.Flush()
 	here, _ := hostname()
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
 		for _, w := range slices.Backward(waiting[task]) {
-			row(outcome.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, busy, "-", "-", a.waitText(w, zone))
+			t.add(outcome.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, terminal.Active, a.waitText(w, zone))
 		}
 	}
 	for _, log := range slices.Backward(live) {
-		row(log.Begin, busy, "-", "-", a.liveText(log))
+		t.add(log.Begin, terminal.Active, a.liveText(log))
 	}
 	for _, log := range lost {
-		row(log.Begin, bad, "-", "-", "vanished; the next tick will finish it")
+		t.add(log.Begin, terminal.Bad, "vanished; the next tick will finish it")
 	}
 	for _, r := range records {
-		cpu, memory := "-", "-"
-		if r.Attempts > 0 && r.Outcome != outcome.Lost {
-			cpu, memory = text.Duration(r.UserCPU+r.SystemCPU), text.Bytes(r.PeakMemory)
-		}
 		words := describe(r) + late(r)
 		if len(r.Notes) > 0 {
 			words += "; " + strings.Join(r.Notes, "; ")
 		}
-		row(r, toneOf(r.Outcome), cpu, memory, words)
+		t.add(r, toneOf(r.Outcome), words)
 	}
+}
+
+// A historyTable has a row for each run or slot.
+type historyTable struct {
+	out     terminal.Stream
+	table   *terminal.Table
+	zone    *time.Location
+	servers bool // there is a column for them
+}
+
+func newHistoryTable(out terminal.Stream, zone *time.Location, servers bool) historyTable {
+	t := historyTable{out, out.Table(), zone, servers}
+	t.table.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
+	return t
+}
+
+// add adds a row. CPU and memory are known once commands of the run have ended.
+func (t historyTable) add(r outcome.Record, tone terminal.Tone, became string) {
+	cpu, memory := "-", "-"
+	if r.Outcome != "" && r.Attempts > 0 && r.Outcome != outcome.Lost {
+		cpu, memory = text.Duration(r.UserCPU+r.SystemCPU), text.Bytes(r.PeakMemory)
+	}
+	t.table.Row(t.columns(text.Second(r.Slot, t.zone), r.Task, r.Server, text.ShortRun(r.Run),
+		cpu, memory, t.out.Paint(tone, text.Line(became)))...)
+}
+
+// columns leaves out the server, the third, where there is no column for it.
+func (t historyTable) columns(cells ...string) []string {
+	if t.servers {
+		return cells
+	}
+	return slices.Delete(cells, 2, 3)
 }
 
 // liveText says how a run lives; what another server announced may be from before its command started.

@@ -24,7 +24,7 @@ its turn. The tick of the next minute has the new schedule and the new sched.`,
 
 // interrupt ends running ticks.
 func (a *app) interrupt() error {
-	s, err := a.loadToAsk()
+	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}

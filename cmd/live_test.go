@@ -30,38 +30,38 @@ tasks:
 var onLeapDay = []string{"run", "--at", "2028-02-29 00:00"}
 
 // shows waits until what is seen matches.
-func (b *box) shows(g *glass, pattern string) {
+func (b *box) shows(term *testTerminal, pattern string) {
 	b.Helper()
 	defer func() {
 		if b.Failed() {
-			b.Logf("the screen:\n%s", g.screen())
+			b.Logf("the screen:\n%s", term.screen())
 		}
 	}()
 	compiled := regexp.MustCompile(pattern)
-	b.until(pattern, func() bool { return compiled.MatchString(g.screen()) })
+	b.until(pattern, func() bool { return compiled.MatchString(term.screen()) })
 }
 
 // ends waits for the end, and returns the exit code. The whole screen must match then.
-func (b *box) ends(g *glass, c *exec.Cmd, pattern string) int {
+func (b *box) ends(term *testTerminal, c *exec.Cmd, pattern string) int {
 	b.Helper()
 	c.Wait()
-	<-g.ended
-	if !regexp.MustCompile(`^` + pattern + `$`).MatchString(g.screen()) {
-		b.Errorf("the screen does not match:\n%s\n%s", pattern, g.screen())
+	<-term.ended
+	if !regexp.MustCompile(`^` + pattern + `$`).MatchString(term.screen()) {
+		b.Errorf("the screen does not match:\n%s\n%s", pattern, term.screen())
 	}
 	return c.ProcessState.ExitCode()
 }
 
 func TestLiveLine(t *testing.T) {
 	b := newBox(t, strings.Replace(slowAndLoud, "none of these", "saturday", 1))
-	g, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
-	b.shows(g, `^Tue 2028-02-29 00:00 UTC\n… slow  \d.* s$`)
+	term, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
+	b.shows(term, `^Tue 2028-02-29 00:00 UTC\n… slow  \d.* s$`)
 
 	// what others print comes above it
 	b.write("loud", "")
-	b.shows(g, `^Tue 2028-02-29 00:00 UTC\n– loud  skipped               not on Tuesday\n… slow  \d.* s$`)
+	b.shows(term, `^Tue 2028-02-29 00:00 UTC\n– loud  skipped               not on Tuesday\n… slow  \d.* s$`)
 	b.write("go", "")
-	b.ends(g, c, `Tue 2028-02-29 00:00 UTC
+	b.ends(term, c, `Tue 2028-02-29 00:00 UTC
 – loud  skipped               not on Tuesday
 ✓ slow  succeeded  .{9}
 ✓ next  succeeded  .{9}
@@ -76,22 +76,22 @@ func TestLiveLineKnowsHowLongATaskUsuallyTakes(t *testing.T) {
 	if err := exec.Command("rm", b.path("go")).Run(); err != nil {
 		t.Fatal(err)
 	}
-	g, c := b.watch(80, nil, onLeapDay...)
-	b.shows(g, `\n\\e\[36m…\\e\[0m slow  \d.* s, usually \d.* m?s  \\e\[36m━{20}\\e\[0m$`)
+	term, c := b.watch(80, nil, onLeapDay...)
+	b.shows(term, `\n\\e\[36m…\\e\[0m slow  \d.* s, usually \d.* m?s  \\e\[36m━{20}\\e\[0m$`)
 
 	// The width is that of this moment. Below what the line needs the bar goes, then the end of the text.
-	b.resize(g, 40)
-	b.shows(g, `\n\\e\[36m…\\e\[0m slow  \d.* s, usually \d.* m?s$`)
-	b.resize(g, 16)
-	b.shows(g, `\n\\e\[36m…\\e\[0m slow  \d.{3}…$`)
-	b.resize(g, 3)
+	b.resize(term, 40)
+	b.shows(term, `\n\\e\[36m…\\e\[0m slow  \d.* s, usually \d.* m?s$`)
+	b.resize(term, 16)
+	b.shows(term, `\n\\e\[36m…\\e\[0m slow  \d.{3}…$`)
+	b.resize(term, 3)
 	b.write("go", "")
-	b.ends(g, c, `(?s)\\e\[2mTue.*\\e\[32m✓.*\n`)
+	b.ends(term, c, `(?s)\\e\[2mTue.*\\e\[32m✓.*\n`)
 }
 
-func (b *box) resize(g *glass, width int) {
+func (b *box) resize(term *testTerminal, width int) {
 	b.Helper()
-	if err := g.resize(width); err != nil {
+	if err := term.resize(width); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -101,14 +101,14 @@ func TestLiveLineIsErasedWhenSchedIsStopped(t *testing.T) {
 	for _, how := range []string{"SIGINT", "SIGTERM"} {
 		t.Run(how, func(t *testing.T) {
 			b := newBox(t, strings.Replace(slowAndLoud, "none of these", "tuesday", 1))
-			g, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
-			b.shows(g, `… slow  \d.* s$`)
+			term, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
+			b.shows(term, `… slow  \d.* s$`)
 			if how == "SIGINT" {
-				g.press("\x03")
+				term.press("\x03")
 			} else if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
-			code := b.ends(g, c, `Tue 2028-02-29 00:00 UTC
+			code := b.ends(term, c, `Tue 2028-02-29 00:00 UTC
 ✓ loud  succeeded  .{9}
 – slow  stopped    .{9}  by `+how+`
 – next  skipped               sched run was stopped by `+how+`
@@ -128,13 +128,13 @@ func TestLiveLineSaysThatSchedIsStopping(t *testing.T) {
 tasks:
   - {name: deaf, cron: "0 0 29 2 *", kill_after: 1h, command: 'trap "" TERM; echo > deaf.txt; while [ ! -e go ]; do sleep 0.02; done'}
 `)
-	g, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
+	term, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
 	b.lineIn("deaf.txt")
-	b.shows(g, `… deaf  \d.* s$`)
-	g.press("\x03")
-	b.shows(g, `… deaf  \d.* s, stopping; once more kills it$`)
-	g.press("\x03")
-	b.ends(g, c, `(?s).*\n– deaf  stopped .*\nsched: stopped by SIGINT\n`)
+	b.shows(term, `… deaf  \d.* s$`)
+	term.press("\x03")
+	b.shows(term, `… deaf  \d.* s, stopping; once more kills it$`)
+	term.press("\x03")
+	b.ends(term, c, `(?s).*\n– deaf  stopped .*\nsched: stopped by SIGINT\n`)
 }
 
 func TestLiveLineOfTest(t *testing.T) {
@@ -142,10 +142,10 @@ func TestLiveLineOfTest(t *testing.T) {
 tasks:
   - {name: slow, every: minute, command: 'echo one; while [ ! -e go ]; do sleep 0.02; done; printf two'}
 `)
-	g, c := b.watch(80, []string{"NO_COLOR=1"}, "test", "slow")
-	b.shows(g, `^one\n… slow  \d.* s$`)
+	term, c := b.watch(80, []string{"NO_COLOR=1"}, "test", "slow")
+	b.shows(term, `^one\n… slow  \d.* s$`)
 	b.write("go", "")
-	b.ends(g, c, `one\ntwo\n✓ slow succeeded in \d.* m?s\n`)
+	b.ends(term, c, `one\ntwo\n✓ slow succeeded in \d.* m?s\n`)
 }
 
 // Half a line belongs to the command.
@@ -154,10 +154,10 @@ func TestNoLiveLineBehindHalfALine(t *testing.T) {
 tasks:
   - {name: half, every: minute, command: 'printf "half "; sleep 1.5; echo a line'}
 `)
-	g, c := b.watch(80, []string{"NO_COLOR=1"}, "test", "half")
-	b.ends(g, c, `half a line\n✓ half succeeded in \d.* m?s\n`)
-	if strings.Contains(g.seen(), "\x1b[K") {
-		t.Errorf("a live line: %q", g.seen())
+	term, c := b.watch(80, []string{"NO_COLOR=1"}, "test", "half")
+	b.ends(term, c, `half a line\n✓ half succeeded in \d.* m?s\n`)
+	if strings.Contains(term.seen(), "\x1b[K") {
+		t.Errorf("a live line: %q", term.seen())
 	}
 }
 
@@ -184,20 +184,20 @@ func TestNoLiveLine(t *testing.T) {
 tasks:
   - {name: slow, cron: "0 0 29 2 *", command: sleep 0.5}
 `)
-			g, tty, err := newGlass(80)
+			term, tty, err := newTestTerminal(80)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer g.ctrl.Close()
+			defer term.ctrl.Close()
 			c := exec.Command("/bin/sh", append([]string{"-c", row.script, "sh", binary}, onLeapDay...)...)
 			c.Dir, c.Env = b.dir, append(b.command().Env, "TERM=xterm")
-			if err := g.start(c, tty); err != nil {
+			if err := term.start(c, tty); err != nil {
 				t.Fatal(err)
 			}
 			c.Wait()
-			<-g.ended
-			if drawn := strings.Contains(g.seen(), "\x1b"); drawn != row.drawn {
-				t.Errorf("%q", g.seen())
+			<-term.ended
+			if drawn := strings.Contains(term.seen(), "\x1b"); drawn != row.drawn {
+				t.Errorf("%q", term.seen())
 			}
 		})
 	}

@@ -4,7 +4,6 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -14,37 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/mutex"
-	"sched/schedule"
 
 	"sched/schedule/clock"
+
+	"sched/schedule/text"
 )
-
-// Exit codes, which scripts may rely on.
-const (
-	exitOK      = 0
-	exitFailed  = 1 // a foreground task failed, or what was named does not exist
-	exitUsage   = 2 // usage, or an invalid schedule
-	exitStopped = 143
-)
-
-// An exit is an error with an exit code, and what to do about it.
-type exit struct {
-	code int
-	err  error // nil: everything was said already
-	hint string
-}
-
-func (e *exit) Error() string { return fmt.Sprint(e.err) }
-func (e *exit) Unwrap() error { return e.err }
-
-// failed is an error with exit code 1; usage is one with exit code 2.
-func failed(hint, format string, args ...any) error {
-	return &exit{exitFailed, fmt.Errorf(format, args...), hint}
-}
-
-func usage(hint, format string, args ...any) error {
-	return &exit{exitUsage, fmt.Errorf(format, args...), hint}
-}
 
 // An app is what every command needs of the world.
 type app struct {
@@ -62,7 +35,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		return code
 	}
 	a := &app{in: in, out: out, err: errs, now: clock.Now}
-	defer a.hangUp()
+	defer a.closeStore()
 	if code, ok := a.background(args); ok {
 		return code
 	}
@@ -106,16 +79,7 @@ a signal.`,
 			return c.Help()
 		},
 	}
-	// Not cobra's own: its templates keep the linker from leaving out methods that nobody calls. With
-	// a client of Redis that makes sched half as large again, and each start of it a tenth slower.
-	root.Flags().BoolVarP(&version, "version", "v", false, "version for sched")
-	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
-		"the schedule (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
-		return usage(seeHelp(c), "%s", text)
-	})
+	a.rootFlags(root, &version)
 	root.AddCommand(
 		a.runCommand(), a.workCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
 		a.statusCommand(), a.historyCommand(), a.logsCommand(), a.whyCommand(), a.finishCommand(), a.startCommand(),
@@ -126,46 +90,34 @@ a signal.`,
 	return root
 }
 
-// exitCode prints an error in the voice of sched, and returns the code that goes with it. This is
-// the one place that does.
-func (a *app) exitCode(err error) int {
-	if err == nil {
-		return exitOK
-	}
-	var invalid *schedule.InvalidError
-	if errors.As(err, &invalid) {
-		a.printProblems(invalid.Problems)
-		return exitUsage
-	}
-	var e *exit
-	if !errors.As(err, &e) {
-		e = &exit{exitFailed, err, ""}
-		if !a.begun { // cobra's own errors
-			e = &exit{exitUsage, err, "see `sched --help`"}
-		}
-	}
-	if e.err != nil {
-		a.problem("%v", e.err)
-	}
-	if e.hint != "" && hintOf(e.err) == "" {
-		fmt.Fprintf(a.err, "hint: %s\n", e.hint)
-	}
-	return e.code
+// rootFlags adds the flags that sched has without a command, and those of all commands.
+func (a *app) rootFlags(root *cobra.Command, version *bool) {
+	// Not cobra's own: its templates keep the linker from leaving out methods that nobody calls. With
+	// a client of Redis that makes sched half as large again, and each start of it a tenth slower.
+	root.Flags().BoolVarP(version, "version", "v", false, "version for sched")
+	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
+		"the schedule (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
+		return usage(seeHelp(c), "%s", text)
+	})
 }
 
-// problem prints to stderr what is wrong, or what people should know besides the result.
-func (a *app) problem(format string, args ...any) {
-	text := fmt.Sprintf("sched: "+format+"\n", args...)
-	for _, arg := range args {
-		if err, ok := arg.(error); ok && hintOf(err) != "" {
-			text += "hint: " + hintOf(err) + "\n"
+// knownCommand refuses what is no command, and names the nearest that is.
+func knownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
 		}
 	}
-	io.WriteString(a.err, text) // at once: several things may go wrong at the same moment
-}
-
-func (a *app) printProblems(problems []schedule.Problem) {
-	for _, p := range problems {
-		fmt.Fprintf(a.err, "%s\n", p)
+	hint := seeHelp(root)
+	if near := text.Nearest(args[0], names); near != "" {
+		hint = "did you mean `sched " + near + "`?"
 	}
+	return usage(hint, "there is no command %q", args[0])
 }

@@ -46,13 +46,9 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
 	return c
 }
 
-func tagFlag(c *cobra.Command, tags *[]string) {
-	c.Flags().StringSliceVar(tags, "tag", nil, "the tasks that have one of these tags now")
-}
-
 // pause pauses the tasks, or everything.
 func (a *app) pause(names []string, o pauseOptions) error {
-	s, err := a.loadToAsk()
+	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}
@@ -106,38 +102,6 @@ func (a *app) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// chosen returns the names of tasks: those that are named, each of the schedule or paused, and those with one of
-// the tags. None of both stands for everything.
-func (a *app) chosen(s *schedule.Schedule, paused controls.Pauses, names, tags []string) ([]string, error) {
-	if len(names)+len(tags) == 0 {
-		return []string{controls.Everything}, nil
-	}
-	for _, name := range names {
-		if _, err := task(s, name); err != nil && !paused[name].InEffect(a.now()) {
-			return nil, err
-		}
-	}
-	var known []string
-	for _, t := range s.Tasks {
-		known = append(known, t.Tags...)
-		if slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(tags, tag) }) {
-			names = append(names, t.Name)
-		}
-	}
-	for _, tag := range tags {
-		if !slices.Contains(known, tag) {
-			return nil, failed(didYouMean(tag, known), "no task has the tag %q", tag)
-		}
-	}
-	var chosen []string
-	for _, name := range names {
-		if !slices.Contains(chosen, name) {
-			chosen = append(chosen, name)
-		}
-	}
-	return chosen, nil
-}
-
 // sayPaused says what is paused now, and what was before.
 func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before controls.Pause) {
 	end := "`sched resume" + a.configFlag() + " " + name + "`"
@@ -147,7 +111,7 @@ func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before control
 	if !pause.Until.IsZero() {
 		end = pause.End(a.now(), s.Location) + ", or " + end
 	}
-	fmt.Fprintf(a.out, "%s is paused until %s\n", whatIs(name), end)
+	fmt.Fprintf(a.out, "%s is paused until %s\n", pauseSubject(name), end)
 	if before.InEffect(a.now()) {
 		fmt.Fprintf(a.out, "  it was %s\n", before.Text(a.now(), s.Location))
 	}
@@ -157,7 +121,7 @@ func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before control
 	}
 }
 
-func whatIs(name string) string {
+func pauseSubject(name string) string {
 	if name == controls.Everything {
 		return "everything"
 	}
@@ -195,11 +159,11 @@ func (a *app) sayRunning(s *schedule.Schedule, names []string) {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	if len(runs) > 0 {
-		fmt.Fprintf(a.out, "%s: %s%s; `sched stop TASK` ends what runs on its machine\n", goOn(len(runs)), strings.Join(runs[:min(most, len(runs))], ", "), more)
+		fmt.Fprintf(a.out, "%s: %s%s; `sched stop TASK` ends what runs on its machine\n", runsGoOn(len(runs)), strings.Join(runs[:min(most, len(runs))], ", "), more)
 	}
 }
 
-func goOn(n int) string {
+func runsGoOn(n int) string {
 	if n == 1 {
 		return "1 run goes on"
 	}

@@ -3,20 +3,20 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"sched/cmd/terminal"
 	"sched/schedule/history"
 	"sched/schedule/text"
 )
 
 // A progress is what the live line says of a run: how long it takes, of how long it usually does.
 type progress struct {
-	screen screen
-	name   string          // as wide as the names around it
-	stop   context.Context // done when somebody asked sched to end
+	out  terminal.Stream // what can be shown there
+	name string          // as wide as the names around it
+	stop context.Context // done when somebody asked sched to end
 
 	state string // where the history is
 	task  string
@@ -28,15 +28,15 @@ type progress struct {
 // text is the line. The first time it asks the history, beside everything else: what ends before there is
 // a line never opens it.
 func (p *progress) text(width int) string {
-	p.ask.Do(func() { go p.recall() })
-	line := p.screen.mark(busy) + " " + p.name + "  "
+	p.ask.Do(func() { go p.readUsual() })
+	line := p.out.Mark(terminal.Active) + " " + p.name + "  "
 	if p.stop.Err() != nil {
 		return line + elapsed(time.Since(p.begun)) + ", stopping; once more kills it"
 	}
 	words, part := pace(time.Since(p.begun), time.Duration(p.usual.Load()))
 	line += words
-	if room := width - measure.String(line) - gap; part >= 0 && room >= barWidth {
-		line += blanks(gap) + p.screen.bar(part)
+	if room := width - terminal.Width(line) - terminal.Gap; part >= 0 && room >= terminal.BarWidth {
+		line += terminal.Blanks(terminal.Gap) + p.out.Bar(part)
 	}
 	return line
 }
@@ -62,7 +62,7 @@ func elapsed(d time.Duration) string {
 }
 
 // recall reads how long the task usually takes. Without that the line says less.
-func (p *progress) recall() {
+func (p *progress) readUsual() {
 	db, err := history.OpenRead(p.state)
 	if err != nil {
 		return
@@ -71,17 +71,4 @@ func (p *progress) recall() {
 	if usual, err := db.Usual(ctx, []string{p.task}); err == nil {
 		p.usual.Store(int64(usual[p.task].Duration))
 	}
-}
-
-// barWidth is how many columns a bar takes.
-const barWidth = 20
-
-// bar shows a part of 1. It can be read without colours, too.
-func (s screen) bar(part float64) string {
-	full, empty := "#", "-"
-	if s.utf8 {
-		full, empty = "━", "─"
-	}
-	n := min(int(part*barWidth), barWidth)
-	return s.paint(busy, strings.Repeat(full, n)) + s.paint(faint, strings.Repeat(empty, barWidth-n))
 }

@@ -30,7 +30,7 @@ resumed by name. What is not paused is told, and no failure.`,
 
 // resume ends the pauses of the tasks, or that of everything.
 func (a *app) resume(names, tags []string) error {
-	s, err := a.loadToAsk()
+	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (a *app) sayResumed(s *schedule.Schedule, names []string, before controls.P
 		pause := before[name]
 		switch {
 		case pause.InEffect(now):
-			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", whatIs(name), pause.Text(now, s.Location))
+			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), pause.Text(now, s.Location))
 		case name == controls.Everything && len(before.Tasks(now)) == 0:
 			fmt.Fprintln(a.out, "nothing is paused")
 		case name == controls.Everything:

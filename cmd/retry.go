@@ -36,11 +36,11 @@ be retried, for none.`,
 
 // retry asks for another run of each.
 func (a *app) retry(names []string, o whenOptions) error {
-	s, err := a.loadToAsk()
+	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}
-	at, err := a.askedTime(o, s.Location)
+	at, err := a.requestTime(o, s.Location)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (a *app) retry(names []string, o whenOptions) error {
 		}
 		requests = append(requests, runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: origin + " by " + caller()})
 	}
-	return a.ask(s, requests, o, func(all []requestJSON) any { return all })
+	return a.leaveRequests(s, requests, o, func(all []requestJSON) any { return all })
 }
 
 // retriable returns the record of a run that is over, and its task.
@@ -82,7 +82,7 @@ func (a *app) retriable(s *schedule.Schedule, name string) (outcome.Record, *sch
 
 // endedRun returns the record of the run that a name stands for.
 func (a *app) endedRun(s *schedule.Schedule, name string) (outcome.Record, error) {
-	live, lost, records, err := a.recall(s, history.Query{Task: name, Limit: 1})
+	live, lost, records, err := a.readHistory(s, history.Query{Task: name, Limit: 1})
 	if err != nil {
 		return outcome.Record{}, err
 	}

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/runner"
-	"sched/schedule/text"
 )
 
 type runOptions struct {
@@ -82,14 +80,14 @@ func (a *app) run(o runOptions) error {
 	tick := a.tick(s, minute, o)
 	tick.Began = now
 	if o.dryRun {
-		if err := a.printPlan(tick, o.json); err != nil {
+		if err := a.dryRun(tick, o.json); err != nil {
 			return err
 		}
 		return invalid
 	}
-	stop, hurry, release := signals()
+	terminate, kill, release := signals()
 	defer release()
-	return a.runTick(tick, o, invalid, stop, stop, hurry)
+	return a.runTick(tick, o, invalid, terminate, terminate, kill)
 }
 
 // runWorked is the tick of a minute that `sched work` decided on, and started it for: a little ahead of
@@ -103,9 +101,9 @@ func (a *app) runWorked(o runOptions) error {
 	if err != nil {
 		return usage("", "--work %q is not a time", o.work)
 	}
-	stop, hurry, release := signals()
+	terminate, kill, release := signals()
 	defer release()
-	enough := link.Enough(stop)
+	noNewStarts := link.Enough(terminate)
 	for {
 		now := a.now()
 		s, invalid, err := a.loadFor(o)
@@ -115,13 +113,13 @@ func (a *app) runWorked(o runOptions) error {
 		if err != nil {
 			return err
 		}
-		switch came, long := runner.Await(enough, minute); {
+		switch came, long := runner.Await(noNewStarts, minute); {
 		case !came:
 			return nil
 		case !long:
 			tick := a.tick(s, minute, o)
 			tick.Began, tick.Link = now, link
-			return a.runTick(tick, o, invalid, enough, stop, hurry)
+			return a.runTick(tick, o, invalid, noNewStarts, terminate, kill)
 		}
 	}
 }
@@ -150,9 +148,6 @@ func (a *app) minute(o runOptions, now time.Time, zone *time.Location) (time.Tim
 	return now.Truncate(time.Minute), nil
 }
 
-// hostname is the name of this machine; tests give it several.
-var hostname = os.Hostname
-
 func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner.Tick {
 	self, err := os.Executable()
 	if err != nil {
@@ -170,24 +165,24 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner
 	return tick
 }
 
-func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, enough, stop, hurry context.Context) error {
-	board, restore := newBoard(a, tick, o, stop)
+func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, noNewStarts, terminate, kill context.Context) error {
+	onTerminal, restore := newTerminalReport(a, tick, o, terminate)
 	defer restore()
-	r := newReporter(a, tick, o, board)
+	r := newReporter(a, tick, o, onTerminal)
 	tick.Started, tick.Done = r.started, r.done
-	if board != nil {
+	if onTerminal != nil {
 		tick.Begun = r.begun
 	}
 	tick.Valid = invalid == nil
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return parseLastValid(text, tick.Schedule.File)
 	}
-	failures := tick.Run(enough, stop, hurry)
+	failures := tick.Run(noNewStarts, terminate, kill)
 	r.end()
 	a.writeMetrics(tick.Schedule, invalid != nil)
 	switch {
-	case stop.Err() != nil:
-		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(stop)), ""}
+	case terminate.Err() != nil:
+		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(terminate)), ""}
 	case invalid != nil:
 		return invalid
 	case failures || tick.SkippedUnknown():
@@ -205,70 +200,4 @@ func (a *app) writeMetrics(s *schedule.Schedule, invalid bool) {
 	if err := runner.WriteTextfile(s.Textfile, runner.StatusOf(s, invalid, a.now()).Metrics()); err != nil {
 		a.problem("the metrics are not written: %v", err)
 	}
-}
-
-type planJSON struct {
-	Minute string         `json:"minute"`
-	Tasks  []planTaskJSON `json:"tasks"`
-}
-
-type planTaskJSON struct {
-	Name       string   `json:"name"`
-	Slots      []string `json:"slots"`
-	Background bool     `json:"background"`
-	Would      string   `json:"would"`
-	Reason     string   `json:"reason"`
-}
-
-// printPlan prints what a tick would do.
-func (a *app) printPlan(tick *runner.Tick, asJSON bool) error {
-	plan := planJSON{tick.Minute.UTC().Format(time.RFC3339), []planTaskJSON{}}
-	for _, p := range tick.Plan() {
-		t := planTaskJSON{p.Task.Name, nil, p.Task.Background, "run", p.Reason}
-		if p.Reason != "" {
-			t.Would = "skip"
-		} else {
-			t.Reason = asked(p.Task)
-		}
-		for _, slot := range p.Slots {
-			t.Slots = append(t.Slots, slot.UTC().Format(time.RFC3339))
-		}
-		plan.Tasks = append(plan.Tasks, t)
-	}
-	if asJSON {
-		return a.printJSON(plan)
-	}
-	minute := text.MinuteZone(tick.Minute, tick.Schedule.Location)
-	if len(plan.Tasks) == 0 {
-		fmt.Fprintf(a.out, "nothing is due at %s\n", minute)
-		return nil
-	}
-	fmt.Fprintf(a.out, "at %s:\n", minute)
-	w := table(a.out)
-	defer w.Flush()
-	for _, t := range plan.Tasks {
-		how, tone := "would run", good
-		if t.Background {
-			how, tone = "would run in the background", busy
-		}
-		switch {
-		case t.Would == "skip":
-			how, tone = "would be skipped: "+t.Reason, wary
-		case t.Reason != "":
-			how += "; " + t.Reason
-		}
-		if len(t.Slots) > 1 {
-			how += fmt.Sprintf(" (%d times in this minute)", len(t.Slots))
-		}
-		fmt.Fprintf(w, "%s\t%s\n", t.Name, paint(a.out, tone, how))
-	}
-	return nil
-}
-
-// printJSON prints one value, indented: people read it, too.
-func (a *app) printJSON(v any) error {
-	encoder := json.NewEncoder(a.out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/cmd/terminal"
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/runner"
@@ -88,7 +89,7 @@ func toServerJSON(s servers.Server) serverJSON {
 		Age: s.Age.Seconds(), ClockOffset: s.Offset.Seconds(), Running: []serverRunningJSON{}, More: s.More,
 	}
 	for _, r := range s.Running {
-		out.Running = append(out.Running, serverRunningJSON{r.Run, r.Task, known(r.PID), r.Since.UTC().Format(time.RFC3339)})
+		out.Running = append(out.Running, serverRunningJSON{r.Run, r.Task, pidOrNil(r.PID), r.Since.UTC().Format(time.RFC3339)})
 	}
 	return out
 }
@@ -98,12 +99,12 @@ func (a *app) printServers(all []servers.Server) {
 		fmt.Fprintln(a.out, "no server has ticked in the last 10 minutes")
 		return
 	}
-	w := table(a.out)
-	fmt.Fprintln(w, heads(a.out, "NAME\tVERSION\tLAST TICK\tCLOCK\tRUNNING"))
+	t := a.stdout().Table()
+	t.Head("NAME", "VERSION", "LAST TICK", "CLOCK", "RUNNING")
 	for _, s := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s ago\t%s\t%s\n", s.Name, s.Version, text.Duration(s.Age), a.offsetText(s.Offset), tasksText(s))
+		t.Row(s.Name, s.Version, text.Duration(s.Age)+" ago", a.offsetText(s.Offset), tasksText(s))
 	}
-	w.Flush()
+	t.Flush()
 	for _, s := range all {
 		if s.Offset.Abs() > runner.MostOffset {
 			a.problem("the clock of %s is %s", s.Name, runner.OffsetText(s.Offset))
@@ -118,7 +119,7 @@ func (a *app) offsetText(offset time.Duration) string {
 		words = "-" + text.Duration(-offset)
 	}
 	if offset.Abs() > runner.MostOffset {
-		words = paint(a.out, wary, words+", off")
+		words = a.stdout().Paint(terminal.Caution, words+", off")
 	}
 	return words
 }

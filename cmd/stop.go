@@ -35,7 +35,7 @@ that waits for its next attempt ends at once. stop returns when the run has ende
 
 // stop stops the runs that the names stand for, all at the same time.
 func (a *app) stop(names []string) error {
-	s, err := a.loadToAsk()
+	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}

@@ -1,27 +1,12 @@
 package cmd
 
 import (
-	"errors"
-
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/runner"
 
 	"sched/schedule/controls"
 )
-
-// checkStore says what is wrong with the URLs of a store.
-func checkStore(servers []string) (problem, hint string) {
-	err := mutex.Config{Servers: servers, Namespace: "any"}.Check()
-	var wrong *mutex.StoreError
-	switch {
-	case errors.As(err, &wrong):
-		return wrong.Text, wrong.Hint
-	case err != nil:
-		return err.Error(), ""
-	}
-	return "", ""
-}
 
 // store returns the store of the schedule, without asking it anything; nil where there is none.
 func (a *app) store(s *schedule.Schedule) *mutex.Redis {
@@ -36,7 +21,7 @@ func (a *app) store(s *schedule.Schedule) *mutex.Redis {
 }
 
 // hangUp ends the connections to the store, which gives what is still on its way a moment.
-func (a *app) hangUp() {
+func (a *app) closeStore() {
 	if a.remote != nil {
 		a.remote.Close()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/text"
@@ -26,7 +27,7 @@ shown as it comes, and the run is in the history like any other.`,
 	}
 }
 
-// test runs one task now.
+// test runs the task with the name now; without a name it asks a person which.
 func (a *app) test(name string) error {
 	s, err := a.load()
 	if err != nil {
@@ -44,54 +45,59 @@ func (a *app) test(name string) error {
 	if err := checkState(s); err != nil {
 		return err
 	}
+	return a.testTask(s, t)
+}
+
+// testTask runs the task, its output above a live line where there is a terminal for both.
+func (a *app) testTask(s *schedule.Schedule, t *schedule.Task) error {
 	tick := a.tick(s, a.now(), runOptions{})
 	tick.Started, tick.Done = func(outcome.Record) {}, func(outcome.Record) {}
-	tick.Detail = a.problem // whom the hooks told
-	stop, hurry, release := signals()
+	tick.Detail = a.problem // to whom notifications were sent
+	terminate, kill, release := signals()
 	defer release()
-	live, restore := a.newLive(testRest)
+	live, restore := a.liveLine(testRest)
 	defer restore()
 	if live != nil {
 		tick.Begun = func(record outcome.Record) {
-			p := &progress{screen: live.screen, name: t.Name, stop: stop, state: s.StateDir, task: t.Name, begun: time.Now()}
-			live.show(p.text)
+			p := &progress{out: a.stdout(), name: t.Name, stop: terminate, state: s.StateDir, task: t.Name, begun: time.Now()}
+			live.Show(p.text)
 		}
 	}
-	record, err := tick.Test(stop, hurry, t, a.out)
+	record, err := tick.Test(terminate, kill, t, a.out)
 	if err != nil {
 		return failed("", "%s: %w", t.Name, err)
 	}
-	live.hide()
-	live.endLine()
+	live.Hide()
+	live.EndLine()
 	for _, note := range record.Notes {
 		a.problem("%s: %s", t.Name, note)
 	}
 	a.printTested(record)
 	switch {
-	case stop.Err() != nil:
-		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(stop)), ""}
+	case terminate.Err() != nil:
+		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(terminate)), ""}
 	case record.Outcome != outcome.Succeeded:
 		return &exit{code: exitFailed}
 	}
 	return nil
 }
 
-// testRest is how long a command under test must have printed nothing for the live line to come.
+// testRest is how long a command under test must have printed nothing before the live line is drawn.
 const testRest = time.Second
 
 // printTested prints how the run ended, below its output.
 func (a *app) printTested(record outcome.Record) {
-	screen, tone := look(a.err), toneOf(record.Outcome)
-	if !screen.there() {
+	out, tone := a.stderr(), toneOf(record.Outcome)
+	if !out.IsTerminal() {
 		fmt.Fprintf(a.err, "sched: %s %s\n", record.Task, describe(record))
 		return
 	}
-	fmt.Fprintf(a.err, "%s %s %s\n", screen.mark(tone), record.Task, screen.paint(tone, text.Line(describe(record))))
+	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), record.Task, out.Paint(tone, text.Line(describe(record))))
 }
 
-// askTask lets a person choose.
+// askTask prints the tasks, and returns the name of the one whose number a person types.
 func (a *app) askTask(s *schedule.Schedule) (string, error) {
-	if !terminal(a.in) {
+	if !terminal.Is(a.in) {
 		return "", usage("see `sched list` for the names", "name the task to test")
 	}
 	for i, t := range s.Tasks {

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,11 +9,11 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/runner"
 
-	"sched/schedule/cron"
-
 	"sched/schedule/outcome"
 
 	"sched/schedule/runfile"
+
+	"sched/schedule"
 )
 
 type whyOptions struct {
@@ -67,11 +66,11 @@ func (a *app) why(name string, o whyOptions) error {
 	if err != nil {
 		return err
 	}
-	asked, clock, err := a.parseMinute(o.at, s.Location)
+	at, clock, err := a.parseMinute(o.at, s.Location)
 	if err != nil {
 		return err
 	}
-	live, lost, err := runner.Finished(s.StateDir)
+	live, lost, err := runner.Finished(s.StateDir) // before the database: what ends meanwhile is in there
 	if err != nil {
 		a.problem("%v", err)
 	}
@@ -82,37 +81,12 @@ func (a *app) why(name string, o whyOptions) error {
 	defer db.Close()
 	t, err := task(s, name)
 	if err != nil {
-		return gone(db, name, err)
+		return noLongerThere(db, name, err)
 	}
-	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
-	for _, log := range live {
-		if log.Deferred() {
-			w.putOff = append(w.putOff, log)
-		} else {
-			w.live = append(w.live, log)
-		}
-	}
-	answer := whyJSON{
-		Task: t.Name, Timezone: t.When.Location.String(), Running: running(w.live, t.Name),
-		Waiting: append([]waitingJSON{}, w.waiting...),
-	}
-	if answer.Paused = pausedNow(w.pauses, t, w.now); answer.Paused != nil {
-		for i := range answer.Waiting {
-			answer.Waiting[i].paused, w.waiting[i].paused = true, true
-		}
-	}
-	for _, cron := range t.When.Crons {
-		answer.Cron = append(answer.Cron, cron.String())
-	}
-	answer.Asks = guardTexts(t)
-	if !s.Active(t) {
-		answer.Off = switchedOff(s, t)
-	}
-	if !t.EvenInMaintenance {
-		answer.Down = a.maintenance(s)
-	}
+	w := a.inquire(s, t, db, live, lost)
+	answer := w.answer()
 	if o.at != "" {
-		if answer.Minute, err = w.minute(asked); err == nil && clock != "" {
+		if answer.Minute, err = w.minute(at); err == nil && clock != "" {
 			answer.Minute.Clock = clock
 		}
 	} else {
@@ -128,8 +102,8 @@ func (a *app) why(name string, o whyOptions) error {
 	return nil
 }
 
-// gone is the error for a task that is not in the schedule; it may have been.
-func gone(db *history.DB, name string, err error) error {
+// noLongerThere is the error for a task that is not in the schedule: err, with a hint where the history has it.
+func noLongerThere(db *history.DB, name string, err error) error {
 	records, _ := db.Find(ctx, history.Query{Task: name, Limit: 1})
 	var e *exit
 	if errors.As(err, &e) && len(records) > 0 {
@@ -138,6 +112,42 @@ func gone(db *history.DB, name string, err error) error {
 	return err
 }
 
+// inquire collects what there is to know about a task at this moment.
+func (a *app) inquire(s *schedule.Schedule, t *schedule.Task, db *history.DB, live, lost []runfile.State) *inquiry {
+	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
+	for _, log := range live {
+		if log.Deferred() {
+			w.deferred = append(w.deferred, log)
+		} else {
+			w.live = append(w.live, log)
+		}
+	}
+	return w
+}
+
+// answer is what can be said of the task without a minute in mind.
+func (w *inquiry) answer() whyJSON {
+	t := w.task
+	answer := whyJSON{Task: t.Name, Timezone: t.When.Location.String(), Asks: conditionTexts(t), Running: running(w.live, t.Name)}
+	if answer.Paused = pausedNow(w.pauses, t, w.now); answer.Paused != nil {
+		for i := range w.waiting {
+			w.waiting[i].paused = true
+		}
+	}
+	answer.Waiting = append([]waitingJSON{}, w.waiting...)
+	for _, cron := range t.When.Crons {
+		answer.Cron = append(answer.Cron, cron.String())
+	}
+	if !w.s.Active(t) {
+		answer.Off = switchedOff(w.s, t)
+	}
+	if !t.EvenInMaintenance {
+		answer.Down = w.app.maintenance(w.s)
+	}
+	return answer
+}
+
+// running returns the live runs of a task.
 func running(live []runfile.State, name string) []runningJSON {
 	all := []runningJSON{}
 	for _, log := range live {
@@ -169,7 +179,8 @@ func (w *inquiry) lastAndNext(answer *whyJSON) (err error) {
 	return err
 }
 
-// free is the first slot from next on that no condition keeps from running, where next itself is kept.
+// free is the first slot after next that no condition keeps from running; nil where none keeps next itself, and where no
+// such slot was found.
 func (w *inquiry) free(next time.Time) *string {
 	if w.task.UnmetCondition(next) == "" {
 		return nil
@@ -187,7 +198,7 @@ func (w *inquiry) free(next time.Time) *string {
 	return nil
 }
 
-// holder says who has the mutex of the task at this moment; empty when nobody has, or it needs none.
+// holder says which run on this machine holds the mutex of the task now; empty when it is free, or the task needs none.
 func (w *inquiry) holder() string {
 	if !w.task.WithoutOverlapping {
 		return ""
@@ -200,10 +211,10 @@ func (w *inquiry) holder() string {
 	return ""
 }
 
-// mostFailures bounds the failures in a row that are counted.
+// mostFailures is how many failures in a row are counted at most.
 const mostFailures = 100
 
-// failures counts how many of the last runs failed in a row.
+// failures is how many of the last runs failed in a row, at most mostFailures.
 func (w *inquiry) failures() (n int, err error) {
 	ran, err := w.db.Find(ctx, history.Query{Task: w.task.Name, Outcomes: outcome.Ran, Limit: mostFailures})
 	for n < len(ran) && ran[n].Outcome.Failure() {
@@ -212,22 +223,5 @@ func (w *inquiry) failures() (n int, err error) {
 	return n, err
 }
 
+// zoned is a time in the zone of the task.
 func (w *inquiry) zoned(t time.Time) time.Time { return t.In(w.task.When.Location) }
-
-// parseMinute reads --at as parseAt does; what clock says in words is about a time that the clocks of the
-// zone skip, which stands for the first minute after it, where jobs with that time are due.
-func (a *app) parseMinute(text string, zone *time.Location) (at time.Time, clock string, err error) {
-	for _, layout := range wallLayouts {
-		wall, err := time.Parse(layout, text)
-		if err != nil {
-			continue
-		}
-		at, skipped := cron.WallClock(wall, zone)
-		if skipped {
-			clock = fmt.Sprintf("%s did not exist on this day in %s: this is the end of the gap", wall.Format("15:04"), zone)
-		}
-		return at, clock, nil
-	}
-	at, err = a.parseAt(text, zone)
-	return at, "", err
-}

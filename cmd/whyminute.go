@@ -16,17 +16,17 @@ import (
 	"sched/schedule/runfile"
 )
 
-// An inquiry is what there is to ask about one task.
+// An inquiry is all that why explains a task with: its definition, and what the state folder says of it now.
 type inquiry struct {
 	app        *app
 	s          *schedule.Schedule
 	task       *schedule.Task
 	now        time.Time
-	next       time.Time // without --at: the next slot
+	next       time.Time // the next slot; zero with --at
 	db         *history.DB
 	live, lost []runfile.State
-	putOff     []runfile.State // wait for their next attempt
-	waiting    []waitingJSON   // the same of this task, and what was asked for
+	deferred   []runfile.State // runs that wait for a tick with their next attempt
+	waiting    []waitingJSON   // those of them of this task, and requests for it
 	pauses     controls.Pauses
 }
 
@@ -36,8 +36,8 @@ type minuteJSON struct {
 	Due     bool          `json:"due"`
 	Clock   string        `json:"clock"` // a change of the clocks that matters here
 	Reasons []verdictJSON `json:"reasons"`
-	Before  *string       `json:"before"` // where it was not due: when it was before,
-	After   *string       `json:"after"`  // and after
+	Before  *string       `json:"before"` // for a minute at which it is not due: when it was last,
+	After   *string       `json:"after"`  // and when it is next
 	Slots   []slotJSON    `json:"slots"`
 	Others  []recordJSON  `json:"others"` // recorded for this minute, though it is not due at these instants
 
@@ -59,7 +59,7 @@ type fieldJSON struct {
 	Matches bool   `json:"matches"`
 }
 
-// A slotJSON says what became of one slot. Without records, says tells what that means.
+// A slotJSON says what became of one slot. Says is what its records do not tell.
 type slotJSON struct {
 	Slot    string       `json:"slot"` // UTC
 	Says    string       `json:"says"`
@@ -98,7 +98,7 @@ func toVerdictJSON(v cron.Verdict) verdictJSON {
 	return out
 }
 
-// clockText tells of a change of the clocks that people may wonder about.
+// clockText explains a change of the clocks at or right before the minute; empty when there was none.
 func clockText(e cron.Explanation) string {
 	other := func(forward bool) string {
 		d := 24 * time.Hour // past the change
@@ -140,13 +140,13 @@ func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
 		return err
 	}
 	slices.Reverse(records) // oldest first
-	told := map[string]bool{}
+	shown := map[string]bool{}
 	for _, at := range slots {
 		slot := slotJSON{Slot: at.Format(time.RFC3339), Unmet: w.task.UnmetCondition(at), Records: []recordJSON{}, at: at}
 		for _, r := range records {
 			if r.Slot.Equal(at) || r.Slot.Before(at) && !r.Until.Before(at) {
 				slot.Records = append(slot.Records, toJSON(r))
-				m.records[r.Run], told[r.Run] = r, true
+				m.records[r.Run], shown[r.Run] = r, true
 			}
 		}
 		if slot.Says, err = w.says(slot); err != nil {
@@ -155,7 +155,7 @@ func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
 		m.Slots = append(m.Slots, slot)
 	}
 	for _, r := range records {
-		if !told[r.Run] && !r.Slot.Before(m.at) {
+		if !shown[r.Run] && !r.Slot.Before(m.at) {
 			m.Others = append(m.Others, toJSON(r))
 			m.records[r.Run] = r
 		}
@@ -163,19 +163,19 @@ func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
 	return nil
 }
 
-// pausedText says who paused the task.
+// pausedText says who paused the task as it is paused at that time.
 func (w *inquiry) pausedText(at time.Time) string {
 	return pausedNow(w.pauses, w.task, at).pause.Text(w.now, w.s.Location)
 }
 
-// says tells of a slot what its records do not.
+// says is what there is to say of a slot besides its records; empty where they tell all.
 func (w *inquiry) says(slot slotJSON) (string, error) {
 	of := func(log runfile.State) bool { return log.Begin.Task == w.task.Name && log.Begin.Slot.Equal(slot.at) }
 	if i := slices.IndexFunc(w.live, of); i >= 0 {
 		return runningText(w.live[i], w.now), nil
 	}
-	if i := slices.IndexFunc(w.putOff, of); i >= 0 {
-		i := slices.IndexFunc(w.waiting, func(one waitingJSON) bool { return one.Run == w.putOff[i].Begin.Run })
+	if i := slices.IndexFunc(w.deferred, of); i >= 0 {
+		i := slices.IndexFunc(w.waiting, func(one waitingJSON) bool { return one.Run == w.deferred[i].Begin.Run })
 		return w.app.waitText(w.waiting[i], w.task.When.Location), nil
 	}
 	switch {
@@ -188,7 +188,7 @@ func (w *inquiry) says(slot slotJSON) (string, error) {
 	case slot.at.After(w.now) && pausedNow(w.pauses, w.task, slot.at) != nil:
 		return "it will be skipped unless it is resumed: " + w.pausedText(slot.at), nil
 	case slot.at.After(w.now) && len(w.task.ConditionCommands) > 0:
-		return "none of its other conditions is in the way; " + asked(w.task) + ", right before it starts", nil
+		return "none of its other conditions is in the way; " + commandConditions(w.task) + ", right before it starts", nil
 	case slot.at.After(w.now):
 		return "none of its conditions is in the way", nil
 	}

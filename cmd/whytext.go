@@ -10,7 +10,7 @@ import (
 	"sched/schedule/text"
 )
 
-// printWhy tells people what the answer says.
+// printWhy prints the answer for people.
 func (a *app) printWhy(w *inquiry, answer whyJSON) {
 	if answer.Minute != nil {
 		a.printMinute(w, answer.Minute, answer.Off)
@@ -32,7 +32,7 @@ func (a *app) printWhy(w *inquiry, answer whyJSON) {
 	a.printObstacles(w, answer)
 }
 
-// printMinute tells of one minute of a task that is switched off, or is not.
+// printMinute prints what there is to say about one minute. Off is why the task does not run at all; else empty.
 func (a *app) printMinute(w *inquiry, m *minuteJSON, off string) {
 	verb, far := "was", fmt.Sprintf(" (%s ago)", text.Duration(w.now.Sub(m.at)))
 	if m.at.After(w.now) {
@@ -66,6 +66,7 @@ func (a *app) printMinute(w *inquiry, m *minuteJSON, off string) {
 	a.printNeighbours(w, m)
 }
 
+// printNeighbours prints when the task was due before a minute at which it is not, and when it is next.
 func (a *app) printNeighbours(w *inquiry, m *minuteJSON) {
 	for _, n := range []struct {
 		what string
@@ -78,7 +79,7 @@ func (a *app) printNeighbours(w *inquiry, m *minuteJSON) {
 	}
 }
 
-// madeUp says for which time that did not exist a task is due.
+// madeUp names the skipped wall clock time for which the task is due at that instant; empty where there is none.
 func (w *inquiry) madeUp(at time.Time) string {
 	for _, v := range w.task.When.Explain(at).Verdicts {
 		if v.MadeUp {
@@ -88,7 +89,7 @@ func (w *inquiry) madeUp(at time.Time) string {
 	return ""
 }
 
-// printSlot tells what became of one slot, and at which second where it is not the first of the minute.
+// printSlot prints what became of one slot, with its second where the minute has several or it is not at its start.
 func (a *app) printSlot(w *inquiry, m *minuteJSON, slot slotJSON) {
 	prefix := "  "
 	if len(m.Slots) > 1 || slot.at.Second() != 0 {
@@ -100,20 +101,20 @@ func (a *app) printSlot(w *inquiry, m *minuteJSON, slot slotJSON) {
 	}
 }
 
-// printRecords prints how each run ended, and below it what is known of it.
+// printRecords prints how each run ended, and below it the facts of its record.
 func (a *app) printRecords(w *inquiry, m *minuteJSON, records []recordJSON, prefix string) {
 	for _, record := range records {
 		r := m.records[record.Run]
-		fmt.Fprintf(a.out, "%s%s\n", prefix, paint(a.out, toneOf(r.Outcome), text.Line(describe(r))))
-		t := table(a.out)
+		fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Outcome), text.Line(describe(r))))
+		t := a.stdout().Table()
 		for _, fact := range a.facts(w, r) {
-			fmt.Fprintf(t, "    %s\t%s\n", fact[0], text.Line(fact[1]))
+			t.Row("    "+fact[0], text.Line(fact[1]))
 		}
 		t.Flush()
 	}
 }
 
-// facts are what a record tells besides its outcome.
+// facts are what a record says besides its outcome: pairs of a name and a text.
 func (a *app) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 	add := func(name, format string, args ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
@@ -146,7 +147,7 @@ func (a *app) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 	return facts
 }
 
-// runningText tells of a run that lives.
+// runningText says since when a run lives, and where.
 func runningText(log runfile.State, now time.Time) string {
 	owner := runner.OwnerOf(log)
 	if owner.PID == 0 {
@@ -155,7 +156,7 @@ func runningText(log runfile.State, now time.Time) string {
 	return fmt.Sprintf("it has been running for %s, %s", text.Duration(now.Sub(owner.Since)), owner)
 }
 
-// printRunning tells of live runs that are not of the last slot (of older ones, or by hand), and of those that
+// printRunning prints the live runs that are not of the last slot (they are of older ones, or by hand), and those that
 // wait for a tick.
 func (a *app) printRunning(w *inquiry, answer whyJSON) {
 	for _, log := range w.live {
@@ -169,7 +170,7 @@ func (a *app) printRunning(w *inquiry, answer whyJSON) {
 	}
 }
 
-// printObstacles tells what could stop the next run, or that nothing is known to.
+// printObstacles prints what could keep the next run from starting, or that nothing is known to.
 func (a *app) printObstacles(w *inquiry, answer whyJSON) {
 	said := false
 	say := func(format string, args ...any) {

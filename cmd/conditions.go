@@ -8,7 +8,7 @@ import (
 )
 
 // asked says which conditions of a task are commands, that only the tick itself can ask; "" for none.
-func asked(t *schedule.Task) string {
+func commandConditions(t *schedule.Task) string {
 	if len(t.ConditionCommands) == 0 {
 		return ""
 	}
@@ -20,7 +20,7 @@ func asked(t *schedule.Task) string {
 }
 
 // guardTexts are the conditions with their commands.
-func guardTexts(t *schedule.Task) []string {
+func conditionTexts(t *schedule.Task) []string {
 	texts := []string{}
 	for _, guard := range t.ConditionCommands {
 		texts = append(texts, guard.Key+": "+commandText(guard.Command))

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"sched/schedule"
@@ -95,9 +96,9 @@ func (a *app) printSummary(zone *time.Location, all []history.Summary) {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
 	}
-	w := table(a.out)
-	defer w.Flush()
-	fmt.Fprintln(w, heads(a.out, "TASK\tRUNS\tSUCCEEDED\tUSUALLY\t95 %\tLATE\tLATEST\tSKIPPED\tMISSED\tLAST FAILURE"))
+	t := a.stdout().Table()
+	defer t.Flush()
+	t.Head("TASK", "RUNS", "SUCCEEDED", "USUALLY", "95 %", "LATE", "LATEST", "SKIPPED", "MISSED", "LAST FAILURE")
 	for _, s := range all {
 		rate, usually, most, late, latest, failure := "-", "-", "-", "-", "-", "-"
 		if r, ok := s.SuccessRate(); ok {
@@ -112,8 +113,8 @@ func (a *app) printSummary(zone *time.Location, all []history.Summary) {
 		if s.FailedID != "" {
 			failure = fmt.Sprintf("%s %s (run %s)", text.Second(s.Failed, zone), s.FailedAs, text.ShortRun(s.FailedID))
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", s.Task, s.Ran(), rate, usually, most, late, latest,
-			s.Slots[outcome.Skipped], s.Slots[outcome.Missed], failure)
+		t.Row(s.Task, strconv.Itoa(s.Ran()), rate, usually, most, late, latest,
+			strconv.Itoa(s.Slots[outcome.Skipped]), strconv.Itoa(s.Slots[outcome.Missed]), failure)
 	}
 }
 

@@ -33,7 +33,7 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 		}
 		// A file in which nothing was printed is used again for another run. So what was read is of this
 		// run only if it still lives, or has ended with an output.
-		record, again, err := a.look(s, begun)
+		record, again, err := a.poll(s, begun)
 		if err != nil {
 			return begun, err
 		}
@@ -53,7 +53,7 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 
 // look returns in how long to look again at a run, or 0 and its record when it is over. The record has no
 // outcome where nobody watched it to its end.
-func (a *app) look(s *schedule.Schedule, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
+func (a *app) poll(s *schedule.Schedule, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
 	log, watched, err := runfile.Read(s.StateDir, begun.Run)
 	switch {
 	case err == nil && log.End != nil:

@@ -9,8 +9,7 @@ import (
 	"sched/schedule/text"
 )
 
-// unrecorded says what it means that nothing was recorded for a slot of the past. The first reason that
-// would be enough is told.
+// unrecorded says what it means that nothing was recorded for a slot of the past: the first reason that suffices.
 func (w *inquiry) unrecorded(slot time.Time) (string, error) {
 	if waits := w.waitsFor(slot); waits != "" {
 		return waits, nil
@@ -47,7 +46,7 @@ func (w *inquiry) unrecorded(slot time.Time) (string, error) {
 		": no `sched run` came then, or it was killed", nil
 }
 
-// waitsFor says that the tick of the slot's minute is still at work, which shows by a foreground run of it.
+// waitsFor says that the tick of the slot's minute is still at work, where a foreground run of that minute lives; else "".
 func (w *inquiry) waitsFor(slot time.Time) string {
 	minute := slot.Truncate(time.Minute)
 	i := slices.IndexFunc(w.live, func(log runfile.State) bool {
@@ -59,6 +58,7 @@ func (w *inquiry) waitsFor(slot time.Time) string {
 	return "nothing is recorded yet: the tick of this minute is still at work, and runs " + w.live[i].Begin.Task + " now"
 }
 
+// time writes a time in the zone of the task.
 func (w *inquiry) time(t time.Time) string {
 	return text.SlotZone(t, w.task.When.Location)
 }

@@ -36,7 +36,7 @@ func runningElsewhere(store *mutex.Redis) (live []runfile.State, err error) {
 
 // recallAll is recall for all servers: what ran, since each server keeps to itself what it skipped or
 // missed. Without an answer of the store it is about this machine, and says so.
-func (a *app) recallAll(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
+func (a *app) readAllHistory(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
 	store, err := a.needStore(s)
 	if err != nil {
 		return nil, nil, nil, err
@@ -44,7 +44,7 @@ func (a *app) recallAll(s *schedule.Schedule, q history.Query) (live, lost []run
 	if q.Outcomes = ran(q.Outcomes); len(q.Outcomes) == 0 {
 		return nil, nil, nil, usage("call it on each server, without --all", "servers do not tell each other what they skipped or missed")
 	}
-	live, lost, records, err = a.recall(s, q)
+	live, lost, records, err = a.readHistory(s, q)
 	if err != nil {
 		return live, lost, nil, err
 	}

@@ -18,32 +18,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A glass is a terminal that sched runs on: a real one for the program, and for the test what a person would
+// A testTerminal is a terminal that sched runs on: a real one for the program, and for the test what a person would
 // see. It understands no more than sched uses, so anything else is seen as it is.
-type glass struct {
+type testTerminal struct {
 	ctrl *os.File
 
 	mu    sync.Mutex
 	raw   string // all that came
 	rest  string // of raw, not drawn yet
 	width int
-	rows  [][]spot
+	rows  [][]cell
 	row   int
 	col   int
 	look  string // the colours now
 	ended chan struct{}
 }
 
-// A spot is one column of a row.
-type spot struct{ text, look string }
+// A cell is what is in one column of a row.
+type cell struct{ text, look string }
 
-// newGlass opens a terminal (pty(7)) and returns its other side.
-func newGlass(width int) (g *glass, tty *os.File, err error) {
+// newTestTerminal opens a terminal (pty(7)) and returns its other side.
+func newTestTerminal(width int) (term *testTerminal, tty *os.File, err error) {
 	ctrl, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	g = &glass{ctrl: ctrl, width: width, rows: [][]spot{nil}, ended: make(chan struct{})}
+	term = &testTerminal{ctrl: ctrl, width: width, rows: [][]cell{nil}, ended: make(chan struct{})}
 	n, err := unix.IoctlGetInt(int(ctrl.Fd()), unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(ctrl.Fd()), unix.TIOCSPTLCK, 0)
@@ -52,31 +52,31 @@ func newGlass(width int) (g *glass, tty *os.File, err error) {
 		tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	}
 	if err == nil {
-		err = g.resize(width)
+		err = term.resize(width)
 	}
-	return g, tty, err
+	return term, tty, err
 }
 
 // resize changes the width; what is there already stays as it is.
-func (g *glass) resize(width int) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.width = width
-	return unix.IoctlSetWinsize(int(g.ctrl.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(width)})
+func (term *testTerminal) resize(width int) error {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	term.width = width
+	return unix.IoctlSetWinsize(int(term.ctrl.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(width)})
 }
 
 // start starts the program on the terminal, in a session of its own.
-func (g *glass) start(c *exec.Cmd, tty *os.File) error {
+func (term *testTerminal) start(c *exec.Cmd, tty *os.File) error {
 	c.Stdin, c.Stdout, c.Stderr = tty, tty, tty
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	err := c.Start()
 	tty.Close()
 	go func() {
-		defer close(g.ended)
+		defer close(term.ended)
 		buffer := make([]byte, 4096)
 		for {
-			n, err := g.ctrl.Read(buffer)
-			g.draw(string(buffer[:n]))
+			n, err := term.ctrl.Read(buffer)
+			term.draw(string(buffer[:n]))
 			if err != nil { // EIO: the last process has closed its side
 				return
 			}
@@ -86,59 +86,59 @@ func (g *glass) start(c *exec.Cmd, tty *os.File) error {
 }
 
 // draw shows text.
-func (g *glass) draw(text string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.raw += text
-	g.rest += text
-	for g.rest != "" {
-		n := g.next()
+func (term *testTerminal) draw(text string) {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	term.raw += text
+	term.rest += text
+	for term.rest != "" {
+		n := term.next()
 		if n == 0 {
 			return // half a character, or half a sequence
 		}
-		g.rest = g.rest[n:]
+		term.rest = term.rest[n:]
 	}
 }
 
 // next draws what is first in rest, and returns how long that is.
-func (g *glass) next() int {
+func (term *testTerminal) next() int {
 	switch {
-	case g.rest[0] == '\r':
-		g.col = 0
+	case term.rest[0] == '\r':
+		term.col = 0
 		return 1
-	case g.rest[0] == '\n':
-		g.rows, g.row = append(g.rows, nil), g.row+1
+	case term.rest[0] == '\n':
+		term.rows, term.row = append(term.rows, nil), term.row+1
 		return 1
-	case g.rest[0] == '\x1b':
-		return g.escape()
-	case !utf8.FullRuneInString(g.rest):
+	case term.rest[0] == '\x1b':
+		return term.escape()
+	case !utf8.FullRuneInString(term.rest):
 		return 0
 	}
-	r, n := utf8.DecodeRuneInString(g.rest)
-	g.put(string(r), displaywidth.Rune(r))
+	r, n := utf8.DecodeRuneInString(term.rest)
+	term.put(string(r), displaywidth.Rune(r))
 	return n
 }
 
 // escape obeys SGR and EL (ECMA-48).
-func (g *glass) escape() int {
-	end := strings.IndexAny(g.rest, "mK")
+func (term *testTerminal) escape() int {
+	end := strings.IndexAny(term.rest, "mK")
 	if end < 0 {
 		return 0
 	}
-	switch sequence := g.rest[:end+1]; {
+	switch sequence := term.rest[:end+1]; {
 	case sequence == "\x1b[K":
-		g.rows[g.row] = g.rows[g.row][:min(g.col, len(g.rows[g.row]))]
+		term.rows[term.row] = term.rows[term.row][:min(term.col, len(term.rows[term.row]))]
 	case sequence == "\x1b[0m":
-		g.look = ""
+		term.look = ""
 	default:
-		g.look = `\e` + sequence[1:]
+		term.look = `\e` + sequence[1:]
 	}
 	return end + 1
 }
 
-func (g *glass) put(text string, width int) {
-	if width == 0 && g.col > 0 { // it belongs to what is before it
-		before := g.rows[g.row][:g.col]
+func (term *testTerminal) put(text string, width int) {
+	if width == 0 && term.col > 0 { // it belongs to what is before it
+		before := term.rows[term.row][:term.col]
 		for len(before) > 1 && before[len(before)-1].text == "" {
 			before = before[:len(before)-1] // the other half of a wide one
 		}
@@ -146,34 +146,34 @@ func (g *glass) put(text string, width int) {
 		return
 	}
 	width = max(width, 1)
-	if g.col+width > g.width {
-		g.rows, g.row, g.col = append(g.rows, nil), g.row+1, 0
+	if term.col+width > term.width {
+		term.rows, term.row, term.col = append(term.rows, nil), term.row+1, 0
 	}
-	for len(g.rows[g.row]) < g.col+width {
-		g.rows[g.row] = append(g.rows[g.row], spot{" ", ""})
+	for len(term.rows[term.row]) < term.col+width {
+		term.rows[term.row] = append(term.rows[term.row], cell{" ", ""})
 	}
-	g.rows[g.row][g.col] = spot{text, g.look}
+	term.rows[term.row][term.col] = cell{text, term.look}
 	for i := 1; i < width; i++ {
-		g.rows[g.row][g.col+i] = spot{}
+		term.rows[term.row][term.col+i] = cell{}
 	}
-	g.col += width
+	term.col += width
 }
 
 // screen is what there is to see, with the colours as \e[32m.
-func (g *glass) screen() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (term *testTerminal) screen() string {
+	term.mu.Lock()
+	defer term.mu.Unlock()
 	var lines []string
-	for _, row := range g.rows {
+	for _, row := range term.rows {
 		line, look := "", ""
-		for _, spot := range row {
-			if spot.text != "" && spot.look != look {
+		for _, cell := range row {
+			if cell.text != "" && cell.look != look {
 				if look != "" {
 					line += `\e[0m`
 				}
-				line, look = line+spot.look, spot.look
+				line, look = line+cell.look, cell.look
 			}
-			line += spot.text
+			line += cell.text
 		}
 		if look != "" {
 			line += `\e[0m`
@@ -184,33 +184,33 @@ func (g *glass) screen() string {
 }
 
 // seen is all that ever came.
-func (g *glass) seen() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.raw
+func (term *testTerminal) seen() string {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	return term.raw
 }
 
 // press types on the keyboard.
-func (g *glass) press(keys string) { io.WriteString(g.ctrl, keys) }
+func (term *testTerminal) press(keys string) { io.WriteString(term.ctrl, keys) }
 
 // watch runs sched in the box on a terminal.
-func (b *box) watch(width int, env []string, args ...string) (*glass, *exec.Cmd) {
+func (b *box) watch(width int, env []string, args ...string) (*testTerminal, *exec.Cmd) {
 	b.Helper()
-	g, tty, err := newGlass(width)
+	term, tty, err := newTestTerminal(width)
 	if err != nil {
 		b.Fatal(err)
 	}
 	c := b.command(args...)
 	c.Env = append(append(c.Env, "NO_COLOR=", "TERM=xterm", "LC_ALL=C.UTF-8"), env...)
-	if err := g.start(c, tty); err != nil {
+	if err := term.start(c, tty); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
 		c.Process.Kill()
 		c.Wait()
-		g.ctrl.Close()
+		term.ctrl.Close()
 	})
-	return g, c
+	return term, c
 }
 
 // onTerminal WIDTH CODE PROGRAM ARG... runs a program on a terminal and checks its exit code. What is seen then is
@@ -222,9 +222,9 @@ func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	} else if _, err := fmt.Sscan(args[0], &width); err != nil {
 		ts.Fatalf("width %s: %v", args[0], err)
 	}
-	g, tty, err := newGlass(width)
+	term, tty, err := newTestTerminal(width)
 	ts.Check(err)
-	defer g.ctrl.Close()
+	defer term.ctrl.Close()
 	path, err := exec.LookPath(args[2])
 	if args[2] == "sched" {
 		path, err = binary, nil
@@ -237,17 +237,17 @@ func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 			c.Env = append(c.Env, name+"="+value)
 		}
 	}
-	ts.Check(g.start(c, tty))
+	ts.Check(term.start(c, tty))
 	c.Wait()
-	<-g.ended
-	ts.Check(os.WriteFile(ts.MkAbs("screen"), []byte(g.screen()), 0o644))
+	<-term.ended
+	ts.Check(os.WriteFile(ts.MkAbs("screen"), []byte(term.screen()), 0o644))
 	if code := fmt.Sprint(c.ProcessState.ExitCode()); code != args[1] {
-		ts.Fatalf("exit code %s, not %s:\n%s", code, args[1], g.screen())
+		ts.Fatalf("exit code %s, not %s:\n%s", code, args[1], term.screen())
 	}
 }
 
-// The glass itself shows what a terminal would.
-func TestGlass(t *testing.T) {
+// The testTerminal itself shows what a terminal would.
+func TestTerminalOfTests(t *testing.T) {
 	for _, row := range []struct{ text, screen string }{
 		// lines
 		{"a\r\nb\r\n", "a\nb\n"},
@@ -262,11 +262,11 @@ func TestGlass(t *testing.T) {
 		{"123456789日", "123456789\n日"},
 		{"e\u0301\rx", "x"},
 	} {
-		g := &glass{width: 10, rows: [][]spot{nil}}
+		term := &testTerminal{width: 10, rows: [][]cell{nil}}
 		for _, b := range []byte(row.text) {
-			g.draw(string([]byte{b}))
+			term.draw(string([]byte{b}))
 		}
-		if got := g.screen(); got != row.screen {
+		if got := term.screen(); got != row.screen {
 			t.Errorf("%q shows %q, not %q", row.text, got, row.screen)
 		}
 	}

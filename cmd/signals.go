@@ -10,13 +10,13 @@ import (
 
 // signals returns two contexts: the first is done at the first signal that asks sched to end, the
 // second at the second one, for those who cannot wait.
-func signals() (stop, hurry context.Context, release func()) {
-	stop, cancelStop := context.WithCancelCause(context.Background())
-	hurry, cancelHurry := context.WithCancelCause(context.Background())
+func signals() (terminate, kill context.Context, release func()) {
+	terminate, cancelTerminate := context.WithCancelCause(context.Background())
+	kill, cancelKill := context.WithCancelCause(context.Background())
 	arrived := make(chan os.Signal, 2)
 	signal.Notify(arrived, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	go func() {
-		for _, cancel := range []context.CancelCauseFunc{cancelStop, cancelHurry} {
+		for _, cancel := range []context.CancelCauseFunc{cancelTerminate, cancelKill} {
 			s, ok := <-arrived
 			if !ok {
 				return
@@ -24,7 +24,7 @@ func signals() (stop, hurry context.Context, release func()) {
 			cancel(errors.New("by " + signalName(s)))
 		}
 	}()
-	return stop, hurry, func() { signal.Stop(arrived); close(arrived) }
+	return terminate, kill, func() { signal.Stop(arrived); close(arrived) }
 }
 
 func signalName(s os.Signal) string {

@@ -2,10 +2,10 @@ package cmd
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
 
 	"sched/schedule/controls"
@@ -14,12 +14,15 @@ import (
 	"sched/schedule/text"
 )
 
+// longestName is how wide the column of the names may become in a report.
+const longestName = 40
+
 // A reporter prints a line for each task that was due, as it happens.
 type reporter struct {
-	app   *app
-	tick  *runner.Tick
-	opts  runOptions
-	board *board // on a terminal
+	app      *app
+	tick     *runner.Tick
+	opts     runOptions
+	terminal *terminalReport // nil elsewhere
 
 	mu    sync.Mutex
 	width int // of the longest name
@@ -40,19 +43,19 @@ type runJSON struct {
 	Notes      []string `json:"notes,omitempty"`
 }
 
-func newReporter(a *app, tick *runner.Tick, o runOptions, board *board) *reporter {
-	r := &reporter{app: a, tick: tick, opts: o, board: board, tasks: []runJSON{}}
+func newReporter(a *app, tick *runner.Tick, o runOptions, onTerminal *terminalReport) *reporter {
+	r := &reporter{app: a, tick: tick, opts: o, terminal: onTerminal, tasks: []runJSON{}}
 	for _, t := range tick.Schedule.Tasks {
 		r.width = max(r.width, len(t.Name))
 	}
-	r.width = min(r.width, 40)
+	r.width = min(r.width, longestName)
 	return r
 }
 
 func (r *reporter) begun(record outcome.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.board.running(record)
+	r.terminal.running(record)
 }
 
 func (r *reporter) started(record outcome.Record) {
@@ -74,8 +77,8 @@ func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines++
-	if r.board != nil {
-		r.board.ended(record)
+	if r.terminal != nil {
+		r.terminal.ended(record)
 	}
 	if r.opts.json {
 		r.tasks = append(r.tasks, runJSON{
@@ -87,8 +90,8 @@ func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool
 	if r.opts.quiet && !wrong {
 		return
 	}
-	if r.board != nil {
-		r.board.line(record)
+	if r.terminal != nil {
+		r.terminal.line(record)
 	} else {
 		r.plain(record, words)
 	}
@@ -96,7 +99,7 @@ func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool
 		r.app.problem("%s: %s", record.Task, note)
 	}
 	if record.Outcome.Failure() && record.Output != "" {
-		fmt.Fprintln(r.app.err, paint(r.app.err, faint, fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), text.ShortRun(record.Run))))
+		fmt.Fprintln(r.app.err, r.app.stderr().Paint(terminal.Faint, fmt.Sprintf("hint: sched logs%s %s", r.app.configFlag(), text.ShortRun(record.Run))))
 	}
 }
 
@@ -114,26 +117,18 @@ func (r *reporter) end() {
 	switch {
 	case r.opts.json:
 		r.app.printJSON(map[string]any{"minute": r.tick.Minute.UTC().Format(time.RFC3339), "tasks": r.tasks})
-	case r.lines == 0 && (r.opts.verbose || r.board != nil && !r.opts.quiet):
+	case r.lines == 0 && (r.opts.verbose || r.terminal != nil && !r.opts.quiet):
 		words, next := nothingDue(r.tick.Schedule, r.tick.Minute, r.opts.only)
-		if now := r.app.now(); r.board != nil && next.After(now) {
+		if now := r.app.now(); r.terminal != nil && next.After(now) {
 			words += " (in " + text.Duration(next.Sub(now)) + ")"
 		}
 		if all := r.app.mustPauses(r.tick.Schedule)[controls.Everything]; all.InEffect(r.app.now()) {
 			words += "; everything is " + all.Text(r.app.now(), r.tick.Schedule.Location)
 		}
 		fmt.Fprintln(r.app.out, words)
-	case r.board != nil:
-		r.board.end()
+	case r.terminal != nil:
+		r.terminal.end()
 	}
-}
-
-// configFlag is what a command in a hint must say to mean the same schedule.
-func (a *app) configFlag() string {
-	if a.config == "" {
-		return ""
-	}
-	return " -c " + a.config
 }
 
 // nothingDue says when something will be: of one task alone where only names it.
@@ -155,40 +150,4 @@ func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words stri
 		return words, first
 	}
 	return fmt.Sprintf("%s; next is %s at %s", words, name, text.Minute(first, s.Location)), first
-}
-
-// describe says in words how a run ended.
-func describe(r outcome.Record) string {
-	var b strings.Builder
-	b.WriteString(string(r.Outcome))
-	separator := ": "
-	switch {
-	case r.Outcome == outcome.TimedOut, r.Outcome == outcome.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):
-		separator = " " // "timed out after 20m", "stopped by SIGTERM"
-	case !r.Started.IsZero() && r.Outcome != outcome.Lost:
-		b.WriteString(" in " + text.Duration(r.Duration()))
-	}
-	if r.Reason != "" {
-		b.WriteString(separator + r.Reason)
-	}
-	var more []string
-	if r.Attempts > 1 {
-		more = append(more, fmt.Sprintf("attempt %d", r.Attempts))
-	}
-	if r.Origin != "" {
-		more = append(more, r.Origin)
-	}
-	if len(more) > 0 {
-		b.WriteString(" (" + strings.Join(more, ", ") + ")")
-	}
-	return b.String()
-}
-
-// late says how late a run of the schedule started, where that is more than any tick needs. One that is
-// later than any missed slot that runs was asked for with --at.
-func late(r outcome.Record) string {
-	if r.Origin != "" || r.Lateness() <= 5*time.Second || r.Lateness() > schedule.LookBack {
-		return ""
-	}
-	return ", " + text.Duration(r.Lateness()) + " late"
 }

@@ -1,0 +1,106 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/notify"
+
+	"sched/schedule/text"
+)
+
+// Exit codes, which scripts may rely on.
+const (
+	exitOK      = 0
+	exitFailed  = 1 // a foreground task failed, or what was named does not exist
+	exitUsage   = 2 // usage, or an invalid schedule
+	exitStopped = 143
+)
+
+// An exit is an error with an exit code, and what to do about it.
+type exit struct {
+	code int
+	err  error // nil: everything was said already
+	hint string
+}
+
+func (e *exit) Error() string { return fmt.Sprint(e.err) }
+
+func (e *exit) Unwrap() error { return e.err }
+
+// failed is an error with exit code 1; usage is one with exit code 2.
+func failed(hint, format string, args ...any) error {
+	return &exit{exitFailed, fmt.Errorf(format, args...), hint}
+}
+
+func usage(hint, format string, args ...any) error {
+	return &exit{exitUsage, fmt.Errorf(format, args...), hint}
+}
+
+// exitCode prints an error in the voice of sched, and returns the code that goes with it. This is
+// the one place that does.
+func (a *app) exitCode(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var invalid *schedule.InvalidError
+	if errors.As(err, &invalid) {
+		a.printProblems(invalid.Problems)
+		return exitUsage
+	}
+	var e *exit
+	if !errors.As(err, &e) {
+		e = &exit{exitFailed, err, ""}
+		if !a.begun { // cobra's own errors
+			e = &exit{exitUsage, err, "see `sched --help`"}
+		}
+	}
+	if e.err != nil {
+		a.problem("%v", e.err)
+	}
+	if e.hint != "" && hintOf(e.err) == "" {
+		fmt.Fprintf(a.err, "hint: %s\n", e.hint)
+	}
+	return e.code
+}
+
+// problem prints to stderr what is wrong, or what people should know besides the result.
+func (a *app) problem(format string, args ...any) {
+	text := fmt.Sprintf("sched: "+format+"\n", args...)
+	for _, arg := range args {
+		if err, ok := arg.(error); ok && hintOf(err) != "" {
+			text += "hint: " + hintOf(err) + "\n"
+		}
+	}
+	io.WriteString(a.err, text) // at once: several things may go wrong at the same moment
+}
+
+func (a *app) printProblems(problems []schedule.Problem) {
+	for _, p := range problems {
+		fmt.Fprintf(a.err, "%s\n", p)
+	}
+}
+
+// hintOf returns what can be done about a store or a server that does not answer as it should, and "" for any
+// other error.
+func hintOf(err error) string {
+	var down *mutex.StoreError
+	var untold *notify.Error
+	switch {
+	case errors.As(err, &down):
+		return down.Hint
+	case errors.As(err, &untold):
+		return untold.Hint
+	}
+	return ""
+}
+
+func didYouMean(name string, names []string) string {
+	if near := text.Nearest(name, names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "see `sched list`"
+}

@@ -1,0 +1,110 @@
+package cmd
+
+import (
+	"strings"
+	"time"
+
+	"sched/cmd/terminal"
+	"sched/schedule"
+
+	"sched/schedule/text"
+
+	"sched/schedule/outcome"
+)
+
+// The columns of list on a terminal. Now is there when something runs, waits or is paused.
+const (
+	listTask = iota
+	listWhen
+	listNext
+	listClock // of the next time
+	listLast
+	listNow
+	listDoes
+)
+
+// listShrinks says which columns shrink on a narrow terminal, and in which order: what a task does first, its name last.
+var listShrinks = []terminal.Shrink{
+	{Column: listDoes, Least: 16},
+	{Column: listClock},
+	{Column: listDoes},
+	{Column: listNow, Least: 14},
+	{Column: listWhen, Least: 9},
+	{Column: listLast, Least: 11},
+	{Column: listTask, Least: 12},
+	{Column: listNow, Least: 7},
+	{Column: listWhen},
+}
+
+// printListOnTerminal prints the table as wide as the terminal is.
+func (a *app) printListOnTerminal(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
+	out := a.stdout()
+	t := out.Table(listShrinks...)
+	defer t.Flush()
+	now := ""
+	for _, row := range rows {
+		if len(row.Running)+len(row.Waiting) > 0 || row.Paused != nil {
+			now = "NOW"
+		}
+	}
+	t.Head("TASK", "WHEN", "NEXT", "", "LAST", now, "DOES")
+	for _, row := range rows {
+		next, clock := out.Paint(terminal.Faint, never(s, row.Name)), ""
+		if len(row.times) > 0 {
+			next, clock = row.nextCells(out, 0, at)
+		}
+		t.Row(row.Name, when(row, s), next, clock, a.lastCell(s, p.last[row.Name]), a.nowCell(row, s.Location), out.Paint(terminal.Faint, does(row)))
+		for i := 1; i < len(row.times); i++ {
+			next, clock := row.nextCells(out, i, at)
+			t.Row("", "", next, clock, "", "", "")
+		}
+	}
+}
+
+// nextCells says how far the i-th of the next times is, and when that is, with the condition that will not be met then.
+func (row taskJSON) nextCells(out terminal.Stream, i int, at time.Time) (next, clock string) {
+	next, clock = until(row.times[i], at)
+	reason := row.unmet(i)
+	if reason == "" {
+		return next, out.Paint(terminal.Faint, clock)
+	}
+	return out.Paint(terminal.Caution, next), out.Paint(terminal.Faint, clock+", but ") + out.Paint(terminal.Caution, text.Line(reason))
+}
+
+// until says how far a time is, and when that is: with the date where it is not that of at.
+func until(t, at time.Time) (far, clock string) {
+	clock = text.SlotNear(t, at, t.Location()) + t.Format(" MST")
+	if !text.SameDay(t, at, t.Location()) {
+		clock = t.Format("Mon ") + clock
+	}
+	return "in " + text.Duration(t.Sub(at)), clock
+}
+
+func (a *app) lastCell(s *schedule.Schedule, last outcome.Record) string {
+	out, tone := a.stdout(), toneOf(last.Outcome)
+	if tone == "" {
+		return out.Paint(terminal.Faint, a.lastText(s, last))
+	}
+	return out.Mark(tone) + " " + out.Paint(tone, a.lastText(s, last))
+}
+
+func (a *app) nowCell(row taskJSON, zone *time.Location) string {
+	words := a.nowText(row, zone)
+	if words == "-" {
+		return ""
+	}
+	tone := terminal.Active
+	if row.Paused != nil && len(row.Running) == 0 {
+		tone = toneOf(outcome.Skipped)
+	}
+	return a.stdout().Paint(tone, text.Line(words))
+}
+
+// does says in one line what a task does: its description, or else its command.
+func does(row taskJSON) string {
+	words := row.Description
+	if words == "" {
+		words = row.Command
+	}
+	return strings.Join(strings.Fields(text.Line(words)), " ")
+}

@@ -1,0 +1,108 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sched/schedule"
+
+	"sched/schedule/text"
+
+	"sched/schedule/outcome"
+)
+
+// printList prints the table for people who read it elsewhere than on a terminal (see printListOnTerminal).
+func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
+	t := a.stdout().Table()
+	defer t.Flush()
+	t.Head("TASK", "WHEN", "NEXT", "LAST", "NOW")
+	for _, row := range rows {
+		next := never(s, row.Name)
+		if len(row.times) > 0 {
+			next = row.nextText(0, at)
+		}
+		t.Row(row.Name, when(row, s), next, a.lastText(s, p.last[row.Name]), a.nowText(row, s.Location))
+		for i := 1; i < len(row.times); i++ {
+			t.Row("", "", row.nextText(i, at), "", "")
+		}
+	}
+}
+
+// nextText says when the i-th of the next times is and how far, with the condition that will not be met then.
+func (row taskJSON) nextText(i int, at time.Time) string {
+	t := row.times[i]
+	words := fmt.Sprintf("%s (in %s)", text.SlotZone(t, t.Location()), text.Duration(t.Sub(at)))
+	if reason := row.unmet(i); reason != "" {
+		words += ", but " + reason
+	}
+	return words
+}
+
+// when shows the expressions, and the zone where it is not the schedule's.
+func when(row taskJSON, s *schedule.Schedule) string {
+	text := strings.Join(row.Cron, "; ")
+	if row.Timezone != s.Location.String() {
+		text += " " + row.Timezone
+	}
+	return text
+}
+
+// never says why a task is not due again: it is switched off, or "-" where its times are over.
+func never(s *schedule.Schedule, name string) string {
+	if t, err := task(s, name); err == nil && !s.Active(t) {
+		return switchedOff(s, t)
+	}
+	return "-"
+}
+
+func (a *app) lastText(s *schedule.Schedule, last outcome.Record) string {
+	if last.Run == "" {
+		return "-"
+	}
+	text := fmt.Sprintf("%s %s ago", last.Outcome, a.ago(last.Ended))
+	if here, _ := hostname(); len(s.Store.Servers) > 0 && last.Server != here {
+		text += " on " + last.Server
+	}
+	return text
+}
+
+// nowText says what runs and what waits for a tick now; "-" when nothing does.
+func (a *app) nowText(row taskJSON, zone *time.Location) string {
+	text, waiting := a.runningText(row.Running), row.Waiting
+	if row.Paused != nil {
+		text = strings.TrimPrefix(text+", "+row.Paused.text(a.now(), zone), ", ")
+	}
+	switch {
+	case len(waiting) == 0 && text == "":
+		return "-"
+	case len(waiting) == 0:
+		return text
+	case text == "":
+		text = a.waitText(waiting[0], zone)
+		waiting = waiting[1:]
+	}
+	if len(waiting) > 0 {
+		text += fmt.Sprintf(", and %d waiting", len(waiting))
+	}
+	return text
+}
+
+func (a *app) runningText(running []runningJSON) string {
+	if len(running) == 0 {
+		return ""
+	}
+	first := running[0]
+	here, _ := hostname()
+	text := fmt.Sprintf("running on %s for %s", first.Host, a.ago(first.since))
+	switch {
+	case first.PID != nil:
+		text = fmt.Sprintf("running, pid %d on %s for %s", *first.PID, first.Host, a.ago(first.since))
+	case first.Host == here:
+		text = "starting"
+	}
+	if len(running) > 1 {
+		text += fmt.Sprintf(" and %d more", len(running)-1)
+	}
+	return text
+}

@@ -1,0 +1,63 @@
+package cmd
+
+import (
+	"time"
+
+	"sched/schedule"
+
+	"sched/schedule/controls"
+)
+
+type pausedJSON struct {
+	Everything bool    `json:"everything"` // not this task by its name
+	By         string  `json:"by"`
+	Server     string  `json:"server"`
+	Since      string  `json:"since"`
+	Until      *string `json:"until"` // null: until somebody ends it
+	Reason     string  `json:"reason"`
+
+	pause controls.Pause
+}
+
+// pauses returns what is paused, and was. With an error that is what this machine knew last.
+func (a *app) pauses(s *schedule.Schedule) (controls.Pauses, error) {
+	orders, err := a.controls(s).Read()
+	return orders.Pauses, err
+}
+
+// mustPauses is pauses where an error is said.
+func (a *app) mustPauses(s *schedule.Schedule) controls.Pauses {
+	pauses, err := a.pauses(s)
+	if err != nil {
+		a.problem("what is paused is what this machine knew last: %v", err)
+	}
+	return pauses
+}
+
+// pausedNow returns the pause that keeps the task from starting; nil when none does.
+func pausedNow(all controls.Pauses, t *schedule.Task, now time.Time) *pausedJSON {
+	pause, ok := all.Of(t.Name, t.EvenWhenPaused, now)
+	if !ok {
+		return nil
+	}
+	out := toPausedJSON(pause)
+	out.Everything = !all[t.Name].InEffect(now)
+	return &out
+}
+
+func toPausedJSON(p controls.Pause) pausedJSON {
+	out := pausedJSON{By: p.By, Server: p.Server, Since: p.Since.UTC().Format(time.RFC3339), Reason: p.Reason, pause: p}
+	if !p.Until.IsZero() {
+		until := p.Until.UTC().Format(time.RFC3339)
+		out.Until = &until
+	}
+	return out
+}
+
+// text says in few words that a task is paused: who paused everything is said elsewhere.
+func (p *pausedJSON) text(now time.Time, zone *time.Location) string {
+	if p.Everything {
+		return "paused"
+	}
+	return p.pause.Text(now, zone)
+}

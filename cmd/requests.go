@@ -1,0 +1,147 @@
+package cmd
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+
+	"sched/schedule/text"
+
+	"sched/schedule/runfile"
+)
+
+// whenOptions say when a run is asked for; neither of them is as soon as possible.
+type whenOptions struct {
+	in, at string
+	json   bool
+}
+
+func (o *whenOptions) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
+	f.StringVar(&o.at, "at", "", "with the tick at this time (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+}
+
+// askedTime reads --in and --at.
+func (a *app) requestTime(o whenOptions, zone *time.Location) (time.Time, error) {
+	now := a.now()
+	at := now
+	switch {
+	case o.in != "" && o.at != "":
+		return at, usage("", "--in and --at exclude each other")
+	case o.in != "":
+		d, err := schedule.ParseDuration(o.in)
+		if err != nil || d <= 0 {
+			return at, usage("write it as 90s, 10m, 2h or 1d", "--in %q is not a time to wait", o.in)
+		}
+		at = now.Add(d)
+	case o.at != "":
+		var err error
+		if at, err = a.parseAt(o.at, zone); err != nil {
+			return at, err
+		}
+		if !at.After(now) {
+			return at, usage("leave --at out to run with the next tick", "--at %q is in the past: it is %s", o.at, text.MinuteZone(now, zone))
+		}
+	}
+	return at.UTC().Round(0).Truncate(time.Microsecond), nil // what the history keeps
+}
+
+// firstTick is the first tick that finds at in the past.
+func firstTick(at, now time.Time) time.Time {
+	minute := at.Truncate(time.Minute)
+	if minute.Before(at) || !minute.After(now) {
+		minute = minute.Add(time.Minute)
+	}
+	return minute
+}
+
+type requestJSON struct {
+	Run    string `json:"run"`
+	Task   string `json:"task"`
+	At     string `json:"at"`
+	Tick   string `json:"tick"`
+	Origin string `json:"origin"`
+}
+
+// ask leaves the requests, and says when they will be answered.
+func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o whenOptions, value func([]requestJSON) any) error {
+	out := []requestJSON{}
+	pauses := a.mustPauses(s)
+	for _, r := range requests {
+		if err := runfile.AddRequest(s.StateDir, r); err != nil {
+			return failed("`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
+		}
+		tick := firstTick(r.At, a.now())
+		out = append(out, requestJSON{r.Run, r.Task, r.At.Format(time.RFC3339), tick.UTC().Format(time.RFC3339), r.Origin})
+		if o.json {
+			continue
+		}
+		when := "the next tick, at " + text.SlotOfDay(tick, s.Location)
+		if o.in != "" || o.at != "" {
+			when = "the tick at " + a.clock(tick, s.Location)
+		}
+		t, _ := task(s, r.Task)
+		if pause := pausedNow(pauses, t, text.Later(r.At, a.now())); pause != nil {
+			when += " or when it is resumed: it is " + pause.pause.Text(a.now(), s.Location)
+		} else if down := a.maintenance(s); down != "" && !t.EvenInMaintenance {
+			when += " or when that is over: " + down
+		}
+		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, text.ShortRun(r.Run))
+	}
+	if o.json {
+		return a.printJSON(value(out))
+	}
+	return nil
+}
+
+// requestsOf returns the requests that a name stands for.
+func (a *app) requestsOf(s *schedule.Schedule, name string) ([]runfile.Request, error) {
+	all, err := runfile.Requests(s.StateDir)
+	if err != nil {
+		a.problem("%v", err)
+	}
+	ofTask := slices.DeleteFunc(all, func(r runfile.Request) bool { return r.Task != name })
+	if len(ofTask) > 0 {
+		return ofTask, nil
+	}
+	if r, err := oneRequest(s, name); err != nil || r.Run != "" {
+		return []runfile.Request{r}, err
+	}
+	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
+		return nil, failed("what runs is ended by `sched stop "+name+"`", "no run of %s waits", name)
+	}
+	record, err := a.findRun(s, name)
+	if err != nil {
+		return nil, err
+	}
+	return nil, failed("", "run %s of %s does not wait: it %s", text.ShortRun(record.Run), record.Task, describe(record))
+}
+
+// oneRequest returns the request that a name stands for by the id of its run; an empty one for none.
+func oneRequest(s *schedule.Schedule, name string) (runfile.Request, error) {
+	all, _ := runfile.Requests(s.StateDir) // a tick complains of what cannot be read
+	var ids []string
+	for _, r := range all {
+		ids = append(ids, r.Run)
+	}
+	id, err := oneRun(ids, name)
+	if id == "" {
+		return runfile.Request{}, err
+	}
+	return all[slices.Index(ids, id)], nil
+}
+
+// notBegun says of a request that there is no run of it yet.
+func (a *app) notBegun(s *schedule.Schedule, r runfile.Request) error {
+	if r.Run == "" {
+		return nil
+	}
+	return failed("`sched trigger --cancel "+text.ShortRun(r.Run)+"` takes it back",
+		"run %s of %s has not begun: it waits until %s", text.ShortRun(r.Run), r.Task, a.clock(firstTick(r.At, r.At.Add(-1)), s.Location))
+}

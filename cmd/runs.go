@@ -1,0 +1,122 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/runner"
+	"sched/schedule/text"
+
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+)
+
+// recall reads the history; one that does not exist yet is empty.
+func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
+	live, lost, err = runner.Finished(s.StateDir)
+	if err != nil {
+		a.problem("%v", err)
+	}
+	db, err := history.OpenRead(s.StateDir)
+	if err != nil {
+		return live, lost, nil, err
+	}
+	defer db.Close()
+	records, err = db.Find(ctx, q)
+	return live, lost, records, err
+}
+
+// ctx bounds nothing: what these commands ask is answered by this machine.
+var ctx = context.Background()
+
+// findRun returns the record of a run by its id or the end of it.
+func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error) {
+	db, err := history.OpenRead(s.StateDir)
+	if err != nil {
+		return outcome.Record{}, err
+	}
+	defer db.Close()
+	record, err := db.Get(ctx, name)
+	if err == nil || !errors.Is(err, history.ErrNotFound) {
+		return record, err
+	}
+	if r, err := oneRequest(s, name); err != nil || r.Run != "" {
+		return outcome.Record{}, errors.Join(err, a.notBegun(s, r))
+	}
+	if _, err := task(s, name); err == nil {
+		return outcome.Record{}, failed("run it once with `sched test "+name+"`", "%s never ran", name)
+	}
+	var names []string
+	for _, t := range s.Tasks {
+		names = append(names, t.Name)
+	}
+	hint := didYouMean(name, names)
+	if newest, err := db.Find(ctx, history.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
+		hint = nearestRun(name, newest)
+	}
+	return outcome.Record{}, failed(hint, "there is no task and no run %q", name)
+}
+
+// newestRun returns the newest run of a task, or the one named. One that has not ended has no outcome. The
+// output is empty, or names a file that is missing, where nothing was printed.
+func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, error) {
+	live, lost, records, err := a.readHistory(s, history.Query{Task: name, Outcomes: outcome.Ran, Limit: 1})
+	if err != nil {
+		return outcome.Record{}, err
+	}
+	for _, log := range slices.Backward(append(lost, live...)) { // oldest first
+		if log.Begin.Task == name || log.Begin.Run == name || text.ShortRun(log.Begin.Run) == name {
+			if log.Deferred() {
+				if log.Begin.Task == name && len(records) > 0 && records[0].Run > log.Begin.Run {
+					continue // a newer one has come and gone
+				}
+				a.problem("run %s waits for attempt %d, until %s", text.ShortRun(log.Begin.Run), log.Deferral.Attempt, a.clock(log.Deferral.Until, s.Location))
+			}
+			return log.Begin, nil
+		}
+	}
+	if len(records) == 0 {
+		return a.findRun(s, name)
+	}
+	return records[0], nil
+}
+
+// oneRun returns the id that name stands for: all of it, its beginning, or its end (from four characters
+// on), like DB.Get; empty for none.
+func oneRun(ids []string, name string) (string, error) {
+	var found []string
+	for _, id := range ids {
+		switch {
+		case id == name:
+			return id, nil
+		case len(name) >= 4 && (strings.HasPrefix(id, name) || strings.HasSuffix(id, name)):
+			found = append(found, id)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return "", nil
+	case len(found) > 1:
+		slices.Reverse(found)
+		return "", &history.AmbiguousError{ID: name, Candidates: found[:min(5, len(found))], More: len(found) > 5}
+	}
+	return found[0], nil
+}
+
+// nearestRun is a hint for a run that does not exist: one of the newest whose id is nearly the same.
+func nearestRun(name string, records []outcome.Record) string {
+	var ids []string
+	for _, r := range records {
+		ids = append(ids, text.ShortRun(r.Run))
+	}
+	near := text.Nearest(text.ShortRun(name), ids)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q, a run of %s?", near, records[slices.Index(ids, near)].Task)
+}

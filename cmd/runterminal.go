@@ -1,0 +1,158 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/cmd/terminal"
+
+	"sched/schedule/runner"
+	"sched/schedule/text"
+
+	"sched/schedule/outcome"
+)
+
+// A terminalReport is what `sched run` shows on a terminal: the minute, a line for each task as it ends, a live line
+// for the one that runs, and what all came to. Its methods are called one at a time.
+type terminalReport struct {
+	app  *app
+	out  terminal.Stream
+	tick *runner.Tick
+	opts runOptions
+	stop context.Context // done when sched was told to end
+	live *terminal.LiveLine
+	run  string // of the live line
+
+	width  int // of the longest name
+	begun  time.Time
+	headed bool // the minute was printed
+	counts []tally
+	lines  int
+}
+
+// A tally is how many lines said the same.
+type tally struct {
+	word string
+	tone terminal.Tone
+	n    int
+}
+
+// newTerminalReport returns nil where the report of a tick is not for a terminal. Until restore is called all that the
+// app prints goes around its live line.
+func newTerminalReport(a *app, tick *runner.Tick, o runOptions, stop context.Context) (r *terminalReport, restore func()) {
+	if !terminal.Is(a.out) || o.json || tick.Link != nil { // several ticks of `sched work` may print at once
+		return nil, func() {}
+	}
+	r = &terminalReport{app: a, tick: tick, opts: o, stop: stop, begun: time.Now()}
+	for _, slot := range tick.Schedule.Due(tick.Minute) {
+		if o.only == "" || o.only == slot.Task.Name {
+			r.width = min(max(r.width, len(slot.Task.Name)), longestName)
+		}
+	}
+	restore = func() {}
+	if !o.quiet {
+		r.live, restore = a.liveLine(0)
+	}
+	r.out = a.stdout()
+	return r, restore
+}
+
+// head prints the minute, once.
+func (r *terminalReport) head() {
+	if !r.headed {
+		r.headed = true
+		minute := r.tick.Minute.In(r.tick.Schedule.Location).Format("Mon ") + text.MinuteZone(r.tick.Minute, r.tick.Schedule.Location)
+		fmt.Fprintln(r.out, r.out.Paint(terminal.Faint, minute))
+	}
+}
+
+// running shows the live line of a run.
+func (r *terminalReport) running(record outcome.Record) {
+	if r.opts.quiet {
+		return
+	}
+	r.head()
+	r.run = record.Run
+	p := &progress{
+		out: r.out, name: terminal.Pad(record.Task, r.width), stop: r.stop,
+		state: r.tick.State.Dir, task: record.Task, begun: time.Now(),
+	}
+	r.live.Show(p.text)
+}
+
+// ended hides the live line of a run.
+func (r *terminalReport) ended(record outcome.Record) {
+	if record.Run == r.run {
+		r.live.Hide()
+	}
+}
+
+// line prints what became of a slot. A record without an outcome went to the background.
+func (r *terminalReport) line(record outcome.Record) {
+	r.head()
+	tone, word := toneOf(record.Outcome), string(record.Outcome)
+	words := terminal.Pad(r.out.Paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(record))
+	if word == "" {
+		tone, word, words = terminal.Active, "in the background", r.out.Paint(terminal.Active, "started in the background")
+	}
+	r.count(word, tone)
+	if record.Reason != "" {
+		words += "  " + text.Line(record.Reason)
+	}
+	if more := r.more(record); more != "" {
+		words += "  " + r.out.Paint(terminal.Faint, more)
+	}
+	fmt.Fprintf(r.out, "%s %s  %s\n", r.out.Mark(tone), terminal.Pad(record.Task, r.width), strings.TrimRight(words, " "))
+}
+
+// took is how long a run took, where somebody saw that.
+func took(record outcome.Record) string {
+	if record.Started.IsZero() || record.Outcome == outcome.Lost || record.Outcome == "" {
+		return ""
+	}
+	return text.Duration(record.Duration())
+}
+
+// more is what is unusual about a run.
+func (r *terminalReport) more(record outcome.Record) string {
+	var all []string
+	if record.Outcome == "" && record.Attempts > 0 { // it waited for a tick after these
+		record.Attempts++
+	}
+	if record.Attempts > 1 {
+		all = append(all, fmt.Sprintf("attempt %d", record.Attempts))
+	}
+	if record.Origin != "" {
+		all = append(all, record.Origin)
+	} else if slot := record.Slot; !slot.Equal(r.tick.Minute) {
+		all = append(all, "slot "+text.SlotNear(slot, r.tick.Minute, r.tick.Schedule.Location))
+	}
+	if r.opts.verbose {
+		all = append(all, "run "+record.Run)
+	}
+	return strings.Join(all, ", ")
+}
+
+func (r *terminalReport) count(word string, tone terminal.Tone) {
+	r.lines++
+	i := slices.IndexFunc(r.counts, func(c tally) bool { return c.word == word })
+	if i < 0 {
+		i, r.counts = len(r.counts), append(r.counts, tally{word: word, tone: tone})
+	}
+	r.counts[i].n++
+}
+
+// end prints what the lines add up to, where there was more than one.
+func (r *terminalReport) end() {
+	if r.opts.quiet || r.lines < 2 {
+		return
+	}
+	var parts []string
+	for _, c := range r.counts {
+		parts = append(parts, r.out.Paint(c.tone, fmt.Sprintf("%d %s", c.n, c.word)))
+	}
+	fmt.Fprintf(r.out, "%s %s\n", strings.Join(parts, ", "), r.out.Paint(terminal.Faint, "in "+text.Duration(time.Since(r.begun))))
+}

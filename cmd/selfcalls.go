@@ -1,0 +1,55 @@
+package cmd
+
+import (
+	"os"
+	"strconv"
+
+	"sched/schedule/runner"
+
+	"sched/schedule/process"
+)
+
+// become is a process between sched and a command that runs as somebody else: it becomes that command.
+// Only what sched itself calls is one.
+func become(args []string) (code int, ok bool) {
+	if len(args) != 2 || args[0] != process.BecomeArgument {
+		return 0, false
+	}
+	return process.Become(args[1], os.Environ())
+}
+
+// background runs the two commands of a background run, `start RUN` and
+// `finish MUTEX CODE --run RUN`, as their witness calls them. They come before everything that
+// they do not need: no cobra, no YAML. A thousand of them may start in one second.
+func (a *app) background(args []string) (code int, ok bool) {
+	state, ours, err := runner.StateFrom(os.Getenv)
+	a.remote = state.Remote
+	switch {
+	case !ours:
+		return 0, false
+	case err != nil:
+		return a.exitCode(failed("", "%w", err)), true
+	case len(args) == 2 && args[0] == "start":
+		return a.start(state, args[1]), true
+	case len(args) == 5 && args[0] == "finish" && args[3] == "--run":
+		seen, err := strconv.Atoi(args[2])
+		if err != nil {
+			return 0, false
+		}
+		if _, err := runner.Finish(state, args[4], &seen, os.Environ()); err != nil {
+			return a.exitCode(failed("", "%w", err)), true
+		}
+		return exitOK, true
+	}
+	return 0, false
+}
+
+func (a *app) start(state runner.State, run string) int {
+	terminate, kill, release := signals()
+	defer release()
+	code, err := runner.Start(terminate, kill, state, run, os.Environ())
+	if err != nil {
+		return a.exitCode(failed("", "%w", err))
+	}
+	return code
+}

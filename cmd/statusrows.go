@@ -1,0 +1,203 @@
+package cmd
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule/runner"
+	"sched/schedule/text"
+
+	"sched/schedule/controls"
+	"sched/schedule/outcome"
+)
+
+// stale is how old the last tick may be: two of them did not come.
+const stale = 3 * time.Minute
+
+// A verdict is what status has to say.
+type verdict struct {
+	code  int
+	first string // one line
+	rows  []statusRow
+	down  string // a maintenance; it is no trouble
+}
+
+type statusRow struct {
+	Task    string `json:"task"`    // empty where it is no task that is in trouble
+	Trouble string `json:"trouble"` // failed, missed, slow, vanished, paused; history, notifications, schedule, tick
+	Text    string `json:"text"`
+	Run     string `json:"run"`
+	Next    string `json:"next"` // what to type
+}
+
+// judge turns a status into words. What makes the code 2 comes first.
+func (a *app) judge(s *runner.Status) verdict {
+	v := verdict{code: exitOK}
+	down := a.downRows(s)
+	v.rows = append(v.rows, down...)
+	if s.Unread != nil {
+		v.rows = append(v.rows, statusRow{"", "history", fmt.Sprintf("not all can be read: %v", s.Unread), "", "sched history" + a.configFlag()})
+	}
+	if s.Untold.Count > 0 {
+		v.rows = append(v.rows, a.untoldRow(s))
+	}
+	for _, t := range s.Troubles {
+		v.rows = append(v.rows, a.troubleRow(t, s))
+	}
+	v.rows = append(v.rows, a.forgottenRows(s)...)
+	figures := fmt.Sprintf("%s, %d running", text.Count(len(s.Tasks), "task"), s.Running)
+	if !s.LastTick.IsZero() {
+		figures += ", last tick " + text.MinuteZone(s.LastTick, s.Schedule.Location)
+	}
+	if age := s.At.Sub(s.LastTick); age >= 0 && age <= stale { // else down has it
+		figures += " (" + text.Duration(age) + " ago)"
+	}
+	figures += pausedFigure(s)
+	if v.down = a.maintenance(s.Schedule); v.down != "" {
+		figures += "; " + v.down
+	}
+	switch {
+	case len(down) > 0:
+		v.code, v.first = exitUsage, "down: "+down[0].Text+"; "+figures
+	case len(v.rows) > 0:
+		v.code, v.first = exitFailed, "trouble: "+summary(v.rows)+"; "+figures
+	default:
+		v.first = "ok: " + figures
+	}
+	return v
+}
+
+// downRows say why tasks do not run as the schedule has it.
+func (a *app) downRows(s *runner.Status) (rows []statusRow) {
+	switch age := s.At.Sub(s.LastTick); {
+	case s.LastTick.IsZero():
+		rows = append(rows, statusRow{"", "tick", "no tick ever came", "", "crontab -l"})
+	case age > stale:
+		rows = append(rows, statusRow{"", "tick", "no tick came for " + text.Duration(age), "", "crontab -l"})
+	case age < -stale:
+		rows = append(rows, statusRow{"", "tick", "the last tick is " + text.Duration(-age) + " ahead of the clock, which was set back", "", "date"})
+	}
+	if s.Invalid {
+		words := filepath.Base(s.Schedule.File) + " is invalid, the last valid one runs"
+		rows = append(rows, statusRow{"", "schedule", words, "", "sched check" + a.configFlag()})
+	}
+	return rows
+}
+
+// untoldRow says what people were to be told and were not.
+func (a *app) untoldRow(s *runner.Status) statusRow {
+	u := s.Untold
+	wait, of := " waits", ", of "
+	if u.Count > 1 {
+		wait, of = " wait", ", the oldest of "
+	}
+	since := text.Minute(u.Since, s.Schedule.Location)
+	words := text.Count(u.Count, "notification") + wait + " since " + since + of + u.Task + ": " + u.Why
+	return statusRow{"", "notifications", words, "", "sched history" + a.configFlag() + " " + u.Task}
+}
+
+// troubleRow says what is wrong, and what to look at.
+func (a *app) troubleRow(t runner.Trouble, s *runner.Status) statusRow {
+	row := statusRow{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.Run}
+	command, of := "why", t.Task
+	switch t.Kind {
+	case runner.LastFailed:
+		row.Trouble = string(t.Run.Outcome)
+		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, text.Duration(max(0, s.At.Sub(t.Run.Ended))))
+		if t.Run.Reason != "" {
+			row.Text += " (" + t.Run.Reason + ")"
+		}
+		if t.Run.Output != "" {
+			command, of = "logs", text.ShortRun(t.Run.Run)
+		}
+		if t.Run.Outcome == outcome.Lost || t.Run.Outcome == outcome.Stopped {
+			command, of = "retry", text.ShortRun(t.Run.Run) // its output does not tell why
+		}
+	case runner.HasMissed:
+		row.Run = ""
+		row.Text = missedText(t, s.Schedule.Location)
+	case runner.RunsLong:
+		row.Text = fmt.Sprintf("running for %s, usually %s", text.Duration(t.For), text.Duration(t.Usual))
+		command, of = "logs", text.ShortRun(t.Run.Run)
+	case runner.Vanished:
+		row.Text = "a run vanished; the next tick will finish it"
+	}
+	row.Next = "sched " + command + a.configFlag() + " " + of
+	return row
+}
+
+func missedText(t runner.Trouble, zone *time.Location) string {
+	if t.Slots <= 1 {
+		return "missed the slot of " + text.Second(t.First, zone)
+	}
+	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, text.Second(t.First, zone), text.Second(t.Final, zone))
+}
+
+// forgottenAfter is how old a pause without an end may be before somebody should look.
+const forgottenAfter = 24 * time.Hour
+
+// forgottenRows tell of pauses that somebody may have forgotten to end.
+func (a *app) forgottenRows(s *runner.Status) (rows []statusRow) {
+	for _, p := range pausedTasks(s) {
+		if p.pause.Until.IsZero() && s.At.Sub(p.pause.Since) > forgottenAfter {
+			next, what := "sched resume"+a.configFlag(), "everything is "
+			if p.Task != "" {
+				next, what = next+" "+p.Task, ""
+			}
+			text := what + p.pause.Text(s.At, s.Schedule.Location)
+			rows = append(rows, statusRow{p.Task, "paused", text, "", next})
+		}
+	}
+	return rows
+}
+
+// summary names the first troubles, since who is called at night may see one line only.
+func summary(rows []statusRow) string {
+	const named = 3
+	var parts []string
+	for _, r := range rows[:min(named, len(rows))] {
+		parts = append(parts, strings.TrimSpace(r.Task+" "+r.Trouble))
+	}
+	text := strings.Join(parts, ", ")
+	if more := len(rows) - named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// pausedFigure tells in the first line of what is paused, which alone is no trouble.
+func pausedFigure(s *runner.Status) string {
+	all := pausedTasks(s)
+	switch {
+	case len(all) > 0 && all[0].Everything:
+		return ", everything is " + all[0].pause.Text(s.At, s.Schedule.Location)
+	case len(all) > 0:
+		return ", " + text.Count(len(all), "task") + " paused"
+	}
+	return ""
+}
+
+type pausedTaskJSON struct {
+	Task string `json:"task"` // empty for everything
+	pausedJSON
+}
+
+// pausedTasks returns the pauses in effect: that of everything, without the name of a task, and those of
+// active tasks.
+func pausedTasks(s *runner.Status) (paused []pausedTaskJSON) {
+	paused = []pausedTaskJSON{}
+	for _, name := range append([]string{controls.Everything}, s.Pauses.Tasks(s.At)...) {
+		active := slices.ContainsFunc(s.Tasks, func(t runner.TaskStatus) bool { return t.Name == name })
+		if pause := s.Pauses[name]; pause.InEffect(s.At) && (active || name == controls.Everything) {
+			one := pausedTaskJSON{name, toPausedJSON(pause)}
+			if one.Everything = !active; one.Everything {
+				one.Task = ""
+			}
+			paused = append(paused, one)
+		}
+	}
+	return paused
+}

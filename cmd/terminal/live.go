@@ -1,0 +1,140 @@
+package terminal
+
+import (
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// A LiveLine is the last line of a terminal while something runs: it says how far that is. Whatever is written to the
+// streams of NewLiveLine meanwhile comes before it: the line is erased first. It is drawn again ten times a second at
+// most, and only where nothing else is: at the start of a line, in the foreground.
+//
+// It is cut to the width that the terminal has now, so it takes one line. The cursor is never hidden, and
+// no signal is caught for it: what ends the program properly erases it, and after kill -9 the prompt comes
+// behind it.
+//
+// All methods are safe for concurrent use. Those of a nil LiveLine do nothing.
+type LiveLine struct {
+	stream Stream
+	rest   time.Duration
+
+	mu      sync.Mutex
+	text    func(width int) string // what to draw; nil while nothing is shown
+	over    chan struct{}          // closed when that has ended
+	drawn   string                 // what stands there now
+	inside  bool                   // what was written last has not ended its line
+	written time.Time
+}
+
+// drawEvery is how often the line is looked at: what it says changes no faster.
+const drawEvery = 100 * time.Millisecond
+
+// NewLiveLine returns a live line, and the streams to write to as long as it is in use: they take the place of out and
+// errs. Nothing may have been written to them for as long as rest before the line is drawn.
+//
+// The line is nil, and the streams are the same, unless both are terminals that obey escape sequences: what goes
+// elsewhere may come to the same terminal by another way, as with `| tee`.
+func NewLiveLine(out, errs Stream, rest time.Duration) (l *LiveLine, toOut, toErrs io.Writer) {
+	if !out.IsTerminal() || !errs.IsTerminal() || !out.escapes {
+		return nil, out.Writer, errs.Writer
+	}
+	l = &LiveLine{stream: out, rest: rest}
+	return l, liveWriter{l, out.terminal}, liveWriter{l, errs.terminal}
+}
+
+// Show draws text from now on, until Hide. The first time is a moment later: what ends at once has no line. The
+// function gets the width that there is, and is not called again after Hide has returned.
+func (l *LiveLine) Show(text func(width int) string) {
+	if l == nil {
+		return
+	}
+	l.Hide()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text, l.over = text, make(chan struct{})
+	go l.redraw(l.over)
+}
+
+func (l *LiveLine) redraw(over chan struct{}) {
+	ticker := time.NewTicker(drawEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-ticker.C:
+			l.draw()
+		}
+	}
+}
+
+// Hide erases the line.
+func (l *LiveLine) Hide() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.text != nil {
+		l.erase()
+		close(l.over)
+		l.text = nil
+	}
+}
+
+func (l *LiveLine) draw() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.text == nil || l.inside || time.Since(l.written) < l.rest || !l.stream.foreground() {
+		return
+	}
+	width := l.stream.Width()
+	if width == 0 {
+		width = 80
+	}
+	width -= len("^C") + 1 // which the terminal may add; a full line might already wrap
+	if text := l.stream.Cut(l.text(width), width); text != l.drawn {
+		io.WriteString(l.stream.terminal, "\r"+text+"\x1b[K")
+		l.drawn = text
+	}
+}
+
+func (l *LiveLine) erase() {
+	if l.drawn != "" && l.stream.foreground() {
+		io.WriteString(l.stream.terminal, "\r\x1b[K")
+	}
+	l.drawn = ""
+}
+
+// EndLine ends the line that was written last, where it was left open.
+func (l *LiveLine) EndLine() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inside {
+		io.WriteString(l.stream.terminal, "\n")
+		l.inside = false
+	}
+}
+
+// A liveWriter writes to a terminal that has a live line.
+type liveWriter struct {
+	line *LiveLine
+	file *os.File
+}
+
+func (w liveWriter) Write(text []byte) (int, error) {
+	l := w.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.erase()
+	n, err := w.file.Write(text)
+	if n > 0 {
+		l.inside, l.written = text[n-1] != '\n', time.Now()
+	}
+	return n, err
+}

@@ -1,0 +1,132 @@
+package terminal
+
+import (
+	"io"
+	"slices"
+	"strings"
+)
+
+// A Table aligns cells in columns, Gap columns apart. It is written by Flush, when the widest cells are known.
+//
+// It is ours, and no library, for what happens on a narrow terminal: columns become narrower in an order that the
+// caller names, each to a width below which it says nothing, some then vanish, and later ones get back what is left
+// over. text/tabwriter, go-pretty, tablewriter and lipgloss/table have no such order (they shrink the widest column,
+// wrap cells, or cut lines), and none lets a column go, so fit below would be left to write in any case; what they would
+// save is the dozen lines of write. What is hard, how wide text is and where it may be cut, is done by displaywidth.
+type Table struct {
+	out     Stream
+	shrinks []Shrink
+	rows    [][]string
+}
+
+// A Shrink says that a column may become as narrow as Least, or vanish where that is 0.
+type Shrink struct{ Column, Least int }
+
+// Table returns an empty table to be written to the stream. On a terminal that is too narrow for it its columns shrink in
+// the order named, one as far as it may before the next; at last lines are cut. Without any, and in a pipe, lines are as
+// long as they are.
+func (s Stream) Table(shrinks ...Shrink) *Table { return &Table{out: s, shrinks: shrinks} }
+
+// Head adds a row with the names of the columns.
+func (t *Table) Head(names ...string) {
+	row := make([]string, len(names))
+	for i, name := range names {
+		row[i] = t.out.Paint(Faint, name)
+	}
+	t.Row(row...)
+}
+
+// Row adds a row. All rows of a table have the same number of cells; a cell is one line, and may have colours.
+func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
+
+// Flush writes the table at once, and empties it.
+func (t *Table) Flush() error {
+	limit := 0
+	if len(t.shrinks) > 0 {
+		limit = t.out.Width()
+	}
+	text := t.layOut(limit)
+	t.rows = nil
+	_, err := io.WriteString(t.out, text)
+	return err
+}
+
+// layOut aligns the rows in lines of at most limit columns; 0 is no limit.
+func (t *Table) layOut(limit int) string {
+	widths := fit(widest(t.rows), t.shrinks, limit)
+	var all strings.Builder
+	for _, row := range t.rows {
+		all.WriteString(t.line(row, widths, limit) + "\n")
+	}
+	return all.String()
+}
+
+// line is one row. In a pipe each column has its place in each line, and so have blanks at the end, which programs
+// may count. On a terminal a column without text takes no place, and blanks at the end are left out, since they might wrap.
+func (t *Table) line(row []string, widths []int, limit int) string {
+	line := ""
+	for i, cell := range row {
+		switch {
+		case t.out.IsTerminal() && widths[i] == 0:
+			continue
+		case limit > 0:
+			cell = t.out.Cut(cell, widths[i])
+		}
+		if i < len(row)-1 {
+			cell = Pad(cell, widths[i]+Gap)
+		}
+		line += cell
+	}
+	if t.out.IsTerminal() {
+		line = strings.TrimRight(line, " ")
+	}
+	if limit > 0 {
+		line = t.out.Cut(line, limit)
+	}
+	return line
+}
+
+// widest returns how wide the widest cell of each column is.
+func widest(rows [][]string) (widths []int) {
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], Width(cell))
+		}
+	}
+	return widths
+}
+
+// fit makes columns narrower until a row has at most limit columns, if they can become as narrow as that:
+// each as far as it may before the next one. What a column that vanishes leaves over they get back.
+func fit(widths []int, shrinks []Shrink, limit int) []int {
+	if limit == 0 {
+		return widths
+	}
+	natural, over := slices.Clone(widths), -Gap-limit
+	for _, w := range widths {
+		if w > 0 {
+			over += w + Gap
+		}
+	}
+	for _, s := range shrinks {
+		w := widths[s.Column]
+		switch {
+		case over <= 0 || w == 0:
+		case s.Least == 0:
+			widths[s.Column], over = 0, over-w-Gap
+		case w > s.Least:
+			widths[s.Column] = max(s.Least, w-over)
+			over -= w - widths[s.Column]
+		}
+	}
+	for _, s := range shrinks {
+		if w := widths[s.Column]; over < 0 && w > 0 {
+			widths[s.Column] = min(natural[s.Column], w-over)
+			over += widths[s.Column] - w
+		}
+	}
+	return widths
+}
