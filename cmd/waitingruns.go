@@ -36,7 +36,7 @@ func (a *app) waiting(s *schedule.Schedule, live []runfile.State) map[string][]w
 	}
 	for _, log := range live {
 		if log.Deferred() {
-			add(log.Begin.Task, log.Begin.Run, log.Deferral.Until, log.Deferral.Attempt, log.Begin.Origin, log.Deferral.Held)
+			add(log.Begin.Task, log.Begin.Run, log.Deferral.Until, log.Deferral.Attempt, log.Begin.Origin, log.Deferral.HeldSince)
 		}
 	}
 	requests, err := runfile.Requests(s.StateDir)
