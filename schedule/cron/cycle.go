@@ -5,38 +5,29 @@ import (
 	"time"
 )
 
-// A cycle is every so many days of the calendar, counted from one of them: what "2 weeks from 2026-01-05"
-// says, and no field of a cron expression can, since months and years are not made of whole cycles. The
-// zero cycle is none: every day is as good.
-//
-// It counts days of the wall clock, so that neither daylight saving nor the zone's history moves it.
+// A cycle is every so many days of the calendar, counted from one of them: what "2 weeks from 2026-01-05" says, and no
+// field of a cron expression can, since months and years are not made of whole cycles. The zero cycle is none.
 type cycle struct {
-	days int64 // from one due day to the next
-	from int64 // the first due day, in days since 1970
+	days int64 // from one due day to the next; more than 0 but in the zero cycle
+	from int64 // the first due day
 }
 
-// due reports whether the wall second t lies on a day of the cycle.
-func (c cycle) due(t int64) bool {
-	since := c.since(t)
-	return since >= 0 && since%c.days == 0
+// next returns the first due day from one day through another.
+func (c cycle) next(day, last int64) (int64, bool) {
+	due := c.from + max(0, ceil(day-c.from, c.days))
+	return due, due <= last
 }
 
-// day returns the first wall second from t on that lies on a day of the cycle.
-func (c cycle) day(t int64) int64 {
-	first := c.from * daySeconds
-	if c.due(t) {
-		return t
-	}
-	return first + max(0, ceil(t-first, c.days*daySeconds))
+// due reports whether a day is one of the cycle's.
+func (c cycle) due(day int64) bool {
+	next, ok := c.next(day, day)
+	return ok && next == day
 }
 
-// since returns how many days the day of the wall second t comes after the first one.
-func (c cycle) since(t int64) int64 { return (t-mod(t, daySeconds))/daySeconds - c.from }
-
-// start returns the first day as people write it.
+// start returns the first due day as people write it.
 func (c cycle) start() string { return date(c.from) }
 
-// why says of the day that comes so many after the first one whether the cycle holds it.
+// why says of a day, which comes so many after the first one, whether it is one of the cycle's.
 func (c cycle) why(since int64) string {
 	day := date(c.from + since)
 	switch {

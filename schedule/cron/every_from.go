@@ -2,7 +2,6 @@ package cron
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -31,7 +30,7 @@ func (p phrase) cycles() ([]Expression, error) {
 			return nil, err
 		}
 		c.cycle = cycle{int64(days), from.Unix() / daySeconds}
-		c.text = words + " from " + c.cycle.start() + c.atTimes()
+		c.text = words + " from " + c.cycle.start() + c.times.atTimes()
 		crons[i] = c
 	}
 	return crons, nil
@@ -84,16 +83,15 @@ func uncounted(what []string, unit string) error {
 }
 
 // atTimes returns the times of day as they follow in words; the first of the day goes without saying.
-func (c *Expression) atTimes() string {
-	minute, _ := strconv.Atoi(c.fields[minuteField])
-	var times []string
-	for hour := range strings.SplitSeq(c.fields[hourField], ",") {
-		times = append(times, fmt.Sprintf("%s:%02d", hour, minute))
+func (t times) atTimes() string {
+	var words []string
+	for hour, ok := t.hours.from(0); ok; hour, ok = t.hours.from(hour + 1) {
+		words = append(words, fmt.Sprintf("%d:%02d", hour, t.minutes.first()))
 	}
-	if len(times) == 1 && times[0] == "0:00" {
+	if len(words) == 1 && words[0] == "0:00" {
 		return ""
 	}
-	return " at " + strings.Join(times, ", ")
+	return " at " + strings.Join(words, ", ")
 }
 
 // exampleDate is in what people are told to write. It is a Monday.

@@ -89,37 +89,37 @@ func (s stretch) pass(zone *time.Location, wall int64) int {
 
 func wallTime(wall int64) time.Time { return time.Unix(wall, 0).UTC() }
 
-// compare asks each field but the seconds about a wall clock time.
+// compare compares each field but the seconds with a wall clock time.
 func (c *Expression) compare(wall time.Time) []Field {
-	q := question{cron: c}
-	q.at(wall.Unix())
 	if c.cycle.days > 0 {
-		return c.compareCycle(&q, wall)
+		return c.compareCycle(wall)
 	}
 	words := strings.Fields(c.text)
 	words = words[len(words)-5:]
 	field := func(pos, value int, matches bool) Field {
 		return Field{Name: cronFields[pos].name, Text: words[pos-minuteField], Value: value, Matches: matches}
 	}
+	m, day := monthOf(dayOf(wall.Unix()))
 	return []Field{
-		field(minuteField, wall.Minute(), q.due(minuteField)),
-		field(hourField, wall.Hour(), q.due(hourField)),
-		field(dayField, wall.Day(), q.monthDayDue(wall)),
-		field(monthField, int(wall.Month()), q.due(monthField)),
-		field(weekdayField, int(wall.Weekday()), q.due(weekdayField)),
+		field(minuteField, wall.Minute(), c.times.minutes.has(wall.Minute())),
+		field(hourField, wall.Hour(), c.times.hours.has(wall.Hour())),
+		field(dayField, day, c.dates.days.in(m).has(day)),
+		field(monthField, m.number, c.dates.months.has(m.number)),
+		field(weekdayField, int(wall.Weekday()), c.dates.weekdays.in(m).has(day)),
 	}
 }
 
-// compareCycle asks about the time of day, and about the date in one.
-func (c *Expression) compareCycle(q *question, wall time.Time) []Field {
-	field := func(pos, value int) Field {
-		return Field{Name: cronFields[pos].name, Text: c.fields[pos], Value: value, Matches: q.due(pos)}
+// compareCycle compares the time of day and the date.
+func (c *Expression) compareCycle(wall time.Time) []Field {
+	field := func(pos, value int, due set) Field {
+		return Field{Name: cronFields[pos].name, Text: due.String(), Value: value, Matches: due.has(value)}
 	}
 	words, _, _ := strings.Cut(c.text, " at ")
+	day := dayOf(wall.Unix())
 	return []Field{
-		field(minuteField, wall.Minute()),
-		field(hourField, wall.Hour()),
-		{Name: "date", Text: words, Value: int(c.cycle.since(wall.Unix())), Matches: q.dayDue(wall), cycle: c.cycle},
+		field(minuteField, wall.Minute(), c.times.minutes),
+		field(hourField, wall.Hour(), c.times.hours),
+		{Name: "date", Text: words, Value: int(day - c.cycle.from), Matches: c.cycle.due(day), cycle: c.cycle},
 	}
 }
 
@@ -128,7 +128,7 @@ func (c *Expression) compareCycle(q *question, wall time.Time) []Field {
 func (v Verdict) No() []Field {
 	var no []Field
 	day, weekday := v.days()
-	oneIsEnough := v.Cron.either && (day.Matches || weekday.Matches)
+	oneIsEnough := v.Cron.dates.either && (day.Matches || weekday.Matches)
 	for _, f := range v.Fields {
 		if !f.Matches && !(oneIsEnough && (f.Name == day.Name || f.Name == weekday.Name)) {
 			no = append(no, f)

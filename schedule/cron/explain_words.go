@@ -18,7 +18,7 @@ func (v Verdict) Why() string {
 	}
 	var reasons, days []string
 	for _, f := range no {
-		if v.Cron.either && (f.Name == "day" || f.Name == "weekday") {
+		if v.Cron.dates.either && (f.Name == "day" || f.Name == "weekday") {
 			days = append(days, f.String())
 		} else {
 			reasons = append(reasons, f.String())
@@ -38,7 +38,7 @@ func (v Verdict) whyDue() string {
 		return v.Read.Format("15:04") + " did not exist on this day; a job with a fixed time runs right after the gap"
 	}
 	day, weekday := v.days()
-	if v.Cron.either && day.Matches != weekday.Matches {
+	if v.Cron.dates.either && day.Matches != weekday.Matches {
 		return fmt.Sprintf("%s and %s: with both restricted, one is enough", day, weekday)
 	}
 	return "every field matches"

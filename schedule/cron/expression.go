@@ -5,20 +5,18 @@ import (
 	"time"
 )
 
-// A Expression is one valid cron expression: 5 fields, or 6 with leading seconds. Or it is a fixed time on every so
-// many days from a date on, which only every: can say.
+// An Expression is one valid cron expression: 5 fields, or 6 with leading seconds. Or it is a fixed time on every so
+// many days from a date on, which only every: can say. The zero Expression is never due.
 //
-// The rules are those of crontab(5) and of Vixie cron, with L, W and # as in Quartz and H as in
-// Jenkins. gronx evaluates it, one field at a time, on text that we have put into the form that
-// gronx reads right. A Cron is a value: it holds no state and may be used by several goroutines.
+// The rules are those of crontab(5) and of Vixie cron, with L, W and # as in Quartz and H as in Jenkins. gronx decides
+// which values of a field are due; it is asked once, see compile.go. An Expression is a value: it may be copied, compared
+// with ==, and used by several goroutines.
 type Expression struct {
-	text    string
-	fields  [6]string // second to weekday, in the form gronx reads right
-	seconds bool      // it was written with 6 fields
-	fixed   bool      // minute and hour do not start with *: a job that daylight saving must not lose
-	either  bool      // both day fields are restricted: one of them is enough
-	lastW   bool      // the day field holds LW, which gronx does not know
-	cycle   cycle     // which days are due, in place of the fields for day, month and weekday; or none
+	text  string
+	times times
+	dates dates
+	cycle cycle // which days are due, in place of dates; or none
+	fixed bool  // minute and hour do not start with *: a job that daylight saving must not lose
 }
 
 // The order of the fields, which is also how gronx counts them.
@@ -55,26 +53,35 @@ func Parse(text, seed string) (Expression, error) {
 	if err != nil {
 		return Expression{}, err
 	}
-	c := Expression{seconds: len(words) == 6}
-	c.fields[secondField] = "0"
-	first := len(c.fields) - len(words)
+	fields := canonicalFields{secondField: "0"} // five fields mean second 0
+	first := len(fields) - len(words)
 	for i, word := range words {
 		f := &cronFields[first+i]
 		if words[i], err = f.resolve(word, seed); err != nil {
 			return Expression{}, err
 		}
-		if c.fields[first+i], err = f.canonical(words[i]); err != nil {
+		if fields[first+i], err = f.canonical(words[i]); err != nil {
 			return Expression{}, yearHint(err, words)
 		}
 	}
-	c.text = strings.Join(words, " ")
-	c.fixed = !starred(c.fields[minuteField]) && !starred(c.fields[hourField])
-	c.either = !starred(c.fields[dayField]) && !starred(c.fields[weekdayField])
-	c.lastW = strings.Contains(c.fields[dayField], "LW")
-	if !c.possible() {
-		return Expression{}, c.impossible()
+	c := Expression{text: strings.Join(words, " "), fixed: !fields.starred(minuteField) && !fields.starred(hourField)}
+	c.times, c.dates = shared.compile(&fields)
+	if !fields.plainlyPossible() && !c.hasDate() {
+		return Expression{}, fields.impossible(words)
 	}
 	return c, nil
+}
+
+// canonicalFields are the fields of an expression from second to weekday, in the form that gronx reads right.
+type canonicalFields [6]string
+
+// starred reports whether a field starts with *. Vixie cron sets its DOM_STAR and DOW_STAR by
+// the first character alone, so that */2 counts and 1-5,* does not.
+func (fields *canonicalFields) starred(pos int) bool { return fields[pos][0] == '*' }
+
+// bothDays reports whether the day and the weekday are both restricted.
+func (fields *canonicalFields) bothDays() bool {
+	return !fields.starred(dayField) && !fields.starred(weekdayField)
 }
 
 // String returns the expression with macros and H resolved; for days that are counted from a date, the words.
@@ -83,11 +90,7 @@ func (c Expression) String() string { return c.text }
 
 // BothDays reports whether the day and the weekday are both restricted, so that either is enough.
 // That is crontab(5)'s rule, and rarely what people expect.
-func (c Expression) BothDays() bool { return c.either }
-
-// starred reports whether a field starts with *. Vixie cron sets its DOM_STAR and DOW_STAR by
-// the first character alone, so that */2 counts and 1-5,* does not.
-func starred(field string) bool { return field[0] == '*' }
+func (c Expression) BothDays() bool { return c.dates.either }
 
 // splitCron returns the 5 or 6 fields of an expression or a macro.
 func splitCron(text string) ([]string, error) {
@@ -146,32 +149,26 @@ func yearHint(err error, words []string) error {
 	return err
 }
 
-// possible reports whether any date fits the day fields and the month. Only those can contradict
-// each other, and common expressions show at a glance that they do not.
-func (c *Expression) possible() bool {
-	days, everyWeekday := c.fields[dayField], c.fields[weekdayField] == "*"
+// plainlyPossible reports whether a glance shows that some date matches the day fields and the month, as it does for
+// most expressions. Only those fields can contradict each other.
+func (fields *canonicalFields) plainlyPossible() bool {
+	days, months, weekdays := fields[dayField], fields[monthField], fields[weekdayField]
 	n, isNumber := digits(days)
-	switch {
-	case c.either, days == "*":
-		return true
-	case everyWeekday && (c.fields[monthField] == "*" || isNumber && n <= 28):
-		return true
-	}
-	return c.hasDate()
+	return fields.bothDays() || days == "*" || weekdays == "*" && (months == "*" || isNumber && n <= 28)
 }
 
-// hasDate looks for one in 28 years: they hold every calendar there is.
+// hasDate looks for a due day in 28 years: they hold every calendar there is.
 func (c *Expression) hasDate() bool {
 	from := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	to := time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-	q := question{cron: c}
-	return q.day(from, to) < to
+	_, ok := c.dates.next(dayOf(from), dayOf(to-1))
+	return ok
 }
 
-func (c Expression) impossible() error {
-	words := strings.Fields(c.text)
+// impossible explains an expression that no date matches, in the words of its writer.
+func (fields *canonicalFields) impossible(words []string) error {
 	words = words[len(words)-3:]
-	if c.fields[weekdayField] == "*" {
+	if fields[weekdayField] == "*" {
 		return wrong("can never be due: day %s never comes in month %s", words[0], words[1]).
 			hint("the last day of a month is L, its last working day LW")
 	}

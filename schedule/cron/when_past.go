@@ -2,7 +2,6 @@ package cron
 
 import (
 	"iter"
-	"math/bits"
 	"slices"
 	"time"
 )
@@ -55,7 +54,7 @@ func (s stretch) count(crons []Expression, from, to int64) (n int) {
 	swallowed := false
 	for i := range crons {
 		c := &crons[i]
-		parts[i] = part{question{cron: c}, c.times(), from + s.offset}
+		parts[i] = part{c, from + s.offset}
 		if c.fixed {
 			if from == s.start {
 				_, lost := c.next(s.shown, from+s.offset)
@@ -78,20 +77,20 @@ func (s stretch) count(crons []Expression, from, to int64) (n int) {
 
 // A part is a cron and the wall second from which it counts.
 type part struct {
-	question
-	times
+	*Expression
 	from int64
 }
 
 // count returns how many wall seconds before to the cron is due at.
 func (p *part) count(to int64) (n int) {
 	for from := p.from; from < to; {
-		if from = p.day(from, to); from >= to {
+		day, ok := p.nextDay(dayOf(from), dayOf(to-1))
+		if !ok {
 			break
 		}
-		midnight := from - mod(from, daySeconds) + daySeconds
-		n += p.before(min(to, midnight)-midnight+daySeconds) - p.before(mod(from, daySeconds))
-		from = midnight
+		midnight := day * daySeconds
+		n += p.times.before(min(to-midnight, daySeconds)) - p.times.before(max(from-midnight, 0))
+		from = midnight + daySeconds
 	}
 	return n
 }
@@ -99,68 +98,28 @@ func (p *part) count(to int64) (n int) {
 // countAny counts what is due at the same second once: it marks the seconds of each day.
 func countAny(parts []part, from, to int64) (n int) {
 	for midnight := from - mod(from, daySeconds); midnight < to; midnight += daySeconds {
-		var marked [daySeconds / minuteSeconds]uint64 // a bit a second
+		var marked [daySeconds / minuteSeconds]set // of a minute each
 		for i := range parts {
 			p := &parts[i]
-			if w := p.at(midnight); p.due(monthField) && p.dayDue(w) {
-				p.mark(&marked, p.from-midnight, to-midnight)
+			if _, due := p.nextDay(dayOf(midnight), dayOf(midnight)); due {
+				p.times.mark(&marked, p.from-midnight, to-midnight)
 			}
 		}
-		for _, minute := range marked {
-			n += bits.OnesCount64(minute)
+		for _, seconds := range marked {
+			n += seconds.len()
 		}
 	}
 	return n
 }
 
 // mark marks the due seconds of [from, to), on a due day.
-func (p *part) mark(marked *[daySeconds / minuteSeconds]uint64, from, to int64) {
+func (t times) mark(marked *[daySeconds / minuteSeconds]set, from, to int64) {
 	for minute := range int64(len(marked)) {
-		if p.hours&(1<<(minute/60)) == 0 || p.minutes&(1<<(minute%60)) == 0 {
+		if !t.hours.has(int(minute/60)) || !t.minutes.has(int(minute%60)) {
 			continue
 		}
-		seconds := p.seconds
-		if early := from - minute*minuteSeconds; early > 0 {
-			seconds &^= 1<<min(early, minuteSeconds) - 1
-		}
-		if left := to - minute*minuteSeconds; left < minuteSeconds {
-			seconds &= 1<<max(left, 0) - 1
-		}
-		marked[minute] |= seconds
+		early, end := from-minute*minuteSeconds, to-minute*minuteSeconds
+		due := t.seconds.below(int(min(max(end, 0), minuteSeconds)))
+		marked[minute] |= due &^ due.below(int(min(max(early, 0), minuteSeconds)))
 	}
-}
-
-// times are the times of day at which a cron is due, on a due day: a bit for each value of a field.
-type times struct{ seconds, minutes, hours uint64 }
-
-func (c *Expression) times() (all times) {
-	q := question{cron: c}
-	field := func(pos int, values, unit int64) (set uint64) {
-		for v := range values {
-			if q.at(v * unit); q.due(pos) {
-				set |= 1 << v
-			}
-		}
-		return set
-	}
-	all.minutes, all.hours = field(minuteField, 60, minuteSeconds), field(hourField, 24, hourSeconds)
-	if all.seconds = 1; c.seconds {
-		all.seconds = field(secondField, 60, 1)
-	}
-	return all
-}
-
-// before returns how many of the times come before a second of the day, from 0 through 86,400.
-func (t times) before(second int64) int {
-	count, below := bits.OnesCount64, func(set uint64, v int64) uint64 { return set & (1<<v - 1) }
-	hour, minute := second/hourSeconds, second/minuteSeconds%60
-	n := count(below(t.hours, hour)) * count(t.minutes) * count(t.seconds)
-	if t.hours&(1<<hour) == 0 {
-		return n
-	}
-	n += count(below(t.minutes, minute)) * count(t.seconds)
-	if t.minutes&(1<<minute) == 0 {
-		return n
-	}
-	return n + count(below(t.seconds, second%60))
 }
