@@ -115,7 +115,7 @@ func gronxDue(t *testing.T, field string, pos int, at time.Time) bool {
 
 // Goroutines that parse the same texts at the same time get equal expressions, whoever was first.
 func TestCompilingIsSafeForSeveralGoroutines(t *testing.T) {
-	forgetAnswers()
+	forgetCompiled()
 	var group sync.WaitGroup
 	parsed := make([][]Expression, 8)
 	for i := range parsed {
@@ -140,8 +140,8 @@ func TestCompilingIsSafeForSeveralGoroutines(t *testing.T) {
 	}
 }
 
-// forgetAnswers makes the next expressions ask gronx anew, as those of a new process do.
-func forgetAnswers() {
+// forgetCompiled empties the shared sets, as they are in a new process.
+func forgetCompiled() {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	clear(shared.values[:])
@@ -178,7 +178,7 @@ func BenchmarkFirstNext(b *testing.B) {
 				texts[i] = schedule.cron(i)
 			}
 			for b.Loop() {
-				forgetAnswers()
+				forgetCompiled()
 				for _, text := range texts {
 					c, err := Parse(text, "task")
 					if err != nil {

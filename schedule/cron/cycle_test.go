@@ -94,7 +94,7 @@ func TestCyclesAgree(t *testing.T) {
 				t.Fatalf("%v in %s at %v: explains %v, the slots are %v", w, w.Location, at, e.Slots, w.Slots(at))
 			}
 			for _, v := range e.Verdicts {
-				if v.Due == (len(v.No()) > 0 || v.Past) {
+				if v.Due == (len(v.Mismatches()) > 0 || v.FirstPassOnly) {
 					t.Fatalf("%v in %s at %v: due %t, since %s", w, w.Location, at, v.Due, v.Why())
 				}
 			}

@@ -55,17 +55,17 @@ func TestExplainAgreesWithSlots(t *testing.T) {
 				t.Fatalf("%v in %s at %v: due %v, but its slots are %v", v.Cron, w.Location, at, v.Due, alone)
 			}
 			switch {
-			case v.Due && len(v.No()) > 0:
-				t.Fatalf("%v in %s at %v is due, though %v", v.Cron, w.Location, at, v.No())
-			case !v.Due && !v.Past && len(v.No()) == 0:
+			case v.Due && len(v.Mismatches()) > 0:
+				t.Fatalf("%v in %s at %v is due, though %v", v.Cron, w.Location, at, v.Mismatches())
+			case !v.Due && !v.FirstPassOnly && len(v.Mismatches()) == 0:
 				t.Fatalf("%v in %s at %v is not due, and no field says why", v.Cron, w.Location, at)
-			case v.Past && (e.Pass != 2 || !v.Cron.fixed):
+			case v.FirstPassOnly && (e.Pass != 2 || !v.Cron.fixed):
 				t.Fatalf("%v in %s at %v: past, in pass %d", v.Cron, w.Location, at, e.Pass)
 			case v.MadeUp && (!v.Due || e.Gap == nil):
 				t.Fatalf("%v in %s at %v: made up, though not due or without a gap", v.Cron, w.Location, at)
 			}
 			checkFields(t, v)
-			past, madeUp = past+count(v.Past), madeUp+count(v.MadeUp)
+			past, madeUp = past+count(v.FirstPassOnly), madeUp+count(v.MadeUp)
 		}
 		if anyDue != (len(e.Slots) > 0) {
 			t.Fatalf("%v in %s at %v: due %v, but the slots are %v", w, w.Location, at, anyDue, e.Slots)
@@ -91,15 +91,15 @@ func checkFields(t *testing.T, v Verdict) {
 	b := newBrute(strings.Join(words[len(words)-5:], " "))
 	day, weekday := false, false
 	for _, element := range strings.Split(b.days, ",") {
-		day = day || bruteDay(element, v.Read)
+		day = day || bruteDay(element, v.Wall)
 	}
 	for _, element := range strings.Split(b.weekdays, ",") {
-		weekday = weekday || bruteWeekday(element, v.Read)
+		weekday = weekday || bruteWeekday(element, v.Wall)
 	}
-	want := []bool{b.minutes[v.Read.Minute()], b.hours[v.Read.Hour()], day, b.months[int(v.Read.Month())], weekday}
+	want := []bool{b.minutes[v.Wall.Minute()], b.hours[v.Wall.Hour()], day, b.months[int(v.Wall.Month())], weekday}
 	for i, f := range v.Fields {
 		if f.Matches != want[i] {
-			t.Fatalf("%v at %v: %v, want %v", v.Cron, v.Read, f, want[i])
+			t.Fatalf("%v at %v: %v, want %v", v.Cron, v.Wall, f, want[i])
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package cron
 
-// Searches are on the wall clock, whose seconds are counted as if it were UTC, so that no gap and no repeated hour
-// gets in their way. wallclock.go maps what they find to instants.
+// This file searches the wall clock. Its seconds, here called wall seconds, are counted as if the wall clock were UTC,
+// so a search meets neither gaps nor repeated hours. wallclock.go maps wall seconds to instants.
 
 // next returns the first wall second of [from, to) at which c is due.
 func (c *Expression) next(from, to int64) (int64, bool) {
@@ -26,6 +26,3 @@ func (c *Expression) nextDay(day, last int64) (int64, bool) {
 	}
 	return c.dates.next(day, last)
 }
-
-// dayOf returns the day that holds the wall second t.
-func dayOf(t int64) int64 { return (t - mod(t, daySeconds)) / daySeconds }

@@ -6,10 +6,11 @@ const (
 	daySeconds    = 24 * hourSeconds
 )
 
-// times are the times of day that an expression's fields for second, minute and hour let through.
+// times are the times of day that match an expression's fields for second, minute and hour. A time of day is a number
+// of seconds, from 0 to before daySeconds.
 type times struct{ seconds, minutes, hours set }
 
-// next returns the first due second of the day that is second or later.
+// next returns the first due time of day from second on.
 func (t times) next(second int64) (int64, bool) {
 	h, m, s := hourMinuteSecond(second)
 	if t.hours.has(h) {
@@ -26,7 +27,7 @@ func (t times) next(second int64) (int64, bool) {
 	return secondOfDay(h, t.minutes.first(), t.seconds.first()), ok
 }
 
-// before returns how many of the times come before a second of the day, from 0 through 86,400.
+// before returns the number of due times of day before second, which may be daySeconds.
 func (t times) before(second int64) int {
 	h, m, s := hourMinuteSecond(second)
 	n := t.hours.below(h).len() * t.minutes.len() * t.seconds.len()
@@ -48,8 +49,8 @@ func secondOfDay(h, m, s int) int64 {
 	return int64(h)*hourSeconds + int64(m)*minuteSeconds + int64(s)
 }
 
-// ceil returns the first multiple of unit that is not before t.
+// ceil returns the smallest multiple of unit that is t or larger.
 func ceil(t, unit int64) int64 { return t + mod(-t, unit) }
 
-// mod is the remainder that is never negative: times before 1970 are.
+// mod returns the remainder of t by unit, which is never negative, though times before 1970 are.
 func mod(t, unit int64) int64 { return (t%unit + unit) % unit }

@@ -154,7 +154,7 @@ func BenchmarkTick(b *testing.B) {
 	texts := []string{"*/5 * * * *", "30 2 * * 1-5", "0 9 1 6 *", "H H * * *", "0 * * * *", "15 8-18 * * MON-FRI"}
 	berlin, at := zone(b, "Europe/Berlin"), time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC)
 	for b.Loop() {
-		forgetAnswers()
+		forgetCompiled()
 		for i := range 10_000 {
 			c, _ := Parse(texts[i%len(texts)], "task")
 			When{Crons: []Expression{c}, Location: berlin}.Slots(at)
