@@ -12,7 +12,7 @@ import (
 	"github.com/adhocore/gronx"
 )
 
-// What is compiled is what gronx says when it is asked directly about the whole text of each field.
+// Compiled fields have the values that gronx takes to be due when it evaluates the whole text of the field.
 func TestCompiledFieldsAreWhatGronxSays(t *testing.T) {
 	texts := []string{"* * * * * *", "*/7 1-5/2 0,12 */10 JAN-mar SAT-SUN", "5/15 * * 1/3 2/3 1/2", "0 0 0 31 * 7/3", "0 0 0 1-31/30 * 0-7/2"}
 	texts = append(texts, bruteCrons...)
@@ -55,7 +55,7 @@ func TestCompiledFieldsAreWhatGronxSays(t *testing.T) {
 	checkDays(t, "1#5,5L", weekdayField, &dayTable{pos: weekdayField, text: "1#5,5L"}, "2080-01-01", "2120-01-01")
 }
 
-// checkTimes compares all fields but those for days with gronx, and returns the texts that gronx is asked.
+// checkTimes compares each field but the day fields with gronx, and returns the canonical fields.
 func checkTimes(t *testing.T, c Expression) canonicalFields {
 	t.Helper()
 	fields := canonicalFields{secondField: "0"}
@@ -87,7 +87,7 @@ func checkTimes(t *testing.T, c Expression) canonicalFields {
 	return fields
 }
 
-// checkDays compares a day field with gronx on each day from one to before another.
+// checkDays compares a day field with gronx on each day of [from, to).
 func checkDays(t *testing.T, field string, pos int, table *dayTable, from, to string) {
 	t.Helper()
 	end := instant(t, to+" 00:00")
@@ -101,7 +101,7 @@ func checkDays(t *testing.T, field string, pos int, table *dayTable, from, to st
 	}
 }
 
-// gronxDue asks gronx, which must not refuse the field.
+// gronxDue evaluates a field with gronx, which must not refuse it.
 func gronxDue(t *testing.T, field string, pos int, at time.Time) bool {
 	t.Helper()
 	var checker gronx.SegmentChecker
@@ -148,7 +148,7 @@ func forgetCompiled() {
 	clear(shared.days[:])
 }
 
-func TestAnExpressionThatNobodyParsedIsNeverDue(t *testing.T) {
+func TestTheZeroExpressionIsNeverDue(t *testing.T) {
 	w := When{Crons: []Expression{{}}}
 	at := instant(t, "2026-03-02 09:07")
 	if next, ok := w.Next(at); ok || w.Count(at, at.AddDate(1, 0, 0)) > 0 || len(w.Slots(at)) > 0 {
@@ -156,7 +156,7 @@ func TestAnExpressionThatNobodyParsedIsNeverDue(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstNext is what a schedule of 10,000 tasks costs from its text to the first Next of each.
+// BenchmarkFirstNext parses the 10,000 expressions of a schedule and finds the first Next of each, in a new process.
 func BenchmarkFirstNext(b *testing.B) {
 	for _, schedule := range []struct {
 		name string
