@@ -30,6 +30,7 @@ type compiler struct {
 	days   [len(cronFields)]map[string]*dayTable // by text of a field; for the day fields only
 }
 
+// shared is the compiler of Parse.
 var shared compiler
 
 // compile returns the times and dates that match the fields. The same text of a day field always gives the same table,

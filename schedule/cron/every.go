@@ -45,13 +45,13 @@ func ParseEvery(text string) ([]Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	crons := make([]Expression, len(texts))
+	expressions := make([]Expression, len(texts))
 	for i, text := range texts {
-		if crons[i], err = Parse(text, ""); err != nil {
+		if expressions[i], err = Parse(text, ""); err != nil {
 			return nil, err
 		}
 	}
-	return crons, nil
+	return expressions, nil
 }
 
 // A phrase has its frequency in what, and its clauses, all in words of lower case. A comma is a word of its own. A clause

@@ -25,7 +25,7 @@ func (p phrase) cycles() ([]Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	crons := make([]Expression, len(texts))
+	expressions := make([]Expression, len(texts))
 	for i, text := range texts {
 		c, err := Parse(text, "")
 		if err != nil {
@@ -33,9 +33,9 @@ func (p phrase) cycles() ([]Expression, error) {
 		}
 		c.cycle = cycle{int64(days), from.Unix() / daySeconds}
 		c.text = words + " from " + c.cycle.start() + c.times.atTimes()
-		crons[i] = c
+		expressions[i] = c
 	}
-	return crons, nil
+	return expressions, nil
 }
 
 // cycleLength reads "2 weeks", "week" or "10 days", and returns it in days and in these words.
