@@ -83,7 +83,7 @@ func (a *app) printNeighbours(w *inquiry, m *minuteJSON) {
 func (w *inquiry) madeUp(at time.Time) string {
 	for _, v := range w.task.When.Explain(at).Verdicts {
 		if v.MadeUp {
-			return ", for " + v.Read.Format("15:04") + ", which did not exist"
+			return ", for " + v.Wall.Format("15:04") + ", which did not exist"
 		}
 	}
 	return ""

@@ -6,17 +6,33 @@ import (
 	"strings"
 )
 
-// everyForms is the whole grammar, as people are told it when nothing shorter helps.
+// Words of every: are one phrase, read without regard to case, plural and fillers:
+//
+//	phrase    = frequency ["from" date] ["on" days] ["at" times]      the clauses in any order
+//	frequency = "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year"
+//	          | number unit                          every_count.go: 5 minutes, 2 hours
+//	          | "odd" "hours"
+//	          | weekday {"," weekday}                monday, friday; weekdays; weekends
+//	          | monthday {"," monthday} "of" ("month" | "quarter")    every_month.go: first monday of month
+//	date      = YYYY-MM-DD                           every_from.go: after days and weeks
+//	days      = weekday {"," weekday}                after week
+//	          | monthday {"," monthday}              after month and quarter: 1, 16; last day
+//	          | number month | month number          after year: 1 June
+//	times     = time {"," time}                      8:00, 19:30; after hours :15, :45
+//
+// every_words.go has the tables of words, and every_read.go reads the elements of clauses. Each phrase becomes texts of
+// cron expressions, which Parse then reads; a phrase with "from" becomes a cycle.
+
+// everyForms lists examples of all forms. It is the hint where nothing shorter helps.
 const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", "odd hours", "day at 13:00, 19:30", ` +
 	`"weekdays at 8:00", "monday, friday at 8:00", "week on monday", "month on 1, 16 at 13:00", ` +
 	`"month on last day", "first monday of month", "quarter on 4 at 14:00", "year on 1 June at 17:00" and ` +
 	`"2 weeks from 2026-01-05 at 8:00"`
 
-// ParseEvery reads a frequency in words and returns the cron expressions that it stands for: several
-// where two times of day differ in their minutes. Case, and singular or plural, do not matter. The words
-// cover every frequency helper of Laravel, and days that are counted from a date, which cron cannot say: their
-// expressions are words. Without an "at", days begin at 00:00 and hours at :00.
-// Every error is a *WhenError.
+// ParseEvery reads a frequency in words, such as "weekdays at 8:00", and returns the expressions that it stands for:
+// several where two times of day differ in their minutes. Case, and singular or plural, do not matter. Without an "at",
+// days begin at 0:00 and hours at :00. The words cover every frequency helper of Laravel, and also days that are counted
+// from a date. No cron expression says those, so the String of such an Expression is words. Every error is an *Error.
 func ParseEvery(text string) ([]Expression, error) {
 	p, err := splitPhrase(text)
 	if err != nil {
@@ -29,23 +45,26 @@ func ParseEvery(text string) ([]Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	crons := make([]Expression, len(texts))
+	expressions := make([]Expression, len(texts))
 	for i, text := range texts {
-		if crons[i], err = Parse(text, ""); err != nil {
+		if expressions[i], err = Parse(text, ""); err != nil {
 			return nil, err
 		}
 	}
-	return crons, nil
+	return expressions, nil
 }
 
-// A phrase is WHAT [from DATE] [on ON] [at AT], in words of lower case. A comma is a word of its own.
+// A phrase has its frequency in what, and its clauses, all in words of lower case. A comma is a word of its own. A clause
+// that the text lacks is nil.
 type phrase struct {
 	what, from, on, at []string
 }
 
-// fillers are words that change nothing: "the first monday of every month" is "first monday of month".
+// fillers are words without a meaning: "the first monday of every month" is "first monday of month".
 var fillers = []string{"the", "each", "every"}
 
+// splitPhrase splits a text into its clauses. "and" becomes a comma, "other week" 2 weeks, and "DAYS of month" month with
+// DAYS as its on.
 func splitPhrase(text string) (p phrase, err error) {
 	clause := &p.what
 	for _, word := range strings.Fields(strings.ReplaceAll(strings.ToLower(text), ",", " , ")) {
@@ -78,6 +97,7 @@ func splitPhrase(text string) (p phrase, err error) {
 	return p, err
 }
 
+// clauseWords are the words that open a clause.
 var clauseWords = []string{"from", "on", "at"}
 
 // clause returns the clause that the word opens, or nil.
@@ -93,7 +113,7 @@ func (p *phrase) clause(word string) *[]string {
 	return nil
 }
 
-// crons returns the expressions that the phrase stands for.
+// crons returns the texts of the cron expressions that the phrase stands for.
 func (p phrase) crons() ([]string, error) {
 	first := p.what[0]
 	if n, isNumber := digits(first); isNumber {
@@ -103,7 +123,7 @@ func (p phrase) crons() ([]string, error) {
 		return p.weekdays(p.what, p.refuse("on"))
 	}
 	if slices.Contains(ordinalWords, first) && len(p.what) > 1 {
-		return nil, p.ordinal()
+		return nil, p.ordinalWithoutMonth()
 	}
 	if first == "odd" && len(p.what) == 2 && unitWords[p.what[1]] == "hour" {
 		return p.hours("1-23/2")
@@ -114,7 +134,7 @@ func (p phrase) crons() ([]string, error) {
 	}
 	switch unit {
 	case "second", "minute":
-		return p.plain(countable[unit].every)
+		return p.bare(countable[unit].every)
 	case "hour":
 		return p.hours("*")
 	case "day":
@@ -133,7 +153,7 @@ func (p phrase) crons() ([]string, error) {
 	}
 }
 
-// unit reads words that are one unit and nothing else.
+// unit returns the unit that the words are. There must be one word.
 func (p phrase) unit(words []string) (string, error) {
 	unit, ok := unitWords[words[0]]
 	if !ok {
@@ -145,7 +165,7 @@ func (p phrase) unit(words []string) (string, error) {
 	return unit, nil
 }
 
-// refuse returns an error when the phrase has one of the clauses.
+// refuse returns an error where the phrase has one of the clauses, each "on" or "at".
 func (p phrase) refuse(clauses ...string) error {
 	for _, clause := range clauses {
 		if clause == "on" && p.on != nil || clause == "at" && p.at != nil {
@@ -155,12 +175,12 @@ func (p phrase) refuse(clauses ...string) error {
 	return nil
 }
 
-// plain is for what is too short to have an "on" or an "at".
-func (p phrase) plain(cron string) ([]string, error) {
+// bare returns cron for a frequency that has neither an "on" nor an "at".
+func (p phrase) bare(cron string) ([]string, error) {
 	return []string{cron}, p.refuse("on", "at")
 }
 
-// hours reads "hour at :15, :45".
+// hours reads the minutes of "hour at :15, :45". The argument is the text of the hour field.
 func (p phrase) hours(hours string) ([]string, error) {
 	if err := p.refuse("on"); err != nil {
 		return nil, err
@@ -169,8 +189,8 @@ func (p phrase) hours(hours string) ([]string, error) {
 	return []string{joinNumbers(minutes) + " " + hours + " * * *"}, err
 }
 
-// daily reads "at 13:00, 19:30" for the days of the last three fields of a cron expression. Times
-// with the same minute share an expression.
+// daily reads the times of "at 13:00, 19:30". The argument days is the last three fields of a cron expression. Times with
+// the same minute share an expression. An error of the caller is returned as it is.
 func (p phrase) daily(days string, err error) ([]string, error) {
 	if err != nil {
 		return nil, err
@@ -196,7 +216,8 @@ func (p phrase) daily(days string, err error) ([]string, error) {
 	return texts, nil
 }
 
-// weekdays reads "monday, wednesday and friday", "weekdays" and "weekends".
+// weekdays reads "monday, wednesday and friday", "weekdays" and "weekends", which are names. An error of the caller is
+// returned as it is.
 func (p phrase) weekdays(names []string, err error) ([]string, error) {
 	if err != nil {
 		return nil, err
@@ -213,7 +234,7 @@ func (p phrase) weekdays(names []string, err error) ([]string, error) {
 	return p.daily("* * "+text, nil)
 }
 
-// yearly reads "year on 1 June" and "year on June 1".
+// yearly reads the date of "year on 1 June" or "year on June 1".
 func (p phrase) yearly() ([]string, error) {
 	day, month, err := readDate(p.on)
 	return p.daily(fmt.Sprintf("%d %d *", day, month), err)

@@ -5,29 +5,34 @@ import (
 	"strings"
 )
 
-// A countableUnit is one of which the next larger unit holds a whole number.
+// This file reads frequencies that begin with a number: "5 minutes", "2 hours at :15". The number must divide the next
+// larger unit, so that the slots are evenly spaced. Other units have no such number: "2 weeks" needs a date to count
+// from (every_from.go).
+
+// A countableUnit is a unit of which the next larger one holds a whole number. Its texts are cron expressions.
 type countableUnit struct {
-	whole   int
-	every   string // as cron
-	step    string // every n-th, as cron
-	larger  string // every whole-th, as cron
-	restart string // when a step that does not divide the whole starts anew
+	whole   int    // how many make the next larger unit
+	every   string // each one
+	step    string // each n-th one; %d is n
+	larger  string // each next larger unit
+	restart string // when a step that does not divide whole begins anew, in words
 }
 
+// countable are the countable units, by name.
 var countable = map[string]countableUnit{
 	"second": {60, "* * * * * *", "*/%d * * * * *", "* * * * *", "at each full minute"},
 	"minute": {60, "* * * * *", "*/%d * * * *", "0 * * * *", "at each full hour"},
 	"hour":   {24, "0 * * * *", "0 */%d * * *", "0 0 * * *", "at midnight"},
 }
 
-// counted reads "5 minutes" and "2 hours at :15".
+// counted reads a phrase that begins with n.
 func (p phrase) counted(n int) ([]string, error) {
 	if len(p.what) == 1 {
 		return nil, wrong("%q lacks a unit", p.what[0]).hint("write \"%s minutes\", for example", p.what[0])
 	}
 	switch n {
 	case 0:
-		return nil, never(p.what)
+		return nil, neverDue(p.what)
 	case 1:
 		p.what = p.what[1:]
 		return p.crons()
@@ -50,12 +55,12 @@ func (p phrase) counted(n int) ([]string, error) {
 	case unit == "hour":
 		return p.hours(fmt.Sprintf("*/%d", n))
 	case n == c.whole:
-		return p.plain(c.larger)
+		return p.bare(c.larger)
 	}
-	return p.plain(fmt.Sprintf(c.step, n))
+	return p.bare(fmt.Sprintf(c.step, n))
 }
 
-// indivisible explains why "7 minutes" has no cron expression that keeps the promise of its words.
+// indivisible returns the error about "7 minutes", which no cron expression spaces evenly.
 func (c countableUnit) indivisible(n int, unit string) error {
 	e := wrong("%d does not divide %d, so %d %ss would not be evenly spaced", n, c.whole, n, unit)
 	if n < c.whole {
@@ -70,11 +75,13 @@ func (c countableUnit) indivisible(n int, unit string) error {
 	return e.hint("the numbers of %ss that do are %s", unit, joinNumbers(divisors))
 }
 
-func never(what []string) error {
+// neverDue returns the error about "0 minutes".
+func neverDue(what []string) error {
 	return wrong("%q would be never", strings.Join(what, " ")).hint(`write "enabled: false" to switch the task off`)
 }
 
-// uncountable explains "2 weeks": the calendar alone does not tell which, and nobody remembers the last one.
+// uncountable returns the error about "2 weeks". The calendar does not say which weeks these are, and an expression is a
+// function of the calendar: it has no memory of the last slot.
 func (p phrase) uncountable(n int, unit string) error {
 	unit = strings.TrimSuffix(unit, "s")
 	counted := func(unit string) string {

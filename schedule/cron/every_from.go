@@ -2,15 +2,16 @@ package cron
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// longestCycle is ten years, in days: what is rarer has a date of its own.
+// This file reads days that are counted from a date: "2 weeks from 2026-01-05 at 8:00".
+
+// longestCycle is ten years, in days. Whatever is rarer has a date of its own in the year.
 const longestCycle = 3653
 
-// cycles reads "2 weeks from 2026-01-05 at 8:00". No cron expression says it, so the expressions are the words.
+// cycles reads a phrase with a "from". No cron expression says it, so the texts of the expressions are words.
 func (p phrase) cycles() ([]Expression, error) {
 	words, days, err := p.cycleLength()
 	if err != nil {
@@ -24,20 +25,20 @@ func (p phrase) cycles() ([]Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	crons := make([]Expression, len(texts))
+	expressions := make([]Expression, len(texts))
 	for i, text := range texts {
 		c, err := Parse(text, "")
 		if err != nil {
 			return nil, err
 		}
 		c.cycle = cycle{int64(days), from.Unix() / daySeconds}
-		c.text = words + " from " + c.cycle.start() + c.atTimes()
-		crons[i] = c
+		c.text = words + " from " + c.cycle.start() + c.times.atTimes()
+		expressions[i] = c
 	}
-	return crons, nil
+	return expressions, nil
 }
 
-// cycleLength reads "2 weeks", "week" or "10 days".
+// cycleLength reads "2 weeks", "week" or "10 days", and returns it in days and in these words.
 func (p phrase) cycleLength() (words string, days int, err error) {
 	what := p.what
 	n, counted := digits(what[0])
@@ -51,7 +52,7 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 		unit = unitWords[what[0]]
 	}
 	if n == 0 {
-		return "", 0, never(p.what)
+		return "", 0, neverDue(p.what)
 	}
 	days = n
 	switch unit {
@@ -59,7 +60,7 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 	case "week":
 		days = 7 * n
 	default:
-		return "", 0, uncounted(p.what, unit)
+		return "", 0, notCountedFromDate(p.what, unit)
 	}
 	if days > longestCycle {
 		return "", 0, wrong("%s is longer than ten years", strings.Join(p.what, " ")).
@@ -71,35 +72,35 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 	return unit, days, nil
 }
 
-// dated are the units in which a date has a place of its own, and how that is told.
-var dated = map[string]string{"month": "month on 5", "quarter": "quarter on 5", "year": "year on 5 January"}
+// onDate has, for the units in which a date has its place, the words for that.
+var onDate = map[string]string{"month": "month on 5", "quarter": "quarter on 5", "year": "year on 5 January"}
 
-// uncounted explains "5 minutes from 2026-01-05" and "month from 2026-01-05".
-func uncounted(what []string, unit string) error {
+// notCountedFromDate returns the error about "5 minutes from 2026-01-05" and "month from 2026-01-05".
+func notCountedFromDate(what []string, unit string) error {
 	e := wrong("%q is not counted from a date: only days and weeks are", strings.Join(what, " "))
-	if dated[unit] != "" {
-		return e.hint("write %q", dated[unit])
+	if onDate[unit] != "" {
+		return e.hint("write %q", onDate[unit])
 	}
 	return e.hint(`write "2 weeks from %s" or "10 days from %s"`, exampleDate, exampleDate)
 }
 
-// atTimes returns the times of day as they follow in words; the first of the day goes without saying.
-func (c *Expression) atTimes() string {
-	minute, _ := strconv.Atoi(c.fields[minuteField])
-	var times []string
-	for hour := range strings.SplitSeq(c.fields[hourField], ",") {
-		times = append(times, fmt.Sprintf("%s:%02d", hour, minute))
+// atTimes returns the times of day in words: " at 8:00, 9:00". It is empty for midnight alone, the default. The times are
+// those of an expression of daily, which have one minute.
+func (t times) atTimes() string {
+	var words []string
+	for hour, ok := t.hours.from(0); ok; hour, ok = t.hours.from(hour + 1) {
+		words = append(words, fmt.Sprintf("%d:%02d", hour, t.minutes.first()))
 	}
-	if len(times) == 1 && times[0] == "0:00" {
+	if len(words) == 1 && words[0] == "0:00" {
 		return ""
 	}
-	return " at " + strings.Join(times, ", ")
+	return " at " + strings.Join(words, ", ")
 }
 
-// exampleDate is in what people are told to write. It is a Monday.
+// exampleDate is the date of our hints, a Monday.
 const exampleDate = "2026-01-05"
 
-// readStart reads a date, 2026-01-05.
+// readStart reads the date that days are counted from: 2026-01-05, at midnight UTC.
 func readStart(text string) (time.Time, error) {
 	day, err := time.Parse(time.DateOnly, text)
 	if err == nil {

@@ -7,16 +7,24 @@ import (
 	"strings"
 )
 
+// This file reads the days of months and quarters:
+//
+//	monthday = number ["st" | "nd" | "rd" | "th"]
+//	         | "first day" | "last day"
+//	         | ordinal weekday                       first monday, last friday; a weekday can serve several ordinals
+//	         | "first weekday" | "last weekday"      Monday to Friday, as W in a cron expression
+//	ordinal  = "first" | "second" | "third" | "fourth" | "last"
+
 // A monthDay is one of the days of a month: 16, its last day, its first Monday.
 type monthDay struct {
-	words string
-	field int    // dayField or weekdayField
-	text  string // in that field
-	order int    // in that field
+	words string // of every:
+	field int    // the position of its field: dayField or weekdayField
+	text  string // the element of that field
+	order int    // sorts the elements of that field
 }
 
-// monthly reads the days of "month on 1, 16", "month on last day", "first monday of month" and "quarter on 4". What
-// is in the field for days and what is in that for weekdays are both due, which is how cron reads it.
+// monthly reads the days of "month on 1, 16", "first monday of month" and "quarter on 4". The argument is the text of the
+// month field. Where there are days in both day fields, all of them are due: with both restricted, one is enough.
 func (p phrase) monthly(months string) ([]string, error) {
 	if p.on == nil {
 		p.on = []string{"1"}
@@ -39,7 +47,7 @@ func (p phrase) monthly(months string) ([]string, error) {
 	return p.daily(field(dayField)+" "+months+" "+field(weekdayField), nil)
 }
 
-// lastOfQuarter explains that the last day of a quarter is not one of its first month, as the other days are.
+// lastOfQuarter returns the error about the last day of a quarter: it is not in the first month, as the other days are.
 func (p phrase) lastOfQuarter(day monthDay) error {
 	cron := "0 0 " + day.text + " 3,6,9,12 *"
 	if day.field == weekdayField {
@@ -49,10 +57,10 @@ func (p phrase) lastOfQuarter(day monthDay) error {
 		hint("write cron: %q for the %s of a quarter", cron, day.words)
 }
 
-// ordinalWords are those that count weekdays in a month. There need not be a fifth.
+// ordinalWords are the words that count weekdays in a month. There is no fifth, since not every month has one.
 var ordinalWords = []string{"first", "second", "third", "fourth", "last"}
 
-// spreadWeekday makes "first monday , third monday" of "first , third monday".
+// spreadWeekday gives each ordinal its weekday: it makes "first monday , third monday" of "first , third monday".
 func spreadWeekday(words []string) []string {
 	var all []string
 	for i, word := range words {
@@ -71,7 +79,7 @@ func spreadWeekday(words []string) []string {
 	return all
 }
 
-// readMonthDay reads 16, 16th, "last day", "first monday", "last friday" or "last weekday".
+// readMonthDay reads one monthday.
 func readMonthDay(element string) (monthDay, error) {
 	nthWord, name, two := strings.Cut(element, " ")
 	weekdays := weekdayWords[name]
@@ -101,6 +109,7 @@ func readMonthDay(element string) (monthDay, error) {
 		hint(`write cron: "0 0 15W * *" for the one nearest to day 15`)
 }
 
+// nthWeekday returns the day that the element names, "third monday". Its ordinal is the nth of ordinalWords, from 1.
 func nthWeekday(element string, nth, weekday int) monthDay {
 	text := fmt.Sprintf("%d#%d", weekday, nth)
 	if ordinalWords[nth-1] == "last" {
@@ -109,7 +118,7 @@ func nthWeekday(element string, nth, weekday int) monthDay {
 	return monthDay{element, weekdayField, text, nth*7 + weekday}
 }
 
-// unknownOrdinal explains "fifth monday" and "3rd monday".
+// unknownOrdinal returns the error about "fifth monday" and "3rd monday".
 func unknownOrdinal(nth, name string) error {
 	n, err := readDay(nth)
 	switch {
@@ -125,7 +134,7 @@ func unknownOrdinal(nth, name string) error {
 	return wrong("%q does not say which %s of the month", nth, name).hint("it is one of %s", strings.Join(ordinalWords, ", "))
 }
 
-// ofMonth turns "first monday of month" into "month on first monday".
+// ofMonth turns "first monday of month" into "month on first monday". The "of" is the word at index of.
 func (p *phrase) ofMonth(of int) error {
 	days, month := p.what[:of], p.what[of+1:]
 	switch {
@@ -145,8 +154,9 @@ func (p *phrase) ofMonth(of int) error {
 	return nil
 }
 
-// ordinal explains "first monday", and what may be meant by "every second monday" and "every second week".
-func (p phrase) ordinal() error {
+// ordinalWithoutMonth returns the error about "first monday", with a hint at what "every second monday" or "every second
+// week" may mean.
+func (p phrase) ordinalWithoutMonth() error {
 	nth, name := p.what[0], p.what[1]
 	n := 1 + slices.Index(ordinalWords, nth)
 	counts := n > 1 && nth != "last"

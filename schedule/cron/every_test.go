@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestEveryForgives(t *testing.T) {
+func TestParseEvery(t *testing.T) {
 	tests := []struct{ every, cron string }{
 		// case, plural, spaces, and a word too many
 		{"5 Minute", "*/5 * * * *"},
@@ -42,7 +42,7 @@ func TestEveryForgives(t *testing.T) {
 		{"year on June 1 at 17:00", "0 17 1 6 *"},
 		{"year on 29 feb", "0 0 29 2 *"},
 
-		// the days of a month that are told by their weekday
+		// the days of a month that are named by their weekday
 		{"first monday of month", "0 0 * * 1#1"},
 		{"second tuesday of month at 8:00", "0 8 * * 2#2"},
 		{"third sunday of the month", "0 0 * * 0#3"},
@@ -78,7 +78,7 @@ func TestEveryForgives(t *testing.T) {
 	}
 }
 
-func TestEveryRefuses(t *testing.T) {
+func TestParseEveryRefuses(t *testing.T) {
 	tests := []struct{ every, text, hint string }{
 		// numbers that do not divide what they count in
 		{"7 minutes", "7 does not divide 60, so 7 minutes would not be evenly spaced", `write cron: "*/7 * * * *", which restarts at each full hour`},
@@ -196,7 +196,7 @@ func FuzzParseEvery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		crons, err := ParseEvery(text)
 		if err != nil {
-			checkWhenError(t, text, err)
+			checkError(t, text, err)
 			return
 		}
 		for _, c := range crons {

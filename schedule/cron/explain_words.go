@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Why says in words what the expression says of the minute.
+// Why says in words why the expression is due in the minute, or why it is not.
 func (v Verdict) Why() string {
-	if v.Past {
-		return fmt.Sprintf("%s comes twice on this day, and a job with a fixed time is due the first time only", v.Read.Format("15:04"))
+	if v.FirstPassOnly {
+		return fmt.Sprintf("%s comes twice on this day, and a job with a fixed time is due the first time only", v.Wall.Format("15:04"))
 	}
-	no := v.No()
-	if len(no) == 0 {
+	mismatches := v.Mismatches()
+	if len(mismatches) == 0 {
 		return v.whyDue()
 	}
 	var reasons, days []string
-	for _, f := range no {
-		if v.Cron.either && (f.Name == "day" || f.Name == "weekday") {
+	for _, f := range mismatches {
+		if v.Cron.dates.either && (f.Name == "day" || f.Name == "weekday") {
 			days = append(days, f.String())
 		} else {
 			reasons = append(reasons, f.String())
@@ -27,18 +27,19 @@ func (v Verdict) Why() string {
 	if len(days) > 0 {
 		reasons = append(reasons, strings.Join(days, " and ")+" (one of the two would be enough)")
 	}
-	if !v.Gone.IsZero() {
-		reasons = append(reasons, v.Gone.Format("15:04")+" did not exist on this day, and a job with a * in its minute or hour is not made up for")
+	if !v.SkippedTime.IsZero() {
+		reasons = append(reasons, v.SkippedTime.Format("15:04")+" did not exist on this day, and a job with a * in its minute or hour is not made up for")
 	}
 	return strings.Join(reasons, "; ")
 }
 
+// whyDue is Why for an expression that is due.
 func (v Verdict) whyDue() string {
 	if v.MadeUp {
-		return v.Read.Format("15:04") + " did not exist on this day; a job with a fixed time runs right after the gap"
+		return v.Wall.Format("15:04") + " did not exist on this day; a job with a fixed time runs right after the gap"
 	}
 	day, weekday := v.days()
-	if v.Cron.either && day.Matches != weekday.Matches {
+	if v.Cron.dates.either && day.Matches != weekday.Matches {
 		return fmt.Sprintf("%s and %s: with both restricted, one is enough", day, weekday)
 	}
 	return "every field matches"
@@ -60,7 +61,7 @@ func (f Field) String() string {
 	return fmt.Sprintf("%s %s in %s%s", f.value(), is, f.Text, meaning)
 }
 
-// value is what the clock shows, as people say it.
+// value returns what the clock shows, as people say it: "minute 5", "March", "Saturday".
 func (f Field) value() string {
 	switch f.Name {
 	case "month":
@@ -71,8 +72,8 @@ func (f Field) value() string {
 	return f.Name + " " + strconv.Itoa(f.Value)
 }
 
-// meaning explains what few people know by heart: L, W and #, and the numbers of weekdays. It is empty
-// for what speaks for itself, and for lists.
+// meaning explains what few people know by heart: L, W and #, and the numbers of weekdays. It is empty for lists and for
+// what speaks for itself.
 func (f Field) meaning() string {
 	text := strings.ToUpper(f.Text)
 	switch {
@@ -88,6 +89,7 @@ func (f Field) meaning() string {
 	return ""
 }
 
+// weekdayMeaning is meaning for the text of a weekday, in upper case.
 func weekdayMeaning(text string) string {
 	name := func(text string) string {
 		n, err := cronFields[weekdayField].value(text, text)

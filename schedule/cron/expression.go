@@ -5,23 +5,21 @@ import (
 	"time"
 )
 
-// A Expression is one valid cron expression: 5 fields, or 6 with leading seconds. Or it is a fixed time on every so
-// many days from a date on, which only every: can say.
+// An Expression is one valid cron expression of 5 fields, or of 6 with leading seconds. From ParseEvery it can also be a
+// time of day on every so many days from a date on, such as "2 weeks from 2026-01-05". The zero Expression is never due.
 //
-// The rules are those of crontab(5) and of Vixie cron, with L, W and # as in Quartz and H as in
-// Jenkins. gronx evaluates it, one field at a time, on text that we have put into the form that
-// gronx reads right. A Cron is a value: it holds no state and may be used by several goroutines.
+// The rules are those of crontab(5) and of Vixie cron, with L, W and # as in Quartz and H as in Jenkins. An Expression
+// is a value: it may be copied, compared with ==, and used by several goroutines at once. Two are equal when they were
+// written alike and their H has the same numbers.
 type Expression struct {
-	text    string
-	fields  [6]string // second to weekday, in the form gronx reads right
-	seconds bool      // it was written with 6 fields
-	fixed   bool      // minute and hour do not start with *: a job that daylight saving must not lose
-	either  bool      // both day fields are restricted: one of them is enough
-	lastW   bool      // the day field holds LW, which gronx does not know
-	cycle   cycle     // which days are due, in place of the fields for day, month and weekday; or none
+	text  string
+	times times
+	dates dates
+	cycle cycle // which days are due, in place of dates; the zero cycle where dates decide
+	fixed bool  // neither minute nor hour starts with *: daylight saving must not lose this job (wallclock.go)
 }
 
-// The order of the fields, which is also how gronx counts them.
+// The positions of the fields, which are also gronx's.
 const (
 	secondField = iota
 	minuteField
@@ -31,147 +29,73 @@ const (
 	weekdayField
 )
 
-// macros are those of crontab(5) and of gronx. @reboot is missing on purpose.
-var macros = map[string]string{
-	"@yearly":      "0 0 1 1 *",
-	"@annually":    "0 0 1 1 *",
-	"@monthly":     "0 0 1 * *",
-	"@weekly":      "0 0 * * 0",
-	"@daily":       "0 0 * * *",
-	"@midnight":    "0 0 * * *",
-	"@hourly":      "0 * * * *",
-	"@always":      "* * * * *",
-	"@5minutes":    "*/5 * * * *",
-	"@10minutes":   "*/10 * * * *",
-	"@15minutes":   "*/15 * * * *",
-	"@30minutes":   "0,30 * * * *",
-	"@everysecond": "* * * * * *",
-}
-
-// Parse reads one cron expression. The seed, the task's name, is what H is made from.
-// Every error is a *WhenError.
+// Parse reads a cron expression of 5 fields or of 6 with leading seconds, or a macro such as @daily. Each H becomes a
+// number made from seed, the task's name: the same on every machine, and in every version of sched. An expression that
+// can never be due, such as "0 0 31 2 *", is an error. Every error is an *Error.
 func Parse(text, seed string) (Expression, error) {
 	words, err := splitCron(text)
 	if err != nil {
 		return Expression{}, err
 	}
-	c := Expression{seconds: len(words) == 6}
-	c.fields[secondField] = "0"
-	first := len(c.fields) - len(words)
+	fields := canonicalFields{secondField: "0"} // five fields mean second 0
+	first := len(fields) - len(words)
 	for i, word := range words {
 		f := &cronFields[first+i]
 		if words[i], err = f.resolve(word, seed); err != nil {
 			return Expression{}, err
 		}
-		if c.fields[first+i], err = f.canonical(words[i]); err != nil {
+		if fields[first+i], err = f.canonical(words[i]); err != nil {
 			return Expression{}, yearHint(err, words)
 		}
 	}
-	c.text = strings.Join(words, " ")
-	c.fixed = !starred(c.fields[minuteField]) && !starred(c.fields[hourField])
-	c.either = !starred(c.fields[dayField]) && !starred(c.fields[weekdayField])
-	c.lastW = strings.Contains(c.fields[dayField], "LW")
-	if !c.possible() {
-		return Expression{}, c.impossible()
+	c := Expression{text: strings.Join(words, " "), fixed: !fields.starred(minuteField) && !fields.starred(hourField)}
+	c.times, c.dates = shared.compile(&fields)
+	if !fields.clearlyHasDate() && !c.hasDate() {
+		return Expression{}, fields.impossible(words)
 	}
 	return c, nil
 }
 
-// String returns the expression with macros and H resolved; for days that are counted from a date, the words.
-// ParseCron, and of words ParseEvery, make the same Cron of it.
+// canonicalFields are the fields of an expression from second to weekday, as cronField.canonical returns them.
+type canonicalFields [6]string
+
+// starred reports whether a field starts with *. Vixie cron sets its DOM_STAR and DOW_STAR by the first character alone,
+// so */2 is starred and 1-5,* is not.
+func (fields *canonicalFields) starred(pos int) bool { return fields[pos][0] == '*' }
+
+// bothDays reports whether the day and the weekday are both restricted.
+func (fields *canonicalFields) bothDays() bool {
+	return !fields.starred(dayField) && !fields.starred(weekdayField)
+}
+
+// String returns the expression with macros and H resolved, in the writer's own names. Parse makes an equal Expression
+// of it. For days that are counted from a date it returns words, of which ParseEvery makes an equal Expression.
 func (c Expression) String() string { return c.text }
 
-// BothDays reports whether the day and the weekday are both restricted, so that either is enough.
-// That is crontab(5)'s rule, and rarely what people expect.
-func (c Expression) BothDays() bool { return c.either }
+// BothDays reports whether the day and the weekday are both restricted, so that either is enough to be due. This is
+// crontab(5)'s rule, and rarely what people expect.
+func (c Expression) BothDays() bool { return c.dates.either }
 
-// starred reports whether a field starts with *. Vixie cron sets its DOM_STAR and DOW_STAR by
-// the first character alone, so that */2 counts and 1-5,* does not.
-func starred(field string) bool { return field[0] == '*' }
-
-// splitCron returns the 5 or 6 fields of an expression or a macro.
-func splitCron(text string) ([]string, error) {
-	words := strings.Fields(text)
-	if len(words) > 0 && words[0][0] == '@' {
-		return splitMacro(strings.Join(words, " "))
-	}
-	if len(words) > 0 && strings.Contains(words[0], "TZ=") {
-		return nil, wrong("%q is no field", words[0]).hint("the time zone has its own key, timezone:")
-	}
-	if n := len(words); n != 5 && n != 6 {
-		return nil, wrongCount(n)
-	}
-	return words, nil
-}
-
-func splitMacro(name string) ([]string, error) {
-	lower := strings.ToLower(name)
-	if expr, ok := macros[lower]; ok {
-		return strings.Fields(expr), nil
-	}
-	switch {
-	case lower == "@reboot":
-		return nil, wrong("%s is not a time: nothing of sched runs at start-up to notice it", name).
-			hint("start the command from the init system, for example a systemd unit")
-	case strings.HasPrefix(lower, "@every"):
-		return nil, wrong("macro %q is not known", name).
-			hint(`write it in words instead, for example "every: 5 minutes"`)
-	}
-	return nil, wrong("macro %q is not known", name).
-		hint("the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly")
-}
-
-func wrongCount(n int) error {
-	const need = "needs 5 (minute hour day month weekday), or 6 with leading seconds"
-	switch n {
-	case 0:
-		return wrong("is empty, " + need)
-	case 1:
-		return wrong("1 field, " + need)
-	case 7:
-		return wrong("7 fields, " + need).hint("there is no field for the year: leave out the last one")
-	}
-	return wrong("%d fields, "+need, n)
-}
-
-// yearHint explains six fields that end with a year, as some programs allow, instead of starting
-// with a second.
-func yearHint(err error, words []string) error {
-	e, ok := err.(*Error)
-	if last := words[len(words)-1]; ok && e.Hint == "" && len(words) == 6 && len(last) == 4 {
-		if n, isNumber := digits(last); isNumber && n > 1900 {
-			e.hint("the first of 6 fields is the second, and there is no field for the year")
-		}
-	}
-	return err
-}
-
-// possible reports whether any date fits the day fields and the month. Only those can contradict
-// each other, and common expressions show at a glance that they do not.
-func (c *Expression) possible() bool {
-	days, everyWeekday := c.fields[dayField], c.fields[weekdayField] == "*"
+// clearlyHasDate reports whether the texts show that some date matches day, month and weekday, as those of most
+// expressions do. Where it is false, hasDate decides. Only these three fields can contradict each other.
+func (fields *canonicalFields) clearlyHasDate() bool {
+	days, months, weekdays := fields[dayField], fields[monthField], fields[weekdayField]
 	n, isNumber := digits(days)
-	switch {
-	case c.either, days == "*":
-		return true
-	case everyWeekday && (c.fields[monthField] == "*" || isNumber && n <= 28):
-		return true
-	}
-	return c.hasDate()
+	return fields.bothDays() || days == "*" || weekdays == "*" && (months == "*" || isNumber && n <= 28)
 }
 
-// hasDate looks for one in 28 years: they hold every calendar there is.
+// hasDate reports whether c has a due day in 28 years, after which the calendar repeats.
 func (c *Expression) hasDate() bool {
 	from := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	to := time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-	q := question{cron: c}
-	return q.day(from, to) < to
+	_, ok := c.dates.next(dayOf(from), dayOf(to-1))
+	return ok
 }
 
-func (c Expression) impossible() error {
-	words := strings.Fields(c.text)
+// impossible returns the error about an expression that no date matches, in the words of its writer.
+func (fields *canonicalFields) impossible(words []string) error {
 	words = words[len(words)-3:]
-	if c.fields[weekdayField] == "*" {
+	if fields[weekdayField] == "*" {
 		return wrong("can never be due: day %s never comes in month %s", words[0], words[1]).
 			hint("the last day of a month is L, its last working day LW")
 	}

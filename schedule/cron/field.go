@@ -5,16 +5,25 @@ import (
 	"strings"
 )
 
-// A cronField is what one of the six fields may hold.
+// A cronField is the grammar of one of the six fields of an expression:
+//
+//	field   = element {"," element} | "?"             ? in the day fields only
+//	element = ("*" | range) ["/" step] | day form     field_days.go has the day forms
+//	range   = value ["-" value]
+//	value   = number | name                           a name of a month or a weekday, in any case
+//
+// field_hash.go replaces H before this grammar is applied.
 type cronField struct {
 	name     string
 	pos      int
 	min, max int
-	top      int // where an open step ends: 1/2 is 1-top/2; the week has seven days, though 7 is a name of Sunday
+	top      int // the end of a step without one: 1/2 is 1-top/2. 6 for weekdays, since 7 is another number of Sunday
 
-	names    []string // of min, min+1, …
-	nameSpan string
+	names    []string // of min, min+1, …; nil where the field has none
+	nameSpan string   // the names as people read them: JAN-DEC
 }
+
+// cronFields are the six fields, by position.
 
 var cronFields = [6]cronField{
 	{name: "second", pos: secondField, min: 0, max: 59, top: 59},
@@ -27,8 +36,8 @@ var cronFields = [6]cronField{
 		names: []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}, nameSpan: "MON-SUN"},
 }
 
-// canonical checks every element of a field alone and returns the field in the form that gronx
-// reads right: numbers only, no open steps, Sunday as 0 except at the end of a range.
+// canonical checks every element of a field and returns the field in the form that gronx reads as we do: * in place of
+// ?, numbers in place of names, steps with an end, Sunday as 0 except at the end of a range.
 func (f *cronField) canonical(text string) (string, error) {
 	if text == "?" && f.isDays() {
 		return "*", nil
@@ -56,9 +65,10 @@ func (f *cronField) canonical(text string) (string, error) {
 	return string(out), nil
 }
 
+// isDays reports whether f is one of the two day fields.
 func (f *cronField) isDays() bool { return f.pos == dayField || f.pos == weekdayField }
 
-// element appends the canonical form of *, 5, 1-5, */15, 5/15, 1-5/2 or one of the day forms.
+// element appends the canonical form of *, 5, 1-5, */15, 5/15, 1-5/2 or one of the day forms to out.
 func (f *cronField) element(out []byte, element string) ([]byte, error) {
 	if f.isDays() {
 		if form, err := f.dayForm(element); form != "" || err != nil {
@@ -87,6 +97,7 @@ func (f *cronField) element(out []byte, element string) ([]byte, error) {
 	return appendStep(out, step), nil
 }
 
+// appendStep appends a step to out; 0 is none.
 func appendStep(out []byte, step int) []byte {
 	if step == 0 {
 		return out
@@ -94,8 +105,8 @@ func appendStep(out []byte, step int) []byte {
 	return strconv.AppendInt(append(out, '/'), int64(step), 10)
 }
 
-// step reads what follows the slash. A step past the field's range would leave only the start,
-// which nobody writes on purpose.
+// step reads what follows the slash of an element, whose part before the slash is body. A step past the field's range is
+// refused: it would leave only the start, which is surely a mistake.
 func (f *cronField) step(text, element, body string) (int, error) {
 	n, ok := digits(text)
 	if !ok {
@@ -111,7 +122,7 @@ func (f *cronField) step(text, element, body string) (int, error) {
 	return 0, e
 }
 
-// bounds reads 5 or 1-5. A single value with a step runs to the end of the field.
+// bounds reads 5 or 1-5, which is the body of element. A single value with a step runs to the end of the field.
 func (f *cronField) bounds(body, element string, stepped bool) (low, high int, err error) {
 	lowText, highText, isRange := strings.Cut(body, "-")
 	if low, err = f.value(lowText, element); err != nil {
@@ -139,7 +150,8 @@ func (f *cronField) bounds(body, element string, stepped bool) (low, high int, e
 	return low, high, nil
 }
 
-// sundays makes Sunday the 7 at the end of a range (FRI-SUN, 6-0) and 0 everywhere else.
+// sundays returns the bounds with Sunday as 7 at the end of a range (FRI-SUN, 6-0) and as 0 everywhere else. Bounds of
+// other fields are returned as they are.
 func (f *cronField) sundays(low, high int) (int, int) {
 	if f.pos != weekdayField {
 		return low, high
@@ -153,28 +165,7 @@ func (f *cronField) sundays(low, high int) (int, int) {
 	return low, high
 }
 
-// backwards explains FRI-MON, and what to write instead: FRI-SUN,MON.
-func (f *cronField) backwards(lowText, highText string, low, high int) *Error {
-	bottom := f.min
-	if f.pos == weekdayField {
-		bottom = 1 // the first half ends with Sunday already
-	}
-	text := strconv.Itoa
-	if _, isNumber := digits(lowText); !isNumber {
-		text = f.nameOf
-	}
-	first, second := lowText+"-"+text(f.max), text(bottom)+"-"+highText
-	if low == f.max {
-		first = lowText
-	}
-	if high == bottom {
-		second = highText
-	}
-	return wrong("%s range %s-%s runs backwards", f.name, lowText, highText).
-		hint("write %s,%s", first, second)
-}
-
-// value reads a number or, where the field has them, a name in any case.
+// value reads a number or a name of the field. The element that holds it is for the error.
 func (f *cronField) value(text, element string) (int, error) {
 	if n, ok := digits(text); ok {
 		if n < f.min || n > f.max {
@@ -192,47 +183,10 @@ func (f *cronField) value(text, element string) (int, error) {
 	return 0, f.unknown(text, element)
 }
 
+// nameOf returns the name of a value. The field has names.
 func (f *cronField) nameOf(n int) string { return f.names[(n-f.min)%len(f.names)] }
 
-func (f *cronField) outOfRange(text string, n int) error {
-	e := wrong("%s %s is not in %d-%d", f.name, text, f.min, f.max)
-	switch {
-	case f.pos == hourField && n == 24:
-		e.hint("midnight is hour 0")
-	case f.pos == minuteField && n == 60:
-		e.hint("the full hour is minute 0")
-	}
-	return e
-}
-
-func (f *cronField) unknown(text, element string) error {
-	if text == "" {
-		return wrong("%s %q lacks a number", f.name, element)
-	}
-	e := wrong("%s %q is not a number in %d-%d", f.name, text, f.min, f.max)
-	if f.names != nil {
-		e.Text += " or a name in " + f.nameSpan
-		if len(text) > 3 {
-			if n, err := f.value(text[:3], text[:3]); err == nil {
-				return e.hint("write %s", f.nameOf(n))
-			}
-		}
-	}
-	switch {
-	case text == "?" && f.isDays():
-		e.Text = f.name + " ? must stand alone"
-	case text == "?":
-		e.hint("? is for the day fields only; write *")
-	case text == "*":
-		e.Text = wrong("%s %q: * takes a step and nothing else", f.name, element).Text
-	case text == "H" || text == "h":
-		e.Text = wrong("%s %q: H takes no range after it", f.name, element).Text
-		e.hint("write H(0-29) for a number in a range")
-	}
-	return e
-}
-
-// digits reads a plain number: no sign, no spaces. A number too long to matter reads as a large one.
+// digits reads a plain number, without sign and spaces. A number above 1<<20, which no field has, reads as 1<<20.
 func digits(text string) (n int, ok bool) {
 	for i := 0; i < len(text); i++ {
 		if text[i] < '0' || text[i] > '9' {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The UTC instants at which a job runs around a change of the clock.
+// The rows have the instants, in UTC, at which a job runs around a change of the clocks.
 func TestDaylightSaving(t *testing.T) {
 	tests := []struct {
 		zone, cron, from, to string
@@ -123,22 +123,47 @@ func TestDaylightSaving(t *testing.T) {
 	}
 }
 
-// walk returns what Next finds in [from, to).
-func walk(w When, from, to time.Time) (all []time.Time) {
-	for t, ok := w.Next(from.Add(-time.Second)); ok && t.Before(to); t, ok = w.Next(t) {
-		all = append(all, t)
-	}
-	return all
-}
-
-func sameTimes(a, b []time.Time) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !a[i].Equal(b[i]) {
-			return false
+// WallClock returns the first instant that shows a time, or the first after the gap where none does. This is compared
+// with a search through all minutes around changes of the clocks.
+func TestWallClock(t *testing.T) {
+	for _, name := range bruteZones {
+		z := zone(t, name)
+		for at := instant(t, "2011-12-01 00:00"); at.Year() < 2013; {
+			_, change := at.In(z).ZoneBounds()
+			if change.IsZero() {
+				break
+			}
+			at = change.Add(time.Hour)
+			checkWallClock(t, z, change)
 		}
 	}
-	return true
+	for _, text := range clockChanges {
+		for _, name := range bruteZones {
+			checkWallClock(t, zone(t, name), instant(t, text))
+		}
+	}
+}
+
+func checkWallClock(t *testing.T, z *time.Location, change time.Time) {
+	t.Helper()
+	first := map[string]time.Time{}
+	const layout = "2006-01-02 15:04"
+	from, to := change.Add(-50*time.Hour), change.Add(50*time.Hour)
+	for at := from; at.Before(to); at = at.Add(time.Minute) {
+		text := at.In(z).Format(layout)
+		if _, known := first[text]; !known {
+			first[text] = at
+		}
+	}
+	_, offset := change.In(z).Zone()
+	wall := change.Add(time.Duration(offset) * time.Second).UTC()
+	for w := wall.Add(-24 * time.Hour); w.Before(wall.Add(24 * time.Hour)); w = w.Add(time.Minute) {
+		want, exists := first[w.Format(layout)]
+		if !exists {
+			want = change
+		}
+		if got, skipped := WallClock(w, z); !got.Equal(want) || skipped == exists {
+			t.Fatalf("%s in %s: got %v, skipped %t; want %v, skipped %t", w.Format(layout), z, got, skipped, want.In(z), !exists)
+		}
+	}
 }

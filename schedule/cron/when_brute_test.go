@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// This file is a second cron, written from crontab(5) alone: it shares no code with the first one
-// and never asks gronx. It walks through every minute, and remembers what the wall clock has shown.
+// This file is a second cron, written from crontab(5) alone: it shares no code with the package and does not use gronx.
+// It walks through every minute, and remembers which times the wall clock has shown.
 
 var bruteZones = []string{"UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "America/Santiago",
 	"Pacific/Apia", "Asia/Kathmandu", "Africa/Casablanca"}
 
 type brute struct {
 	minutes, hours, months map[int]bool
-	days, weekdays         string                    // asked about each day anew
+	days, weekdays         string                    // evaluated on each day
 	dates                  func(date time.Time) bool // in place of days, months and weekdays, where it is not nil
 	fixed, both            bool
 }
@@ -162,8 +162,8 @@ func (b brute) instants(start int64, walls []int64) (due []int64) {
 			return false
 		}
 		date := wall / 1440
-		ok, known := dates[date]
-		if !known {
+		ok, cached := dates[date]
+		if !cached {
 			ok = b.dateDue(time.Unix(date*86400, 0).UTC())
 			dates[date] = ok
 		}
@@ -193,8 +193,8 @@ var bruteCrons = []string{
 	"0 0 * * 1#1,1#3", "0 0 * * 0L", "0 0 * 1-12/3 1#1", "0 6 1W * *", "0 0 1 * 1#1", "0 0 15,LW * 5#1,5L", "0 0 L,LW * *",
 }
 
-// Years of minutes, by both crons. 2024 and 2040 are leap years; the second lies past the table of
-// the zone files; in 2011 Apia lost a day.
+// Both crons find the same instants in a whole year. 2024 and 2040 are leap years. 2040 is past the table of the zone
+// files. In 2011 Apia had no 30 December.
 func TestYearAgainstBruteForce(t *testing.T) {
 	for year, zones := range map[int][]string{
 		2026: bruteZones,
@@ -219,7 +219,8 @@ func compareYear(t *testing.T, text, name string, start int64, want []int64, min
 	compareWhen(t, When{Crons: []Expression{mustParse(t, text)}, Location: zone(t, name)}, start, want, minutes)
 }
 
-// compareWhen leaves out the two days before the year: there the brute force has no past.
+// compareWhen compares w with the due minutes of the brute force, from the year on: two days earlier, where the walls
+// begin, the brute force has not seen what the clock showed before.
 func compareWhen(t *testing.T, w When, start int64, want []int64, minutes int) {
 	t.Helper()
 	from := start + 2*1440
@@ -242,7 +243,7 @@ func compareWhen(t *testing.T, w When, start int64, want []int64, minutes int) {
 	}
 }
 
-// The same, by asking about every minute.
+// Slots finds the same instants, minute by minute.
 func TestSlotsOfAYearAgainstBruteForce(t *testing.T) {
 	for name, text := range map[string]string{"America/New_York": "30 2 * * *", "Australia/Lord_Howe": "15 * * * *"} {
 		t.Run(name, func(t *testing.T) {

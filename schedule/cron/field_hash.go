@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// resolve replaces each H of a field by a number made from the seed: H, H/15, H(0-29) and
-// H(0-29)/10, as in Jenkins. The same seed always gives the same number: on every machine, and
-// in every version of sched.
+// resolve replaces each H of a field, as in Jenkins: H and H(0-29) by a number made from the seed, H/15 and H(0-29)/10 by
+// steps that start with such a number. The same seed always gives the same number: on every machine, and in every
+// version of sched. Otherwise a job that ran at 3:17 would run again after an update, or not at all.
 func (f *cronField) resolve(text, seed string) (string, error) {
 	if !strings.ContainsAny(text, "Hh") {
 		return text, nil
@@ -30,7 +30,7 @@ func (f *cronField) resolve(text, seed string) (string, error) {
 	return strings.Join(elements, ","), nil
 }
 
-// hashed resolves what follows an H. With a step the number is where the steps start.
+// hashed returns what an element that begins with H stands for. The text after the H is after.
 func (f *cronField) hashed(after, element, seed string) (string, error) {
 	low, high := f.min, f.top
 	if f.pos == dayField {
@@ -57,7 +57,7 @@ func (f *cronField) hashed(after, element, seed string) (string, error) {
 	return fmt.Sprintf("%d-%d/%d", low+f.hash(seed, min(step, high-low+1)), high, step), nil
 }
 
-// hash spreads seeds evenly over 0 to n-1, and one seed differently in each field.
+// hash returns a number from 0 to n-1. It spreads seeds evenly, and gives one seed another number in each field.
 func (f *cronField) hash(seed string, n int) int {
 	h := fnv.New64a()
 	h.Write([]byte(f.name + "\x00" + seed))

@@ -5,9 +5,14 @@ import (
 	"strings"
 )
 
-// dayForm reads the forms that only the day fields have, as in Quartz, and returns them in the form that
-// gronx reads right: L, LW and 15W for the day; 5L (the last Friday) and 1#2 (the second Monday)
-// for the weekday. It returns "" for an ordinary element.
+// The day fields have forms of their own, as in Quartz:
+//
+//	day     = "L" | "LW" | number "W"                 the last day, the last working day, the working day nearest to a day
+//	weekday = value "L" | value "#" ("1" … "5")       the last Friday of the month, its second Monday
+//
+// A working day is Monday to Friday, and the one nearest to a day is of the same month.
+
+// dayForm reads one of these forms and returns its canonical form. It returns "" for any other element.
 func (f *cronField) dayForm(element string) (string, error) {
 	if f.pos == dayField {
 		return f.monthDayForm(element)
@@ -15,6 +20,7 @@ func (f *cronField) dayForm(element string) (string, error) {
 	return f.weekdayForm(element)
 }
 
+// monthDayForm is dayForm for the day of the month.
 func (f *cronField) monthDayForm(element string) (string, error) {
 	if !strings.ContainsAny(element, "LlWw") {
 		return "", nil
@@ -38,6 +44,7 @@ func (f *cronField) monthDayForm(element string) (string, error) {
 	return strconv.Itoa(n) + "W", nil
 }
 
+// weekdayForm is dayForm for the weekday. Sunday becomes 0.
 func (f *cronField) weekdayForm(element string) (string, error) {
 	if day, nth, found := strings.Cut(element, "#"); found {
 		n, err := f.value(day, element)

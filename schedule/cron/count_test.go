@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// pastExprs are joined in twos and threes, too: what is due at the same instant counts once.
+// pastExprs are the expressions of the tests that look back. Joined in twos and threes they share instants.
 var pastExprs = []string{
 	"* * * * *", "*/5 * * * *", "30 2 * * *", "0-59 0-23 * * *", "0 */2 * * *", "15,45 1-3 * * 0", "0 0 1 * *",
 	"59 23 L * *", "0 12 15W * *", "30 1,2 * * *", "*/20 * 2 * * *", "0,30 30 2 * * SUN", "7-50/7 0 0 13 * FRI", "0 0 29 2 *",
 }
 
-// Whatever the zone does in between, Backward and Count know the instants that Next walks through.
+// Backward yields the instants that Next finds, and Count counts them, also across changes of the clocks.
 func TestLookingBackFindsWhatLookingAheadDoes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 600 {
@@ -50,7 +50,7 @@ func TestLookingBackFindsWhatLookingAheadDoes(t *testing.T) {
 	}
 }
 
-func TestLookingBackOverNothing(t *testing.T) {
+func TestLookingBackOverAnEmptySpan(t *testing.T) {
 	w := When{Crons: []Expression{mustParse(t, "* * * * *")}, Location: time.UTC}
 	noon := instant(t, "2026-01-01 12:00:00")
 	if n := w.Count(noon, noon); n != 0 {
