@@ -37,7 +37,7 @@ tasks:
 			}
 		}
 	}
-	sameAfterMerging(t, s)
+	sameFromArchive(t, s)
 }
 
 func TestDates(t *testing.T) {
@@ -85,7 +85,7 @@ func TestFilesOfHolidays(t *testing.T) {
 	if s.Tasks[1].Conditions.Holidays != nil || s.Tasks[2].Conditions.Holidays == nil {
 		t.Error("the group of the include is not as it says")
 	}
-	sameAfterMerging(t, s)
+	sameFromArchive(t, s)
 
 	digest := s.Digest
 	os.WriteFile(filepath.Join(dir, "2026.txt"), []byte("01-07"), 0o600)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sched/schedule/cron"
+	"sched/schedule/document"
 )
 
 func parseTest(t *testing.T, yaml string) *Schedule {
@@ -59,7 +60,7 @@ func TestWhatIsNotSaid(t *testing.T) {
 		Name: "t", Mutex: "t", When: cron.When{Every: "minute", Location: here}, Enabled: true,
 		Command: Command{Line: "x", Shell: []string{"/bin/sh", "-c"}}, Folder: "/srv/shop", Dir: "/srv/shop",
 		KillAfter: 10 * time.Second, Retry: Retry{Attempts: 1, Backoff: 1}, SuccessCodes: []int{0},
-		MissedWithin: 12 * time.Hour, Place: Place{"schedule.yaml", 2, 3},
+		MissedWithin: 12 * time.Hour, Place: Place{File: "schedule.yaml", Line: 2, Column: 3},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)
@@ -138,7 +139,7 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 			OnSkip: []Hook{{Run: Command{Line: "s", Shell: bash}}},
 		},
 		Output: Output{File: "/srv/shop/out.log", Append: true},
-		Place:  Place{"schedule.yaml", 9, 3},
+		Place:  Place{File: "schedule.yaml", Line: 9, Column: 3},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)
@@ -253,7 +254,7 @@ func TestStateDir(t *testing.T) {
 
 func TestNameOfAFolder(t *testing.T) {
 	for folder, want := range map[string]string{"shop": "shop", "my shop": "my-shop", ".hidden": "hidden", "/": "sched", "店": "sched", "a店b": "a-b"} {
-		if got := nameOf(folder); got != want {
+		if got := validName(folder); got != want {
 			t.Errorf("the folder %q makes the name %q, want %q", folder, got, want)
 		}
 	}
@@ -281,7 +282,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	if err := os.WriteFile(large, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(large, largestFile+1); err != nil {
+	if err := os.Truncate(large, document.LargestFile+1); err != nil {
 		t.Fatal(err)
 	}
 	pipe := filepath.Join(dir, "pipe.yaml")

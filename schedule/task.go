@@ -57,21 +57,6 @@ type Task struct {
 	Place Place `json:"-"` // where the file defines it
 }
 
-// A Command is what a task or a hook runs: a list is run as it is, a line is given to the shell.
-type Command struct {
-	Line  string   `json:"line,omitempty"`
-	Shell []string `json:"shell,omitempty"` // of Line
-	List  []string `json:"list,omitempty"`
-}
-
-// Argv returns the program and its arguments.
-func (c Command) Argv() []string {
-	if len(c.List) > 0 {
-		return c.List
-	}
-	return append(append([]string(nil), c.Shell...), c.Line)
-}
-
 // Retry says how often a failed attempt is tried again, and how long to wait in between.
 // The wait before attempt n+1 is Delay × Backoff^(n-1), at most MaxDelay where that is not 0.
 type Retry struct {
@@ -108,7 +93,7 @@ type Output struct {
 	Append bool   `json:"append,omitempty"`
 }
 
-// Hooks are what a task does around its command, each list in order (DESIGN: hook keys).
+// Hooks are what a task does around its command, each list in order.
 type Hooks struct {
 	Before     []Hook `json:"before,omitempty"`
 	After      []Hook `json:"after,omitempty"`
@@ -124,8 +109,14 @@ type Hook struct {
 	Notify *Notification `json:"notify,omitempty"`
 }
 
-// Place is a position in a file of the schedule. Lines and columns count from 1.
-type Place struct {
-	File         string
-	Line, Column int
+// notify reports whether there is a notification among the hooks.
+func (h Hooks) notify() bool {
+	for _, hooks := range [][]Hook{h.Before, h.After, h.OnSuccess, h.OnFailure, h.OnRecovery, h.OnSkip} {
+		for _, hook := range hooks {
+			if hook.Notify != nil {
+				return true
+			}
+		}
+	}
+	return false
 }

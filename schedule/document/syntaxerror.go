@@ -1,97 +1,23 @@
-package schedule
+package document
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"strings"
 	"unicode/utf8"
-
-	"gopkg.in/yaml.v3"
 )
 
-// parse returns the one value that the text is, without aliases and merge keys, or nil and a problem.
-func (l *loader) parse(data []byte) *yaml.Node {
-	if line, column, text := notText(data); text != "" {
-		l.badAt(Place{l.at, line, column}, "", "%s", text)
-		return nil
-	}
-	documents, err := documentsOf(bytes.NewReader(data))
-	switch {
-	case err != nil:
-		l.syntax(data, err)
-	case len(documents) > 1:
-		l.bad(documents[1], "remove the line `---`", "a second document starts here, and a schedule is one")
-	case len(documents) == 0 || isNull(documents[0].Content[0]):
-		l.badAt(Place{l.at, 1, 1}, "a schedule starts with `tasks:`", "the file is empty")
-	default:
-		root := documents[0].Content[0]
-		if l.resolve(root, data) {
-			return root
-		}
-	}
-	return nil
-}
-
-// documentsOf returns the first two documents of the text.
-func documentsOf(r io.Reader) (documents []*yaml.Node, err error) {
-	defer func() { // yaml.v3 panics on a few texts that it reads wrongly itself
-		if v := recover(); v != nil {
-			err = errors.New("this is not YAML that can be read")
-		}
-	}()
-	decoder := yaml.NewDecoder(r)
-	for len(documents) < 2 {
-		n := new(yaml.Node)
-		if err := decoder.Decode(n); err == io.EOF {
-			return documents, nil
-		} else if err != nil {
-			return nil, err
-		}
-		documents = append(documents, n)
-	}
-	return documents, nil
-}
-
-// notText returns the first place that holds what YAML text may not hold, and what that is.
-func notText(data []byte) (line, column int, text string) {
-	line, column = 1, 1
-	for i := 0; i < len(data); {
-		c := data[i]
-		switch {
-		case c == '\n':
-			line, column = line+1, 0
-		case c >= ' ' && c < 0x7f || c == '\t' || c == '\r':
-		case c < utf8.RuneSelf:
-			return line, column, fmt.Sprintf("the file holds the control character 0x%02x: it is not text", c)
-		default:
-			r, size := utf8.DecodeRune(data[i:])
-			if r == utf8.RuneError && size == 1 {
-				return line, column, fmt.Sprintf("the byte 0x%02x is not UTF-8: the file is not text in UTF-8", c)
-			}
-			if r >= 0x80 && r < 0xa0 && r != 0x85 || r == 0xfffe || r == 0xffff {
-				return line, column, fmt.Sprintf("the file holds the control character 0x%02x: it is not text", r)
-			}
-			i += size - 1
-		}
-		i++
-		column++
-	}
-	return 0, 0, ""
-}
-
-// A fault is an error of the YAML parser in our words.
-type fault struct {
-	says       string // by the parser, or a part of it
-	line       string // a regexp: what the line looks like where this fault is meant; its group is the column
+// A syntaxError is an error of the YAML parser in our words.
+type syntaxError struct {
+	message    string // of the parser, or a part of it
+	line       string // a regexp: what the line looks like where this error is meant; its group is the column
 	text, hint string
 }
 
-// faults are in order: the first that fits is the one. They are compiled when they are needed, since
+// syntaxErrors are in order: the first that fits is the one. Their regexps are compiled when an error is there, since
 // every start of sched would pay for it.
-var faults = []fault{
+var syntaxErrors = []syntaxError{
 	{"", `^(<<<<<<<|>>>>>>>|=======)`, "a mark of a merge conflict", "decide for one of the two versions"},
 	{"", `^ *(\t)`, "the indentation holds a tab", "indent with spaces"},
 	{"tab character", "", "a tab stands where only spaces may", "indent with spaces"},
@@ -119,55 +45,54 @@ var faults = []fault{
 		`write a backslash as \\, or use single quotes`},
 }
 
-// syntax notes the error of the YAML parser, at its true place and in our words.
-func (l *loader) syntax(data []byte, err error) {
-	line, says := faultLine(data), strings.TrimPrefix(err.Error(), "yaml: ")
-	says = regexp.MustCompile(`^line \d+: `).ReplaceAllString(says, "")
+// syntaxError records the error of the YAML parser, at its true place and in our words.
+func (r *Reader) syntaxError(data []byte, err error) {
+	line, message := brokenLine(data), strings.TrimPrefix(err.Error(), "yaml: ")
+	message = regexp.MustCompile(`^line \d+: `).ReplaceAllString(message, "")
 	text := string(lineOf(data, line))
-	at := Place{l.at, line, 1 + len(text) - len(strings.TrimLeft(text, " "))}
-	for _, f := range faults {
-		if !strings.Contains(says, f.says) {
+	at := Place{r.File, line, 1 + len(text) - len(strings.TrimLeft(text, " "))}
+	for _, known := range syntaxErrors {
+		if !strings.Contains(message, known.message) {
 			continue
 		}
-		if f.line != "" {
-			found := regexp.MustCompile(f.line).FindStringSubmatchIndex(text)
-			if found == nil {
+		if known.line != "" {
+			match := regexp.MustCompile(known.line).FindStringSubmatchIndex(text)
+			if match == nil {
 				continue
 			}
-			at.Column = 1 + utf8.RuneCountInString(text[:found[2]])
+			at.Column = 1 + utf8.RuneCountInString(text[:match[2]])
 		}
-		l.badAt(at, f.hint, "%s", f.text)
+		r.ProblemAt(at, known.hint, "%s", known.text)
 		return
 	}
-	l.badAt(at, "", "the YAML is broken: %s", says)
+	r.ProblemAt(at, "", "the YAML is broken: %s", message)
 }
 
-// faultLine returns the line that breaks the text: the one up to which all is well, and with which
-// no longer. The parser itself names the line where the enclosing block began.
+// brokenLine returns the line that breaks the text: up to it the text is valid, and with it no longer. The parser itself names the line where the enclosing block began.
 //
-// The parser sees a fault at most a few lines after it, so we go back from there. Only quotes and
+// The parser sees an error at most a few lines after it, so we go back from there. Only quotes and
 // brackets that are not closed are seen much later: then we halve what is before. In a text so
 // large that this would take seconds, the line is where the parser stopped.
-func faultLine(data []byte) int {
+func brokenLine(data []byte) int {
 	lines := &lineReader{data: data}
 	documentsOf(lines)
-	fine := func(line int) bool {
+	isValid := func(line int) bool {
 		_, err := documentsOf(bytes.NewReader(data[:lines.end(line)]))
 		return err == nil
 	}
 	const small = 2 << 20
 	broken, work := max(lines.lines, 1), 0
 	for back := 0; broken > 1 && back < 30 && work < small; back++ {
-		if fine(broken - 1) {
+		if isValid(broken - 1) {
 			return broken
 		}
 		broken--
 		work += lines.end(broken)
 	}
-	good := 0
-	for broken-good > 1 && len(data) <= small {
-		if middle := (good + broken) / 2; fine(middle) {
-			good = middle
+	valid := 0
+	for broken-valid > 1 && len(data) <= small {
+		if middle := (valid + broken) / 2; isValid(middle) {
+			valid = middle
 		} else {
 			broken = middle
 		}
