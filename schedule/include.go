@@ -30,7 +30,7 @@ func (l *loader) readIncludes(n *node, base *taskDraft) {
 
 func (l *loader) includeFiles(n *node, base *taskDraft) {
 	read := map[string]bool{}
-	l.Each(n, func(item *node) bool {
+	n.Each(func(item *node) bool {
 		for _, path := range l.matches(item) {
 			switch {
 			case path == l.schedule.File:

@@ -3,64 +3,21 @@ package schedule
 import (
 	"slices"
 	"time"
-
-	"sched/schedule/document"
 )
 
 // This file holds every key of schedule.yaml: a table for the top of the file, one for tasks, groups and defaults, and
 // one for each mapping inside those. To add a key:
 //
 //  1. add the field to Schedule, Task or what else it belongs to;
-//  2. add a row to the table here: its name, where it may stand, how its value is read, and what it means. What the
-//     row is made with says how the value meets one that is inherited from a group or from defaults: replaces takes
-//     its place, merges gets it and returns both together. A plain function sets what it wants, and says in its
-//     comment what becomes of an inherited value;
-//  3. write the reader, if none of document.Reader and of the read files here will do;
+//  2. add a row to the table here: its name, where it may stand, how its value is read, and what it means. What
+//     its value does to one that is inherited from a group or from defaults is part of the row: replaces takes its
+//     place, merges makes one of both. A key that sets several fields has a setter of its own, called set…, whose
+//     comment says it;
+//  3. write the reader, if none of document.Reader and of the files called read… will do;
 //  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of problems_test.go.
 //
 // The order of the rows is the order in which values are set, wherever the file has them: messages need the name, and
 // commands need the shell.
-
-type (
-	node          = document.Node
-	scope         = document.Scope
-	keys[T any]   = document.Table[*loader, T]
-	key[T any]    = document.Key[*loader, T]
-	setter[T any] = func(*loader, *T, *node)
-)
-
-// The scopes of taskKeys: where the key of a task may stand.
-const (
-	inTask scope = 1 << iota
-	inGroup
-	inDefaults
-
-	anywhere = inTask | inGroup | inDefaults
-)
-
-// scopeNames are the scopes as messages call them.
-var scopeNames = map[scope]string{inTask: "a task", inGroup: "a group", inDefaults: "defaults"}
-
-// replaces returns the setter of a key whose value takes the place of the inherited one. A value that is wrong
-// leaves the field as it is.
-func replaces[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)) setter[T] {
-	return func(l *loader, into *T, n *node) {
-		if value, ok := read(l, n); ok {
-			*field(into) = value
-		}
-	}
-}
-
-// merges returns the setter of a key whose reader makes one value of its own and the inherited one.
-func merges[T, V any](field func(*T) *V, read func(l *loader, n *node, inherited V) V) setter[T] {
-	return func(l *loader, into *T, n *node) { *field(into) = read(l, n, *field(into)) }
-}
-
-// row makes one row of a table: in is where the key may stand, 0 for wherever the table is used, and doc what it means
-// in one phrase.
-func row[T any](name string, in scope, set setter[T], doc string) key[T] {
-	return key[T]{Name: name, In: in, Set: set, Doc: doc}
-}
 
 // topKeys are the keys at the top of the main file.
 var topKeys = keys[settings]{
@@ -73,13 +30,13 @@ var topKeys = keys[settings]{
 	Keys: []key[settings]{
 		row("name", 0, replaces(func(s *settings) *string { return &s.ownName }, readScheduleName),
 			"the name of the schedule; servers that share a store meet under it"),
-		row("timezone", 0, replaces(func(s *settings) **time.Location { return &s.Location }, (*loader).zone),
+		row("timezone", 0, replaces(func(s *settings) **time.Location { return &s.Location }, readZone),
 			"the zone in which times are meant"),
 		row("environment", 0, replaces(func(s *settings) *string { return &s.Environment }, (*loader).NonEmptyExpanded),
 			"what the `environments` of tasks are compared with"),
-		row("store", 0, readStore,
+		row("store", 0, setStore,
 			"where servers share their locks"),
-		row("lease", 0, readLease,
+		row("lease", 0, setLease,
 			"how long a lock in the store outlives its holder"),
 		row("state_dir", 0, replaces(func(s *settings) *string { return &s.ownStateDir }, (*loader).Path),
 			"the folder of locks, history and outputs"),
@@ -87,13 +44,13 @@ var topKeys = keys[settings]{
 			"variables of all commands"),
 		row("include", 0, func(_ *loader, s *settings, n *node) { s.include = n },
 			"files with more tasks"),
-		row("history", 0, readHistory,
+		row("history", 0, setHistory,
 			"how much of the past is kept"),
-		row("metrics", 0, readMetrics,
+		row("metrics", 0, setMetrics,
 			"metrics for the textfile collector of the node exporter"),
-		row("mail", 0, readMail,
+		row("mail", 0, setMail,
 			"the server and the sender of mails"),
-		row("holidays", 0, readHolidays,
+		row("holidays", 0, setHolidays,
 			"dates and files of dates, for `except: holidays`"),
 		row("maintenance_file", 0, replaces(func(s *settings) *string { return &s.Maintenance }, (*loader).Path),
 			"a file that keeps tasks from running while it exists"),
@@ -109,9 +66,9 @@ var taskKeys = keys[taskDraft]{
 	Scopes:    scopeNames,
 	Misplaced: misplacedTaskKey,
 	Keys: []key[taskDraft]{
-		row("name", inTask, readTaskName,
+		row("name", inTask, setTaskName,
 			"how commands and messages call the task; unique"),
-		row("group", anywhere, readGroupKey,
+		row("group", anywhere, setGroup,
 			"in a group its name; elsewhere the group that commands run as"),
 		row("tasks", inGroup, func(_ *loader, t *taskDraft, n *node) { t.tasks = n },
 			"the tasks of a group"),
@@ -120,16 +77,16 @@ var taskKeys = keys[taskDraft]{
 		row("tags", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Tags }, (*loader).Texts),
 			"words by which commands choose tasks"),
 
-		row("cron", inTask|inGroup, readCron,
+		row("cron", inTask|inGroup, setCron,
 			"when it is due, as one or more cron expressions"),
-		row("every", inTask|inGroup, readEvery,
+		row("every", inTask|inGroup, setEvery,
 			"when it is due, in words"),
-		row("timezone", anywhere, replaces(func(t *taskDraft) **time.Location { return &t.When.Location }, (*loader).zone),
+		row("timezone", anywhere, replaces(func(t *taskDraft) **time.Location { return &t.When.Location }, readZone),
 			"the zone in which its times are meant"),
 
 		row("shell", anywhere, replaces(func(t *taskDraft) *[]string { return &t.shell }, readShell),
 			"what runs a command that is a text"),
-		row("command", inTask|inGroup, readCommand,
+		row("command", inTask|inGroup, setCommand,
 			"what it runs"),
 		row("dir", anywhere, replaces(func(t *taskDraft) *string { return &t.Dir }, (*loader).Path),
 			"the folder in which its commands run"),
@@ -146,7 +103,7 @@ var taskKeys = keys[taskDraft]{
 
 		row("background", anywhere, replaces(func(t *taskDraft) *bool { return &t.Background }, (*loader).Bool),
 			"whether it runs on without its tick"),
-		row("mutex", anywhere, readMutex,
+		row("mutex", anywhere, setMutex,
 			"the name of the lock that it shares with other tasks"),
 		row("without_overlapping", anywhere, replaces(func(t *taskDraft) *bool { return &t.WithoutOverlapping }, (*loader).Bool),
 			"whether it is skipped while its mutex is held"),
@@ -174,9 +131,9 @@ var taskKeys = keys[taskDraft]{
 			"the days of the week on which it may run"),
 		row("except", anywhere, replaces(func(t *taskDraft) *Holidays { return &t.Conditions.Holidays }, readExcept),
 			"the days on which it may not run"),
-		row("when", anywhere, readConditionCommand,
+		row("when", anywhere, setConditionCommand,
 			"a command that must succeed for it to run"),
-		row("skip", anywhere, readConditionCommand,
+		row("skip", anywhere, setConditionCommand,
 			"a command that must fail for it to run"),
 		row("environments", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Environments }, readEnvironments),
 			"the environments in which it runs"),
@@ -194,17 +151,17 @@ var taskKeys = keys[taskDraft]{
 		row("missed_within", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.MissedWithin }, readMissedWithin),
 			"how old a missed slot may be that still runs"),
 
-		row("before", anywhere, readHooks(func(h *Hooks) *[]Hook { return &h.Before }),
+		row("before", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.Before }),
 			"hooks before its command"),
-		row("after", anywhere, readHooks(func(h *Hooks) *[]Hook { return &h.After }),
+		row("after", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.After }),
 			"hooks after its command, however it ended"),
-		row("on_success", anywhere, readHooks(func(h *Hooks) *[]Hook { return &h.OnSuccess }),
+		row("on_success", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnSuccess }),
 			"hooks after a success"),
-		row("on_failure", anywhere, readHooks(func(h *Hooks) *[]Hook { return &h.OnFailure }),
+		row("on_failure", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnFailure }),
 			"hooks after a failure"),
-		row("on_recovery", anywhere, readHooks(func(h *Hooks) *[]Hook { return &h.OnRecovery }),
+		row("on_recovery", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnRecovery }),
 			"hooks after a success that follows a failure"),
-		row("on_skip", anywhere, readHooks(func(h *Hooks) *[]Hook { return &h.OnSkip }),
+		row("on_skip", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnSkip }),
 			"hooks for a slot that was skipped"),
 		row("output", anywhere, replaces(func(t *taskDraft) *Output { return &t.Output }, readOutput),
 			"where a copy of its output goes"),
@@ -275,7 +232,7 @@ var retryKeys = keys[Retry]{Keys: []key[Retry]{
 		"the wait before the second attempt"),
 	row("backoff", 0, replaces(func(r *Retry) *float64 { return &r.Backoff }, func(l *loader, n *node) (float64, bool) { return l.Number(n, 1) }),
 		"by what each further wait is longer than the one before"),
-	row("max_delay", 0, readMaxDelay,
+	row("max_delay", 0, setMaxDelay,
 		"the longest wait"),
 }}
 
@@ -301,21 +258,21 @@ var hookKeys = keys[hookDraft]{
 		return ""
 	},
 	Keys: []key[hookDraft]{
-		row("run", 0, readHookCommand,
+		row("run", 0, setHookCommand,
 			"a command"),
-		row("ping", 0, readPing,
+		row("ping", 0, setPing,
 			"a URL that is fetched"),
-		row("webhook", 0, readWebhook,
+		row("webhook", 0, setWebhook,
 			"a URL to which the run is posted"),
-		row("mail", 0, readAddresses,
+		row("mail", 0, setAddresses,
 			"addresses that get a mail"),
-		row("on", 0, readMoments,
+		row("on", 0, setMoments,
 			"when a ping of healthchecks.io is sent"),
-		row("format", 0, readFormat,
+		row("format", 0, setFormat,
 			"whose format a webhook has"),
-		row("when", 0, readOccasion,
+		row("when", 0, setOccasion,
 			"after which runs a notification is sent"),
-		row("at_most", 0, readLimit,
+		row("at_most", 0, setLimit,
 			"how many notifications may be sent in a time"),
 	},
 }

@@ -159,10 +159,12 @@ func (l *loader) readMain(main *document.Source) {
 // result returns the schedule, or all that is wrong with it.
 func (l *loader) result() (*Schedule, error) {
 	if l.ProblemCount() > 0 {
-		return nil, &InvalidError{Problems: l.Problems(), StateDir: l.invalidStateDir(), cause: l.Cause()}
+		problems, cause := l.Problems()
+		return nil, &InvalidError{Problems: problems, StateDir: l.invalidStateDir(), cause: cause}
 	}
 	s := l.schedule
-	s.Warnings, s.Digest, s.sources = l.Warnings(), l.Digest(), l.Sources()
+	s.Warnings, s.sources = l.Warnings(), l.Sources()
+	s.Digest = document.Digest(s.sources)
 	return s, nil
 }
 

@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"gopkg.in/yaml.v3"
 )
 
 // simpleTasks returns a file of n tasks as most are.
@@ -46,20 +44,6 @@ func BenchmarkArchive(b *testing.B) {
 		if _, err := s.Archive(); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// BenchmarkYAML is the part of BenchmarkLoad that is not ours.
-func BenchmarkYAML(b *testing.B) {
-	for _, n := range []int{100, 10_000} {
-		data := simpleTasks(n)
-		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
-			for b.Loop() {
-				if err := yaml.Unmarshal(data, new(yaml.Node)); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"math"
 	"time"
 
 	"sched/schedule/document"
@@ -36,8 +35,8 @@ func readRetry(l *loader, n *node) (Retry, bool) {
 	return r, true
 }
 
-// readMaxDelay comes after delay in its table.
-func readMaxDelay(l *loader, r *Retry, n *node) {
+// setMaxDelay comes after delay in its table.
+func setMaxDelay(l *loader, r *Retry, n *node) {
 	d, ok := l.Duration(n, time.Nanosecond)
 	if ok && d < r.Delay {
 		l.Problemf(n, "", "retry.max_delay %s is shorter than the delay", n.Value)
@@ -51,7 +50,7 @@ func readSuccessCodes(l *loader, n *node) ([]int, bool) {
 		return nil, false
 	}
 	var codes []int
-	ok := l.Each(n, func(item *node) bool {
+	ok := n.Each(func(item *node) bool {
 		code, ok := l.Integer(item, 0, 255)
 		codes = append(codes, code)
 		return ok
@@ -74,27 +73,4 @@ func readOutput(l *loader, n *node) (o Output, ok bool) {
 	}
 	o.File, ok = l.Path(n)
 	return o, ok
-}
-
-// durationFrom returns the reader of a duration that is at least least.
-func durationFrom(least time.Duration) func(*loader, *node) (time.Duration, bool) {
-	return func(l *loader, n *node) (time.Duration, bool) { return l.Duration(n, least) }
-}
-
-// integerFrom returns the reader of a whole number that is at least least.
-func integerFrom(least int) func(*loader, *node) (int, bool) {
-	return func(l *loader, n *node) (int, bool) { return l.Integer(n, least, math.MaxInt32) }
-}
-
-// choice returns the reader of one of two words: on is the one that means true. Another word is a problem, and taken
-// for on, so that nothing that needs it is refused, too.
-func choice(first, second, on string) func(*loader, *node) (bool, bool) {
-	return func(l *loader, n *node) (bool, bool) {
-		text, ok := l.Text(n)
-		if ok && text != first && text != second {
-			l.Problemf(n, "", "%s must be %s or %s, not %s", l.Key, first, second, n.Describe())
-			return true, true
-		}
-		return text == on, ok
-	}
 }

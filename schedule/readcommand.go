@@ -7,28 +7,28 @@ import (
 	"sched/schedule/document"
 )
 
-// readCommand reads what a task runs; it replaces an inherited command. It comes after shell in its table.
-func readCommand(l *loader, t *taskDraft, n *node) {
+// setCommand reads what a task runs; it replaces an inherited command. It comes after shell in its table.
+func setCommand(l *loader, t *taskDraft, n *node) {
 	t.hasCommand = true
-	t.Command, _ = l.command(n, t.shell)
+	t.Command, _ = readCommand(l, n, t.shell)
 }
 
-// command reads what to run: a text for the shell, or a list that is run without one.
-func (l *loader) command(n *node, shell []string) (Command, bool) {
+// readCommand reads what to run: a text for the shell, or a list that is run without one.
+func readCommand(l *loader, n *node, shell []string) (Command, bool) {
 	if n.IsMapping() {
 		l.Problemf(n, "", "%s must be text or a list, not a mapping", l.Key)
 		return Command{}, false
 	}
 	if n.IsList() {
-		list, ok := l.arguments(n)
+		list, ok := readArguments(l, n)
 		return Command{List: list}, ok
 	}
 	line, ok := l.NonEmptyText(n)
 	return Command{Line: line, Shell: shell}, ok
 }
 
-// arguments reads a list of a program and its arguments, which may be empty texts.
-func (l *loader) arguments(n *node) ([]string, bool) {
+// readArguments reads a list of a program and its arguments, which may be empty texts.
+func readArguments(l *loader, n *node) ([]string, bool) {
 	if !l.RefuseEmptyList(n, "") {
 		return nil, false
 	}
@@ -57,12 +57,12 @@ func readShell(l *loader, n *node) ([]string, bool) {
 	if !l.RequireList(n, hint) {
 		return nil, false
 	}
-	return l.arguments(n)
+	return readArguments(l, n)
 }
 
-// readConditionCommand reads the command of when or skip, which takes the place of an inherited one of the same key; an
+// setConditionCommand reads the command of when or skip, which takes the place of an inherited one of the same key; an
 // empty list takes that away. when is asked before skip, wherever they stand.
-func readConditionCommand(l *loader, t *taskDraft, n *node) {
+func setConditionCommand(l *loader, t *taskDraft, n *node) {
 	var commands []ConditionCommand
 	for _, c := range t.ConditionCommands {
 		if c.Key != l.Key {
@@ -70,7 +70,7 @@ func readConditionCommand(l *loader, t *taskDraft, n *node) {
 		}
 	}
 	if !n.IsList() || !n.IsEmpty() {
-		command, _ := l.command(n, t.shell)
+		command, _ := readCommand(l, n, t.shell)
 		commands = append(commands, ConditionCommand{l.Key, command})
 	}
 	if len(commands) == 2 && commands[0].Key == "skip" {
@@ -117,7 +117,7 @@ func readVariables(l *loader, n *node, inherited map[string]string) map[string]s
 // readVariable reads the value of one variable. It holds no file: env is part of the snapshot of each run.
 func readVariable(l *loader, n *node) (string, bool) {
 	if n.IsNull() {
-		return "", l.HasValue(n, `write "" for an empty one`)
+		return "", l.RequireValue(n, `write "" for an empty one`)
 	}
 	if strings.Contains(n.Value, "${file:") {
 		l.Problemf(n, "put the variable into a file for `env_file`, or let the command read this one", "%s: what is in env is written down with every run, which is no place for the text of a file", l.Key)
@@ -128,7 +128,7 @@ func readVariable(l *loader, n *node) (string, bool) {
 
 // readEnvFiles reads one path or a list; [] takes away those of the group or the defaults.
 func readEnvFiles(l *loader, n *node) (paths []string, ok bool) {
-	ok = l.Each(n, func(item *node) bool {
+	ok = n.Each(func(item *node) bool {
 		path, ok := l.Path(item)
 		paths = append(paths, path)
 		return ok

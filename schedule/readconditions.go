@@ -18,14 +18,15 @@ func readWindows(l *loader, n *node) (all []Window, ok bool) {
 		pairs = items
 	}
 	for _, pair := range pairs {
-		if w, ok := l.window(pair); ok {
+		if w, ok := readWindow(l, pair); ok {
 			all = append(all, w)
 		}
 	}
 	return all, len(all) == len(pairs)
 }
 
-func (l *loader) window(n *node) (Window, bool) {
+// readWindow reads a pair of times.
+func readWindow(l *loader, n *node) (Window, bool) {
 	const hint = `write ["8:00", "17:00"], or a list of such pairs`
 	if !n.IsList() {
 		l.Problemf(n, hint, "%s must be a pair of times, not %s", l.Key, n.Describe())
@@ -36,8 +37,8 @@ func (l *loader) window(n *node) (Window, bool) {
 		l.Problemf(n, hint, "%s must be a pair of times, not a list of %d", l.Key, len(times))
 		return Window{}, false
 	}
-	from, ok1 := l.timeOfDay(times[0])
-	to, ok2 := l.timeOfDay(times[1])
+	from, ok1 := readTimeOfDay(l, times[0])
+	to, ok2 := readTimeOfDay(l, times[1])
 	if ok1 && from == 24*60 {
 		l.Problemf(times[0], `the day begins at "0:00"`, "%s cannot begin at 24:00", l.Key)
 		return Window{}, false
@@ -45,8 +46,8 @@ func (l *loader) window(n *node) (Window, bool) {
 	return Window{from, to}, ok1 && ok2
 }
 
-// timeOfDay reads a time of the day, 24:00 included, as minutes since midnight.
-func (l *loader) timeOfDay(n *node) (int, bool) {
+// readTimeOfDay reads a time of the day, 24:00 included, as minutes since midnight.
+func readTimeOfDay(l *loader, n *node) (int, bool) {
 	if !n.IsScalar() {
 		l.Problemf(n, "", "%s must be a pair of times, not %s", l.Key, n.Describe())
 		return 0, false
@@ -63,10 +64,10 @@ func (l *loader) timeOfDay(n *node) (int, bool) {
 
 // readDays reads one day or a list of them.
 func readDays(l *loader, n *node) (days Days, ok bool) {
-	if !l.HasValue(n, "") || !l.RefuseEmptyList(n, "leave the key out for every day") {
+	if !l.RequireValue(n, "") || !l.RefuseEmptyList(n, "leave the key out for every day") {
 		return 0, false
 	}
-	ok = l.Each(n, func(item *node) bool {
+	ok = n.Each(func(item *node) bool {
 		text, ok := l.Text(item)
 		day := daysOf(text)
 		if ok && day == 0 {
@@ -109,7 +110,7 @@ func dayNames() []string {
 
 // readExcept reads on which days a task does not run; an empty list is for a task among defaults.
 func readExcept(l *loader, n *node) (holidays Holidays, ok bool) {
-	ok = l.Each(n, func(item *node) bool {
+	ok = n.Each(func(item *node) bool {
 		word, ok := l.NonEmptyText(item)
 		switch {
 		case !ok:
@@ -130,7 +131,7 @@ func readEnvironments(l *loader, n *node) (all []string, ok bool) {
 	if !l.RefuseEmptyList(n, "leave the key out for every environment, or switch the task off with `enabled: false`") {
 		return nil, false
 	}
-	ok = l.Each(n, func(item *node) bool {
+	ok = n.Each(func(item *node) bool {
 		text, ok := l.NonEmptyExpanded(item)
 		all = append(all, text)
 		return ok

@@ -10,11 +10,11 @@ import (
 	"sched/schedule/document"
 )
 
-// readHolidays reads a date or a file of dates, or a list of both.
-func readHolidays(l *loader, s *settings, n *node) {
+// setHolidays reads a date or a file of dates, or a list of both.
+func setHolidays(l *loader, s *settings, n *node) {
 	s.Holidays = Holidays{} // even when the key is wrong: `except: holidays` is not a mistake then
 	named := map[string]bool{}
-	l.Each(n, func(item *node) bool {
+	n.Each(func(item *node) bool {
 		if !item.IsScalar() {
 			l.Problemf(item, "a date with its name is written as `- 2026-12-25 Christmas`", "%s must be dates and files, not %s", l.Key, item.Describe())
 			return false
@@ -62,7 +62,7 @@ func (l *loader) holidaysOf(src *document.Source) {
 	main := l.File
 	defer func() { l.File = main }()
 	l.File = src.Name
-	if !l.IsText(src.Data) {
+	if !l.RequireText(src.Data) {
 		return
 	}
 	number := 0

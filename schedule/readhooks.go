@@ -12,13 +12,13 @@ type hookDraft struct {
 	shell []string
 }
 
-// readHooks returns the setter of a key of hooks: one or a list, which replaces the inherited one. Notifications without
+// setHooks returns the setter of a key of hooks: one or a list, which replaces the inherited one. Notifications without
 // a target are left out. It comes after shell in its table.
-func readHooks(field func(*Hooks) *[]Hook) setter[taskDraft] {
+func setHooks(field func(*Hooks) *[]Hook) setter[taskDraft] {
 	return func(l *loader, t *taskDraft, n *node) {
 		var hooks []Hook
-		l.Each(n, func(item *node) bool {
-			hook, ok := l.hook(item, t.shell)
+		n.Each(func(item *node) bool {
+			hook, ok := readHook(l, item, t.shell)
 			if !ok || hook.Notify == nil || !hook.Notify.Empty() {
 				hooks = append(hooks, hook)
 			}
@@ -28,8 +28,8 @@ func readHooks(field func(*Hooks) *[]Hook) setter[taskDraft] {
 	}
 }
 
-// hook reads a text for the shell, {run: …}, or a notification.
-func (l *loader) hook(n *node, shell []string) (Hook, bool) {
+// readHook reads a text for the shell, {run: …}, or a notification.
+func readHook(l *loader, n *node, shell []string) (Hook, bool) {
 	switch {
 	case n.IsList():
 		l.Problemf(n, "a list to be run without a shell is written {run: […]}", "a hook of %s must be text or a mapping, not a list", l.Key)
@@ -41,14 +41,14 @@ func (l *loader) hook(n *node, shell []string) (Hook, bool) {
 		if l.ProblemCount() > before {
 			return Hook{}, false
 		}
-		return l.finishHook(n, &h)
+		return finishHook(l, n, &h)
 	}
-	command, ok := l.command(n, shell)
+	command, ok := readCommand(l, n, shell)
 	return Hook{Run: command}, ok
 }
 
 // finishHook checks the keys of a mapping against each other.
-func (l *loader) finishHook(n *node, h *hookDraft) (Hook, bool) {
+func finishHook(l *loader, n *node, h *hookDraft) (Hook, bool) {
 	switch {
 	case n.IsEmpty():
 		l.Problemf(n, "write {run: COMMAND}", "a hook of %s is empty", l.Key)
@@ -64,7 +64,7 @@ func (l *loader) finishHook(n *node, h *hookDraft) (Hook, bool) {
 	return Hook{}, false
 }
 
-func readHookCommand(l *loader, h *hookDraft, n *node) {
+func setHookCommand(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "run")
-	h.run, _ = l.command(n, h.shell)
+	h.run, _ = readCommand(l, n, h.shell)
 }

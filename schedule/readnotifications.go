@@ -12,8 +12,8 @@ import (
 // mailSettings are what `mail` at the top of the file has, unexpanded.
 type mailSettings struct{ url, from string }
 
-// readMail reads the settings that the mails of all tasks take over. It comes before defaults and tasks.
-func readMail(l *loader, _ *settings, n *node) {
+// setMail reads the settings that the mails of all tasks take over. It comes before defaults and tasks.
+func setMail(l *loader, _ *settings, n *node) {
 	if !l.RequireMapping(n, l.Key) {
 		return
 	}
@@ -28,7 +28,7 @@ const someAddress = "somebody@example.com"
 
 // readMailURL reads the URL of a server, and warns of a password that stands in the file itself.
 func readMailURL(l *loader, n *node) (string, bool) {
-	url, ok := l.target(n, func(text string) Notification { return Notification{Mail: []string{someAddress}, MailURL: text} })
+	url, ok := readTarget(l, n, func(text string) Notification { return Notification{Mail: []string{someAddress}, MailURL: text} })
 	_, rest, _ := strings.Cut(url, "://")
 	user, _, hasUser := strings.Cut(rest, "@")
 	if _, password, _ := strings.Cut(user, ":"); hasUser && password != "" && !strings.Contains(password, "${") {
@@ -39,13 +39,13 @@ func readMailURL(l *loader, n *node) (string, bool) {
 
 // readMailFrom reads the address of the sender.
 func readMailFrom(l *loader, n *node) (string, bool) {
-	return l.target(n, func(text string) Notification { return Notification{Mail: []string{someAddress}, MailFrom: text} })
+	return readTarget(l, n, func(text string) Notification { return Notification{Mail: []string{someAddress}, MailFrom: text} })
 }
 
-// target reads a URL or an address, and returns it as it stands. It is expanded only to check that this is possible
+// readTarget reads a URL or an address, and returns it as it stands. It is expanded only to check that this is possible
 // and that the result, in the notification that as makes of it, is a target. Where the result is empty, so is what is
 // returned.
-func (l *loader) target(n *node, as func(string) Notification) (string, bool) {
+func readTarget(l *loader, n *node, as func(string) Notification) (string, bool) {
 	text, ok := l.NonEmptyText(n)
 	if !ok || l.options.CheckNotification == nil {
 		return text, ok
@@ -61,25 +61,25 @@ func (l *loader) target(n *node, as func(string) Notification) (string, bool) {
 	return text, true
 }
 
-func readPing(l *loader, h *hookDraft, n *node) {
+func setPing(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "ping")
-	h.notify.Ping, _ = l.target(n, func(text string) Notification { return Notification{Ping: text} })
+	h.notify.Ping, _ = readTarget(l, n, func(text string) Notification { return Notification{Ping: text} })
 }
 
-func readWebhook(l *loader, h *hookDraft, n *node) {
+func setWebhook(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "webhook")
-	h.notify.Webhook, _ = l.target(n, func(text string) Notification { return Notification{Webhook: text} })
+	h.notify.Webhook, _ = readTarget(l, n, func(text string) Notification { return Notification{Webhook: text} })
 }
 
-// readAddresses reads one address or a list. Addresses that are empty when they are expanded are left out.
-func readAddresses(l *loader, h *hookDraft, n *node) {
+// setAddresses reads one address or a list. Addresses that are empty when they are expanded are left out.
+func setAddresses(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "mail")
 	if !l.RefuseEmptyList(n, "") {
 		return
 	}
 	h.notify.MailURL, h.notify.MailFrom = l.mail.url, l.mail.from
-	l.Each(n, func(item *node) bool {
-		text, ok := l.target(item, func(text string) Notification { return Notification{Mail: []string{text}} })
+	n.Each(func(item *node) bool {
+		text, ok := readTarget(l, item, func(text string) Notification { return Notification{Mail: []string{text}} })
 		if text != "" {
 			h.notify.Mail = append(h.notify.Mail, text)
 		}
@@ -94,7 +94,7 @@ func (l *loader) allowOnly(n *node, h *hookDraft, kinds ...string) {
 	}
 }
 
-func readMoments(l *loader, h *hookDraft, n *node) {
+func setMoments(l *loader, h *hookDraft, n *node) {
 	l.allowOnly(n, h, "ping")
 	if h.key != "after" {
 		l.Problemf(n, "move it to `after`: it is sent when the run starts, too", "a ping with on belongs in after, not in %s", h.key)
@@ -103,19 +103,19 @@ func readMoments(l *loader, h *hookDraft, n *node) {
 	if !l.RefuseEmptyList(n, "leave the key out for a ping when the run ends") {
 		return
 	}
-	l.Each(n, func(item *node) bool {
+	n.Each(func(item *node) bool {
 		word, ok := l.OneOf(item, string(OnStart), string(OnSuccess), string(OnFailure))
 		h.notify.On = append(h.notify.On, Moment(word))
 		return ok
 	})
 }
 
-func readFormat(l *loader, h *hookDraft, n *node) {
+func setFormat(l *loader, h *hookDraft, n *node) {
 	l.allowOnly(n, h, "webhook")
 	h.notify.Format, _ = l.OneOf(n, "slack")
 }
 
-func readOccasion(l *loader, h *hookDraft, n *node) {
+func setOccasion(l *loader, h *hookDraft, n *node) {
 	l.allowOnly(n, h, "ping", "webhook", "mail")
 	word, ok := l.OneOf(n, string(Changed), string(Printed))
 	switch {
@@ -134,8 +134,8 @@ const (
 	mostInLimit  = 100
 )
 
-// readLimit reads `N per DURATION`.
-func readLimit(l *loader, h *hookDraft, n *node) {
+// setLimit reads `N per DURATION`.
+func setLimit(l *loader, h *hookDraft, n *node) {
 	l.allowOnly(n, h, "ping", "webhook", "mail")
 	text, ok := l.NonEmptyText(n)
 	if !ok {

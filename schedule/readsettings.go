@@ -74,8 +74,8 @@ func validName(text string) string {
 
 const longestName = 128
 
-// name reads the name of a task, a group or a mutex.
-func (l *loader) name(n *node) (string, bool) {
+// readName reads the name of a task, a group or a mutex.
+func readName(l *loader, n *node) (string, bool) {
 	text, ok := l.Text(n)
 	return text, ok && l.requireName(n, text)
 }
@@ -114,15 +114,15 @@ func readScheduleName(l *loader, n *node) (string, bool) {
 	return text, ok && l.requireName(n, text)
 }
 
-// readHistory leaves what history does not have as it is.
-func readHistory(l *loader, s *settings, n *node) {
+// setHistory leaves what history does not have as it is.
+func setHistory(l *loader, s *settings, n *node) {
 	if l.RequireMapping(n, l.Key) {
 		historyKeys.Decode(l, &s.History, n, 0)
 	}
 }
 
-// readMetrics reads a mapping with a textfile, which is all that there is.
-func readMetrics(l *loader, s *settings, n *node) {
+// setMetrics reads a mapping with a textfile, which is all that there is.
+func setMetrics(l *loader, s *settings, n *node) {
 	if !l.RequireMapping(n, l.Key) {
 		return
 	}
@@ -148,14 +148,14 @@ const (
 	shortestLease = 5 * time.Second
 )
 
-// readStore reads one URL or a list of them. An empty URL alone, as of a variable that is not set, is no store.
-func readStore(l *loader, s *settings, n *node) {
+// setStore reads one URL or a list of them. An empty URL alone, as of a variable that is not set, is no store.
+func setStore(l *loader, s *settings, n *node) {
 	if !l.RefuseEmptyList(n, "leave the key out for locks on this machine alone") {
 		return
 	}
 	s.store = n
 	var servers []string
-	ok := l.Each(n, func(item *node) bool {
+	ok := n.Each(func(item *node) bool {
 		url, ok := l.Expanded(item)
 		if url == "" && ok {
 			if n.IsList() {
@@ -171,8 +171,8 @@ func readStore(l *loader, s *settings, n *node) {
 	}
 }
 
-// readLease reads how long a lock outlives its holder.
-func readLease(l *loader, s *settings, n *node) {
+// setLease reads how long a lock outlives its holder.
+func setLease(l *loader, s *settings, n *node) {
 	s.lease = n
 	if d, ok := l.Duration(n, shortestLease); ok {
 		s.Store.Lease = d

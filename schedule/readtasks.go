@@ -149,9 +149,9 @@ func (l *loader) readGroup(n *node, base *taskDraft) {
 	l.Section = section
 }
 
-// readTaskName reads the name of a task, which no other task may have. It is never inherited.
-func readTaskName(l *loader, t *taskDraft, n *node) {
-	text, ok := l.name(n)
+// setTaskName reads the name of a task, which no other task may have. It is never inherited.
+func setTaskName(l *loader, t *taskDraft, n *node) {
+	text, ok := readName(l, n)
 	if !ok {
 		return
 	}
@@ -163,20 +163,20 @@ func readTaskName(l *loader, t *taskDraft, n *node) {
 	l.names[text] = l.PlaceOf(n)
 }
 
-// readGroupKey reads the one key that has two meanings: the name of a group of tasks, which no other inherits, and the
+// setGroup reads the one key that has two meanings: the name of a group of tasks, which no other inherits, and the
 // group that a task runs as, which replaces the inherited one.
-func readGroupKey(l *loader, t *taskDraft, n *node) {
+func setGroup(l *loader, t *taskDraft, n *node) {
 	if !t.isGroup {
 		t.As.Group, _ = readAccount(l, n)
-	} else if text, ok := l.name(n); ok {
+	} else if text, ok := readName(l, n); ok {
 		t.group = text
 	}
 }
 
-// readMutex reads the name of a mutex, which replaces the inherited one. It implies without_overlapping, since naming
+// setMutex reads the name of a mutex, which replaces the inherited one. It implies without_overlapping, since naming
 // a mutex has no other purpose; that key comes later in the table, so it can say no.
-func readMutex(l *loader, t *taskDraft, n *node) {
-	if text, ok := l.name(n); ok {
+func setMutex(l *loader, t *taskDraft, n *node) {
+	if text, ok := readName(l, n); ok {
 		t.Mutex = text
 		t.WithoutOverlapping = true
 	}

@@ -18,10 +18,10 @@ type timing struct {
 
 func (t timing) isSet() bool { return t.crons != nil || t.every != nil || t.broken }
 
-// readCron reads one expression or a list. Its times replace inherited ones, those of every: too (setWhen).
-func readCron(l *loader, t *taskDraft, n *node) {
+// setCron reads one expression or a list. Its times replace inherited ones, those of every: too (setWhen).
+func setCron(l *loader, t *taskDraft, n *node) {
 	t.ownTiming.broken = !l.RefuseEmptyList(n, "")
-	l.Each(n, func(item *node) bool {
+	n.Each(func(item *node) bool {
 		if _, ok := l.NonEmptyText(item); !ok {
 			t.ownTiming.broken = true
 			return false
@@ -31,8 +31,8 @@ func readCron(l *loader, t *taskDraft, n *node) {
 	})
 }
 
-// readEvery reads a frequency. Its times replace inherited ones, those of cron: too (setWhen).
-func readEvery(l *loader, t *taskDraft, n *node) {
+// setEvery reads a frequency. Its times replace inherited ones, those of cron: too (setWhen).
+func setEvery(l *loader, t *taskDraft, n *node) {
 	if t.ownTiming.isSet() {
 		l.Problemf(n, "keep one of the two", "cron and every cannot both be given")
 		t.ownTiming.broken = true
@@ -90,8 +90,8 @@ func (l *loader) timingProblem(t *timing, n *node, key string, err error) {
 	l.Problemf(n, hint, "%s %s: %v", key, document.Quote(n.Value), err)
 }
 
-// zone reads the name of a time zone.
-func (l *loader) zone(n *node) (*time.Location, bool) {
+// readZone reads the name of a time zone.
+func readZone(l *loader, n *node) (*time.Location, bool) {
 	name, ok := l.NonEmptyExpanded(n)
 	if !ok {
 		return nil, false

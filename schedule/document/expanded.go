@@ -25,7 +25,7 @@ func (r *Reader) Expanded(n *Node) (string, bool) {
 		r.Problemf(n, "", "%s holds a null character, which no program can be given", r.Key)
 		return "", false
 	}
-	r.warnOfBareVariable(n)
+	warnOfBareVariable(r, n)
 	return text, true
 }
 
@@ -41,7 +41,7 @@ func (r *Reader) NonEmptyExpanded(n *Node) (string, bool) {
 
 // warnOfBareVariable warns of $HOME, which a shell would expand and a file does not. A $ before
 // anything but the name of a variable that is set is taken as meant: passwords hold it.
-func (r *Reader) warnOfBareVariable(n *Node) {
+func warnOfBareVariable(r *Reader, n *Node) {
 	if r.options.Getenv == nil {
 		return
 	}

@@ -39,6 +39,19 @@ func (n *Node) Items() []*Node {
 	return items
 }
 
+// Each calls read for n, or for each item of n where it is a list. It reports whether all returned true; it goes on
+// after one that did not.
+func (n *Node) Each(read func(*Node) bool) bool {
+	if !n.IsList() {
+		return read(n)
+	}
+	ok := true
+	for _, item := range n.Items() {
+		ok = read(item) && ok
+	}
+	return ok
+}
+
 // Pairs yields the keys of a mapping with their values, in the order of the file. A key may be any node.
 func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 	return func(yield func(*Node, *Node) bool) {

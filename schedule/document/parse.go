@@ -13,29 +13,28 @@ import (
 // Parse returns the one value that the text of the current file is, with what its aliases and merge keys stand for in
 // their place. It returns nil when the text is no such value; that is a problem then.
 func (r *Reader) Parse(data []byte) *Node {
-	if !r.IsText(data) {
+	if !r.RequireText(data) {
 		return nil
 	}
 	documents, err := documentsOf(bytes.NewReader(data))
 	switch {
 	case err != nil:
-		r.syntaxError(data, err)
+		reportSyntaxError(r, data, err)
 	case len(documents) > 1:
 		r.Problemf((*Node)(documents[1]), "remove the line `---`", "a second document starts here, and a schedule is one")
 	case len(documents) == 0 || (*Node)(documents[0].Content[0]).IsNull():
 		r.ProblemAt(Place{r.File, 1, 1}, "a schedule starts with `tasks:`", "the file is empty")
 	default:
 		root := documents[0].Content[0]
-		if r.resolve(root, data) {
+		if resolve(r, root, data) {
 			return (*Node)(root)
 		}
 	}
 	return nil
 }
 
-// IsText reports whether data is text in UTF-8 without control characters; the first that is none is a problem
-// otherwise. Parse checks it by itself.
-func (r *Reader) IsText(data []byte) bool {
+// RequireText refuses data that is not text in UTF-8, or holds control characters. Parse does so by itself.
+func (r *Reader) RequireText(data []byte) bool {
 	line, column, text := notText(data)
 	if text != "" {
 		r.ProblemAt(Place{r.File, line, column}, "", "%s", text)

@@ -45,17 +45,18 @@ func (p Problem) String() string {
 // MostProblems is how many problems a Reader keeps: it bounds what cron may have to mail every minute.
 const MostProblems = 1000
 
-// Problems returns all that was found wrong: the problems of the first file, then those of the second, each file's
-// from top to bottom. Past MostProblems a last one says how many more there are.
-func (r *Reader) Problems() []Problem {
-	problems := r.inOrder(r.problems)
+// Problems returns all that is wrong: the problems of the first file, then those of the second, each file's from top to
+// bottom. Past MostProblems a last one says how many more there are. cause is the error of the first file that could not
+// be read, or nil.
+func (r *Reader) Problems() (problems []Problem, cause error) {
+	problems = r.inOrder(r.problems)
 	if r.dropped > 0 {
 		problems = append(problems, Problem{
 			Place: Place{File: r.sources[0].Name},
 			Text:  fmt.Sprintf("%d more problems are not shown", r.dropped),
 		})
 	}
-	return problems
+	return problems, r.cause
 }
 
 // Warnings returns what is allowed and probably not meant, in the order of Problems.
@@ -63,9 +64,6 @@ func (r *Reader) Warnings() []Problem { return r.inOrder(r.warnings) }
 
 // ProblemCount returns how many problems were found so far, those that are not kept included.
 func (r *Reader) ProblemCount() int { return len(r.problems) + r.dropped }
-
-// Cause returns the error of the first file that could not be read, or nil.
-func (r *Reader) Cause() error { return r.cause }
 
 // PlaceOf returns where in the current file n stands.
 func (r *Reader) PlaceOf(n *Node) Place { return Place{r.File, n.Line, n.Column} }
@@ -77,7 +75,11 @@ func (r *Reader) Problemf(n *Node, hint, format string, args ...any) {
 
 // ProblemAt is Problemf for a place where no node is.
 func (r *Reader) ProblemAt(at Place, hint, format string, args ...any) {
-	r.add(r.problem(at, hint, format, args...))
+	if len(r.problems) == MostProblems {
+		r.dropped++
+		return
+	}
+	r.problems = append(r.problems, r.problem(at, hint, format, args...))
 }
 
 // Warnf records that something at n is allowed and probably not meant.
@@ -87,14 +89,6 @@ func (r *Reader) Warnf(n *Node, hint, format string, args ...any) {
 
 func (r *Reader) problem(at Place, hint, format string, args ...any) Problem {
 	return Problem{Place: at, Task: r.Task, Text: r.Section + fmt.Sprintf(format, args...), Hint: hint}
-}
-
-func (r *Reader) add(p Problem) {
-	if len(r.problems) == MostProblems {
-		r.dropped++
-		return
-	}
-	r.problems = append(r.problems, p)
 }
 
 func (r *Reader) inOrder(problems []Problem) []Problem {

@@ -17,7 +17,7 @@ const (
 // resolve puts in place of every alias what it stands for, and of every merge key (<<) the keys it
 // brings. Values are shared, not copied. It reports whether the tree is now fit to walk, and records
 // the problems of one that is not.
-func (r *Reader) resolve(root *yaml.Node, data []byte) bool {
+func resolve(r *Reader, root *yaml.Node, data []byte) bool {
 	walk := resolver{reader: r}
 	if bytes.Contains(data, []byte("! ")) {
 		walk.lines = bytes.Split(data, []byte("\n"))

@@ -24,10 +24,10 @@ type Source struct {
 // Sources returns the files in the order in which they were read.
 func (r *Reader) Sources() []*Source { return r.sources }
 
-// Digest returns the SHA-256 of the names and texts of all sources, in hexadecimal.
-func (r *Reader) Digest() string {
+// Digest returns the SHA-256 of the names and texts of the sources, in hexadecimal.
+func Digest(sources []*Source) string {
 	h := sha256.New()
-	for _, src := range r.sources {
+	for _, src := range sources {
 		fmt.Fprintf(h, "%q %d\n", src.Name, len(src.Data))
 		h.Write(src.Data)
 	}
@@ -46,11 +46,11 @@ func (r *Reader) Add(path string, data []byte) *Source {
 // or must not be trusted; that is a problem then.
 func (r *Reader) Open(path string) *Source {
 	src := r.Add(path, nil)
-	data, problem, err := r.readFile(path)
+	data, problem, err := readFile(path, r.options.UID)
 	if problem != nil {
 		problem.Place.File = src.Name
 		r.problems = append(r.problems, *problem)
-		if err != nil && r.cause == nil {
+		if r.cause == nil {
 			r.cause = err
 		}
 		return nil
@@ -60,7 +60,7 @@ func (r *Reader) Open(path string) *Source {
 }
 
 // readFile returns the text of a file, or a problem. The error, which only comes with a problem, is that of the system.
-func (r *Reader) readFile(path string) ([]byte, *Problem, error) {
+func readFile(path string, uid int) ([]byte, *Problem, error) {
 	// Without O_NONBLOCK a named pipe would stop us here for ever.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Reader) readFile(path string) ([]byte, *Problem, error) {
 	if err != nil {
 		return nil, unreadable(path, err), err
 	}
-	if problem := r.refuse(path, info); problem != nil {
+	if problem := refuse(path, info, uid); problem != nil {
 		return nil, problem, nil
 	}
 	data, err := io.ReadAll(io.LimitReader(f, LargestFile+1))
@@ -95,15 +95,15 @@ func unreadable(path string, err error) *Problem {
 	return &Problem{Text: fmt.Sprintf("%s cannot be read: %v", path, err)}
 }
 
-// refuse returns why this is not a file to take commands from, or nil.
-func (r *Reader) refuse(path string, info fs.FileInfo) *Problem {
+// refuse returns why the user should not run commands that this file names, or nil.
+func refuse(path string, info fs.FileInfo, uid int) *Problem {
 	if info.IsDir() {
 		return &Problem{Text: path + " is a folder, not a file"}
 	}
 	if !info.Mode().IsRegular() {
 		return &Problem{Text: path + " is not a regular file"}
 	}
-	if r.options.UID != 0 {
+	if uid != 0 {
 		return nil
 	}
 	if info.Mode().Perm()&0o022 != 0 {

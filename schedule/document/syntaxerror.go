@@ -45,8 +45,8 @@ var syntaxErrors = []syntaxError{
 		`write a backslash as \\, or use single quotes`},
 }
 
-// syntaxError records the error of the YAML parser, at its true place and in our words.
-func (r *Reader) syntaxError(data []byte, err error) {
+// reportSyntaxError records the error of the YAML parser, at its true place and in our words.
+func reportSyntaxError(r *Reader, data []byte, err error) {
 	line, message := brokenLine(data), strings.TrimPrefix(err.Error(), "yaml: ")
 	message = regexp.MustCompile(`^line \d+: `).ReplaceAllString(message, "")
 	text := string(lineOf(data, line))

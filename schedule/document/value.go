@@ -11,8 +11,8 @@ import (
 // The methods of this file read the value of r.Key, or an item of it. A false means that it is not what it should be,
 // and that this was recorded as a problem. A hint for that problem may be empty.
 
-// HasValue refuses a null: a key with nothing after it is more often forgotten than meant.
-func (r *Reader) HasValue(n *Node, hint string) bool {
+// RequireValue refuses nothing at all: a key with nothing after it is more often forgotten than meant.
+func (r *Reader) RequireValue(n *Node, hint string) bool {
 	if n.IsNull() {
 		r.Problemf(n, hint, "%s has no value", r.Key)
 		return false
@@ -35,7 +35,7 @@ func (r *Reader) RequireMapping(n *Node, what string) bool {
 
 // RequireList refuses what is no list.
 func (r *Reader) RequireList(n *Node, hint string) bool {
-	if !r.HasValue(n, "") {
+	if !r.RequireValue(n, "") {
 		return false
 	}
 	if !n.IsList() {
@@ -47,7 +47,7 @@ func (r *Reader) RequireList(n *Node, hint string) bool {
 
 // Text reads any scalar as it is written: 123 and true are texts, too. It may be empty.
 func (r *Reader) Text(n *Node) (string, bool) {
-	if !r.HasValue(n, "") {
+	if !r.RequireValue(n, "") {
 		return "", false
 	}
 	if !n.IsScalar() {
@@ -74,25 +74,12 @@ func (r *Reader) NonEmptyText(n *Node) (string, bool) {
 // Texts reads one text or a list of them.
 func (r *Reader) Texts(n *Node) ([]string, bool) {
 	var texts []string
-	ok := r.Each(n, func(item *Node) bool {
+	ok := n.Each(func(item *Node) bool {
 		text, ok := r.NonEmptyText(item)
 		texts = append(texts, text)
 		return ok
 	})
 	return texts, ok
-}
-
-// Each calls read for n, or for each item of n where it is a list. It reports whether all returned true; it goes on
-// after one that did not.
-func (r *Reader) Each(n *Node, read func(*Node) bool) bool {
-	if !n.IsList() {
-		return read(n)
-	}
-	ok := true
-	for _, item := range n.Items() {
-		ok = read(item) && ok
-	}
-	return ok
 }
 
 // RefuseEmptyList refuses an empty list where it could be taken for everything and for nothing.
@@ -109,7 +96,7 @@ func (r *Reader) Bool(n *Node) (value, ok bool) {
 	if n.IsScalar() && n.Tag == "!!bool" {
 		return n.Value[0] == 't' || n.Value[0] == 'T', true
 	}
-	if !r.HasValue(n, "") {
+	if !r.RequireValue(n, "") {
 		return false, false
 	}
 	hint := ""
@@ -129,7 +116,7 @@ func (r *Reader) Bool(n *Node) (value, ok bool) {
 
 // Integer reads a whole number from least to most. With math.MaxInt32 as most the message names no upper bound.
 func (r *Reader) Integer(n *Node, least, most int) (int, bool) {
-	if !r.HasValue(n, "") {
+	if !r.RequireValue(n, "") {
 		return 0, false
 	}
 	if n.IsInteger() {
@@ -150,7 +137,7 @@ func (r *Reader) Integer(n *Node, least, most int) (int, bool) {
 
 // Number reads a number that is at least least.
 func (r *Reader) Number(n *Node, least float64) (float64, bool) {
-	if !r.HasValue(n, "") {
+	if !r.RequireValue(n, "") {
 		return 0, false
 	}
 	if n.IsScalar() && (n.Tag == "!!int" || n.Tag == "!!float") {
@@ -186,7 +173,7 @@ func alternatives(words []string) string {
 
 // Duration reads a duration that is at least least (ParseDuration).
 func (r *Reader) Duration(n *Node, least time.Duration) (time.Duration, bool) {
-	if !r.HasValue(n, "") {
+	if !r.RequireValue(n, "") {
 		return 0, false
 	}
 	if !n.IsScalar() {
