@@ -42,9 +42,9 @@ type ConditionCommand struct {
 	Command Command
 }
 
-// Allows says what the exit code of the command means. 0 is true and 1 through 125 are false, as for
-// xargs(1) and git bisect. Any other code is no answer: shells give 126 and 127 for what they cannot run
-// and more for what a signal ended, and ssh(1) gives 255 when it could not ask.
+// Allows returns whether the exit code lets the task start, and whether it answers that at all. 0 is true and 1
+// through 125 are false, as for xargs(1) and git bisect. Any other code is no answer: shells give 126 and 127 for what
+// they cannot run and more for what a signal ended, and ssh(1) gives 255 when it did not reach the other host.
 func (c ConditionCommand) Allows(code int) (allows, answered bool) {
 	if code < 0 || code > 125 {
 		return false, false

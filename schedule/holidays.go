@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +36,8 @@ func (d Date) compare(e Date) int {
 // Holidays are days with their names, which may be empty. Nil is a schedule that has none.
 type Holidays map[Date]string
 
-// On returns the holiday that the day of at is, in the zone of at: its date and its name; "" when it is none.
+// On returns the date and the name of the holiday on which at falls, read in the zone of at, and "" when it falls on
+// none. The name of a date with a year wins over that of every year.
 func (h Holidays) On(at time.Time) string {
 	day := dateOf(at)
 	name, is := h[day]
@@ -50,11 +50,8 @@ func (h Holidays) On(at time.Time) string {
 	return strings.TrimSpace(day.String() + " " + name)
 }
 
-// dates returns the dates in their order, those of every year first.
-func (h Holidays) dates() []Date { return slices.SortedFunc(maps.Keys(h), Date.compare) }
-
-// OutOfDate warns of holidays that are all in the past, where a task depends on them: the list ends with a
-// year that is over. Those of every year never end.
+// OutOfDate returns a warning when the newest of the holidays has passed at now, in the zone of the schedule, and a task
+// depends on them: then the list was not carried on. Those of every year never pass.
 func (s *Schedule) OutOfDate(now time.Time) []Problem {
 	used := slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Conditions.Holidays) > 0 })
 	if newest := s.newestHoliday; used && newest.Year > 0 && newest.compare(dateOf(now.In(s.Location))) < 0 {
@@ -67,7 +64,7 @@ func (s *Schedule) OutOfDate(now time.Time) []Problem {
 	return nil
 }
 
-// parseDate reads 2026-12-25 or 12-25.
+// parseDate reads 2026-12-25 or 12-25. Whether there is such a day is left to exists.
 func parseDate(text string) (Date, bool) {
 	var d Date
 	parts := strings.Split(text, "-")
@@ -87,7 +84,7 @@ func parseDate(text string) (Date, bool) {
 	return d, err1 == nil && err2 == nil
 }
 
-// exists reports whether the calendar has the day. Year 0 was a leap year, as some year will be.
+// exists reports whether the calendar has the day. February 29 of every year (Year 0) exists: there are leap years.
 func (d Date) exists() bool {
 	return dateOf(time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC)) == d
 }

@@ -22,10 +22,10 @@ type Notification struct {
 	Webhook string   `json:"webhook,omitempty"` // a URL
 	Mail    []string `json:"mail,omitempty"`    // addresses
 
-	On       []Moment `json:"on,omitempty"`     // of a ping that speaks the protocol of healthchecks.io; else none
-	Format   string   `json:"format,omitempty"` // of a webhook: slack, or empty
-	MailURL  string   `json:"mail_url,omitempty"`
-	MailFrom string   `json:"mail_from,omitempty"`
+	On       []Moment `json:"on,omitempty"`        // of a ping that speaks the protocol of healthchecks.io; else none
+	Format   string   `json:"format,omitempty"`    // of a webhook: slack, or empty
+	MailURL  string   `json:"mail_url,omitempty"`  // of the server, for Mail; empty: sendmail of this machine
+	MailFrom string   `json:"mail_from,omitempty"` // the sender, for Mail; empty: the machine decides
 
 	When   Occasion `json:"when,omitempty"`
 	AtMost Limit    `json:"at_most,omitzero"`
@@ -49,7 +49,7 @@ const (
 	Printed Occasion = "output"  // the command printed something
 )
 
-// A Limit is how many may be sent in any time of that length. The zero limit is none.
+// A Limit is how many notifications may be sent in any span of time of that length. The zero value is no limit.
 type Limit struct {
 	N   int           `json:"n"`
 	Per time.Duration `json:"per"`

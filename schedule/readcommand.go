@@ -48,7 +48,7 @@ func readArguments(l *loader, n *node) ([]string, bool) {
 	return list, true
 }
 
-// readShell reads the program and the arguments that a text is given to.
+// readShell reads the program, with its arguments, that runs commands which are texts.
 func readShell(l *loader, n *node) ([]string, bool) {
 	hint := ""
 	if n.IsScalar() {
@@ -61,7 +61,7 @@ func readShell(l *loader, n *node) ([]string, bool) {
 }
 
 // setConditionCommand reads the command of when or skip, which takes the place of an inherited one of the same key; an
-// empty list takes that away. when is asked before skip, wherever they stand.
+// empty list takes that away. when runs before skip, wherever they stand.
 func setConditionCommand(l *loader, t *taskDraft, n *node) {
 	var commands []ConditionCommand
 	for _, c := range t.ConditionCommands {

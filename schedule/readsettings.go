@@ -29,7 +29,7 @@ func (l *loader) readSettings(root *node) settings {
 	l.checkStore(top)
 	s.Name = top.ownName
 	if s.Name == "" {
-		s.Name = validName(filepath.Base(l.folder))
+		s.Name = nameOf(filepath.Base(l.folder))
 	}
 	s.StateDir = top.ownStateDir
 	if s.StateDir == "" {
@@ -38,9 +38,9 @@ func (l *loader) readSettings(root *node) settings {
 	return top
 }
 
-// defaultStateDir returns where the state of the schedule in file is kept when it does not say:
-// .sched beside it, with a part of its own for a file that is not called schedule.yaml, and under
-// /var/lib for what is in /etc. A schedule in /etc that is named is found by that name alone.
+// defaultStateDir returns the state folder of the schedule in file when it has no state_dir: .sched beside the file,
+// with a part of its own for a file that is not called schedule.yaml, and under /var/lib for a file in /etc. For one in
+// /etc that has a name, that name alone decides.
 func defaultStateDir(file, name string, named bool) string {
 	dir := filepath.Dir(file)
 	own := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".yml")
@@ -57,8 +57,8 @@ func defaultStateDir(file, name string, named bool) string {
 	return filepath.Join(dir, ".sched", own)
 }
 
-// validName makes a valid name of any text.
-func validName(text string) string {
+// nameOf returns a valid name for a folder that may be called anything.
+func nameOf(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r < 0x80 && inName(byte(r)) {
 			return r
@@ -72,6 +72,7 @@ func validName(text string) string {
 	return name[:min(len(name), longestName)]
 }
 
+// longestName is in bytes.
 const longestName = 128
 
 // readName reads the name of a task, a group or a mutex.

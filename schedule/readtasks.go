@@ -174,7 +174,7 @@ func setGroup(l *loader, t *taskDraft, n *node) {
 }
 
 // setMutex reads the name of a mutex, which replaces the inherited one. It implies without_overlapping, since naming
-// a mutex has no other purpose; that key comes later in the table, so it can say no.
+// a mutex has no other purpose. without_overlapping: false overrides that: its row comes later.
 func setMutex(l *loader, t *taskDraft, n *node) {
 	if text, ok := readName(l, n); ok {
 		t.Mutex = text

@@ -76,7 +76,7 @@ func (n *Node) Lookup(key string) *Node {
 // Has reports whether the mapping has the key.
 func (n *Node) Has(key string) bool { return n.Lookup(key) != nil }
 
-// Describe says in words what stands at n: "a list", `the text "x"`, "the number 5".
+// Describe returns in words what stands at n: "a list", `the text "x"`, "the number 5".
 func (n *Node) Describe() string {
 	switch {
 	case n.IsList():

@@ -42,9 +42,9 @@ func (r *Reader) RequireText(data []byte) bool {
 	return text == ""
 }
 
-// documentsOf returns the first two documents of the text.
+// documentsOf returns the first two documents of the text, or what there is when it has fewer.
 func documentsOf(r io.Reader) (documents []*yaml.Node, err error) {
-	defer func() { // yaml.v3 panics on a few texts that it reads wrongly itself
+	defer func() { // yaml.v3 panics on a few broken texts
 		if v := recover(); v != nil {
 			err = errors.New("this is not YAML that can be read")
 		}
@@ -62,7 +62,7 @@ func documentsOf(r io.Reader) (documents []*yaml.Node, err error) {
 	return documents, nil
 }
 
-// notText returns the first place that holds what YAML text may not hold, and what that is.
+// notText returns the first place that holds what YAML text may not hold, and a message about it; "" for valid text.
 func notText(data []byte) (line, column int, text string) {
 	line, column = 1, 1
 	for i := 0; i < len(data); {

@@ -24,7 +24,8 @@ type Options struct {
 // A Reader reads the files of one document, and collects what is wrong with them. When something is wrong it records a
 // problem and goes on; what was read counts only when there is none in the end.
 //
-// The exported fields say where the reading is. Whoever walks a document sets them, and the messages are made of them.
+// The exported fields are the position of the walk through the files. The caller sets them, and the problems are made
+// with them.
 type Reader struct {
 	File    string // that is being read, as its Source is named
 	Task    string // the entry that is being read; empty for none, or for one without a name

@@ -7,7 +7,7 @@ import (
 )
 
 // What aliases may make of a file. A few lines of them can stand for more values than there is
-// memory (the "billion laughs"); nobody needs more than this.
+// memory (the "billion laughs"). These bounds are far beyond what people write.
 const (
 	deepest     = 100
 	mostAliased = 16 << 20 // bytes of text that aliases stand for, each value counted as valueCost more
@@ -103,7 +103,7 @@ func (r *resolver) fail(n *yaml.Node, format string, args ...any) {
 	r.reader.Problemf((*Node)(n), "", format, args...)
 }
 
-// tag refuses the tags of YAML (!!binary, !mine) other than those that say what is so anyway.
+// tag refuses the tags of YAML (!!binary, !mine) other than those that change nothing.
 func (r *resolver) tag(n *yaml.Node) {
 	const hint = `text that starts with "!" needs quotes`
 	if n.Style&yaml.TaggedStyle != 0 {
@@ -115,7 +115,7 @@ func (r *resolver) tag(n *yaml.Node) {
 		}
 		return
 	}
-	// `command: ! pgrep x` would silently lose its "!", and with it its sense.
+	// `command: ! pgrep x` would silently lose its "!", and so mean the opposite.
 	if r.lines != nil && n.Kind == yaml.ScalarNode && n.Line <= len(r.lines) {
 		line := []rune(string(r.lines[n.Line-1]))
 		if n.Column < len(line) && line[n.Column-1] == '!' && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0 {

@@ -68,11 +68,12 @@ func reportSyntaxError(r *Reader, data []byte, err error) {
 	r.ProblemAt(at, "", "the YAML is broken: %s", message)
 }
 
-// brokenLine returns the line that breaks the text: up to it the text is valid, and with it no longer. The parser itself names the line where the enclosing block began.
+// brokenLine returns the line that breaks the text: up to it the text is valid, and with it no longer. The parser itself
+// names the line where the enclosing block began.
 //
-// The parser sees an error at most a few lines after it, so we go back from there. Only quotes and
-// brackets that are not closed are seen much later: then we halve what is before. In a text so
-// large that this would take seconds, the line is where the parser stopped.
+// The parser stops at most a few lines after most errors, so the search goes back from there line by line. Only quotes
+// and brackets that are not closed are noticed much later: for them it halves what is before. In a text so large that
+// this would take seconds, the result is the line where the parser stopped.
 func brokenLine(data []byte) int {
 	lines := &lineReader{data: data}
 	documentsOf(lines)
@@ -100,7 +101,7 @@ func brokenLine(data []byte) int {
 	return broken
 }
 
-// A lineReader gives a line at a time and so knows how far its reader has come.
+// A lineReader returns one line for each Read, and so knows at which line its user stopped.
 type lineReader struct {
 	data  []byte
 	at    int

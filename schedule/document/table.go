@@ -17,8 +17,8 @@ type Table[C Context, T any] struct {
 	// Scopes names the scopes as messages do: "a task". It is nil for a table whose mappings are all alike.
 	Scopes map[Scope]string
 
-	// Misplaced returns the hint for a key that cannot stand in the scope, or "" where there is none but a near
-	// word. known holds the scopes in which the table has the key; 0 for an unknown one. It may be nil.
+	// Misplaced returns a hint for a key that cannot stand in the scope in; with "" the hint is the nearest key. known
+	// are the scopes in which the key may stand; 0 for a key that the table has not. Misplaced may be nil.
 	Misplaced func(name string, in, known Scope) string
 
 	once  sync.Once
