@@ -21,6 +21,7 @@ var order = []string{
 	"schedule/statedir",
 	"schedule/cron",
 	"schedule/dotenv",
+	"schedule/document",
 	"schedule",
 	"mutex",
 	"mutex/redistest",
@@ -43,7 +44,7 @@ var owners = map[string]string{
 	"github.com/spf13":      "cmd",
 	"golang.org/x/term":     "cmd/terminal",
 	"github.com/adhocore":   "schedule/cron",
-	"gopkg.in/yaml.v3":      "schedule",
+	"gopkg.in/yaml.v3":      "schedule/document",
 	"github.com/go-redsync": "mutex",
 	"github.com/redis":      "mutex, schedule/servers, schedule/controls",
 	"database/sql":          "schedule/history",
@@ -75,7 +76,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/cron", "schedule/text"}
+var pure = []string{"schedule", "schedule/document", "schedule/cron", "schedule/text"}
 
 // impure is what they must not touch.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}

@@ -107,7 +107,7 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 func parseLastValid(text []byte, file string) (*schedule.Schedule, error) {
 	opts := options()
 	opts.CheckNotification = nil
-	return schedule.Parse(text, file, opts)
+	return schedule.LoadArchive(text, file, opts)
 }
 
 // loadAnyway is for commands that need the names and the folders of a schedule more than its being

@@ -27,7 +27,7 @@ func KeepValid(dir string, valid *schedule.Schedule) error {
 	if bytes.Equal(readStart(lastValidPath(dir), len(first)), first) {
 		return nil
 	}
-	text, err := valid.Merged()
+	text, err := valid.Archive()
 	if err != nil {
 		return err
 	}
@@ -42,13 +42,15 @@ func KeepValid(dir string, valid *schedule.Schedule) error {
 	return os.Rename(draft, lastValidPath(dir))
 }
 
-// LastValid returns the copy of the schedule in file; the error is os.ErrNotExist when there is none.
+// LastValid returns the copy of the schedule in file, for schedule.LoadArchive; the error is os.ErrNotExist when there is
+// none.
 func LastValid(dir, file string) ([]byte, error) {
 	text, err := os.ReadFile(lastValidPath(dir))
 	if err == nil && !bytes.HasPrefix(text, origin(file)) {
 		return nil, os.ErrNotExist
 	}
-	return text, err
+	_, archive, _ := bytes.Cut(text, []byte("\n"))
+	return archive, err
 }
 
 // readStart returns the first n bytes of a file, or fewer.

@@ -1,4 +1,4 @@
-package schedule
+package document
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 )
 
 // What aliases may make of a file. A few lines of them can stand for more values than there is
-// memory (the "billion laughs"); nobody needs more than this.
+// memory (the "billion laughs"). These bounds are far beyond what people write.
 const (
 	deepest     = 100
 	mostAliased = 16 << 20 // bytes of text that aliases stand for, each value counted as valueCost more
@@ -15,20 +15,20 @@ const (
 )
 
 // resolve puts in place of every alias what it stands for, and of every merge key (<<) the keys it
-// brings. Values are shared, not copied. It reports whether the tree is now fit to walk; the
-// problem of a tree that is not is noted.
-func (l *loader) resolve(root *yaml.Node, data []byte) bool {
-	r := resolver{l: l}
+// brings. Values are shared, not copied. It reports whether the tree is now fit to walk, and records
+// the problems of one that is not.
+func resolve(r *Reader, root *yaml.Node, data []byte) bool {
+	walk := resolver{reader: r}
 	if bytes.Contains(data, []byte("! ")) {
-		r.lines = bytes.Split(data, []byte("\n"))
+		walk.lines = bytes.Split(data, []byte("\n"))
 	}
-	before := len(l.problems) + l.unshown
-	r.node(root, 1)
-	return len(l.problems)+l.unshown == before
+	before := r.ProblemCount()
+	walk.node(root, 1)
+	return r.ProblemCount() == before
 }
 
 type resolver struct {
-	l       *loader
+	reader  *Reader
 	anchors map[*yaml.Node]*extent
 	aliased int      // what the aliases stand for so far
 	stop    bool     // the tree is past a bound
@@ -100,10 +100,10 @@ func (r *resolver) alias(n *yaml.Node, depth int) extent {
 
 func (r *resolver) fail(n *yaml.Node, format string, args ...any) {
 	r.stop = true
-	r.l.bad(n, "", format, args...)
+	r.reader.Problemf((*Node)(n), "", format, args...)
 }
 
-// tag refuses the tags of YAML (!!binary, !mine) other than those that say what is so anyway.
+// tag refuses the tags of YAML (!!binary, !mine) other than those that change nothing.
 func (r *resolver) tag(n *yaml.Node) {
 	const hint = `text that starts with "!" needs quotes`
 	if n.Style&yaml.TaggedStyle != 0 {
@@ -111,15 +111,15 @@ func (r *resolver) tag(n *yaml.Node) {
 			n.Kind == yaml.SequenceNode && n.Tag == "!!seq" ||
 			n.Kind == yaml.MappingNode && n.Tag == "!!map"
 		if !plain {
-			r.l.bad(n, hint, "the tag %s means nothing here", shorten(n.Tag))
+			r.reader.Problemf((*Node)(n), hint, "the tag %s means nothing here", Shorten(n.Tag))
 		}
 		return
 	}
-	// `command: ! pgrep x` would silently lose its "!", and with it its sense.
+	// `command: ! pgrep x` would silently lose its "!", and so mean the opposite.
 	if r.lines != nil && n.Kind == yaml.ScalarNode && n.Line <= len(r.lines) {
 		line := []rune(string(r.lines[n.Line-1]))
 		if n.Column < len(line) && line[n.Column-1] == '!' && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0 {
-			r.l.bad(n, hint, "YAML takes this \"!\" for a tag, and drops it")
+			r.reader.Problemf((*Node)(n), hint, "YAML takes this \"!\" for a tag, and drops it")
 		}
 	}
 }
@@ -147,13 +147,13 @@ func (r *resolver) merge(n *yaml.Node) {
 		case yaml.SequenceNode:
 			for _, m := range from.Content {
 				if m.Kind != yaml.MappingNode {
-					r.l.bad(m, "", "\"<<\" takes a mapping, or a list of mappings, not %s", found(m))
+					r.reader.Problemf((*Node)(m), "", "\"<<\" takes a mapping, or a list of mappings, not %s", (*Node)(m).Describe())
 					continue
 				}
 				merged = append(merged, m.Content...)
 			}
 		default:
-			r.l.bad(from, "", "\"<<\" takes a mapping, or a list of mappings, not %s", found(from))
+			r.reader.Problemf((*Node)(from), "", "\"<<\" takes a mapping, or a list of mappings, not %s", (*Node)(from).Describe())
 		}
 	}
 	if own == nil && merged == nil {

@@ -1,4 +1,4 @@
-package schedule
+package document
 
 import (
 	"errors"
@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"gopkg.in/yaml.v3"
 )
 
 // An Expansion puts values in place of ${VAR}, ${VAR:-default} and ${file:PATH}. The default stands for
@@ -70,7 +68,7 @@ func (x Expansion) value(inside string) (string, error) {
 		return value, nil
 	}
 	if !isVariable(name) {
-		return "", &ExpandError{quote(name) + " is not the name of a variable",
+		return "", &ExpandError{Quote(name) + " is not the name of a variable",
 			"only ${VAR}, ${VAR:-default} and ${file:PATH} are expanded; write $${ for a literal ${"}
 	}
 	value, set := "", false
@@ -114,7 +112,7 @@ func (x Expansion) file(path string) (string, error) {
 }
 
 func unreadableValue(path string, err error) *ExpandError {
-	shown := shorten(path)
+	shown := Shorten(path)
 	switch {
 	case path == "":
 		return &ExpandError{"${file:} names no file", "write ${file:PATH}"}
@@ -130,72 +128,6 @@ func unreadableValue(path string, err error) *ExpandError {
 		err = pathErr.Err
 	}
 	return &ExpandError{fmt.Sprintf("the file %s cannot be read: %v", shown, err), ""}
-}
-
-// expansion is that of the file being loaded.
-func (l *loader) expansion() Expansion { return Expansion{Getenv: l.opts.Getenv, Folder: l.dir} }
-
-// expanded reads a text and expands it (Expansion).
-func (l *loader) expanded(n *yaml.Node) (string, bool) {
-	text, ok := l.text(n)
-	if !ok || strings.IndexByte(text, '$') < 0 {
-		return text, ok
-	}
-	text, err := l.expansion().Expand(text)
-	if err != nil {
-		l.badExpansion(n, err)
-		return "", false
-	}
-	if strings.IndexByte(text, 0) >= 0 {
-		l.bad(n, "", "%s holds a null character, which no program can be given", l.key)
-		return "", false
-	}
-	l.warnOfBareVariable(n)
-	return text, true
-}
-
-func (l *loader) badExpansion(n *yaml.Node, err error) {
-	hint := ""
-	if e, ok := errors.AsType[*ExpandError](err); ok {
-		hint = e.Hint
-	}
-	l.bad(n, hint, "%s: %v", l.key, err)
-}
-
-// filledExpanded is expanded for a value that may not be empty.
-func (l *loader) filledExpanded(n *yaml.Node) (string, bool) {
-	text, ok := l.expanded(n)
-	if ok && strings.TrimSpace(text) == "" {
-		l.bad(n, "", "%s is empty", l.key)
-		return "", false
-	}
-	return text, ok
-}
-
-// warnOfBareVariable warns of $HOME, which a shell would expand and a file does not. A $ before
-// anything but the name of a variable that is set is taken as meant: passwords hold it.
-func (l *loader) warnOfBareVariable(n *yaml.Node) {
-	if l.opts.Getenv == nil {
-		return
-	}
-	for text := n.Value; ; {
-		_, after, some := strings.Cut(text, "$")
-		if !some {
-			return
-		}
-		name := after
-		for i := range len(after) {
-			if !inVariable(after[i], i) {
-				name = after[:i]
-				break
-			}
-		}
-		if _, set := l.opts.Getenv(name); name != "" && set {
-			l.warn(n, "write ${"+name+"} for its value", "%s: $%s is taken as it stands", l.key, name)
-			return
-		}
-		text = after
-	}
 }
 
 func isVariable(name string) bool {
