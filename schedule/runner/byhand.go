@@ -2,16 +2,13 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
@@ -20,69 +17,6 @@ import (
 
 	"sched/schedule/outbox"
 )
-
-// ErrNothing says that no run of the mutex was ever recorded.
-var ErrNothing = errors.New("nothing was recorded")
-
-// An AliveError says that a run cannot be finished, since it is not over.
-type AliveError struct {
-	Run string
-}
-
-func (e *AliveError) Error() string { return "run " + e.Run + " is still running" }
-
-// FinishNewest finishes the newest run of the mutex that nobody watches. Where there is none it
-// returns *AliveError if one is running, the record of the last one if that is finished, and
-// ErrNothing if there never was any.
-func FinishNewest(state State, mutex string, code *int, env []string) (outcome.Record, error) {
-	ids, err := runfile.List(state.Dir)
-	if err != nil {
-		return outcome.Record{}, err
-	}
-	var alive *AliveError
-	var last *outcome.Record
-	for _, id := range slices.Backward(ids) {
-		log, watched, err := runfile.Read(state.Dir, id)
-		switch {
-		case err != nil || log.Begin.Mutex != mutex:
-		case log.End != nil:
-			if last == nil {
-				last = log.End
-			}
-		case watched:
-			alive = &AliveError{id}
-		default:
-			if r, log, err := take(state, id, env); err == nil {
-				defer r.postAlone()()
-				return r.conclude(log, code), nil
-			}
-			alive = &AliveError{id} // another process takes it at this moment
-		}
-	}
-	switch {
-	case alive != nil:
-		return outcome.Record{}, alive
-	case last != nil:
-		return *last, nil
-	}
-	return lastOf(state.Dir, mutex)
-}
-
-func lastOf(state, mutex string) (outcome.Record, error) {
-	db, err := history.OpenRead(state)
-	if err != nil {
-		return outcome.Record{}, err
-	}
-	defer db.Close()
-	records, err := db.Find(context.Background(), history.Query{Mutex: mutex, Outcomes: outcome.Ran, Limit: 1})
-	if err != nil {
-		return outcome.Record{}, err
-	}
-	if len(records) == 0 {
-		return outcome.Record{}, ErrNothing
-	}
-	return records[0], nil
-}
 
 // FinishUnrecorded fires the after-hooks of a task of whose run nothing is known, as if it had
 // ended now with the code (nil: 0).
@@ -99,13 +33,6 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record,
 	result.Reason = join(result.Reason, "finished by hand")
 	defer r.postAlone()()
 	return r.finish(runfile.State{}, result), nil
-}
-
-func join(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
 }
 
 // Test runs the task now, whatever its schedule and conditions, copies its output to out as it

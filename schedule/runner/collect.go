@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 
 	"sched/schedule/history"
@@ -71,85 +70,6 @@ func finishLost(state State, env []string, post *outbox.Sender, resume func(*Run
 	return records
 }
 
-// finished is the record of a run, the state folder that has its file, and whether people have yet
-// to be told of it.
-type finished struct {
-	outcome.Record
-	state string
-	tell  bool
-}
-
-// putAway moves finished runs into the history of the state folder, and does what else the
-// database is open for. What is recorded twice is there once, so two ticks, or a tick and a person
-// who looks at the history, may do it at the same time.
-func putAway(state State, records []finished, also func(*history.DB) error) error {
-	if err := os.MkdirAll(state.Dir, 0o700); err != nil {
-		return err
-	}
-	db, err := history.Open(state.Dir)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	rows := make([]outcome.Record, len(records))
-	for i, f := range records {
-		rows[i] = f.Record
-	}
-	add := db.Add
-	if state.Remote != nil {
-		add = db.AddShared
-	}
-	if err := add(context.Background(), rows); err != nil {
-		return err
-	}
-	return also(db)
-}
-
-// clean removes the files of runs that are in the history, and calls removed for each run whose file
-// was removed by this call and no other process.
-func clean(records []finished, removed func(finished)) (err error) {
-	for _, f := range records {
-		if f.state == "" {
-			continue // it has no files
-		}
-		output := runfile.OutputPath(f.state, f.Record)
-		if f.Output == "" {
-			recycleOutput(output)
-		}
-		if info, err := os.Stat(HooksPath(output)); err == nil && info.Size() == 0 {
-			os.Remove(HooksPath(output))
-		}
-		switch rerr := runfile.Recycle(f.state, f.Run, f.Task); {
-		case rerr == nil:
-			removed(f)
-		case !errors.Is(rerr, os.ErrNotExist):
-			err = errors.Join(err, rerr)
-		}
-	}
-	return err
-}
-
-// Finished puts the finished runs of the state folder into the history, for those who want to read
-// it; lost runs are left to the next tick. It returns the runs that live, also those that wait for their
-// next attempt (Log.Waiting), and those that are lost.
-func Finished(state string) (live []runfile.State, lost []runfile.State, err error) {
-	live, lost, ended, err := survey(state)
-	if err != nil || len(ended) == 0 {
-		return live, lost, err
-	}
-	var done []finished
-	for _, record := range ended {
-		done = append(done, finished{record, state, false})
-	}
-	err = putAway(State{Dir: state}, done, func(*history.DB) error { return nil })
-	if err != nil {
-		return live, lost, err
-	}
-	// A background run that failed keeps its file: the next tick has yet to tell of it.
-	told := slices.DeleteFunc(done, func(f finished) bool { return f.Background && f.Outcome.Failure() })
-	return live, lost, clean(told, func(finished) {})
-}
-
 // survey looks at the runs that have a file, oldest first: those that live or wait for their next attempt, those
 // that nobody watches though they have no end, and the records of those that have ended.
 func survey(state string) (live, lost []runfile.State, ended []outcome.Record, err error) {
@@ -194,24 +114,4 @@ func Previous(state, task, run string) (last outcome.Record, ok bool) {
 	defer db.Close()
 	last, ok, err = db.Previous(context.Background(), task, run)
 	return last, ok && err == nil
-}
-
-// prune removes what the history need not keep, with its output: a little at a time, once a day, but
-// twice as much as was added, so that the pass ends.
-func (t *Tick) prune(db *history.DB, added int) error {
-	ctx, keep := context.Background(), t.Schedule.History
-	if !db.PruneDue(ctx, t.Minute) {
-		return nil
-	}
-	runfile.SweepDrafts(t.State.Dir, t.Minute)
-	outbox.In(t.State.Dir).Sweep(t.Minute)
-	did, err := db.Prune(ctx, t.Minute, keep.Keep, keep.RunsPerTask, 2*added)
-	for _, output := range did.Outputs {
-		os.Remove(output)
-		os.Remove(HooksPath(output))
-	}
-	if did.Unpublished > 0 {
-		t.Problem("%d runs were too old to keep before other servers could be told of them", did.Unpublished)
-	}
-	return err
 }

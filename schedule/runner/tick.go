@@ -4,20 +4,17 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 
 	"sched/schedule/ledger"
-	"sched/schedule/runfile"
 
 	"sched/schedule/outbox"
 )
@@ -142,83 +139,4 @@ func (t *Tick) due(slots []schedule.Slot) (background, foreground []schedule.Slo
 		}
 	}
 	return background, foreground
-}
-
-// finishLost finishes the runs that nobody watches any more, and collects the finished ones. Nobody
-// has told yet of those that were lost, and of the background runs that failed. It also goes on with
-// the runs whose next attempt was put off until now.
-func (t *Tick) finishLost(ctx context.Context) {
-	for _, state := range t.State.folders() {
-		resume := func(r *Run, log runfile.State) (outcome.Record, bool) { return t.resume(ctx, state, r, log) }
-		for _, record := range finishLost(state, t.Environ, t.postman, resume, func(err error) { t.Problem("%v", err) }) {
-			tell := record.Background && record.Outcome.Failure() || record.Outcome == outcome.Lost
-			t.keep(finished{record, state.Dir, tell})
-		}
-		t.deliverOld(outbox.In(state.Dir))
-	}
-}
-
-// remember moves what is finished into the history, and tells of what nobody has told of. Where that
-// fails the files of the runs stay, and a later tick tries again.
-func (t *Tick) remember() {
-	t.mu.Lock()
-	records, debt, notes := t.records, t.debt, t.notes
-	t.records, t.debt, t.notes = nil, nil, nil
-	t.mu.Unlock()
-	if debt != nil {
-		for _, row := range debt.rows {
-			records = append(records, finished{Record: row})
-		}
-	}
-	if len(records) == 0 && len(notes) == 0 && !t.waiting() {
-		t.settle(debt)
-		return
-	}
-	written := false
-	err := putAway(t.State, records, func(db *history.DB) error {
-		written = true
-		t.sayAside(db)
-		return errors.Join(db.Note(context.Background(), notes), t.publish(db), t.prune(db, len(records)))
-	})
-	if written {
-		t.settle(debt)
-	} else {
-		t.unwritten = true
-	}
-	if err == nil {
-		err = clean(records, func(f finished) {
-			if f.tell {
-				t.Done(f.Record)
-			}
-		})
-	}
-	if err != nil && t.spare == nil { // else it was said already
-		t.Problem("the history is not written: %v", err)
-	}
-}
-
-// sayAside says that a damaged history was met.
-func (t *Tick) sayAside(db *history.DB) {
-	if path := db.SetAside(); path != "" {
-		t.Problem("the history was damaged; it is now %s, and a new one was begun", path)
-	}
-}
-
-func (t *Tick) keep(f finished) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.records = append(t.records, f)
-}
-
-// begun reports that a foreground run begins.
-func (t *Tick) begun(r *Run) {
-	if t.Begun != nil {
-		t.Begun(r.record())
-	}
-}
-
-// done reports an outcome and keeps its record for the history.
-func (t *Tick) done(record outcome.Record, state string) {
-	t.keep(finished{record, state, false})
-	t.Done(record)
 }
