@@ -33,7 +33,10 @@ var order = []string{
 	"schedule/history",
 	"schedule/servers",
 	"schedule/ledger",
+	"schedule/run",
+	"schedule/work",
 	"schedule/runner",
+	"schedule/status",
 	"cmd/terminal",
 	"cmd",
 	".",
@@ -86,8 +89,8 @@ var but = map[string][]string{
 	// main passes the world on to cmd.
 	"main.go": {"os.Args", "os.Exit", "os.Stdin", "os.Stdout", "os.Stderr"},
 	// In a process of a background run these are the run's captured output, set up by its witness.
-	"schedule/runner/witness.go": {"os.Stdout", "os.Stderr"},
-	"schedule/runner/finish.go":  {"os.Stderr"},
+	"schedule/run/inherit.go": {"os.Stdout", "os.Stderr"},
+	"schedule/run/finish.go":  {"os.Stderr"},
 	// A task that runs as another user is started by way of sched itself.
 	"schedule/process/self_other.go": {"os.Executable"},
 	// For tests alone.

@@ -9,11 +9,12 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/runner"
 
 	"sched/schedule/statedir"
 
 	"sched/schedule/outbox"
+
+	"sched/schedule/ledger"
 )
 
 // findConfig returns the schedule file: what was named, else the first place that has one.
@@ -91,7 +92,7 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 	if err != nil {
 		return nil, nil, broken
 	}
-	text, err := runner.LastValid(problems.StateDir, path)
+	text, err := ledger.LastValid(problems.StateDir, path)
 	if err != nil || statedir.Check(problems.StateDir) != nil {
 		return nil, nil, broken
 	}

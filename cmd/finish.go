@@ -10,9 +10,9 @@ import (
 
 	"sched/schedule"
 
-	"sched/schedule/runner"
-
 	"sched/schedule/outcome"
+
+	"sched/schedule/run"
 )
 
 func (a *app) finishCommand() *cobra.Command {
@@ -61,20 +61,20 @@ func (a *app) finish(args []string, run string) error {
 	return nil
 }
 
-func (a *app) finishRun(s *schedule.Schedule, mutex, run string, code *int) (outcome.Record, error) {
+func (a *app) finishRun(s *schedule.Schedule, mutex, id string, code *int) (outcome.Record, error) {
 	var record outcome.Record
 	var err error
-	if run != "" {
-		record, err = runner.Finish(a.state(s), run, code, os.Environ())
+	if id != "" {
+		record, err = a.runs(s).FinishInherited(id, code)
 		if errors.Is(err, os.ErrNotExist) {
-			return a.findRun(s, run)
+			return a.findRun(s, id)
 		}
 	} else {
-		record, err = runner.FinishNewest(a.state(s), mutex, code, os.Environ())
+		record, err = a.runs(s).FinishNewest(mutex, code)
 	}
-	var alive *runner.AliveError
+	var alive *run.AliveError
 	switch {
-	case errors.Is(err, runner.ErrNothing):
+	case errors.Is(err, run.ErrNothing):
 		return a.finishUnrecorded(s, mutex, code)
 	case errors.As(err, &alive):
 		return record, failed("it finishes by itself when its command ends", "run %s of %s is still running", alive.Run, mutex)

@@ -13,8 +13,10 @@ import (
 
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
-	"sched/schedule/runner"
+
 	"sched/schedule/text"
+
+	"sched/schedule/run"
 )
 
 type historyOptions struct {
@@ -181,7 +183,7 @@ func (t historyTable) columns(cells ...string) []string {
 
 // liveText says how a run lives; what another server announced may be from before its command started.
 func (a *app) liveText(log runfile.State) string {
-	owner := runner.OwnerOf(log)
+	owner := run.HolderOf(log)
 	switch {
 	case log.Attempt == nil:
 		return "starting"

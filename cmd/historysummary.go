@@ -8,8 +8,10 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/runner"
+
 	"sched/schedule/text"
+
+	"sched/schedule/run"
 )
 
 type summaryJSON struct {
@@ -33,7 +35,7 @@ type summaryJSON struct {
 
 // summary prints what the records of each task add up to.
 func (a *app) summary(s *schedule.Schedule, q history.Query, o historyOptions) error {
-	if _, _, err := runner.Finished(s.StateDir); err != nil { // what has ended belongs into it
+	if _, _, err := run.PutAwayEnded(s.StateDir); err != nil { // what has ended belongs into it
 		a.problem("%v", err)
 	}
 	db, err := history.OpenRead(s.StateDir)

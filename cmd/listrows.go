@@ -6,11 +6,12 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-	"sched/schedule/runner"
 
 	"sched/schedule/controls"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+
+	"sched/schedule/run"
 )
 
 type taskJSON struct {
@@ -51,7 +52,7 @@ type past struct {
 // past reads the history of this machine. An error is only printed: a list without it is still a list.
 func (a *app) past(s *schedule.Schedule) past {
 	p := past{running: map[string][]runningJSON{}}
-	live, _, err := runner.Finished(s.StateDir)
+	live, _, err := run.PutAwayEnded(s.StateDir)
 	p.waiting = a.waiting(s, live)
 	for _, log := range live {
 		if !log.Deferred() {
@@ -121,7 +122,7 @@ func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past
 }
 
 func toRunningJSON(log runfile.State) runningJSON {
-	owner := runner.OwnerOf(log)
+	owner := run.HolderOf(log)
 	return runningJSON{owner.Run, pidOrNil(owner.PID), owner.Host, owner.Since.UTC().Format(time.RFC3339), owner.Since}
 }
 

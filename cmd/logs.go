@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule/runfile"
-	"sched/schedule/runner"
+
 	"sched/schedule/text"
+
+	"sched/schedule/run"
 )
 
 func (a *app) logsCommand() *cobra.Command {
@@ -54,7 +56,7 @@ func (a *app) logs(name string, follow bool) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return failed("", "%w", err)
 	}
-	err = copyFile(a.err, runner.HooksPath(output))
+	err = copyFile(a.err, run.HooksPath(output))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return failed("", "%w", err)
 	}

@@ -12,8 +12,10 @@ import (
 	"sched/schedule"
 
 	"sched/schedule/controls"
-	"sched/schedule/runner"
+
 	"sched/schedule/text"
+
+	"sched/schedule/run"
 )
 
 type pauseOptions struct {
@@ -130,7 +132,7 @@ func pauseSubject(name string) string {
 
 // sayRunning says what of the tasks still runs, here and elsewhere: a pause does not touch it.
 func (a *app) sayRunning(s *schedule.Schedule, names []string) {
-	live, _, err := runner.Finished(s.StateDir)
+	live, _, err := run.PutAwayEnded(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}

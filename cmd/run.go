@@ -11,6 +11,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/runner"
+
+	"sched/schedule/status"
+	"sched/schedule/work"
 )
 
 type runOptions struct {
@@ -93,7 +96,7 @@ func (a *app) run(o runOptions) error {
 // runWorked is the tick of a minute that `sched work` decided on, and started it for: a little ahead of
 // it, or late. The schedule is read before the minute begins.
 func (a *app) runWorked(o runOptions) error {
-	link, err := runner.InheritLink()
+	link, err := work.InheritLink()
 	if err != nil {
 		return usage("call `sched run` without --work", "%w", err)
 	}
@@ -103,7 +106,7 @@ func (a *app) runWorked(o runOptions) error {
 	}
 	terminate, kill, release := signals()
 	defer release()
-	noNewStarts := link.Enough(terminate)
+	noNewStarts := link.NoNewStarts(terminate)
 	for {
 		now := a.now()
 		s, invalid, err := a.loadFor(o)
@@ -113,12 +116,12 @@ func (a *app) runWorked(o runOptions) error {
 		if err != nil {
 			return err
 		}
-		switch came, long := runner.Await(noNewStarts, minute); {
+		switch came, long := work.Await(noNewStarts, minute); {
 		case !came:
 			return nil
 		case !long:
 			tick := a.tick(s, minute, o)
-			tick.Began, tick.Link = now, link
+			tick.Began, tick.Work = now, link
 			return a.runTick(tick, o, invalid, noNewStarts, terminate, kill)
 		}
 	}
@@ -156,11 +159,11 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner
 	server, _ := hostname()
 	tick := &runner.Tick{
 		Schedule: s, Minute: minute, Only: o.only, Replay: o.at != "",
-		State: a.state(s), Server: server, Version: Version, Self: self, Environ: os.Environ(),
-		Problem: a.problem,
+		Storage: a.storage(s), Report: runner.Report{Problem: a.problem},
+		Host: runner.Host{Server: server, Version: Version, Self: self, Environ: os.Environ()},
 	}
 	if o.verbose {
-		tick.Detail = a.problem
+		tick.Report.Detail = a.problem
 	}
 	return tick
 }
@@ -169,15 +172,15 @@ func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, noNewStart
 	onTerminal, restore := newTerminalReport(a, tick, o, terminate)
 	defer restore()
 	r := newReporter(a, tick, o, onTerminal)
-	tick.Started, tick.Done = r.started, r.done
+	tick.Report.Started, tick.Report.Done = r.started, r.done
 	if onTerminal != nil {
-		tick.Begun = r.begun
+		tick.Report.Begun = r.begun
 	}
 	tick.Valid = invalid == nil
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return parseLastValid(text, tick.Schedule.File)
 	}
-	failures := tick.Run(noNewStarts, terminate, kill)
+	result := tick.Run(noNewStarts, terminate, kill)
 	r.end()
 	a.writeMetrics(tick.Schedule, invalid != nil)
 	switch {
@@ -185,7 +188,7 @@ func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, noNewStart
 		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(terminate)), ""}
 	case invalid != nil:
 		return invalid
-	case failures || tick.SkippedUnknown():
+	case result.Failed || result.SkippedUnknown:
 		return &exit{code: exitFailed}
 	}
 	return nil
@@ -197,7 +200,7 @@ func (a *app) writeMetrics(s *schedule.Schedule, invalid bool) {
 	if s.Textfile == "" {
 		return
 	}
-	if err := runner.WriteTextfile(s.Textfile, runner.StatusOf(s, invalid, a.now()).Metrics()); err != nil {
+	if err := status.WriteTextfile(s.Textfile, status.Of(s, invalid, a.now()).Metrics()); err != nil {
 		a.problem("the metrics are not written: %v", err)
 	}
 }

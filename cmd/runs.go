@@ -9,16 +9,18 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-	"sched/schedule/runner"
+
 	"sched/schedule/text"
 
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+
+	"sched/schedule/run"
 )
 
 // recall reads the history; one that does not exist yet is empty.
 func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
-	live, lost, err = runner.Finished(s.StateDir)
+	live, lost, err = run.PutAwayEnded(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}

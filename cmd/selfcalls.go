@@ -4,9 +4,9 @@ import (
 	"os"
 	"strconv"
 
-	"sched/schedule/runner"
-
 	"sched/schedule/process"
+
+	"sched/schedule/run"
 )
 
 // become is a process between sched and a command that runs as somebody else: it becomes that command.
@@ -22,21 +22,22 @@ func become(args []string) (code int, ok bool) {
 // `finish MUTEX CODE --run RUN`, as their witness calls them. They come before everything that
 // they do not need: no cobra, no YAML. A thousand of them may start in one second.
 func (a *app) background(args []string) (code int, ok bool) {
-	state, ours, err := runner.StateFrom(os.Getenv)
-	a.remote = state.Remote
+	storage, ours, err := run.StorageFrom(os.Getenv)
+	a.remote = storage.Store
+	runs := run.Caller{Storage: storage, Environ: os.Environ()}
 	switch {
 	case !ours:
 		return 0, false
 	case err != nil:
 		return a.exitCode(failed("", "%w", err)), true
 	case len(args) == 2 && args[0] == "start":
-		return a.start(state, args[1]), true
+		return a.start(runs, args[1]), true
 	case len(args) == 5 && args[0] == "finish" && args[3] == "--run":
 		seen, err := strconv.Atoi(args[2])
 		if err != nil {
 			return 0, false
 		}
-		if _, err := runner.Finish(state, args[4], &seen, os.Environ()); err != nil {
+		if _, err := runs.FinishInherited(args[4], &seen); err != nil {
 			return a.exitCode(failed("", "%w", err)), true
 		}
 		return exitOK, true
@@ -44,10 +45,10 @@ func (a *app) background(args []string) (code int, ok bool) {
 	return 0, false
 }
 
-func (a *app) start(state runner.State, run string) int {
+func (a *app) start(runs run.Caller, id string) int {
 	terminate, kill, release := signals()
 	defer release()
-	code, err := runner.Start(terminate, kill, state, run, os.Environ())
+	code, err := runs.SuperviseInherited(terminate, kill, id)
 	if err != nil {
 		return a.exitCode(failed("", "%w", err))
 	}

@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
-	"sched/schedule/runner"
+
 	"sched/schedule/statedir"
+
+	"sched/schedule/status"
 )
 
 type statusOptions struct {
@@ -59,21 +61,21 @@ func (a *app) status(o statusOptions) error {
 	if err := checkState(s); err != nil {
 		return err
 	}
-	status := runner.StatusOf(s, invalid != nil, a.now())
+	now := status.Of(s, invalid != nil, a.now())
 	switch o.textfile {
 	case "":
 	case "-":
-		_, err := a.out.Write(status.Metrics())
+		_, err := a.out.Write(now.Metrics())
 		return err
 	default:
-		return runner.WriteTextfile(o.textfile, status.Metrics())
+		return status.WriteTextfile(o.textfile, now.Metrics())
 	}
-	if err := status.Explain(); err != nil && status.Unread == nil {
-		status.Unread = err
+	if err := now.Explain(); err != nil && now.Unread == nil {
+		now.Unread = err
 	}
-	v := a.judge(status)
+	v := a.judge(now)
 	if o.json {
-		err = a.printStatusJSON(status, v)
+		err = a.printStatusJSON(now, v)
 	} else {
 		a.printStatus(v)
 	}
@@ -109,7 +111,7 @@ type statusJSON struct {
 	Paused   []pausedTaskJSON `json:"paused"`
 }
 
-func (a *app) printStatusJSON(s *runner.Status, v verdict) error {
+func (a *app) printStatusJSON(s *status.Status, v verdict) error {
 	word, _, _ := strings.Cut(v.first, ":")
 	out := statusJSON{word, v.code, nil, !s.Invalid, len(s.Tasks), s.Running, v.down, v.rows, pausedTasks(s)}
 	if !s.LastTick.IsZero() {

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/runner"
 	"sched/schedule/text"
 
 	"sched/schedule/controls"
 	"sched/schedule/outcome"
+
+	"sched/schedule/status"
 )
 
 // stale is how old the last tick may be: two of them did not come.
@@ -34,7 +35,7 @@ type statusRow struct {
 }
 
 // judge turns a status into words. What makes the code 2 comes first.
-func (a *app) judge(s *runner.Status) verdict {
+func (a *app) judge(s *status.Status) verdict {
 	v := verdict{code: exitOK}
 	down := a.downRows(s)
 	v.rows = append(v.rows, down...)
@@ -71,7 +72,7 @@ func (a *app) judge(s *runner.Status) verdict {
 }
 
 // downRows say why tasks do not run as the schedule has it.
-func (a *app) downRows(s *runner.Status) (rows []statusRow) {
+func (a *app) downRows(s *status.Status) (rows []statusRow) {
 	switch age := s.At.Sub(s.LastTick); {
 	case s.LastTick.IsZero():
 		rows = append(rows, statusRow{"", "tick", "no tick ever came", "", "crontab -l"})
@@ -88,7 +89,7 @@ func (a *app) downRows(s *runner.Status) (rows []statusRow) {
 }
 
 // untoldRow says what people were to be told and were not.
-func (a *app) untoldRow(s *runner.Status) statusRow {
+func (a *app) untoldRow(s *status.Status) statusRow {
 	u := s.Untold
 	wait, of := " waits", ", of "
 	if u.Count > 1 {
@@ -100,11 +101,11 @@ func (a *app) untoldRow(s *runner.Status) statusRow {
 }
 
 // troubleRow says what is wrong, and what to look at.
-func (a *app) troubleRow(t runner.Trouble, s *runner.Status) statusRow {
+func (a *app) troubleRow(t status.Trouble, s *status.Status) statusRow {
 	row := statusRow{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.Run}
 	command, of := "why", t.Task
 	switch t.Kind {
-	case runner.LastFailed:
+	case status.LastFailed:
 		row.Trouble = string(t.Run.Outcome)
 		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, text.Duration(max(0, s.At.Sub(t.Run.Ended))))
 		if t.Run.Reason != "" {
@@ -116,20 +117,20 @@ func (a *app) troubleRow(t runner.Trouble, s *runner.Status) statusRow {
 		if t.Run.Outcome == outcome.Lost || t.Run.Outcome == outcome.Stopped {
 			command, of = "retry", text.ShortRun(t.Run.Run) // its output does not tell why
 		}
-	case runner.HasMissed:
+	case status.HasMissed:
 		row.Run = ""
 		row.Text = missedText(t, s.Schedule.Location)
-	case runner.RunsLong:
+	case status.RunsLong:
 		row.Text = fmt.Sprintf("running for %s, usually %s", text.Duration(t.For), text.Duration(t.Usual))
 		command, of = "logs", text.ShortRun(t.Run.Run)
-	case runner.Vanished:
+	case status.Vanished:
 		row.Text = "a run vanished; the next tick will finish it"
 	}
 	row.Next = "sched " + command + a.configFlag() + " " + of
 	return row
 }
 
-func missedText(t runner.Trouble, zone *time.Location) string {
+func missedText(t status.Trouble, zone *time.Location) string {
 	if t.Slots <= 1 {
 		return "missed the slot of " + text.Second(t.First, zone)
 	}
@@ -140,7 +141,7 @@ func missedText(t runner.Trouble, zone *time.Location) string {
 const forgottenAfter = 24 * time.Hour
 
 // forgottenRows tell of pauses that somebody may have forgotten to end.
-func (a *app) forgottenRows(s *runner.Status) (rows []statusRow) {
+func (a *app) forgottenRows(s *status.Status) (rows []statusRow) {
 	for _, p := range pausedTasks(s) {
 		if p.pause.Until.IsZero() && s.At.Sub(p.pause.Since) > forgottenAfter {
 			next, what := "sched resume"+a.configFlag(), "everything is "
@@ -169,7 +170,7 @@ func summary(rows []statusRow) string {
 }
 
 // pausedFigure tells in the first line of what is paused, which alone is no trouble.
-func pausedFigure(s *runner.Status) string {
+func pausedFigure(s *status.Status) string {
 	all := pausedTasks(s)
 	switch {
 	case len(all) > 0 && all[0].Everything:
@@ -187,10 +188,10 @@ type pausedTaskJSON struct {
 
 // pausedTasks returns the pauses in effect: that of everything, without the name of a task, and those of
 // active tasks.
-func pausedTasks(s *runner.Status) (paused []pausedTaskJSON) {
+func pausedTasks(s *status.Status) (paused []pausedTaskJSON) {
 	paused = []pausedTaskJSON{}
 	for _, name := range append([]string{controls.Everything}, s.Pauses.Tasks(s.At)...) {
-		active := slices.ContainsFunc(s.Tasks, func(t runner.TaskStatus) bool { return t.Name == name })
+		active := slices.ContainsFunc(s.Tasks, func(t status.TaskStatus) bool { return t.Name == name })
 		if pause := s.Pauses[name]; pause.InEffect(s.At) && (active || name == controls.Everything) {
 			one := pausedTaskJSON{name, toPausedJSON(pause)}
 			if one.Everything = !active; one.Everything {

@@ -14,8 +14,10 @@ import (
 
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
-	"sched/schedule/runner"
+
 	"sched/schedule/text"
+
+	"sched/schedule/run"
 )
 
 func (a *app) stopCommand() *cobra.Command {
@@ -39,7 +41,7 @@ func (a *app) stop(names []string) error {
 	if err != nil {
 		return err
 	}
-	live, lost, err := runner.Finished(s.StateDir)
+	live, lost, err := run.PutAwayEnded(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
@@ -56,7 +58,7 @@ func (a *app) stop(names []string) error {
 			}
 		}
 	}
-	if !a.stopAll(a.state(s), chosen) {
+	if !a.stopAll(a.runs(s), chosen) {
 		code = exitFailed
 	}
 	if code != exitOK {
@@ -84,7 +86,7 @@ func (a *app) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name st
 	}
 	for _, log := range lost {
 		if one, _ := oneRun([]string{log.Begin.Run}, name); one != "" || log.Begin.Task == name {
-			return nil, failed("", "run %s of %s: %w", text.ShortRun(log.Begin.Run), log.Begin.Task, runner.ErrVanished)
+			return nil, failed("", "run %s of %s: %w", text.ShortRun(log.Begin.Run), log.Begin.Task, run.ErrVanished)
 		}
 	}
 	return nil, a.notRunning(s, name)
@@ -135,38 +137,38 @@ func (a *app) whereElse(s *schedule.Schedule, name string) string {
 }
 
 // stopAll reports whether all of them were stopped.
-func (a *app) stopAll(state runner.State, runs []runfile.State) bool {
+func (a *app) stopAll(runs run.Caller, chosen []runfile.State) bool {
 	type result struct {
-		runner.Stopping
+		run.Stopping
 		err error
 	}
-	results := make([]result, len(runs))
+	results := make([]result, len(chosen))
 	var all sync.WaitGroup
-	by, env := caller(), os.Environ()
-	for i, log := range runs {
+	by := caller()
+	for i, log := range chosen {
 		all.Go(func() {
-			results[i].Stopping, results[i].err = runner.Stop(state, log.Begin.Run, by, env)
+			results[i].Stopping, results[i].err = runs.Stop(log.Begin.Run, by)
 		})
 	}
 	all.Wait()
 	stopped := true
-	for i, log := range runs {
+	for i, log := range chosen {
 		stopped = a.sayStopped(log.Begin, results[i].Stopping, results[i].err) && stopped
 	}
 	return stopped
 }
 
 // sayStopped says what became of one run, and reports whether it was stopped.
-func (a *app) sayStopped(run outcome.Record, s runner.Stopping, err error) bool {
+func (a *app) sayStopped(r outcome.Record, s run.Stopping, err error) bool {
 	switch {
 	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":
-		a.problem("run %s of %s had ended", text.ShortRun(run.Run), run.Task)
+		a.problem("run %s of %s had ended", text.ShortRun(r.Run), r.Task)
 		return false
-	case errors.Is(err, runner.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
-		a.problem("run %s of %s was not stopped: it %s", text.ShortRun(run.Run), run.Task, describe(s.Record))
+	case errors.Is(err, run.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
+		a.problem("run %s of %s was not stopped: it %s", text.ShortRun(r.Run), r.Task, describe(s.Record))
 		return false
 	case err != nil:
-		a.problem("run %s of %s: %v", text.ShortRun(run.Run), run.Task, err)
+		a.problem("run %s of %s: %v", text.ShortRun(r.Run), r.Task, err)
 		return false
 	}
 	words := describe(s.Record)
@@ -176,9 +178,9 @@ func (a *app) sayStopped(run outcome.Record, s runner.Stopping, err error) bool 
 	if !s.Over {
 		words += "; its hooks still run"
 	}
-	fmt.Fprintf(a.out, "%s  run %s %s\n", run.Task, text.ShortRun(run.Run), words)
+	fmt.Fprintf(a.out, "%s  run %s %s\n", r.Task, text.ShortRun(r.Run), words)
 	for _, note := range s.Record.Notes {
-		a.problem("%s: %s", run.Task, note)
+		a.problem("%s: %s", r.Task, note)
 	}
 	return true
 }

@@ -1,11 +1,14 @@
 package cmd
 
 import (
+	"os"
+
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/runner"
 
 	"sched/schedule/controls"
+
+	"sched/schedule/run"
 )
 
 // store returns the store of the schedule, without asking it anything; nil where there is none.
@@ -27,9 +30,14 @@ func (a *app) closeStore() {
 	}
 }
 
-// state returns the state folder of the schedule, and its store.
-func (a *app) state(s *schedule.Schedule) runner.State {
-	return runner.State{Dir: s.StateDir, Remote: a.store(s)}
+// storage is where the runs of the schedule keep what they must not forget.
+func (a *app) storage(s *schedule.Schedule) run.Storage {
+	return run.Storage{Dir: s.StateDir, Store: a.store(s)}
+}
+
+// runs is what a command that finishes or stops runs gives to them.
+func (a *app) runs(s *schedule.Schedule) run.Caller {
+	return run.Caller{Storage: a.storage(s), Environ: os.Environ()}
 }
 
 // controls is where what people ask of the ticks of a schedule is kept.

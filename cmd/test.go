@@ -51,14 +51,14 @@ func (a *app) test(name string) error {
 // testTask runs the task, its output above a live line where there is a terminal for both.
 func (a *app) testTask(s *schedule.Schedule, t *schedule.Task) error {
 	tick := a.tick(s, a.now(), runOptions{})
-	tick.Started, tick.Done = func(outcome.Record) {}, func(outcome.Record) {}
-	tick.Detail = a.problem // to whom notifications were sent
+	tick.Report.Started, tick.Report.Done = func(outcome.Record) {}, func(outcome.Record) {}
+	tick.Report.Detail = a.problem // to whom notifications were sent
 	terminate, kill, release := signals()
 	defer release()
 	live, restore := a.liveLine(testRest)
 	defer restore()
 	if live != nil {
-		tick.Begun = func(record outcome.Record) {
+		tick.Report.Begun = func(record outcome.Record) {
 			p := &progress{out: a.stdout(), name: t.Name, stop: terminate, state: s.StateDir, task: t.Name, begun: time.Now()}
 			live.Show(p.text)
 		}

@@ -45,7 +45,7 @@ func init() {
 		if err != nil {
 			panic(fmt.Sprintf("SCHED_TEST_GUARD_TIMEOUT: %v", err))
 		}
-		runner.GuardTimeout = d
+		runner.ConditionTimeout = d
 	}
 	clock.Now = func() time.Time { return time.Now().Add(offset) }
 	if file := os.Getenv("SCHED_TEST_CLOCK_FILE"); file != "" {

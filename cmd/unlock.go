@@ -51,7 +51,7 @@ func (a *app) unlock(name string) error {
 			continue
 		}
 		done[t.Mutex] = true
-		owner, err := a.state(s).Store().Break(ctx, t.Mutex)
+		owner, err := a.storage(s).Mutexes().Break(ctx, t.Mutex)
 		switch {
 		case errors.Is(err, lock.ErrFree):
 			continue

@@ -7,13 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule/history"
-	"sched/schedule/runner"
 
 	"sched/schedule/outcome"
 
 	"sched/schedule/runfile"
 
 	"sched/schedule"
+
+	"sched/schedule/run"
 )
 
 type whyOptions struct {
@@ -70,7 +71,7 @@ func (a *app) why(name string, o whyOptions) error {
 	if err != nil {
 		return err
 	}
-	live, lost, err := runner.Finished(s.StateDir) // before the database: what ends meanwhile is in there
+	live, lost, err := run.PutAwayEnded(s.StateDir) // before the database: what ends meanwhile is in there
 	if err != nil {
 		a.problem("%v", err)
 	}
@@ -205,7 +206,7 @@ func (w *inquiry) holder() string {
 	}
 	for _, log := range w.live {
 		if log.Begin.Locks != "" && log.Begin.Mutex == w.task.Mutex {
-			return "by " + log.Begin.Task + " " + runner.OwnerOf(log).String()
+			return "by " + log.Begin.Task + " " + run.HolderOf(log).String()
 		}
 	}
 	return ""

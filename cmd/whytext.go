@@ -6,8 +6,10 @@ import (
 
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
-	"sched/schedule/runner"
+
 	"sched/schedule/text"
+
+	"sched/schedule/run"
 )
 
 // printWhy prints the answer for people.
@@ -149,7 +151,7 @@ func (a *app) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 
 // runningText says since when a run lives, and where.
 func runningText(log runfile.State, now time.Time) string {
-	owner := runner.OwnerOf(log)
+	owner := run.HolderOf(log)
 	if owner.PID == 0 {
 		return "it is starting " + owner.String()
 	}

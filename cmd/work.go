@@ -13,9 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/runner"
 
 	"sched/schedule/statedir"
+
+	"sched/schedule/run"
+
+	"sched/schedule/work"
 )
 
 type workOptions struct {
@@ -60,8 +63,8 @@ func (a *app) work(o workOptions) error {
 	}
 	release := func() {}
 	if state.Dir != "" && statedir.Check(state.Dir) == nil { // else each tick says what is wrong
-		var other *runner.WorkingError
-		switch held, err := runner.HoldWork(state.Dir); {
+		var other *work.WorkingError
+		switch held, err := work.Hold(state.Dir); {
 		case errors.As(err, &other):
 			return failed("two of them would run everything twice; end that one first", "%w", err)
 		case err != nil:
@@ -77,15 +80,15 @@ func (a *app) work(o workOptions) error {
 
 // worker reads the schedule once, to say at the start what is wrong with it, and to know its state
 // folder. A file that is not there is the only mistake that ends it: nobody starts a container to wait for one.
-func (a *app) worker(o workOptions) (*runner.Worker, runner.State, error) {
+func (a *app) worker(o workOptions) (*work.Worker, run.Storage, error) {
 	file, err := a.findConfig()
 	if err == nil {
 		file, err = filepath.Abs(file)
 	}
 	if err != nil {
-		return nil, runner.State{}, err
+		return nil, run.Storage{}, err
 	}
-	var state runner.State
+	var state run.Storage
 	var invalid *schedule.InvalidError
 	zone := localZone()
 	switch s, err := schedule.Load(file, options()); {
@@ -105,7 +108,7 @@ func (a *app) worker(o workOptions) (*runner.Worker, runner.State, error) {
 	if err != nil {
 		return nil, state, failed("", "where is sched? %w", err)
 	}
-	return &runner.Worker{
+	return &work.Worker{
 		Argv: func(minute time.Time) []string {
 			return o.tick(self, file, minute)
 		},

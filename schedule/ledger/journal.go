@@ -207,6 +207,16 @@ func (j *Journal) Settle(r outcome.Record) {
 	}
 }
 
+// eachOpenCondition calls end with the run for each slot whose condition commands were asked and that has no outcome: nobody
+// hears their answer any more.
+func (j *Journal) eachOpenCondition(end func(run string)) {
+	for due, run := range j.Conditions {
+		if _, settled := j.Outcomes[due]; !settled && !j.Started[due] {
+			end(run)
+		}
+	}
+}
+
 // Interrupted reports whether the tick was killed before all it promised was begun or had an outcome.
 func (j *Journal) Interrupted() bool {
 	return slices.ContainsFunc(j.Promise.Due, func(due Due) bool {

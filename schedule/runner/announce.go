@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"sched/schedule/servers"
@@ -13,6 +14,8 @@ import (
 	"sched/schedule/clock"
 
 	"sched/schedule/runfile"
+
+	"sched/schedule/run"
 )
 
 const (
@@ -22,29 +25,39 @@ const (
 	// MostOffset is how far a clock may be off before people are told: due times and claims go by it.
 	MostOffset = 10 * time.Second
 
-	// seldom is how often people are told of what stays wrong.
-	seldom = time.Hour
+	// repeatAfter is how often what stays wrong is said.
+	repeatAfter = time.Hour
 )
 
-// announce tells the other servers that this one ticks and what runs here, until ctx is done and
-// once more then if something was started since. The tick does not depend on it: a failure is only
-// a detail, and the store's outage is said elsewhere.
-func (t *Tick) announce(ctx context.Context) {
-	if t.State.Remote == nil {
-		return
+// announceWhile tells the other servers that this one ticks and what runs here, until the function that it returns is called, and once more then if
+// something was started since. The tick does not depend on it: a failure is only a detail, and the store's outage is said
+// elsewhere.
+func (r *running) announceWhile() (end func()) {
+	if r.Storage.Store == nil {
+		return func() {}
 	}
-	tell, told := servers.Announce, []servers.Running(nil)
-	for alive := true; ; alive = clock.Wait(ctx, announceEvery) {
-		self := t.self()
-		if !alive && slices.Equal(self.Running, told) {
+	ticking, over := context.WithCancel(context.Background())
+	var announcing sync.WaitGroup
+	announcing.Go(func() { r.announce(ticking) })
+	return func() {
+		over()
+		announcing.Wait()
+	}
+}
+
+func (r *running) announce(ticking context.Context) {
+	announce, last := servers.Announce, []servers.Running(nil)
+	for alive := true; ; alive = clock.Wait(ticking, announceEvery) {
+		self := r.self()
+		if !alive && slices.Equal(self.Running, last) {
 			return
 		}
-		offset, err := tell(context.WithoutCancel(ctx), t.State.Remote, clock.Now, self)
+		offset, err := announce(context.WithoutCancel(ticking), r.Storage.Store, clock.Now, self)
 		if err != nil {
-			t.detail("this server is not announced: %v", err)
+			r.Report.detail("this server is not announced: %v", err)
 		} else {
-			t.checkClock(offset)
-			tell, told = servers.Refresh, self.Running
+			r.checkClock(offset)
+			announce, last = servers.Refresh, self.Running
 		}
 		if !alive {
 			return
@@ -52,19 +65,19 @@ func (t *Tick) announce(ctx context.Context) {
 	}
 }
 
-// self is what this machine tells of itself.
-func (t *Tick) self() servers.Server {
-	s := servers.Server{Name: t.Server, Version: t.Version, Minute: t.Minute}
-	for _, state := range append(t.State.spares(), t.State) {
-		ids, _ := runfile.List(state.Dir)
+// self is what this machine says of itself.
+func (r *running) self() servers.Server {
+	s := servers.Server{Name: r.Host.Server, Version: r.Host.Version, Minute: r.Minute}
+	for _, storage := range append(r.Storage.Spares(), r.Storage) {
+		ids, _ := runfile.List(storage.Dir)
 		for _, id := range ids {
-			log, watched, err := runfile.Read(state.Dir, id)
-			if err != nil || !watched || log.End != nil || log.Deferred() {
+			state, alive, err := runfile.Read(storage.Dir, id)
+			if err != nil || !alive || state.End != nil || state.Deferred() {
 				continue
 			}
-			owner := OwnerOf(log)
+			holder := run.HolderOf(state)
 			s.Running = append(s.Running, servers.Running{
-				Run: owner.Run, Task: log.Begin.Task, Slot: log.Begin.Slot.UTC(), PID: owner.PID, Since: owner.Since.UTC(),
+				Run: holder.Run, Task: state.Begin.Task, Slot: state.Begin.Slot.UTC(), PID: holder.PID, Since: holder.Since.UTC(),
 			})
 		}
 	}
@@ -73,8 +86,8 @@ func (t *Tick) self() servers.Server {
 
 // checkClock warns of a clock that is off, at most once an hour.
 func (t *Tick) checkClock(offset time.Duration) {
-	if offset.Abs() > MostOffset && t.seldom("clock") {
-		t.Problem("the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or Redis's, with NTP)", t.Server, OffsetText(offset))
+	if offset.Abs() > MostOffset && t.onceAnHour("clock") {
+		t.Report.Problem("the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or Redis's, with NTP)", t.Host.Server, OffsetText(offset))
 	}
 }
 
@@ -87,22 +100,15 @@ func OffsetText(offset time.Duration) string {
 	return fmt.Sprintf("%s %s Redis's", offset.Abs().Round(time.Second), side)
 }
 
-// seldom reports whether people should be told of something now, since they were not in the last hour.
-func (t *Tick) seldom(what string) bool {
-	path := filepath.Join(t.State.Dir, "told-"+what)
-	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()).Abs() < seldom {
+// onceAnHour reports whether something is to be said now, since it was not said in the last hour.
+func (t *Tick) onceAnHour(what string) bool {
+	path := filepath.Join(t.Storage.Dir, "told-"+what)
+	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()).Abs() < repeatAfter {
 		return false
 	}
-	os.MkdirAll(t.State.Dir, 0o700)
+	os.MkdirAll(t.Storage.Dir, 0o700)
 	os.WriteFile(path, nil, 0o600)
 	now := time.Now()
 	os.Chtimes(path, now, now) // a file that is empty already is not changed by writing nothing
 	return true
-}
-
-// detail says what only those want to know who asked for more.
-func (t *Tick) detail(format string, a ...any) {
-	if t.Detail != nil {
-		t.Detail(format, a...)
-	}
 }

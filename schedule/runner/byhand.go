@@ -13,59 +13,49 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 
-	"sched/schedule/runfile"
-
 	"sched/schedule/outbox"
+
+	"sched/schedule/run"
 )
 
-// FinishUnrecorded fires the after-hooks of a task of whose run nothing is known, as if it had
-// ended now with the code (nil: 0).
+// FinishUnrecorded fires the after-hooks of a task of whose run nothing is recorded, as if it had ended now with the code
+// (nil: 0).
 func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record, error) {
-	if code == nil {
-		code = new(int)
-	}
-	r, err := begin(t.State, t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, nil, t.Environ)
-	if err != nil {
-		return outcome.Record{}, err
-	}
-	result := r.settle(runfile.State{}, code)
-	result.Outcome, result.Reason = r.judge(*code)
-	result.Reason = join(result.Reason, "finished by hand")
-	defer r.postAlone()()
-	return r.finish(runfile.State{}, result), nil
+	caller := run.Caller{Storage: t.Storage, Environ: t.Host.Environ}
+	return caller.FinishUnrecorded(t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, code)
 }
 
-// Test runs the task now, whatever its schedule and conditions, copies its output to out as it
-// comes, and returns the record. It takes the lock of the task; when that is held the record says
-// skipped.
-func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writer) (outcome.Record, error) {
-	record := t.newRecord(schedule.Slot{Task: task, At: t.Minute})
-	record.Background = false
-	alone := *task
-	alone.OneServer, alone.Background = false, false
-	t.State.meetStore()
-	lock, reason := t.lock(&record, schedule.Slot{Task: &alone, At: t.Minute})
+// Test runs the task now, whatever its schedule and conditions, copies its output to out as it comes, and returns the record. It
+// takes the lock of the task; when that is held the record says skipped. When terminate is done the command is stopped; when kill is
+// done too it is killed.
+func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, out io.Writer) (outcome.Record, error) {
+	t.Storage.RememberStore()
+	r := t.prepare()
+	here := *task
+	here.OneServer, here.Background = false, false
+	slot := schedule.Slot{Task: &here, At: t.Minute}
+	record := t.newRecord(slot)
+	lock, reason := r.locks.take(&record, slot)
 	if reason != "" {
 		record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
 		return record, nil
 	}
-	r, err := begin(t.State, record, &alone, lock, t.Environ)
+	r.startSending(kill)
+	begun, err := r.caller(t.Storage).Begin(record, &here, lock)
 	if err != nil {
 		return record, fmt.Errorf("cannot begin: %w", err)
 	}
-	t.openPost(hurry)
-	r.postman = t.postman
-	t.begun(r)
+	t.Report.begun(begun.Record())
 	var shown sync.WaitGroup
 	over := make(chan struct{})
-	shown.Go(func() { follow(r.record().Output, out, over) })
-	result := r.supervise(ctx, hurry)
-	close(over)
-	shown.Wait()
-	record = r.finish(runfile.State{}, result)
-	t.postman.Wait(ctx, outbox.Patience)
-	t.keep(finished{record, r.state.Dir, false})
-	t.remember()
+	shown.Go(func() { follow(begun.Record().Output, out, over) })
+	record = begun.ExecuteThen(terminate, kill, func() {
+		close(over)
+		shown.Wait()
+	})
+	r.sender.Wait(terminate, outbox.Patience)
+	r.records.add(run.Ended{Record: record, Dir: begun.Dir})
+	r.records.write()
 	return record, nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"sched/schedule/controls"
 )
 
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
 // clockOf is a clock that can be set, and goes on at the usual pace.
 func clockOf(t *testing.T, at time.Time) (set func(time.Duration)) {
 	begun := time.Now()
@@ -74,7 +76,7 @@ func TestWhatEndsTheWaitIsTheReason(t *testing.T) {
 	}
 }
 
-func TestATickThatIsBehindGivesWhoWaitedLongestTheNextTurn(t *testing.T) {
+func TestATickThatIsBehindRunsFirstWhatHasWaitedLongest(t *testing.T) {
 	a, b, c := &schedule.Task{Name: "a"}, &schedule.Task{Name: "b"}, &schedule.Task{Name: "c"}
 	at := func(task *schedule.Task, second int) schedule.Slot {
 		return schedule.Slot{Task: task, At: noon.Add(time.Duration(second) * time.Second)}
@@ -85,20 +87,20 @@ func TestATickThatIsBehindGivesWhoWaitedLongestTheNextTurn(t *testing.T) {
 		}
 		return text
 	}
-	turns := turns{last: map[*schedule.Task]int{}}
+	last := lastRun{at: map[*schedule.Task]int{}}
 	slots := []schedule.Slot{at(a, 10), at(b, 10), at(c, 10), at(a, 20), at(b, 20)}
-	turns.sort(slots)
+	last.sort(slots)
 	if got := names(slots); got != "a10 b10 c10 a20 b20 " {
 		t.Errorf("before any ran: %s", got)
 	}
-	turns.take(a)
-	turns.take(c)
-	turns.sort(slots)
+	last.note(a)
+	last.note(c)
+	last.sort(slots)
 	if got := names(slots); got != "b10 a10 c10 a20 b20 " {
 		t.Errorf("after a and c: %s", got)
 	}
-	turns.take(a)
-	turns.sort(slots)
+	last.note(a)
+	last.sort(slots)
 	if got := names(slots); got != "b10 c10 a10 a20 b20 " {
 		t.Errorf("after a again: %s", got)
 	}

@@ -19,50 +19,37 @@ import (
 // live is Tick.Run for a tick that may die in every step, for which the kernel then closes its files.
 func (w *world) live(mortal bool) {
 	dies := func() bool { return mortal && w.random.IntN(12) == 0 }
-	t := w.tick()
-	last := filepath.Join(w.state.Dir, "last-tick")
+	last := filepath.Join(w.storage.Dir, "last-tick")
 	before, _ := os.ReadFile(last)
-	defer func() {
-		t.journal.Close()
-		if t.debt != nil {
-			for _, journal := range t.debt.journals {
-				journal.Close()
-			}
-		}
-	}()
-	slots := t.account(t.Schedule.Due(t.Minute))
-	debt := t.debt
-	if debt != nil {
-		defer func() {
-			for _, journal := range debt.journals {
-				journal.Close()
-			}
-		}()
-	}
-	if dies() && t.journal != nil { // before its minute was covered
+	tick, slots := w.begin()
+	if dies() && len(slots) > 0 { // before its minute was covered
 		os.WriteFile(last, before, 0o600)
+		tick.die()
 		return
 	}
 	early := w.random.IntN(3) == 0
 	for _, slot := range slots {
 		if dies() {
+			tick.die()
 			return
 		}
-		runSlot(t, slot)
+		tick.run(slot)
 		if early {
-			t.finishLost(context.Background())
-			t.remember()
+			tick.collectLost(context.Background())
+			tick.records.write()
 		}
 	}
 	if dies() {
+		tick.die()
 		return
 	}
-	t.finishLost(context.Background())
-	t.remember()
+	tick.collectLost(context.Background())
+	tick.records.write()
 	if dies() {
+		tick.die()
 		return
 	}
-	t.closeJournal()
+	tick.ledger.Close()
 }
 
 // Each due slot has exactly one outcome, whatever ticks come, stay away, or are killed.
@@ -113,7 +100,7 @@ func everySlotHasOneOutcome(t *testing.T, seed uint64) {
 // withoutHistory does something while the history cannot be opened: it is one of a newer sched, by the
 // user_version in its header (https://www.sqlite.org/fileformat.html).
 func (w *world) withoutHistory(do func()) {
-	file, err := os.OpenFile(filepath.Join(w.state.Dir, "history.db"), os.O_RDWR, 0)
+	file, err := os.OpenFile(filepath.Join(w.storage.Dir, "history.db"), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		do()
 		return
@@ -138,7 +125,7 @@ func (w *world) withoutHistory(do func()) {
 // check compares the history with what was due in [from, to).
 func (w *world) check(from, to time.Time) {
 	w.Helper()
-	db, err := history.OpenRead(w.state.Dir)
+	db, err := history.OpenRead(w.storage.Dir)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -17,6 +17,8 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
+	"sched/schedule/run"
 )
 
 // A world is a machine with a state folder, a schedule and a clock, on which ticks come, or do not,
@@ -25,7 +27,7 @@ type world struct {
 	*testing.T
 	random   *rand.Rand
 	schedule *schedule.Schedule
-	state    State
+	storage  run.Storage
 	now      time.Time
 	said     []string
 }
@@ -34,7 +36,7 @@ func newWorld(t *testing.T, seed uint64, tasks string) *world {
 	w := &world{T: t, random: rand.New(rand.NewPCG(seed, 0)), now: time.Date(2026, 3, 28, 21, 0, 0, 0, time.UTC)}
 	dir := t.TempDir()
 	w.schedule = w.parse([]byte("timezone: Europe/Berlin\nhistory: {runs_per_task: 1000000}\ntasks:\n"+tasks), filepath.Join(dir, "schedule.yaml"))
-	w.state = State{Dir: filepath.Join(dir, ".sched")}
+	w.storage = run.Storage{Dir: filepath.Join(dir, ".sched")}
 	before := clock.Now
 	clock.Now = func() time.Time { return w.now }
 	t.Cleanup(func() { clock.Now = before })
@@ -49,31 +51,57 @@ func (w *world) parse(text []byte, file string) *schedule.Schedule {
 	return s
 }
 
-// runSlot runs a foreground slot as its tick would, and does not wait for its instant.
-func runSlot(t *Tick, slot schedule.Slot) {
-	lane := laneOf(t, []schedule.Slot{slot})
-	lane.slot(lane.enough, slot, nil)
-	lane.rest()
+// A ticking is a tick that the test takes through its steps itself.
+type ticking struct{ *running }
+
+// begin lets a tick account for its minute, and returns what it starts.
+func (w *world) begin() (ticking, []schedule.Slot) {
+	r := w.tick().prepare()
+	r.startSending(w.Context())
+	return ticking{r}, r.account(r.Schedule.Due(r.Minute))
 }
 
-func laneOf(t *Tick, slots []schedule.Slot) *lane {
+// run runs a foreground slot as its tick would, and does not wait for its instant.
+func (t ticking) run(slot schedule.Slot) {
+	queue := t.queue(1)
+	queue.slot(queue.contexts.noNewStarts, slot, nil)
+	queue.rest()
+}
+
+func (t ticking) queue(slots int) *foregroundQueue {
 	ctx := context.Background()
-	return t.lane(ctx, ctx, ctx, ctx, len(slots))
+	return t.foregroundQueue(contexts{ctx, ctx, ctx, ctx}, slots)
+}
+
+// end ends the tick with everything written down.
+func (t ticking) end() {
+	t.collectLost(context.Background())
+	t.records.write()
+	t.ledger.Close()
+}
+
+// die closes what the kernel would close if the tick were killed now.
+func (t ticking) die() {
+	t.ledger.NotWritten()
+	t.ledger.Close()
 }
 
 func (w *world) tick() *Tick {
 	return &Tick{
-		Schedule: w.schedule, Minute: w.now.Truncate(time.Minute), State: w.state, Server: "here", Environ: os.Environ(), Valid: true,
-		Parse:   func(text []byte) (*schedule.Schedule, error) { return w.parse(text, w.schedule.File), nil },
-		Started: func(outcome.Record) {}, Done: func(outcome.Record) {},
-		Problem: func(format string, a ...any) { w.said = append(w.said, fmt.Sprintf(format, a...)) },
+		Schedule: w.schedule, Minute: w.now.Truncate(time.Minute), Storage: w.storage, Valid: true,
+		Parse: func(text []byte) (*schedule.Schedule, error) { return w.parse(text, w.schedule.File), nil },
+		Host:  Host{Server: "here", Environ: os.Environ()},
+		Report: Report{
+			Started: func(outcome.Record) {}, Done: func(outcome.Record) {},
+			Problem: func(format string, a ...any) { w.said = append(w.said, fmt.Sprintf(format, a...)) },
+		},
 	}
 }
 
 // records returns what the history has of a task, newest first.
 func (w *world) records(task string) []outcome.Record {
 	w.Helper()
-	db, err := history.OpenRead(w.state.Dir)
+	db, err := history.OpenRead(w.storage.Dir)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -155,21 +183,19 @@ func TestALongTickIsNotAGap(t *testing.T) {
 	w := newWorld(t, 0, eachMinute)
 	w.run("2026-01-01 10:43:00")
 	w.at("2026-01-01 10:44:01")
-	long := w.tick()
-	slots := long.account(long.Schedule.Due(long.Minute)) // and no slot has begun yet
+	long, slots := w.begin() // and no slot has begun yet
 	w.run("2026-01-01 10:45:01")
 	w.run("2026-01-01 10:46:01")
 	if got := w.outcomes("each"); got != "succeeded 3" || len(w.said) > 0 {
 		t.Error(got, w.said)
 	}
-	runSlot(long, slots[0])
-	long.remember()
-	long.closeJournal()
+	long.run(slots[0])
+	long.end()
 	w.run("2026-01-01 10:47:01")
 	if got := w.outcomes("each"); got != "succeeded 5" || len(w.said) > 0 {
 		t.Error(got, w.said)
 	}
-	if left, _ := filepath.Glob(filepath.Join(w.state.Dir, "ticks/*")); len(left) != 1 {
+	if left, _ := filepath.Glob(filepath.Join(w.storage.Dir, "ticks/*")); len(left) != 1 {
 		t.Errorf("journals are left: %v", left)
 	}
 }
@@ -179,15 +205,14 @@ func TestARunWithoutATraceIsLost(t *testing.T) {
 	w := newWorld(t, 0, strings.Replace(eachMinute, "}", ", missed: once}", 1))
 	w.run("2026-01-01 10:43:00")
 	w.at("2026-01-01 10:44:01")
-	dies := w.tick()
-	slots := dies.account(dies.Schedule.Due(dies.Minute))
-	r, ok := dies.prepare(slots[0], dies.lock)
+	tick, slots := w.begin()
+	begun, ok := tick.running.begin(slots[0], tick.locks.take)
 	if !ok {
 		t.Fatal("it did not begin")
 	}
-	r.leave()
-	dies.journal.Close()
-	os.RemoveAll(filepath.Join(w.state.Dir, "runs")) // as a full disk may, or a power cut
+	begun.Close()
+	tick.die()
+	os.RemoveAll(filepath.Join(w.storage.Dir, "runs")) // as a full disk may, or a power cut
 	w.run("2026-01-01 10:45:01")
 	if got := w.outcomes("each"); got != "lost 1, succeeded 2" {
 		t.Error(got)
@@ -199,9 +224,8 @@ func TestAMissedSlotOfADeletedTask(t *testing.T) {
 	w := newWorld(t, 0, eachMinute)
 	w.run("2026-01-01 10:43:00")
 	w.at("2026-01-01 10:44:01")
-	dies := w.tick()
-	dies.account(dies.Schedule.Due(dies.Minute))
-	dies.journal.Close()
+	tick, _ := w.begin()
+	tick.die()
 	w.schedule = w.parse([]byte("tasks:\n- {name: other, every: minute, command: ['true']}\n"), w.schedule.File)
 	w.run("2026-01-01 10:46:01")
 	if got := w.outcomes("each"); got != "missed 1, succeeded 1" {
@@ -234,7 +258,7 @@ func TestFilesThatSayNothing(t *testing.T) {
 }
 
 func (w *world) write(name, text string) {
-	if err := os.WriteFile(filepath.Join(w.state.Dir, name), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.storage.Dir, name), []byte(text), 0o600); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -271,73 +295,16 @@ func TestALongGapOfManyTasks(t *testing.T) {
 	w := newWorld(t, 0, tasks.String())
 	w.run("2026-01-01 10:00:30") // a Thursday: all are skipped
 	w.at("2026-02-05 10:00:30")
-	tick, begun := w.tick(), time.Now()
-	slots := tick.account(tick.Schedule.Due(tick.Minute))
-	t.Logf("found in %s: %d rows, %s", time.Since(begun), len(tick.debt.rows), tick.debt.text)
+	begun := time.Now()
+	tick, slots := w.begin()
+	t.Logf("found in %s", time.Since(begun))
 	begun = time.Now()
-	tick.remember()
-	t.Logf("written in %s", time.Since(begun))
-	tick.closeJournal()
+	tick.end()
+	t.Logf("written in %s: %v", time.Since(begun), w.said)
 	if len(slots) < 333 {
 		t.Errorf("%d slots are due", len(slots))
 	}
 	if rows := len(w.records("each-0")) + len(w.records("daily-0")); rows > 6 {
 		t.Errorf("two tasks have %d rows", rows)
-	}
-}
-
-func TestWhatIsKnown(t *testing.T) {
-	w := newWorld(t, 0, eachMinute)
-	task, k := w.schedule.Tasks[0], known{}
-	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	minute := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
-	k.add("each", minute(0), minute(0))
-	k.add("each", minute(3).Add(7*time.Second), minute(3).Add(7*time.Second)) // by hand
-	k.add("each", minute(5), minute(8))
-	k.add("each", minute(6), minute(6)) // one that ran, in a row around it
-	k.add("other", minute(1), minute(1))
-	if first := k.first(task, noon); !first.Equal(minute(1)) {
-		t.Errorf("the first unknown is %s", first)
-	}
-	if n := k.count(task, noon, minute(10)); n != 5 {
-		t.Errorf("%d are known", n)
-	}
-	if n := k.count(task, minute(1), minute(7)); n != 2 {
-		t.Errorf("%d of the first are known", n)
-	}
-	if k.alone("each", minute(7)) || !k.has("each", minute(7)) || !k.alone("each", minute(6)) || k.has("each", minute(9)) {
-		t.Error("what is known alone, and what in a row")
-	}
-}
-
-// In a folder for everybody, as /tmp is, somebody else may have made the spare folder, with files that say
-// which hooks to run.
-func TestASpareFolderOfOthersIsNotRead(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	state := State{Dir: t.TempDir()}
-	spare := state.spares()[0].Dir
-	if err := os.Mkdir(spare, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(state.folders()); n != 2 {
-		t.Errorf("our own: %d folders", n)
-	}
-	if err := os.Chmod(spare, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(state.folders()); n != 1 {
-		t.Errorf("one that others can write: %d folders", n)
-	}
-	if err := os.Rename(spare, spare+"-elsewhere"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(spare+"-elsewhere", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(spare+"-elsewhere", spare); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(state.folders()); n != 1 {
-		t.Errorf("a link: %d folders", n)
 	}
 }

@@ -22,8 +22,8 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
   - {name: b, cron: "* * * * *", background: true, without_overlapping: true, command: "true"}
   - {name: c, cron: "* * * * *", background: true, mutex: b, command: "true"}
 `)
-	w.state.Remote = remote
-	tick := w.tick()
+	w.storage.Store = remote
+	tick := w.tick().prepare()
 	slots := w.schedule.Due(tick.Minute)
 	for range 50 {
 		given := make(chan bool)
@@ -40,7 +40,7 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 	}
 	for _, slot := range slots[:2] {
 		record := tick.newRecord(slot)
-		if lock, reason := tick.lock(&record, slot); lock == nil {
+		if lock, reason := tick.locks.take(&record, slot); lock == nil {
 			t.Errorf("%s: %s", slot.Task.Name, reason)
 		}
 	}

@@ -7,14 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"sched/schedule"
 )
 
-// Maintenance says in words that the maintenance file of the schedule exists; "" when it does not, or
-// the schedule names none.
+// Maintenance says in words that the maintenance file of the schedule exists; "" when it does not, or the schedule
+// names none.
 func Maintenance(s *schedule.Schedule) (reason string, err error) {
 	if s.Maintenance == "" {
 		return "", nil
@@ -33,34 +34,44 @@ func Maintenance(s *schedule.Schedule) (reason string, err error) {
 	return "maintenance: " + shown + " exists", nil
 }
 
-// maintenance says why a task that is to start at the time does not run in maintenance, and "" when it may. The tick looks once for each
-// instant at which something is due, so that all tasks of that instant are told the same. What nobody knows keeps no
-// task from running.
-func (t *Tick) maintenance(task *schedule.Task, at time.Time) string {
-	if t.Schedule.Maintenance == "" {
+// maintenance is what a tick has found out about it. The tick looks once for each instant at which something is due, so that all tasks
+// of that instant are treated alike. Safe for concurrent use.
+type maintenance struct {
+	schedule *schedule.Schedule
+	problem  func(format string, a ...any)
+
+	mu   sync.Mutex
+	at   map[time.Time]string // what was found for each instant
+	said bool                 // that it cannot be found out
+}
+
+// inMaintenance says why a task that is to start at the time does not run in maintenance, and "" when it may. Where that cannot be found out the
+// task runs.
+func (r *running) inMaintenance(task *schedule.Task, at time.Time) string {
+	if r.Schedule.Maintenance == "" {
 		return ""
 	}
-	if reason := t.lookedAt(at.UTC()); !task.EvenInMaintenance {
+	if reason := r.maintenance.reason(at.UTC()); !task.EvenInMaintenance {
 		return reason
 	}
 	return ""
 }
 
-func (t *Tick) lookedAt(at time.Time) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	reason, looked := t.inMaintenance[at]
-	if looked {
+func (m *maintenance) reason(at time.Time) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	reason, found := m.at[at]
+	if found {
 		return reason
 	}
-	reason, err := Maintenance(t.Schedule)
-	if err != nil && !t.saidMaintenance {
-		t.saidMaintenance = true
-		t.Problem("%v; the tasks run", err)
+	reason, err := Maintenance(m.schedule)
+	if err != nil && !m.said {
+		m.said = true
+		m.problem("%v; the tasks run", err)
 	}
-	if t.inMaintenance == nil {
-		t.inMaintenance = map[time.Time]string{}
+	if m.at == nil {
+		m.at = map[time.Time]string{}
 	}
-	t.inMaintenance[at] = reason
+	m.at[at] = reason
 	return reason
 }

@@ -8,9 +8,10 @@ import (
 	"sched/schedule"
 
 	"sched/schedule/clock"
-	"sched/schedule/outcome"
 
 	"sched/schedule/runfile"
+
+	"sched/schedule/run"
 )
 
 // A Plan says what a tick would do with one due task.
@@ -20,11 +21,11 @@ type Plan struct {
 	Reason string // why it would be skipped; empty when it would run, unless a condition says no when it is asked
 }
 
-// Plan returns the due tasks in the order in which they would start. It starts, locks and writes
-// nothing.
+// Plan returns the due tasks in the order in which they would start. It starts, locks and writes nothing.
 func (t *Tick) Plan() []Plan {
-	background, foreground := t.due(t.Schedule.Due(t.Minute))
-	live, now := liveMutexes(t.State.Dir), clock.Now()
+	r := t.prepare()
+	background, foreground := split(t.dueSlots(t.Schedule.Due(t.Minute)))
+	live, now := liveMutexes(t.Storage.Dir), clock.Now()
 	var plans []Plan
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {
@@ -32,29 +33,30 @@ func (t *Tick) Plan() []Plan {
 		if !known {
 			i = len(plans)
 			index[slot.Task] = i
-			plans = append(plans, Plan{Task: slot.Task, Reason: t.wouldSkip(slot, live, now)})
+			plans = append(plans, Plan{Task: slot.Task, Reason: r.wouldSkip(slot, live, now)})
 		}
 		plans[i].Slots = append(plans[i].Slots, slot.At)
 	}
 	return plans
 }
 
-func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Holder, now time.Time) string {
+// wouldSkip says why a slot would be skipped, as far as no condition command has to be asked; "" when it would run.
+func (r *running) wouldSkip(slot schedule.Slot, live map[string]mutex.Holder, now time.Time) string {
 	task := slot.Task
 	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return reason
 	}
-	if reason := t.paused(task, slot.At); reason != "" {
+	if reason := r.paused(task, slot.At); reason != "" {
 		return reason
 	}
-	if reason := t.maintenance(task, slot.At); reason != "" {
+	if reason := r.inMaintenance(task, slot.At); reason != "" {
 		return reason
 	}
 	if task.OneServer {
-		owner, claimed, err := t.State.Store().Claimed(context.Background(), claimKey(slot), claimUntil(slot))
+		holder, claimed, err := r.Storage.Mutexes().Claimed(context.Background(), claimKey(slot), claimUntil(slot))
 		switch {
 		case claimed:
-			return slotTaken(owner)
+			return slotTaken(holder)
 		case err != nil && !task.RunWhenStoreDown:
 			return unknown(task, err)
 		}
@@ -62,27 +64,27 @@ func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Holder, now t
 	if !task.WithoutOverlapping {
 		return ""
 	}
-	if owner, held := live[task.Mutex]; held {
-		return stillRunning(owner, now)
+	if holder, held := live[task.Mutex]; held {
+		return run.StillRunning(holder, now)
 	}
-	owner, held, err := heldElsewhere(t.State.Remote, task.Mutex)
+	holder, held, err := heldInStore(r.Storage.Store, task.Mutex)
 	switch {
 	case held:
-		return stillRunning(owner, now)
+		return run.StillRunning(holder, now)
 	case err != nil && !task.RunWhenStoreDown:
 		return unknown(task, err)
 	}
 	return ""
 }
 
-// heldElsewhere asks the store who has the mutex.
-func heldElsewhere(store *mutex.Redis, name string) (owner mutex.Holder, held bool, err error) {
+// heldInStore asks the store who has the mutex.
+func heldInStore(store *mutex.Redis, name string) (holder mutex.Holder, held bool, err error) {
 	if store == nil {
-		return owner, false, nil
+		return holder, false, nil
 	}
-	owners, err := store.Held(context.Background(), name)
-	owner, held = owners[name]
-	return owner, held, err
+	holders, err := store.Held(context.Background(), name)
+	holder, held = holders[name]
+	return holder, held, err
 }
 
 // liveMutexes returns the mutexes that live runs hold, from the files of the runs: trying the locks
@@ -92,17 +94,8 @@ func liveMutexes(state string) map[string]mutex.Holder {
 	ids, _ := runfile.List(state)
 	for _, id := range ids {
 		if log, watched, err := runfile.Read(state, id); err == nil && watched && log.Begin.Locks != "" {
-			held[log.Begin.Mutex] = OwnerOf(log)
+			held[log.Begin.Mutex] = run.HolderOf(log)
 		}
 	}
 	return held
-}
-
-// OwnerOf names a live run as the owner of its mutex. Before its command has started it has no pid.
-func OwnerOf(log runfile.State) mutex.Holder {
-	owner := mutex.Holder{Run: log.Begin.Run, Host: log.Begin.Server, Since: outcome.Begun(log.Begin.Run)}
-	if log.Attempt != nil {
-		owner.PID, owner.Since = log.Attempt.PID, log.Attempt.At
-	}
-	return owner
 }

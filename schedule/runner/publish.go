@@ -36,9 +36,9 @@ func publish(ctx context.Context, db *history.DB, store *mutex.Redis) error {
 	return nil
 }
 
-// waiting reports whether there is something to publish, and somebody who takes it.
-func (t *Tick) waiting() bool {
-	return t.State.Remote != nil && t.State.Remote.Down() == nil && history.Waiting(t.State.Dir)
+// mayPublish reports whether there is something to publish, and a store that takes it.
+func (t *Tick) mayPublish() bool {
+	return t.Storage.Store != nil && t.Storage.Store.Down() == nil && history.Waiting(t.Storage.Dir)
 }
 
 // publish tells the other servers what ended here. While the store is down, which is said elsewhere,
@@ -46,13 +46,13 @@ func (t *Tick) waiting() bool {
 func (t *Tick) publish(db *history.DB) error {
 	ctx := context.Background()
 	switch {
-	case len(t.Schedule.Store.Servers) == 0 && history.Waiting(t.State.Dir):
+	case len(t.Schedule.Store.Servers) == 0 && history.Waiting(t.Storage.Dir):
 		return db.Unshare(ctx)
-	case !t.waiting():
+	case !t.mayPublish():
 		return nil
 	}
-	if err := publish(ctx, db, t.State.Remote); err != nil && t.State.Remote.Down() == nil && t.seldom("publish") {
-		t.Problem("other servers are not told of the runs here: %v", err)
+	if err := publish(ctx, db, t.Storage.Store); err != nil && t.Storage.Store.Down() == nil && t.onceAnHour("publish") {
+		t.Report.Problem("other servers are not told of the runs here: %v", err)
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"sched/schedule/servers"
 
 	"sched/schedule/outcome"
+
+	"sched/schedule/run"
 )
 
 func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
@@ -59,18 +61,18 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 	}
 }
 
-func TestPeopleAreToldOnceAnHour(t *testing.T) {
-	tick := &Tick{State: State{Dir: filepath.Join(t.TempDir(), "new")}}
+func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
+	tick := &Tick{Storage: run.Storage{Dir: filepath.Join(t.TempDir(), "new")}}
 	expect := func(when string, want bool) {
 		t.Helper()
-		if got := tick.seldom("clock"); got != want {
+		if got := tick.onceAnHour("clock"); got != want {
 			t.Errorf("%s: %t", when, got)
 		}
 	}
 	setBack := func(ago time.Duration) {
 		t.Helper()
 		at := time.Now().Add(-ago)
-		if err := os.Chtimes(filepath.Join(tick.State.Dir, "told-clock"), at, at); err != nil {
+		if err := os.Chtimes(filepath.Join(tick.Storage.Dir, "told-clock"), at, at); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,7 +85,7 @@ func TestPeopleAreToldOnceAnHour(t *testing.T) {
 	expect("at once again after that", false)
 	setBack(-61 * time.Minute)
 	expect("after the clock was set back", true)
-	if !tick.seldom("publish") {
+	if !tick.onceAnHour("publish") {
 		t.Error("another matter counts apart")
 	}
 }

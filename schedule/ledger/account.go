@@ -1,0 +1,246 @@
+package ledger
+
+import (
+	"os"
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/statedir"
+	"sched/schedule/text"
+)
+
+// An Account is what one tick writes into the ledger. While it holds the lock of the file last-tick, a tick compares its
+// minute with the last one that a tick covered. It writes down for which slots it will account (Journal), and then that
+// its minute is covered. So after a kill at any moment either the minute is not covered, and the next tick finds a gap,
+// or its journal says what is left to account for. Ticks with --at or --only cover nothing, and account for nothing.
+//
+// The exported fields are the caller's to set, before Open. The methods are not safe for concurrent use, but for
+// Started, AskConditions and Settle.
+type Account struct {
+	Schedule *schedule.Schedule
+	Valid    bool                                     // Schedule is what the file says, not the last valid one instead
+	Parse    func([]byte) (*schedule.Schedule, error) // reads the last valid one
+
+	Dir    string // the state folder
+	Minute time.Time
+	Server string
+	Covers bool // false for a tick with --at or --only
+
+	Spare         Spare
+	UnderWork     func() (pid int, works bool)                 // the `sched work` of the schedule
+	StartedByWork bool                                         // it started this tick
+	Paused        func(task *schedule.Task, at time.Time) bool // whether a pause covered a slot of the past
+	EndConditions func(run string)                             // ends the condition commands that a dead tick asked for a run
+	History       func(*history.DB)                            // is shown each history that is opened to be written
+	Problem       func(format string, a ...any)                // says what is wrong
+
+	journal   *Journal         // of what this tick has promised; nil when it promised nothing
+	dead      []*Journal       // of ticks that are no more; nobody else reads them as long as we hold them
+	backfill  []outcome.Record // outcomes for slots that those left, and that no tick covered
+	missed    string           // what was missed, in words; empty when nothing was
+	unwritten bool             // not all of it is in the history, so the journals stay for a later tick
+	kept      bool             // the schedule is the last valid one
+}
+
+// A Spare says which folder is used while the state folder cannot be written.
+type Spare interface {
+	// Instead returns the folder to use instead of one that the error says cannot be written; false where the error is
+	// another, or no folder can be used.
+	Instead(err error) (dir string, ok bool)
+
+	// InUse reports whether any was used.
+	InUse() bool
+}
+
+// Open accounts for the minute of the tick. It returns the slots that the tick starts: those that are due, and those that
+// were missed and run once. It returns none when another tick has the minute.
+func (a *Account) Open(due []schedule.Slot) []schedule.Slot {
+	if !a.Covers {
+		a.promiseConditions(due)
+		return due
+	}
+	last, err := LockLastTick(a.Dir)
+	if spare, ok := a.instead(err); ok {
+		last, err = LockLastTick(spare)
+	}
+	if err != nil {
+		a.Problem("this minute is not accounted for: %v", err)
+		return due
+	}
+	defer last.Unlock()
+	if !a.mayStart() {
+		return nil
+	}
+	dead, live := a.journals()
+	for _, journal := range dead {
+		journal.eachOpenCondition(a.EndConditions)
+	}
+	slots, gap := due, a.gap(dead, live)
+	if gap != nil || len(dead) > 0 {
+		slots = a.takeOver(due, gap, dead, live)
+	}
+	if a.promise(slots, gap) {
+		a.keepValid()
+		if err := last.Cover(a.Minute); err != nil {
+			a.Problem("the last tick is not written down: %v", err)
+		}
+	}
+	return slots
+}
+
+func (a *Account) instead(err error) (dir string, ok bool) {
+	if err == nil {
+		return "", false
+	}
+	return a.Spare.Instead(err)
+}
+
+// mayStart reports whether this tick is neither too late nor one too many for its minute, and says why not. In a minute that another tick has
+// covered it starts what is due when cron or a person started it, but not when `sched work` did, where nobody asked for a second tick.
+func (a *Account) mayStart() bool {
+	last, zone := a.lastCovered(), a.Schedule.Location
+	minute := text.Minute(a.Minute, zone)
+	if last.After(a.Minute) {
+		a.Problem("this tick of %s was held up until %s was covered, and starts nothing", minute, text.Minute(last, zone))
+		return false
+	}
+	if !last.Equal(a.Minute) {
+		return true
+	}
+	if a.StartedByWork {
+		a.Problem("another tick came first at %s, and this one starts nothing; does cron call sched, too?", minute)
+		return false
+	}
+	if pid, works := a.UnderWork(); works {
+		a.Problem("sched work (process %d) ticks this schedule, too: what is due at %s runs twice", pid, minute)
+	}
+	return true
+}
+
+// lastCovered returns the last minute that a tick covered; zero when none ever did. One that lies in the future was covered
+// when the clock was wrong, and does not count. The clock is read again: a tick that was held up must not take the minutes
+// that passed since for the future.
+func (a *Account) lastCovered() (last time.Time) {
+	now := clock.Now()
+	for _, folder := range statedir.Folders(a.Dir) {
+		minute := LastTick(folder)
+		if minute.After(last) && !(minute.After(now) && minute.After(a.Minute)) {
+			last = minute
+		}
+	}
+	return last
+}
+
+// journals returns the journals of ticks that are no more, and what those promise that still live.
+func (a *Account) journals() (dead []*Journal, live []Promise) {
+	for _, folder := range statedir.Folders(a.Dir) {
+		d, l, err := ReadJournals(folder)
+		if err != nil {
+			a.Problem("the journals of earlier ticks cannot be read: %v", err)
+		}
+		dead, live = append(dead, d...), append(live, l...)
+	}
+	return dead, live
+}
+
+// promise writes the journal of this tick, where it needs one, and reports whether it has what it needs.
+func (a *Account) promise(slots []schedule.Slot, gap *Gap) bool {
+	if len(slots) == 0 && gap == nil {
+		return true
+	}
+	p := Promise{Minute: a.Minute.UTC(), Gap: gap}
+	for _, slot := range slots {
+		p.Due = append(p.Due, Due{Task: slot.Task.Name, Slot: slot.At.UTC()})
+	}
+	journal, err := BeginJournal(a.Dir, p)
+	if spare, ok := a.instead(err); ok {
+		journal, err = BeginJournal(spare, p)
+	}
+	if err != nil {
+		a.Problem("what this tick starts is not accounted for, should it be killed: %v", err)
+		a.unwritten = true
+		return false
+	}
+	a.journal = journal
+	return true
+}
+
+// promiseConditions writes a journal for a tick that accounts for nothing, where it asks condition commands: should it be killed, the
+// next tick finds and ends them.
+func (a *Account) promiseConditions(due []schedule.Slot) {
+	if !slices.ContainsFunc(due, func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) > 0 }) {
+		return
+	}
+	err := os.MkdirAll(a.Dir, 0o700)
+	if err == nil {
+		a.journal, err = BeginJournal(a.Dir, Promise{})
+	}
+	if err != nil {
+		a.Problem("should this tick be killed, nobody ends its conditions: %v", err)
+	}
+}
+
+// Started writes down that the run of a slot began: from here on the run's file accounts for it.
+func (a *Account) Started(task string, slot time.Time) { a.journal.Start(task, slot) }
+
+// AskConditions writes down that the condition commands of a slot are about to be asked, for a run with this id.
+func (a *Account) AskConditions(task string, slot time.Time, run string) {
+	a.journal.Condition(task, slot, run)
+}
+
+// Settle writes down the outcome of a slot that has no run.
+func (a *Account) Settle(record outcome.Record) { a.journal.Settle(record) }
+
+// Backfill returns the outcomes that are to be put into the history for slots that no tick covered, or that dead ticks left. It returns them once.
+func (a *Account) Backfill() []outcome.Record {
+	rows := a.backfill
+	a.backfill = nil
+	return rows
+}
+
+// Written is called when the backfill is in the history: what dead ticks had promised is kept.
+func (a *Account) Written() {
+	if a.unwritten {
+		return
+	}
+	for _, journal := range a.dead {
+		journal.End()
+	}
+	if a.missed != "" {
+		a.Problem("%s", a.missed)
+	}
+	a.dead, a.missed = nil, ""
+}
+
+// NotWritten is called when what ended could not be put into the history: the journals stay for a later tick.
+func (a *Account) NotWritten() { a.unwritten = true }
+
+// Close ends the journal when all that it promised is kept. What could not be kept stays for a later tick, as it does when this
+// process is killed.
+func (a *Account) Close() {
+	if a.unwritten {
+		a.journal.Close()
+	} else {
+		a.journal.End()
+	}
+	for _, journal := range a.dead {
+		journal.Close()
+	}
+	a.keepValid()
+}
+
+// keepValid keeps the schedule of this tick as the last valid one. Ticks that cover nothing leave the one of the last tick
+// that did, by which the next tells which tasks are new.
+func (a *Account) keepValid() {
+	if !a.Valid || a.kept || a.Spare.InUse() || !a.Covers && !LastTick(a.Dir).IsZero() {
+		return
+	}
+	a.kept = true
+	if err := KeepValid(a.Dir, a.Schedule); err != nil {
+		a.Problem("the last valid schedule is not kept: %v", err)
+	}
+}

@@ -1,0 +1,142 @@
+package ledger
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/runfile"
+	"sched/schedule/text"
+
+	"sched/schedule/statedir"
+)
+
+// accounted are the slots that have an outcome, or for which a live tick will account, by task.
+type accounted map[string]*outcomes
+
+// outcomes are those slots of one task.
+type outcomes struct {
+	single map[time.Time]bool
+	ranges []history.Slot // each stands for several
+}
+
+// accounted collects them for the time of a gap and of what dead ticks promised. The order matters: a run that ends in the meantime moves from its
+// file into the history, and is found there at the latest.
+func (a *Account) accountedSince(gap *Gap, dead []*Journal, live []Promise) (accounted, error) {
+	k, from := accounted{}, a.Minute
+	since := func(at time.Time) {
+		if at.Before(from) {
+			from = at
+		}
+	}
+	if gap != nil {
+		since(gap.From)
+	}
+	for _, journal := range dead {
+		if journal.Promise.Gap != nil {
+			since(journal.Promise.Gap.From)
+		}
+		for _, due := range journal.Promise.Due {
+			since(due.Slot)
+		}
+		for due := range journal.Outcomes {
+			k.add(due.Task, due.Slot, due.Slot)
+		}
+	}
+	for _, promise := range live {
+		for _, due := range promise.Due {
+			k.add(due.Task, due.Slot, due.Slot)
+		}
+	}
+	for _, folder := range statedir.Folders(a.Dir) {
+		ids, err := runfile.List(folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			if log, _, err := runfile.Read(folder, id); err == nil && log.Begin.Origin == "" {
+				k.add(log.Begin.Task, log.Begin.Slot, log.Begin.Slot)
+			}
+		}
+	}
+	return k, a.inHistory(k, from)
+}
+
+// inHistory adds the slots that the history has. It opens the history as one that writes it does: a damaged one is
+// mended, and has none then.
+func (a *Account) inHistory(k accounted, from time.Time) error {
+	db, err := history.Open(a.Dir)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	slots, err := db.Slots(context.Background(), from, a.Minute.Add(time.Minute))
+	for _, slot := range slots {
+		k.add(slot.Task, slot.At, slot.Until)
+	}
+	a.History(db)
+	return err
+}
+
+// add adds the slots of a task from at through until.
+func (k accounted) add(name string, at, until time.Time) {
+	o := k[name]
+	if o == nil {
+		o = &outcomes{single: map[time.Time]bool{}}
+		k[name] = o
+	}
+	if until.After(at) {
+		o.ranges = append(o.ranges, history.Slot{Task: name, At: at.UTC(), Until: until.UTC()})
+	} else {
+		o.single[at.UTC()] = true
+	}
+}
+
+// has reports whether a slot is accounted for.
+func (k accounted) has(name string, at time.Time) bool {
+	return k.itself(name, at) || k.inRange(name, at)
+}
+
+// itself reports whether a slot is accounted for by itself. One that a tick promised must be: that tick may have
+// recorded a gap around it in one row, which leaves out the slot that was to run.
+func (k accounted) itself(name string, at time.Time) bool {
+	o := k[name]
+	return o != nil && o.single[at.UTC()]
+}
+
+func (k accounted) inRange(name string, at time.Time) bool {
+	o := k[name]
+	return o != nil && slices.ContainsFunc(o.ranges, func(s history.Slot) bool { return !at.Before(s.At) && !at.After(s.Until) })
+}
+
+// firstOpen returns the first slot of the task from a time on that is not accounted for.
+func (k accounted) firstOpen(task *schedule.Task, from time.Time) time.Time {
+	first, ok := task.When.Next(from.Add(-time.Second))
+	for ok && k.has(task.Name, first) {
+		first, ok = task.When.Next(first)
+	}
+	return first
+}
+
+// count returns how many slots of the task in [from, to) are accounted for.
+func (k accounted) count(task *schedule.Task, from, to time.Time) (n int) {
+	o := k[task.Name]
+	if o == nil {
+		return 0
+	}
+	for at := range o.single { // a run that was started by hand may have the time of no slot
+		if !at.Before(from) && at.Before(to) && !k.inRange(task.Name, at) && task.When.Count(at, at.Add(time.Second)) == 1 {
+			n++
+		}
+	}
+	for _, s := range o.ranges {
+		end := s.Until.Add(time.Second)
+		if to.Before(end) {
+			end = to
+		}
+		n += task.When.Count(text.Later(s.At, from), end)
+	}
+	return n
+}

@@ -1,0 +1,86 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/text"
+)
+
+// gap returns the time in which no tick came, and nil when nothing was due in it.
+func (a *Account) gap(dead []*Journal, live []Promise) *Gap {
+	last := a.lastCovered()
+	if !last.IsZero() && !last.Before(a.Minute.Add(-time.Minute)) {
+		return nil
+	}
+	for _, journal := range dead {
+		live = append(live, journal.Promise)
+	}
+	for _, promise := range live { // of a tick that was killed before it could cover its minute
+		if promise.Minute.After(last) && !promise.Minute.After(a.Minute) {
+			last = promise.Minute
+		}
+	}
+	since := last.Add(time.Minute)
+	if last.IsZero() || !since.Before(a.Minute) {
+		return nil
+	}
+	gap := &Gap{Since: since, From: since, To: a.Minute, Tasks: map[string]string{}}
+	if bound := a.Minute.Add(-min(schedule.LookBack, a.Schedule.History.Keep)).Truncate(time.Minute); gap.From.Before(bound) {
+		gap.From = bound
+	}
+	times := a.timesBefore()
+	for _, task := range a.Schedule.Tasks {
+		if !a.Schedule.Active(task) || times[task.Name] != timesOf(task) {
+			continue
+		}
+		if next, ok := task.When.Next(gap.From.Add(-time.Second)); ok && next.Before(gap.To) {
+			gap.Tasks[task.Name] = timesOf(task)
+		}
+	}
+	if len(gap.Tasks) == 0 {
+		return nil
+	}
+	return gap
+}
+
+// timesBefore says when the tasks were due that the last tick had, by their names: it had this schedule, or the last valid
+// one. It is nil where that is not known; then nothing counts as missed.
+func (a *Account) timesBefore() map[string]string {
+	before := a.Schedule
+	if first := stamp(a.Schedule); a.Valid && string(readStart(lastValidPath(a.Dir), len(first))) != string(first) {
+		archive, err := LastValid(a.Dir, a.Schedule.File)
+		if err == nil {
+			before, err = a.Parse(archive)
+		}
+		if err != nil {
+			return nil
+		}
+	}
+	times := map[string]string{}
+	for _, task := range before.Tasks {
+		if before.Active(task) {
+			times[task.Name] = timesOf(task)
+		}
+	}
+	return times
+}
+
+// timesOf is the same for two tasks that are due at the same times.
+func timesOf(task *schedule.Task) string {
+	return task.When.String() + " " + task.When.Location.String()
+}
+
+// reason says why the slots of a gap were missed.
+func (g *Gap) reason(zone *time.Location) string {
+	last := g.To.Add(-time.Minute)
+	reason := "no tick ran at " + text.Minute(last, zone)
+	if g.Since.Before(last) {
+		reason = fmt.Sprintf("no tick ran from %s to %s", text.Minute(g.Since, zone), text.Minute(last, zone))
+	}
+	if g.From.After(g.Since) {
+		reason += ", and what was due before " + text.Minute(g.From, zone) + " is not counted"
+	}
+	return reason
+}

@@ -1,0 +1,60 @@
+package ledger
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+
+	"sched/schedule"
+
+	"sched/schedule/statedir"
+)
+
+// lastValidPath names the copy of the last schedule that was valid.
+func lastValidPath(dir string) string { return filepath.Join(dir, "last-valid.yaml") }
+
+// stamp is the first line of the copy. It holds the digest of what the copy was made from.
+func stamp(s *schedule.Schedule) []byte {
+	return append(origin(s.File), "; digest "+s.Digest+"\n"...)
+}
+
+// origin is how a copy of the schedule in file begins. Two schedules that share a state folder do
+// not run each other's copy.
+func origin(file string) []byte { return []byte("# the last valid " + file + ", kept by sched") }
+
+// KeepValid keeps a copy of a valid schedule, for the day when an edit breaks the file. An
+// unchanged schedule costs one read of one line.
+func KeepValid(dir string, valid *schedule.Schedule) error {
+	first := stamp(valid)
+	if bytes.Equal(readStart(lastValidPath(dir), len(first)), first) {
+		return nil
+	}
+	archive, err := valid.Archive()
+	if err != nil {
+		return err
+	}
+	return statedir.Replace(lastValidPath(dir), append(first, archive...))
+}
+
+// LastValid returns the copy of the schedule in file, for schedule.LoadArchive; the error is os.ErrNotExist when there is
+// none.
+func LastValid(dir, file string) ([]byte, error) {
+	text, err := os.ReadFile(lastValidPath(dir))
+	if err == nil && !bytes.HasPrefix(text, origin(file)) {
+		return nil, os.ErrNotExist
+	}
+	_, archive, _ := bytes.Cut(text, []byte("\n"))
+	return archive, err
+}
+
+// readStart returns the first n bytes of a file, or fewer.
+func readStart(path string, n int) []byte {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	start := make([]byte, n)
+	got, _ := file.Read(start)
+	return start[:got]
+}

@@ -1,0 +1,130 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+	"sched/schedule/text"
+)
+
+// A gap of a month holds millions of slots. For each task the newest ones have a row each, and all older ones one row
+// together.
+const (
+	maxRowsOfTask = 100
+	maxRows       = 1000 // of all tasks; not counting those for the older ones
+)
+
+// addRows makes the rows of the slots that stay missed.
+func (b *backfill) addRows() {
+	rows := min(maxRows/max(len(b.gaps), 1), maxRowsOfTask)
+	for _, name := range b.names() {
+		for _, one := range b.missed[name] {
+			if !b.accounted.itself(name, one.slot) { // run once, or promised by two journals
+				b.add(name, one.slot, one.slot, 1, one.reason)
+			}
+		}
+		for _, gap := range b.gaps[name] {
+			b.addGapRows(b.task(name), gap, rows)
+		}
+	}
+}
+
+// names returns the tasks with something missed: those of the schedule, and those that it has no more.
+func (b *backfill) names() (names []string) {
+	for _, task := range b.account.Schedule.Tasks {
+		if len(b.missed[task.Name]) > 0 || len(b.gaps[task.Name]) > 0 {
+			names = append(names, task.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.missed)) {
+		if b.task(name) == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// addGapRows adds a row for each of the newest slots in the gap, and one for all older ones.
+func (b *backfill) addGapRows(task *schedule.Task, gap *Gap, rows int) {
+	reason, oldest := gap.reason(b.account.Schedule.Location), gap.To
+	for at := range task.When.Backward(gap.From, gap.To) {
+		if b.accounted.has(task.Name, at) {
+			continue
+		}
+		if rows == 0 {
+			first := b.accounted.firstOpen(task, gap.From)
+			n := task.When.Count(first, oldest) - b.accounted.count(task, first, oldest)
+			b.add(task.Name, first, at, n, reason)
+			return
+		}
+		b.add(task.Name, at, at, 1, reason)
+		oldest = at
+		rows--
+	}
+}
+
+// add adds the row of the n slots of a task from at through until.
+func (b *backfill) add(name string, at, until time.Time, n int, reason string) {
+	row := b.row(name, at, outcome.Missed, reason)
+	if n > 1 {
+		row.Slots, row.Until = n, until
+		row.Reason = fmt.Sprintf("%d times until %s: %s", n, text.Minute(until, b.account.Schedule.Location), reason)
+	}
+	b.rows = append(b.rows, row)
+	b.accounted.add(name, at, until)
+	b.count(name, n, reason)
+}
+
+func (b *backfill) row(name string, at time.Time, became outcome.Outcome, reason string) outcome.Record {
+	row := outcome.Record{
+		Run: outcome.MissedID(name, at), Task: name, Mutex: name, Slot: at,
+		Server: b.account.Server, Ended: clock.Now(), Outcome: became, Reason: reason,
+	}
+	if task := b.task(name); task != nil {
+		row.Mutex, row.Background = task.Mutex, task.Background
+	}
+	return row
+}
+
+// A reasonCount is how many slots of which tasks were missed for one reason.
+type reasonCount struct {
+	reason string
+	slots  int
+	tasks  map[string]bool
+}
+
+func (b *backfill) count(name string, slots int, reason string) {
+	i := slices.IndexFunc(b.reasons, func(r reasonCount) bool { return r.reason == reason })
+	if i < 0 {
+		i = len(b.reasons)
+		b.reasons = append(b.reasons, reasonCount{reason, 0, map[string]bool{}})
+	}
+	b.reasons[i].slots += slots
+	b.reasons[i].tasks[name] = true
+}
+
+// summary says in one line what was missed; "" when nothing was.
+func (b *backfill) summary() string {
+	if len(b.reasons) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, r := range b.reasons {
+		parts = append(parts, fmt.Sprintf("%s: %s of %s", r.reason, text.Count(r.slots, "slot"), text.Count(len(r.tasks), "task")))
+	}
+	summary := "missed: " + strings.Join(parts, "; ")
+	switch b.once {
+	case 0:
+	case 1:
+		summary += "; 1 of them runs now"
+	default:
+		summary += fmt.Sprintf("; %d of them run now", b.once)
+	}
+	return summary
+}

@@ -1,0 +1,98 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+)
+
+// lostAtOnce is how many lost runs are finished at the same time: their hooks may be slow.
+const lostAtOnce = 16
+
+// CollectLost finishes every run of the state folder that is lost (no process of it lives, and it has no end), and returns
+// the records of these and of those that had ended already and wait to be put into the history. A run that waits for
+// a deferred retry is given to retry, which says whether it has ended instead. What cannot be read or finished is told to problem.
+func (c Caller) CollectLost(retry func(Deferred) (outcome.Record, bool), problem func(error)) []outcome.Record {
+	ids, err := runfile.List(c.Dir)
+	if err != nil {
+		problem(err)
+		return nil
+	}
+	var (
+		mu      sync.Mutex
+		records []outcome.Record
+		wg      sync.WaitGroup
+		slots   = make(chan struct{}, lostAtOnce)
+	)
+	add := func(record outcome.Record) {
+		mu.Lock()
+		defer mu.Unlock()
+		records = append(records, record)
+	}
+	for _, id := range ids {
+		r, state, err := c.take(id)
+		switch {
+		case errors.Is(err, runfile.ErrAlive), errors.Is(err, os.ErrNotExist):
+		case errors.Is(err, runfile.ErrUnreadable):
+			if to, moved := runfile.SetAside(c.Dir, id); !errors.Is(moved, os.ErrNotExist) { // not recycled since
+				problem(errors.Join(fmt.Errorf("%w; it is now %s", err, to), moved))
+			}
+		case err != nil:
+			problem(err)
+		case state.End != nil:
+			add(r.conclude(state, nil))
+		default:
+			slots <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				if !state.Deferred() {
+					add(r.conclude(state, nil))
+				} else if record, ended := retry(Deferred{r, state}); ended {
+					add(record)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return records
+}
+
+// conclude finishes a run whose supervisor is gone. One that has ended already stays as it is.
+func (r *Run) conclude(state runfile.State, code *int) outcome.Record {
+	switch {
+	case state.End != nil:
+		r.file.Close()
+		return *state.End
+	case state.Result != nil:
+		return r.finish(state, *state.Result)
+	case state.Deferred():
+		return r.finish(state, r.giveUp(state, code, fmt.Sprintf("finished by hand before attempt %d", state.Deferral.Attempt)))
+	}
+	return r.finish(state, r.settle(state, code))
+}
+
+// Survey reads the files of the runs in a state folder, oldest first: those that live or wait for a deferred retry, those
+// that are lost, and the records of those that have ended. It changes nothing.
+func Survey(dir string) (live, lost []runfile.State, ended []outcome.Record, err error) {
+	ids, err := runfile.List(dir)
+	for _, id := range ids {
+		state, alive, rerr := runfile.Read(dir, id)
+		switch {
+		case errors.Is(rerr, os.ErrNotExist):
+		case errors.Is(rerr, runfile.ErrUnreadable): // the next tick says so
+		case rerr != nil:
+			err = rerr
+		case state.End != nil:
+			ended = append(ended, *state.End)
+		case alive, state.Deferred():
+			live = append(live, state)
+		default:
+			lost = append(lost, state)
+		}
+	}
+	return live, lost, ended, err
+}

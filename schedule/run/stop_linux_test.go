@@ -1,0 +1,41 @@
+package run
+
+import (
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"sched/schedule/runfile"
+)
+
+// The number of a command's process group may be somebody else's by now.
+func TestStopSignalsNobodyElse(t *testing.T) {
+	for _, row := range []struct {
+		about, run string // what the process that has the number was started for
+		ends       bool
+	}{
+		{"its own command", "run-1", true},
+		{"the command of another run", "run-2", false},
+	} {
+		c := exec.Command("sleep", "300")
+		c.Env = []string{"SCHED_RUN=" + row.run}
+		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s := stopper{id: "run-1", killAfter: time.Minute}
+		log := runfile.State{Attempt: &runfile.Attempt{Number: 1, PID: c.Process.Pid, At: time.Now()}}
+		s.signal(log)
+		if signalled := s.attempt == 1; signalled != row.ends {
+			t.Errorf("%s: it got a signal: %v", row.about, signalled)
+		}
+		if !row.ends { // it has got nothing, so it ends by this signal and no other
+			c.Process.Signal(syscall.SIGUSR1)
+		}
+		c.Wait()
+		if got := c.ProcessState.Sys().(syscall.WaitStatus).Signal(); (got == syscall.SIGUSR1) == row.ends {
+			t.Errorf("%s: it ended by %s", row.about, got)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"sched/schedule/notify"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
+
+	"sched/schedule/process"
+)
+
+// Execute runs the run to its end in this process, and returns its record: in the foreground, or for a person who
+// tests the task. When terminate is done the command is stopped; when kill is done too it is killed at once.
+func (r *Run) Execute(terminate, kill context.Context) outcome.Record {
+	return r.Finish(r.supervise(terminate, kill))
+}
+
+// supervise runs the before-hooks and then the command, as often as the task says, and returns how that ended. It is
+// the same code for foreground and background runs. A record without an outcome says that the retry was deferred.
+func (r *Run) supervise(terminate, kill context.Context) outcome.Record {
+	terminate, lease := r.renewLease(terminate)
+	result := r.attempts(terminate, kill, lease)
+	result.Notes = append(result.Notes, lease.end()...)
+	return result
+}
+
+// attempts is supervise while the lease of the lock is renewed.
+func (r *Run) attempts(terminate, kill context.Context, lease *leaseRenewer) outcome.Record {
+	result, first := r.soFar(r.deferral), 1
+	if r.deferral != nil {
+		first = r.deferral.Attempt
+	} else if note := r.before(terminate); note != "" {
+		result.Outcome, result.Reason = outcome.Failed, note
+	}
+	for n := first; result.Outcome == ""; n++ {
+		r.attempt(terminate, kill, n, &result)
+		if result.Outcome == outcome.Succeeded || result.Outcome == outcome.Stopped || n >= r.task.Retry.Attempts {
+			break
+		}
+		wait := r.task.Retry.Wait(n)
+		if r.deferRetry(n+1, wait, result, lease.noted()) {
+			return r.soFar(nil)
+		}
+		if !r.waitUnlessStopped(terminate, wait) {
+			stopped(&result, "before attempt %d", n+1)
+			break
+		}
+		result.Outcome, result.Reason = "", ""
+	}
+	result.Ended = clock.Now()
+	return result
+}
+
+// before runs the before-hooks; the first that fails fails the run, and its note is the reason. Notifications are
+// sent beside it all, and fail nothing.
+func (r *Run) before(terminate context.Context) (note string) {
+	defer r.sendQueued()
+	r.queueStartPings()
+	for i, hook := range r.task.Hooks.Before {
+		name := hookName("before", i)
+		if hook.Notify != nil {
+			r.queueNotification(name, name, notify.Start, *hook.Notify, runfile.State{}, r.soFar(nil))
+			r.sendQueued()
+		} else if note := r.runHook(terminate, name, hook, r.variables(1)); note != "" {
+			return note
+		}
+	}
+	return ""
+}
+
+// attempt runs the command once, and adds what became of it to result.
+func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Record) {
+	if terminate.Err() != nil {
+		stopped(result, "before attempt %d", n)
+		return
+	}
+	if r.stopAsked(result) {
+		return
+	}
+	result.Attempts = n
+	now := clock.Now()
+	p, err := process.Spec{
+		Task: &r.task, Command: r.task.Command, Dir: r.task.Dir,
+		Caller: r.Environ, Variables: r.variables(n), Output: r.output, Lock: r.inheritedLock(),
+	}.Start()
+	if result.Started.IsZero() {
+		result.Started = now
+	}
+	if err != nil {
+		r.unstartable(result, process.StartExitCode(err), err.Error())
+		return
+	}
+	// The command runs already: what is written from here on costs it nothing.
+	r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, PID: p.PID, At: now}})
+	r.describeLock(p.PID, now)
+
+	result.Outcome, result.Reason = r.wait(terminate, kill, p)
+	if result.Outcome == "" && r.stopAsked(result) {
+		p.End(kill, r.task.KillAfter) // what is left of its group
+	}
+	code := p.ExitCode()
+	result.ExitCode = &code
+	switch {
+	case result.Outcome == "" && p.Refusal != "":
+		r.unstartable(result, code, p.Refusal)
+	case result.Outcome == "":
+		result.Outcome, result.Reason = r.judge(code)
+	}
+	measure(result, p)
+}
+
+// unstartable says that there was no command, and why.
+func (r *Run) unstartable(result *outcome.Record, code int, why string) {
+	result.Outcome, result.ExitCode, result.Reason = outcome.Failed, &code, "cannot start: "+why
+	fmt.Fprintf(r.output, "sched: %s\n", result.Reason)
+}
+
+// wait waits for the command, and ends it when its time is over or terminate is done. The outcome is
+// empty when the command ended by itself.
+func (r *Run) wait(terminate, kill context.Context, p *process.Process) (outcome.Outcome, string) {
+	var timeout <-chan time.Time
+	if r.task.Timeout > 0 {
+		timer := time.NewTimer(r.task.Timeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	long := time.NewTimer(syncAfter)
+	defer long.Stop()
+	for {
+		select {
+		case <-p.Done:
+			return "", ""
+		case <-long.C:
+			r.file.Sync() // best effort: some file systems cannot
+		case <-timeout:
+			p.End(kill, r.task.KillAfter)
+			return outcome.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
+		case <-terminate.Done():
+			p.End(kill, r.task.KillAfter)
+			return outcome.Stopped, context.Cause(terminate).Error()
+		}
+	}
+}
+
+// syncAfter is how long a command runs before its run's file is made to survive a power cut, so
+// that the next tick after it can finish the run. Shorter runs do not wait for the disk.
+const syncAfter = time.Second
+
+// judge says what the exit code of a command means that nobody ended.
+func (r *Run) judge(code int) (outcome.Outcome, string) {
+	if slices.Contains(r.task.SuccessCodes, code) {
+		return outcome.Succeeded, ""
+	}
+	return outcome.Failed, process.ExitText(code)
+}
+
+// measure adds what the command used, itself and its children that it waited for (getrusage(2)). The kernel counts
+// from before the command replaced us in its process, so the peak memory is never below our own few MiB.
+func measure(result *outcome.Record, p *process.Process) {
+	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
+	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
+	result.PeakMemory = max(result.PeakMemory, int64(p.Usage.Maxrss)*process.MaxrssUnit)
+}
+
+func stopped(result *outcome.Record, format string, args ...any) {
+	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
+}
+
+// ExecuteThen is Execute that calls ended when the command has ended, before the hooks that come after it.
+func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome.Record {
+	result := r.supervise(terminate, kill)
+	ended()
+	return r.Finish(result)
+}

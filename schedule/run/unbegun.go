@@ -1,0 +1,43 @@
+package run
+
+import (
+	"context"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+)
+
+// An Unbegun is a slot that has hooks to fire and no run: it is skipped, or no folder could hold its run.
+type Unbegun struct{ r *Run }
+
+// Unbegun returns it for a slot that has its outcome in the record.
+func (c Caller) Unbegun(record outcome.Record, task *schedule.Task) Unbegun {
+	return Unbegun{&Run{Caller: c, task: *task, file: &runfile.File{Record: record}}}
+}
+
+// Skip fires the on_skip hooks of the task, and returns the record with what there is to note of them.
+func (u Unbegun) Skip() outcome.Record {
+	return u.fire([]keyedHooks{{"on_skip", u.r.task.Hooks.OnSkip}}, nil)
+}
+
+// Fail fires the hooks that come after a failed run, and releases the lock (nil: none) between commands and notifications.
+func (u Unbegun) Fail(lock mutex.Lock) outcome.Record {
+	return u.fire(u.r.hooksAfter(u.r.Record()), lock)
+}
+
+func (u Unbegun) fire(hooks []keyedHooks, lock mutex.Lock) outcome.Record {
+	record := u.r.Record()
+	for _, h := range hooks {
+		record.Notes = append(record.Notes, u.r.runHooks(h, runfile.State{}, record)...)
+	}
+	if lock != nil {
+		lock.Release(context.Background())
+	}
+	for _, h := range hooks {
+		u.r.queueNotifications(h, runfile.State{}, record)
+	}
+	u.r.sendQueued()
+	return record
+}

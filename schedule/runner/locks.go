@@ -1,0 +1,146 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+)
+
+// takeLock claims the slot and takes the mutex, as the task asks, and notes in the record what it took. The lock is nil where the task
+// needs none. The reason says why the slot may not run.
+type takeLock func(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, reason string)
+
+// locks take the locks and claims of a tick. Safe for concurrent use.
+type locks struct {
+	storage run.Storage
+	spare   *spare
+	problem func(format string, a ...any)
+
+	mu             sync.Mutex
+	claimed        map[string]mutex.Holder // claims of other servers, found by lookAhead
+	folders        []run.Storage           // the state folder, and the spare ones that were there at first
+	saidDown       bool                    // that the store does not answer
+	skippedUnknown bool                    // a slot was skipped since nobody knows whether it may run
+}
+
+// take is how a tick takes the lock of one slot.
+func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, reason string) {
+	task := slot.Task
+	if !task.OneServer && !task.WithoutOverlapping {
+		return nil, ""
+	}
+	if holder, claimed := l.claimedAhead(slot); claimed {
+		return nil, slotTaken(holder)
+	}
+	if holder, held := l.heldInSpare(record.Mutex); held && task.WithoutOverlapping {
+		return nil, run.StillRunning(holder, clock.Now())
+	}
+	lock, err := claimAndAcquire(l.storage, record, slot)
+	if spare, ok := l.spare.instead(err); ok {
+		lock, err = claimAndAcquire(spare, record, slot)
+	}
+	var held *mutex.HeldError
+	if err != nil && !errors.As(err, &held) {
+		l.storeDown(err, task)
+		if task.RunWhenStoreDown {
+			record.Notes = append(record.Notes, fmt.Sprintf("runs without its lock: %v", err))
+			lock, err = claimAndAcquire(l.storage.Alone(), record, slot) // on this machine it overlaps with nothing all the same
+		}
+	}
+	switch {
+	case err == nil:
+		return lock, ""
+	case !errors.As(err, &held) && task.RunWhenStoreDown:
+		return nil, ""
+	case !errors.As(err, &held):
+		return nil, unknown(task, err)
+	case held.Name == record.Mutex:
+		return nil, run.StillRunning(held.Holder, clock.Now())
+	}
+	return nil, slotTaken(held.Holder)
+}
+
+// claimAndAcquire does it with one storage.
+func claimAndAcquire(storage run.Storage, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
+	ctx, store := context.Background(), storage.Mutexes()
+	holder := mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
+	if slot.Task.OneServer {
+		if err := store.Claim(ctx, claimKey(slot), claimUntil(slot), holder); err != nil {
+			return nil, err
+		}
+	}
+	if !slot.Task.WithoutOverlapping {
+		return nil, nil
+	}
+	lock, err := store.Acquire(ctx, record.Mutex, holder)
+	if err == nil {
+		record.Locks, record.Fence = storage.Locks(), lock.Fence()
+	}
+	return lock, err
+}
+
+// heldInSpare finds a run that began while the state folder could not be written, and so has its lock in a spare one.
+func (l *locks) heldInSpare(name string) (holder mutex.Holder, held bool) {
+	l.mu.Lock()
+	if l.folders == nil {
+		l.folders = l.storage.Folders()
+	}
+	folders := l.folders
+	l.mu.Unlock()
+	for _, spare := range folders[1:] {
+		if holder, held = (mutex.Files{Dir: spare.Locks()}).Held(name); held {
+			return holder, true
+		}
+	}
+	return holder, false
+}
+
+// unknown is not "still running": that nobody knows is another trouble, with another cure.
+func unknown(task *schedule.Task, err error) string {
+	if task.OneServer {
+		return fmt.Sprintf("nobody knows whether another server runs it: %v", err)
+	}
+	return fmt.Sprintf("nobody knows whether it is running: %v", err)
+}
+
+// storeDown says, once in a tick, that nobody knows who has which lock.
+func (l *locks) storeDown(err error, task *schedule.Task) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !task.RunWhenStoreDown {
+		l.skippedUnknown = true
+	}
+	if !l.saidDown {
+		l.saidDown = true
+		l.problem("%v; until that is over tasks that need a lock are skipped, or run without one if they say store_down: run", err)
+	}
+}
+
+// claimFor is how long a claim outlives its slot: longer than any two clocks differ.
+const claimFor = time.Hour
+
+// claimKey names a slot for all who may claim it.
+func claimKey(slot schedule.Slot) string {
+	return slot.Task.Mutex + "@" + slot.At.UTC().Format("20060102T150405Z")
+}
+
+// claimUntil returns how long the claim of a slot is kept: longer than any two clocks differ, after the last moment at
+// which a tick may start it. It is the same for every tick and every server.
+func claimUntil(slot schedule.Slot) time.Time {
+	until := slot.At.Add(claimFor)
+	if slot.Task.RunMissed {
+		until = until.Add(slot.Task.MissedWithin)
+	}
+	return until
+}
+
+func slotTaken(holder mutex.Holder) string { return "another tick has this slot " + holder.String() }

@@ -1,0 +1,112 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+
+	"sched/schedule/history"
+	"sched/schedule/ledger"
+	"sched/schedule/outbox"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+)
+
+// records are what a tick has to put into the history. Safe for concurrent use, but for write.
+type records struct {
+	tick   *Tick
+	spare  *spare
+	ledger *ledger.Account
+
+	mu    sync.Mutex
+	ended []run.Ended
+	notes map[string][]string // by run: what there is to note of those that are in the history, or will be
+}
+
+// done reports an outcome and keeps its record for the history. Dir is the folder that has the run's files.
+func (r *records) done(record outcome.Record, dir string) {
+	r.add(run.Ended{Record: record, Dir: dir})
+	r.tick.Report.Done(record)
+}
+
+func (r *records) add(e run.Ended) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = append(r.ended, e)
+}
+
+// note keeps a note for the record of a run.
+func (r *records) note(id, note string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.notes == nil {
+		r.notes = map[string][]string{}
+	}
+	r.notes[id] = append(r.notes[id], note)
+}
+
+// write moves what has ended into the history, and reports what no tick has reported. Where that fails the files of the
+// runs stay, and a later tick tries again.
+func (r *records) write() {
+	r.mu.Lock()
+	ended, notes := r.ended, r.notes
+	r.ended, r.notes = nil, nil
+	r.mu.Unlock()
+	for _, row := range r.ledger.Backfill() {
+		ended = append(ended, run.Ended{Record: row})
+	}
+	if len(ended) == 0 && len(notes) == 0 && !r.tick.mayPublish() {
+		r.ledger.Written()
+		return
+	}
+	written := false
+	err := r.tick.Storage.PutAway(ended, func(db *history.DB) error {
+		written = true
+		r.saySetAside(db)
+		return errors.Join(db.Note(context.Background(), notes), r.tick.publish(db), r.prune(db, len(ended)))
+	})
+	if written {
+		r.ledger.Written()
+	} else {
+		r.ledger.NotWritten()
+	}
+	if err == nil {
+		err = run.RemoveFiles(ended, func(e run.Ended) {
+			if e.Unstated {
+				r.tick.Report.Done(e.Record)
+			}
+		})
+	}
+	if err != nil && !r.spare.InUse() { // else it was said already
+		r.tick.Report.Problem("the history is not written: %v", err)
+	}
+}
+
+// saySetAside says that a damaged history was met.
+func (r *records) saySetAside(db *history.DB) {
+	if path := db.SetAside(); path != "" {
+		r.tick.Report.Problem("the history was damaged; it is now %s, and a new one was begun", path)
+	}
+}
+
+// prune removes what the history need not keep, with its output: a little at a time, once a day, but twice as much as was added,
+// so that the pass ends.
+func (r *records) prune(db *history.DB, added int) error {
+	ctx, keep, dir, minute := context.Background(), r.tick.Schedule.History, r.tick.Storage.Dir, r.tick.Minute
+	if !db.PruneDue(ctx, minute) {
+		return nil
+	}
+	runfile.SweepDrafts(dir, minute)
+	outbox.In(dir).Sweep(minute)
+	did, err := db.Prune(ctx, minute, keep.Keep, keep.RunsPerTask, 2*added)
+	for _, output := range did.Outputs {
+		os.Remove(output)
+		os.Remove(run.HooksPath(output))
+	}
+	if did.Unpublished > 0 {
+		r.tick.Report.Problem("%d runs were too old to keep before other servers could be told of them", did.Unpublished)
+	}
+	return err
+}

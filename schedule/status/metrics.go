@@ -1,0 +1,127 @@
+package status
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Metrics writes the status in the text format of Prometheus, as its node exporter reads it from files
+// (https://prometheus.io/docs/instrumenting/exposition_formats/). Every series has the label schedule,
+// since a machine may have several schedules, and their files must not contradict each other.
+//
+// We write these lines ourselves: to link the library of Prometheus costs every start of sched a
+// quarter to two thirds more (docs/decisions.md). The tests read them with that library.
+func (s *Status) Metrics() []byte {
+	m := &metrics{schedule: s.Schedule.Name}
+	m.family("sched_last_tick_timestamp_seconds", gauge, "The last minute that a tick covered.")
+	if !s.LastTick.IsZero() {
+		m.sample(seconds(s.LastTick))
+	}
+	m.family("sched_schedule_valid", gauge, "1, or 0 when an edit broke the file and the last valid one runs.")
+	m.sample(map[bool]float64{false: 1}[s.Invalid])
+	m.family("sched_tasks", gauge, "The tasks that are active here.")
+	m.sample(float64(len(s.Tasks)))
+	m.family("sched_troubles", gauge, "What sched status has to say of tasks.")
+	m.sample(float64(len(s.Troubles)))
+	m.family("sched_notifications_waiting", gauge, "Notifications that could not be delivered yet.")
+	m.sample(float64(s.Untold.Count))
+	for _, f := range families {
+		m.family(f.name, f.kind, f.help)
+		for i := range s.Tasks {
+			m.task = s.Tasks[i].Name
+			f.samples(m, &s.Tasks[i], s.At)
+		}
+	}
+	return m.out.Bytes()
+}
+
+const (
+	gauge   = "gauge"
+	counter = "counter"
+)
+
+// families are the figures that each task has. What is not known has no sample.
+var families = []struct {
+	name, kind, help string
+	samples          func(m *metrics, t *TaskStatus, now time.Time)
+}{
+	{"sched_task_running_runs", gauge, "Runs that live.", func(m *metrics, t *TaskStatus, _ time.Time) {
+		m.sample(float64(len(t.Running)))
+	}},
+	{"sched_task_next_due_timestamp_seconds", gauge, "When the task is due next.", func(m *metrics, t *TaskStatus, now time.Time) {
+		if next, ok := t.When.Next(now); ok {
+			m.sample(seconds(next))
+		}
+	}},
+	{"sched_task_last_run_timestamp_seconds", gauge, "When the last run ended.", func(m *metrics, t *TaskStatus, _ time.Time) {
+		if t.Last.Run != "" {
+			m.sample(seconds(t.Last.Ended))
+		}
+	}},
+	{"sched_task_last_run_outcome", gauge, "1 for the outcome of the last run.", func(m *metrics, t *TaskStatus, _ time.Time) {
+		if t.Last.Run != "" {
+			m.sampleOf(string(t.Last.Outcome), 1)
+		}
+	}},
+	{"sched_task_last_run_exit_code", gauge, "The exit code of the last run.", func(m *metrics, t *TaskStatus, _ time.Time) {
+		if t.Last.ExitCode != nil {
+			m.sample(float64(*t.Last.ExitCode))
+		}
+	}},
+	{"sched_task_last_run_duration_seconds", gauge, "How long the last run took.", func(m *metrics, t *TaskStatus, _ time.Time) {
+		if !t.Last.Started.IsZero() {
+			m.sample(t.Last.Duration().Seconds())
+		}
+	}},
+	{"sched_task_last_run_lateness_seconds", gauge, "How long after its slot the last run started.", func(m *metrics, t *TaskStatus, _ time.Time) {
+		if !t.Last.Started.IsZero() {
+			m.sample(t.Last.Started.Sub(t.Last.Slot).Seconds())
+		}
+	}},
+	{"sched_task_last_success_timestamp_seconds", gauge, "When the last success ended.", func(m *metrics, t *TaskStatus, _ time.Time) {
+		if !t.Success.IsZero() {
+			m.sample(seconds(t.Success))
+		}
+	}},
+	{"sched_task_slots_total", counter, "Slots by what became of them.", func(m *metrics, t *TaskStatus, _ time.Time) {
+		for _, total := range t.Totals {
+			m.sampleOf(string(total.Outcome), float64(total.Slots))
+		}
+	}},
+}
+
+// seconds is a time as Prometheus has it: since 1970, in UTC.
+func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
+
+// metrics writes samples.
+type metrics struct {
+	out                  bytes.Buffer
+	schedule, name, task string
+}
+
+func (m *metrics) family(name, kind, help string) {
+	m.name, m.task = name, ""
+	m.out.WriteString("# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n")
+}
+
+func (m *metrics) sample(value float64) { m.sampleOf("", value) }
+
+func (m *metrics) sampleOf(outcome string, value float64) {
+	m.out.WriteString(m.name)
+	separator := byte('{')
+	for _, label := range [...][2]string{{"schedule", m.schedule}, {"task", m.task}, {"outcome", outcome}} {
+		if label[1] != "" {
+			m.out.WriteByte(separator)
+			m.out.WriteString(label[0] + `="` + escape.Replace(label[1]) + `"`)
+			separator = ','
+		}
+	}
+	m.out.WriteString("} ")
+	m.out.Write(strconv.AppendFloat(m.out.AvailableBuffer(), value, 'f', -1, 64))
+	m.out.WriteByte('\n')
+}
+
+// escape is what the format asks of the value of a label.
+var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)

@@ -1,0 +1,227 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
+)
+
+// noon is the time of these tests. It is near the real one, which is in the ids of runs.
+var noon = time.Now().UTC().Truncate(time.Minute)
+
+// scheduleIn makes a schedule of tasks that are due every minute, in a folder of the test.
+func scheduleIn(t *testing.T, tasks ...string) *schedule.Schedule {
+	t.Helper()
+	text := "name: shop\ntimezone: UTC\ntasks:\n"
+	for _, task := range tasks {
+		text += fmt.Sprintf("- {name: %s, every: minute, command: 'true'}\n", task)
+	}
+	s, err := schedule.Parse([]byte(text), filepath.Join(t.TempDir(), "schedule.yaml"), schedule.LoadOptions{Local: time.UTC})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.StateDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ran is a record of the slot so many minutes before noon.
+func ran(task string, ago int, o outcome.Outcome) outcome.Record {
+	slot := noon.Add(-time.Duration(ago) * time.Minute)
+	r := outcome.Record{Run: fmt.Sprintf("%08d-0000-7000-8000-%s", 1000-ago, task), Task: task, Mutex: task, Slot: slot, Outcome: o,
+		Ended: slot.Add(2 * time.Second), Reason: "a reason"}
+	if o != outcome.Skipped && o != outcome.Missed {
+		code := len(o)
+		r.Started, r.ExitCode = slot.Add(time.Second/2), &code
+	}
+	return r
+}
+
+func missed(task string, ago, slots int) outcome.Record {
+	r := ran(task, ago, outcome.Missed)
+	if slots > 1 {
+		r.Slots, r.Until = slots, r.Slot.Add(time.Duration(slots-1)*time.Minute)
+	}
+	return r
+}
+
+func remember(t *testing.T, s *schedule.Schedule, records ...outcome.Record) {
+	t.Helper()
+	db, err := history.Open(s.StateDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Add(context.Background(), records); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// troublesOf says the troubles in words: "a failed", "b missed 3".
+func troublesOf(t *testing.T, s *schedule.Schedule, now time.Time) []string {
+	t.Helper()
+	status := Of(s, false, now)
+	if err := status.Explain(); err != nil || status.Unread != nil {
+		t.Fatal(err, status.Unread)
+	}
+	words := []string{}
+	for _, trouble := range status.Troubles {
+		text := trouble.Task + " " + string(trouble.Kind)
+		if trouble.Kind == HasMissed {
+			text += fmt.Sprintf(" %d, %s-%s", trouble.Slots, noon.Sub(trouble.First), noon.Sub(trouble.Final))
+		}
+		words = append(words, text)
+	}
+	return words
+}
+
+func TestTroubleIsWhatTheLastRunsTell(t *testing.T) {
+	for _, tt := range []struct {
+		rule    string
+		records []outcome.Record
+		want    []string
+	}{
+		{"nothing was ever due", nil, nil},
+		{"a success", []outcome.Record{ran("a", 3, outcome.Succeeded)}, nil},
+		{"a failure after a success", []outcome.Record{ran("a", 3, outcome.Succeeded), ran("a", 2, outcome.Failed)}, []string{"a failed"}},
+		{"a success after a failure", []outcome.Record{ran("a", 3, outcome.Failed), ran("a", 2, outcome.Succeeded)}, nil},
+		{"a failure, and skips since", []outcome.Record{ran("a", 3, outcome.Failed), ran("a", 2, outcome.Skipped)}, []string{"a failed"}},
+		{"every way to fail, in the order of the file",
+			[]outcome.Record{ran("d", 1, outcome.TimedOut), ran("c", 1, outcome.Stopped), ran("b", 1, outcome.Lost), ran("a", 1, outcome.Failed)},
+			[]string{"a failed", "b failed", "c failed", "d failed"}},
+		{"a slot that was missed after a success", []outcome.Record{ran("a", 3, outcome.Succeeded), missed("a", 2, 1)},
+			[]string{"a missed 1, 2m0s-2m0s"}},
+		{"several, and only those since the last run",
+			[]outcome.Record{missed("a", 40, 5), ran("a", 30, outcome.Succeeded), missed("a", 20, 3), ran("a", 15, outcome.Skipped), missed("a", 10, 4)},
+			[]string{"a missed 7, 20m0s-7m0s"}},
+		{"a success after what was missed", []outcome.Record{missed("a", 3, 2), ran("a", 1, outcome.Succeeded)}, nil},
+		{"slots missed by a task that never ran", []outcome.Record{missed("a", 9, 9)}, []string{"a missed 9, 9m0s-1m0s"}},
+		{"missed and failed", []outcome.Record{ran("a", 3, outcome.Failed), missed("a", 2, 1)}, []string{"a failed", "a missed 1, 2m0s-2m0s"}},
+		{"a task that is gone", []outcome.Record{ran("gone", 1, outcome.Failed), missed("gone", 1, 1)}, nil},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			s := scheduleIn(t, "a", "b", "c", "d")
+			remember(t, s, tt.records...)
+			if got := troublesOf(t, s, noon); !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A task that is switched off troubles nobody, whatever its past.
+func TestOnlyActiveTasksHaveTrouble(t *testing.T) {
+	s := scheduleIn(t, "a", "b")
+	remember(t, s, ran("a", 1, outcome.Failed), ran("b", 1, outcome.Failed))
+	s.Tasks[0].Enabled = false
+	if got := troublesOf(t, s, noon); !slices.Equal(got, []string{"b failed"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestWhatIsSlow(t *testing.T) {
+	usually := func(d time.Duration) history.Usual { return history.Usual{Runs: slowKnown, Duration: d} }
+	for _, tt := range []struct {
+		rule    string
+		running time.Duration
+		usual   history.Usual
+		want    bool
+	}{
+		{"three times as long is not slow", 30 * time.Minute, usually(10 * time.Minute), false},
+		{"more than that is", 30*time.Minute + time.Second, usually(10 * time.Minute), true},
+		{"a short task has a minute more", 61 * time.Second, usually(2 * time.Second), false},
+		{"and then it is slow", 62 * time.Second, usually(2 * time.Second), true},
+		{"one that takes no time has a minute", time.Minute, usually(0), true},
+		{"nobody knows what is usual", 99 * time.Hour, history.Usual{}, false},
+		{"two runs are not enough to know", 99 * time.Hour, history.Usual{Runs: 2, Duration: time.Second}, false},
+	} {
+		if got := slow(tt.running, tt.usual); got != tt.want {
+			t.Errorf("%s: got %t", tt.rule, got)
+		}
+	}
+}
+
+// begun begins a run that somebody watches until the test ends.
+func begun(t *testing.T, s *schedule.Schedule, task string) *runfile.File {
+	t.Helper()
+	run, err := runfile.Create(s.StateDir, outcome.Record{Run: outcome.NewID(), Task: task, Slot: noon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { run.Close() })
+	if err := run.Append(runfile.Event{Attempt: &runfile.Attempt{Number: 1, PID: 1, At: time.Now()}}); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func TestRunsThatLiveAndThatVanished(t *testing.T) {
+	s := scheduleIn(t, "a", "b")
+	remember(t, s, ran("a", 4, outcome.Succeeded), ran("a", 3, outcome.Succeeded), ran("a", 2, outcome.Succeeded))
+	begun(t, s, "a")
+	begun(t, s, "gone")
+	vanished := begun(t, s, "b")
+	vanished.Close()
+	putOff := begun(t, s, "a") // until its next attempt
+	if err := putOff.Append(runfile.Event{Deferral: &runfile.Deferral{Attempt: 2, Until: noon.Add(time.Hour)}}); err != nil {
+		t.Fatal(err)
+	}
+	putOff.Close()
+
+	status := Of(s, false, noon)
+	if status.Running != 2 || len(status.Tasks[0].Running) != 1 {
+		t.Errorf("%d run, %d of a", status.Running, len(status.Tasks[0].Running))
+	}
+	if got := troublesOf(t, s, time.Now()); !slices.Equal(got, []string{"b vanished"}) {
+		t.Errorf("now: %q", got)
+	}
+	if got := troublesOf(t, s, time.Now().Add(time.Hour)); !slices.Equal(got, []string{"a slow", "b vanished"}) {
+		t.Errorf("an hour later: %q", got)
+	}
+}
+
+// A background run has its outcome before a tick puts it into the history.
+func TestAnEndThatIsNotInTheHistoryYetCounts(t *testing.T) {
+	s := scheduleIn(t, "a")
+	remember(t, s, ran("a", 2, outcome.Failed))
+	run := begun(t, s, "a")
+	end := run.Record
+	end.Outcome, end.Ended = outcome.Succeeded, noon
+	if err := run.Append(runfile.Event{End: &end}); err != nil {
+		t.Fatal(err)
+	}
+	run.Close()
+	status := Of(s, false, noon)
+	if len(status.Troubles) > 0 || !status.Tasks[0].Success.Equal(noon) || status.Tasks[0].Last.Outcome != outcome.Succeeded {
+		t.Errorf("got %+v, %+v", status.Troubles, status.Tasks[0].Last)
+	}
+}
+
+func TestADamagedHistoryIsToldAndNotMended(t *testing.T) {
+	s := scheduleIn(t, "a")
+	remember(t, s, ran("a", 2, outcome.Succeeded))
+	path := filepath.Join(s.StateDir, "history.db")
+	if err := os.WriteFile(path, []byte("this is no database, and never was one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status := Of(s, false, noon); !history.IsCorrupt(status.Unread) {
+		t.Errorf("got %v", status.Unread)
+	}
+	if text, _ := os.ReadFile(path); len(text) != 38 {
+		t.Errorf("the file was changed: %q", text)
+	}
+}

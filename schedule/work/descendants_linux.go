@@ -1,0 +1,58 @@
+package work
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"sched/schedule/process"
+)
+
+// adoptOrphans makes this process the parent of what its descendants leave behind (prctl(2)), as the
+// first process of a container is anyway. So it knows the background runs that its ticks started from
+// those that others did.
+func adoptOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// backgroundRuns returns the processes that watch background runs which our ticks started: descendants
+// of ours with StateVariable in their environment, which commands and hooks have not.
+func backgroundRuns() (runs []backgroundRun) {
+	parents := map[int]int{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if state, parent, _ := process.ParseStat(text); err == nil && state != 'Z' {
+			parents[pid] = parent
+		}
+	}
+	for pid := range parents {
+		if !descends(pid, parents) {
+			continue
+		}
+		hasState := func(pair []byte) bool { return bytes.HasPrefix(pair, []byte(process.StateVariable+"=")) }
+		if slices.ContainsFunc(process.ReadProc(pid, "environ"), hasState) {
+			argv := process.ReadProc(pid, "cmdline")
+			runs = append(runs, backgroundRun{pid, len(argv) > 1 && string(argv[1]) == "start"})
+		}
+	}
+	return runs
+}
+
+// descends reports whether this process is an ancestor of another one.
+func descends(pid int, parents map[int]int) bool {
+	for n := 0; n < len(parents); n++ { // they were not all read at the same moment
+		parent, known := parents[pid]
+		if !known {
+			return false
+		}
+		if parent == os.Getpid() {
+			return true
+		}
+		pid = parent
+	}
+	return false
+}

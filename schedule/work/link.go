@@ -1,0 +1,87 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sched/schedule/clock"
+)
+
+// linkDescriptor is where a tick finds the socket to the `sched work` that started it.
+const linkDescriptor = 3
+
+// A Link is a tick's end of the socket to the `sched work` that started it. The tick says when it had its
+// turn in the ledger: the next tick is not started before that, so that the minutes are covered in
+// their order. `sched work` says when the tick shall start nothing more. When either is killed the other
+// goes on.
+type Link struct{ socket *os.File }
+
+// InheritLink returns the link that this process inherited. No process that it starts inherits it.
+func InheritLink() (*Link, error) {
+	var stat unix.Stat_t
+	if unix.Fstat(linkDescriptor, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return nil, errors.New("no sched work started this tick")
+	}
+	unix.CloseOnExec(linkDescriptor)
+	return &Link{os.NewFile(linkDescriptor, "the link to sched work")}, nil
+}
+
+// newLink makes both ends of a link. Neither is inherited by processes that are not given it.
+func newLink() (worker, tick *os.File, err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	unix.CloseOnExec(ends[0])
+	unix.CloseOnExec(ends[1])
+	return os.NewFile(uintptr(ends[0]), "the link to a tick"), os.NewFile(uintptr(ends[1]), "the link of a tick"), nil
+}
+
+// NoNewStarts returns a context that is done when ctx is, or when the tick shall start nothing more.
+func (l *Link) NoNewStarts(ctx context.Context) context.Context {
+	noNewStarts, cancel := context.WithCancelCause(ctx)
+	go func() {
+		if n, _ := l.socket.Read(make([]byte, 1)); n > 0 {
+			cancel(errors.New("since sched work ends"))
+		}
+	}()
+	return noNewStarts
+}
+
+// Covered says that the tick had its turn. A tick that cron started has nobody to tell.
+func (l *Link) Covered() {
+	if l != nil {
+		l.socket.Write([]byte{1})
+	}
+}
+
+const (
+	// leadTime is how long before its minute `sched work` starts a tick, so that its schedule is read when
+	// the minute begins.
+	leadTime = time.Second
+
+	// staleAfter is after which wait the schedule is read again: the clock was set back meanwhile.
+	staleAfter = 3 * leadTime
+)
+
+// Await waits for the minute of a tick that was started ahead of it. It came unless ctx was done first,
+// or the clock was set back so far that the minute will get another tick. When it took long the schedule
+// that was read before may be another one now.
+func Await(ctx context.Context, minute time.Time) (came, long bool) {
+	begun := time.Now()
+	for ctx.Err() == nil && minute.Sub(clock.Now()) <= setBackAtMost {
+		left := minute.Sub(clock.Now())
+		if left <= 0 {
+			return true, time.Since(begun) > staleAfter
+		}
+		clock.WaitUntil(ctx, minute.Add(-left+min(left, clock.Recheck)))
+	}
+	return false, false
+}

@@ -1,0 +1,73 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A WorkingError says that another `sched work` ticks the schedule.
+type WorkingError struct{ PID int }
+
+func (e *WorkingError) Error() string {
+	return fmt.Sprintf("another sched work (process %d) ticks this schedule", e.PID)
+}
+
+// workLock is held (flock(2)) by the `sched work` of the schedule. It says for people which process that is.
+func workLock(dir string) string { return filepath.Join(dir, "work") }
+
+// Hold makes this process the only `sched work` of the schedule, until it ends or calls release. The
+// error is *WorkingError when there is one already.
+func Hold(dir string) (release func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(workLock(dir), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for range 10 { // somebody may be looking
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		defer file.Close()
+		return nil, &WorkingError{readPID(file)}
+	}
+	if err == nil {
+		_, err = file.WriteAt(fmt.Appendf(nil, "%-10d\n", os.Getpid()), 0)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return func() { file.Close() }, nil
+}
+
+// Running returns the process of the `sched work` that ticks the schedule, if there is one. It takes no lock
+// for longer than it takes to look.
+func Running(dir string) (pid int, works bool) {
+	file, err := os.Open(workLock(dir))
+	if err != nil {
+		return 0, false
+	}
+	defer file.Close()
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+		return 0, false
+	}
+	return readPID(file), true
+}
+
+func readPID(file *os.File) (pid int) {
+	text := make([]byte, 20)
+	n, _ := file.ReadAt(text, 0)
+	fmt.Sscan(string(text[:n]), &pid)
+	return pid
+}

@@ -1,0 +1,56 @@
+package work
+
+import "time"
+
+// Bounds on what `sched work` makes of a clock that does not go on evenly.
+const (
+	// lateAtMost is for how many minutes `sched work` makes up when it could not run. Of a longer
+	// time, as when a laptop slept, only the present minute gets its tick: the rest was missed.
+	lateAtMost = 10
+
+	// setBackAtMost is how far a clock may be set back without any minute being ticked twice. A clock that
+	// was wrong by more was corrected, and what it showed before does not count: the rule of cron(8).
+	setBackAtMost = 3 * time.Hour
+)
+
+// minutes tells which minutes are to be ticked.
+type minutes struct {
+	last   time.Time // the newest minute that was dealt with
+	ticked map[time.Time]bool
+}
+
+// since are the minutes after the one that holds now. That one counts as ticked: it has begun already, and
+// another `sched work` that ended a moment ago may have ticked it.
+func since(now time.Time) *minutes {
+	minute := minuteOf(now)
+	return &minutes{last: minute, ticked: map[time.Time]bool{minute: true}}
+}
+
+// due returns the minutes that have begun and were not ticked yet, oldest first. They count as ticked
+// from here on.
+func (m *minutes) due(now time.Time) (due []time.Time) {
+	minute := minuteOf(now)
+	if minute.Before(m.last) { // the clock was set back
+		m.last = minute.Add(-time.Minute)
+	}
+	next := m.last.Add(time.Minute)
+	if minute.Sub(m.last) > lateAtMost*time.Minute {
+		next = minute
+	}
+	for ; !next.After(minute); next = next.Add(time.Minute) {
+		if !m.ticked[next] {
+			m.ticked[next] = true
+			due = append(due, next)
+		}
+	}
+	m.last = minute
+	for at := range m.ticked {
+		if at.Sub(minute).Abs() > setBackAtMost {
+			delete(m.ticked, at)
+		}
+	}
+	return due
+}
+
+// minuteOf cuts a time to its minute, in UTC and without the clock of this process.
+func minuteOf(t time.Time) time.Time { return t.UTC().Truncate(time.Minute) }
