@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -18,55 +17,28 @@ func (s *Schedule) Archive() ([]byte, error) {
 	if len(s.sources) == 0 {
 		return nil, errors.New("the schedule was not made from text")
 	}
-	var b bytes.Buffer
-	for _, src := range s.sources {
-		fmt.Fprintf(&b, archiveHeader+"\n", src.Name, len(src.Data))
-		b.Write(src.Data)
-		b.WriteByte('\n')
-	}
-	return b.Bytes(), nil
+	return document.Pack(s.sources), nil
 }
-
-// archiveHeader is the line before the text of each file. The text ends with a line end that is not counted.
-const archiveHeader = "# file %q, %d bytes"
 
 // LoadArchive is Load for the archive of the schedule in file. It opens no file: those that the schedule names are in
 // the archive, each with the places it had. Variables are looked up anew.
 //
 // A text that is no archive is read by Parse: before there were archives, a text with all includes merged was kept.
 func LoadArchive(text []byte, file string, opts LoadOptions) (*Schedule, error) {
-	if !bytes.HasPrefix(text, []byte(`# file "`)) {
+	if !document.IsArchive(text) {
 		return Parse(text, file, opts)
 	}
 	l, err := newLoader(file, opts)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := unpack(text)
+	sources, err := document.Unpack(text)
 	if err != nil {
 		return nil, fmt.Errorf("the archive of %s is damaged: %w", file, err)
 	}
-	l.origin, l.archived = fromArchive, texts[1:]
-	l.readMain(l.Add(l.schedule.File, texts[0].Data))
+	l.origin, l.archived = fromArchive, sources[1:]
+	l.readMain(l.Add(l.schedule.File, sources[0].Data))
 	return l.result()
-}
-
-// unpack returns the names and texts of an archive, at least one.
-func unpack(archive []byte) (texts []*document.Source, err error) {
-	for len(archive) > 0 || len(texts) == 0 {
-		header, rest, _ := bytes.Cut(archive, []byte("\n"))
-		var name string
-		var size int
-		if _, err := fmt.Sscanf(string(header), archiveHeader, &name, &size); err != nil {
-			return nil, fmt.Errorf("file %d has no header", len(texts)+1)
-		}
-		if size < 0 || size >= len(rest) || rest[size] != '\n' {
-			return nil, fmt.Errorf("%s: its text is not %d bytes long", name, size)
-		}
-		texts = append(texts, &document.Source{Name: name, Data: rest[:size]})
-		archive = rest[size+1:]
-	}
-	return texts, nil
 }
 
 // nextArchived returns the file that the value n of the current key stands for, as the next source. It returns nil when

@@ -127,37 +127,17 @@ func (r *resolver) tag(n *yaml.Node) {
 // merge replaces the merge keys of a mapping by the keys they bring: its own win over those, and
 // an earlier mapping of a list over a later one.
 func (r *resolver) merge(n *yaml.Node) {
-	var own, merged []*yaml.Node
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if k := n.Content[i]; k.Kind != yaml.ScalarNode || k.Tag != "!!merge" {
-			continue
-		}
-		if own == nil {
-			own = make([]*yaml.Node, 0, len(n.Content))
-			for j := 0; j+1 < len(n.Content); j += 2 {
-				if k := n.Content[j]; k.Kind != yaml.ScalarNode || k.Tag != "!!merge" {
-					own = append(own, k, n.Content[j+1])
-				}
-			}
-		}
-		from := n.Content[i+1]
-		switch from.Kind {
-		case yaml.MappingNode:
-			merged = append(merged, from.Content...)
-		case yaml.SequenceNode:
-			for _, m := range from.Content {
-				if m.Kind != yaml.MappingNode {
-					r.reader.Problemf((*Node)(m), "", "\"<<\" takes a mapping, or a list of mappings, not %s", (*Node)(m).Describe())
-					continue
-				}
-				merged = append(merged, m.Content...)
-			}
-		default:
-			r.reader.Problemf((*Node)(from), "", "\"<<\" takes a mapping, or a list of mappings, not %s", (*Node)(from).Describe())
-		}
-	}
-	if own == nil && merged == nil {
+	if !hasMergeKey(n) {
 		return
+	}
+	own := make([]*yaml.Node, 0, len(n.Content))
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if isMergeKey(n.Content[i]) {
+			merged = append(merged, r.mergedPairs(n.Content[i+1])...)
+		} else {
+			own = append(own, n.Content[i], n.Content[i+1])
+		}
 	}
 	there := make(map[string]bool)
 	for i := 0; i < len(own); i += 2 {
@@ -171,3 +151,30 @@ func (r *resolver) merge(n *yaml.Node) {
 		}
 	}
 }
+
+// mergedPairs returns the keys and values that the value of a merge key brings.
+func (r *resolver) mergedPairs(from *yaml.Node) (pairs []*yaml.Node) {
+	mappings := []*yaml.Node{from}
+	if from.Kind == yaml.SequenceNode {
+		mappings = from.Content
+	}
+	for _, m := range mappings {
+		if m.Kind != yaml.MappingNode {
+			r.reader.Problemf((*Node)(m), "", "\"<<\" takes a mapping, or a list of mappings, not %s", (*Node)(m).Describe())
+			continue
+		}
+		pairs = append(pairs, m.Content...)
+	}
+	return pairs
+}
+
+func hasMergeKey(n *yaml.Node) bool {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if isMergeKey(n.Content[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isMergeKey(k *yaml.Node) bool { return k.Kind == yaml.ScalarNode && k.Tag == "!!merge" }
