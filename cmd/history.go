@@ -177,7 +177,7 @@ func (t historyTable) columns(cells ...string) []string {
 	return slices.Delete(cells, 2, 3)
 }
 
-// liveText says how a run lives; what another server announced may be from before its command started.
+// liveText says how long a run has been running. What another server announced may be from before its command started.
 func (a *app) liveText(log history.Log) string {
 	owner := runner.OwnerOf(log)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"sched/schedule/history"
 )
 
-// historyQuery says which records the flags ask for.
+// historyQuery turns the flags into a query; an empty name is that of all tasks.
 func (a *app) historyQuery(name string, o historyOptions, zone *time.Location) (q history.Query, err error) {
 	q = history.Query{Task: name, Limit: o.limit}
 	switch {
@@ -37,7 +37,7 @@ func (a *app) historyQuery(name string, o historyOptions, zone *time.Location) (
 	return q, nil
 }
 
-// matching returns the runs without an outcome yet that q asks for.
+// matching returns those of the runs without an outcome that the query covers.
 func matching(logs []history.Log, q history.Query) []history.Log {
 	if len(q.Outcomes) > 0 {
 		return nil

@@ -20,7 +20,7 @@ type reporter struct {
 	app      *app
 	tick     *runner.Tick
 	opts     runOptions
-	terminal *terminalReport // nil elsewhere
+	terminal *terminalReport // nil where the report is not for one
 
 	mu    sync.Mutex
 	width int // of the longest name
@@ -58,7 +58,7 @@ func (r *reporter) begun(record history.Record) {
 
 func (r *reporter) started(record history.Record) {
 	text := "started in the background"
-	if record.Attempts > 0 { // it waited for a tick after these
+	if record.Attempts > 0 { // a deferred retry: the next attempt
 		text = fmt.Sprintf("attempt %d %s", record.Attempts+1, text)
 	}
 	if record.Origin != "" {
@@ -101,7 +101,7 @@ func (r *reporter) line(record history.Record, outcome, words string, wrong bool
 	}
 }
 
-// plain prints a line for those who read it later.
+// plain prints a line for a pipe.
 func (r *reporter) plain(record history.Record, words string) {
 	if r.opts.verbose {
 		words += " (run " + record.Run + ")"
@@ -110,7 +110,7 @@ func (r *reporter) plain(record history.Record, words string) {
 	fmt.Fprintf(r.app.out, "%s  %-*s  %s\n", clock, r.width, record.Task, words)
 }
 
-// end prints what can only be said at the end.
+// end prints what can only be said at the end: the JSON, that nothing was due, or the sums.
 func (r *reporter) end() {
 	switch {
 	case r.opts.json:
@@ -129,7 +129,7 @@ func (r *reporter) end() {
 	}
 }
 
-// nothingDue says when something will be: of one task alone where only names it.
+// nothingDue says that nothing is due in the minute, and what will be next, at first: of the task that only names, if any.
 func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words string, first time.Time) {
 	words = "nothing is due at " + text.SlotOfDay(minute, s.Location)
 	var name string

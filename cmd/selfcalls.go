@@ -7,8 +7,8 @@ import (
 	"sched/schedule/runner"
 )
 
-// become is a process between sched and a command that runs as somebody else: it becomes that command.
-// Only what sched itself calls is one.
+// become replaces this process by a command that runs as another user, where sched itself called it for that; else it
+// returns false.
 func become(args []string) (code int, ok bool) {
 	if len(args) != 2 || args[0] != runner.StageArgument {
 		return 0, false
@@ -16,9 +16,9 @@ func become(args []string) (code int, ok bool) {
 	return runner.Stage(args[1], os.Environ())
 }
 
-// background runs the two commands of a background run, `start RUN` and
-// `finish MUTEX CODE --run RUN`, as their witness calls them. They come before everything that
-// they do not need: no cobra, no YAML. A thousand of them may start in one second.
+// background runs the two commands of a background run, `start RUN` and `finish MUTEX CODE --run RUN`, where its witness
+// called them; else it returns false. It comes before cobra and YAML, which they do not need: a thousand of
+// them may start in one second.
 func (a *app) background(args []string) (code int, ok bool) {
 	state, ours, err := runner.StateFrom(os.Getenv)
 	a.remote = state.Remote
@@ -42,6 +42,7 @@ func (a *app) background(args []string) (code int, ok bool) {
 	return 0, false
 }
 
+// start supervises a background run, and returns the exit code for its witness.
 func (a *app) start(state runner.State, run string) int {
 	terminate, kill, release := signals()
 	defer release()

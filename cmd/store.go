@@ -6,7 +6,7 @@ import (
 	"sched/schedule/runner"
 )
 
-// store returns the store of the schedule, without asking it anything; nil where there is none.
+// store returns the store of the schedule, without connecting to it yet; nil where there is none.
 func (a *app) store(s *schedule.Schedule) *mutex.Redis {
 	if a.remote == nil && len(s.Store.Servers) > 0 {
 		remote, err := mutex.Dial(mutex.Config{Servers: s.Store.Servers, Namespace: s.Name, Lease: s.Store.Lease})
@@ -18,7 +18,7 @@ func (a *app) store(s *schedule.Schedule) *mutex.Redis {
 	return a.remote
 }
 
-// hangUp ends the connections to the store, which gives what is still on its way a moment.
+// closeStore ends the connections to the store; what is still on its way has a moment to arrive.
 func (a *app) closeStore() {
 	if a.remote != nil {
 		a.remote.Close()

@@ -57,7 +57,7 @@ func (a *app) work(o workOptions) error {
 		return err
 	}
 	release := func() {}
-	if state.Dir != "" && state.Check() == nil { // else each tick says what is wrong
+	if state.Dir != "" && state.Check() == nil { // otherwise each tick prints what is wrong
 		var other *runner.WorkingError
 		switch held, err := state.HoldWork(); {
 		case errors.As(err, &other):
@@ -68,13 +68,13 @@ func (a *app) work(o workOptions) error {
 			release = held
 		}
 	}
-	debug.FreeOSMemory() // the schedule was read for its folder alone
+	debug.FreeOSMemory() // of the schedule only the folder and the zone are needed from here on
 	s := worker.Run(stopSignals(), release)
 	return &exit{exitStopped, fmt.Errorf("stopped by %s", signalName(s)), ""}
 }
 
-// worker reads the schedule once, to say at the start what is wrong with it, and to know its state
-// folder. A file that is not there is the only mistake that ends it: nobody starts a container to wait for one.
+// worker reads the schedule once, to print at the start what is wrong with it, and to learn its state folder and zone. Only
+// a missing file is an error; every other mistake the ticks report, until it is mended.
 func (a *app) worker(o workOptions) (*runner.Worker, runner.State, error) {
 	file, err := a.findConfig()
 	if err == nil {
@@ -95,7 +95,7 @@ func (a *app) worker(o workOptions) (*runner.Worker, runner.State, error) {
 		if errors.As(err, &invalid) {
 			state.Dir = invalid.StateDir
 		}
-		a.exitCode(err) // and the ticks say it again, until somebody mends it
+		a.exitCode(err) // the ticks print it again, until it is mended
 	}
 	output, _ := a.out.(*os.File)
 	errs, _ := a.err.(*os.File)
@@ -112,7 +112,7 @@ func (a *app) worker(o workOptions) (*runner.Worker, runner.State, error) {
 	}, state, nil
 }
 
-// tick is the command line of a tick.
+// tick is the command line of the tick of a minute.
 func (o workOptions) tick(self, file string, minute time.Time) []string {
 	argv := []string{self, "run", "--work", minute.Format(time.RFC3339), "--config", file}
 	for flag, set := range map[string]bool{"--quiet": o.run.quiet, "--verbose": o.run.verbose, "--strict": o.run.strict} {
