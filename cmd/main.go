@@ -6,7 +6,7 @@
 // is in a file that says what it is (flags, config, tasks, runs, requests, outcome, …). A command is a constructor, its
 // options, and a method of app that knows no cobra.
 //
-// It decides nothing about schedules or runs, and leaves what is beyond words to cmd/terminal.
+// It decides nothing about schedules or runs. How text looks on a terminal and in a pipe is for cmd/terminal.
 package cmd
 
 import (
