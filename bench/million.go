@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // What the history of the part "million" holds: 200 tasks, due in each of the last 5,000 minutes.
@@ -46,7 +50,7 @@ func (b *bench) fill(state string) {
 	must(err)
 	random := rand.New(rand.NewSource(1))
 	first := time.Now().UTC().Truncate(time.Minute).Add(-manyMinutes * time.Minute)
-	var records []history.Record
+	var records []outcome.Record
 	for n := range manyTasks * manyMinutes {
 		records = append(records, past(state, n, first.Add(time.Duration(n/manyTasks)*time.Minute), random))
 		if len(records) == 10_000 {
@@ -58,20 +62,20 @@ func (b *bench) fill(state string) {
 }
 
 // past makes the n-th record.
-func past(state string, n int, slot time.Time, random *rand.Rand) history.Record {
+func past(state string, n int, slot time.Time, random *rand.Rand) outcome.Record {
 	task, ms, code := fmt.Sprintf("task-%d", n%manyTasks), slot.UnixMilli()+int64(n%manyTasks), 0
-	r := history.Record{
+	r := outcome.Record{
 		Run:  fmt.Sprintf("%08x-%04x-7%03x-8%03x-%012x", ms>>16, ms&0xffff, n%manyTasks, random.Intn(1<<12), random.Int63n(1<<48)),
-		Task: task, Mutex: task, Slot: slot, Background: true, Server: "web-1", Outcome: history.Succeeded,
+		Task: task, Mutex: task, Slot: slot, Background: true, Server: "web-1", Outcome: outcome.Succeeded,
 		Started: slot.Add(20 * time.Millisecond), Attempts: 1, ExitCode: &code, UserCPU: time.Second, PeakMemory: 8 << 20,
 		Snapshot: json.RawMessage(`{"name":"` + task + `","command":{"line":"true"},"env":{"PATH":"/usr/local/bin:/usr/bin:/bin"}}`),
 	}
-	r.Ended, r.Output = r.Started.Add(time.Duration(random.Intn(50_000))*time.Millisecond), history.OutputPath(state, r)
+	r.Ended, r.Output = r.Started.Add(time.Duration(random.Intn(50_000))*time.Millisecond), runfile.OutputPath(state, r)
 	switch {
 	case n%101 == 0:
-		code, r.Outcome, r.Reason = 1, history.Failed, "exit code 1"
+		code, r.Outcome, r.Reason = 1, outcome.Failed, "exit code 1"
 	case n%11 == 0:
-		r.Outcome, r.Reason, r.Started, r.ExitCode, r.Attempts = history.Skipped, "still running after 5s", time.Time{}, nil, 0
+		r.Outcome, r.Reason, r.Started, r.ExitCode, r.Attempts = outcome.Skipped, "still running after 5s", time.Time{}, nil, 0
 	}
 	return r
 }

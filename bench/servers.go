@@ -79,7 +79,7 @@ func (b *bench) locks(url string, at int) float64 {
 		all.Go(func() {
 			for ; time.Now().Before(end); counts[i]++ {
 				name := fmt.Sprintf("task-%d", i)
-				lock, err := store.Acquire(context.Background(), name, mutex.Owner{Run: fmt.Sprintf("run-%d", i), Since: time.Now()})
+				lock, err := store.Acquire(context.Background(), name, mutex.Holder{Run: fmt.Sprintf("run-%d", i), Since: time.Now()})
 				must(err)
 				must(lock.Release(context.Background()))
 			}

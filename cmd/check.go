@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/runner"
+	"sched/schedule/process"
 	"sched/schedule/text"
 )
 
@@ -51,10 +51,10 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 			continue
 		}
 		at := schedule.Problem{Place: t.Place, Task: t.Name}
-		if err := runner.CheckAs(t.As); err != nil {
+		if err := process.CheckAs(t.As); err != nil {
 			at.Text, at.Hint = err.Error(), "sched run goes on without this task alone, each time as a failure of it"
 			problems = append(problems, at)
-		} else if err := runner.CheckEnvFiles(t, os.Environ()); err != nil {
+		} else if err := process.CheckEnvFiles(t, os.Environ()); err != nil {
 			at.Text, at.Hint = err.Error(), "the task fails when it is not there in time"
 			warnings = append(warnings, at)
 		}

@@ -9,29 +9,65 @@ import (
 	"testing"
 )
 
-// docs/why.md explains each column of history --csv, and none that does not exist.
-func TestColumnsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../docs/why.md")
+// docs/json.md has a table for each object that a command prints, with each of its fields and no other.
+func TestEveryObjectIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/json.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), "| column | is |")
-	section, _, _ = strings.Cut(section, "\n\n")
-	var documented, columns []string
+	objects := map[string]reflect.Type{
+		"Of a task in a tick": reflect.TypeFor[runJSON](),
+		"A plan":              reflect.TypeFor[planJSON](),
+		"Of a task in a plan": reflect.TypeFor[planTaskJSON](),
+		"A task":              reflect.TypeFor[taskJSON](),
+		"A run that lives":    reflect.TypeFor[runningJSON](),
+		"A run that waits":    reflect.TypeFor[waitingJSON](),
+		"A pause":             reflect.TypeFor[pausedJSON](),
+		"A record":            reflect.TypeFor[recordJSON](),
+		"A summary":           reflect.TypeFor[summaryJSON](),
+		"A status":            reflect.TypeFor[statusJSON](),
+		"A trouble":           reflect.TypeFor[statusRow](),
+		"An explanation":      reflect.TypeFor[whyJSON](),
+		"A minute":            reflect.TypeFor[minuteJSON](),
+		"A reason":            reflect.TypeFor[verdictJSON](),
+		"A field":             reflect.TypeFor[fieldJSON](),
+		"A slot":              reflect.TypeFor[slotJSON](),
+		"A request":           reflect.TypeFor[requestJSON](),
+		"A server":            reflect.TypeFor[serverJSON](),
+		"A run on a server":   reflect.TypeFor[serverRunningJSON](),
+	}
+	for heading, of := range objects {
+		if got, want := documented(string(text), heading), jsonNames(of); !slices.Equal(got, want) {
+			t.Errorf("%s:\ndocumented: %v\nprinted:    %v", heading, got, want)
+		}
+	}
+	if got := documented(string(text), "A tick"); !slices.Equal(got, []string{"minute", "tasks"}) {
+		t.Errorf("A tick: %v", got)
+	}
+}
+
+// documented returns the names in the first column of the first table under a heading.
+func documented(page, heading string) (names []string) {
+	_, section, _ := strings.Cut(page, "# "+heading+"\n")
+	section, _, _ = strings.Cut(section, "\n#")
 	for line := range strings.Lines(section) {
 		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
-		for _, name := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(cell, -1) {
-			documented = append(documented, name[1])
+		if strings.HasPrefix(line, "| `") {
+			for _, name := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(cell, -1) {
+				names = append(names, name[1])
+			}
 		}
 	}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[recordJSON]()) {
+	slices.Sort(names)
+	return names
+}
+
+func jsonNames(of reflect.Type) (names []string) {
+	for _, field := range reflect.VisibleFields(of) {
 		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
-			columns = append(columns, name)
+			names = append(names, name)
 		}
 	}
-	slices.Sort(documented)
-	slices.Sort(columns)
-	if !slices.Equal(documented, columns) {
-		t.Errorf("documented: %v\ncolumns:    %v", documented, columns)
-	}
+	slices.Sort(names)
+	return names
 }

@@ -9,12 +9,12 @@ import (
 
 // commandConditions says which conditions of a task are commands, whose answers only its tick will have; "" for none.
 func commandConditions(t *schedule.Task) string {
-	if len(t.Guards) == 0 {
+	if len(t.ConditionCommands) == 0 {
 		return ""
 	}
 	var keys []string
-	for _, guard := range t.Guards {
-		keys = append(keys, guard.Key)
+	for _, c := range t.ConditionCommands {
+		keys = append(keys, c.Key)
 	}
 	return strings.Join(keys, " and ") + " will be asked first"
 }
@@ -22,8 +22,8 @@ func commandConditions(t *schedule.Task) string {
 // conditionTexts are the condition commands of a task, each with its key: "when: test -e ready".
 func conditionTexts(t *schedule.Task) []string {
 	texts := []string{}
-	for _, guard := range t.Guards {
-		texts = append(texts, guard.Key+": "+commandText(guard.Command))
+	for _, c := range t.ConditionCommands {
+		texts = append(texts, c.Key+": "+commandText(c.Command))
 	}
 	return texts
 }

@@ -9,7 +9,9 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/outbox"
 	"sched/schedule/runner"
+	"sched/schedule/statedir"
 )
 
 // findConfig returns the path of the schedule: that of --config or $SCHED_CONFIG, else the first usual place that has one.
@@ -84,13 +86,12 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 	if !errors.As(broken, &problems) || problems.StateDir == "" || errors.Is(broken, os.ErrNotExist) {
 		return nil, nil, broken // a schedule that was deleted is not one that an edit broke
 	}
-	folder := runner.State{Dir: problems.StateDir}
 	path, err := filepath.Abs(file)
 	if err != nil {
 		return nil, nil, broken
 	}
-	text, err := folder.LastValid(path)
-	if err != nil || folder.Check() != nil {
+	text, err := runner.LastValid(problems.StateDir, path)
+	if err != nil || statedir.Check(problems.StateDir) != nil {
 		return nil, nil, broken
 	}
 	valid, err = parseLastValid(text, path)
@@ -105,7 +106,7 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 func parseLastValid(text []byte, file string) (*schedule.Schedule, error) {
 	opts := options()
 	opts.CheckNotification = nil
-	return schedule.Parse(text, file, opts)
+	return schedule.LoadArchive(text, file, opts)
 }
 
 // loadAnyway is loadLastValid for commands that only need the tasks and the folders of the schedule: that it is invalid
@@ -120,7 +121,7 @@ func (a *app) loadAnyway() (*schedule.Schedule, error) {
 
 // checkState refuses a state folder that others can write. Call it before anything in the folder is believed.
 func checkState(s *schedule.Schedule) error {
-	if err := (runner.State{Dir: s.StateDir}).Check(); err != nil {
+	if err := statedir.Check(s.StateDir); err != nil {
 		return usage("give it back, or set state_dir to a folder of our own", "%w", err)
 	}
 	return nil
@@ -128,7 +129,7 @@ func checkState(s *schedule.Schedule) error {
 
 // checkNotification says what is wrong with the target of a notification; empty for nothing.
 func checkNotification(n schedule.Notification) (problem, hint string) {
-	target := runner.Target(n)
+	target := outbox.Target(n)
 	err := target.Check()
 	if err == nil {
 		return "", ""

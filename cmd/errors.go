@@ -8,6 +8,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/notify"
+	"sched/schedule/text"
 )
 
 // Exit codes, which scripts may rely on.
@@ -98,7 +99,7 @@ func hintOf(err error) string {
 
 // didYouMean is the hint for a name that does not exist: the nearest that does.
 func didYouMean(name string, names []string) string {
-	if near := schedule.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "see `sched list`"

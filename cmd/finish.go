@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/outcome"
 	"sched/schedule/runner"
 )
 
@@ -60,8 +60,8 @@ func (a *app) finish(args []string, run string) error {
 }
 
 // finishRun ends the run with the id, or without one the newest of the mutex that no process watches.
-func (a *app) finishRun(s *schedule.Schedule, mutex, run string, code *int) (history.Record, error) {
-	var record history.Record
+func (a *app) finishRun(s *schedule.Schedule, mutex, run string, code *int) (outcome.Record, error) {
+	var record outcome.Record
 	var err error
 	if run != "" {
 		record, err = runner.Finish(a.state(s), run, code, os.Environ())
@@ -82,7 +82,7 @@ func (a *app) finishRun(s *schedule.Schedule, mutex, run string, code *int) (his
 }
 
 // finishUnrecorded fires the after-hooks of the task with the mutex, of which no run was ever recorded.
-func (a *app) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (history.Record, error) {
+func (a *app) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (outcome.Record, error) {
 	var mutexes []string
 	for _, t := range s.Tasks {
 		if t.Mutex == mutex {
@@ -91,5 +91,5 @@ func (a *app) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (h
 		}
 		mutexes = append(mutexes, t.Mutex)
 	}
-	return history.Record{}, failed(didYouMean(mutex, mutexes), "no task has the mutex %q", mutex)
+	return outcome.Record{}, failed(didYouMean(mutex, mutexes), "no task has the mutex %q", mutex)
 }

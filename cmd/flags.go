@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/cron"
 	"sched/schedule/text"
 )
 
@@ -93,7 +94,7 @@ func (a *app) parseMinute(text string, zone *time.Location) (at time.Time, clock
 		if err != nil {
 			continue
 		}
-		at, skipped := schedule.WallClock(wall, zone)
+		at, skipped := cron.WallClock(wall, zone)
 		if skipped {
 			clock = fmt.Sprintf("%s did not exist on this day in %s: this is the end of the gap", wall.Format("15:04"), zone)
 		}

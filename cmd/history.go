@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
-	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
 	"sched/schedule/runner"
 	"sched/schedule/text"
 )
@@ -91,7 +92,7 @@ func (a *app) history(name string, o historyOptions) error {
 		return err
 	}
 	waiting := a.waiting(s, live)
-	live = slices.DeleteFunc(live, history.Log.Waiting)
+	live = slices.DeleteFunc(live, runfile.State.Deferred)
 	if name != "" {
 		maps.DeleteFunc(waiting, func(task string, _ []waitingJSON) bool { return task != name })
 	}
@@ -108,7 +109,7 @@ func (a *app) history(name string, o historyOptions) error {
 }
 
 // exportHistory prints the records for programs.
-func (a *app) exportHistory(records []history.Record, o historyOptions) error {
+func (a *app) exportHistory(records []outcome.Record, o historyOptions) error {
 	if o.json {
 		return a.printJSON(toJSONs(records))
 	}
@@ -117,7 +118,7 @@ func (a *app) exportHistory(records []history.Record, o historyOptions) error {
 
 // printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.
 // The column with the servers is there when the history is that of all of them.
-func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []history.Log, records []history.Record) {
+func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []runfile.State, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
@@ -127,7 +128,7 @@ func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]w
 	here, _ := hostname()
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
 		for _, w := range slices.Backward(waiting[task]) {
-			t.add(history.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, terminal.Active, a.waitText(w, zone))
+			t.add(outcome.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, terminal.Active, a.waitText(w, zone))
 		}
 	}
 	for _, log := range slices.Backward(live) {
@@ -160,13 +161,13 @@ func newHistoryTable(out terminal.Stream, zone *time.Location, servers bool) his
 }
 
 // add adds a row. CPU and memory are known once commands of the run have ended.
-func (t historyTable) add(r history.Record, tone terminal.Tone, outcome string) {
+func (t historyTable) add(r outcome.Record, tone terminal.Tone, became string) {
 	cpu, memory := "-", "-"
-	if r.Outcome != "" && r.Attempts > 0 && r.Outcome != history.Lost {
+	if r.Outcome != "" && r.Attempts > 0 && r.Outcome != outcome.Lost {
 		cpu, memory = text.Duration(r.UserCPU+r.SystemCPU), text.Bytes(r.PeakMemory)
 	}
 	t.table.Row(t.columns(text.Second(r.Slot, t.zone), r.Task, r.Server, text.ShortRun(r.Run),
-		cpu, memory, t.out.Paint(tone, text.Line(outcome)))...)
+		cpu, memory, t.out.Paint(tone, text.Line(became)))...)
 }
 
 // columns leaves out the server, the third, where there is no column for it.
@@ -178,7 +179,7 @@ func (t historyTable) columns(cells ...string) []string {
 }
 
 // liveText says how long a run has been running. What another server announced may be from before its command started.
-func (a *app) liveText(log history.Log) string {
+func (a *app) liveText(log runfile.State) string {
 	owner := runner.OwnerOf(log)
 	switch {
 	case log.Attempt == nil:

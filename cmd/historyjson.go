@@ -3,7 +3,7 @@ package cmd
 import (
 	"time"
 
-	"sched/schedule/history"
+	"sched/schedule/outcome"
 )
 
 type recordJSON struct {
@@ -31,7 +31,7 @@ type recordJSON struct {
 	Notes      []string `json:"notes"`
 }
 
-func toJSON(r history.Record) recordJSON {
+func toJSON(r outcome.Record) recordJSON {
 	out := recordJSON{
 		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot.UTC().Format(time.RFC3339), Origin: r.Origin, Background: r.Background,
 		Server: r.Server, Ended: r.Ended.UTC().Format(time.RFC3339), Outcome: string(r.Outcome), Reason: r.Reason,
@@ -52,7 +52,7 @@ func toJSON(r history.Record) recordJSON {
 	return out
 }
 
-func toJSONs(records []history.Record) []recordJSON {
+func toJSONs(records []outcome.Record) []recordJSON {
 	out := []recordJSON{}
 	for _, r := range records {
 		out = append(out, toJSON(r))

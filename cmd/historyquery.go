@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sched/schedule/history"
+	"sched/schedule/runfile"
 )
 
 // historyQuery turns the flags into a query; an empty name is that of all tasks.
@@ -38,16 +39,16 @@ func (a *app) historyQuery(name string, o historyOptions, zone *time.Location) (
 }
 
 // matching returns those of the runs without an outcome that the query covers.
-func matching(logs []history.Log, q history.Query) []history.Log {
+func matching(logs []runfile.State, q history.Query) []runfile.State {
 	if len(q.Outcomes) > 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(logs), func(log history.Log) bool {
+	return slices.DeleteFunc(slices.Clone(logs), func(log runfile.State) bool {
 		r := log.Begin
 		return q.Task != "" && r.Task != q.Task || r.Slot.Before(q.Since) || !q.Until.IsZero() && !r.Slot.Before(q.Until)
 	})
 }
 
-func hasTask(name string, logs []history.Log) bool {
-	return slices.ContainsFunc(logs, func(log history.Log) bool { return log.Begin.Task == name })
+func hasTask(name string, logs []runfile.State) bool {
+	return slices.ContainsFunc(logs, func(log runfile.State) bool { return log.Begin.Task == name })
 }

@@ -7,6 +7,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/outcome"
 	"sched/schedule/runner"
 	"sched/schedule/text"
 )
@@ -65,9 +66,9 @@ func (a *app) summary(s *schedule.Schedule, q history.Query, o historyOptions) e
 
 func toSummaryJSON(s history.Summary) summaryJSON {
 	out := summaryJSON{
-		Task: s.Task, Runs: s.Ran(), Succeeded: s.Slots[history.Succeeded], Failed: s.Slots[history.Failed],
-		TimedOut: s.Slots[history.TimedOut], Stopped: s.Slots[history.Stopped], Lost: s.Slots[history.Lost],
-		Skipped: s.Slots[history.Skipped], Missed: s.Slots[history.Missed],
+		Task: s.Task, Runs: s.Ran(), Succeeded: s.Slots[outcome.Succeeded], Failed: s.Slots[outcome.Failed],
+		TimedOut: s.Slots[outcome.TimedOut], Stopped: s.Slots[outcome.Stopped], Lost: s.Slots[outcome.Lost],
+		Skipped: s.Slots[outcome.Skipped], Missed: s.Slots[outcome.Missed],
 	}
 	if rate, ok := s.SuccessRate(); ok {
 		out.SuccessRate = &rate
@@ -108,7 +109,7 @@ func (a *app) printSummary(zone *time.Location, all []history.Summary) {
 			failure = fmt.Sprintf("%s %s (run %s)", text.Second(s.Failed, zone), s.FailedAs, text.ShortRun(s.FailedID))
 		}
 		t.Row(s.Task, strconv.Itoa(s.Ran()), rate, usually, most, late, latest,
-			strconv.Itoa(s.Slots[history.Skipped]), strconv.Itoa(s.Slots[history.Missed]), failure)
+			strconv.Itoa(s.Slots[outcome.Skipped]), strconv.Itoa(s.Slots[outcome.Missed]), failure)
 	}
 }
 

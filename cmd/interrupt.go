@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/history"
+	"sched/schedule/controls"
 )
 
 func (a *app) interruptCommand() *cobra.Command {
@@ -29,7 +29,7 @@ func (a *app) interrupt() error {
 		return err
 	}
 	server, _ := hostname()
-	if err := a.state(s).Interrupt(history.Interrupt{By: caller(), Server: server, At: a.now().UTC().Round(0)}); err != nil {
+	if err := a.controls(s).Interrupt(controls.Interrupt{By: caller(), Server: server, At: a.now().UTC().Round(0)}); err != nil {
 		return failed("", "cannot interrupt: %w", err)
 	}
 	where := "on this machine"

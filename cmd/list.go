@@ -9,7 +9,8 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/controls"
+	"sched/schedule/outcome"
 )
 
 type listOptions struct {
@@ -70,8 +71,8 @@ func (a *app) list(o listOptions) error {
 
 // printTasks prints the rows for people, and the pause and the maintenance that are for all tasks.
 func (a *app) printTasks(s *schedule.Schedule, rows []taskJSON, past past, at time.Time) {
-	if all := past.pauses[history.Everything]; all.InEffect(a.now()) && len(rows) > 0 {
-		fmt.Fprintln(a.out, a.stdout().Paint(toneOf(history.Skipped), "everything is "+all.Text(a.now(), s.Location)))
+	if all := past.pauses[controls.Everything]; all.InEffect(a.now()) && len(rows) > 0 {
+		fmt.Fprintln(a.out, a.stdout().Paint(toneOf(outcome.Skipped), "everything is "+all.Text(a.now(), s.Location)))
 	}
 	switch {
 	case len(rows) == 0:

@@ -5,7 +5,10 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/controls"
 	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
 	"sched/schedule/runner"
 )
 
@@ -38,10 +41,10 @@ type runningJSON struct {
 
 // past is what list says of what happened, by the name of the task.
 type past struct {
-	last    map[string]history.Record
+	last    map[string]outcome.Record
 	running map[string][]runningJSON
 	waiting map[string][]waitingJSON
-	pauses  history.Pauses
+	pauses  controls.Pauses
 }
 
 // past reads the history of this machine. An error is only printed: a list without it is still a list.
@@ -50,7 +53,7 @@ func (a *app) past(s *schedule.Schedule) past {
 	live, _, err := runner.Finished(s.StateDir)
 	p.waiting = a.waiting(s, live)
 	for _, log := range live {
-		if !log.Waiting() {
+		if !log.Deferred() {
 			p.addRunning(log)
 		}
 	}
@@ -63,11 +66,11 @@ func (a *app) past(s *schedule.Schedule) past {
 	return p
 }
 
-func (p past) addRunning(log history.Log) {
+func (p past) addRunning(log runfile.State) {
 	p.running[log.Begin.Task] = append(p.running[log.Begin.Task], toRunningJSON(log))
 }
 
-func lastOf(s *schedule.Schedule) (map[string]history.Record, error) {
+func lastOf(s *schedule.Schedule) (map[string]outcome.Record, error) {
 	db, err := history.OpenRead(s.StateDir)
 	if err != nil {
 		return nil, err
@@ -92,7 +95,7 @@ func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past
 		}
 		row.times = append(row.times, next.In(t.When.Location))
 		row.Next = append(row.Next, next.In(t.When.Location).Format(time.RFC3339))
-		row.Unmet = append(row.Unmet, t.Unmet(next))
+		row.Unmet = append(row.Unmet, t.UnmetCondition(next))
 		at = next
 	}
 	if !slices.ContainsFunc(row.Unmet, func(reason string) bool { return reason != "" }) {
@@ -116,7 +119,7 @@ func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past
 	return row
 }
 
-func toRunningJSON(log history.Log) runningJSON {
+func toRunningJSON(log runfile.State) runningJSON {
 	owner := runner.OwnerOf(log)
 	return runningJSON{owner.Run, pidOrNil(owner.PID), owner.Host, owner.Since.UTC().Format(time.RFC3339), owner.Since}
 }

@@ -6,7 +6,7 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/outcome"
 	"sched/schedule/text"
 )
 
@@ -78,7 +78,7 @@ func until(t, at time.Time) (far, clock string) {
 	return "in " + text.Duration(t.Sub(at)), clock
 }
 
-func (a *app) lastCell(s *schedule.Schedule, last history.Record) string {
+func (a *app) lastCell(s *schedule.Schedule, last outcome.Record) string {
 	out, tone := a.stdout(), toneOf(last.Outcome)
 	if tone == "" {
 		return out.Paint(terminal.Faint, a.lastText(s, last))
@@ -93,7 +93,7 @@ func (a *app) nowCell(row taskJSON, zone *time.Location) string {
 	}
 	tone := terminal.Active
 	if row.Paused != nil && len(row.Running) == 0 {
-		tone = toneOf(history.Skipped)
+		tone = toneOf(outcome.Skipped)
 	}
 	return a.stdout().Paint(tone, text.Line(words))
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/outcome"
 	"sched/schedule/text"
 )
 
@@ -54,7 +54,7 @@ func never(s *schedule.Schedule, name string) string {
 	return "-"
 }
 
-func (a *app) lastText(s *schedule.Schedule, last history.Record) string {
+func (a *app) lastText(s *schedule.Schedule, last outcome.Record) string {
 	if last.Run == "" {
 		return "-"
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/history"
+	"sched/schedule/runfile"
 	"sched/schedule/runner"
 	"sched/schedule/text"
 )
@@ -44,7 +44,7 @@ func (a *app) logs(name string, follow bool) error {
 	}
 	output := record.Output
 	if output == "" {
-		output = history.OutputPath(s.StateDir, record) // of its hooks
+		output = runfile.OutputPath(s.StateDir, record) // of its hooks
 	}
 	if follow && record.Outcome == "" {
 		record, err = a.follow(s, record)

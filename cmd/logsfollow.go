@@ -8,6 +8,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
 )
 
 // How often logs -f reads the file of a run that lives: often enough for the eye, seldom enough to cost nothing. That of
@@ -19,7 +21,7 @@ const (
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has no outcome
 // where no process watched the run to its end. It catches no signals: ^C ends it as it ends tail -f.
-func (a *app) follow(s *schedule.Schedule, begun history.Record) (history.Record, error) {
+func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record, error) {
 	tail := &tail{path: begun.Output}
 	defer tail.close()
 	for {
@@ -49,14 +51,14 @@ func (a *app) follow(s *schedule.Schedule, begun history.Record) (history.Record
 
 // poll returns after how long to call it again for a run that lives, or 0 and the record of one that is over. The
 // record has no outcome where no process watched the run to its end.
-func (a *app) poll(s *schedule.Schedule, begun history.Record) (record history.Record, again time.Duration, err error) {
-	log, watched, err := history.Look(s.StateDir, begun.Run)
+func (a *app) poll(s *schedule.Schedule, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
+	log, watched, err := runfile.Read(s.StateDir, begun.Run)
 	switch {
 	case err == nil && log.End != nil:
 		return *log.End, 0, nil
 	case err == nil && watched:
 		return begun, followEvery, nil
-	case err == nil && log.Waiting():
+	case err == nil && log.Deferred():
 		return begun, waitEvery, nil
 	case !errors.Is(err, os.ErrNotExist):
 		return begun, 0, err

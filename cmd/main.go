@@ -20,8 +20,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/mutex"
-	"sched/schedule"
-	"sched/schedule/runner"
+	"sched/schedule/clock"
+	"sched/schedule/text"
 )
 
 // An app is the process as commands see it: its streams, its clock, and the flags of all commands.
@@ -39,7 +39,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if code, ok := become(args); ok {
 		return code
 	}
-	a := &app{in: in, out: out, err: errs, now: runner.Now}
+	a := &app{in: in, out: out, err: errs, now: clock.Now}
 	defer a.closeStore()
 	if code, ok := a.background(args); ok {
 		return code
@@ -121,7 +121,7 @@ func knownCommand(root *cobra.Command, args []string) error {
 		}
 	}
 	hint := seeHelp(root)
-	if near := schedule.Nearest(args[0], names); near != "" {
+	if near := text.Nearest(args[0], names); near != "" {
 		hint = "did you mean `sched " + near + "`?"
 	}
 	return usage(hint, "there is no command %q", args[0])

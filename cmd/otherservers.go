@@ -7,12 +7,13 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history"
-	"sched/schedule/runner"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
 	"sched/schedule/servers"
 )
 
 // runningElsewhere returns the runs that live on other servers, as these announced them last.
-func runningElsewhere(store *mutex.Redis) (live []history.Log, err error) {
+func runningElsewhere(store *mutex.Redis) (live []runfile.State, err error) {
 	all, err := servers.List(ctx, store)
 	here, _ := hostname()
 	for _, s := range all {
@@ -20,9 +21,9 @@ func runningElsewhere(store *mutex.Redis) (live []history.Log, err error) {
 			continue
 		}
 		for _, r := range s.Running {
-			live = append(live, history.Log{
-				Begin:   history.Record{Run: r.Run, Task: r.Task, Slot: r.Slot, Server: s.Name},
-				Attempt: &history.Attempt{PID: r.PID, At: r.Since},
+			live = append(live, runfile.State{
+				Begin:   outcome.Record{Run: r.Run, Task: r.Task, Slot: r.Slot, Server: s.Name},
+				Attempt: &runfile.Attempt{PID: r.PID, At: r.Since},
 			})
 		}
 	}
@@ -31,7 +32,7 @@ func runningElsewhere(store *mutex.Redis) (live []history.Log, err error) {
 
 // readAllHistory is readHistory for all servers of the store. It has only what ran: servers do not share what they skipped or
 // missed. When the store does not answer it is about this machine alone, and prints so.
-func (a *app) readAllHistory(s *schedule.Schedule, q history.Query) (live, lost []history.Log, records []history.Record, err error) {
+func (a *app) readAllHistory(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
 	store, err := a.needStore(s)
 	if err != nil {
 		return nil, nil, nil, err
@@ -44,7 +45,7 @@ func (a *app) readAllHistory(s *schedule.Schedule, q history.Query) (live, lost 
 		return live, lost, nil, err
 	}
 	others, err := runningElsewhere(store) // before the records, so that a run that ends meanwhile is in one of them or both
-	var copies []history.Record
+	var copies []outcome.Record
 	if err == nil {
 		copies, err = servers.Recent(ctx, store, q)
 	}
@@ -52,7 +53,7 @@ func (a *app) readAllHistory(s *schedule.Schedule, q history.Query) (live, lost 
 		a.leftOut(err)
 		return live, lost, records, nil
 	}
-	runs := map[string]history.Record{}
+	runs := map[string]outcome.Record{}
 	for _, r := range slices.Concat(copies, records) { // the records of this machine replace their copies
 		runs[r.Run] = r
 	}
@@ -61,16 +62,16 @@ func (a *app) readAllHistory(s *schedule.Schedule, q history.Query) (live, lost 
 			live = append(live, log)
 		}
 	}
-	slices.SortStableFunc(live, func(a, b history.Log) int { return a.Begin.Slot.Compare(b.Begin.Slot) })
+	slices.SortStableFunc(live, func(a, b runfile.State) int { return a.Begin.Slot.Compare(b.Begin.Slot) })
 	return live, lost, servers.Newest(runs, q.Limit), nil
 }
 
 // ran returns those of the outcomes that a run has which took place; for no outcomes it returns all that it may have.
-func ran(outcomes []history.Outcome) []history.Outcome {
+func ran(outcomes []outcome.Outcome) []outcome.Outcome {
 	if len(outcomes) == 0 {
-		return runner.Ran
+		return outcome.Ran
 	}
-	return slices.DeleteFunc(slices.Clone(outcomes), func(o history.Outcome) bool { return !slices.Contains(runner.Ran, o) })
+	return slices.DeleteFunc(slices.Clone(outcomes), func(o outcome.Outcome) bool { return !slices.Contains(outcome.Ran, o) })
 }
 
 // withElsewhere adds to what list says of the past what other servers run, and ran last.
@@ -80,7 +81,7 @@ func (a *app) withElsewhere(s *schedule.Schedule, p past) past {
 		return p
 	}
 	live, err := runningElsewhere(store)
-	var last map[string]history.Record
+	var last map[string]outcome.Record
 	if err == nil {
 		last, err = servers.Last(ctx, store, taskNames(s))
 	}
@@ -96,7 +97,7 @@ func (a *app) withElsewhere(s *schedule.Schedule, p past) past {
 	}
 	merged := maps.Clone(p.last)
 	if merged == nil {
-		merged = map[string]history.Record{}
+		merged = map[string]outcome.Record{}
 	}
 	for name, r := range last {
 		if r.Run > merged[name].Run {
@@ -109,7 +110,7 @@ func (a *app) withElsewhere(s *schedule.Schedule, p past) past {
 
 // withHolders adds to live the runs that hold the lock of a task on another server and were not announced yet. It leaves
 // out mutexes that tasks share: their holder may be a run of any of these tasks.
-func withHolders(s *schedule.Schedule, store *mutex.Redis, live []history.Log, here map[string][]runningJSON) ([]history.Log, error) {
+func withHolders(s *schedule.Schedule, store *mutex.Redis, live []runfile.State, here map[string][]runningJSON) ([]runfile.State, error) {
 	var names []string
 	for _, t := range s.Tasks {
 		if t.WithoutOverlapping && t.Mutex == t.Name && len(here[t.Name]) == 0 {
@@ -118,10 +119,10 @@ func withHolders(s *schedule.Schedule, store *mutex.Redis, live []history.Log, h
 	}
 	holders, err := store.Held(ctx, names...)
 	for name, owner := range holders {
-		if !slices.ContainsFunc(live, func(log history.Log) bool { return log.Begin.Run == owner.Run }) {
-			live = append(live, history.Log{
-				Begin:   history.Record{Run: owner.Run, Task: name, Server: owner.Host},
-				Attempt: &history.Attempt{PID: owner.PID, At: owner.Since},
+		if !slices.ContainsFunc(live, func(log runfile.State) bool { return log.Begin.Run == owner.Run }) {
+			live = append(live, runfile.State{
+				Begin:   outcome.Record{Run: owner.Run, Task: name, Server: owner.Host},
+				Attempt: &runfile.Attempt{PID: owner.PID, At: owner.Since},
 			})
 		}
 	}

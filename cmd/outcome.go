@@ -8,16 +8,16 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/outcome"
 	"sched/schedule/text"
 )
 
 // outcomes are all there are, in the order of help texts and hints.
-var outcomes = []history.Outcome{history.Succeeded, history.Failed, history.TimedOut, history.Stopped, history.Lost,
-	history.Skipped, history.Missed}
+var outcomes = []outcome.Outcome{outcome.Succeeded, outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost,
+	outcome.Skipped, outcome.Missed}
 
 // failures are the outcomes that on_failure hooks fire for.
-var failures = slices.DeleteFunc(slices.Clone(outcomes), func(o history.Outcome) bool { return !o.Failure() })
+var failures = slices.DeleteFunc(slices.Clone(outcomes), func(o outcome.Outcome) bool { return !o.Failure() })
 
 // outcomeList names the outcomes as --outcome takes them.
 func outcomeList() string {
@@ -29,10 +29,10 @@ func outcomeList() string {
 }
 
 // outcomeWord is an outcome as one word, without quotes in a shell: "timed-out".
-func outcomeWord(o history.Outcome) string { return strings.ReplaceAll(string(o), " ", "-") }
+func outcomeWord(o outcome.Outcome) string { return strings.ReplaceAll(string(o), " ", "-") }
 
 // parseOutcome reads an outcome, in upper or lower case, its words separated by blanks, - or _.
-func parseOutcome(word string) (history.Outcome, error) {
+func parseOutcome(word string) (outcome.Outcome, error) {
 	plain := strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSpace(word)))
 	var names []string
 	for _, o := range outcomes {
@@ -42,34 +42,34 @@ func parseOutcome(word string) (history.Outcome, error) {
 		names = append(names, outcomeWord(o))
 	}
 	hint := "the outcomes are " + outcomeList()
-	if near := schedule.Nearest(plain, names); near != "" {
+	if near := text.Nearest(plain, names); near != "" {
 		hint = `did you mean "` + near + `"?`
 	}
 	return "", usage(hint, "--outcome %q is not an outcome", word)
 }
 
 // toneOf is the colour of an outcome; plain for a run that has none yet.
-func toneOf(outcome history.Outcome) terminal.Tone {
-	switch outcome {
-	case history.Succeeded:
+func toneOf(o outcome.Outcome) terminal.Tone {
+	switch o {
+	case outcome.Succeeded:
 		return terminal.Good
-	case history.Failed, history.TimedOut, history.Lost:
+	case outcome.Failed, outcome.TimedOut, outcome.Lost:
 		return terminal.Bad
-	case history.Stopped, history.Skipped, history.Missed:
+	case outcome.Stopped, outcome.Skipped, outcome.Missed:
 		return terminal.Caution
 	}
 	return ""
 }
 
 // describe says in words how a run ended: "failed in 2.1 s: exit code 7 (attempt 3)".
-func describe(r history.Record) string {
+func describe(r outcome.Record) string {
 	var b strings.Builder
 	b.WriteString(string(r.Outcome))
 	separator := ": "
 	switch {
-	case r.Outcome == history.TimedOut, r.Outcome == history.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):
+	case r.Outcome == outcome.TimedOut, r.Outcome == outcome.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):
 		separator = " " // "timed out after 20m", "stopped by SIGTERM"
-	case !r.Started.IsZero() && r.Outcome != history.Lost:
+	case !r.Started.IsZero() && r.Outcome != outcome.Lost:
 		b.WriteString(" in " + text.Duration(r.Duration()))
 	}
 	if r.Reason != "" {
@@ -90,7 +90,7 @@ func describe(r history.Record) string {
 
 // late says how late a run started that the schedule asked for, where that is more than a tick takes; else "". One that is
 // later than any missed slot may run was started with --at, and is not late.
-func late(r history.Record) string {
+func late(r outcome.Record) string {
 	if r.Origin != "" || r.Lateness() <= 5*time.Second || r.Lateness() > schedule.LookBack {
 		return ""
 	}

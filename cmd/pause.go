@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/controls"
 	"sched/schedule/runner"
 	"sched/schedule/text"
 )
@@ -59,11 +59,11 @@ func (a *app) pause(names []string, o pauseOptions) error {
 		return err
 	}
 	server, _ := hostname()
-	pause := history.Pause{By: caller(), Server: server, Since: a.now().UTC().Round(0), Until: until, Reason: text.Line(strings.Join(strings.Fields(o.reason), " "))}
-	var before history.Pauses
-	err = a.state(s).Pause(func(all history.Pauses) history.Pauses {
+	pause := controls.Pause{By: caller(), Server: server, Since: a.now().UTC().Round(0), Until: until, Reason: text.Line(strings.Join(strings.Fields(o.reason), " "))}
+	var before controls.Pauses
+	err = a.controls(s).Pause(func(all controls.Pauses) controls.Pauses {
 		before = maps.Clone(all)
-		changed := history.Pauses{}
+		changed := controls.Pauses{}
 		for _, name := range names {
 			changed[name] = pause
 		}
@@ -102,9 +102,9 @@ func (a *app) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
 }
 
 // sayPaused prints what is paused now, until when, and the pause that it replaces.
-func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before history.Pause) {
+func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before controls.Pause) {
 	end := "`sched resume" + a.configFlag() + " " + name + "`"
-	if name == history.Everything {
+	if name == controls.Everything {
 		end = "`sched resume" + a.configFlag() + "`"
 	}
 	if !pause.Until.IsZero() {
@@ -115,14 +115,14 @@ func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before history
 		fmt.Fprintf(a.out, "  it was %s\n", before.Text(a.now(), s.Location))
 	}
 	even := slices.DeleteFunc(slices.Clone(s.Tasks), func(t *schedule.Task) bool { return !t.EvenWhenPaused || !s.Active(t) })
-	if name == history.Everything && len(even) > 0 {
+	if name == controls.Everything && len(even) > 0 {
 		fmt.Fprintf(a.out, "  but %s (even_when_paused)\n", strings.Join(taskNames(&schedule.Schedule{Tasks: even}), ", "))
 	}
 }
 
 // pauseSubject is what a pause is of: a task, or everything.
 func pauseSubject(name string) string {
-	if name == history.Everything {
+	if name == controls.Everything {
 		return "everything"
 	}
 	return name
@@ -144,7 +144,7 @@ func (a *app) sayRunning(s *schedule.Schedule, names []string) {
 	here, _ := hostname()
 	var runs []string
 	for _, log := range live {
-		if log.Waiting() || names[0] != history.Everything && !slices.Contains(names, log.Begin.Task) {
+		if log.Deferred() || names[0] != controls.Everything && !slices.Contains(names, log.Begin.Task) {
 			continue
 		}
 		run := log.Begin.Task

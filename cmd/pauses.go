@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/controls"
 )
 
 type pausedJSON struct {
@@ -15,17 +15,17 @@ type pausedJSON struct {
 	Until      *string `json:"until"` // null for a pause without an end
 	Reason     string  `json:"reason"`
 
-	pause history.Pause
+	pause controls.Pause
 }
 
 // pauses returns the pauses, with those that are over. With an error they are those that this machine read last.
-func (a *app) pauses(s *schedule.Schedule) (history.Pauses, error) {
-	orders, err := a.state(s).Orders()
+func (a *app) pauses(s *schedule.Schedule) (controls.Pauses, error) {
+	orders, err := a.controls(s).Read()
 	return orders.Pauses, err
 }
 
 // mustPauses is pauses with an error printed.
-func (a *app) mustPauses(s *schedule.Schedule) history.Pauses {
+func (a *app) mustPauses(s *schedule.Schedule) controls.Pauses {
 	pauses, err := a.pauses(s)
 	if err != nil {
 		a.problem("what is paused is what this machine knew last: %v", err)
@@ -34,7 +34,7 @@ func (a *app) mustPauses(s *schedule.Schedule) history.Pauses {
 }
 
 // pausedNow returns the pause that keeps the task from starting; nil when none does.
-func pausedNow(all history.Pauses, t *schedule.Task, now time.Time) *pausedJSON {
+func pausedNow(all controls.Pauses, t *schedule.Task, now time.Time) *pausedJSON {
 	pause, ok := all.Of(t.Name, t.EvenWhenPaused, now)
 	if !ok {
 		return nil
@@ -44,7 +44,7 @@ func pausedNow(all history.Pauses, t *schedule.Task, now time.Time) *pausedJSON 
 	return &out
 }
 
-func toPausedJSON(p history.Pause) pausedJSON {
+func toPausedJSON(p controls.Pause) pausedJSON {
 	out := pausedJSON{By: p.By, Server: p.Server, Since: p.Since.UTC().Format(time.RFC3339), Reason: p.Reason, pause: p}
 	if !p.Until.IsZero() {
 		until := p.Until.UTC().Format(time.RFC3339)

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/runfile"
 	"sched/schedule/text"
 )
 
@@ -69,11 +69,11 @@ type requestJSON struct {
 
 // leaveRequests writes the requests into the state folder, and prints which ticks will start their runs. For --json it
 // prints what value makes of them.
-func (a *app) leaveRequests(s *schedule.Schedule, requests []history.Request, o whenOptions, value func([]requestJSON) any) error {
+func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o whenOptions, value func([]requestJSON) any) error {
 	out := []requestJSON{}
 	pauses := a.mustPauses(s)
 	for _, r := range requests {
-		if err := history.Ask(s.StateDir, r); err != nil {
+		if err := runfile.AddRequest(s.StateDir, r); err != nil {
 			return failed("`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
 		}
 		tick := firstTick(r.At, a.now())
@@ -101,17 +101,17 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []history.Request, o 
 
 // requestsOf returns the requests for the task of that name, or the one whose run has that id. There is at least one unless
 // there is an error.
-func (a *app) requestsOf(s *schedule.Schedule, name string) ([]history.Request, error) {
-	all, err := history.Requests(s.StateDir)
+func (a *app) requestsOf(s *schedule.Schedule, name string) ([]runfile.Request, error) {
+	all, err := runfile.Requests(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
-	ofTask := slices.DeleteFunc(all, func(r history.Request) bool { return r.Task != name })
+	ofTask := slices.DeleteFunc(all, func(r runfile.Request) bool { return r.Task != name })
 	if len(ofTask) > 0 {
 		return ofTask, nil
 	}
 	if r, err := oneRequest(s, name); err != nil || r.Run != "" {
-		return []history.Request{r}, err
+		return []runfile.Request{r}, err
 	}
 	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
 		return nil, failed("what runs is ended by `sched stop "+name+"`", "no run of %s waits", name)
@@ -124,21 +124,21 @@ func (a *app) requestsOf(s *schedule.Schedule, name string) ([]history.Request, 
 }
 
 // oneRequest returns the request whose run has that id (see oneRun); an empty one for none.
-func oneRequest(s *schedule.Schedule, name string) (history.Request, error) {
-	all, _ := history.Requests(s.StateDir) // a tick reports requests that cannot be read
+func oneRequest(s *schedule.Schedule, name string) (runfile.Request, error) {
+	all, _ := runfile.Requests(s.StateDir) // a tick reports requests that cannot be read
 	var ids []string
 	for _, r := range all {
 		ids = append(ids, r.Run)
 	}
 	id, err := oneRun(ids, name)
 	if id == "" {
-		return history.Request{}, err
+		return runfile.Request{}, err
 	}
 	return all[slices.Index(ids, id)], nil
 }
 
 // notBegun is the error for a run that is only requested yet; nil for an empty request.
-func (a *app) notBegun(s *schedule.Schedule, r history.Request) error {
+func (a *app) notBegun(s *schedule.Schedule, r runfile.Request) error {
 	if r.Run == "" {
 		return nil
 	}

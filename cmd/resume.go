@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/controls"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -33,7 +33,7 @@ func (a *app) resume(names, tags []string) error {
 	if err != nil {
 		return err
 	}
-	orders, err := a.state(s).Orders()
+	orders, err := a.controls(s).Read()
 	if err == nil {
 		names, err = a.chosen(s, orders.Pauses, names, tags)
 	} else {
@@ -42,8 +42,8 @@ func (a *app) resume(names, tags []string) error {
 	if err != nil {
 		return err
 	}
-	var before history.Pauses
-	err = a.state(s).Pause(func(all history.Pauses) history.Pauses {
+	var before controls.Pauses
+	err = a.controls(s).Pause(func(all controls.Pauses) controls.Pauses {
 		before = maps.Clone(all)
 		return a.ended(all, names)
 	})
@@ -54,8 +54,8 @@ func (a *app) resume(names, tags []string) error {
 }
 
 // ended returns those of the named pauses that are in effect, ended now.
-func (a *app) ended(all history.Pauses, names []string) history.Pauses {
-	ended := history.Pauses{}
+func (a *app) ended(all controls.Pauses, names []string) controls.Pauses {
+	ended := controls.Pauses{}
 	for _, name := range names {
 		if pause := all[name]; pause.InEffect(a.now()) {
 			pause.Ended = a.now().UTC().Round(0)
@@ -67,18 +67,18 @@ func (a *app) ended(all history.Pauses, names []string) history.Pauses {
 
 // sayResumed prints what is resumed, and what stays paused by another pause. It is an error when a named task was not
 // paused by its name and does not start all the same, since everything is paused.
-func (a *app) sayResumed(s *schedule.Schedule, names []string, before history.Pauses) (err error) {
+func (a *app) sayResumed(s *schedule.Schedule, names []string, before controls.Pauses) (err error) {
 	now := a.now()
-	all := before[history.Everything]
-	everything := all.InEffect(now) && names[0] != history.Everything
+	all := before[controls.Everything]
+	everything := all.InEffect(now) && names[0] != controls.Everything
 	for _, name := range names {
 		pause := before[name]
 		switch {
 		case pause.InEffect(now):
 			fmt.Fprintf(a.out, "%s is resumed; it was %s\n", pauseSubject(name), pause.Text(now, s.Location))
-		case name == history.Everything && len(before.Tasks(now)) == 0:
+		case name == controls.Everything && len(before.Tasks(now)) == 0:
 			fmt.Fprintln(a.out, "nothing is paused")
-		case name == history.Everything:
+		case name == controls.Everything:
 			fmt.Fprintln(a.out, "not everything is paused")
 		case everything:
 			fmt.Fprintf(a.out, "%s is not paused by its name\n", name)
@@ -94,7 +94,7 @@ func (a *app) sayResumed(s *schedule.Schedule, names []string, before history.Pa
 		a.problem("everything is %s", all.Text(now, s.Location))
 		fmt.Fprintf(a.err, "hint: `sched resume%s` ends that\n", a.configFlag())
 	}
-	if names[0] == history.Everything {
+	if names[0] == controls.Everything {
 		for _, name := range before.Tasks(now) {
 			fmt.Fprintf(a.out, "%s stays %s\n", name, before[name].Text(now, s.Location))
 		}

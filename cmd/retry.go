@@ -11,6 +11,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
 	"sched/schedule/text"
 )
 
@@ -42,31 +44,31 @@ func (a *app) retry(names []string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	waiting, err := history.Requests(s.StateDir)
+	waiting, err := runfile.Requests(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
-	var requests []history.Request
+	var requests []runfile.Request
 	for _, name := range names {
 		record, t, err := a.retriable(s, name)
 		if err != nil {
 			return err
 		}
 		origin := "retry of " + text.ShortRun(record.Run)
-		if slices.ContainsFunc(append(waiting, requests...), func(r history.Request) bool { return strings.HasPrefix(r.Origin, origin) }) {
+		if slices.ContainsFunc(append(waiting, requests...), func(r runfile.Request) bool { return strings.HasPrefix(r.Origin, origin) }) {
 			a.problem("a retry of run %s of %s waits already", text.ShortRun(record.Run), t.Name)
 			continue
 		}
 		if changed := changes(record.Snapshot, t); len(changed) > 0 {
 			a.problem("%s has changed since run %s (%s); it will run as it is now", t.Name, text.ShortRun(record.Run), strings.Join(changed, ", "))
 		}
-		requests = append(requests, history.Request{Run: history.NewIDAt(at), Task: t.Name, At: at, Origin: origin + " by " + caller()})
+		requests = append(requests, runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: origin + " by " + caller()})
 	}
 	return a.leaveRequests(s, requests, o, func(all []requestJSON) any { return all })
 }
 
 // retriable returns the record of a run that is over, and its task, which ticks would start.
-func (a *app) retriable(s *schedule.Schedule, name string) (history.Record, *schedule.Task, error) {
+func (a *app) retriable(s *schedule.Schedule, name string) (outcome.Record, *schedule.Task, error) {
 	record, err := a.endedRun(s, name)
 	if err != nil {
 		return record, nil, err
@@ -79,26 +81,26 @@ func (a *app) retriable(s *schedule.Schedule, name string) (history.Record, *sch
 }
 
 // endedRun returns the record of the run with that id, or an error that says why there is none to retry.
-func (a *app) endedRun(s *schedule.Schedule, name string) (history.Record, error) {
+func (a *app) endedRun(s *schedule.Schedule, name string) (outcome.Record, error) {
 	live, lost, records, err := a.readHistory(s, history.Query{Task: name, Limit: 1})
 	if err != nil {
-		return history.Record{}, err
+		return outcome.Record{}, err
 	}
 	for _, log := range append(live, lost...) {
 		if id, err := oneRun([]string{log.Begin.Run}, name); err != nil || id == "" {
 			continue
 		}
 		switch short := text.ShortRun(log.Begin.Run); {
-		case log.Waiting():
-			return history.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, log.Begin.Task, log.Wait.Attempt)
-		case slices.ContainsFunc(lost, func(l history.Log) bool { return l.Begin.Run == log.Begin.Run }):
-			return history.Record{}, failed("retry it then", "run %s of %s has vanished; the next tick will finish it", short, log.Begin.Task)
+		case log.Deferred():
+			return outcome.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, log.Begin.Task, log.Deferral.Attempt)
+		case slices.ContainsFunc(lost, func(l runfile.State) bool { return l.Begin.Run == log.Begin.Run }):
+			return outcome.Record{}, failed("retry it then", "run %s of %s has vanished; the next tick will finish it", short, log.Begin.Task)
 		default:
-			return history.Record{}, failed("stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, log.Begin.Task)
+			return outcome.Record{}, failed("stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, log.Begin.Task)
 		}
 	}
 	if len(records) > 0 {
-		return history.Record{}, failed(
+		return outcome.Record{}, failed(
 			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", text.ShortRun(records[0].Run), name),
 			"%s is a task: name one of its runs", name)
 	}

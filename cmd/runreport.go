@@ -7,7 +7,8 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/controls"
+	"sched/schedule/outcome"
 	"sched/schedule/runner"
 	"sched/schedule/text"
 )
@@ -50,13 +51,13 @@ func newReporter(a *app, tick *runner.Tick, o runOptions, onTerminal *terminalRe
 	return r
 }
 
-func (r *reporter) begun(record history.Record) {
+func (r *reporter) begun(record outcome.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.terminal.running(record)
 }
 
-func (r *reporter) started(record history.Record) {
+func (r *reporter) started(record outcome.Record) {
 	text := "started in the background"
 	if record.Attempts > 0 { // a deferred retry: the next attempt
 		text = fmt.Sprintf("attempt %d %s", record.Attempts+1, text)
@@ -67,11 +68,11 @@ func (r *reporter) started(record history.Record) {
 	r.line(record, "started", text, false)
 }
 
-func (r *reporter) done(record history.Record) {
+func (r *reporter) done(record outcome.Record) {
 	r.line(record, string(record.Outcome), describe(record), record.Outcome.Failure() || len(record.Notes) > 0)
 }
 
-func (r *reporter) line(record history.Record, outcome, words string, wrong bool) {
+func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines++
@@ -102,7 +103,7 @@ func (r *reporter) line(record history.Record, outcome, words string, wrong bool
 }
 
 // plain prints a line for a pipe.
-func (r *reporter) plain(record history.Record, words string) {
+func (r *reporter) plain(record outcome.Record, words string) {
 	if r.opts.verbose {
 		words += " (run " + record.Run + ")"
 	}
@@ -120,7 +121,7 @@ func (r *reporter) end() {
 		if now := r.app.now(); r.terminal != nil && next.After(now) {
 			words += " (in " + text.Duration(next.Sub(now)) + ")"
 		}
-		if all := r.app.mustPauses(r.tick.Schedule)[history.Everything]; all.InEffect(r.app.now()) {
+		if all := r.app.mustPauses(r.tick.Schedule)[controls.Everything]; all.InEffect(r.app.now()) {
 			words += "; everything is " + all.Text(r.app.now(), r.tick.Schedule.Location)
 		}
 		fmt.Fprintln(r.app.out, words)

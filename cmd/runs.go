@@ -8,13 +8,15 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
 	"sched/schedule/runner"
 	"sched/schedule/text"
 )
 
 // readHistory returns the live and the lost runs of all tasks, and the records that the query covers. A history that does
 // not exist yet is empty; what cannot be read of live runs is printed.
-func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []history.Log, records []history.Record, err error) {
+func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
 	live, lost, err = runner.Finished(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
@@ -29,10 +31,10 @@ func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []h
 }
 
 // findRun returns the record of the run with that id (see DB.Get), or an error that names what was meant.
-func (a *app) findRun(s *schedule.Schedule, name string) (history.Record, error) {
+func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error) {
 	db, err := history.OpenRead(s.StateDir)
 	if err != nil {
-		return history.Record{}, err
+		return outcome.Record{}, err
 	}
 	defer db.Close()
 	record, err := db.Get(ctx, name)
@@ -40,10 +42,10 @@ func (a *app) findRun(s *schedule.Schedule, name string) (history.Record, error)
 		return record, err
 	}
 	if r, err := oneRequest(s, name); err != nil || r.Run != "" {
-		return history.Record{}, errors.Join(err, a.notBegun(s, r))
+		return outcome.Record{}, errors.Join(err, a.notBegun(s, r))
 	}
 	if _, err := task(s, name); err == nil {
-		return history.Record{}, failed("run it once with `sched test "+name+"`", "%s never ran", name)
+		return outcome.Record{}, failed("run it once with `sched test "+name+"`", "%s never ran", name)
 	}
 	var names []string
 	for _, t := range s.Tasks {
@@ -53,23 +55,23 @@ func (a *app) findRun(s *schedule.Schedule, name string) (history.Record, error)
 	if newest, err := db.Find(ctx, history.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
 		hint = nearestRun(name, newest)
 	}
-	return history.Record{}, failed(hint, "there is no task and no run %q", name)
+	return outcome.Record{}, failed(hint, "there is no task and no run %q", name)
 }
 
 // newestRun returns the newest run of a task, or the one named. One that has not ended has no outcome. The
 // output is empty, or names a file that is missing, where nothing was printed.
-func (a *app) newestRun(s *schedule.Schedule, name string) (history.Record, error) {
-	live, lost, records, err := a.readHistory(s, history.Query{Task: name, Outcomes: runner.Ran, Limit: 1})
+func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, error) {
+	live, lost, records, err := a.readHistory(s, history.Query{Task: name, Outcomes: outcome.Ran, Limit: 1})
 	if err != nil {
-		return history.Record{}, err
+		return outcome.Record{}, err
 	}
 	for _, log := range slices.Backward(append(lost, live...)) { // oldest first
 		if log.Begin.Task == name || log.Begin.Run == name || text.ShortRun(log.Begin.Run) == name {
-			if log.Waiting() {
+			if log.Deferred() {
 				if log.Begin.Task == name && len(records) > 0 && records[0].Run > log.Begin.Run {
 					continue // a newer one has ended
 				}
-				a.problem("run %s waits for attempt %d, until %s", text.ShortRun(log.Begin.Run), log.Wait.Attempt, a.clock(log.Wait.Until, s.Location))
+				a.problem("run %s waits for attempt %d, until %s", text.ShortRun(log.Begin.Run), log.Deferral.Attempt, a.clock(log.Deferral.Until, s.Location))
 			}
 			return log.Begin, nil
 		}
@@ -103,12 +105,12 @@ func oneRun(ids []string, name string) (string, error) {
 }
 
 // nearestRun is the hint for a run that does not exist: the one of the records whose id is nearly the same; else "".
-func nearestRun(name string, records []history.Record) string {
+func nearestRun(name string, records []outcome.Record) string {
 	var ids []string
 	for _, r := range records {
 		ids = append(ids, text.ShortRun(r.Run))
 	}
-	near := schedule.Nearest(text.ShortRun(name), ids)
+	near := text.Nearest(text.ShortRun(name), ids)
 	if near == "" {
 		return ""
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sched/cmd/terminal"
-	"sched/schedule/history"
+	"sched/schedule/outcome"
 	"sched/schedule/runner"
 	"sched/schedule/text"
 )
@@ -68,7 +68,7 @@ func (r *terminalReport) head() {
 }
 
 // running shows the live line of a run.
-func (r *terminalReport) running(record history.Record) {
+func (r *terminalReport) running(record outcome.Record) {
 	if r.opts.quiet {
 		return
 	}
@@ -82,14 +82,14 @@ func (r *terminalReport) running(record history.Record) {
 }
 
 // ended hides the live line of a run.
-func (r *terminalReport) ended(record history.Record) {
+func (r *terminalReport) ended(record outcome.Record) {
 	if record.Run == r.run {
 		r.live.Hide()
 	}
 }
 
 // line prints what became of a slot. A record without an outcome went to the background.
-func (r *terminalReport) line(record history.Record) {
+func (r *terminalReport) line(record outcome.Record) {
 	r.head()
 	tone, word := toneOf(record.Outcome), string(record.Outcome)
 	words := terminal.Pad(r.out.Paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(record))
@@ -107,15 +107,15 @@ func (r *terminalReport) line(record history.Record) {
 }
 
 // took is how long a run took; "" where no process watched it to its end, or it has none yet.
-func took(record history.Record) string {
-	if record.Started.IsZero() || record.Outcome == history.Lost || record.Outcome == "" {
+func took(record outcome.Record) string {
+	if record.Started.IsZero() || record.Outcome == outcome.Lost || record.Outcome == "" {
 		return ""
 	}
 	return text.Duration(record.Duration())
 }
 
 // more is what is unusual about a run: its attempt, its origin, another slot than the minute.
-func (r *terminalReport) more(record history.Record) string {
+func (r *terminalReport) more(record outcome.Record) string {
 	var all []string
 	if record.Outcome == "" && record.Attempts > 0 { // a deferred retry: the next attempt
 		record.Attempts++

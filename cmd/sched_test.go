@@ -52,9 +52,12 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the scripts in testdata: each is a story that a user could type.
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+func TestScripts(t *testing.T) { testscript.Run(t, scripts("testdata")) }
+
+// scripts is how the scripts in dir are run.
+func scripts(dir string) testscript.Params {
+	return testscript.Params{
+		Dir: dir,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 			e.Setenv("TZ", "UTC")
@@ -93,7 +96,7 @@ func TestScripts(t *testing.T) {
 			"web":        webCommand,
 			"post":       postCommand,
 		},
-	})
+	}
 }
 
 // settle lets go of the tasks that wait for the file "go", and waits for the runs that are still

@@ -4,16 +4,17 @@ import (
 	"os"
 	"strconv"
 
+	"sched/schedule/process"
 	"sched/schedule/runner"
 )
 
 // become replaces this process by a command that runs as another user, where sched itself called it for that; else it
 // returns false.
 func become(args []string) (code int, ok bool) {
-	if len(args) != 2 || args[0] != runner.StageArgument {
+	if len(args) != 2 || args[0] != process.BecomeArgument {
 		return 0, false
 	}
-	return runner.Stage(args[1], os.Environ())
+	return process.Become(args[1], os.Environ())
 }
 
 // background runs the two commands of a background run, `start RUN` and `finish MUTEX CODE --run RUN`, where its witness

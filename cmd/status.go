@@ -10,6 +10,7 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule/runner"
+	"sched/schedule/statedir"
 )
 
 type statusOptions struct {
@@ -51,8 +52,8 @@ func (a *app) status(o statusOptions) error {
 	if err != nil {
 		return err
 	}
-	var foreign *runner.ForeignError
-	if err := (runner.State{Dir: s.StateDir}).Check(); errors.As(err, &foreign) {
+	var foreign *statedir.ForeignError
+	if err := statedir.Check(s.StateDir); errors.As(err, &foreign) {
 		return usage(fmt.Sprintf("ask as its owner: sudo -u '#%d' sched status", foreign.Owner), "%w", err)
 	}
 	if err := checkState(s); err != nil {

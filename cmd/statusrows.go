@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/history"
+	"sched/schedule/controls"
+	"sched/schedule/outcome"
 	"sched/schedule/runner"
 	"sched/schedule/text"
 )
@@ -111,7 +112,7 @@ func (a *app) troubleRow(t runner.Trouble, s *runner.Status) statusRow {
 		if t.Run.Output != "" {
 			command, of = "logs", text.ShortRun(t.Run.Run)
 		}
-		if t.Run.Outcome == history.Lost || t.Run.Outcome == history.Stopped {
+		if t.Run.Outcome == outcome.Lost || t.Run.Outcome == outcome.Stopped {
 			command, of = "retry", text.ShortRun(t.Run.Run) // its output does not say why
 		}
 	case runner.HasMissed:
@@ -187,9 +188,9 @@ type pausedTaskJSON struct {
 // active tasks.
 func pausedTasks(s *runner.Status) (paused []pausedTaskJSON) {
 	paused = []pausedTaskJSON{}
-	for _, name := range append([]string{history.Everything}, s.Pauses.Tasks(s.At)...) {
+	for _, name := range append([]string{controls.Everything}, s.Pauses.Tasks(s.At)...) {
 		active := slices.ContainsFunc(s.Tasks, func(t runner.TaskStatus) bool { return t.Name == name })
-		if pause := s.Pauses[name]; pause.InEffect(s.At) && (active || name == history.Everything) {
+		if pause := s.Pauses[name]; pause.InEffect(s.At) && (active || name == controls.Everything) {
 			one := pausedTaskJSON{name, toPausedJSON(pause)}
 			if one.Everything = !active; one.Everything {
 				one.Task = ""

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
 	"sched/schedule/runner"
 	"sched/schedule/text"
 )
@@ -41,7 +42,7 @@ func (a *app) stop(names []string) error {
 	if err != nil {
 		a.problem("%v", err)
 	}
-	var chosen []history.Log
+	var chosen []runfile.State
 	code := exitOK
 	for _, name := range names {
 		found, err := a.liveRuns(s, live, lost, name)
@@ -49,7 +50,7 @@ func (a *app) stop(names []string) error {
 			code = a.exitCode(err)
 		}
 		for _, log := range found {
-			if !slices.ContainsFunc(chosen, func(l history.Log) bool { return l.Begin.Run == log.Begin.Run }) {
+			if !slices.ContainsFunc(chosen, func(l runfile.State) bool { return l.Begin.Run == log.Begin.Run }) {
 				chosen = append(chosen, log)
 			}
 		}
@@ -65,8 +66,8 @@ func (a *app) stop(names []string) error {
 
 // liveRuns returns the live runs of the task of that name, or the one with that id. There is at least one unless there is
 // an error.
-func (a *app) liveRuns(s *schedule.Schedule, live, lost []history.Log, name string) ([]history.Log, error) {
-	another := func(log history.Log) bool { return log.Begin.Task != name }
+func (a *app) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name string) ([]runfile.State, error) {
+	another := func(log runfile.State) bool { return log.Begin.Task != name }
 	if found := slices.DeleteFunc(slices.Clone(live), another); len(found) > 0 {
 		return found, nil
 	}
@@ -79,7 +80,7 @@ func (a *app) liveRuns(s *schedule.Schedule, live, lost []history.Log, name stri
 		return nil, err
 	}
 	if id != "" {
-		return slices.DeleteFunc(slices.Clone(live), func(log history.Log) bool { return log.Begin.Run != id }), nil
+		return slices.DeleteFunc(slices.Clone(live), func(log runfile.State) bool { return log.Begin.Run != id }), nil
 	}
 	for _, log := range lost {
 		if one, _ := oneRun([]string{log.Begin.Run}, name); one != "" || log.Begin.Task == name {
@@ -91,7 +92,7 @@ func (a *app) liveRuns(s *schedule.Schedule, live, lost []history.Log, name stri
 
 // notRunning is the error for a task or run that does not live here: why there is nothing to stop.
 func (a *app) notRunning(s *schedule.Schedule, name string) error {
-	requests, _ := history.Requests(s.StateDir)
+	requests, _ := runfile.Requests(s.StateDir)
 	for _, r := range requests {
 		if r.Task == name {
 			return a.notBegun(s, r)
@@ -134,7 +135,7 @@ func (a *app) whereElse(s *schedule.Schedule, name string) string {
 }
 
 // stopAll stops the runs at the same time, prints what became of each, and reports whether all were stopped.
-func (a *app) stopAll(state runner.State, runs []history.Log) bool {
+func (a *app) stopAll(state runner.State, runs []runfile.State) bool {
 	type result struct {
 		runner.Stopping
 		err error
@@ -156,12 +157,12 @@ func (a *app) stopAll(state runner.State, runs []history.Log) bool {
 }
 
 // sayStopped prints what became of one run, and reports whether it was stopped.
-func (a *app) sayStopped(run history.Record, s runner.Stopping, err error) bool {
+func (a *app) sayStopped(run outcome.Record, s runner.Stopping, err error) bool {
 	switch {
 	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":
 		a.problem("run %s of %s had ended", text.ShortRun(run.Run), run.Task)
 		return false
-	case errors.Is(err, runner.ErrNotRunning) || err == nil && s.Record.Outcome != history.Stopped:
+	case errors.Is(err, runner.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
 		a.problem("run %s of %s was not stopped: it %s", text.ShortRun(run.Run), run.Task, describe(s.Record))
 		return false
 	case err != nil:

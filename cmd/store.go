@@ -3,6 +3,7 @@ package cmd
 import (
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/controls"
 	"sched/schedule/runner"
 )
 
@@ -28,4 +29,9 @@ func (a *app) closeStore() {
 // state returns the state folder of the schedule, and its store.
 func (a *app) state(s *schedule.Schedule) runner.State {
 	return runner.State{Dir: s.StateDir, Remote: a.store(s)}
+}
+
+// controls is where what people ask of the ticks of a schedule is kept.
+func (a *app) controls(s *schedule.Schedule) controls.Source {
+	return controls.Source{Dir: s.StateDir, Store: a.store(s)}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/controls"
 )
 
 // task returns the task of that name, or an error that names the nearest.
@@ -54,10 +54,10 @@ func commandText(c schedule.Command) string {
 }
 
 // chosen returns the names of the tasks that are named, which must be in the schedule or paused, and of those with one of
-// the tags, each once. Without names and tags it is history.Everything.
-func (a *app) chosen(s *schedule.Schedule, paused history.Pauses, names, tags []string) ([]string, error) {
+// the tags, each once. Without names and tags it is controls.Everything.
+func (a *app) chosen(s *schedule.Schedule, paused controls.Pauses, names, tags []string) ([]string, error) {
 	if len(names)+len(tags) == 0 {
-		return []string{history.Everything}, nil
+		return []string{controls.Everything}, nil
 	}
 	for _, name := range names {
 		if _, err := task(s, name); err != nil && !paused[name].InEffect(a.now()) {

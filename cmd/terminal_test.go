@@ -222,9 +222,6 @@ func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	} else if _, err := fmt.Sscan(args[0], &width); err != nil {
 		ts.Fatalf("width %s: %v", args[0], err)
 	}
-	term, tty, err := newTestTerminal(width)
-	ts.Check(err)
-	defer term.ctrl.Close()
 	path, err := exec.LookPath(args[2])
 	if args[2] == "sched" {
 		path, err = binary, nil
@@ -237,13 +234,22 @@ func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 			c.Env = append(c.Env, name+"="+value)
 		}
 	}
+	screen := screenOf(ts, c, width)
+	ts.Check(os.WriteFile(ts.MkAbs("screen"), []byte(screen), 0o644))
+	if code := fmt.Sprint(c.ProcessState.ExitCode()); code != args[1] {
+		ts.Fatalf("exit code %s, not %s:\n%s", code, args[1], screen)
+	}
+}
+
+// screenOf runs a program on a terminal and returns what is seen when it has ended.
+func screenOf(ts *testscript.TestScript, c *exec.Cmd, width int) string {
+	term, tty, err := newTestTerminal(width)
+	ts.Check(err)
+	defer term.ctrl.Close()
 	ts.Check(term.start(c, tty))
 	c.Wait()
 	<-term.ended
-	ts.Check(os.WriteFile(ts.MkAbs("screen"), []byte(term.screen()), 0o644))
-	if code := fmt.Sprint(c.ProcessState.ExitCode()); code != args[1] {
-		ts.Fatalf("exit code %s, not %s:\n%s", code, args[1], term.screen())
-	}
+	return term.screen()
 }
 
 // The testTerminal itself shows what a terminal would.

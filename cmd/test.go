@@ -10,7 +10,7 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/outcome"
 	"sched/schedule/text"
 )
 
@@ -51,14 +51,14 @@ func (a *app) test(name string) error {
 // testTask runs the task, its output above a live line where there is a terminal for both.
 func (a *app) testTask(s *schedule.Schedule, t *schedule.Task) error {
 	tick := a.tick(s, a.now(), runOptions{})
-	tick.Started, tick.Done = func(history.Record) {}, func(history.Record) {}
+	tick.Started, tick.Done = func(outcome.Record) {}, func(outcome.Record) {}
 	tick.Detail = a.problem // to whom notifications were sent
 	terminate, kill, release := signals()
 	defer release()
 	live, restore := a.liveLine(testRest)
 	defer restore()
 	if live != nil {
-		tick.Begun = func(record history.Record) {
+		tick.Begun = func(record outcome.Record) {
 			p := &progress{out: a.stdout(), name: t.Name, stop: terminate, state: s.StateDir, task: t.Name, begun: time.Now()}
 			live.Show(p.text)
 		}
@@ -76,7 +76,7 @@ func (a *app) testTask(s *schedule.Schedule, t *schedule.Task) error {
 	switch {
 	case terminate.Err() != nil:
 		return &exit{exitStopped, fmt.Errorf("stopped %v", context.Cause(terminate)), ""}
-	case record.Outcome != history.Succeeded:
+	case record.Outcome != outcome.Succeeded:
 		return &exit{code: exitFailed}
 	}
 	return nil
@@ -86,7 +86,7 @@ func (a *app) testTask(s *schedule.Schedule, t *schedule.Task) error {
 const testRest = time.Second
 
 // printTested prints how the run ended, below its output.
-func (a *app) printTested(record history.Record) {
+func (a *app) printTested(record outcome.Record) {
 	out, tone := a.stderr(), toneOf(record.Outcome)
 	if !out.IsTerminal() {
 		fmt.Fprintf(a.err, "sched: %s %s\n", record.Task, describe(record))

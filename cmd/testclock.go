@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"sched/schedule/clock"
 	"sched/schedule/runner"
 )
 
@@ -45,10 +46,10 @@ func init() {
 		}
 		runner.GuardTimeout = d
 	}
-	runner.Now = func() time.Time { return time.Now().Add(offset) }
+	clock.Now = func() time.Time { return time.Now().Add(offset) }
 	if file := os.Getenv("SCHED_TEST_CLOCK_FILE"); file != "" {
-		runner.Now = fileClock(file).now
-		runner.After = fileClock(file).after
+		clock.Now = fileClock(file).now
+		clock.After = fileClock(file).after
 	}
 }
 

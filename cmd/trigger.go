@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
 	"sched/schedule/text"
 )
 
@@ -62,8 +63,8 @@ func (a *app) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	request := history.Request{Run: history.NewIDAt(at), Task: t.Name, At: at, Origin: "trigger by " + caller()}
-	return a.leaveRequests(s, []history.Request{request}, o, func(all []requestJSON) any { return all[0] })
+	request := runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: "trigger by " + caller()}
+	return a.leaveRequests(s, []runfile.Request{request}, o, func(all []requestJSON) any { return all[0] })
 }
 
 // cancel takes back requests: all for a task, or the one for a run.
@@ -75,7 +76,7 @@ func (a *app) cancel(names []string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	var chosen []history.Request
+	var chosen []runfile.Request
 	for _, name := range names {
 		found, err := a.requestsOf(s, name)
 		if err != nil {
@@ -88,7 +89,7 @@ func (a *app) cancel(names []string, o whenOptions) error {
 	for _, r := range chosen {
 		_, err := tick.Cancel(r.Run, "cancelled by "+caller())
 		switch {
-		case errors.Is(err, os.ErrNotExist), errors.Is(err, history.ErrWatched):
+		case errors.Is(err, os.ErrNotExist), errors.Is(err, runfile.ErrAlive):
 			missed = failed("`sched stop "+text.ShortRun(r.Run)+"` stops it", "a tick has begun run %s of %s just now", text.ShortRun(r.Run), r.Task)
 			a.problem("%v", missed)
 		case err != nil:

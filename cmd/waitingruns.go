@@ -7,6 +7,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/runfile"
 )
 
 // A waitingJSON is what waits for a tick: a requested run, or the next attempt of one that failed.
@@ -22,7 +23,7 @@ type waitingJSON struct {
 }
 
 // waiting returns what waits for a tick, by task, the first to come first. The live runs are those of runner.Finished.
-func (a *app) waiting(s *schedule.Schedule, live []history.Log) map[string][]waitingJSON {
+func (a *app) waiting(s *schedule.Schedule, live []runfile.State) map[string][]waitingJSON {
 	all := map[string][]waitingJSON{}
 	add := func(task, run string, at time.Time, attempt int, origin string, held time.Time) {
 		w := waitingJSON{Run: run, At: at.UTC().Format(time.RFC3339), Attempt: attempt, Origin: origin, at: at}
@@ -33,16 +34,16 @@ func (a *app) waiting(s *schedule.Schedule, live []history.Log) map[string][]wai
 		all[task] = append(all[task], w)
 	}
 	for _, log := range live {
-		if log.Waiting() {
-			add(log.Begin.Task, log.Begin.Run, log.Wait.Until, log.Wait.Attempt, log.Begin.Origin, log.Wait.Held)
+		if log.Deferred() {
+			add(log.Begin.Task, log.Begin.Run, log.Deferral.Until, log.Deferral.Attempt, log.Begin.Origin, log.Deferral.HeldSince)
 		}
 	}
-	requests, err := history.Requests(s.StateDir)
+	requests, err := runfile.Requests(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
 	for _, r := range requests {
-		add(r.Task, r.Run, r.At, 1, r.Origin, r.Held)
+		add(r.Task, r.Run, r.At, 1, r.Origin, r.HeldSince)
 	}
 	for _, of := range all {
 		slices.SortStableFunc(of, func(a, b waitingJSON) int { return a.at.Compare(b.at) })

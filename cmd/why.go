@@ -8,6 +8,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
 	"sched/schedule/runner"
 )
 
@@ -108,10 +110,10 @@ func noLongerThere(db *history.DB, name string, err error) error {
 }
 
 // inquire collects what there is to know about a task at this moment.
-func (a *app) inquire(s *schedule.Schedule, t *schedule.Task, db *history.DB, live, lost []history.Log) *inquiry {
+func (a *app) inquire(s *schedule.Schedule, t *schedule.Task, db *history.DB, live, lost []runfile.State) *inquiry {
 	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
 	for _, log := range live {
-		if log.Waiting() {
+		if log.Deferred() {
 			w.deferred = append(w.deferred, log)
 		} else {
 			w.live = append(w.live, log)
@@ -143,7 +145,7 @@ func (w *inquiry) answer() whyJSON {
 }
 
 // running returns the live runs of a task.
-func running(live []history.Log, name string) []runningJSON {
+func running(live []runfile.State, name string) []runningJSON {
 	all := []runningJSON{}
 	for _, log := range live {
 		if log.Begin.Task == name {
@@ -177,7 +179,7 @@ func (w *inquiry) lastAndNext(answer *whyJSON) (err error) {
 // free is the first slot after next that no condition keeps from running; nil where none keeps next itself, and where no
 // such slot was found.
 func (w *inquiry) free(next time.Time) *string {
-	if w.task.Unmet(next) == "" {
+	if w.task.UnmetCondition(next) == "" {
 		return nil
 	}
 	for range 10_000 { // a minutely task finds the next Monday
@@ -185,7 +187,7 @@ func (w *inquiry) free(next time.Time) *string {
 		if next, ok = w.task.When.Next(next); !ok {
 			break
 		}
-		if w.task.Unmet(next) == "" {
+		if w.task.UnmetCondition(next) == "" {
 			text := w.zoned(next).Format(time.RFC3339)
 			return &text
 		}
@@ -211,7 +213,7 @@ const mostFailures = 100
 
 // failures is how many of the last runs failed in a row, at most mostFailures.
 func (w *inquiry) failures() (n int, err error) {
-	ran, err := w.db.Find(ctx, history.Query{Task: w.task.Name, Outcomes: runner.Ran, Limit: mostFailures})
+	ran, err := w.db.Find(ctx, history.Query{Task: w.task.Name, Outcomes: outcome.Ran, Limit: mostFailures})
 	for n < len(ran) && ran[n].Outcome.Failure() {
 		n++
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule/history"
+	"sched/schedule/outcome"
 )
 
 // These stories need a clock that stands still, or a history that nobody could have typed.
@@ -34,18 +35,18 @@ tasks:
 		t.Fatal(err)
 	}
 	n := 0
-	record := func(task, slot string, o history.Outcome) history.Record {
+	record := func(task, slot string, o outcome.Outcome) outcome.Record {
 		n++
-		r := history.Record{Run: strings.Repeat("0", 35) + string(rune('a'+n)), Task: task, Mutex: task, Slot: at(slot), Server: "web-1", Outcome: o}
-		if o != history.Missed {
+		r := outcome.Record{Run: strings.Repeat("0", 35) + string(rune('a'+n)), Task: task, Mutex: task, Slot: at(slot), Server: "web-1", Outcome: o}
+		if o != outcome.Missed {
 			r.Started, r.Ended = at(slot).Add(2*time.Second), at(slot).Add(3*time.Second)
 		}
 		return r
 	}
-	night := record("hourly", "2026-03-05 22:00:00", history.Missed)
+	night := record("hourly", "2026-03-05 22:00:00", outcome.Missed)
 	night.Until, night.Slots, night.Reason = at("2026-03-06 06:00:00"), 9, "no tick came"
-	failure := record("hourly", "2026-03-06 09:00:00", history.Failed)
-	retry := record("hourly", "2026-03-06 09:00:00", history.Succeeded)
+	failure := record("hourly", "2026-03-06 09:00:00", outcome.Failed)
+	retry := record("hourly", "2026-03-06 09:00:00", outcome.Succeeded)
 	retry.Origin = "retry of 1"
 	state := filepath.Join(dir, ".sched")
 	if err := os.Mkdir(state, 0o700); err != nil {
@@ -55,9 +56,9 @@ tasks:
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Add(ctx, []history.Record{night, failure, retry,
-		record("often", "2026-03-06 09:59:20", history.Failed), record("often", "2026-03-06 09:59:40", history.Failed),
-		record("yearly", "2025-01-01 00:00:00", history.Succeeded)})
+	err = db.Add(ctx, []outcome.Record{night, failure, retry,
+		record("often", "2026-03-06 09:59:20", outcome.Failed), record("often", "2026-03-06 09:59:40", outcome.Failed),
+		record("yearly", "2025-01-01 00:00:00", outcome.Succeeded)})
 	if err != nil || db.Close() != nil {
 		t.Fatal(err)
 	}

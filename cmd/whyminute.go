@@ -6,7 +6,11 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/controls"
+	"sched/schedule/cron"
 	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
 )
 
 // An inquiry is all that why explains a task with: its definition, and what the state folder says of it now.
@@ -17,10 +21,10 @@ type inquiry struct {
 	now        time.Time
 	next       time.Time // the next slot; zero with --at
 	db         *history.DB
-	live, lost []history.Log
-	deferred   []history.Log // runs that wait for a tick with their next attempt
-	waiting    []waitingJSON // those of them of this task, and requests for it
-	pauses     history.Pauses
+	live, lost []runfile.State
+	deferred   []runfile.State // runs that wait for a tick with their next attempt
+	waiting    []waitingJSON   // those of them of this task, and requests for it
+	pauses     controls.Pauses
 }
 
 // A minuteJSON explains one minute of a task.
@@ -35,7 +39,7 @@ type minuteJSON struct {
 	Others  []recordJSON  `json:"others"` // recorded for this minute, though it is not due at these instants
 
 	at      time.Time
-	records map[string]history.Record // by run
+	records map[string]outcome.Record // by run
 }
 
 type verdictJSON struct {
@@ -67,7 +71,7 @@ func (w *inquiry) minute(at time.Time) (*minuteJSON, error) {
 	e := w.task.When.Explain(at)
 	m := &minuteJSON{
 		Minute: e.Minute.UTC().Format(time.RFC3339), Clock: clockText(e), Slots: []slotJSON{}, Others: []recordJSON{},
-		at: e.Minute, records: map[string]history.Record{},
+		at: e.Minute, records: map[string]outcome.Record{},
 	}
 	for _, v := range e.Verdicts {
 		m.Reasons = append(m.Reasons, toVerdictJSON(v))
@@ -83,7 +87,7 @@ func (w *inquiry) minute(at time.Time) (*minuteJSON, error) {
 	return m, w.outcomes(m, e.Slots)
 }
 
-func toVerdictJSON(v schedule.Verdict) verdictJSON {
+func toVerdictJSON(v cron.Verdict) verdictJSON {
 	out := verdictJSON{Cron: v.Cron.String(), Due: v.Due, Why: v.Why()}
 	for _, f := range v.Fields {
 		out.Fields = append(out.Fields, fieldJSON{f.Name, f.Text, f.Value, f.Matches})
@@ -92,7 +96,7 @@ func toVerdictJSON(v schedule.Verdict) verdictJSON {
 }
 
 // clockText explains a change of the clocks at or right before the minute; empty when there was none.
-func clockText(e schedule.Explanation) string {
+func clockText(e cron.Explanation) string {
 	other := func(forward bool) string {
 		d := 24 * time.Hour // past the change
 		if !forward {
@@ -135,7 +139,7 @@ func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
 	slices.Reverse(records) // oldest first
 	shown := map[string]bool{}
 	for _, at := range slots {
-		slot := slotJSON{Slot: at.Format(time.RFC3339), Unmet: w.task.Unmet(at), Records: []recordJSON{}, at: at}
+		slot := slotJSON{Slot: at.Format(time.RFC3339), Unmet: w.task.UnmetCondition(at), Records: []recordJSON{}, at: at}
 		for _, r := range records {
 			if r.Slot.Equal(at) || r.Slot.Before(at) && !r.Until.Before(at) {
 				slot.Records = append(slot.Records, toJSON(r))
@@ -163,7 +167,7 @@ func (w *inquiry) pausedText(at time.Time) string {
 
 // says is what there is to say of a slot besides its records; empty where they tell all.
 func (w *inquiry) says(slot slotJSON) (string, error) {
-	of := func(log history.Log) bool { return log.Begin.Task == w.task.Name && log.Begin.Slot.Equal(slot.at) }
+	of := func(log runfile.State) bool { return log.Begin.Task == w.task.Name && log.Begin.Slot.Equal(slot.at) }
 	if i := slices.IndexFunc(w.live, of); i >= 0 {
 		return runningText(w.live[i], w.now), nil
 	}
@@ -180,7 +184,7 @@ func (w *inquiry) says(slot slotJSON) (string, error) {
 		return "it will be skipped: " + slot.Unmet, nil
 	case slot.at.After(w.now) && pausedNow(w.pauses, w.task, slot.at) != nil:
 		return "it will be skipped unless it is resumed: " + w.pausedText(slot.at), nil
-	case slot.at.After(w.now) && len(w.task.Guards) > 0:
+	case slot.at.After(w.now) && len(w.task.ConditionCommands) > 0:
 		return "none of its other conditions is in the way; " + commandConditions(w.task) + ", right before it starts", nil
 	case slot.at.After(w.now):
 		return "none of its conditions is in the way", nil

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
 	"sched/schedule/runner"
 	"sched/schedule/text"
 )
@@ -82,7 +83,7 @@ func (a *app) printNeighbours(w *inquiry, m *minuteJSON) {
 func (w *inquiry) madeUp(at time.Time) string {
 	for _, v := range w.task.When.Explain(at).Verdicts {
 		if v.MadeUp {
-			return ", for " + v.Read.Format("15:04") + ", which did not exist"
+			return ", for " + v.Wall.Format("15:04") + ", which did not exist"
 		}
 	}
 	return ""
@@ -114,7 +115,7 @@ func (a *app) printRecords(w *inquiry, m *minuteJSON, records []recordJSON, pref
 }
 
 // facts are what a record says besides its outcome: pairs of a name and a text.
-func (a *app) facts(w *inquiry, r history.Record) (facts [][2]string) {
+func (a *app) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 	add := func(name, format string, args ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
 	}
@@ -147,7 +148,7 @@ func (a *app) facts(w *inquiry, r history.Record) (facts [][2]string) {
 }
 
 // runningText says since when a run lives, and where.
-func runningText(log history.Log, now time.Time) string {
+func runningText(log runfile.State, now time.Time) string {
 	owner := runner.OwnerOf(log)
 	if owner.PID == 0 {
 		return "it is starting " + owner.String()
@@ -201,7 +202,7 @@ func (a *app) printObstacles(w *inquiry, answer whyJSON) {
 	case answer.Failures == 1:
 		say("its last run failed")
 	}
-	if !said && !paused && w.task.Unmet(w.next) == "" {
+	if !said && !paused && w.task.UnmetCondition(w.next) == "" {
 		say("nothing is known that would stop it")
 	}
 }

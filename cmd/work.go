@@ -14,6 +14,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/runner"
+	"sched/schedule/statedir"
 )
 
 type workOptions struct {
@@ -57,9 +58,9 @@ func (a *app) work(o workOptions) error {
 		return err
 	}
 	release := func() {}
-	if state.Dir != "" && state.Check() == nil { // otherwise each tick prints what is wrong
+	if state.Dir != "" && statedir.Check(state.Dir) == nil { // otherwise each tick prints what is wrong
 		var other *runner.WorkingError
-		switch held, err := state.HoldWork(); {
+		switch held, err := runner.HoldWork(state.Dir); {
 		case errors.As(err, &other):
 			return failed("two of them would run everything twice; end that one first", "%w", err)
 		case err != nil:
@@ -74,7 +75,7 @@ func (a *app) work(o workOptions) error {
 }
 
 // worker reads the schedule once, to print at the start what is wrong with it, and to learn its state folder and zone. Only
-// a missing file is an error; every other mistake the ticks report, until it is mended.
+// a missing file is an error; the ticks mind every other mistake, until it is mended.
 func (a *app) worker(o workOptions) (*runner.Worker, runner.State, error) {
 	file, err := a.findConfig()
 	if err == nil {

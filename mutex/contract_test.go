@@ -16,18 +16,18 @@ import (
 	"sched/mutex"
 )
 
-// A place makes stores that share their mutexes, each as another process would open it.
-type place func() mutex.Store
+// An opener makes stores that share their mutexes, each as another process would open it.
+type opener func() mutex.Store
 
-// testStore is what every driver promises. It takes a new, empty place for each of its parts.
-func testStore(t *testing.T, newPlace func(t *testing.T) place) {
-	for name, test := range map[string]func(*testing.T, place){
-		"a held mutex names its owner at once":                 testHeld,
+// testStore is what every driver promises. Each of its parts has new, empty mutexes.
+func testStore(t *testing.T, newOpener func(t *testing.T) opener) {
+	for name, test := range map[string]func(*testing.T, opener){
+		"a held mutex names its holder at once":                testHeld,
 		"a release frees, twice does nothing":                  testRelease,
 		"another process releases by the id of the run":        testReleaseElsewhere,
 		"the inherited descriptor releases":                    testReleaseInherited,
-		"a description replaces what people are told":          testDescribe,
-		"a broken mutex is free, and its owner is named":       testBreak,
+		"a description replaces what people read":              testDescribe,
+		"a broken mutex is free, and its holder is named":      testBreak,
 		"a late release leaves the lock of the next run alone": testLateRelease,
 		"a claim is taken once and kept":                       testClaim,
 		"of many that race one wins":                           testRace,
@@ -36,7 +36,7 @@ func testStore(t *testing.T, newPlace func(t *testing.T) place) {
 		"a fence only grows":                                   testFence,
 		"a lease is renewed by the run that has the mutex":     testRenew,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, newPlace(t)) })
+		t.Run(name, func(t *testing.T) { test(t, newOpener(t)) })
 	}
 }
 
@@ -45,24 +45,24 @@ var ctx = context.Background()
 // since has no part of a second, so that it comes back as it was from any driver.
 var since = time.Date(2026, 1, 1, 9, 55, 0, 0, time.UTC)
 
-func owner(run string) mutex.Owner {
-	return mutex.Owner{Run: run, PID: 3121, Host: "web-2", Since: since}
+func holder(run string) mutex.Holder {
+	return mutex.Holder{Run: run, PID: 3121, Host: "web-2", Since: since}
 }
 
 func acquire(t *testing.T, s mutex.Store, name, run string) mutex.Lock {
 	t.Helper()
-	lock, err := s.Acquire(ctx, name, owner(run))
+	lock, err := s.Acquire(ctx, name, holder(run))
 	if err != nil {
 		t.Fatalf("acquire %s for %s: %v", name, run, err)
 	}
-	t.Cleanup(func() { runtime.KeepAlive(lock) }) // one that nobody remembers is closed by the garbage collector
+	t.Cleanup(func() { runtime.KeepAlive(lock) }) // the garbage collector closes a lock that is not used any more
 	return lock
 }
 
 // held checks that run has the mutex.
 func held(t *testing.T, s mutex.Store, name, run string) {
 	t.Helper()
-	_, err := s.Acquire(ctx, name, owner("somebody"))
+	_, err := s.Acquire(ctx, name, holder("another-run"))
 	heldBy(t, err, name, run)
 }
 
@@ -72,15 +72,15 @@ func heldBy(t *testing.T, err error, name, run string) {
 	if !errors.As(err, &held) {
 		t.Fatalf("%s is not held: %v", name, err)
 	}
-	if held.Name != name || held.Owner.Run != run {
-		t.Fatalf("%s is held by %+v, not by %s", held.Name, held.Owner, run)
+	if held.Name != name || held.Holder.Run != run {
+		t.Fatalf("%s is held by %+v, not by %s", held.Name, held.Holder, run)
 	}
 }
 
-// free checks that nobody has the mutex, and leaves it so.
+// free checks that no run has the mutex, and leaves it so.
 func free(t *testing.T, s mutex.Store, name string) {
 	t.Helper()
-	release(t, acquire(t, s, name, "somebody"))
+	release(t, acquire(t, s, name, "another-run"))
 }
 
 func release(t *testing.T, lock mutex.Lock) {
@@ -104,31 +104,31 @@ func inherited(t *testing.T, lock mutex.Lock) *os.File {
 	return os.NewFile(uintptr(fd), "an inherited lock")
 }
 
-func testHeld(t *testing.T, open place) {
+func testHeld(t *testing.T, open opener) {
 	acquire(t, open(), "backup", "run-1")
 	begun := time.Now()
-	_, err := open().Acquire(ctx, "backup", owner("run-2"))
+	_, err := open().Acquire(ctx, "backup", holder("run-2"))
 	if waited := time.Since(begun); waited > 5*time.Second {
 		t.Errorf("it waited for %s", waited)
 	}
 	heldBy(t, err, "backup", "run-1")
 	var held *mutex.HeldError
 	errors.As(err, &held)
-	if got, want := held.Owner, owner("run-1"); !got.Since.Equal(want.Since) || got.PID != want.PID || got.Host != want.Host {
-		t.Errorf("the owner is %+v, not %+v", got, want)
+	if got, want := held.Holder, holder("run-1"); !got.Since.Equal(want.Since) || got.PID != want.PID || got.Host != want.Host {
+		t.Errorf("the holder is %+v, not %+v", got, want)
 	}
 	heldAgain(t, open)
 }
 
 // heldAgain: a run that has the mutex does not get it a second time, and losers change nothing.
-func heldAgain(t *testing.T, open place) {
+func heldAgain(t *testing.T, open opener) {
 	t.Helper()
-	_, err := open().Acquire(ctx, "backup", owner("run-1"))
+	_, err := open().Acquire(ctx, "backup", holder("run-1"))
 	heldBy(t, err, "backup", "run-1")
 	held(t, open(), "backup", "run-1")
 }
 
-func testRelease(t *testing.T, open place) {
+func testRelease(t *testing.T, open opener) {
 	lock := acquire(t, open(), "backup", "run-1")
 	release(t, lock)
 	second := acquire(t, open(), "backup", "run-2")
@@ -139,19 +139,19 @@ func testRelease(t *testing.T, open place) {
 	free(t, open(), "backup")
 }
 
-func testReleaseElsewhere(t *testing.T, open place) {
+func testReleaseElsewhere(t *testing.T, open opener) {
 	acquire(t, open(), "backup", "run-1")
-	release(t, open().Adopt("backup", owner("run-2"), nil))
+	release(t, open().Adopt("backup", holder("run-2"), nil))
 	held(t, open(), "backup", "run-1")
-	release(t, open().Adopt("backup", owner("run-1"), nil))
+	release(t, open().Adopt("backup", holder("run-1"), nil))
 	free(t, open(), "backup")
-	release(t, open().Adopt("backup", owner("run-1"), nil))
-	release(t, open().Adopt("never-taken", owner("run-1"), nil))
+	release(t, open().Adopt("backup", holder("run-1"), nil))
+	release(t, open().Adopt("never-taken", holder("run-1"), nil))
 }
 
-func testReleaseInherited(t *testing.T, open place) {
+func testReleaseInherited(t *testing.T, open opener) {
 	lock := acquire(t, open(), "backup", "run-1")
-	adopted := open().Adopt("backup", owner("run-1"), inherited(t, lock))
+	adopted := open().Adopt("backup", holder("run-1"), inherited(t, lock))
 	held(t, open(), "backup", "run-1")
 	release(t, adopted)
 	free(t, open(), "backup")
@@ -163,30 +163,30 @@ func testReleaseInherited(t *testing.T, open place) {
 	release(t, second)
 }
 
-func testDescribe(t *testing.T, open place) {
+func testDescribe(t *testing.T, open opener) {
 	lock := acquire(t, open(), "backup", "run-1")
-	long := owner("run-1")
+	long := holder("run-1")
 	long.Host = strings.Repeat("a-long-name.", 20)
-	for _, o := range []mutex.Owner{long, {Run: "run-1", PID: 7, Host: "b", Since: since.Add(time.Hour)}} {
+	for _, o := range []mutex.Holder{long, {Run: "run-1", PID: 7, Host: "b", Since: since.Add(time.Hour)}} {
 		lock.Describe(o)
-		until(t, fmt.Sprintf("people are told %+v", o), func() bool {
-			_, err := open().Acquire(ctx, "backup", owner("run-2"))
+		until(t, fmt.Sprintf("people read %+v", o), func() bool {
+			_, err := open().Acquire(ctx, "backup", holder("run-2"))
 			heldBy(t, err, "backup", "run-1")
-			had := err.(*mutex.HeldError).Owner
+			had := err.(*mutex.HeldError).Holder
 			return had.PID == o.PID && had.Host == o.Host && had.Since.Equal(o.Since) && had.Fence == lock.Fence()
 		})
 	}
-	release(t, open().Adopt("backup", owner("run-1"), nil))
+	release(t, open().Adopt("backup", holder("run-1"), nil))
 	free(t, open(), "backup")
 }
 
-func testBreak(t *testing.T, open place) {
+func testBreak(t *testing.T, open opener) {
 	if _, err := open().Break(ctx, "backup"); !errors.Is(err, mutex.ErrFree) {
-		t.Errorf("nobody ever had it: %v", err)
+		t.Errorf("no run ever had it: %v", err)
 	}
 	release(t, acquire(t, open(), "backup", "run-0"))
 	if _, err := open().Break(ctx, "backup"); !errors.Is(err, mutex.ErrFree) {
-		t.Errorf("nobody has it any more: %v", err)
+		t.Errorf("it is free again: %v", err)
 	}
 	acquire(t, open(), "backup", "run-1")
 	acquire(t, open(), "report", "run-2")
@@ -200,15 +200,15 @@ func testBreak(t *testing.T, open place) {
 	held(t, open(), "report", "run-2")
 }
 
-func testLateRelease(t *testing.T, open place) {
+func testLateRelease(t *testing.T, open opener) {
 	late := acquire(t, open(), "backup", "run-1")
-	lateToo := open().Adopt("backup", owner("run-1"), inherited(t, late))
+	lateToo := open().Adopt("backup", holder("run-1"), inherited(t, late))
 	if _, err := open().Break(ctx, "backup"); err != nil {
 		t.Fatal(err)
 	}
 	next := acquire(t, open(), "backup", "run-2")
-	late.Describe(owner("run-1"))
-	for _, lock := range []mutex.Lock{late, lateToo, open().Adopt("backup", owner("run-1"), nil)} {
+	late.Describe(holder("run-1"))
+	for _, lock := range []mutex.Lock{late, lateToo, open().Adopt("backup", holder("run-1"), nil)} {
 		release(t, lock)
 		held(t, open(), "backup", "run-2")
 	}
@@ -216,10 +216,10 @@ func testLateRelease(t *testing.T, open place) {
 	free(t, open(), "backup")
 }
 
-func testClaim(t *testing.T, open place) {
+func testClaim(t *testing.T, open opener) {
 	until := time.Now().Add(time.Hour)
 	claim := func(key, run string) error {
-		o := owner(run)
+		o := holder(run)
 		o.Since = time.Now()
 		return open().Claim(ctx, key, until, o)
 	}
@@ -235,7 +235,7 @@ func testClaim(t *testing.T, open place) {
 		t.Errorf("Claimed: %v by %q, %v", claimed, o.Run, err)
 	}
 	if _, claimed, err := open().Claimed(ctx, "backup@2", until); claimed || err != nil {
-		t.Errorf("a key that nobody claimed is claimed: %v", err)
+		t.Errorf("a key is claimed without a claim: %v", err)
 	}
 	for _, key := range []string{"backup@2", "report@1", "backup", "a/backup@1"} {
 		if err := claim(key, "run-2"); err != nil {
@@ -247,7 +247,7 @@ func testClaim(t *testing.T, open place) {
 	heldBy(t, claim("backup@1", "run-2"), "backup@1", "run-1")
 }
 
-func testRace(t *testing.T, open place) {
+func testRace(t *testing.T, open opener) {
 	const racers = 50
 	var locked, claimed atomic.Int32
 	var ready, done sync.WaitGroup
@@ -256,7 +256,7 @@ func testRace(t *testing.T, open place) {
 	ready.Add(racers)
 	for i := range racers {
 		done.Go(func() {
-			store, o := open(), owner(fmt.Sprintf("run-%d", i))
+			store, o := open(), holder(fmt.Sprintf("run-%d", i))
 			o.Since = time.Now()
 			ready.Done()
 			ready.Wait()
@@ -265,13 +265,13 @@ func testRace(t *testing.T, open place) {
 			case err == nil:
 				locked.Add(1)
 				locks <- lock
-			case !errors.As(err, &held) || held.Owner.Run == "":
+			case !errors.As(err, &held) || held.Holder.Run == "":
 				t.Errorf("the mutex: %v", err)
 			}
 			switch err := store.Claim(ctx, "backup@1", until, o); {
 			case err == nil:
 				claimed.Add(1)
-			case !errors.As(err, &held) || held.Owner.Run == "":
+			case !errors.As(err, &held) || held.Holder.Run == "":
 				t.Errorf("the claim: %v", err)
 			}
 		})
@@ -283,7 +283,7 @@ func testRace(t *testing.T, open place) {
 	release(t, <-locks)
 }
 
-func testNames(t *testing.T, open place) {
+func testNames(t *testing.T, open opener) {
 	names := []string{"a", "a/b", "a:b", "a.b", "a-b", "a_b", "a/b/c", "a.lock", "claims", "claims/a", "0", strings.Repeat("x", 128)}
 	locks := map[string]mutex.Lock{}
 	run := func(i int) string { return fmt.Sprintf("run-%d", i) }
@@ -292,7 +292,7 @@ func testNames(t *testing.T, open place) {
 	}
 	for i, name := range names {
 		held(t, open(), name, run(i))
-		if err := open().Claim(ctx, name, time.Now().Add(time.Hour), owner(run(i))); err != nil {
+		if err := open().Claim(ctx, name, time.Now().Add(time.Hour), holder(run(i))); err != nil {
 			t.Errorf("claim %s: %v", name, err)
 		}
 	}
@@ -302,24 +302,24 @@ func testNames(t *testing.T, open place) {
 	}
 }
 
-func testCancelled(t *testing.T, open place) {
+func testCancelled(t *testing.T, open opener) {
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	lock, err := open().Acquire(gone, "backup", owner("run-1"))
+	lock, err := open().Acquire(gone, "backup", holder("run-1"))
 	var held *mutex.HeldError
 	if errors.As(err, &held) {
-		t.Fatalf("nobody has it: %v", err)
+		t.Fatalf("no run has it: %v", err)
 	}
 	if err == nil {
 		release(t, lock)
 	}
 	free(t, open(), "backup")
-	if err := open().Claim(gone, "backup@1", time.Now().Add(time.Hour), owner("run-1")); errors.As(err, &held) {
-		t.Errorf("nobody has claimed it: %v", err)
+	if err := open().Claim(gone, "backup@1", time.Now().Add(time.Hour), holder("run-1")); errors.As(err, &held) {
+		t.Errorf("no run has claimed it: %v", err)
 	}
 }
 
-func testFence(t *testing.T, open place) {
+func testFence(t *testing.T, open opener) {
 	last := int64(0)
 	grows := func(lock mutex.Lock) {
 		t.Helper()
@@ -331,10 +331,10 @@ func testFence(t *testing.T, open place) {
 	for i := range 5 {
 		lock := acquire(t, open(), "backup", fmt.Sprintf("run-%d", i))
 		grows(lock)
-		if adopted := open().Adopt("backup", mutex.Owner{Run: "run", Fence: last}, nil); adopted.Fence() != last {
+		if adopted := open().Adopt("backup", mutex.Holder{Run: "run", Fence: last}, nil); adopted.Fence() != last {
 			t.Errorf("%d became %d", last, adopted.Fence())
 		}
-		lock.Describe(owner("run")) // says nothing of a fence
+		lock.Describe(holder("run")) // says nothing of a fence
 		release(t, lock)
 	}
 	acquire(t, open(), "backup", "run-5")
@@ -344,7 +344,7 @@ func testFence(t *testing.T, open place) {
 	grows(acquire(t, open(), "backup", "run-6"))
 
 	// A run that was counted elsewhere brings the least that its fence must be.
-	from := owner("run-7")
+	from := holder("run-7")
 	from.Fence = last + 1_000_000_000_000
 	lock, err := open().Acquire(ctx, "report", from)
 	if err != nil || lock.Fence() < from.Fence {
@@ -355,9 +355,9 @@ func testFence(t *testing.T, open place) {
 	grows(acquire(t, open(), "report", "run-8"))
 }
 
-func testRenew(t *testing.T, open place) {
+func testRenew(t *testing.T, open opener) {
 	lock := acquire(t, open(), "backup", "run-1")
-	adopted := open().Adopt("backup", owner("run-1"), nil)
+	adopted := open().Adopt("backup", holder("run-1"), nil)
 	for _, l := range []mutex.Lock{lock, adopted, lock} {
 		if err := l.Renew(ctx); err != nil {
 			t.Errorf("the run has it: %v", err)
@@ -370,11 +370,11 @@ func testRenew(t *testing.T, open place) {
 	if _, err := open().Break(ctx, "backup"); err != nil {
 		t.Fatal(err)
 	}
-	lost := func(owner string) {
+	lost := func(holder string) {
 		t.Helper()
 		for _, l := range []mutex.Lock{lock, adopted} {
 			var lost *mutex.LostError
-			if err := l.Renew(ctx); !errors.As(err, &lost) || lost.Owner.Run != owner || !lost.Broken {
+			if err := l.Renew(ctx); !errors.As(err, &lost) || lost.Holder.Run != holder || !lost.Broken {
 				t.Errorf("a renewal of a broken lock: %v", err)
 			}
 		}

@@ -17,18 +17,18 @@ import (
 )
 
 func TestFilesKeepTheContract(t *testing.T) {
-	testStore(t, func(t *testing.T) place {
-		dir := filepath.Join(t.TempDir(), "locks") // made by the first who needs it
+	testStore(t, func(t *testing.T) opener {
+		dir := filepath.Join(t.TempDir(), "locks") // made when it is needed
 		return func() mutex.Store { return mutex.Files{Dir: dir} }
 	})
 }
 
-// roles are what this program does in place of its tests, as another process.
-var roles = map[string]func(store mutex.Files, args []string){"racer": racer, "fighter": fighter}
+// programs are what this test binary does in place of its tests, as another process.
+var programs = map[string]func(store mutex.Files, args []string){"take": take, "takeAndBreak": takeAndBreak}
 
 func TestMain(m *testing.M) {
-	if role := roles[os.Getenv("MUTEX_TEST_ROLE")]; role != nil {
-		role(mutex.Files{Dir: os.Args[1]}, os.Args[2:])
+	if program := programs[os.Getenv("MUTEX_TEST_PROGRAM")]; program != nil {
+		program(mutex.Files{Dir: os.Args[1]}, os.Args[2:])
 		fmt.Println("done")
 		bufio.NewReader(os.Stdin).ReadString('\n') // what was taken is kept until the test has looked
 		return
@@ -36,14 +36,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play starts n processes in a role, and returns the lines that they print until all are done. They
-// live until the test ends.
-func play(t *testing.T, n int, role, dir string) (lines []string) {
+// start starts n processes that run a program, and returns the lines that they print until all are
+// done. They live until the test ends.
+func start(t *testing.T, n int, program, dir string) (lines []string) {
 	t.Helper()
 	said := make(chan []string)
 	for i := range n {
 		c := exec.Command(os.Args[0], dir, fmt.Sprint(i))
-		c.Env = append(os.Environ(), "MUTEX_TEST_ROLE="+role, "GORACE=atexit_sleep_ms=0")
+		c.Env = append(os.Environ(), "MUTEX_TEST_PROGRAM="+program, "GORACE=atexit_sleep_ms=0")
 		c.Stderr = os.Stderr
 		in, _ := c.StdinPipe()
 		out, _ := c.StdoutPipe()
@@ -65,9 +65,9 @@ func play(t *testing.T, n int, role, dir string) (lines []string) {
 	return lines
 }
 
-// racer takes the mutex and the claim once.
-func racer(store mutex.Files, args []string) {
-	o := mutex.Owner{Run: "run-" + args[0], PID: os.Getpid(), Since: time.Now()}
+// take takes the mutex and the claim once.
+func take(store mutex.Files, args []string) {
+	o := mutex.Holder{Run: "run-" + args[0], PID: os.Getpid(), Since: time.Now()}
 	if lock, err := store.Acquire(ctx, "backup", o); err == nil {
 		defer runtime.KeepAlive(lock)
 		fmt.Println("lock")
@@ -78,17 +78,17 @@ func racer(store mutex.Files, args []string) {
 }
 
 func TestOfManyProcessesThatRaceOneWins(t *testing.T) {
-	lines := play(t, 20, "racer", t.TempDir())
+	lines := start(t, 20, "take", t.TempDir())
 	if text := strings.Join(lines, " "); text != "lock claim" && text != "claim lock" {
 		t.Errorf("they got: %s", text)
 	}
 }
 
-// fighter takes the mutex when it is free, breaks it when it is not, and never gives back what it has.
-func fighter(store mutex.Files, args []string) {
+// takeAndBreak takes the mutex when it is free, breaks it when it is not, and releases nothing.
+func takeAndBreak(store mutex.Files, args []string) {
 	for i := range 40 {
 		run := fmt.Sprintf("%s.%d", args[0], i)
-		if lock, err := store.Acquire(ctx, "backup", mutex.Owner{Run: run}); err == nil {
+		if lock, err := store.Acquire(ctx, "backup", mutex.Holder{Run: run}); err == nil {
 			defer runtime.KeepAlive(lock)
 			fmt.Println("acquired", run)
 		}
@@ -100,12 +100,12 @@ func fighter(store mutex.Files, args []string) {
 	}
 }
 
-// However processes take and break a mutex, every owner but the last was broken, once: at no time
+// However processes take and break a mutex, every holder but the last was broken, once: at no time
 // were there two.
-func TestWhoeverBreaksAndTakesThereIsOneOwner(t *testing.T) {
+func TestHoweverLocksAreBrokenAndTakenThereIsOneHolder(t *testing.T) {
 	dir := t.TempDir()
 	acquired, broken := map[string]bool{}, map[string]bool{}
-	for _, line := range play(t, 8, "fighter", dir) {
+	for _, line := range start(t, 8, "takeAndBreak", dir) {
 		what, run, _ := strings.Cut(line, " ")
 		switch {
 		case what == "acquired":
@@ -129,7 +129,7 @@ func TestWhoeverBreaksAndTakesThereIsOneOwner(t *testing.T) {
 		held(t, mutex.Files{Dir: dir}, "backup", run)
 	}
 	if len(broken) < 8 {
-		t.Errorf("they hardly met: %d", len(broken))
+		t.Errorf("only %d locks were broken: there was no race", len(broken))
 	}
 }
 
@@ -161,7 +161,7 @@ func TestALockLivesAsLongAsAProcessThatInheritedIt(t *testing.T) {
 	held(t, store, "backup", "run-1")
 	syscall.Kill(child, syscall.SIGKILL)
 	until(t, "the lock is dropped with the last process", func() bool {
-		lock, err := store.Acquire(ctx, "backup", owner("run-2"))
+		lock, err := store.Acquire(ctx, "backup", holder("run-2"))
 		return err == nil && lock.Release(ctx) == nil
 	})
 }
@@ -170,7 +170,7 @@ func TestALockLivesAsLongAsAProcessThatInheritedIt(t *testing.T) {
 func TestAReleaseFreesALockThatChildrenStillHave(t *testing.T) {
 	store := mutex.Files{Dir: t.TempDir()}
 	lock := acquire(t, store, "backup", "run-1")
-	ours := store.Adopt("backup", owner("run-1"), inherited(t, lock))
+	ours := store.Adopt("backup", holder("run-1"), inherited(t, lock))
 	family(t, lock)
 	held(t, store, "backup", "run-1")
 	release(t, ours)
@@ -181,15 +181,15 @@ func TestAReleaseFreesALockThatChildrenStillHave(t *testing.T) {
 func TestAReleaseByNameFreesALockThatChildrenStillHave(t *testing.T) {
 	store := mutex.Files{Dir: t.TempDir()}
 	_, child := family(t, acquire(t, store, "backup", "run-1"))
-	release(t, store.Adopt("backup", owner("run-1"), nil))
+	release(t, store.Adopt("backup", holder("run-1"), nil))
 	next := acquire(t, store, "backup", "run-2")
 	syscall.Kill(child, syscall.SIGKILL)
 	held(t, store, "backup", "run-2")
 	release(t, next)
 }
 
-// An owner is text for people: without it, or with text that says nothing, the lock is as good.
-func TestALockWhoseOwnerCannotBeReadIsALock(t *testing.T) {
+// A holder is text for people: without it, or with text that says nothing, the lock is as good.
+func TestALockWhoseHolderCannotBeReadIsALock(t *testing.T) {
 	for _, text := range []string{"", "{", "\x00\xff", `{"run": 7}`, strings.Repeat("x", 10000)} {
 		dir := t.TempDir()
 		store := mutex.Files{Dir: dir}
@@ -198,7 +198,7 @@ func TestALockWhoseOwnerCannotBeReadIsALock(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := store.Acquire(ctx, "backup", owner("run-2"))
+		_, err := store.Acquire(ctx, "backup", holder("run-2"))
 		var held *mutex.HeldError
 		if !errors.As(err, &held) || held.Error() != "backup is held by a run that left no name" {
 			t.Errorf("%q: %v", text, err)
@@ -214,7 +214,7 @@ func TestClaimsOfHoursLongGoneAreSwept(t *testing.T) {
 	store := mutex.Files{Dir: dir}
 	claim := func(key string, slot time.Time) {
 		t.Helper()
-		if err := store.Claim(ctx, key, slot.Add(time.Hour), mutex.Owner{Run: key, Since: slot}); err != nil {
+		if err := store.Claim(ctx, key, slot.Add(time.Hour), mutex.Holder{Run: key, Since: slot}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestClaimsOfHoursLongGoneAreSwept(t *testing.T) {
 		t.Errorf("%d hours are kept", n)
 	}
 	var held *mutex.HeldError
-	if err := store.Claim(ctx, "a", first.Add(time.Hour), owner("late")); !errors.As(err, &held) {
+	if err := store.Claim(ctx, "a", first.Add(time.Hour), holder("late")); !errors.As(err, &held) {
 		t.Errorf("a claim was forgotten within its time: %v", err)
 	}
 	claim("d", first.Add(24*time.Hour))
@@ -242,7 +242,7 @@ func TestClaimsOfHoursLongGoneAreSwept(t *testing.T) {
 	}
 }
 
-// A lock whose owner cannot be written is not given: the file would name the last owner, whose late finish
+// A lock whose holder cannot be written is not given: the file would name the last holder, whose late finish
 // could take it away from the new one. (Found by bench/crash.)
 func TestInAReadOnlyFolderHeldLocksHoldAndNoneIsGiven(t *testing.T) {
 	dir := t.TempDir()
@@ -254,36 +254,36 @@ func TestInAReadOnlyFolderHeldLocksHoldAndNoneIsGiven(t *testing.T) {
 		t.Fatal("the folder can be written")
 	}
 	var held *mutex.HeldError
-	if _, err := store.Acquire(ctx, "backup", owner("run-3")); !errors.As(err, &held) || held.Owner.Run != "run-2" {
+	if _, err := store.Acquire(ctx, "backup", holder("run-3")); !errors.As(err, &held) || held.Holder.Run != "run-2" {
 		t.Errorf("a held lock: %v", err)
 	}
 	if by, is := store.Held("backup"); !is || by.Run != "run-2" {
 		t.Errorf("held by %v, %t", by, is)
 	}
-	lock.Describe(owner("run-2"))
+	lock.Describe(holder("run-2"))
 	release(t, lock)
 	if _, is := store.Held("backup"); is {
 		t.Error("it is held after its release")
 	}
-	if _, err := store.Acquire(ctx, "free", owner("run-4")); !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
-		t.Errorf("a lock whose owner cannot be written: %v", err)
+	if _, err := store.Acquire(ctx, "free", holder("run-4")); !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EACCES) {
+		t.Errorf("a lock whose holder cannot be written: %v", err)
 	}
 	if _, is := store.Held("free"); is {
 		t.Error("a lock that was not given is held")
 	}
 
 	// A new one cannot be made there, which is not to be read as held.
-	if _, err := store.Acquire(ctx, "report", owner("run-1")); err == nil || errors.As(err, &held) {
+	if _, err := store.Acquire(ctx, "report", holder("run-1")); err == nil || errors.As(err, &held) {
 		t.Errorf("a lock without a file: %v", err)
 	}
-	if err := store.Claim(ctx, "report@1", time.Now(), owner("run-1")); err == nil || errors.As(err, &held) {
+	if err := store.Claim(ctx, "report@1", time.Now(), holder("run-1")); err == nil || errors.As(err, &held) {
 		t.Errorf("a claim without a file: %v", err)
 	}
 }
 
-// A command inherits the lock, and may run as somebody who must not say who holds it, or set its fence.
-func TestWhoInheritsALockCannotWriteItsFile(t *testing.T) {
-	lock, err := mutex.Files{Dir: t.TempDir()}.Acquire(ctx, "backup", owner("run-1"))
+// A command inherits the lock, and may run as a user who must not write who holds it, or set its fence.
+func TestAProcessThatInheritsALockCannotWriteItsFile(t *testing.T) {
+	lock, err := mutex.Files{Dir: t.TempDir()}.Acquire(ctx, "backup", holder("run-1"))
 	if err != nil {
 		t.Fatal(err)
 	}

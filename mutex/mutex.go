@@ -1,94 +1,74 @@
-// Package mutex holds the locks that keep runs from overlapping, and the claims that give a slot
-// to one server.
+// Package mutex keeps the runs of a task from overlapping, and gives a slot to one server only.
 //
-// A lock belongs to a run, not to a process: the process that acquires it is seldom the one that
-// releases it. On one machine (Files) the kernel keeps it for exactly as long as a process of the
-// run lives; a driver for many machines keeps it as a lease under the id of the run. Nothing here
-// decides whether a task is due or runs: held, free and "nobody knows" is all it tells.
+// A mutex is a name. A lock is a held mutex, and its holder is a run. A claim is a key that one run
+// takes for all servers, and that is kept: it is never released.
+//
+// # Goals
+//
+//   - No lock is stale. Files lets the kernel keep a lock for exactly as long as a process of the run
+//     lives. Redis keeps it as a lease, which ends soon after the last renewal. Shared keeps both.
+//   - A lock belongs to a run, not to a process: the process that acquires it is seldom the one that
+//     releases it. Any process that knows the run can adopt its lock, and no other run can release it.
+//   - Held and unknown are different answers. HeldError means that another run is known to be the
+//     holder; every other error means that it is unknown whether there is one.
+//   - No call waits for a lock. What does not answer costs two seconds: another process that stopped
+//     while it opened a lock, or a Redis.
+//   - Each holder of a mutex has a larger fence than those before it.
+//
+// # Non-goals
+//
+//   - Whether a task is due, or runs all the same when the answer is unknown: that is for the caller.
+//   - Waiting for a lock, or an order among those who want it.
+//   - Re-entrance: a run that holds a mutex does not get it a second time.
+//   - A lease that fences. A run that was stopped for longer than its lease goes on beside the next
+//     one until it learns of the loss; what both write to can compare their fences.
+//   - Redis Cluster, and replicas that take over: they forget locks that were acknowledged.
+//
+// # What redsync does, and what is ours
+//
+// On several servers a lock is Redlock. redsync runs each attempt to acquire it, and its release: all
+// servers at the same time, a majority in time, and a release of what a failed attempt got. What is
+// sent to one server is ours, a script that also writes the holder and the fence, because redsync
+// could not say who has a mutex (see redlock). So are renewals, which must tell a lost lease from
+// servers that do not answer, and the rules for outages (server) and for restarts (instances).
 package mutex
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"time"
 )
 
-// An Owner says which run has a mutex, for people to read. Only Run decides anything: a lock is
-// released for the run that has it and for no other.
-type Owner struct {
-	Run   string    `json:"run"`
-	PID   int       `json:"pid"`
-	Host  string    `json:"host"`
-	Since time.Time `json:"since"`
-	Fence int64     `json:"fence,omitempty"` // of its lock
-}
+// ErrFree says that there was nothing to break.
+var ErrFree = errors.New("nobody holds it")
 
-// String names the owner so that a person can find it.
-func (o Owner) String() string {
-	if o.Run == "" {
-		return "by a run that left no name"
-	}
-	run := o.Run[max(0, len(o.Run)-12):] // the end of a UUID tells runs apart, its beginning does not
-	since := o.Since.Local().Format("2006-01-02 15:04:05")
-	if o.PID == 0 {
-		return fmt.Sprintf("since %s (run %s on %s)", since, run, o.Host)
-	}
-	return fmt.Sprintf("since %s (run %s, pid %d on %s)", since, run, o.PID, o.Host)
-}
-
-// A HeldError says that another run has the mutex, or has claimed the slot.
-type HeldError struct {
-	Name  string
-	Owner Owner
-}
-
-func (e *HeldError) Error() string { return fmt.Sprintf("%s is held %s", e.Name, e.Owner) }
-
-// A LostError says that a run no longer has its mutex, or did not have it all the time.
-type LostError struct {
-	Name   string
-	Owner  Owner // who has it now; without a Run when nobody has, or the run has it again
-	Broken bool  // by Break, before the lease ended
-}
-
-func (e *LostError) Error() string {
-	how := "the lease of %s ran out"
-	if e.Broken {
-		how = "the lock on %s was broken"
-	}
-	if e.Owner.Run == "" {
-		return fmt.Sprintf(how, e.Name)
-	}
-	return fmt.Sprintf(how+", and it is held %s", e.Name, e.Owner)
-}
-
-// A Store is where the mutexes of a schedule live.
+// A Store is where the mutexes of a schedule live. It is safe for concurrent use.
 type Store interface {
-	// Acquire takes name for owner. It returns *HeldError at once when another run has it.
-	// Any other error means that nobody knows: callers must not read it as "held". The caller
-	// keeps the Lock as long as this process has a part in the run: with a forgotten one the
-	// garbage collector may close what it holds.
-	Acquire(ctx context.Context, name string, owner Owner) (Lock, error)
+	// Acquire takes the mutex name for holder. It returns *HeldError at once when another run has it.
+	// Any other error means that it is unknown who has it: callers must not read it as "held". The
+	// caller keeps the Lock as long as this process has a part in the run: when the garbage collector
+	// finds it unused, the lock of the kernel may go with it.
+	Acquire(ctx context.Context, name string, holder Holder) (Lock, error)
 
-	// Adopt returns the lock on name that another process acquired for owner.Run, with
-	// owner.Fence, at owner.Since: a lease counts from then until it is renewed here. The file is
-	// the descriptor that the process inherited with the lock, or nil. It asks nobody: the lock may
-	// long be gone.
-	Adopt(name string, owner Owner, inherited *os.File) Lock
+	// Adopt returns the lock on name that another process acquired for holder.Run, with
+	// holder.Fence, at holder.Since: a lease counts from then until it is renewed here. The file is
+	// the descriptor that the process inherited with the lock, or nil. It does not check that the run
+	// still has the mutex.
+	Adopt(name string, holder Holder, inherited *os.File) Lock
 
-	// Claim takes key for owner, for every server, and keeps it until the given time at least; a
-	// claim is never released, and every claim of a key must name the same time. To claim again for
-	// the same run does nothing. It returns *HeldError when another run has the key, and any other
-	// error when nobody knows.
-	Claim(ctx context.Context, key string, until time.Time, owner Owner) error
+	// Claim takes key for holder, for every server, and keeps it until the given time at least; every
+	// claim of a key must give the same time. To claim again for the same run changes nothing. It
+	// returns *HeldError when another run has the key; any other error means that this is unknown.
+	Claim(ctx context.Context, key string, until time.Time, holder Holder) error
 
-	// Claimed returns who has claimed a key, without claiming it. With an error nobody knows.
-	Claimed(ctx context.Context, key string, until time.Time) (owner Owner, claimed bool, err error)
+	// Claimed returns who has claimed a key, without claiming it; until must be the time that claims
+	// of the key give. An error means that it is unknown.
+	Claimed(ctx context.Context, key string, until time.Time) (holder Holder, claimed bool, err error)
 
 	// Break frees name whoever has it, and returns who had. The run that had it goes on.
-	// The error is ErrFree when nobody had it.
-	Break(ctx context.Context, name string) (Owner, error)
+	// The error is ErrFree when no run had it.
+	Break(ctx context.Context, name string) (Holder, error)
 }
 
 // A Lock is a held mutex.
@@ -97,7 +77,7 @@ type Lock interface {
 	// lock lives as long as they do; nil where the lock does not depend on processes.
 	Inherit() *os.File
 
-	// Fence returns a number that is larger for every later owner of the mutex, so that what the
+	// Fence returns a number that is larger for every later holder of the mutex, so that what the
 	// lock protects can refuse those who come late.
 	Fence() int64
 
@@ -106,11 +86,13 @@ type Lock interface {
 	Lease() time.Duration
 
 	// Renew begins the lease anew. It returns *LostError when the mutex was not the run's all the
-	// time, also where it is again since nobody else had it; any other error means that nobody knows.
+	// time, also where it is again because no other run took it; any other error means that this is
+	// unknown.
 	Renew(ctx context.Context) error
 
-	// Describe replaces what people are told of the owner.
-	Describe(owner Owner)
+	// Describe replaces what people read about the holder: holder.Run is the run of the lock, and
+	// its fence never shrinks. Where that fails they go on reading what was there before.
+	Describe(holder Holder)
 
 	// Release frees the mutex if the run still has it, whatever processes of it still live.
 	// Releasing twice, or a lock that is gone, does nothing.

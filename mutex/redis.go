@@ -10,44 +10,44 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// Redis keeps mutexes for many machines: on one Redis, or on a majority of several that know nothing
-// of each other (Redlock, through redsync).
+// timeout is how long an operation on the store may take in all: its connections, its repetitions,
+// and all servers at once.
+const timeout = 2 * time.Second
+
+// Redis keeps mutexes for many machines: on one Redis, or on a majority of several independent ones
+// (Redlock). It is safe for concurrent use.
 //
-// A lock is a key with the id of its run that Redis removes when the lease ends; whoever knows the id
-// renews and releases it. A lease is not a fence: a run that was stopped for longer than its lease
-// may go on beside the next one, until it learns of the loss. Fence is for what must refuse it.
+// A lock is a key with the id of its run that Redis removes when the lease ends; a process that knows
+// the id renews and releases it. A lease is not a fence: a run that was stopped for longer than its
+// lease may go on beside the next one, until it learns of the loss. Fence is for what must refuse it.
 //
-// Every operation ends within two seconds, and once a server was found not to answer, at once.
+// Every operation ends within two seconds, and at once when a server was found to be down before.
 // No answer is never read as free or as held: the error is then a *StoreError.
 type Redis struct {
-	config  Config
-	servers []*server
-	memory  memory
-	busy    sync.WaitGroup // requests under way
-	close   context.CancelFunc
-	now     func() time.Time // for how long ago a lease was renewed
+	config    Config
+	servers   []*server
+	instances instances
+	inFlight  sync.WaitGroup // requests, also those whose answers are not waited for
+	close     context.CancelFunc
 }
 
 var _ Store = (*Redis)(nil)
 
-// silence keeps go-redis from printing: what it has to say comes back as an error, too.
-var silence = sync.OnceFunc(logging.Disable)
+// disableLogging keeps go-redis from printing: it returns the same as errors.
+var disableLogging = sync.OnceFunc(logging.Disable)
 
-// Dial prepares the store of a config. It does not connect before something is asked.
+// Dial prepares the store of a config. It does not connect: the first request does.
 func Dial(c Config) (*Redis, error) {
-	silence()
+	disableLogging()
 	closed, stop := context.WithCancel(context.Background())
-	r := &Redis{config: c, close: stop, now: time.Now}
+	r := &Redis{config: c, close: stop}
 	for i := range c.Servers {
 		options, err := c.options(i)
 		if err != nil {
 			stop()
 			return nil, err
 		}
-		s := &server{place: placeOf(options), options: options, lease: c.lease(), memory: &r.memory, closed: closed}
-		s.tune()
-		s.connect()
-		r.servers = append(r.servers, s)
+		r.servers = append(r.servers, newServer(options, c.lease(), &r.instances, closed))
 	}
 	if len(r.servers) == 0 {
 		stop()
@@ -56,26 +56,14 @@ func Dial(c Config) (*Redis, error) {
 	return r, nil
 }
 
-// tune makes go-redis keep to our deadline: it neither repeats nor waits by itself.
-func (s *server) tune() {
-	o := s.options
-	o.MaxRetries, o.DialerRetries = -1, 1
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
-	o.ContextTimeoutEnabled = true
-	o.PoolSize, o.MinIdleConns, o.MaxActiveConns = connections, 0, 0
-	o.ReadBufferSize, o.WriteBufferSize = 4096, 4096 // a waiting run has one connection, and should be small
-	o.Protocol, o.DisableIdentity = 2, true          // without the extra questions of a new connection
-	o.OnConnect = s.meet
-}
-
 // Close ends the connections. What a majority has answered already may still be on its way to the
-// other servers: that gets a moment.
+// other servers: that gets a quarter of a second.
 func (r *Redis) Close() error {
 	done := make(chan struct{})
-	go func() { r.busy.Wait(); close(done) }()
+	go func() { r.inFlight.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(patience / 8):
+	case <-time.After(timeout / 8):
 	}
 	r.close()
 	for _, s := range r.servers {
@@ -84,12 +72,16 @@ func (r *Redis) Close() error {
 	return nil
 }
 
-// Remember keeps in a file which Redis this machine has seen, so that the next process knows one
-// that was started again; such a Redis gives no locks and claims away for one lease from its start.
-// It is called before anything is asked, by processes that take locks.
-func (r *Redis) Remember(path string) { r.memory.open(path) }
+// RememberInstances keeps in a file which instances of Redis this machine has met, so that the next
+// process notices a restart; after one, a Redis grants no locks and claims for one lease. Call it
+// before the first request, in processes that take locks. A file that cannot be read or written is
+// as none.
+func (r *Redis) RememberInstances(path string) { r.instances.load(path) }
 
-// Key returns a key of the schedule.
+// Config returns what the store was dialed with.
+func (r *Redis) Config() Config { return r.config }
+
+// Key returns a key in the namespace of the schedule.
 func (r *Redis) Key(parts ...string) string {
 	return "sched:{" + r.config.Namespace + "}:" + strings.Join(parts, ":")
 }
@@ -98,12 +90,12 @@ func (r *Redis) Key(parts ...string) string {
 // have ended: after two seconds at the latest, if f heeds the context. It returns nil when a majority
 // answered without an error (redis.Nil is none). While a server is down f is not called for it.
 func (r *Redis) Do(ctx context.Context, f func(ctx context.Context, server int, c *redis.Client) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	errs := make(chan error, len(r.servers))
 	for i, s := range r.servers {
-		r.busy.Go(func() {
-			errs <- s.reach(ctx, ask, false, func(ctx context.Context, c *redis.Client) error { return f(ctx, i, c) })
+		r.inFlight.Go(func() {
+			errs <- s.do(ctx, ifUp, false, func(ctx context.Context, c *redis.Client) error { return f(ctx, i, c) })
 		})
 	}
 	var failed []error
@@ -112,35 +104,36 @@ func (r *Redis) Do(ctx context.Context, f func(ctx context.Context, server int, 
 			failed = append(failed, err)
 		}
 	}
-	return r.enough(failed)
+	return r.outage(failed)
 }
 
-// Down returns the outage in effect: a majority of the servers is down. Nil says that there was none
-// when the store was asked last.
+// Down returns why the store is of no use: a majority of the servers is down. Nil says that this was
+// not so when the servers were last asked. It sends nothing.
 func (r *Redis) Down() error {
 	var failed []error
 	for _, s := range r.servers {
-		if err := s.outage(); err != nil {
+		if err := s.down(); err != nil {
 			failed = append(failed, err)
 		}
 	}
-	return r.enough(failed)
+	return r.outage(failed)
 }
 
-// quorum is the number of servers without which nothing is decided.
+// quorum is the number of servers without which nothing is decided: a majority.
 func (r *Redis) quorum() int { return len(r.servers)/2 + 1 }
 
-// enough returns an error when those that did not fail are no majority.
-func (r *Redis) enough(failed []error) error {
+// outage returns nil while the servers that did not fail are a majority, and otherwise one error for
+// all of them.
+func (r *Redis) outage(failed []error) error {
 	if len(r.servers)-len(failed) >= r.quorum() {
 		return nil
 	}
-	return outage(len(r.servers), failed)
+	return joinErrors(len(r.servers), failed)
 }
 
-// deadline is when an operation that begins now ends.
+// deadline returns when an operation that begins now ends.
 func deadline(ctx context.Context) time.Time {
-	end := time.Now().Add(patience)
+	end := time.Now().Add(timeout)
 	if sooner, ok := ctx.Deadline(); ok && sooner.Before(end) {
 		return sooner
 	}

@@ -28,7 +28,7 @@ func dialWith(t testing.TB, c mutex.Config) *mutex.Redis {
 	return r
 }
 
-// three starts three servers that know nothing of each other.
+// three starts three independent servers.
 func three(t *testing.T) (servers []*redistest.Server, urls []string) {
 	for range 3 {
 		s := redistest.Start(t)
@@ -39,28 +39,28 @@ func three(t *testing.T) (servers []*redistest.Server, urls []string) {
 
 func TestRedisKeepsTheContract(t *testing.T) {
 	t.Run("miniredis", func(t *testing.T) {
-		testStore(t, func(t *testing.T) place {
+		testStore(t, func(t *testing.T) opener {
 			m := miniredis.RunT(t)
 			return func() mutex.Store { return dial(t, "redis://"+m.Addr()) }
 		})
 	})
 	t.Run("redis-server", func(t *testing.T) {
 		s := redistest.Start(t)
-		testStore(t, func(t *testing.T) place {
+		testStore(t, func(t *testing.T) opener {
 			name := t.Name()
 			return func() mutex.Store { return named(t, name, s.URL) }
 		})
 	})
 	t.Run("redis-server on a unix socket, in another database", func(t *testing.T) {
 		s := redistest.Start(t)
-		testStore(t, func(t *testing.T) place {
+		testStore(t, func(t *testing.T) opener {
 			name := t.Name()
 			return func() mutex.Store { return named(t, name, "unix://"+s.Socket+"?db=3") }
 		})
 	})
 	t.Run("three of them", func(t *testing.T) {
 		_, urls := three(t)
-		testStore(t, func(t *testing.T) place {
+		testStore(t, func(t *testing.T) opener {
 			name := t.Name()
 			return func() mutex.Store { return named(t, name, urls...) }
 		})
@@ -80,14 +80,14 @@ func named(t *testing.T, name string, servers ...string) *mutex.Redis {
 
 func TestSharedKeepsTheContract(t *testing.T) {
 	t.Run("miniredis", func(t *testing.T) {
-		testStore(t, func(t *testing.T) place {
+		testStore(t, func(t *testing.T) opener {
 			m, dir := miniredis.RunT(t), filepath.Join(t.TempDir(), "locks")
 			return func() mutex.Store { return mutex.NewStore(dir, dial(t, "redis://"+m.Addr())) }
 		})
 	})
 	t.Run("redis-server", func(t *testing.T) {
 		s := redistest.Start(t)
-		testStore(t, func(t *testing.T) place {
+		testStore(t, func(t *testing.T) opener {
 			name, dir := t.Name(), filepath.Join(t.TempDir(), "locks")
 			return func() mutex.Store { return mutex.NewStore(dir, named(t, name, s.URL)) }
 		})

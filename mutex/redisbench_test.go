@@ -16,7 +16,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	b.RunParallel(func(p *testing.PB) {
 		name := fmt.Sprint("task-", time.Now().UnixNano())
 		for p.Next() {
-			lock, err := r.Acquire(ctx, name, owner("run-1"))
+			lock, err := r.Acquire(ctx, name, holder("run-1"))
 			if err == nil {
 				err = lock.Release(ctx)
 			}
@@ -37,7 +37,7 @@ func BenchmarkHundredClaims(b *testing.B) {
 		errs := make(chan error, 100)
 		for task := range 100 {
 			go func() {
-				errs <- r.Claim(ctx, fmt.Sprintf("task-%d@%d", task, i), time.Now().Add(time.Hour), owner("run-1"))
+				errs <- r.Claim(ctx, fmt.Sprintf("task-%d@%d", task, i), time.Now().Add(time.Hour), holder("run-1"))
 			}()
 		}
 		for range 100 {

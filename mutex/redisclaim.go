@@ -6,24 +6,22 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // claimAtLeast is how long a claim is kept whatever the clocks say, also that of a slot long gone.
 const claimAtLeast = time.Hour
 
-// Claim takes key with a value that names the run and stays.
-func (r *Redis) Claim(ctx context.Context, key string, until time.Time, owner Owner) error {
+// Claim takes key for the run, once for all servers. Its value is the run, a space, and the holder.
+func (r *Redis) Claim(ctx context.Context, key string, until time.Time, holder Holder) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	keep := max(time.Until(until), claimAtLeast)
 	name := r.Key("claim", key)
-	value := owner.Run + " " + holder(owner)
-	e := election{redis: r, key: name, value: value, run: owner.Run, keep: keep, end: deadline(ctx)}
-	_, err := e.hold(request{way: take, script: claimScript, keys: []string{name},
-		args: []any{owner.Run, value, milliseconds(keep), fmt.Sprint(until.UnixMilli())}})
+	value := holder.Run + " " + holderText(holder)
+	claim := redlock{redis: r, key: name, value: value, run: holder.Run, keep: keep, end: deadline(ctx)}
+	_, err := claim.acquire(request{rule: ifTrusted, script: claimScript, keys: []string{name},
+		args: []any{holder.Run, value, milliseconds(keep), fmt.Sprint(until.UnixMilli())}})
 	var held *HeldError
 	if errors.As(err, &held) {
 		held.Name = key
@@ -31,65 +29,30 @@ func (r *Redis) Claim(ctx context.Context, key string, until time.Time, owner Ow
 	return err
 }
 
-// Claimed asks who has claimed key.
-func (r *Redis) Claimed(ctx context.Context, key string, _ time.Time) (owner Owner, claimed bool, err error) {
-	owners, err := r.look(ctx, []string{r.Key("claim", key)}, func(values []string) map[string]Owner {
-		if values[0] == "" {
-			return nil
-		}
-		run, text, _ := strings.Cut(values[0], " ")
-		return map[string]Owner{key: answer{words: []string{"held", run, text}}.owner()}
-	})
-	owner, claimed = owners[key]
-	return owner, claimed, err
+// Claimed asks all servers who has claimed key; until does not matter here.
+func (r *Redis) Claimed(ctx context.Context, key string, _ time.Time) (holder Holder, claimed bool, err error) {
+	holders, err := r.Claims(ctx, key)
+	holder, claimed = holders[key]
+	return holder, claimed, err
 }
 
-// Held returns the owners of those of the mutexes that are held.
-func (r *Redis) Held(ctx context.Context, names ...string) (map[string]Owner, error) {
-	if len(names) == 0 {
+// Claims returns the holders of those of the keys that are claimed, all with one request.
+func (r *Redis) Claims(ctx context.Context, claims ...string) (map[string]Holder, error) {
+	if len(claims) == 0 {
 		return nil, nil
 	}
 	var keys []string
-	for _, name := range names {
-		keys = append(keys, r.lock(name, Owner{}).keys()[:3]...)
+	for _, claim := range claims {
+		keys = append(keys, r.Key("claim", claim))
 	}
-	return r.look(ctx, keys, func(values []string) map[string]Owner {
-		held := map[string]Owner{}
-		for i, name := range names {
-			if run := values[3*i]; run != "" {
-				held[name] = answer{words: []string{"held", run, values[3*i+1], values[3*i+2]}}.owner()
+	return r.read(ctx, keys, func(values []string) map[string]Holder {
+		claimed := map[string]Holder{}
+		for i, claim := range claims {
+			if values[i] != "" {
+				run, text, _ := strings.Cut(values[i], " ")
+				claimed[claim] = answer{words: []string{"held", run, text}}.holder()
 			}
 		}
-		return held
+		return claimed
 	})
-}
-
-// look reads keys from all servers, and returns the owners on which a majority agrees.
-func (r *Redis) look(ctx context.Context, keys []string, read func(values []string) map[string]Owner) (map[string]Owner, error) {
-	seen := make([]map[string]Owner, len(r.servers))
-	err := r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {
-		reply, err := c.MGet(ctx, keys...).Result()
-		if err != nil {
-			return err
-		}
-		values := make([]string, len(keys))
-		for i := range reply {
-			values[i], _ = reply[i].(string)
-		}
-		seen[server] = read(values)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	votes, agreed := map[[2]string]int{}, map[string]Owner{}
-	for _, owners := range seen {
-		for name, owner := range owners {
-			vote := [2]string{name, owner.Run}
-			if votes[vote]++; votes[vote] == r.quorum() {
-				agreed[name] = owner
-			}
-		}
-	}
-	return agreed, nil
 }

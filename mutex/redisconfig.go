@@ -14,22 +14,22 @@ import (
 // DefaultLease is how long a lock on Redis outlives its last renewal.
 const DefaultLease = 60 * time.Second
 
-// The lease must leave time for a renewal that fails, and another; and a dead server must not hold a
-// lock for days.
+// A lease must leave time for a renewal that fails, and another one; and the lock of a machine that
+// died must not last for days.
 const (
 	shortestLease = 3 * time.Second
 	longestLease  = 24 * time.Hour
 )
 
-// A Config says where the mutexes of a schedule are shared. It is passed to other processes as JSON,
-// with the passwords; its String has none.
+// A Config says on which servers the mutexes of a schedule are. Its JSON, for other processes, has the
+// passwords; its String and GoString have none.
 type Config struct {
 	// Servers are the URLs of one Redis, or of an odd number of independent ones (Redlock):
 	// redis://[user:password@]host[:port][/db], rediss://… for TLS, or
 	// unix://[user:password@]/path[?db=1].
 	Servers   []string
 	Namespace string        // of every key: the schedule's name
-	Lease     time.Duration // 0 is DefaultLease
+	Lease     time.Duration // 0 means DefaultLease
 }
 
 // Check says what is wrong, without connecting. The error is a *StoreError and quotes nothing of a
@@ -56,7 +56,7 @@ func (c Config) Check() error {
 			return err
 		}
 		host := strings.ToLower(options.Addr)
-		if j, known := first[host]; known {
+		if j, found := first[host]; found {
 			return &StoreError{
 				fmt.Sprintf("URLs %d and %d of the store are of the same server, %s", j+1, i+1, options.Addr),
 				"each must be a server of its own, which fails alone; another database of the same one is not",
@@ -69,15 +69,15 @@ func (c Config) Check() error {
 
 // String names the servers, without users and passwords.
 func (c Config) String() string {
-	var places []string
+	var names []string
 	for i := range c.Servers {
-		place := "?"
+		name := "?"
 		if options, err := c.options(i); err == nil {
-			place = placeOf(options)
+			name = nameOf(options)
 		}
-		places = append(places, place)
+		names = append(names, name)
 	}
-	return strings.Join(places, ", ")
+	return strings.Join(names, ", ")
 }
 
 // GoString is for %#v, which must not print the passwords either.
@@ -93,7 +93,7 @@ func (c Config) lease() time.Duration {
 const urlHint = "write redis://[user:password@]host[:port][/database], rediss://… for TLS, or unix:///path/to/socket[?db=1]; " +
 	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %"
 
-// options reads one URL. go-redis reads it too, but its errors quote what they do not like.
+// options reads one URL. What go-redis would not like is found before, since its errors quote the URL.
 func (c Config) options(i int) (*redis.Options, error) {
 	wrong := func(format string, args ...any) error {
 		which := "the URL of the store"
@@ -156,8 +156,8 @@ func unknownParameter(query url.Values, scheme string) bool {
 	return len(query) > 0
 }
 
-// placeOf names a server as people know it.
-func placeOf(options *redis.Options) string {
+// nameOf names a server for people: its host, host:port, or the path of its socket.
+func nameOf(options *redis.Options) string {
 	if host, port, err := net.SplitHostPort(options.Addr); err == nil && port == "6379" && !strings.Contains(host, ":") {
 		return host
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A StoreError says why a store cannot be used, or does not answer. It is told in one line, has no
-// password in it, and wraps nothing that could have one.
+// A StoreError says why a store cannot be used, or does not answer. Both texts are one line, have no
+// password in them, and the error wraps nothing that could have one.
 type StoreError struct {
 	Text string
 	Hint string // what to do about it; may be empty
@@ -23,16 +23,16 @@ type StoreError struct {
 
 func (e *StoreError) Error() string { return e.Text }
 
-// A complaint is an answer of Redis that says what is wrong with the server, or with our URL.
-type complaint struct {
-	words string // found in the answer
-	text  string // after "redis at HOST "
-	hint  string
-	deaf  bool // it comes before any command is heard: there is no use in asking again soon
+// An errorReply is an answer of Redis that says what is wrong with the server, or with our URL.
+type errorReply struct {
+	words       string // found in the answer
+	text        string // for people, after "redis at HOST "
+	hint        string
+	unreachable bool // it comes instead of any answer: the server is as good as down
 }
 
-// complaints are looked for in this order: scripts wrap the answers that they get in text of their own.
-var complaints = []complaint{
+// errorReplies are searched in this order: scripts put the replies that they get into texts of their own.
+var errorReplies = []errorReply{
 	{"WRONGPASS", "refuses the user or the password", passwordHint, true},
 	{"invalid password", "refuses the password", passwordHint, true},
 	{"without any password configured", "has no password, and the URL has one", "leave the password out of the URL", true},
@@ -63,25 +63,25 @@ const (
 	clusterHint  = "use a Redis that stands alone: locks need one that others can agree on"
 )
 
-// explain tells an error of go-redis to people. deaf is true when the server cannot be talked to
-// at all.
-func (s *server) explain(err error) (explained *StoreError, deaf bool) {
+// explain makes an error of go-redis one for people. unreachable says that the server gives no
+// answers at all.
+func (s *server) explain(err error) (explained *StoreError, unreachable bool) {
 	if errors.As(err, &explained) {
 		return explained, false
 	}
 	var answer redis.Error
 	if errors.As(err, &answer) {
-		i := slices.IndexFunc(complaints, func(c complaint) bool { return strings.Contains(err.Error(), c.words) })
+		i := slices.IndexFunc(errorReplies, func(r errorReply) bool { return strings.Contains(err.Error(), r.words) })
 		if i < 0 {
 			return s.failed("answers: "+s.withoutPassword(err.Error()), ""), false
 		}
-		return s.failed(complaints[i].text, complaints[i].hint), complaints[i].deaf
+		return s.failed(errorReplies[i].text, errorReplies[i].hint), errorReplies[i].unreachable
 	}
-	return s.explainSilence(err), true
+	return s.explainNoAnswer(err), true
 }
 
-// explainSilence tells why there is no connection, or no answer.
-func (s *server) explainSilence(err error) *StoreError {
+// explainNoAnswer says why there is no connection, or no answer.
+func (s *server) explainNoAnswer(err error) *StoreError {
 	var (
 		unknown     *net.DNSError
 		plain       tls.RecordHeaderError
@@ -109,7 +109,7 @@ func (s *server) explainSilence(err error) *StoreError {
 	case is(io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE):
 		return s.failed("closes the connection at once", s.closedHint())
 	case timedOut(err):
-		return s.failed(fmt.Sprintf("does not answer within %s", patience), s.silenceHint())
+		return s.failed(fmt.Sprintf("does not answer within %s", timeout), s.noAnswerHint())
 	}
 	return s.failed("does not answer: "+s.withoutPassword(err.Error()), "")
 }
@@ -119,11 +119,12 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, redis.ErrPoolTimeout) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
+// failed returns an error about this server.
 func (s *server) failed(text, hint string) *StoreError {
-	return &StoreError{"redis at " + s.place + " " + text, hint}
+	return &StoreError{"redis at " + s.name + " " + text, hint}
 }
 
-// ping is the command that shows whether the server answers.
+// ping is a command for people: it shows whether the server answers.
 func (s *server) ping() string {
 	if s.options.Network == "unix" {
 		return "redis-cli -s " + s.options.Addr + " ping"
@@ -139,14 +140,14 @@ func (s *server) closedHint() string {
 	return "write rediss:// if it speaks TLS on this port"
 }
 
-func (s *server) silenceHint() string {
+func (s *server) noAnswerHint() string {
 	if s.options.TLSConfig != nil {
 		return "does it speak TLS on this port? a plain Redis waits for more, and says nothing: then write redis://"
 	}
 	return "is the machine up, and no firewall between? `" + s.ping() + "` tells"
 }
 
-// withoutPassword is for answers that quote what they were sent.
+// withoutPassword takes the password out of an answer that quotes what was sent.
 func (s *server) withoutPassword(text string) string {
 	if s.options.Password == "" {
 		return text
@@ -154,9 +155,8 @@ func (s *server) withoutPassword(text string) string {
 	return strings.ReplaceAll(text, s.options.Password, "***")
 }
 
-// outage makes one error of those of several servers: what they have in common is that there were
-// too many.
-func outage(all int, errs []error) error {
+// joinErrors makes one *StoreError of those of too many among all servers.
+func joinErrors(all int, errs []error) error {
 	if all == 1 {
 		return errs[0]
 	}
@@ -168,6 +168,6 @@ func outage(all int, errs []error) error {
 			hint = e.Hint
 		}
 	}
-	slices.Sort(texts) // they come in any order, and should be told as one message
+	slices.Sort(texts) // they come in any order; the same outage should have the same text
 	return &StoreError{fmt.Sprintf("%d of %d servers of the store are of no use: %s", len(errs), all, strings.Join(texts, "; ")), hint}
 }

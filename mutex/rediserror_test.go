@@ -27,7 +27,7 @@ func at(s *redistest.Server, password, rest string) string {
 	return "redis://:" + password + "@" + s.Address + rest
 }
 
-// do sends a command to a server, as somebody else would.
+// do sends a command to a server past the store.
 func do(t testing.TB, url string, args ...any) any {
 	t.Helper()
 	options, err := redis.ParseURL(url)
@@ -43,7 +43,7 @@ func do(t testing.TB, url string, args ...any) any {
 	return reply
 }
 
-// closedPort is the address of nobody.
+// closedPort is an address at which no process listens.
 func closedPort(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,7 +53,7 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestWhatIsWrongWithAServerIsToldInOneLineWithAHint(t *testing.T) {
+func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr%2Fet" // in a URL; for Redis it is s3cr/et
 	plain := redistest.Start(t)
@@ -78,8 +78,8 @@ func TestWhatIsWrongWithAServerIsToldInOneLineWithAHint(t *testing.T) {
 		{"a database that is not there", at(plain, secret, "/99"), "does not have the database of the URL", "`databases`"},
 		{"TLS against a plain port", strings.Replace(at(plain, secret, ""), "redis", "rediss", 1), "", "redis://"}, // it waits for the end of a line, which our first bytes may have or not
 		{"no TLS against a port of TLS", at(tls, secret, ""), "closes the connection at once", "rediss://"},
-		{"a certificate that nobody knows", "rediss://" + tls.Address, "has a certificate that cannot be trusted", "SSL_CERT_FILE"},
-		{"nobody there", "redis://:" + secret + "@" + closedPort(t), "connection refused", "ping"},
+		{"a certificate that is not trusted", "rediss://" + tls.Address, "has a certificate that cannot be trusted", "SSL_CERT_FILE"},
+		{"no process there", "redis://:" + secret + "@" + closedPort(t), "connection refused", "ping"},
 		{"no such host", "redis://:" + secret + "@no-such-host.invalid", "redis at no-such-host.invalid cannot be found", "see the URL"},
 		{"no socket", "unix:///no/such/socket", "there is no such socket", "unixsocket"},
 		{"a replica without its primary", replica.URL, "is a replica", "name the primary"},
@@ -90,9 +90,9 @@ func TestWhatIsWrongWithAServerIsToldInOneLineWithAHint(t *testing.T) {
 	} {
 		rows[tt.what] = func(t *testing.T) {
 			r := dial(t, tt.url)
-			_, acquire := r.Acquire(ctx, "backup", owner("run-1"))
-			claim := r.Claim(ctx, "backup@1", time.Now().Add(time.Hour), owner("run-1"))
-			for _, err := range []error{acquire, claim, r.Adopt("backup", owner("run-1"), nil).Renew(ctx)} {
+			_, acquire := r.Acquire(ctx, "backup", holder("run-1"))
+			claim := r.Claim(ctx, "backup@1", time.Now().Add(time.Hour), holder("run-1"))
+			for _, err := range []error{acquire, claim, r.Adopt("backup", holder("run-1"), nil).Renew(ctx)} {
 				var e *mutex.StoreError
 				if !errors.As(err, &e) || !strings.Contains(e.Text, tt.text) || !strings.Contains(e.Hint, tt.hint) {
 					t.Fatalf("%v\nhint: %+v\nand not %s\nhint: %s", err, e, tt.text, tt.hint)
@@ -107,9 +107,9 @@ func TestWhatIsWrongWithAServerIsToldInOneLineWithAHint(t *testing.T) {
 }
 
 // A server that does not know AUTH quotes the password when it says so.
-func TestAnAnswerThatQuotesThePasswordIsToldWithoutIt(t *testing.T) {
+func TestAnAnswerThatQuotesThePasswordIsShownWithoutIt(t *testing.T) {
 	s := redistest.Start(t, "--rename-command", "HELLO", "", "--rename-command", "AUTH", "")
-	_, err := dial(t, at(s, "s3cret", "")).Acquire(ctx, "backup", owner("run-1"))
+	_, err := dial(t, at(s, "s3cret", "")).Acquire(ctx, "backup", holder("run-1"))
 	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "***") {
 		t.Error(err)
 	}
@@ -124,7 +124,7 @@ func TestTLSUsersAndPasswordsWork(t *testing.T) {
 }
 
 // With the fewest rights that are enough, without those to see the clock and the age of the server.
-func TestAUserThatMayAskForNothingElseGetsLocks(t *testing.T) {
+func TestAUserWithTheFewestRightsGetsLocks(t *testing.T) {
 	s := redistest.Start(t)
 	do(t, s.URL, "ACL", "SETUSER", "poor", "on", ">secret", "~sched:*", "+@read", "+@write", "+@scripting", "+time", "+@connection", "-info")
 	r := dial(t, "redis://poor:secret@"+s.Address)
@@ -146,8 +146,8 @@ func TestNothingIsPrinted(t *testing.T) {
 	os.Stderr = write
 	r := dial(t, "redis://:secret@"+closedPort(t))
 	for range 20 {
-		r.Acquire(ctx, "backup", owner("run-1"))
-		r.Adopt("backup", owner("run-1"), nil).Renew(ctx)
+		r.Acquire(ctx, "backup", holder("run-1"))
+		r.Adopt("backup", holder("run-1"), nil).Renew(ctx)
 	}
 	os.Stderr = stderr
 	write.Close()

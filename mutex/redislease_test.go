@@ -16,24 +16,15 @@ import (
 	"sched/mutex/redistest"
 )
 
-// A clock is ours to set: leases are waited for by nobody.
-type clock struct{ ahead time.Duration }
-
-func (c *clock) of(r *mutex.Redis) *mutex.Redis {
-	r.SetClock(func() time.Time { return time.Now().Add(c.ahead) })
-	return r
-}
-
-// wentBy lets time go by for us and for Redis.
-func (c *clock) wentBy(t *testing.T, url string, d time.Duration, keys ...string) {
+// expireSooner lets keys of Redis expire sooner, as if that much time had gone by for it.
+func expireSooner(t *testing.T, url string, by time.Duration, keys ...string) {
 	t.Helper()
-	c.ahead += d
 	for _, key := range keys {
 		left := do(t, url, "PTTL", key).(int64)
 		if left <= 0 {
 			t.Fatalf("%s has no expiry: %d", key, left)
 		}
-		if rest := left - d.Milliseconds(); rest > 0 {
+		if rest := left - by.Milliseconds(); rest > 0 {
 			do(t, url, "PEXPIRE", key, rest)
 		} else {
 			do(t, url, "DEL", key)
@@ -41,23 +32,28 @@ func (c *clock) wentBy(t *testing.T, url string, d time.Duration, keys ...string
 	}
 }
 
-func lost(t *testing.T, err error, owner string) {
+// acquiredAgo returns the lock of a run as a process adopts it that long after the acquisition.
+func acquiredAgo(r *mutex.Redis, lock mutex.Lock, name, run string, ago time.Duration) mutex.Lock {
+	return r.Adopt(name, mutex.Holder{Run: run, Fence: lock.Fence(), Since: time.Now().Add(-ago)}, nil)
+}
+
+func lost(t *testing.T, err error, holder string) {
 	t.Helper()
 	var lost *mutex.LostError
-	if !errors.As(err, &lost) || lost.Owner.Run != owner || lost.Broken {
-		t.Fatalf("not lost to %q: %v", owner, err)
+	if !errors.As(err, &lost) || lost.Holder.Run != holder || lost.Broken {
+		t.Fatalf("not lost to %q: %v", holder, err)
 	}
 }
 
 func TestALeaseIsRenewedWhileTheRunLivesAndNoLonger(t *testing.T) {
-	s, c := redistest.Start(t), &clock{}
-	r := c.of(dial(t, s.URL))
+	s := redistest.Start(t)
+	r := dial(t, s.URL)
 	lock := acquire(t, r, "backup", "run-1")
 	keys := []string{r.Key("lock", "backup"), r.Key("holder", "backup")}
-	adopted := r.Adopt("backup", mutex.Owner{Run: "run-1", Fence: lock.Fence(), Since: time.Now()}, nil)
+	adopted := acquiredAgo(r, lock, "backup", "run-1", 0)
 	for range 20 {
 		for _, l := range []mutex.Lock{lock, adopted} {
-			c.wentBy(t, s.URL, 50*time.Second, keys...)
+			expireSooner(t, s.URL, 50*time.Second, keys...)
 			if err := l.Renew(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -68,13 +64,13 @@ func TestALeaseIsRenewedWhileTheRunLivesAndNoLonger(t *testing.T) {
 		}
 	}
 	// Its server is dead: after one lease it is free.
-	c.wentBy(t, s.URL, 59*time.Second, keys...)
+	expireSooner(t, s.URL, 59*time.Second, keys...)
 	held(t, r, "backup", "run-1")
-	c.wentBy(t, s.URL, time.Second, keys...)
+	expireSooner(t, s.URL, time.Second, keys...)
 	free(t, r, "backup")
 }
 
-// With Redis's own clock, and nobody's help.
+// The clock of Redis alone decides here.
 func TestTheLockOfADeadServerIsFreeAfterOneLease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -82,7 +78,7 @@ func TestTheLockOfADeadServerIsFreeAfterOneLease(t *testing.T) {
 	begun := time.Now()
 	acquire(t, r, "backup", "run-1")
 	until(t, "it is free", func() bool {
-		_, err := r.Acquire(ctx, "backup", owner("run-2"))
+		_, err := r.Acquire(ctx, "backup", holder("run-2"))
 		return err == nil
 	})
 	if took := time.Since(begun); took < 350*time.Millisecond {
@@ -91,18 +87,17 @@ func TestTheLockOfADeadServerIsFreeAfterOneLease(t *testing.T) {
 }
 
 func TestAMutexThatRedisForgotIsTakenAgain(t *testing.T) {
-	s, c := redistest.Start(t), &clock{}
-	r := c.of(dial(t, s.URL))
-	lock := acquire(t, r, "backup", "run-1")
-	lock.Describe(mutex.Owner{PID: 7, Host: "web-3", Since: since})
-	c.wentBy(t, s.URL, 59*time.Second)
+	s := redistest.Start(t)
+	r := dial(t, s.URL)
+	lock := acquiredAgo(r, acquire(t, r, "backup", "run-1"), "backup", "run-1", 59*time.Second)
+	lock.Describe(mutex.Holder{PID: 7, Host: "web-3", Since: since})
 	do(t, s.URL, "FLUSHALL")
 	if err := lock.Renew(ctx); err != nil {
 		t.Fatal(err)
 	}
-	owners, err := r.Held(ctx, "backup", "other")
-	if had := owners["backup"]; err != nil || len(owners) != 1 || had.Run != "run-1" || had.Host != "web-3" || had.Fence != lock.Fence() {
-		t.Errorf("%+v, %v", owners, err)
+	holders, err := r.Held(ctx, "backup", "other")
+	if had := holders["backup"]; err != nil || len(holders) != 1 || had.Run != "run-1" || had.Host != "web-3" || had.Fence != lock.Fence() {
+		t.Errorf("%+v, %v", holders, err)
 	}
 	// The fence goes on from where it was, though Redis forgot that too.
 	release(t, lock)
@@ -111,21 +106,21 @@ func TestAMutexThatRedisForgotIsTakenAgain(t *testing.T) {
 	}
 }
 
-// The holder was stopped for 90 s, or its machine slept: it learns of it, whoever came in between.
+// The holder was stopped for 90 s, or its machine slept: it learns of it, whether another run came in between or not.
 func TestALeaseThatRanOutIsLost(t *testing.T) {
-	s, c := redistest.Start(t), &clock{}
-	r, another := c.of(dial(t, s.URL)), dial(t, s.URL)
-	lock := acquire(t, r, "backup", "run-1")
+	s := redistest.Start(t)
+	r, another := dial(t, s.URL), dial(t, s.URL)
+	lock := acquiredAgo(r, acquire(t, r, "backup", "run-1"), "backup", "run-1", 90*time.Second)
 	keys := []string{r.Key("lock", "backup"), r.Key("holder", "backup")}
 
-	c.wentBy(t, s.URL, 90*time.Second, keys...)
-	lost(t, lock.Renew(ctx), "") // somebody may have had it
+	expireSooner(t, s.URL, 90*time.Second, keys...)
+	lost(t, lock.Renew(ctx), "") // another run may have had it
 	held(t, another, "backup", "run-1")
 	if err := lock.Renew(ctx); err != nil {
 		t.Errorf("it has it again: %v", err)
 	}
 
-	c.wentBy(t, s.URL, 90*time.Second, keys...)
+	expireSooner(t, s.URL, 90*time.Second, keys...)
 	next := acquire(t, another, "backup", "run-2")
 	for range 3 {
 		lost(t, lock.Renew(ctx), "run-2")
@@ -136,37 +131,18 @@ func TestALeaseThatRanOutIsLost(t *testing.T) {
 	if err := next.Renew(ctx); err != nil {
 		t.Error(err)
 	}
-	release(t, r.Adopt("backup", owner("run-1"), nil))
+	release(t, r.Adopt("backup", holder("run-1"), nil))
 	held(t, another, "backup", "run-2")
 }
 
-// The clock was set back while the machine was on, or the other one stood still while it slept.
-func TestALeaseIsMeasuredByTheClockThatSaysMore(t *testing.T) {
-	s := redistest.Start(t)
-	now := time.Now()
-	r := dial(t, s.URL)
-	r.SetClock(func() time.Time { return now })
-	for name, later := range map[string]time.Time{
-		"the wall clock says more":           now.Round(0).Add(2 * time.Minute),
-		"the monotonic clock says more, too": now.Add(2 * time.Minute),
-	} {
-		run := now
-		r.SetClock(func() time.Time { return run })
-		lock := acquire(t, r, name, "run-1")
-		run = later
-		do(t, s.URL, "FLUSHALL")
-		lost(t, lock.Renew(ctx), "")
-	}
-}
-
-// Nobody knows when an adopted lock was renewed before: a moment that is not given is long ago.
+// When an adopted lock was last renewed is unknown: its lease counts from holder.Since, and a zero time is long ago.
 func TestALockThatWasAdoptedCountsFromItsAcquisition(t *testing.T) {
 	r := dial(t, redistest.Start(t).URL)
-	recent := mutex.Owner{Run: "run-1", Since: time.Now().Add(-59 * time.Second)}
+	recent := mutex.Holder{Run: "run-1", Since: time.Now().Add(-59 * time.Second)}
 	if err := r.Adopt("backup", recent, nil).Renew(ctx); err != nil {
 		t.Error(err)
 	}
-	lost(t, r.Adopt("report", mutex.Owner{Run: "run-1"}, nil).Renew(ctx), "")
+	lost(t, r.Adopt("report", mutex.Holder{Run: "run-1"}, nil).Renew(ctx), "")
 }
 
 // With three servers a renewal repairs those that forgot, and counts a majority.
@@ -185,26 +161,26 @@ func TestARenewalCountsTheMajority(t *testing.T) {
 	}
 	until(t, "the first has it again", func() bool { return do(t, urls[0], "GET", key) == "run-1" })
 
-	// Two of three are somebody else's: ours is given up, so that it is in nobody's way.
+	// Two of three are another run's: ours is released, so that it is not in the way of that run.
 	for _, url := range urls[:2] {
 		do(t, url, "SET", key, "run-2", "PX", 60000)
 	}
 	lost(t, lock.Renew(ctx), "run-2")
 	until(t, "the third is free", func() bool { return do(t, urls[2], "GET", key) == nil })
 	servers[0].Kill()
-	unknown(t, lock.Renew(ctx)) // one is somebody else's, one ours again, one silent
+	unknown(t, lock.Renew(ctx)) // one is another run's, one ours again, one does not answer
 }
 
-func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
+func TestARedisThatWasRestartedGrantsNothingForOneLease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	path := filepath.Join(t.TempDir(), "redis.json")
 	tick := func() *mutex.Redis {
 		r := dial(t, s.URL)
-		r.Remember(path)
+		r.RememberInstances(path)
 		return r
 	}
-	// A server that nobody knows gives its locks at once.
+	// A server that is met for the first time grants locks at once.
 	living := tick()
 	lock := acquire(t, living, "backup", "run-1")
 	before, err := os.Stat(path)
@@ -217,17 +193,17 @@ func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
 	}
 
 	s.Restart()
-	for range 3 { // as often as it is asked, by a process that saw the restart and by new ones
+	for range 3 { // at each request, of a process that was there at the restart and of new ones
 		for _, r := range []*mutex.Redis{living, tick()} {
 			var all sync.WaitGroup
 			for i := range 20 {
 				all.Go(func() {
-					_, err := r.Acquire(ctx, fmt.Sprint("task-", i), owner("run-2"))
+					_, err := r.Acquire(ctx, fmt.Sprint("task-", i), holder("run-2"))
 					e := unknown(t, err)
 					if !strings.Contains(e.Text, "was started again at") || !strings.Contains(e.Text, "it takes none before") {
 						t.Error(e.Text)
 					}
-					unknown(t, r.Claim(ctx, fmt.Sprint("task@", i), time.Now().Add(time.Hour), owner("run-2")))
+					unknown(t, r.Claim(ctx, fmt.Sprint("task@", i), time.Now().Add(time.Hour), holder("run-2")))
 				})
 			}
 			all.Wait()
@@ -241,13 +217,13 @@ func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
 			t.Fatal("it was taken for a moment")
 		}
 	}
-	// Those who had locks have them again, and can release them.
+	// Runs that had locks have them again, and can release them.
 	if err := lock.Renew(ctx); err != nil {
 		t.Error(err)
 	}
-	release(t, acquire(t, dial(t, s.URL), "report", "run-1")) // who remembers nothing does not wait
-	if owners, err := tick().Held(ctx, "backup"); err != nil || owners["backup"].Run != "run-1" {
-		t.Errorf("%+v, %v", owners, err)
+	release(t, acquire(t, dial(t, s.URL), "report", "run-1")) // a machine that meets it for the first time does not wait
+	if holders, err := tick().Held(ctx, "backup"); err != nil || holders["backup"].Run != "run-1" {
+		t.Errorf("%+v, %v", holders, err)
 	}
 	release(t, lock)
 	if text, _ := os.ReadFile(path); len(text) > 200 {
@@ -255,30 +231,30 @@ func TestARedisThatWasRestartedGivesNothingAwayForOneLease(t *testing.T) {
 	}
 }
 
-func TestTheRuleOfRestartsEndsWithTheLease(t *testing.T) {
+func TestARestartedRedisGrantsLocksAgainAfterOneLease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	path := filepath.Join(t.TempDir(), "redis.json")
 	tick := func() *mutex.Redis {
 		r := dialWith(t, mutex.Config{Servers: []string{s.URL}, Lease: 1200 * time.Millisecond})
-		r.Remember(path)
+		r.RememberInstances(path)
 		return r
 	}
 	r := tick()
 	release(t, acquire(t, r, "backup", "run-1"))
 	s.Restart()
-	_, err := r.Acquire(ctx, "backup", owner("run-1"))
+	_, err := r.Acquire(ctx, "backup", holder("run-1"))
 	unknown(t, err)
 	for _, r := range []*mutex.Redis{r, tick()} {
 		until(t, "the lease is over", func() bool {
-			lock, err := r.Acquire(ctx, "backup", owner("run-2"))
+			lock, err := r.Acquire(ctx, "backup", holder("run-2"))
 			return err == nil && lock.Release(ctx) == nil
 		})
 	}
 }
 
-// One of three that was restarted has no vote for a lease; the other two decide.
-func TestAServerThatWasRestartedHasNoVote(t *testing.T) {
+// For one lease a server that was restarted does not count; the other two of three decide.
+func TestAServerThatWasRestartedDoesNotCount(t *testing.T) {
 	t.Parallel()
 	servers, urls := three(t)
 	r := dial(t, urls...)
@@ -290,11 +266,11 @@ func TestAServerThatWasRestartedHasNoVote(t *testing.T) {
 	servers[0].Restart()
 	release(t, acquire(t, r, "backup", "run-2"))
 	servers[1].Restart()
-	_, err := r.Acquire(ctx, "backup", owner("run-3"))
+	_, err := r.Acquire(ctx, "backup", holder("run-3"))
 	unknown(t, err)
 }
 
-func TestAMemoryThatIsDamagedOrCannotBeWrittenIsAsNone(t *testing.T) {
+func TestAFileOfInstancesThatIsDamagedOrCannotBeWrittenIsAsNone(t *testing.T) {
 	s := redistest.Start(t)
 	for _, text := range []string{"", "{", "null", `{"a": 7}`, "[]"} {
 		path := filepath.Join(t.TempDir(), "redis.json")
@@ -303,7 +279,7 @@ func TestAMemoryThatIsDamagedOrCannotBeWrittenIsAsNone(t *testing.T) {
 		}
 		for range 2 {
 			r := dial(t, s.URL)
-			r.Remember(path)
+			r.RememberInstances(path)
 			release(t, acquire(t, r, "backup", "run-1"))
 		}
 		if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
@@ -311,7 +287,7 @@ func TestAMemoryThatIsDamagedOrCannotBeWrittenIsAsNone(t *testing.T) {
 		}
 	}
 	r := dial(t, s.URL)
-	r.Remember("/no/such/folder/redis.json")
+	r.RememberInstances("/no/such/folder/redis.json")
 	release(t, acquire(t, r, "backup", "run-1"))
 }
 
@@ -323,17 +299,17 @@ func TestClaimsAreKeptWhateverTheClocksSay(t *testing.T) {
 		"a slot of long ago":         time.Now().Add(-12 * time.Hour),
 		"a clock that is far behind": time.Unix(0, 0),
 	} {
-		if err := r.Claim(ctx, name, until, owner("run-1")); err != nil {
+		if err := r.Claim(ctx, name, until, holder("run-1")); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if left := do(t, s.URL, "PTTL", r.Key("claim", name)).(int64); left < 3_590_000 || left > 3_600_000 {
 			t.Errorf("%s: %d ms", name, left)
 		}
-		heldBy(t, r.Claim(ctx, name, until, owner("run-2")), name, "run-1")
+		heldBy(t, r.Claim(ctx, name, until, holder("run-2")), name, "run-1")
 	}
 }
 
-// A tick with a hundred tasks asks in parallel, over a few connections.
+// A tick with a hundred tasks claims them in parallel, over a few connections.
 func TestAHundredClaimsNeedFewConnections(t *testing.T) {
 	s := redistest.Start(t)
 	r := dial(t, s.URL)
@@ -347,7 +323,7 @@ func TestAHundredClaimsNeedFewConnections(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if err := r.Claim(ctx, fmt.Sprint("task@", i), time.Now().Add(time.Hour), owner("run-1")); err != nil {
+			if err := r.Claim(ctx, fmt.Sprint("task@", i), time.Now().Add(time.Hour), holder("run-1")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -366,8 +342,8 @@ func TestAHundredClaimsNeedFewConnections(t *testing.T) {
 	}
 }
 
-// The clock of Redis is set while we are connected: what we knew of it makes nobody late for long.
-func TestAClockThatIsSetStopsNobody(t *testing.T) {
+// The clock of Redis is set while we are connected: a wrong deadline is corrected by the answer.
+func TestAClockThatIsSetStopsNoRequest(t *testing.T) {
 	m := miniredis.RunT(t)
 	r := dial(t, "redis://"+m.Addr())
 	for _, now := range []time.Time{time.Now(), time.Now().Add(time.Hour), time.Now().Add(-48 * time.Hour), time.Now().Add(24 * time.Hour)} {

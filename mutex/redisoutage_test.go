@@ -16,7 +16,7 @@ import (
 	"sched/mutex/redistest"
 )
 
-// unknown checks that nobody knows: it is not free, not held, and not lost.
+// unknown checks that an error says that the state is unknown: not held, and not lost.
 func unknown(t *testing.T, err error) *mutex.StoreError {
 	t.Helper()
 	var e *mutex.StoreError
@@ -28,8 +28,8 @@ func unknown(t *testing.T, err error) *mutex.StoreError {
 	return e
 }
 
-// within checks that f takes no longer than our patience of two seconds, with some time for a
-// machine that is busy.
+// within checks that f takes no longer than the timeout of two seconds, with some time for a machine
+// that is busy.
 func within(t *testing.T, f func()) {
 	t.Helper()
 	begun := time.Now()
@@ -53,29 +53,29 @@ func TestOutages(t *testing.T) {
 	together(t, map[string]func(*testing.T){
 		"a paused server costs one deadline in all":              func(t *testing.T) { testOneDeadline(t, paused) },
 		"so does one that was never reached":                     func(t *testing.T) { testOneDeadline(t, pausedBefore) },
-		"and one where somebody listens and says nothing":        func(t *testing.T) { testOneDeadline(t, mute) },
-		"who comes late does not wait anew":                      testLateComers,
+		"and one where a process listens and says nothing":       func(t *testing.T) { testOneDeadline(t, mute) },
+		"a later request does not wait anew":                     testLaterRequests,
 		"after an outage the store is used again":                testAfterwards,
-		"what nobody waits for any more takes nothing":           testTooLate,
+		"a request that was given up takes nothing":              testTooLate,
 		"a call that is cancelled is no outage":                  testShortCalls,
 		"of three, one killed changes nothing, two are many":     func(t *testing.T) { testOneOfThree(t, (*redistest.Server).Kill) },
 		"of three, one paused changes nothing, two are too many": func(t *testing.T) { testOneOfThree(t, (*redistest.Server).Pause) },
 	})
 }
 
-// everything asks the store for all that a tick may ask.
+// everything calls all that a tick may call.
 func everything(t *testing.T, r *mutex.Redis, i int) {
 	name := fmt.Sprintf("task-%d", i)
-	_, err := r.Acquire(ctx, name, owner("run-2"))
+	_, err := r.Acquire(ctx, name, holder("run-2"))
 	unknown(t, err)
-	unknown(t, r.Claim(ctx, name+"@1", time.Now().Add(time.Hour), owner("run-2")))
+	unknown(t, r.Claim(ctx, name+"@1", time.Now().Add(time.Hour), holder("run-2")))
 	_, claimed, err := r.Claimed(ctx, name+"@1", time.Now())
 	unknown(t, err)
 	_, err = r.Held(ctx, name)
 	unknown(t, err)
 	_, err = r.Break(ctx, name)
 	unknown(t, err)
-	unknown(t, r.Adopt(name, owner("run-1"), nil).Release(ctx))
+	unknown(t, r.Adopt(name, holder("run-1"), nil).Release(ctx))
 	unknown(t, r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error { return c.Ping(ctx).Err() }))
 	if claimed {
 		t.Error("it is claimed")
@@ -124,8 +124,8 @@ func testOneDeadline(t *testing.T, silent func(*testing.T) *mutex.Redis) {
 	unknown(t, r.Down())
 }
 
-// What begins while others wait ends with them.
-func testLateComers(t *testing.T) {
+// A request that begins while others wait ends with them.
+func testLaterRequests(t *testing.T) {
 	r := paused(t)
 	var all sync.WaitGroup
 	first := time.Now()
@@ -133,10 +133,10 @@ func testLateComers(t *testing.T) {
 		all.Go(func() {
 			time.Sleep(time.Duration(i) * 45 * time.Millisecond) // not to wait: to come late
 			begun := time.Now()
-			_, err := r.Acquire(ctx, fmt.Sprint("task-", i), owner("run-2"))
+			_, err := r.Acquire(ctx, fmt.Sprint("task-", i), holder("run-2"))
 			unknown(t, err)
 			if late, took := begun.Sub(first), time.Since(begun); late > time.Second && took > 1700*time.Millisecond {
-				t.Errorf("who came after %s waited for %s", late, took)
+				t.Errorf("a request that came after %s waited for %s", late, took)
 			}
 		})
 	}
@@ -151,11 +151,11 @@ func testAfterwards(t *testing.T) {
 		end()
 		everything(t, r, 1)
 		unknown(t, r.Down())
-		unknown(t, lock.Renew(ctx)) // it asks although the store is down
+		unknown(t, lock.Renew(ctx)) // it is sent although the store is down
 	}
 	s.Restart()
 	if err := lock.Renew(ctx); err != nil {
-		t.Errorf("it does not ask although the store is down: %v", err)
+		t.Errorf("it is not sent while the store is down: %v", err)
 	}
 	until(t, "the store is up", func() bool { return r.Down() == nil })
 	held(t, dial(t, s.URL), "backup", "run-1")
@@ -180,8 +180,8 @@ func TestAConnectionThatBreaksIsReplaced(t *testing.T) {
 	}
 }
 
-// A question that a paused server answers long after is not done: a claim in vain would keep the
-// slot from everybody.
+// A paused server does not do late what it was sent: a claim of a run that gave up would keep the slot
+// from all servers.
 func testTooLate(t *testing.T) {
 	s := redistest.Start(t)
 	r := dial(t, s.URL)
@@ -191,17 +191,17 @@ func testTooLate(t *testing.T) {
 	var all sync.WaitGroup
 	for _, store := range []*mutex.Redis{r, late} {
 		all.Go(func() {
-			_, err := store.Acquire(ctx, "backup", owner("run-1"))
+			_, err := store.Acquire(ctx, "backup", holder("run-1"))
 			unknown(t, err)
 		})
-		all.Go(func() { unknown(t, store.Claim(ctx, "backup@1", time.Now().Add(time.Hour), owner("run-1"))) })
+		all.Go(func() { unknown(t, store.Claim(ctx, "backup@1", time.Now().Add(time.Hour), holder("run-1"))) })
 	}
 	all.Wait()
 	s.Resume()
 	next := dial(t, s.URL)
 	do(t, s.URL, "PING")
 	acquire(t, next, "backup", "run-2")
-	if err := next.Claim(ctx, "backup@1", time.Now().Add(time.Hour), owner("run-2")); err != nil {
+	if err := next.Claim(ctx, "backup@1", time.Now().Add(time.Hour), holder("run-2")); err != nil {
 		t.Error(err)
 	}
 }
@@ -214,7 +214,7 @@ func testShortCalls(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
 	begun := time.Now()
-	_, err := r.Acquire(short, "backup", owner("run-1"))
+	_, err := r.Acquire(short, "backup", holder("run-1"))
 	unknown(t, err)
 	err = r.Do(short, func(ctx context.Context, _ int, c *redis.Client) error { return c.Ping(ctx).Err() })
 	if err == nil || r.Down() != nil {
@@ -241,10 +241,10 @@ func testOneOfThree(t *testing.T, end func(*redistest.Server)) {
 		}
 		held(t, r, "backup", "run-1")
 		release(t, acquire(t, r, "report", run))
-		if err := r.Claim(ctx, "report@"+run, time.Now().Add(time.Hour), owner(run)); err != nil {
+		if err := r.Claim(ctx, "report@"+run, time.Now().Add(time.Hour), holder(run)); err != nil {
 			t.Fatal(err)
 		}
-		heldBy(t, r.Claim(ctx, "report@"+run, time.Now().Add(time.Hour), owner("run")), "report@"+run, run)
+		heldBy(t, r.Claim(ctx, "report@"+run, time.Now().Add(time.Hour), holder("run")), "report@"+run, run)
 	}
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("it took %s", took)
@@ -266,7 +266,7 @@ func testOneOfThree(t *testing.T, end func(*redistest.Server)) {
 	unknown(t, lock.Renew(ctx))
 }
 
-// What one server says, and two do not, is known of nobody.
+// What one of three servers says decides nothing.
 func TestOneOfThreeIsNoMajority(t *testing.T) {
 	t.Parallel()
 	servers, urls := three(t)
@@ -279,14 +279,14 @@ func TestOneOfThreeIsNoMajority(t *testing.T) {
 		}
 	}
 
-	// Three runs got one server each: none of them has it, and each gives back what it got.
+	// Three runs got one server each: none of them has it, and each releases what it got.
 	taken(0, "backup", "run-a")
 	taken(1, "backup", "run-b")
-	_, err := r.Acquire(ctx, "backup", owner("run-c"))
+	_, err := r.Acquire(ctx, "backup", holder("run-c"))
 	unknown(t, err)
-	until(t, "the vote is given back", func() bool { return do(t, urls[2], "GET", r.Key("lock", "backup")) == nil })
+	until(t, "what it got is released", func() bool { return do(t, urls[2], "GET", r.Key("lock", "backup")) == nil })
 
-	// A minority that somebody left behind keeps nobody from the mutex.
+	// A key on a minority, left by another run, keeps no run from the mutex.
 	taken(0, "report", "run-a")
 	lock := acquire(t, r, "report", "run-b")
 	held(t, r, "report", "run-b")
@@ -295,16 +295,16 @@ func TestOneOfThreeIsNoMajority(t *testing.T) {
 	// One has it, and two are down.
 	servers[1].Kill()
 	servers[2].Kill()
-	_, err = r.Acquire(ctx, "backup", owner("run-c"))
+	_, err = r.Acquire(ctx, "backup", holder("run-c"))
 	unknown(t, err)
-	_, err = r.Acquire(ctx, "other", owner("run-c"))
+	_, err = r.Acquire(ctx, "other", holder("run-c"))
 	unknown(t, err)
-	until(t, "the vote is given back", func() bool { return do(t, urls[0], "GET", r.Key("lock", "other")) == nil })
+	until(t, "what it got is released", func() bool { return do(t, urls[0], "GET", r.Key("lock", "other")) == nil })
 	missing(0, "other")
 }
 
-// Ticks on many machines ask at the same moment, in any order: somebody gets it.
-func TestOfThoseWhoAskThreeServersAtOnceOneWins(t *testing.T) {
+// Ticks on many machines try at the same moment, in any order: one gets it.
+func TestOfManyThatTryThreeServersAtOnceOneWins(t *testing.T) {
 	t.Parallel()
 	_, urls := three(t)
 	var stores []*mutex.Redis
@@ -316,11 +316,11 @@ func TestOfThoseWhoAskThreeServersAtOnceOneWins(t *testing.T) {
 		results := make(chan error, 2*len(stores))
 		for i, r := range stores {
 			go func() {
-				_, err := r.Acquire(ctx, name, owner(fmt.Sprint("run-", i)))
+				_, err := r.Acquire(ctx, name, holder(fmt.Sprint("run-", i)))
 				results <- err
 			}()
 			go func() {
-				results <- r.Claim(ctx, name+"@1", time.Now().Add(time.Hour), owner(fmt.Sprint("run-", i)))
+				results <- r.Claim(ctx, name+"@1", time.Now().Add(time.Hour), holder(fmt.Sprint("run-", i)))
 			}()
 		}
 		won := 0

@@ -12,11 +12,7 @@ import (
 )
 
 const (
-	// patience is how long an operation on the store may take in all: its connections, its
-	// repetitions, and all servers at once.
-	patience = 2 * time.Second
-
-	// probeEvery is how often a server that did not answer is asked whether it does again.
+	// probeEvery is the time between two probes of a server that is down.
 	probeEvery = time.Second
 
 	// connections bounds those of one process to one server: a tick with a hundred tasks needs no more.
@@ -25,39 +21,60 @@ const (
 
 // A server is one Redis of the store. It is up until it cannot be reached or does not answer in
 // time; then every request to it fails at once, those under way too, until a probe in the
-// background is answered. So a process waits for a server once, however much it asks.
+// background is answered. So a process waits for a silent server once, however many requests it has.
 type server struct {
-	place   string // as people know it
-	options *redis.Options
-	lease   time.Duration
-	memory  *memory
-	closed  context.Context
+	name      string // for people: the host, host:port, or the path of the socket
+	options   *redis.Options
+	lease     time.Duration
+	instances *instances
+	closed    context.Context // done when the store is closed
 
-	mu     sync.Mutex
-	client *redis.Client
-	up     context.Context // done when the server is found to be down
-	fall   context.CancelCauseFunc
-	down   *StoreError // why it is down; nil when it is up
+	mu      sync.Mutex // guards what follows
+	client  *redis.Client
+	up      context.Context // done when the server goes down
+	goDown  context.CancelCauseFunc
+	whyDown *StoreError // why it is down; nil while it is up
 
-	clock bool          // whether we know its clock
-	ahead time.Duration // by how much that is ahead of ours, at least
-	life  string        // the id of the life that it is in
-	begun time.Time     // when that life began, if the rule of restarts looks at it
+	clockKnown bool          // ahead is set
+	ahead      time.Duration // how far its clock is ahead of ours, at least
+	instance   string        // the run_id of the instance of Redis that answers
+	started    time.Time     // when that instance started, if it may have forgotten locks; zero otherwise
 }
 
-// A way says how a request is put.
-type way int
+// newServer returns a server that is taken for up. go-redis neither repeats requests nor waits by its
+// own rules: the deadline of a request is all that bounds it.
+func newServer(o *redis.Options, lease time.Duration, known *instances, closed context.Context) *server {
+	s := &server{name: nameOf(o), options: o, lease: lease, instances: known, closed: closed}
+	o.MaxRetries, o.DialerRetries = -1, 1
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
+	o.ContextTimeoutEnabled = true
+	o.PoolSize, o.MinIdleConns, o.MaxActiveConns = connections, 0, 0
+	o.ReadBufferSize, o.WriteBufferSize = 4096, 4096 // a waiting run has one connection, and should be small
+	o.Protocol, o.DisableIdentity = 2, true          // without the extra requests of a new connection
+	o.OnConnect = s.onConnect
+	s.newClient()
+	return s
+}
+
+// newClient replaces the client; the new one connects when it is used.
+func (s *server) newClient() {
+	s.client = redis.NewClient(s.options)
+	s.up, s.goDown = context.WithCancelCause(context.Background())
+}
+
+// A sendRule says in which state of a server a request is sent; otherwise it fails at once.
+type sendRule int
 
 const (
-	ask    way = iota // fails at once while the server is down
-	insist            // asks a server that is down, too
-	take              // as ask, but nothing of a server that may have forgotten what it gave away
+	ifUp       sendRule = iota // while the server is up
+	evenIfDown                 // always
+	ifTrusted                  // while it is up and cannot have forgotten locks by a restart
 )
 
-// reach calls f with the client of the server, if that is up, and judges what comes of it. A
-// connection that breaks is replaced once when again says that f may be called twice.
-func (s *server) reach(ctx context.Context, how way, again bool, f func(context.Context, *redis.Client) error) error {
-	client, up, err := s.enter(how)
+// do calls f with the client of the server, if the rule allows it, and judges by the error whether
+// the server is up. If repeat is set, f may be called again, once, after a connection broke.
+func (s *server) do(ctx context.Context, rule sendRule, repeat bool, f func(context.Context, *redis.Client) error) error {
+	client, up, err := s.clientFor(rule)
 	if err != nil {
 		return err
 	}
@@ -69,98 +86,94 @@ func (s *server) reach(ctx context.Context, how way, again bool, f func(context.
 	err = f(request, client)
 	switch {
 	case err == nil, errors.Is(err, redis.Nil):
-		s.rise(client)
+		s.markUp(client)
 		return nil
 	case up.Err() != nil:
 		return context.Cause(up)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Cause(ctx)
-	case again && broken(err):
-		return s.reach(ctx, how, false, f)
+	case repeat && connectionBroke(err):
+		return s.do(ctx, rule, false, f)
 	}
-	explained, deaf := s.explain(err)
+	explained, unreachable := s.explain(err)
 	switch {
-	case !deaf:
-		s.rise(client)
-	case !timedOut(err) || time.Since(begun) > patience/2: // who had little time left learns little
-		s.drop(client, explained)
+	case !unreachable:
+		s.markUp(client)
+	case !timedOut(err) || time.Since(begun) > timeout/2: // a request with a short deadline proves no outage
+		s.markDown(client, explained)
 	}
 	return explained
 }
 
-// enter returns the client, unless the server should not be asked.
-func (s *server) enter(how way) (*redis.Client, context.Context, error) {
+// clientFor returns the client and the context that ends when the server goes down, or the error that
+// keeps a request with this rule from being sent.
+func (s *server) clientFor(rule sendRule) (*redis.Client, context.Context, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.down != nil && how != insist {
-		return nil, nil, s.down
+	if s.whyDown != nil && rule != evenIfDown {
+		return nil, nil, s.whyDown
 	}
-	if err := s.forgetful(); err != nil && how == take {
+	if err := s.mayHaveForgotten(); err != nil && rule == ifTrusted {
 		return nil, nil, err
 	}
 	return s.client, s.up, nil
 }
 
-// broken says that a connection ended on which the server, or a box on the way, had been up:
-// another one may work.
-func broken(err error) bool {
+// connectionBroke says that a connection ended on which the server, or a proxy on the way, had been
+// up: another one may work.
+func connectionBroke(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// drop takes the server for down, ends the requests under way with their connections, and begins
+// markDown takes the server for down, ends the requests under way with their connections, and begins
 // to probe it.
-func (s *server) drop(client *redis.Client, why *StoreError) {
+func (s *server) markDown(client *redis.Client, why *StoreError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if client != s.client || s.closed.Err() != nil {
-		return // somebody else found out before
+		return // another request has marked it before
 	}
-	probing := s.down != nil
-	s.down = why
-	s.fall(why)
+	probing := s.whyDown != nil
+	s.whyDown = why
+	s.goDown(why)
 	s.client.Close() // its requests fail now, wherever they are
-	s.connect()
+	s.newClient()
 	if !probing {
 		go s.probe()
 	}
 }
 
-// connect makes a new client; it connects when it is used.
-func (s *server) connect() {
-	s.client = redis.NewClient(s.options)
-	s.up, s.fall = context.WithCancelCause(context.Background())
-}
-
-// rise takes the server for up again.
-func (s *server) rise(client *redis.Client) {
+// markUp takes the server for up again, if client is still the one in use.
+func (s *server) markUp(client *redis.Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if client == s.client {
-		s.down = nil
+		s.whyDown = nil
 	}
 }
 
-// probe asks a server that is down every second whether it is up.
+// probe sends a PING every second until the server is up or the store is closed.
 func (s *server) probe() {
-	for s.outage() != nil {
+	for s.down() != nil {
 		select {
 		case <-s.closed.Done():
 			return
 		case <-time.After(probeEvery):
 		}
-		ctx, cancel := context.WithTimeout(s.closed, patience)
-		s.reach(ctx, insist, true, func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() })
+		ctx, cancel := context.WithTimeout(s.closed, timeout)
+		s.do(ctx, evenIfDown, true, func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() })
 		cancel()
 	}
 }
 
-func (s *server) outage() error {
+// down returns why the server is down, nil while it is up.
+func (s *server) down() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.down == nil {
+	if s.whyDown == nil {
 		return nil
 	}
-	return s.down
+	return s.whyDown
 }
 
 func (s *server) close() {

@@ -16,7 +16,7 @@ type Shared struct {
 
 var _ Store = Shared{}
 
-// NewStore returns the store whose files are in dir, shared through Redis where that is not nil.
+// NewStore returns the store whose files are in dir, shared through Redis where remote is not nil.
 func NewStore(dir string, remote *Redis) Store {
 	if remote == nil {
 		return Files{Dir: dir}
@@ -25,75 +25,80 @@ func NewStore(dir string, remote *Redis) Store {
 }
 
 // Acquire takes both locks or none.
-func (s Shared) Acquire(ctx context.Context, name string, owner Owner) (Lock, error) {
-	local, err := s.Local.Acquire(ctx, name, owner)
+func (s Shared) Acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
+	local, err := s.Local.Acquire(ctx, name, holder)
 	if err != nil {
 		return nil, err
 	}
-	owner.Fence = local.Fence() // it grows on this machine, also beside runs without Redis
-	remote, err := s.Remote.Acquire(ctx, name, owner)
+	holder.Fence = local.Fence() // it also counts the runs that this machine had without Redis
+	remote, err := s.Remote.Acquire(ctx, name, holder)
 	if err != nil {
 		local.Release(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	owner.Fence = remote.Fence()
-	local.Describe(owner)
+	holder.Fence = remote.Fence()
+	local.Describe(holder)
 	return &sharedLock{local, remote}, nil
 }
 
 // Adopt returns both locks.
-func (s Shared) Adopt(name string, owner Owner, inherited *os.File) Lock {
-	return &sharedLock{s.Local.Adopt(name, owner, inherited), s.Remote.Adopt(name, owner, nil)}
+func (s Shared) Adopt(name string, holder Holder, inherited *os.File) Lock {
+	return &sharedLock{s.Local.Adopt(name, holder, inherited), s.Remote.Adopt(name, holder, nil)}
 }
 
-// Claim claims on Redis first: a claim that nobody knows of must not stay on this machine. The local
-// one is for runs that go on without Redis, and may be held by such a run.
-func (s Shared) Claim(ctx context.Context, key string, until time.Time, owner Owner) error {
-	if err := s.Remote.Claim(ctx, key, until, owner); err != nil {
+// Claim claims on Redis first: a claim that the other servers do not see must not stay on this machine.
+// The one on this machine is for runs that go on without Redis, and such a run may have it.
+func (s Shared) Claim(ctx context.Context, key string, until time.Time, holder Holder) error {
+	if err := s.Remote.Claim(ctx, key, until, holder); err != nil {
 		return err
 	}
-	return s.Local.Claim(ctx, key, until, owner)
+	return s.Local.Claim(ctx, key, until, holder)
 }
 
-// Claimed asks both.
-func (s Shared) Claimed(ctx context.Context, key string, until time.Time) (Owner, bool, error) {
-	if owner, claimed, err := s.Local.Claimed(ctx, key, until); claimed || err != nil {
-		return owner, claimed, err
+// Claimed returns the claim on this machine, and otherwise that on Redis.
+func (s Shared) Claimed(ctx context.Context, key string, until time.Time) (Holder, bool, error) {
+	if holder, claimed, err := s.Local.Claimed(ctx, key, until); claimed || err != nil {
+		return holder, claimed, err
 	}
 	return s.Remote.Claimed(ctx, key, until)
 }
 
 // Break frees both. The lock of the kernel on another machine stays with the run there: this run may
 // now overlap with others elsewhere, but not with one beside it.
-func (s Shared) Break(ctx context.Context, name string) (Owner, error) {
-	owner, err := s.Remote.Break(ctx, name)
+func (s Shared) Break(ctx context.Context, name string) (Holder, error) {
+	holder, err := s.Remote.Break(ctx, name)
 	if err != nil && !errors.Is(err, ErrFree) {
-		return Owner{}, err
+		return Holder{}, err
 	}
 	local, lerr := s.Local.Break(ctx, name)
 	if err == nil && (lerr == nil || errors.Is(lerr, ErrFree)) {
-		return owner, nil
+		return holder, nil
 	}
 	return local, lerr
 }
 
-// A sharedLock is a lock of the kernel and a lease.
+// A sharedLock is a lock of the kernel and a lease, of the same run.
 type sharedLock struct {
 	local, remote Lock
 }
 
+// Inherit returns the descriptor of the lock on this machine.
 func (l *sharedLock) Inherit() *os.File { return l.local.Inherit() }
 
+// Fence returns that of the lease, which is as large as that on this machine, or larger.
 func (l *sharedLock) Fence() int64 { return l.remote.Fence() }
 
+// Lease returns how long the lock on Redis lasts.
 func (l *sharedLock) Lease() time.Duration { return l.remote.Lease() }
 
+// Renew begins the lease on Redis anew.
 func (l *sharedLock) Renew(ctx context.Context) error { return l.remote.Renew(ctx) }
 
-func (l *sharedLock) Describe(owner Owner) {
-	owner.Fence = max(owner.Fence, l.Fence())
-	l.local.Describe(owner)
-	l.remote.Describe(owner)
+// Describe describes both.
+func (l *sharedLock) Describe(holder Holder) {
+	holder.Fence = max(holder.Fence, l.Fence())
+	l.local.Describe(holder)
+	l.remote.Describe(holder)
 }
 
 // Release frees Redis before this machine, so that the next run here finds both free.

@@ -1,51 +1,26 @@
 package schedule
 
-import (
-	"gopkg.in/yaml.v3"
-)
-
-// command reads what to run: a text for the shell, or a list that is run without one.
-func (l *loader) command(n *yaml.Node, shell []string) (Command, bool) {
-	if n.Kind == yaml.MappingNode {
-		l.bad(n, "", "%s must be text or a list, not a mapping", l.key)
-		return Command{}, false
-	}
-	if n.Kind == yaml.SequenceNode {
-		list, ok := l.arguments(n)
-		return Command{List: list}, ok
-	}
-	line, ok := l.filled(n)
-	return Command{Line: line, Shell: shell}, ok
+// A Command is what a task or a hook runs: a list is run as it is, a line is given to the shell.
+type Command struct {
+	Line  string   `json:"line,omitempty"`
+	Shell []string `json:"shell,omitempty"` // of Line
+	List  []string `json:"list,omitempty"`
 }
 
-// arguments reads a list of a program and its arguments, which may be empty texts.
-func (l *loader) arguments(n *yaml.Node) ([]string, bool) {
-	if !l.notEmpty(n, "") {
-		return nil, false
+// Argv returns the program and its arguments.
+func (c Command) Argv() []string {
+	if len(c.List) > 0 {
+		return c.List
 	}
-	list := make([]string, 0, len(n.Content))
-	for i, item := range n.Content {
-		read := l.text
-		if i == 0 {
-			read = l.filled
-		}
-		text, ok := read(item)
-		if !ok {
-			return nil, false
-		}
-		list = append(list, text)
-	}
-	return list, true
+	return append(append([]string(nil), c.Shell...), c.Line)
 }
 
-func readShell(l *loader, e *entry, n *yaml.Node) {
-	hint := ""
-	if n.Kind == yaml.ScalarNode {
-		hint = "write [" + shorten(n.Value) + ", -c]"
-	}
-	if l.isList(n, hint) {
-		if shell, ok := l.arguments(n); ok {
-			e.shell = shell
-		}
-	}
+// As says as whom the commands and hooks of a task run, and with what umask and priority. What is
+// empty or nil is inherited from the process of sched. Whether a user exists depends on the machine, so nothing
+// is looked up here.
+type As struct {
+	User  string `json:"user,omitempty"`  // a name or a uid
+	Group string `json:"group,omitempty"` // a name or a gid; empty: the group of the user
+	Umask *int   `json:"umask,omitempty"` // 0 to 0o777
+	Nice  *int   `json:"nice,omitempty"`  // -20 to 19, as getpriority(2) counts
 }

@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// A Condition says when a task that is due may run. The zero value is always met.
-type Condition struct {
-	Days          Days
+// Conditions say at which instants a task that is due may run. The zero value is always met. They need the instant
+// alone; what has to be run to decide it is a ConditionCommand.
+type Conditions struct {
+	Days          Days     // on one of these days of the week
 	Holidays      Holidays // on none of these days
-	Between       []Window // none: at any time; otherwise inside one of them
+	Between       []Window // inside one of these; at any time when there are none
 	UnlessBetween []Window // and inside none of these
 }
 
-// Unmet returns in words why the task may not run at this instant, read on the wall clock of at's
-// own zone, and "" when it may.
-func (c Condition) Unmet(at time.Time) string {
+// FirstUnmet says in words which condition keeps the task from running at this instant, read on the wall clock of at's
+// own zone, and "" when none does.
+func (c Conditions) FirstUnmet(at time.Time) string {
 	if !c.Days.Contain(at.Weekday()) {
 		return "not on " + at.Weekday().String()
 	}
@@ -32,6 +33,29 @@ func (c Condition) Unmet(at time.Time) string {
 		}
 	}
 	return ""
+}
+
+// A ConditionCommand is a command that decides, right before a task would start, whether it may: its exit code is read
+// by Allows.
+type ConditionCommand struct {
+	Key     string // when or skip
+	Command Command
+}
+
+// Allows returns whether the exit code lets the task start, and whether it answers that at all. 0 is true and 1
+// through 125 are false, as for xargs(1) and git bisect. Any other code is no answer: shells give 126 and 127 for what
+// they cannot run and more for what a signal ended, and ssh(1) gives 255 when it did not reach the other host.
+func (c ConditionCommand) Allows(code int) (allows, answered bool) {
+	if code < 0 || code > 125 {
+		return false, false
+	}
+	return (code == 0) == (c.Key == "when"), true
+}
+
+// UnmetCondition says in words which condition keeps the task from running at the instant, and "" when none does.
+// Its condition commands are not run.
+func (t *Task) UnmetCondition(at time.Time) string {
+	return t.Conditions.FirstUnmet(at.In(t.When.Location))
 }
 
 // Days is a set of weekdays, a bit for each, Sunday the lowest. The empty set means every day.

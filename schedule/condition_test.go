@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -13,17 +14,17 @@ func at(clock string) time.Time {
 	return t
 }
 
-func TestUnmet(t *testing.T) {
-	office := Condition{Between: []Window{{8 * 60, 17 * 60}}}
-	night := Condition{UnlessBetween: []Window{{22 * 60, 6 * 60}}}
-	split := Condition{Between: []Window{{8 * 60, 12 * 60}, {14 * 60, 24 * 60}}}
-	working := Condition{Days: weekdays, Between: office.Between}
+func TestFirstUnmet(t *testing.T) {
+	office := Conditions{Between: []Window{{8 * 60, 17 * 60}}}
+	night := Conditions{UnlessBetween: []Window{{22 * 60, 6 * 60}}}
+	split := Conditions{Between: []Window{{8 * 60, 12 * 60}, {14 * 60, 24 * 60}}}
+	working := Conditions{Days: weekdays, Between: office.Between}
 	for _, row := range []struct {
-		name      string
-		condition Condition
-		at, want  string // 2024-06-01 was a Saturday
+		name       string
+		conditions Conditions
+		at, want   string // 2024-06-01 was a Saturday
 	}{
-		{"no condition is always met", Condition{}, "2024-06-01 00:00:00", ""},
+		{"no condition is always met", Conditions{}, "2024-06-01 00:00:00", ""},
 
 		{"the first minute is inside", office, "2024-06-01 08:00:00", ""},
 		{"the last minute is inside to its end", office, "2024-06-01 17:00:59", ""},
@@ -44,7 +45,7 @@ func TestUnmet(t *testing.T) {
 		{"a weekday", working, "2024-06-03 09:00:00", ""},
 		{"a weekday, too early", working, "2024-06-03 07:00:00", "outside 8:00-17:00"},
 	} {
-		if got := row.condition.Unmet(at(row.at)); got != row.want {
+		if got := row.conditions.FirstUnmet(at(row.at)); got != row.want {
 			t.Errorf("%s: at %s it is %q, want %q", row.name, row.at, got, row.want)
 		}
 	}
@@ -95,5 +96,47 @@ tasks:
 	}
 	if want := "half 00:00:00 UTC, minute 00:00:00 UTC, nine 00:00:00 UTC, half 00:00:30 UTC, "; got != want {
 		t.Errorf("due are %s\nwant     %s", got, want)
+	}
+}
+
+func TestConditionCommands(t *testing.T) {
+	s := parseTest(t, `
+defaults: {when: default, shell: [/bin/bash, -c]}
+tasks:
+- {name: inherited, every: hour, command: x}
+- {name: own, every: hour, command: x, skip: [pgrep, x], when: 'true', shell: [sh, -c]}
+- {name: none, every: hour, command: x, when: []}
+- group: g
+  skip: group
+  tasks:
+  - {name: both, every: hour, command: x}
+  - {name: one, every: hour, command: x, skip: [], when: own}
+`)
+	want := []string{"when bash default", "when sh true; skip pgrep x", "", "when bash default; skip bash group", "when bash own"}
+	for i, task := range s.Tasks {
+		var texts []string
+		for _, c := range task.ConditionCommands {
+			argv := strings.Join(c.Command.Argv(), " ")
+			texts = append(texts, c.Key+" "+strings.TrimPrefix(strings.Replace(argv, " -c ", " ", 1), "/bin/"))
+		}
+		if got := strings.Join(texts, "; "); got != want[i] {
+			t.Errorf("%s has %q, want %q", task.Name, got, want[i])
+		}
+	}
+}
+
+func TestAllows(t *testing.T) {
+	for _, row := range []struct {
+		key              string
+		code             int
+		allows, answered bool
+	}{
+		{"when", 0, true, true}, {"when", 1, false, true}, {"when", 125, false, true},
+		{"skip", 0, false, true}, {"skip", 1, true, true}, {"skip", 125, true, true},
+		{"when", 126, false, false}, {"when", 127, false, false}, {"skip", 137, false, false}, {"skip", 255, false, false},
+	} {
+		if allows, answered := (ConditionCommand{Key: row.key}).Allows(row.code); allows != row.allows || answered != row.answered {
+			t.Errorf("%s with %d: allows %v, answered %v", row.key, row.code, allows, answered)
+		}
 	}
 }

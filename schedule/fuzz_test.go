@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"sched/schedule/document"
 )
 
 // dump is all that a schedule makes of its text but the places.
@@ -16,13 +18,12 @@ func dump(s *Schedule) string {
 		if err != nil {
 			return err.Error()
 		}
-		fmt.Fprintf(&b, "%s %q %q %s %v %q %v %q %v\n", snapshot, t.When.Crons, t.When.Every, t.When.Location, t.Enabled, t.Environments, t.Conditions, t.Guards, t.EvenInMaintenance)
+		fmt.Fprintf(&b, "%s %q %q %s %v %q %v %q %v\n", snapshot, t.When.Crons, t.When.Every, t.When.Location, t.Enabled, t.Environments, t.Conditions, t.ConditionCommands, t.EvenInMaintenance)
 	}
 	return b.String()
 }
 
-// FuzzLoad: whatever the text is, there is either a schedule, which survives being merged, or a
-// problem with a place.
+// FuzzLoad: whatever the text is, there is either a schedule, which its archive makes again, or a problem with a place.
 func FuzzLoad(f *testing.F) {
 	for _, m := range mistakes {
 		f.Add([]byte(m.yaml))
@@ -33,7 +34,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Parse(data, "/srv/shop/schedule.yaml", testOptions())
 		if err == nil {
-			sameAfterMerging(t, s)
+			sameFromArchive(t, s)
 			return
 		}
 		problems := err.(*InvalidError).Problems
@@ -41,7 +42,7 @@ func FuzzLoad(f *testing.F) {
 			t.Fatal("invalid, and no problem")
 		}
 		for i, p := range problems {
-			if i < mostProblems && (p.Place.Line < 1 || p.Place.Column < 1) || p.Text == "" {
+			if i < document.MostProblems && (p.Place.Line < 1 || p.Place.Column < 1) || p.Text == "" {
 				t.Errorf("a problem without a place or a text: %+v", p)
 			}
 		}

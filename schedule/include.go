@@ -5,32 +5,43 @@ import (
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"sched/schedule/document"
 )
 
-// includes reads the tasks of the files that n names, in the order of the patterns and, of one
+// readIncludes reads the tasks of the files that n names, in the order of the patterns and, of one
 // pattern, of the names. n may be nil.
-func (l *loader) includes(n *yaml.Node, base *entry) {
+func (l *loader) readIncludes(n *node, base *taskDraft) {
 	if n == nil {
 		return
 	}
-	if l.onlyText {
-		l.bad(n, "", "include cannot be used here, where only text is read")
-		return
+	l.Key = "include"
+	defer func() { l.Key = "" }()
+	switch l.origin {
+	case fromFiles:
+		l.includeFiles(n, base)
+	case fromText:
+		l.Problemf(n, "", "include cannot be used here, where only text is read")
+	case fromArchive: // what the patterns stood for then
+		for len(l.archived) > 0 {
+			l.readInclude(l.nextArchived(n), base)
+		}
 	}
-	l.key = "include"
-	defer func() { l.key = "" }()
+}
+
+func (l *loader) includeFiles(n *node, base *taskDraft) {
 	read := map[string]bool{}
-	l.each(n, func(item *yaml.Node) bool {
+	n.Each(func(item *node) bool {
 		for _, path := range l.matches(item) {
 			switch {
-			case path == l.file:
-				l.bad(item, "", "include %s: this is the file itself", quote(item.Value))
+			case path == l.schedule.File:
+				l.Problemf(item, "", "include %s: this is the file itself", document.Quote(item.Value))
 			case read[path]:
-				l.bad(item, "", "include %s: %s is included twice", quote(item.Value), l.shown(path))
+				l.Problemf(item, "", "include %s: %s is included twice", document.Quote(item.Value), l.NameOf(path))
 			default:
 				read[path] = true
-				l.include(path, base)
+				if src := l.Open(path); src != nil {
+					l.readInclude(src, base)
+				}
 			}
 		}
 		return true
@@ -39,58 +50,52 @@ func (l *loader) includes(n *yaml.Node, base *entry) {
 
 // matches returns the files that the pattern stands for, sorted. Only a pattern without wildcards
 // must have one.
-func (l *loader) matches(n *yaml.Node) []string {
-	pattern, ok := l.filledExpanded(n)
+func (l *loader) matches(n *node) []string {
+	pattern, ok := l.NonEmptyExpanded(n)
 	if !ok {
 		return nil
 	}
 	if strings.Contains(pattern, "**") {
-		l.bad(n, "name each level of folders, as in `schedule.d/*/*.yaml`", "include %s: ** is not supported", quote(pattern))
+		l.Problemf(n, "name each level of folders, as in `schedule.d/*/*.yaml`", "include %s: ** is not supported", document.Quote(pattern))
 		return nil
 	}
-	wild := strings.ContainsAny(pattern, `*?[`)
+	hasWildcard := strings.ContainsAny(pattern, `*?[`)
 	if !filepath.IsAbs(pattern) {
-		pattern = filepath.Join(literal(l.dir), pattern)
+		pattern = filepath.Join(escapePattern(l.folder), pattern)
 	}
 	paths, err := filepath.Glob(pattern)
 	if err != nil {
-		l.bad(n, "", "include %s: the pattern is broken", quote(n.Value))
-	} else if len(paths) == 0 && !wild {
-		l.bad(n, "", "include %s: there is no such file", quote(n.Value))
+		l.Problemf(n, "", "include %s: the pattern is broken", document.Quote(n.Value))
+	} else if len(paths) == 0 && !hasWildcard {
+		l.Problemf(n, "", "include %s: there is no such file", document.Quote(n.Value))
 	}
 	slices.Sort(paths)
 	return paths
 }
 
-// literal returns the pattern that matches the path alone.
-func literal(path string) string {
+// escapePattern returns the pattern that matches the path alone.
+func escapePattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-var includeKeys = keys[source]{
-	elsewhere: func(name string, _ scope) string { return "an included file holds only tasks" },
-	list: []key[source]{
-		{"tasks", 0, func(l *loader, src *source, n *yaml.Node) { src.tasks = n }},
-	},
-}
+// An includedFile is the mapping of an included file.
+type includedFile struct{ tasks *node }
 
-// include reads one included file: a list of tasks, or a mapping with tasks and nothing else.
-func (l *loader) include(path string, base *entry) {
-	main, key := l.at, l.key
-	defer func() { l.at, l.key = main, key }()
-	src := l.read(path)
-	if src == nil {
+// readInclude reads one included file: a list of tasks, or a mapping with tasks and nothing else.
+func (l *loader) readInclude(src *document.Source, base *taskDraft) {
+	main, key := l.File, l.Key
+	defer func() { l.File, l.Key = main, key }()
+	l.File, l.Key = src.Name, ""
+	root := l.Parse(src.Data)
+	if root == nil {
 		return
 	}
-	l.at, l.key = src.shown, ""
-	src.root = l.parse(src.data)
-	switch {
-	case src.root == nil:
-		return
-	case src.root.Kind == yaml.SequenceNode:
-		src.tasks = src.root
-	case l.isMapping(src.root, "an included file"):
-		includeKeys.decode(l, src, src.root, 0)
+	included := includedFile{tasks: root}
+	if !root.IsList() {
+		included.tasks = nil
+		if l.RequireMapping(root, "an included file") {
+			includeKeys.Decode(l, &included, root, 0)
+		}
 	}
-	l.entries(src.tasks, base)
+	l.readEntries(included.tasks, base)
 }

@@ -26,28 +26,10 @@ func TestIncludes(t *testing.T) {
 		t.Errorf("the order is %s", got)
 	}
 	extra := s.Tasks[1]
-	if extra.Timeout.String() != "1m0s" || extra.Dir != filepath.Join(dir, "sub") || extra.Place != (Place{"extra.yaml", 1, 3}) {
+	if extra.Timeout.String() != "1m0s" || extra.Dir != filepath.Join(dir, "sub") || extra.Place != (Place{File: "extra.yaml", Line: 1, Column: 3}) {
 		t.Errorf("the included task is %+v", extra)
 	}
-	sameAfterMerging(t, s)
-}
-
-// sameAfterMerging fails unless the schedule that Parse makes of s.Merged is the same.
-func sameAfterMerging(t *testing.T, s *Schedule) {
-	t.Helper()
-	for _, merged := range []func() ([]byte, error){s.Merged, s.rewritten} {
-		text, err := merged()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := Parse(text, s.File, testOptions())
-		if err != nil {
-			t.Fatalf("%v in what was merged:\n%s", err, text)
-		}
-		if got, want := dump(again), dump(s); got != want {
-			t.Errorf("merged as\n%s\nit is\n%s\nwant\n%s", text, got, want)
-		}
-	}
+	sameFromArchive(t, s)
 }
 
 func TestProblemsOfIncludes(t *testing.T) {

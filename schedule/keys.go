@@ -1,126 +1,288 @@
 package schedule
 
 import (
-	"strings"
-	"sync"
-
-	"gopkg.in/yaml.v3"
+	"slices"
+	"time"
 )
 
-// keys are all the keys that one kind of mapping may have, and what each sets. They are one table
-// for the reading, the suggestions and the test that each is documented.
+// This file holds every key of schedule.yaml: a table for the top of the file, one for tasks, groups and defaults, and
+// one for each mapping inside those. To add a key:
 //
-// The values are set in the order of the table, not of the file: what others depend on is first.
-type keys[T any] struct {
-	list      []key[T]
-	elsewhere func(name string, where scope) string // the hint for a key that is known, but not here; may be nil
+//  1. add the field to Schedule, Task or what else it belongs to;
+//  2. add a row to the table here: its name, where it may stand, how its value is read, and what it means. What
+//     its value does to one that is inherited from a group or from defaults is part of the row: replaces takes its
+//     place, merges makes one of both. A key that sets several fields has a setter of its own, called set…, whose
+//     comment says it;
+//  3. write the reader, if none of document.Reader and of the files called read… will do;
+//  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of problems_test.go.
+//
+// The order of the rows is the order in which values are set, wherever the file has them: messages need the name, and
+// commands need the shell.
 
-	once  sync.Once
-	index map[string]int
-}
-
-type key[T any] struct {
-	name string
-	in   scope // 0: wherever the table is used
-	set  func(*loader, *T, *yaml.Node)
-}
-
-// A scope is where a key of a task may stand.
-type scope uint8
-
-const (
-	inTask scope = 1 << iota
-	inGroup
-	inDefaults
-
-	anywhere = inTask | inGroup | inDefaults
-)
-
-func (s scope) String() string {
-	return map[scope]string{inTask: "a task", inGroup: "a group", inDefaults: "defaults"}[s]
-}
-
-// mostKeys is the most that a table may hold; decode keeps the place of each on the stack.
-const mostKeys = 64
-
-// decode sets into from the mapping n. Unknown and repeated keys are problems.
-func (k *keys[T]) decode(l *loader, into *T, n *yaml.Node, where scope) {
-	k.once.Do(k.prepare)
-	var at [mostKeys]int // of the key's value in n.Content; never 0, which is a key's
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		name := n.Content[i]
-		if j, ok := k.known(l, name, where); ok {
-			if at[j] != 0 {
-				l.bad(name, "", "%q is given twice, first at line %d", name.Value, n.Content[at[j]-1].Line)
-				continue
-			}
-			at[j] = i + 1
+// topKeys are the keys at the top of the main file.
+var topKeys = keys[settings]{
+	Misplaced: func(name string, _, _ scope) string {
+		if taskKeys.Has(name, inTask) {
+			return "it is a key of tasks: put it into a task, or under `defaults:` for all of them"
 		}
-	}
-	above := l.key
-	for j := range k.list {
-		if at[j] == 0 {
-			continue
-		}
-		l.key = k.list[j].name
-		if above != "" {
-			l.key = above + "." + l.key
-		}
-		k.list[j].set(l, into, n.Content[at[j]])
-	}
-	l.key = above
+		return ""
+	},
+	Keys: []key[settings]{
+		row("name", 0, replaces(func(s *settings) *string { return &s.ownName }, readScheduleName),
+			"the name of the schedule; servers that share a store meet under it"),
+		row("timezone", 0, replaces(func(s *settings) **time.Location { return &s.Location }, readZone),
+			"the zone in which times are meant"),
+		row("environment", 0, replaces(func(s *settings) *string { return &s.Environment }, (*loader).NonEmptyExpanded),
+			"what the `environments` of tasks are compared with"),
+		row("store", 0, setStore,
+			"where servers share their locks"),
+		row("lease", 0, setLease,
+			"how long a lock in the store outlives its holder"),
+		row("state_dir", 0, replaces(func(s *settings) *string { return &s.ownStateDir }, (*loader).Path),
+			"the folder of locks, history and outputs"),
+		row("env", 0, merges(func(s *settings) *map[string]string { return &s.env }, readVariables),
+			"variables of all commands"),
+		row("include", 0, func(_ *loader, s *settings, n *node) { s.include = n },
+			"files with more tasks"),
+		row("history", 0, setHistory,
+			"how much of the past is kept"),
+		row("metrics", 0, setMetrics,
+			"metrics for the textfile collector of the node exporter"),
+		row("mail", 0, setMail,
+			"the server and the sender of mails"),
+		row("holidays", 0, setHolidays,
+			"dates and files of dates, for `except: holidays`"),
+		row("maintenance_file", 0, replaces(func(s *settings) *string { return &s.Maintenance }, (*loader).Path),
+			"a file that keeps tasks from running while it exists"),
+		row("defaults", 0, func(_ *loader, s *settings, n *node) { s.defaults = n },
+			"keys that every task inherits"),
+		row("tasks", 0, func(_ *loader, s *settings, n *node) { s.tasks = n },
+			"the tasks and groups, in their order"),
+	},
 }
 
-func (k *keys[T]) prepare() {
-	k.index = make(map[string]int, len(k.list))
-	for i, key := range k.list {
-		k.index[key.name] = i
-	}
+// taskKeys are the keys of tasks, of groups and of defaults.
+var taskKeys = keys[taskDraft]{
+	Scopes:    scopeNames,
+	Misplaced: misplacedTaskKey,
+	Keys: []key[taskDraft]{
+		row("name", inTask, setTaskName,
+			"how commands and messages call the task; unique"),
+		row("group", anywhere, setGroup,
+			"in a group its name; elsewhere the group that commands run as"),
+		row("tasks", inGroup, func(_ *loader, t *taskDraft, n *node) { t.tasks = n },
+			"the tasks of a group"),
+		row("description", inTask, replaces(func(t *taskDraft) *string { return &t.Description }, (*loader).Text),
+			"what the task is for"),
+		row("tags", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Tags }, (*loader).Texts),
+			"words by which commands choose tasks"),
+
+		row("cron", inTask|inGroup, setCron,
+			"when it is due, as one or more cron expressions"),
+		row("every", inTask|inGroup, setEvery,
+			"when it is due, in words"),
+		row("timezone", anywhere, replaces(func(t *taskDraft) **time.Location { return &t.When.Location }, readZone),
+			"the zone in which its times are meant"),
+
+		row("shell", anywhere, replaces(func(t *taskDraft) *[]string { return &t.shell }, readShell),
+			"what runs a command that is a text"),
+		row("command", inTask|inGroup, setCommand,
+			"what it runs"),
+		row("dir", anywhere, replaces(func(t *taskDraft) *string { return &t.Dir }, (*loader).Path),
+			"the folder in which its commands run"),
+		row("env", anywhere, merges(func(t *taskDraft) *map[string]string { return &t.Env }, readVariables),
+			"variables of its commands"),
+		row("env_file", anywhere, replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, readEnvFiles),
+			"files of variables, read when a command starts"),
+		row("user", anywhere, replaces(func(t *taskDraft) *string { return &t.As.User }, readAccount),
+			"the user that its commands run as"),
+		row("umask", anywhere, replaces(func(t *taskDraft) **int { return &t.As.Umask }, readUmask),
+			"the umask of its commands, in octal"),
+		row("nice", anywhere, replaces(func(t *taskDraft) **int { return &t.As.Nice }, readNice),
+			"the priority of its commands"),
+
+		row("background", anywhere, replaces(func(t *taskDraft) *bool { return &t.Background }, (*loader).Bool),
+			"whether it runs on without its tick"),
+		row("mutex", anywhere, setMutex,
+			"the name of the lock that it shares with other tasks"),
+		row("without_overlapping", anywhere, replaces(func(t *taskDraft) *bool { return &t.WithoutOverlapping }, (*loader).Bool),
+			"whether it is skipped while its mutex is held"),
+		row("one_server", anywhere, replaces(func(t *taskDraft) *bool { return &t.OneServer }, (*loader).Bool),
+			"whether one server alone runs a slot"),
+		row("store_down", anywhere, replaces(func(t *taskDraft) *bool { return &t.RunWhenStoreDown }, choice("skip", "run", "run")),
+			"what happens when the store does not answer"),
+		row("on_lost_lease", anywhere, replaces(func(t *taskDraft) *bool { return &t.StopOnLostLease }, choice("stop", "continue", "stop")),
+			"what happens to a run whose lock was lost"),
+
+		row("timeout", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Timeout }, readTimeout),
+			"the longest that an attempt may take"),
+		row("kill_after", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.KillAfter }, durationFrom(0)),
+			"how long a command has to end after TERM"),
+		row("retry", anywhere, replaces(func(t *taskDraft) *Retry { return &t.Retry }, readRetry),
+			"how often a failed attempt is tried again"),
+		row("success_codes", anywhere, replaces(func(t *taskDraft) *[]int { return &t.SuccessCodes }, readSuccessCodes),
+			"the exit codes that count as success"),
+
+		row("between", anywhere, replaces(func(t *taskDraft) *[]Window { return &t.Conditions.Between }, readWindows),
+			"the times of the day in which it may run"),
+		row("unless_between", anywhere, replaces(func(t *taskDraft) *[]Window { return &t.Conditions.UnlessBetween }, readWindows),
+			"the times of the day in which it may not run"),
+		row("days", anywhere, replaces(func(t *taskDraft) *Days { return &t.Conditions.Days }, readDays),
+			"the days of the week on which it may run"),
+		row("except", anywhere, replaces(func(t *taskDraft) *Holidays { return &t.Conditions.Holidays }, readExcept),
+			"the days on which it may not run"),
+		row("when", anywhere, setConditionCommand,
+			"a command that must succeed for it to run"),
+		row("skip", anywhere, setConditionCommand,
+			"a command that must fail for it to run"),
+		row("environments", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Environments }, readEnvironments),
+			"the environments in which it runs"),
+		row("enabled", anywhere, replaces(func(t *taskDraft) *bool { return &t.Enabled }, (*loader).Bool),
+			"whether it runs at all"),
+		row("even_when_paused", anywhere, replaces(func(t *taskDraft) *bool { return &t.EvenWhenPaused }, (*loader).Bool),
+			"whether it runs while everything is paused"),
+		row("even_in_maintenance", anywhere, replaces(func(t *taskDraft) *bool { return &t.EvenInMaintenance }, (*loader).Bool),
+			"whether it runs while the maintenance file exists"),
+
+		row("start_deadline", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.StartDeadline }, readStartDeadline),
+			"how late after its slot it may start"),
+		row("missed", anywhere, replaces(func(t *taskDraft) *bool { return &t.RunMissed }, choice("skip", "once", "once")),
+			"what happens to a slot that no tick covered"),
+		row("missed_within", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.MissedWithin }, readMissedWithin),
+			"how old a missed slot may be that still runs"),
+
+		row("before", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.Before }),
+			"hooks before its command"),
+		row("after", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.After }),
+			"hooks after its command, however it ended"),
+		row("on_success", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnSuccess }),
+			"hooks after a success"),
+		row("on_failure", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnFailure }),
+			"hooks after a failure"),
+		row("on_recovery", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnRecovery }),
+			"hooks after a success that follows a failure"),
+		row("on_skip", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnSkip }),
+			"hooks for a slot that was skipped"),
+		row("output", anywhere, replaces(func(t *taskDraft) *Output { return &t.Output }, readOutput),
+			"where a copy of its output goes"),
+	},
 }
 
-// known returns where in the table the key is, and notes a problem when it may not stand here.
-func (k *keys[T]) known(l *loader, name *yaml.Node, where scope) (int, bool) {
-	if name.Kind != yaml.ScalarNode {
-		l.bad(name, "", "a key must be text, not %s", found(name))
-		return 0, false
+// misplacedTaskKey returns the hint for a key that a task, a group or defaults cannot have.
+func misplacedTaskKey(name string, in, known scope) string {
+	switch {
+	case name == "name" && in == inGroup:
+		return "a group is named by `group: NAME`"
+	case known&inTask != 0:
+		return "put it into the tasks themselves"
+	case name == "ping" || name == "webhook" || name == "mail":
+		return "it is a hook, as in `on_failure: {" + name + ": …}`"
+	case name == "environment":
+		return `did you mean "environments"? the environment itself is set at the top of the file`
+	case slices.Contains([]string{"include", "history", "metrics", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
+		return "it belongs at the top of the file, not in " + scopeNames[in]
 	}
-	i, ok := k.index[name.Value]
-	if ok && (k.list[i].in == 0 || k.list[i].in&where != 0) {
-		return i, true
-	}
-	hint := ""
-	if k.elsewhere != nil {
-		hint = k.elsewhere(name.Value, where)
-	}
-	if ok {
-		l.bad(name, hint, "%q does not belong in %s", name.Value, where)
-		return 0, false
-	}
-	if hint == "" {
-		meant := Nearest(name.Value, k.names(where))
-		l.meant = append(l.meant, meant)
-		hint = didYouMean(meant)
-	}
-	if hint == "" && len(k.list) == 1 {
-		hint = "the only key here is " + k.list[0].name
-	} else if hint == "" && len(k.list) <= 20 {
-		hint = "the keys here are " + strings.Join(k.names(where), ", ")
-	}
-	in := ""
-	if l.key != "" {
-		in = " in " + l.key
-	}
-	l.bad(name, hint, "unknown key %s%s", quote(name.Value), in)
-	return 0, false
+	return ""
 }
 
-// names returns the keys that may stand there.
-func (k *keys[T]) names(where scope) []string {
-	var names []string
-	for _, key := range k.list {
-		if key.in == 0 || where == 0 || key.in&where != 0 {
-			names = append(names, key.name)
+// includeKeys are the keys of an included file that is a mapping.
+var includeKeys = keys[includedFile]{
+	Misplaced: func(string, scope, scope) string { return "an included file holds only tasks" },
+	Keys: []key[includedFile]{
+		row("tasks", 0, func(_ *loader, f *includedFile, n *node) { f.tasks = n },
+			"tasks and groups, in their order"),
+	},
+}
+
+// historyKeys are the keys of `history`.
+var historyKeys = keys[History]{Keys: []key[History]{
+	row("keep", 0, replaces(func(h *History) *time.Duration { return &h.Keep }, durationFrom(time.Minute)),
+		"how long runs are kept"),
+	row("runs_per_task", 0, replaces(func(h *History) *int { return &h.RunsPerTask }, integerFrom(1)),
+		"how many runs of a task are kept"),
+}}
+
+// metricsKeys are the keys of `metrics`.
+var metricsKeys = keys[Schedule]{Keys: []key[Schedule]{
+	row("textfile", 0, replaces(func(s *Schedule) *string { return &s.Textfile }, readTextfile),
+		"the file that each tick writes"),
+}}
+
+// mailKeys are the keys of `mail`.
+var mailKeys = keys[mailSettings]{
+	Misplaced: func(name string, _, _ scope) string {
+		if name == "to" {
+			return "whom mails go to is said by each hook, as in `on_failure: {mail: ADDRESS}`"
 		}
-	}
-	return names
+		return ""
+	},
+	Keys: []key[mailSettings]{
+		row("url", 0, replaces(func(m *mailSettings) *string { return &m.url }, readMailURL),
+			"the server"),
+		row("from", 0, replaces(func(m *mailSettings) *string { return &m.from }, readMailFrom),
+			"the sender"),
+	},
+}
+
+// retryKeys are the keys of `retry`.
+var retryKeys = keys[Retry]{Keys: []key[Retry]{
+	row("attempts", 0, replaces(func(r *Retry) *int { return &r.Attempts }, integerFrom(1)),
+		"how many attempts there are, the first included"),
+	row("delay", 0, replaces(func(r *Retry) *time.Duration { return &r.Delay }, durationFrom(0)),
+		"the wait before the second attempt"),
+	row("backoff", 0, replaces(func(r *Retry) *float64 { return &r.Backoff }, func(l *loader, n *node) (float64, bool) { return l.Number(n, 1) }),
+		"by what each further wait is longer than the one before"),
+	row("max_delay", 0, setMaxDelay,
+		"the longest wait"),
+}}
+
+// outputKeys are the keys of `output`.
+var outputKeys = keys[Output]{Keys: []key[Output]{
+	row("file", 0, replaces(func(o *Output) *string { return &o.File }, (*loader).Path),
+		"where the copy goes"),
+	row("append", 0, replaces(func(o *Output) *bool { return &o.Append }, (*loader).Bool),
+		"whether it is added to what the file holds"),
+}}
+
+// hookKeys are the keys of a hook that is a mapping.
+var hookKeys = keys[hookDraft]{
+	Misplaced: func(name string, _, _ scope) string {
+		switch name {
+		case "slack", "mattermost":
+			return "write {webhook: URL, format: slack}; Mattermost takes what Slack does"
+		case "url":
+			return "write {ping: URL} or {webhook: URL}"
+		case "from":
+			return "who mails come from is said once, by `mail:` at the top of the file"
+		}
+		return ""
+	},
+	Keys: []key[hookDraft]{
+		row("run", 0, setHookCommand,
+			"a command"),
+		row("ping", 0, setPing,
+			"a URL that is fetched"),
+		row("webhook", 0, setWebhook,
+			"a URL to which the run is posted"),
+		row("mail", 0, setAddresses,
+			"addresses that get a mail"),
+		row("on", 0, setMoments,
+			"when a ping of healthchecks.io is sent"),
+		row("format", 0, setFormat,
+			"whose format a webhook has"),
+		row("when", 0, setOccasion,
+			"after which runs a notification is sent"),
+		row("at_most", 0, setLimit,
+			"how many notifications may be sent in a time"),
+	},
+}
+
+// synonyms are what people write who come from other schedulers.
+var synonyms = map[string]string{
+	"cmd": "command", "script": "command", "exec": "command", "run": "command",
+	"schedule": "cron", "interval": "every", "frequency": "every",
+	"tz": "timezone", "time_zone": "timezone", "cwd": "dir", "workdir": "dir", "working_directory": "dir",
+	"retries": "retry", "no_overlap": "without_overlapping", "overlapping": "without_overlapping", "without_overlap": "without_overlapping",
+	"on_error": "on_failure", "on_fail": "on_failure",
+	"jobs": "tasks", "log": "output", "disabled": "enabled", "weekdays": "days",
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sched/schedule/cron"
 )
 
 // What Laravel's scheduler is told, the keys that say the same here, and the cron expression that both stand for.
@@ -101,8 +103,8 @@ var laravelFrequencies = strings.Fields(`
 func TestWhatLaravelSays(t *testing.T) {
 	for _, tt := range fromLaravel {
 		task := laravelTask(t, tt.keys)
-		want := When{Crons: []Cron{mustCron(t, tt.cron)}, Location: task.When.Location}
-		start := instant(t, "2026-03-29 00:30") // the clocks of Berlin change at 1:00
+		want := cron.When{Crons: []cron.Expression{mustParse(t, tt.cron)}, Location: task.When.Location}
+		start := time.Date(2026, 3, 29, 0, 30, 0, 0, time.UTC) // the clocks of Berlin change at 1:00
 		end := start.AddDate(12, 0, 0)
 		ours, n := start, 0
 		for at, ok := want.Next(start); ok && at.Before(end) && n < 2500; at, ok = want.Next(at) {
@@ -124,7 +126,7 @@ func nextMet(t *testing.T, task *Task, after time.Time) time.Time {
 	t.Helper()
 	for range 30_000 {
 		next, ok := task.When.Next(after)
-		if !ok || task.Unmet(next) == "" {
+		if !ok || task.UnmetCondition(next) == "" {
 			return next
 		}
 		after = next
@@ -203,4 +205,14 @@ func TestBeyondLaravel(t *testing.T) {
 			t.Errorf("%s lacks %s", laravelGuide, row)
 		}
 	}
+}
+
+// mustParse parses an expression of a test.
+func mustParse(t *testing.T, text string) cron.Expression {
+	t.Helper()
+	c, err := cron.Parse(text, "task")
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return c
 }

@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"gopkg.in/yaml.v3"
 )
 
 // simpleTasks returns a file of n tasks as most are.
@@ -36,27 +34,14 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkYAML is the part of BenchmarkLoad that is not ours.
-func BenchmarkYAML(b *testing.B) {
-	for _, n := range []int{100, 10_000} {
-		data := simpleTasks(n)
-		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
-			for b.Loop() {
-				if err := yaml.Unmarshal(data, new(yaml.Node)); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkMerged(b *testing.B) {
+// BenchmarkArchive is what an edit costs the tick that keeps it.
+func BenchmarkArchive(b *testing.B) {
 	s, err := Parse(simpleTasks(10_000), "/srv/schedule.yaml", LoadOptions{UID: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := s.rewritten(); err != nil {
+		if _, err := s.Archive(); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -10,6 +10,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sched/schedule/cron"
+	"sched/schedule/document"
 )
 
 func parseTest(t *testing.T, yaml string) *Schedule {
@@ -54,10 +57,10 @@ func TestWhatIsNotSaid(t *testing.T) {
 	got := *s.Tasks[0]
 	got.When.Crons = nil
 	want := Task{
-		Name: "t", Mutex: "t", When: When{Every: "minute", Location: here}, Enabled: true,
+		Name: "t", Mutex: "t", When: cron.When{Every: "minute", Location: here}, Enabled: true,
 		Command: Command{Line: "x", Shell: []string{"/bin/sh", "-c"}}, Folder: "/srv/shop", Dir: "/srv/shop",
 		KillAfter: 10 * time.Second, Retry: Retry{Attempts: 1, Backoff: 1}, SuccessCodes: []int{0},
-		MissedWithin: 12 * time.Hour, Place: Place{"schedule.yaml", 2, 3},
+		MissedWithin: 12 * time.Hour, Place: Place{File: "schedule.yaml", Line: 2, Column: 3},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)
@@ -117,14 +120,14 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 	if zone := got.When.Location.String(); zone != "Europe/Berlin" || len(got.When.Crons) != 2 {
 		t.Errorf("its times are %+v", got.When)
 	}
-	got.When = When{}
+	got.When = cron.When{}
 	want := Task{
 		Name: "123", Description: "yes", Tags: []string{"x", "5"},
 		Command: Command{List: []string{"php", "artisan", ""}}, Folder: "/srv/shop", Dir: "/srv/shop/app",
 		Env:        map[string]string{"A": "1", "B": "own", "C": "${HOME}", "D": "true"},
 		Background: true, WithoutOverlapping: true, Mutex: "m", OneServer: true, RunWhenStoreDown: true,
 		Timeout: 90 * time.Minute, Retry: Retry{3, 10 * time.Second, 1.5, time.Minute}, SuccessCodes: []int{0, 16},
-		Conditions: Condition{
+		Conditions: Conditions{
 			Days:    1<<time.Monday | 1<<time.Sunday | 1<<time.Saturday,
 			Between: []Window{{480, 720}, {840, 1440}}, UnlessBetween: []Window{{1320, 360}},
 		},
@@ -136,7 +139,7 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 			OnSkip: []Hook{{Run: Command{Line: "s", Shell: bash}}},
 		},
 		Output: Output{File: "/srv/shop/out.log", Append: true},
-		Place:  Place{"schedule.yaml", 9, 3},
+		Place:  Place{File: "schedule.yaml", Line: 9, Column: 3},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)
@@ -257,29 +260,13 @@ func TestNameOfAFolder(t *testing.T) {
 	}
 }
 
-func TestDurations(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"30d": 720 * time.Hour, "1d12h": 36 * time.Hour, "90s": 90 * time.Second, "1h30m": 90 * time.Minute,
-		"0s": 0, "0d": 0, "1.5d": 36 * time.Hour, "-5m": -5 * time.Minute, "-1d": -24 * time.Hour, "500ms": time.Second / 2,
-		"": -1, "d": -1, "5": -1, "0": -1, "1d5": -1, "1d-2h": -1, "1h2d": -1, "1w": -1, "1e3d": -1, "99999d": -1, "5 m": -1, "nand": -1,
-	} {
-		got, err := ParseDuration(text)
-		if err != nil {
-			got = -1
-		}
-		if got != want {
-			t.Errorf("%q is %v, want %v (-1ns: an error)", text, got, want)
-		}
-	}
-}
-
 func TestFilesThatCannotBeRead(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"folder/x": ""})
 	large := filepath.Join(dir, "large.yaml")
 	if err := os.WriteFile(large, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(large, largestFile+1); err != nil {
+	if err := os.Truncate(large, document.LargestFile+1); err != nil {
 		t.Fatal(err)
 	}
 	pipe := filepath.Join(dir, "pipe.yaml")

@@ -3,21 +3,29 @@ package schedule
 import (
 	"strings"
 	"time"
+
+	"sched/schedule/document"
 )
 
-// A Notification tells people or machines of a run. Exactly one of Ping, Webhook and Mail is set.
+// An Expansion puts values in place of ${VAR}, ${VAR:-default} and ${file:PATH}.
+type Expansion = document.Expansion
+
+// An ExpandError says why a text cannot be expanded. It holds no values.
+type ExpandError = document.ExpandError
+
+// A Notification is a hook that tells people or machines of a run. Exactly one of Ping, Webhook and Mail is set.
 //
-// Its texts are as the file has them, with ${VAR} and ${file:PATH}: a notification is in the snapshot of a run and waits
-// in the outbox, and its secrets must be in neither. Expanded has them.
+// Its texts are as the file has them, with ${VAR} and ${file:PATH}: a notification is part of the snapshot of a run and
+// waits in the outbox, and neither may hold a secret. Expanded puts the values in.
 type Notification struct {
 	Ping    string   `json:"ping,omitempty"`    // a URL
 	Webhook string   `json:"webhook,omitempty"` // a URL
 	Mail    []string `json:"mail,omitempty"`    // addresses
 
-	On       []Moment `json:"on,omitempty"`     // of a ping that speaks the protocol of healthchecks.io; else none
-	Format   string   `json:"format,omitempty"` // of a webhook: slack, or empty
-	MailURL  string   `json:"mail_url,omitempty"`
-	MailFrom string   `json:"mail_from,omitempty"`
+	On       []Moment `json:"on,omitempty"`        // of a ping that speaks the protocol of healthchecks.io; else none
+	Format   string   `json:"format,omitempty"`    // of a webhook: slack, or empty
+	MailURL  string   `json:"mail_url,omitempty"`  // of the server, for Mail; empty: sendmail of this machine
+	MailFrom string   `json:"mail_from,omitempty"` // the sender, for Mail; empty: the machine decides
 
 	When   Occasion `json:"when,omitempty"`
 	AtMost Limit    `json:"at_most,omitzero"`
@@ -41,30 +49,30 @@ const (
 	Printed Occasion = "output"  // the command printed something
 )
 
-// A Limit is how many may be sent in any time of that length. The zero limit is none.
+// A Limit is how many notifications may be sent in any span of time of that length. The zero value is no limit.
 type Limit struct {
 	N   int           `json:"n"`
 	Per time.Duration `json:"per"`
 }
 
-// Empty reports whether there is nobody to tell, as for a ping to ${URL:-} where no URL is set: such a notification
-// is none.
+// Empty reports whether the notification has no target, as a ping to ${URL:-} where no URL is set. It is left out then.
 func (n Notification) Empty() bool {
 	return n.Ping == "" && n.Webhook == "" && len(n.Mail) == 0
 }
 
-// Expanded returns the notification with its secrets. Its error is an *ExpandError.
+// Expanded returns the notification with the values of its variables and files, for the moment of sending it. The
+// result must not be stored. Its error is an *ExpandError.
 func (n Notification) Expanded(x Expansion) (Notification, error) {
 	for _, text := range []*string{&n.Ping, &n.Webhook, &n.MailURL, &n.MailFrom} {
 		var err error
-		if *text, err = x.trimmed(*text); err != nil {
+		if *text, err = trimmed(x, *text); err != nil {
 			return Notification{}, err
 		}
 	}
 	addresses := n.Mail
 	n.Mail = nil
 	for _, text := range addresses {
-		address, err := x.trimmed(text)
+		address, err := trimmed(x, text)
 		if err != nil {
 			return Notification{}, err
 		}
@@ -75,26 +83,15 @@ func (n Notification) Expanded(x Expansion) (Notification, error) {
 	return n, nil
 }
 
-func (x Expansion) trimmed(text string) (string, error) {
+// trimmed returns the expanded text without the white space around it, which files of secrets end with.
+func trimmed(x Expansion, text string) (string, error) {
 	text, err := x.Expand(text)
 	return strings.TrimSpace(text), err
 }
 
-// A Sender is what notifications tell of the schedule that they come from.
+// A Sender is what a notification says of the schedule that it comes from.
 type Sender struct {
 	Schedule string `json:"schedule,omitempty"` // its name
 	File     string `json:"file,omitempty"`
 	Zone     string `json:"zone,omitempty"` // of the task
-}
-
-// notifies reports whether there is a notification among the hooks.
-func (h Hooks) notifies() bool {
-	for _, hooks := range [][]Hook{h.Before, h.After, h.OnSuccess, h.OnFailure, h.OnRecovery, h.OnSkip} {
-		for _, hook := range hooks {
-			if hook.Notify != nil {
-				return true
-			}
-		}
-	}
-	return false
 }

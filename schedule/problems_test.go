@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sched/schedule/cron"
 )
 
 // testVars are the variables of the tests.
@@ -442,7 +444,7 @@ func noProgrammersWords(t *testing.T, message string) {
 
 // The messages of times come from the parsers of times; the place, the task and the hint from here.
 func TestBadTimesArePlaced(t *testing.T) {
-	if _, err := ParseCron("61 * * * *", ""); err == nil {
+	if _, err := cron.Parse("61 * * * *", ""); err == nil {
 		t.Skip("the parser of cron expressions takes anything")
 	}
 	file := "tasks:\n- name: report\n  cron: [\"0 * * * *\", \"61 * * * *\"]\n  command: x\n" +

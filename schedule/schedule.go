@@ -1,15 +1,26 @@
-// Package schedule says what is due, and when.
+// Package schedule is the model of schedule.yaml, and its loader.
 //
-// It is pure: it runs no processes, opens no connections and reads no clock. Time is an argument
-// of everything. Load is the one place that reads files, and only those it is told to.
+// Load makes a Schedule of a file and what it includes: a list of Tasks, each with when, what and under which
+// conditions it runs. A Schedule is valid and complete; code that has one checks nothing again. A file with a mistake
+// makes none, but an InvalidError with every Problem at its place.
+//
+// The package is pure: it runs no processes, opens no connections and reads no clock. Time is an argument of
+// everything. Load is the one place that reads files, and only those that it is named. Whether a user, a program or a
+// server exists is not its concern, and neither is what became of a run.
+//
+// The model is in schedule.go, task.go, command.go, condition.go, holidays.go and notification.go. The loader begins in
+// load.go; keys.go has every key of the file, and the files called read… the readers of their values. YAML itself is
+// the concern of schedule/document, and instants are that of schedule/cron.
 package schedule
 
 import (
 	"slices"
 	"time"
+
+	"sched/schedule/document"
 )
 
-// A Schedule is a parsed and valid schedule.yaml with everything it includes.
+// A Schedule is a valid schedule.yaml with everything that it includes.
 type Schedule struct {
 	File        string // absolute
 	Name        string
@@ -26,10 +37,17 @@ type Schedule struct {
 	Warnings []Problem // what is allowed and probably not meant
 	Digest   string    // of the text of every file that was read, in hexadecimal
 
-	sources []*source // the main file, then what it includes: what Merged is made of
+	sources []*document.Source // the files that were read, the main one first: what Copy is made of
 
 	newestHoliday   Date // not of those of every year
 	newestHolidayAt Place
+}
+
+// A Store is where the servers of a schedule share its mutexes. Without Servers each machine stands
+// alone, with locks of its kernel.
+type Store struct {
+	Servers []string // URLs, which may hold passwords
+	Lease   time.Duration
 }
 
 // History says how much of the past is kept.
@@ -69,6 +87,3 @@ func (s *Schedule) Due(at time.Time) []Slot {
 func (s *Schedule) Active(t *Task) bool {
 	return t.Enabled && (len(t.Environments) == 0 || slices.Contains(t.Environments, s.Environment))
 }
-
-// Unmet says in words which condition keeps the task from running at the instant, and "" when none does.
-func (t *Task) Unmet(at time.Time) string { return t.Conditions.Unmet(at.In(t.When.Location)) }

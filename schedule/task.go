@@ -3,29 +3,32 @@ package schedule
 import (
 	"math"
 	"time"
+
+	"sched/schedule/cron"
 )
 
 // A Task is one entry of the schedule: when, what, and under which conditions.
 //
 // The fields with a JSON name are the task's snapshot: a run carries them with it, so that the
-// processes that supervise and finish the run never read the schedule file again.
+// processes that supervise and finish the run never read the schedule file again. A field without a
+// JSON name decides whether the task starts, and is of no use after that.
 type Task struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
 
-	When         When      `json:"-"`
-	Enabled      bool      `json:"-"` // false switches the task off
-	Environments []string  `json:"-"` // empty: every environment
-	Conditions   Condition `json:"-"`
-	Guards       []Guard   `json:"-"` // all must allow it; in the order in which they are asked
+	When              cron.When          `json:"-"`
+	Enabled           bool               `json:"-"` // false switches the task off
+	Environments      []string           `json:"-"` // empty: every environment
+	Conditions        Conditions         `json:"-"`
+	ConditionCommands []ConditionCommand `json:"-"` // all must allow it; in the order in which they run
 
 	EvenInMaintenance bool `json:"even_in_maintenance,omitempty"` // it runs while the maintenance file exists
 	EvenWhenPaused    bool `json:"even_when_paused,omitempty"`    // it runs while everything is paused
 
 	StartDeadline time.Duration `json:"-"` // how late after its slot it may start; 0: at any time
-	RunMissed     bool          `json:"-"` // missed: once
-	MissedWithin  time.Duration `json:"-"` // how old a missed slot may be that runs
+	RunMissed     bool          `json:"-"` // missed: once, so the newest slot that no tick covered runs later
+	MissedWithin  time.Duration `json:"-"` // how old such a slot may be
 
 	Command Command           `json:"command"`
 	Folder  string            `json:"folder"`        // of the schedule, absolute
@@ -41,8 +44,8 @@ type Task struct {
 	WithoutOverlapping bool   `json:"without_overlapping,omitempty"`
 	Mutex              string `json:"mutex"` // the task's name unless the file says otherwise
 	OneServer          bool   `json:"one_server,omitempty"`
-	RunWhenStoreDown   bool   `json:"run_when_store_down,omitempty"` // store_down: run
-	StopOnLostLease    bool   `json:"stop_on_lost_lease,omitempty"`  // on_lost_lease: stop
+	RunWhenStoreDown   bool   `json:"run_when_store_down,omitempty"` // store_down: run; else it is skipped then
+	StopOnLostLease    bool   `json:"stop_on_lost_lease,omitempty"`  // on_lost_lease: stop; else it runs on
 
 	Timeout      time.Duration `json:"timeout,omitempty"` // of one attempt; 0: none
 	KillAfter    time.Duration `json:"kill_after"`        // between TERM and KILL
@@ -55,21 +58,6 @@ type Task struct {
 	Place Place `json:"-"` // where the file defines it
 }
 
-// A Command is what a task or a hook runs: a list is run as it is, a line is given to the shell.
-type Command struct {
-	Line  string   `json:"line,omitempty"`
-	Shell []string `json:"shell,omitempty"` // of Line
-	List  []string `json:"list,omitempty"`
-}
-
-// Argv returns the program and its arguments.
-func (c Command) Argv() []string {
-	if len(c.List) > 0 {
-		return c.List
-	}
-	return append(append([]string(nil), c.Shell...), c.Line)
-}
-
 // Retry says how often a failed attempt is tried again, and how long to wait in between.
 // The wait before attempt n+1 is Delay × Backoff^(n-1), at most MaxDelay where that is not 0.
 type Retry struct {
@@ -79,13 +67,13 @@ type Retry struct {
 	MaxDelay time.Duration `json:"max_delay,omitempty"`
 }
 
-// Wait returns how long to wait after attempt n (from 1) has failed.
+// Wait returns how long to wait after attempt n (from 1) has failed: at most a year where there is no MaxDelay.
 func (r Retry) Wait(n int) time.Duration {
 	if r.Delay == 0 {
 		return 0
 	}
 	d := float64(r.Delay) * math.Pow(r.Backoff, float64(n-1))
-	const longest = 365 * 24 * time.Hour // a float this large would not fit a Duration
+	const longest = 365 * 24 * time.Hour // more might not fit a Duration
 	if r.MaxDelay > 0 {
 		return time.Duration(min(d, float64(r.MaxDelay)))
 	}
@@ -106,7 +94,7 @@ type Output struct {
 	Append bool   `json:"append,omitempty"`
 }
 
-// Hooks are what a task does around its command, each list in order (DESIGN: hook keys).
+// Hooks are what a task does around its command, each list in order.
 type Hooks struct {
 	Before     []Hook `json:"before,omitempty"`
 	After      []Hook `json:"after,omitempty"`
@@ -116,22 +104,20 @@ type Hooks struct {
 	OnSkip     []Hook `json:"on_skip,omitempty"`
 }
 
-// A Hook is a command that a task runs around its own, or a notification where that is not nil.
+// A Hook is a command that runs around that of a task, or a notification where Notify is not nil.
 type Hook struct {
 	Run    Command       `json:"run,omitzero"`
 	Notify *Notification `json:"notify,omitempty"`
 }
 
-// Place is a position in a file of the schedule. Lines and columns count from 1.
-type Place struct {
-	File         string
-	Line, Column int
-}
-
-// When says at which instants a task is due: those of any of its expressions, on the wall clock of
-// its zone.
-type When struct {
-	Crons    []Cron
-	Every    string // the text of every:, where that is how the file said it
-	Location *time.Location
+// notify reports whether there is a notification among the hooks.
+func (h Hooks) notify() bool {
+	for _, hooks := range [][]Hook{h.Before, h.After, h.OnSuccess, h.OnFailure, h.OnRecovery, h.OnSkip} {
+		for _, hook := range hooks {
+			if hook.Notify != nil {
+				return true
+			}
+		}
+	}
+	return false
 }

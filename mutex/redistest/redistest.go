@@ -1,4 +1,5 @@
-// Package redistest starts real Redis servers for tests.
+// Package redistest starts real Redis servers for tests, and lets them fail: killed, paused, restarted
+// without their data. It imitates nothing: where there is no redis-server, the test is skipped.
 package redistest
 
 import (
@@ -32,7 +33,7 @@ type Server struct {
 	args  []string
 	pid   int
 	shell *exec.Cmd
-	life  io.Closer
+	stdin io.Closer // of the shell: when it ends, so does the server
 }
 
 // script ends the server when its own stdin ends, as it does with the process that started it.
@@ -76,14 +77,14 @@ func (s *Server) log() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// run starts the process, and waits until it says in its log that it is ready: whoever answers on
-// the port may be another. It reports false when the port was taken.
+// run starts the process, and waits until it says in its log that it is ready: another server
+// may answer on the port. It reports false when the port was taken.
 func (s *Server) run() bool {
 	os.Remove(s.Log)
 	s.shell = exec.Command("/bin/sh", append([]string{"-c", script, s.Log}, s.args...)...)
 	in, _ := s.shell.StdinPipe()
 	out, _ := s.shell.StdoutPipe()
-	s.life = in
+	s.stdin = in
 	if err := s.shell.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -105,13 +106,13 @@ func (s *Server) run() bool {
 	return false
 }
 
-// Kill ends the process with SIGKILL. Nobody answers when it returns.
+// Kill ends the process with SIGKILL. The port is closed when it returns.
 func (s *Server) Kill() {
 	if s.pid == 0 {
 		return
 	}
 	syscall.Kill(s.pid, syscall.SIGKILL)
-	s.life.Close()
+	s.stdin.Close()
 	s.shell.Wait()
 	s.pid = 0
 }
@@ -138,7 +139,7 @@ func (s *Server) Resume() { s.t.Helper(); s.signal(syscall.SIGCONT) }
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
-	for range 100 { // somebody may use the port for a moment
+	for range 100 { // another process may have the port for a moment
 		if s.run() {
 			return
 		}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 func TestAround(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	mustAdd(t, db, rec(10, "a", Succeeded), rec(20, "b", Skipped), rec(30, "a", Failed), rec(40, "a", Succeeded))
+	mustAdd(t, db, rec(10, "a", outcome.Succeeded), rec(20, "b", outcome.Skipped), rec(30, "a", outcome.Failed), rec(40, "a", outcome.Succeeded))
 	for _, tt := range []struct {
 		asked string
 		task  string

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -21,10 +23,10 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func runID(n int) string { return fmt.Sprintf("%08x-0000-7000-8000-%012x", n, n*7919) }
 
 // rec is the n-th run of a task, one a minute.
-func rec(n int, task string, o Outcome) Record {
+func rec(n int, task string, o outcome.Outcome) outcome.Record {
 	at := noon.Add(time.Duration(n) * time.Minute)
-	r := Record{Run: runID(n), Task: task, Mutex: task, Slot: at, Server: "web-1", Outcome: o, Started: at, Ended: at.Add(time.Second)}
-	if o == Skipped || o == Missed {
+	r := outcome.Record{Run: runID(n), Task: task, Mutex: task, Slot: at, Server: "web-1", Outcome: o, Started: at, Ended: at.Add(time.Second)}
+	if o == outcome.Skipped || o == outcome.Missed {
 		r.Started = time.Time{}
 	}
 	return r
@@ -44,7 +46,7 @@ func openTest(t testing.TB, dir string) *DB {
 	return db
 }
 
-func mustAdd(t testing.TB, db *DB, records ...Record) {
+func mustAdd(t testing.TB, db *DB, records ...outcome.Record) {
 	t.Helper()
 	if err := db.Add(context.Background(), records); err != nil {
 		t.Fatal(err)
@@ -67,24 +69,24 @@ func runsOf(t testing.TB, db *DB, q Query) []string {
 func TestARecordComesBackAsItWasAdded(t *testing.T) {
 	dir := t.TempDir()
 	code := 3
-	full := Record{
+	full := outcome.Record{
 		Run: runID(1), Task: "report", Mutex: "reports", Slot: noon, Background: true, Server: "web-1",
-		Started: noon.Add(1234 * time.Microsecond), Ended: noon.Add(time.Minute), Outcome: Failed, Reason: "exit code 3", ExitCode: &code,
+		Started: noon.Add(1234 * time.Microsecond), Ended: noon.Add(time.Minute), Outcome: outcome.Failed, Reason: "exit code 3", ExitCode: &code,
 		Attempts: 2, UserCPU: 1500 * time.Microsecond, SystemCPU: 7 * time.Microsecond, PeakMemory: 5 << 30,
 		Output: filepath.Join(dir, "output/report/1.log"), Notes: []string{"a hook failed: \"x\"", "zwei"}, Snapshot: json.RawMessage(`{"name":"report"}`),
 	}
-	skipped := rec(2, "report", Skipped)
-	missed := rec(4, "report", Missed)
+	skipped := rec(2, "report", outcome.Skipped)
+	missed := rec(4, "report", outcome.Missed)
 	missed.Until, missed.Slots = missed.Slot.Add(time.Hour), 61
-	asked := rec(5, "report", Succeeded)
+	asked := rec(5, "report", outcome.Succeeded)
 	asked.Origin = "retry of " + runID(1)
-	elsewhere := rec(3, "other", Succeeded)
+	elsewhere := rec(3, "other", outcome.Succeeded)
 	elsewhere.Output = "/var/log/other.log"
-	noSlot := Record{Run: runID(0), Task: "bare", Outcome: Lost}
+	noSlot := outcome.Record{Run: runID(0), Task: "bare", Outcome: outcome.Lost}
 
 	db := openTest(t, dir)
 	mustAdd(t, db, full, skipped, elsewhere, noSlot, missed, asked)
-	for _, want := range []Record{full, skipped, elsewhere, noSlot, missed, asked} {
+	for _, want := range []outcome.Record{full, skipped, elsewhere, noSlot, missed, asked} {
 		got, err := db.Get(context.Background(), want.Run)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
@@ -94,7 +96,7 @@ func TestARecordComesBackAsItWasAdded(t *testing.T) {
 
 func TestOtherZonesComeBackAsUTC(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	r := rec(1, "a", Succeeded)
+	r := rec(1, "a", outcome.Succeeded)
 	r.Slot = r.Slot.In(time.FixedZone("far", 8*3600))
 	mustAdd(t, db, r)
 	got, err := db.Get(context.Background(), r.Run)
@@ -109,7 +111,7 @@ func TestOutputMovesWithTheFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := rec(1, "a", Succeeded)
+	r := rec(1, "a", outcome.Succeeded)
 	r.Output = filepath.Join(old, "output/a/1.log")
 	mustAdd(t, db, r)
 	if err := errors.Join(db.Close(), os.Rename(old, moved)); err != nil {
@@ -123,11 +125,11 @@ func TestOutputMovesWithTheFolder(t *testing.T) {
 
 func TestARunAddedTwiceIsThereOnceAndAsItWasFirst(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	first, second := rec(1, "a", Lost), rec(1, "a", Succeeded)
+	first, second := rec(1, "a", outcome.Lost), rec(1, "a", outcome.Succeeded)
 	mustAdd(t, db, first, first)
 	mustAdd(t, db, second)
 	got, err := db.Find(context.Background(), Query{})
-	if err != nil || len(got) != 1 || got[0].Outcome != Lost {
+	if err != nil || len(got) != 1 || got[0].Outcome != outcome.Lost {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -135,7 +137,7 @@ func TestARunAddedTwiceIsThereOnceAndAsItWasFirst(t *testing.T) {
 func TestRunsOfOneTaskShareTheirSnapshot(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	for n := range 10 {
-		r := rec(n, "a", Succeeded)
+		r := rec(n, "a", outcome.Succeeded)
 		r.Snapshot = json.RawMessage(fmt.Sprintf(`{"version":%d}`, n/5))
 		mustAdd(t, db, r)
 	}
@@ -156,7 +158,7 @@ func TestAddIsAllOrNothing(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := db.Add(ctx, []Record{rec(1, "a", Succeeded), rec(2, "a", Succeeded)}); !errors.Is(err, context.Canceled) {
+	if err := db.Add(ctx, []outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if got := runsOf(t, db, Query{}); len(got) != 0 {
@@ -169,7 +171,7 @@ func TestFilesAreForTheirOwnerOnlyWhateverTheUmask(t *testing.T) {
 		old := syscall.Umask(umask)
 		dir := t.TempDir()
 		db := openTest(t, dir)
-		mustAdd(t, db, rec(1, "a", Succeeded))
+		mustAdd(t, db, rec(1, "a", outcome.Succeeded))
 		syscall.Umask(old)
 		files, _ := filepath.Glob(filepath.Join(dir, "*"))
 		if len(files) != 5 {
@@ -195,13 +197,13 @@ func TestTheConnectionIsSetUpAsPromised(t *testing.T) {
 
 func TestAFullDiskFailsClearlyAndLosesNothing(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	mustAdd(t, db, rec(1, "a", Succeeded))
+	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
 	if _, err := db.conn.Exec("PRAGMA max_page_count = 1"); err != nil { // SQLite takes the size it has
 		t.Fatal(err)
 	}
-	many := []Record{}
+	many := []outcome.Record{}
 	for n := range 1000 {
-		many = append(many, rec(n+2, "b", Succeeded))
+		many = append(many, rec(n+2, "b", outcome.Succeeded))
 	}
 	err := db.Add(context.Background(), many)
 	if err == nil || !strings.Contains(err.Error(), "history.db: there is no room left for it: ") || IsCorrupt(err) {
@@ -224,7 +226,7 @@ func TestAClosedHistorySaysSo(t *testing.T) {
 	if err := errors.Join(db.Close(), db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Add(context.Background(), []Record{rec(1, "a", Succeeded)}); !errors.Is(err, errClosed) {
+	if err := db.Add(context.Background(), []outcome.Record{rec(1, "a", outcome.Succeeded)}); !errors.Is(err, errClosed) {
 		t.Errorf("got %v", err)
 	}
 }

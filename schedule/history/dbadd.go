@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // Add remembers the records, all of them or none. When it has returned nil they survive a power cut.
@@ -16,12 +18,12 @@ import (
 // A run that is there already stays as it is: a tick that died after Add and before it removed the
 // run's file adds the same record again, and finishing twice does nothing twice.
 // Times are kept to the microsecond.
-func (db *DB) Add(ctx context.Context, records []Record) error {
+func (db *DB) Add(ctx context.Context, records []outcome.Record) error {
 	return db.add(ctx, records, false)
 }
 
 // add also keeps account of what has to be published; share begins with that.
-func (db *DB) add(ctx context.Context, records []Record, share bool) error {
+func (db *DB) add(ctx context.Context, records []outcome.Record, share bool) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -41,7 +43,7 @@ const (
 	insertRun = `INSERT INTO runs ` + insertColumns + ` VALUES (` + insertValues + `) ON CONFLICT (run) DO NOTHING`
 )
 
-func add(ctx context.Context, tx *sql.Tx, dir string, records []Record) error {
+func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) error {
 	counted := tally{}
 	if err := replaceMissed(ctx, tx, records, counted); err != nil {
 		return err
@@ -66,7 +68,7 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []Record) error {
 			return err
 		}
 		how := insert[0]
-		if r.givesWay() {
+		if r.GivesWay() {
 			how = insert[1]
 		}
 		result, err := how.ExecContext(ctx, r.Run, r.Task, r.Mutex, r.Slot.UnixMicro(), r.Background, r.Server,

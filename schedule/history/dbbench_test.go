@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 func BenchmarkOpenAddOneClose(b *testing.B) {
@@ -15,7 +17,7 @@ func BenchmarkOpenAddOneClose(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		mustAdd(b, db, rec(n, "a", Succeeded))
+		mustAdd(b, db, rec(n, "a", outcome.Succeeded))
 		if err := db.Close(); err != nil {
 			b.Fatal(err)
 		}
@@ -24,7 +26,7 @@ func BenchmarkOpenAddOneClose(b *testing.B) {
 
 func BenchmarkOpenReadLastClose(b *testing.B) {
 	dir := b.TempDir()
-	fill(b, dir, rec(1, "a", Succeeded))
+	fill(b, dir, rec(1, "a", outcome.Succeeded))
 	for b.Loop() {
 		db, err := OpenRead(dir)
 		if err != nil {
@@ -40,9 +42,9 @@ func BenchmarkOpenReadLastClose(b *testing.B) {
 func BenchmarkAddAThousand(b *testing.B) {
 	db := openTest(b, b.TempDir())
 	for n := 0; b.Loop(); n++ {
-		many := make([]Record, 1000)
+		many := make([]outcome.Record, 1000)
 		for i := range many {
-			many[i] = rec(n*1000+i, fmt.Sprint("task-", i), Succeeded)
+			many[i] = rec(n*1000+i, fmt.Sprint("task-", i), outcome.Succeeded)
 			many[i].Snapshot = json.RawMessage(fmt.Sprintf(`{"name":"task-%d"}`, i))
 		}
 		mustAdd(b, db, many...)
@@ -61,12 +63,18 @@ func BenchmarkMillion(b *testing.B) {
 	for i := range tasks {
 		tasks[i] = fmt.Sprintf("task-%05d", i)
 	}
-	failed := []Outcome{Failed, TimedOut, Stopped, Lost}
+	failed := []outcome.Outcome{outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost}
 	for name, ask := range map[string]func() error{
-		"newest":           func() error { _, err := db.Find(ctx, Query{Limit: 50}); return err },
-		"failures":         func() error { _, err := db.Find(ctx, Query{Outcomes: failed, Limit: 50}); return err },
-		"lost, of few":     func() error { _, err := db.Find(ctx, Query{Outcomes: []Outcome{Lost}, Limit: 50}); return err },
-		"skipped":          func() error { _, err := db.Find(ctx, Query{Outcomes: []Outcome{Skipped}, Limit: 50}); return err },
+		"newest":   func() error { _, err := db.Find(ctx, Query{Limit: 50}); return err },
+		"failures": func() error { _, err := db.Find(ctx, Query{Outcomes: failed, Limit: 50}); return err },
+		"lost, of few": func() error {
+			_, err := db.Find(ctx, Query{Outcomes: []outcome.Outcome{outcome.Lost}, Limit: 50})
+			return err
+		},
+		"skipped": func() error {
+			_, err := db.Find(ctx, Query{Outcomes: []outcome.Outcome{outcome.Skipped}, Limit: 50})
+			return err
+		},
 		"task":             func() error { _, err := db.Find(ctx, Query{Task: tasks[5000]}); return err },
 		"failures of task": func() error { _, err := db.Find(ctx, Query{Task: tasks[5000], Outcomes: failed}); return err },
 		"mutex":            func() error { _, err := db.Find(ctx, Query{Mutex: tasks[77], Limit: 1}); return err },

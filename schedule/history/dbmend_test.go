@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sched/schedule/outcome"
 )
 
 const page = 4096
@@ -15,9 +17,9 @@ const page = 4096
 // sound is the bytes of a history of 600 runs, and their number.
 func sound(t *testing.T) ([]byte, int) {
 	t.Helper()
-	dir, many := t.TempDir(), []Record{}
+	dir, many := t.TempDir(), []outcome.Record{}
 	for n := range 600 {
-		many = append(many, rec(n, "a", Failed))
+		many = append(many, rec(n, "a", outcome.Failed))
 	}
 	fill(t, dir, many...)
 	b, err := os.ReadFile(filepath.Join(dir, "history.db"))
@@ -55,7 +57,7 @@ func TestADamagedFileIsSetAsideAndARecordIsAdded(t *testing.T) {
 				t.Fatal(err)
 			}
 			db := openTest(t, dir)
-			mustAdd(t, db, rec(9000, "b", Succeeded))
+			mustAdd(t, db, rec(9000, "b", outcome.Succeeded))
 			if got := runsOf(t, db, Query{Task: "b"}); len(got) != 1 {
 				t.Errorf("got %v", got)
 			}
@@ -74,12 +76,12 @@ func TestAZeroPageAnywhereIsMetByOneMethodAndThenMended(t *testing.T) {
 			t.Fatal(err)
 		}
 		db := openTest(t, dir)
-		mustAdd(t, db, rec(9000, "b", Succeeded))
+		mustAdd(t, db, rec(9000, "b", outcome.Succeeded))
 		found := runsOf(t, db, Query{Task: "a"})
 		if _, err := db.Prune(context.Background(), noon, 0, 10, 0); err != nil {
 			t.Errorf("page %d: %v", at/page, err)
 		}
-		mustAdd(t, db, rec(9001, "b", Succeeded))
+		mustAdd(t, db, rec(9001, "b", outcome.Succeeded))
 		if len(found) != rows && db.SetAside() == "" {
 			t.Errorf("page %d: %d of %d rows, and nothing was said", at/page, len(found), rows)
 		}
@@ -98,7 +100,7 @@ func TestAFolderInThePlaceOfTheFileIsSetAside(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	db := openTest(t, dir)
-	mustAdd(t, db, rec(1, "a", Succeeded))
+	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
 	if _, err := os.Stat(filepath.Join(db.SetAside(), "inside")); err != nil {
 		t.Error(err)
 	}
@@ -115,7 +117,7 @@ func TestAnEmptyFileIsANewHistory(t *testing.T) {
 	}
 	look.Close()
 	db := openTest(t, dir)
-	mustAdd(t, db, rec(1, "a", Succeeded))
+	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
 	if db.SetAside() != "" {
 		t.Errorf("set aside as %q", db.SetAside())
 	}
@@ -128,7 +130,7 @@ func TestALogWithoutItsDatabaseIsIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := openTest(t, dir)
-	mustAdd(t, db, rec(1, "a", Succeeded))
+	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
 	if db.SetAside() != "" {
 		t.Errorf("set aside as %q", db.SetAside())
 	}
@@ -171,7 +173,7 @@ func TestLookingAtADamagedFileLeavesIt(t *testing.T) {
 
 func TestALockedFileIsNotCorrupt(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, rec(1, "a", Succeeded))
+	fill(t, dir, rec(1, "a", outcome.Succeeded))
 	other, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "history.db")+"?_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
@@ -186,12 +188,12 @@ func TestALockedFileIsNotCorrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	err = db.Add(context.Background(), []Record{rec(2, "a", Succeeded)})
+	err = db.Add(context.Background(), []outcome.Record{rec(2, "a", outcome.Succeeded)})
 	if err == nil || IsCorrupt(err) || !strings.Contains(err.Error(), "another process kept it locked") {
 		t.Errorf("got %v", err)
 	}
 	tx.Rollback()
-	mustAdd(t, db, rec(2, "a", Succeeded))
+	mustAdd(t, db, rec(2, "a", outcome.Succeeded))
 	if got := runsOf(t, db, Query{}); len(got) != 2 || db.SetAside() != "" {
 		t.Errorf("got %v, set aside %q", got, db.SetAside())
 	}
@@ -213,12 +215,12 @@ func TestADamagedFileIsNotMovedUnderAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	err = db.Add(context.Background(), []Record{rec(1, "b", Succeeded)})
+	err = db.Add(context.Background(), []outcome.Record{rec(1, "b", outcome.Succeeded)})
 	if !IsCorrupt(err) || !strings.Contains(err.Error(), "and another process keeps it open") || db.SetAside() != "" {
 		t.Errorf("got %v, set aside %q", err, db.SetAside())
 	}
 	other.Close()
-	mustAdd(t, db, rec(1, "b", Succeeded))
+	mustAdd(t, db, rec(1, "b", outcome.Succeeded))
 	if got := runsOf(t, db, Query{}); len(got) != 1 || db.SetAside() == "" {
 		t.Errorf("got %v, set aside %q", got, db.SetAside())
 	}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // These tests run the test binary again, as so many sched processes.
@@ -54,7 +56,7 @@ var jobs = map[string]func(n int, dir string) (*DB, error){
 	"add twenty": func(n int, dir string) (*DB, error) {
 		db, err := openPatiently(dir, migrations)
 		for i := 0; i < 20 && err == nil; i++ {
-			err = db.Add(context.Background(), []Record{rec(n*20+i, fmt.Sprint("task-", n), Succeeded)})
+			err = db.Add(context.Background(), []outcome.Record{rec(n*20+i, fmt.Sprint("task-", n), outcome.Succeeded)})
 		}
 		return db, err
 	},
@@ -63,14 +65,14 @@ var jobs = map[string]func(n int, dir string) (*DB, error){
 		if err != nil {
 			return nil, err
 		}
-		return db, db.Add(context.Background(), []Record{rec(n, "b", Succeeded)})
+		return db, db.Add(context.Background(), []outcome.Record{rec(n, "b", outcome.Succeeded)})
 	},
 	"migrate": func(n int, dir string) (*DB, error) {
 		db, err := openPatiently(dir, later)
 		if err != nil {
 			return nil, err
 		}
-		return db, db.Add(context.Background(), []Record{rec(n, "b", Succeeded)})
+		return db, db.Add(context.Background(), []outcome.Record{rec(n, "b", outcome.Succeeded)})
 	},
 	"read, and fail to write": func(n int, dir string) (*DB, error) {
 		db, err := Open(dir)
@@ -80,7 +82,7 @@ var jobs = map[string]func(n int, dir string) (*DB, error){
 		if found, err := db.Find(context.Background(), Query{}); err != nil || len(found) != 1 {
 			return db, fmt.Errorf("found %d: %w", len(found), err)
 		}
-		err = db.Add(context.Background(), []Record{rec(n, "b", Succeeded)})
+		err = db.Add(context.Background(), []outcome.Record{rec(n, "b", outcome.Succeeded)})
 		if err == nil || !strings.Contains(err.Error(), "history.db: it cannot be written") {
 			return db, fmt.Errorf("a record was added, or not clearly refused: %w", err)
 		}
@@ -91,12 +93,12 @@ var jobs = map[string]func(n int, dir string) (*DB, error){
 		if err != nil {
 			return nil, err
 		}
-		if err := db.Add(context.Background(), []Record{rec(n, "b", Succeeded)}); err != nil {
+		if err := db.Add(context.Background(), []outcome.Record{rec(n, "b", outcome.Succeeded)}); err != nil {
 			return db, err
 		}
 		tx, err := db.conn.Begin()
 		if err == nil {
-			err = add(context.Background(), tx, dir, []Record{rec(n+1, "b", Succeeded)})
+			err = add(context.Background(), tx, dir, []outcome.Record{rec(n+1, "b", outcome.Succeeded)})
 		}
 		if err == nil {
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -143,7 +145,7 @@ func TestAThousandWritesOfFiftyProcessesAreAllThere(t *testing.T) {
 
 func TestProcessesThatMigrateAtTheSameMomentLoseNothing(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, rec(100, "a", Succeeded))
+	fill(t, dir, rec(100, "a", outcome.Succeeded))
 	together(t, 12, "migrate", dir)
 	db, err := openVersion(t, dir, later, false)
 	if err != nil {
@@ -190,7 +192,7 @@ func TestAProcessThatIsKilledInATransactionLosesOnlyThat(t *testing.T) {
 		t.Fatalf("it lived: %v: %s", err, out)
 	}
 	db := openTest(t, dir)
-	mustAdd(t, db, rec(9, "b", Succeeded))
+	mustAdd(t, db, rec(9, "b", outcome.Succeeded))
 	if got := runsOf(t, db, Query{}); !slices.Equal(got, []string{runID(9), runID(7)}) || db.SetAside() != "" {
 		t.Errorf("got %v, set aside %q", got, db.SetAside())
 	}
@@ -208,7 +210,7 @@ func TestAFolderThatCannotBeWrittenIsRead(t *testing.T) {
 		if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(top, 0o755)); err != nil {
 			t.Fatal(err)
 		}
-		fill(t, dir, rec(1, "a", Succeeded))
+		fill(t, dir, rec(1, "a", outcome.Succeeded))
 		if copied { // without its lock file
 			os.Remove(filepath.Join(dir, "history.db-lock"))
 		}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // later is what a later version of sched may add.
@@ -29,7 +31,7 @@ func openVersion(t testing.TB, dir string, m []migration, reading bool) (*DB, er
 	return db, err
 }
 
-func fill(t testing.TB, dir string, records ...Record) {
+func fill(t testing.TB, dir string, records ...outcome.Record) {
 	t.Helper()
 	db, err := Open(dir)
 	if err != nil {
@@ -44,7 +46,7 @@ func fill(t testing.TB, dir string, records ...Record) {
 func TestAnOlderFileIsBroughtUpToDate(t *testing.T) {
 	for _, reading := range []bool{false, true} {
 		dir := t.TempDir()
-		fill(t, dir, rec(1, "a", Succeeded), rec(2, "a", Failed))
+		fill(t, dir, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed))
 		db, err := openVersion(t, dir, later, reading)
 		if err != nil {
 			t.Fatal(err)
@@ -76,13 +78,13 @@ func TestAFileOfEveryVersionIsBroughtUpToDate(t *testing.T) {
 		}
 
 		db := openTest(t, dir)
-		mustAdd(t, db, rec(1, "new", Succeeded))
+		mustAdd(t, db, rec(1, "new", outcome.Succeeded))
 		records, err := db.Find(context.Background(), Query{})
 		if err != nil || len(records) != 4 {
 			t.Fatalf("version %d: got %v, %v", version, records, err)
 		}
-		broken := records[slices.IndexFunc(records, func(r Record) bool { return r.Task == "broken" })]
-		if broken.Mutex != "shared" || broken.Outcome != Failed || *broken.ExitCode != 3 || len(broken.Snapshot) == 0 || broken.Origin != "" {
+		broken := records[slices.IndexFunc(records, func(r outcome.Record) bool { return r.Task == "broken" })]
+		if broken.Mutex != "shared" || broken.Outcome != outcome.Failed || *broken.ExitCode != 3 || len(broken.Snapshot) == 0 || broken.Origin != "" {
 			t.Errorf("version %d: got %+v", version, broken)
 		}
 	}
@@ -90,7 +92,7 @@ func TestAFileOfEveryVersionIsBroughtUpToDate(t *testing.T) {
 
 func TestAMigrationThatFailsChangesNothing(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, rec(1, "a", Succeeded))
+	fill(t, dir, rec(1, "a", outcome.Succeeded))
 	broken := append(slices.Clone(later), "SELECT no_such_column FROM runs")
 	if _, err := openVersion(t, dir, broken, false); err == nil {
 		t.Error("it succeeded")
@@ -106,7 +108,7 @@ func TestAFileOfANewerSchedIsLeftUntouched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAdd(t, db, rec(1, "a", Succeeded))
+	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
 	db.Close()
 	before, _ := os.ReadFile(filepath.Join(dir, "history.db"))
 
@@ -135,7 +137,7 @@ func TestLookingCreatesNothing(t *testing.T) {
 	if got := runsOf(t, db, Query{}); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
-	if err := db.Add(context.Background(), []Record{rec(1, "a", Succeeded)}); err == nil {
+	if err := db.Add(context.Background(), []outcome.Record{rec(1, "a", outcome.Succeeded)}); err == nil {
 		t.Error("a record was added to nothing")
 	}
 	if err := db.Close(); err != nil {
@@ -149,17 +151,17 @@ func TestLookingCreatesNothing(t *testing.T) {
 func TestLookingSeesWhatOthersWroteAndWritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	writer := openTest(t, dir)
-	mustAdd(t, writer, rec(1, "a", Succeeded))
+	mustAdd(t, writer, rec(1, "a", outcome.Succeeded))
 	db, err := OpenRead(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	mustAdd(t, writer, rec(2, "a", Succeeded))
+	mustAdd(t, writer, rec(2, "a", outcome.Succeeded))
 	if got := runsOf(t, db, Query{}); len(got) != 2 {
 		t.Errorf("got %v", got)
 	}
-	if err := db.Add(context.Background(), []Record{rec(3, "a", Succeeded)}); err == nil {
+	if err := db.Add(context.Background(), []outcome.Record{rec(3, "a", outcome.Succeeded)}); err == nil {
 		t.Error("a record was added")
 	}
 }

@@ -2,40 +2,18 @@ package history
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"time"
 
-	"github.com/google/uuid"
+	"sched/schedule/outcome"
 )
 
-// MissedID is the id of the record of a slot of which nobody knows that it ran: missed, or lost without
-// a trace. It looks like any other, and is made of the slot, so that the slot has one such record
-// however many ticks find out.
-func MissedID(task string, slot time.Time) string {
-	hash := sha256.Sum256([]byte(task + "\x00" + slot.UTC().Format(time.RFC3339Nano)))
-	var id uuid.UUID
-	copy(id[:], hash[:])
-	ms := uint64(slot.UnixMilli())
-	for i := range 6 {
-		id[i] = byte(ms >> (8 * (5 - i)))
-	}
-	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80 // version 7 and the variant of RFC 9562
-	return id.String()
-}
-
-// givesWay reports whether any other outcome of the slot counts more, whichever is added first: a tick
-// that was held up may have run what a later one took for missed.
-func (r Record) givesWay() bool {
-	return (r.Outcome == Missed || r.Outcome == Lost) && r.Run == MissedID(r.Task, r.Slot)
-}
-
 // lastGivingWay returns the records with those at the end that give way.
-func lastGivingWay(records []Record) []Record {
-	var first, last []Record
+func lastGivingWay(records []outcome.Record) []outcome.Record {
+	var first, last []outcome.Record
 	for _, r := range records {
-		if r.givesWay() {
+		if r.GivesWay() {
 			last = append(last, r)
 		} else {
 			first = append(first, r)
@@ -49,7 +27,7 @@ const insertMissed = `INSERT INTO runs ` + insertColumns + ` SELECT ` + insertVa
 
 // replaceMissed removes the records that give way to those that are added. Hardly ever there is one, so
 // it is asked first whether anything was missed since then.
-func replaceMissed(ctx context.Context, tx *sql.Tx, records []Record, counted tally) error {
+func replaceMissed(ctx context.Context, tx *sql.Tx, records []outcome.Record, counted tally) error {
 	first := records[0].Slot
 	for _, r := range records {
 		if r.Slot.Before(first) {
@@ -64,8 +42,8 @@ func replaceMissed(ctx context.Context, tx *sql.Tx, records []Record, counted ta
 	}
 	var missed []string
 	for _, r := range records {
-		if r.Origin == "" && !r.givesWay() {
-			missed = append(missed, MissedID(r.Task, r.Slot))
+		if r.Origin == "" && !r.GivesWay() {
+			missed = append(missed, outcome.MissedID(r.Task, r.Slot))
 		}
 	}
 	names, err := json.Marshal(missed)

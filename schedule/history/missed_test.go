@@ -5,16 +5,18 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
-func missed(task string, minute int) Record {
+func missed(task string, minute int) outcome.Record {
 	at := noon.Add(time.Duration(minute) * time.Minute)
-	return Record{Run: MissedID(task, at), Task: task, Mutex: task, Slot: at, Ended: at.Add(time.Hour), Outcome: Missed}
+	return outcome.Record{Run: outcome.MissedID(task, at), Task: task, Mutex: task, Slot: at, Ended: at.Add(time.Hour), Outcome: outcome.Missed}
 }
 
 // ran is a run of the slot, asked for by its schedule or by origin.
-func ranAt(n int, task string, minute int, origin string) Record {
-	r := rec(n, task, Succeeded)
+func ranAt(n int, task string, minute int, origin string) outcome.Record {
+	r := rec(n, task, outcome.Succeeded)
 	r.Slot, r.Origin = noon.Add(time.Duration(minute)*time.Minute), origin
 	return r
 }
@@ -23,18 +25,18 @@ func ranAt(n int, task string, minute int, origin string) Record {
 func TestAMissedRecordGivesWay(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		add  [][]Record
-		want []Outcome
+		add  [][]outcome.Record
+		want []outcome.Outcome
 	}{
-		{"missed twice is missed once", [][]Record{{missed("a", 1)}, {missed("a", 1)}}, []Outcome{Missed}},
-		{"missed, then it ran", [][]Record{{missed("a", 1)}, {ranAt(1, "a", 1, "")}}, []Outcome{Succeeded}},
-		{"it ran, then missed", [][]Record{{ranAt(1, "a", 1, "")}, {missed("a", 1)}}, []Outcome{Succeeded}},
-		{"both at once", [][]Record{{missed("a", 1), ranAt(1, "a", 1, "")}}, []Outcome{Succeeded}},
-		{"both at once, the run first", [][]Record{{ranAt(1, "a", 1, ""), missed("a", 1)}}, []Outcome{Succeeded}},
-		{"missed, and run because somebody asked", [][]Record{{missed("a", 1)}, {ranAt(1, "a", 1, "me")}}, []Outcome{Succeeded, Missed}},
-		{"run because somebody asked, and missed", [][]Record{{ranAt(1, "a", 1, "me")}, {missed("a", 1)}}, []Outcome{Succeeded, Missed}},
-		{"another slot", [][]Record{{missed("a", 1)}, {ranAt(1, "a", 2, "")}}, []Outcome{Succeeded, Missed}},
-		{"another task", [][]Record{{missed("a", 1)}, {ranAt(1, "b", 1, "")}}, []Outcome{Succeeded, Missed}},
+		{"missed twice is missed once", [][]outcome.Record{{missed("a", 1)}, {missed("a", 1)}}, []outcome.Outcome{outcome.Missed}},
+		{"missed, then it ran", [][]outcome.Record{{missed("a", 1)}, {ranAt(1, "a", 1, "")}}, []outcome.Outcome{outcome.Succeeded}},
+		{"it ran, then missed", [][]outcome.Record{{ranAt(1, "a", 1, "")}, {missed("a", 1)}}, []outcome.Outcome{outcome.Succeeded}},
+		{"both at once", [][]outcome.Record{{missed("a", 1), ranAt(1, "a", 1, "")}}, []outcome.Outcome{outcome.Succeeded}},
+		{"both at once, the run first", [][]outcome.Record{{ranAt(1, "a", 1, ""), missed("a", 1)}}, []outcome.Outcome{outcome.Succeeded}},
+		{"missed, and run because somebody asked", [][]outcome.Record{{missed("a", 1)}, {ranAt(1, "a", 1, "me")}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
+		{"run because somebody asked, and missed", [][]outcome.Record{{ranAt(1, "a", 1, "me")}, {missed("a", 1)}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
+		{"another slot", [][]outcome.Record{{missed("a", 1)}, {ranAt(1, "a", 2, "")}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
+		{"another task", [][]outcome.Record{{missed("a", 1)}, {ranAt(1, "b", 1, "")}}, []outcome.Outcome{outcome.Succeeded, outcome.Missed}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			db := openTest(t, t.TempDir())
@@ -45,7 +47,7 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []Outcome
+			var got []outcome.Outcome
 			for _, r := range found {
 				got = append(got, r.Outcome)
 			}
@@ -53,14 +55,14 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, o := range []Outcome{Missed, Succeeded} {
+			for _, o := range []outcome.Outcome{outcome.Missed, outcome.Succeeded} {
 				n := int64(0)
 				for _, total := range slices.Concat(totals["a"], totals["b"]) {
 					if total.Outcome == o {
 						n += total.Slots
 					}
 				}
-				if want := len(slices.DeleteFunc(slices.Clone(got), func(g Outcome) bool { return g != o })); n != int64(want) {
+				if want := len(slices.DeleteFunc(slices.Clone(got), func(g outcome.Outcome) bool { return g != o })); n != int64(want) {
 					t.Errorf("the total of %s is %d, and there are %d", o, n, want)
 				}
 			}
@@ -74,9 +76,9 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 }
 
 func TestTheIDOfAMissedSlotIsATimeOrderedUUID(t *testing.T) {
-	id := MissedID("a", noon)
-	if !Begun(id).Equal(noon) || id[14] != '7' || id == MissedID("b", noon) || MissedID("a", noon.Add(time.Second)) < id {
-		t.Errorf("the id is %s, of %s", id, Begun(id))
+	id := outcome.MissedID("a", noon)
+	if !outcome.Begun(id).Equal(noon) || id[14] != '7' || id == outcome.MissedID("b", noon) || outcome.MissedID("a", noon.Add(time.Second)) < id {
+		t.Errorf("the id is %s, of %s", id, outcome.Begun(id))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"sched/schedule/outcome"
 )
 
 // metaPublished names, in the table meta, the rowid up to which runs were published. It is there
@@ -39,7 +41,7 @@ func waitingPath(dir string) string { return filepath.Join(dir, "unpublished") }
 // Everything about what waits happens in transactions that write, one after another: a run is in the
 // history only after the file that Waiting looks for is there, and the file goes only while no run
 // waits. A kill between any two steps leaves at worst the file without a run.
-func (db *DB) AddShared(ctx context.Context, records []Record) error {
+func (db *DB) AddShared(ctx context.Context, records []outcome.Record) error {
 	return db.add(ctx, records, true)
 }
 
@@ -56,7 +58,7 @@ func (db *DB) Unshare(ctx context.Context) error {
 // Unpublished returns the runs that wait to be published, at most limit, in the order in which they
 // were added. Skipped and missed slots are no runs. Published takes the cursor when they are
 // published. Fewer runs than the limit are the last ones.
-func (db *DB) Unpublished(ctx context.Context, limit int) (records []Record, cursor Cursor, err error) {
+func (db *DB) Unpublished(ctx context.Context, limit int) (records []outcome.Record, cursor Cursor, err error) {
 	err = db.do(func(conn *sql.DB) error {
 		from, _, err := published(ctx, conn)
 		if err != nil {
@@ -98,12 +100,12 @@ func (db *DB) Published(ctx context.Context, cursor Cursor) error {
 }
 
 // share notes that records are about to be added, if the history is shared or begins to be.
-func (db *DB) share(ctx context.Context, tx *sql.Tx, records []Record, begin bool) error {
+func (db *DB) share(ctx context.Context, tx *sql.Tx, records []outcome.Record, begin bool) error {
 	from, shared, err := published(ctx, tx)
 	if err == nil && begin && !shared {
 		shared, err = true, setPublished(ctx, tx, from)
 	}
-	if err != nil || !shared || !slices.ContainsFunc(records, Record.Ran) {
+	if err != nil || !shared || !slices.ContainsFunc(records, outcome.Record.Ran) {
 		return err
 	}
 	file, err := os.OpenFile(waitingPath(db.dir), os.O_CREATE|os.O_WRONLY, 0o600)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // publishAll takes what waits in batches, as a tick does, and returns the runs in order.
@@ -31,7 +33,7 @@ func publishAll(t testing.TB, db *DB, batch int) (runs []string) {
 	return runs
 }
 
-func mustAddShared(t testing.TB, db *DB, records ...Record) {
+func mustAddShared(t testing.TB, db *DB, records ...outcome.Record) {
 	t.Helper()
 	if err := db.AddShared(context.Background(), records); err != nil {
 		t.Fatal(err)
@@ -55,16 +57,16 @@ func expectRuns(t testing.TB, what string, got, want []string) {
 func TestWhatIsAddedToASharedHistoryWaits(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
-	mustAdd(t, db, rec(1, "a", Succeeded))
+	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
 	if Waiting(dir) {
 		t.Error("a history that is not shared has a file")
 	}
-	mustAddShared(t, db, rec(2, "a", Skipped))
+	mustAddShared(t, db, rec(2, "a", outcome.Skipped))
 	if Waiting(dir) {
 		t.Error("a skipped slot waits")
 	}
-	mustAddShared(t, db, rec(3, "a", Failed))
-	mustAdd(t, db, rec(5, "b", Missed), rec(4, "b", Lost)) // by somebody who knows of no other servers
+	mustAddShared(t, db, rec(3, "a", outcome.Failed))
+	mustAdd(t, db, rec(5, "b", outcome.Missed), rec(4, "b", outcome.Lost)) // by somebody who knows of no other servers
 	if !Waiting(dir) {
 		t.Error("nothing waits")
 	}
@@ -73,12 +75,12 @@ func TestWhatIsAddedToASharedHistoryWaits(t *testing.T) {
 		t.Error("the file is still there")
 	}
 
-	mustAdd(t, db, rec(6, "a", Skipped))
+	mustAdd(t, db, rec(6, "a", outcome.Skipped))
 	if Waiting(dir) {
 		t.Error("a skipped slot waits")
 	}
-	mustAdd(t, db, rec(2, "long", Succeeded)) // its run began before the others
-	mustAdd(t, db, rec(7, "long", Succeeded))
+	mustAdd(t, db, rec(2, "long", outcome.Succeeded)) // its run began before the others
+	mustAdd(t, db, rec(7, "long", outcome.Succeeded))
 	if !Waiting(dir) {
 		t.Error("nothing waits after another run was added")
 	}
@@ -87,10 +89,10 @@ func TestWhatIsAddedToASharedHistoryWaits(t *testing.T) {
 
 func TestBatchesSkipAndRepeatNothing(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	var records []Record
+	var records []outcome.Record
 	var want []string
 	for n := range 100 {
-		outcome := []Outcome{Succeeded, Skipped, Failed, Missed}[n*7%4]
+		outcome := []outcome.Outcome{outcome.Succeeded, outcome.Skipped, outcome.Failed, outcome.Missed}[n*7%4]
 		records = append(records, rec(n, "a", outcome))
 		if records[n].Ran() {
 			want = append(want, runID(n))
@@ -104,7 +106,7 @@ func TestBatchesSkipAndRepeatNothing(t *testing.T) {
 func TestWhatIsNotSaidToBePublishedComesAgain(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
-	mustAddShared(t, db, rec(1, "a", Succeeded), rec(2, "a", Succeeded), rec(3, "a", Succeeded))
+	mustAddShared(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(3, "a", outcome.Succeeded))
 	_, first, err := db.Unpublished(context.Background(), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -127,13 +129,13 @@ func TestWhatIsNotSaidToBePublishedComesAgain(t *testing.T) {
 
 func TestOfAnOldHistoryOnlyTheNewestRunsArePublished(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	var old []Record
+	var old []outcome.Record
 	for n := range 2 * startsWith {
-		old = append(old, rec(n, "a", []Outcome{Succeeded, Skipped}[n%2]))
+		old = append(old, rec(n, "a", []outcome.Outcome{outcome.Succeeded, outcome.Skipped}[n%2]))
 	}
-	old = append(old, rec(2*startsWith, "a", Failed), rec(2*startsWith+1, "a", Failed))
+	old = append(old, rec(2*startsWith, "a", outcome.Failed), rec(2*startsWith+1, "a", outcome.Failed))
 	mustAdd(t, db, old...)
-	mustAddShared(t, db, rec(2*startsWith+2, "a", Succeeded))
+	mustAddShared(t, db, rec(2*startsWith+2, "a", outcome.Succeeded))
 	got := publishAll(t, db, 300)
 	if len(got) != startsWith+1 || got[0] != runID(4) {
 		t.Errorf("%d runs, the first is %v", len(got), got[0])
@@ -143,11 +145,11 @@ func TestOfAnOldHistoryOnlyTheNewestRunsArePublished(t *testing.T) {
 func TestAHistoryThatIsSharedNoMoreLetsGo(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
-	mustAddShared(t, db, rec(1, "a", Succeeded))
+	mustAddShared(t, db, rec(1, "a", outcome.Succeeded))
 	if err := db.Unshare(context.Background()); err != nil || Waiting(dir) {
 		t.Errorf("%v, waiting: %t", err, Waiting(dir))
 	}
-	mustAdd(t, db, rec(2, "a", Succeeded))
+	mustAdd(t, db, rec(2, "a", outcome.Succeeded))
 	if Waiting(dir) {
 		t.Error("a run waits")
 	}
@@ -168,8 +170,8 @@ func TestPruningWaitsForThePublication(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			db := openTest(t, t.TempDir())
-			mustAddShared(t, db, rec(1, "a", Succeeded), rec(2, "a", Succeeded), rec(3, "a", Succeeded),
-				rec(4, "a", Succeeded), rec(5, "a", Succeeded), rec(6, "a", Succeeded), rec(0, "a", Skipped))
+			mustAddShared(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(3, "a", outcome.Succeeded),
+				rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded), rec(6, "a", outcome.Succeeded), rec(0, "a", outcome.Skipped))
 			_, cursor, err := db.Unpublished(context.Background(), tt.published)
 			if err != nil {
 				t.Fatal(err)
@@ -197,21 +199,21 @@ func TestPruningWaitsForThePublication(t *testing.T) {
 // was removed to the next one (https://www.sqlite.org/autoinc.html): a cursor would pass over it.
 func TestARunIsPublishedAlthoughAllBeforeItWerePruned(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	mustAddShared(t, db, rec(2, "a", Succeeded), rec(1, "a", Succeeded))
+	mustAddShared(t, db, rec(2, "a", outcome.Succeeded), rec(1, "a", outcome.Succeeded))
 	publishAll(t, db, 5)
 	if _, err := db.Prune(context.Background(), minute(1000), time.Hour, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	mustAdd(t, db, rec(900, "a", Succeeded))
+	mustAdd(t, db, rec(900, "a", outcome.Succeeded))
 	expectRuns(t, "after the newest row was as old as can be", publishAll(t, db, 5), ids(900))
 }
 
 func TestRowsThatWereNumberedAnewArePublishedAgainRatherThanNever(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
-	var records []Record
+	var records []outcome.Record
 	for n := range 10 {
-		records = append(records, rec(n, "a", Succeeded))
+		records = append(records, rec(n, "a", outcome.Succeeded))
 	}
 	mustAddShared(t, db, records...)
 	publishAll(t, db, 50)
@@ -221,25 +223,25 @@ func TestRowsThatWereNumberedAnewArePublishedAgainRatherThanNever(t *testing.T) 
 	if _, err := db.conn.Exec("VACUUM"); err != nil {
 		t.Fatal(err)
 	}
-	mustAdd(t, db, rec(20, "a", Succeeded))
+	mustAdd(t, db, rec(20, "a", outcome.Succeeded))
 	if got := publishAll(t, db, 50); !slices.Contains(got, runID(20)) {
 		t.Errorf("got %v", got)
 	}
-	mustAdd(t, db, rec(21, "a", Succeeded))
+	mustAdd(t, db, rec(21, "a", outcome.Succeeded))
 	expectRuns(t, "from then on", publishAll(t, db, 50), ids(21))
 }
 
 // Whoever adds and whoever publishes at the same time: no run waits without the file.
 func TestTheFileIsThereWheneverARunWaits(t *testing.T) {
 	dir := t.TempDir()
-	mustAddShared(t, openTest(t, dir), rec(0, "a", Succeeded))
+	mustAddShared(t, openTest(t, dir), rec(0, "a", outcome.Succeeded))
 	const adders, each = 3, 30
 	var adding, publishing sync.WaitGroup
 	for a := range adders {
 		adding.Go(func() {
 			db := openTest(t, dir)
 			for n := range each {
-				if err := db.Add(context.Background(), []Record{rec(1+a*each+n, "a", Succeeded)}); err != nil {
+				if err := db.Add(context.Background(), []outcome.Record{rec(1+a*each+n, "a", outcome.Succeeded)}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -301,11 +303,11 @@ func TestWhatWaitsIsFoundByItsNumber(t *testing.T) {
 func TestAFileWithoutARunGoes(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
-	mustAddShared(t, db, rec(1, "a", Succeeded))
+	mustAddShared(t, db, rec(1, "a", outcome.Succeeded))
 	publishAll(t, db, 5)
 	killed := fmt.Errorf("killed")
 	err := db.write(context.Background(), func(tx *sql.Tx) error {
-		if err := db.share(context.Background(), tx, []Record{rec(2, "a", Succeeded)}, false); err != nil {
+		if err := db.share(context.Background(), tx, []outcome.Record{rec(2, "a", outcome.Succeeded)}, false); err != nil {
 			t.Fatal(err)
 		}
 		return killed

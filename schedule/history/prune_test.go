@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 var tiny = stride{most: 20, chunk: 7, time: time.Hour}
@@ -26,31 +28,31 @@ func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask i
 func TestPruneKeepsWhatIsNewAndTheLastOutcomeOfEachTask(t *testing.T) {
 	for _, tt := range []struct {
 		rule    string
-		records []Record
+		records []outcome.Record
 		keep    time.Duration
 		perTask int
 		want    []int
 	}{
 		{"old records go",
-			[]Record{rec(1, "a", Succeeded), rec(2, "a", Succeeded), rec(90, "a", Succeeded)}, time.Hour, 0, []int{90}},
+			[]outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(90, "a", outcome.Succeeded)}, time.Hour, 0, []int{90}},
 		{"a record as old as the bound stays",
-			[]Record{rec(39, "a", Skipped), rec(40, "a", Skipped)}, time.Hour, 0, []int{40}},
+			[]outcome.Record{rec(39, "a", outcome.Skipped), rec(40, "a", outcome.Skipped)}, time.Hour, 0, []int{40}},
 		{"the only record of a task stays, however old",
-			[]Record{rec(1, "a", Succeeded), rec(2, "b", Failed)}, time.Hour, 1, []int{2, 1}},
+			[]outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "b", outcome.Failed)}, time.Hour, 1, []int{2, 1}},
 		{"the last outcome stays, while older ones and later skips go",
-			[]Record{rec(1, "a", Succeeded), rec(2, "a", Failed), rec(3, "a", Skipped), rec(4, "a", Missed)}, time.Hour, 0, []int{2}},
+			[]outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "a", outcome.Missed)}, time.Hour, 0, []int{2}},
 		{"a task that never ran leaves nothing",
-			[]Record{rec(1, "a", Skipped), rec(2, "a", Missed)}, time.Hour, 0, nil},
+			[]outcome.Record{rec(1, "a", outcome.Skipped), rec(2, "a", outcome.Missed)}, time.Hour, 0, nil},
 		{"a run that took longer than the bound counts from its end",
-			[]Record{{Run: runID(1), Task: "a", Slot: minute(1), Ended: minute(80), Outcome: Failed}, rec(70, "a", Succeeded)}, time.Hour, 0, []int{70, 1}},
+			[]outcome.Record{{Run: runID(1), Task: "a", Slot: minute(1), Ended: minute(80), Outcome: outcome.Failed}, rec(70, "a", outcome.Succeeded)}, time.Hour, 0, []int{70, 1}},
 		{"beyond the newest two of each task",
-			[]Record{rec(1, "a", Succeeded), rec(2, "b", Succeeded), rec(3, "a", Succeeded), rec(4, "a", Succeeded), rec(5, "a", Succeeded)},
+			[]outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "b", outcome.Succeeded), rec(3, "a", outcome.Succeeded), rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded)},
 			0, 2, []int{5, 4, 2}},
 		{"the last outcome stays beyond the newest two",
-			[]Record{rec(1, "a", Succeeded), rec(2, "a", Failed), rec(3, "a", Skipped), rec(4, "a", Skipped), rec(5, "a", Skipped)},
+			[]outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "a", outcome.Skipped), rec(5, "a", outcome.Skipped)},
 			0, 2, []int{5, 4, 2}},
 		{"without bounds everything stays",
-			[]Record{rec(1, "a", Succeeded), rec(2, "a", Succeeded)}, 0, 0, []int{2, 1}},
+			[]outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, 0, 0, []int{2, 1}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			db := openTest(t, t.TempDir())
@@ -71,7 +73,7 @@ func TestPruneHandsBackTheOutputsAndForgetsSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
 	for n := range 6 {
-		r := rec(n, "a", Succeeded)
+		r := rec(n, "a", outcome.Succeeded)
 		r.Snapshot = []byte(fmt.Sprintf(`{"version":%d}`, n/2))
 		if n != 1 {
 			r.Output = fmt.Sprintf("%s/output/a/%d.log", dir, n)
@@ -90,9 +92,9 @@ func TestPruneHandsBackTheOutputsAndForgetsSnapshots(t *testing.T) {
 
 func TestPruneGoesInSmallSteps(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	many := []Record{}
+	many := []outcome.Record{}
 	for n := range 120 {
-		many = append(many, rec(n, fmt.Sprint("task-", n%12), Succeeded))
+		many = append(many, rec(n, fmt.Sprint("task-", n%12), outcome.Succeeded))
 		many[n].Output = fmt.Sprint("/out/", n)
 	}
 	mustAdd(t, db, many...)
@@ -111,9 +113,9 @@ func TestPruneGoesInSmallSteps(t *testing.T) {
 
 func TestPruningIsDueOnceADayAndUntilAPassHasEnded(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	many := []Record{}
+	many := []outcome.Record{}
 	for n := range 50 {
-		many = append(many, rec(n, "a", Succeeded))
+		many = append(many, rec(n, "a", outcome.Succeeded))
 	}
 	mustAdd(t, db, many...)
 	due := func(when string, now time.Time, want bool) {
@@ -136,9 +138,9 @@ func TestPruningIsDueOnceADayAndUntilAPassHasEnded(t *testing.T) {
 
 // A tick has a moment to spare, and not more, however much there is to remove.
 func TestAStepOfPruningEndsInTime(t *testing.T) {
-	many := []Record{}
+	many := []outcome.Record{}
 	for n := range 300 {
-		many = append(many, rec(n, fmt.Sprint("task-", n%3), Succeeded))
+		many = append(many, rec(n, fmt.Sprint("task-", n%3), outcome.Succeeded))
 	}
 	hurried := stride{most: 200, chunk: 10, time: 0}
 	for _, tt := range []struct {
@@ -165,7 +167,7 @@ func TestAStepOfPruningEndsInTime(t *testing.T) {
 func TestAPassThatFindsNothingEnds(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	for n := range 30 {
-		mustAdd(t, db, rec(n, fmt.Sprint("task-", n%5), Succeeded))
+		mustAdd(t, db, rec(n, fmt.Sprint("task-", n%5), outcome.Succeeded))
 	}
 	steps := 0
 	for more := true; more; steps++ {

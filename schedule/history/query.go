@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // A Query says which records to find; a field that is zero asks for nothing. A record of several slots
@@ -14,7 +16,7 @@ import (
 type Query struct {
 	Task     string
 	Mutex    string
-	Outcomes []Outcome
+	Outcomes []outcome.Outcome
 	Since    time.Time // slots at or after it
 	Until    time.Time // slots before it
 	Slot     time.Time // exactly this slot
@@ -22,7 +24,7 @@ type Query struct {
 }
 
 // Matches reports whether q asks for a record, leaving its Limit aside.
-func (q Query) Matches(r Record) bool {
+func (q Query) Matches(r outcome.Record) bool {
 	return (q.Task == "" || q.Task == r.Task) &&
 		(q.Mutex == "" || q.Mutex == r.Mutex) &&
 		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome)) &&
@@ -32,8 +34,8 @@ func (q Query) Matches(r Record) bool {
 }
 
 // Find returns the records that q asks for, the newest slot first, and the newest run of a slot first.
-func (db *DB) Find(ctx context.Context, q Query) ([]Record, error) {
-	var records []Record
+func (db *DB) Find(ctx context.Context, q Query) ([]outcome.Record, error) {
+	var records []outcome.Record
 	text, args := q.sql()
 	err := db.do(func(conn *sql.DB) (err error) {
 		records, err = db.find(ctx, conn, text, args...)
@@ -111,7 +113,7 @@ func (q Query) where() (where string, args []any) {
 	return where, args
 }
 
-func anys(outcomes []Outcome) []any {
+func anys(outcomes []outcome.Outcome) []any {
 	var all []any
 	for _, o := range outcomes {
 		all = append(all, string(o))
@@ -125,26 +127,26 @@ func ceilMicro(t time.Time) int64 {
 }
 
 // equalOutcome repeats the condition of runs_trouble where it holds, or SQLite would not use it.
-func equalOutcome(o Outcome) string {
-	if o == Succeeded {
+func equalOutcome(o outcome.Outcome) string {
+	if o == outcome.Succeeded {
 		return "outcome = ?"
 	}
 	return "outcome = ? AND outcome <> 'succeeded'"
 }
 
-func distinct(outcomes []Outcome) []Outcome {
+func distinct(outcomes []outcome.Outcome) []outcome.Outcome {
 	sorted := slices.Sorted(slices.Values(outcomes))
 	return slices.Compact(sorted)
 }
 
 // Last returns, for each of the tasks that has one, its newest record that tells how its command went:
 // neither skipped nor missed. Prune keeps these.
-func (db *DB) Last(ctx context.Context, tasks []string) (map[string]Record, error) {
+func (db *DB) Last(ctx context.Context, tasks []string) (map[string]outcome.Record, error) {
 	names, err := json.Marshal(tasks)
 	if err != nil {
 		return nil, err
 	}
-	last := make(map[string]Record, len(tasks))
+	last := make(map[string]outcome.Record, len(tasks))
 	err = db.do(func(conn *sql.DB) error {
 		clear(last)
 		records, err := db.find(ctx, conn, `SELECT `+columns+` FROM json_each(?) AS name CROSS JOIN runs ON runs.rowid =
@@ -159,14 +161,14 @@ func (db *DB) Last(ctx context.Context, tasks []string) (map[string]Record, erro
 
 // Previous returns the newest record of the task that is older than run and tells how its command
 // went, and false when there is none. The run itself need not be recorded yet.
-func (db *DB) Previous(ctx context.Context, task, run string) (Record, bool, error) {
-	var records []Record
+func (db *DB) Previous(ctx context.Context, task, run string) (outcome.Record, bool, error) {
+	var records []outcome.Record
 	err := db.do(func(conn *sql.DB) (err error) {
 		records, err = db.find(ctx, conn, selectRuns+`task = ? AND `+ran+` AND run < ? ORDER BY run DESC LIMIT 1`, task, run)
 		return err
 	})
 	if err != nil || len(records) == 0 {
-		return Record{}, false, err
+		return outcome.Record{}, false, err
 	}
 	return records[0], true, nil
 }

@@ -8,15 +8,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 func minute(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
 
 func TestFind(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	nightly := rec(5, "nightly", Missed)
+	nightly := rec(5, "nightly", outcome.Missed)
 	nightly.Slot, nightly.Mutex = minute(2), "a"
-	all := []Record{rec(1, "a", Succeeded), rec(2, "a", Failed), rec(3, "a", Skipped), rec(4, "b", Succeeded), nightly, rec(6, "a", TimedOut)}
+	all := []outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "b", outcome.Succeeded), nightly, rec(6, "a", outcome.TimedOut)}
 	mustAdd(t, db, all...)
 
 	for _, tt := range []struct {
@@ -31,19 +33,19 @@ func TestFind(t *testing.T) {
 		{"a mutex that two tasks share", Query{Mutex: "a"}, []int{6, 3, 5, 2, 1}},
 		{"a task with another mutex", Query{Task: "nightly", Mutex: "nightly"}, nil},
 		{"a task and its mutex", Query{Task: "nightly", Mutex: "a"}, []int{5}},
-		{"failures of all tasks", Query{Outcomes: []Outcome{Failed, TimedOut, Stopped, Lost}}, []int{6, 2}},
-		{"the newest failure", Query{Outcomes: []Outcome{Failed, TimedOut, Stopped, Lost}, Limit: 1}, []int{6}},
-		{"an outcome named twice", Query{Outcomes: []Outcome{Failed, Failed}}, []int{2}},
-		{"successes", Query{Outcomes: []Outcome{Succeeded}}, []int{4, 1}},
-		{"what did not run", Query{Outcomes: []Outcome{Skipped, Missed}}, []int{3, 5}},
-		{"failures of a task", Query{Task: "a", Outcomes: []Outcome{Failed, Lost}}, []int{2}},
+		{"failures of all tasks", Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost}}, []int{6, 2}},
+		{"the newest failure", Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost}, Limit: 1}, []int{6}},
+		{"an outcome named twice", Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.Failed}}, []int{2}},
+		{"successes", Query{Outcomes: []outcome.Outcome{outcome.Succeeded}}, []int{4, 1}},
+		{"what did not run", Query{Outcomes: []outcome.Outcome{outcome.Skipped, outcome.Missed}}, []int{3, 5}},
+		{"failures of a task", Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Failed, outcome.Lost}}, []int{2}},
 		{"since a minute, itself included", Query{Since: minute(3)}, []int{6, 4, 3}},
 		{"until a minute, itself not included", Query{Until: minute(3)}, []int{5, 2, 1}},
 		{"since a moment after a slot", Query{Since: minute(4).Add(1)}, []int{6}},
-		{"between two minutes, of one outcome", Query{Since: minute(2), Until: minute(6), Outcomes: []Outcome{Failed, Missed}}, []int{5, 2}},
+		{"between two minutes, of one outcome", Query{Since: minute(2), Until: minute(6), Outcomes: []outcome.Outcome{outcome.Failed, outcome.Missed}}, []int{5, 2}},
 		{"a slot", Query{Slot: minute(2)}, []int{5, 2}},
 		{"a slot of a task", Query{Slot: minute(2), Task: "a"}, []int{2}},
-		{"a slot with an outcome", Query{Slot: minute(2), Outcomes: []Outcome{Missed}}, []int{5}},
+		{"a slot with an outcome", Query{Slot: minute(2), Outcomes: []outcome.Outcome{outcome.Missed}}, []int{5}},
 		{"a slot that was not due", Query{Slot: minute(2).Add(time.Second)}, nil},
 		{"a name that is SQL", Query{Task: "a' OR 'a'='a"}, nil},
 	} {
@@ -65,12 +67,12 @@ func TestFind(t *testing.T) {
 // One record may stand for a night of missed slots.
 func TestFindRangesThatReachIntoATime(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	night := func(n int, task string, from, until int) Record {
-		r := rec(n, task, Missed)
+	night := func(n int, task string, from, until int) outcome.Record {
+		r := rec(n, task, outcome.Missed)
 		r.Slot, r.Until, r.Slots = minute(from), minute(until), until-from+1
 		return r
 	}
-	mustAdd(t, db, night(1, "a", 10, 20), night(2, "b", 12, 40), rec(15, "a", Succeeded), night(30, "a", 30, 31))
+	mustAdd(t, db, night(1, "a", 10, 20), night(2, "b", 12, 40), rec(15, "a", outcome.Succeeded), night(30, "a", 30, 31))
 
 	for _, tt := range []struct {
 		asked string
@@ -84,8 +86,8 @@ func TestFindRangesThatReachIntoATime(t *testing.T) {
 		{"the one after it", Query{Task: "a", Since: minute(21), Until: minute(22)}, nil},
 		{"the one before it", Query{Task: "a", Since: minute(9), Until: minute(10)}, nil},
 		{"all tasks", Query{Since: minute(20), Until: minute(21)}, []int{2, 1}},
-		{"all that was missed since", Query{Since: minute(20), Outcomes: []Outcome{Missed, Lost}}, []int{30, 2, 1}},
-		{"successes", Query{Since: minute(13), Outcomes: []Outcome{Succeeded}}, []int{15}},
+		{"all that was missed since", Query{Since: minute(20), Outcomes: []outcome.Outcome{outcome.Missed, outcome.Lost}}, []int{30, 2, 1}},
+		{"successes", Query{Since: minute(13), Outcomes: []outcome.Outcome{outcome.Succeeded}}, []int{15}},
 		{"of a mutex", Query{Since: minute(13), Mutex: "a"}, []int{30, 15, 1}},
 		{"the newest", Query{Since: minute(13), Limit: 2}, []int{30, 15}},
 	} {
@@ -101,8 +103,8 @@ func TestFindRangesThatReachIntoATime(t *testing.T) {
 
 func TestLastIsTheNewestThatRan(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	mustAdd(t, db, rec(1, "a", Succeeded), rec(2, "a", Failed), rec(3, "a", Skipped), rec(4, "a", Missed),
-		rec(5, "b", Succeeded), rec(6, "only skipped", Skipped), rec(7, "not asked for", Succeeded))
+	mustAdd(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Skipped), rec(4, "a", outcome.Missed),
+		rec(5, "b", outcome.Succeeded), rec(6, "only skipped", outcome.Skipped), rec(7, "not asked for", outcome.Succeeded))
 	last, err := db.Last(context.Background(), []string{"a", "b", "b", "only skipped", "never ran", `"`})
 	if err != nil || len(last) != 2 || last["a"].Run != runID(2) || last["b"].Run != runID(5) {
 		t.Errorf("got %v, %v", last, err)
@@ -114,7 +116,7 @@ func TestLastIsTheNewestThatRan(t *testing.T) {
 
 func TestPreviousIsTheNewestThatRanBefore(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	mustAdd(t, db, rec(1, "a", Failed), rec(2, "a", Skipped), rec(3, "b", Failed), rec(5, "a", Succeeded))
+	mustAdd(t, db, rec(1, "a", outcome.Failed), rec(2, "a", outcome.Skipped), rec(3, "b", outcome.Failed), rec(5, "a", outcome.Succeeded))
 	for _, tt := range []struct {
 		before, task string
 		run          int
@@ -142,7 +144,7 @@ func TestGet(t *testing.T) {
 		ids = append(ids, fmt.Sprintf("crowd-%d", n))
 	}
 	for n, id := range ids {
-		r := rec(n, "a", Succeeded)
+		r := rec(n, "a", outcome.Succeeded)
 		r.Run = id
 		mustAdd(t, db, r)
 	}
@@ -195,13 +197,13 @@ func TestQueriesUseTheirIndex(t *testing.T) {
 		{"a task", Query{Task: "a"}, "runs_task (task=?)"},
 		{"a task and a time", Query{Task: "a", Since: noon}, "runs_task (task=? AND slot>?)"},
 		{"a task and a slot", Query{Task: "a", Slot: noon}, "runs_task (task=? AND slot=?)"},
-		{"a task and its failures", Query{Task: "a", Outcomes: []Outcome{Failed, Lost}}, "runs_task (task=?)"},
+		{"a task and its failures", Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Failed, outcome.Lost}}, "runs_task (task=?)"},
 		{"a task and its mutex", Query{Task: "a", Mutex: "a"}, "runs_task (task=?)"},
 		{"a mutex", Query{Mutex: "a"}, "runs_mutex (mutex=?)"},
 		{"a slot", Query{Slot: noon}, "runs_slot (slot=?)"},
-		{"failures", Query{Outcomes: []Outcome{Failed}}, "runs_trouble (outcome=?)"},
-		{"failures since", Query{Outcomes: []Outcome{Failed, Lost}, Since: noon}, "runs_trouble (outcome=? AND slot>?)"},
-		{"successes", Query{Outcomes: []Outcome{Succeeded}}, "runs_slot"},
+		{"failures", Query{Outcomes: []outcome.Outcome{outcome.Failed}}, "runs_trouble (outcome=?)"},
+		{"failures since", Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.Lost}, Since: noon}, "runs_trouble (outcome=? AND slot>?)"},
+		{"successes", Query{Outcomes: []outcome.Outcome{outcome.Succeeded}}, "runs_slot"},
 	} {
 		text, args := tt.q.sql()
 		rows, err := db.conn.Query("EXPLAIN QUERY PLAN "+text, args...)

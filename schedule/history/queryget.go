@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"sched/schedule/outcome"
 )
 
 // shown bounds the candidates that an AmbiguousError lists.
@@ -29,9 +31,9 @@ func (e *AmbiguousError) Error() string {
 // Get returns the run with that id, or the only one whose id starts with it, or ends with it (from four
 // characters on): ids of one minute start alike, so people copy the end. Otherwise it
 // returns ErrNotFound or an *AmbiguousError.
-func (db *DB) Get(ctx context.Context, id string) (Record, error) {
+func (db *DB) Get(ctx context.Context, id string) (outcome.Record, error) {
 	var runs []string
-	var records []Record
+	var records []outcome.Record
 	err := db.do(func(conn *sql.DB) (err error) {
 		if runs, err = candidates(ctx, conn, id); err != nil || len(runs) != 1 {
 			return err
@@ -41,11 +43,11 @@ func (db *DB) Get(ctx context.Context, id string) (Record, error) {
 	})
 	switch {
 	case err != nil:
-		return Record{}, err
+		return outcome.Record{}, err
 	case len(runs) > 1:
-		return Record{}, ambiguous(id, runs)
+		return outcome.Record{}, ambiguous(id, runs)
 	case len(records) == 0:
-		return Record{}, fmt.Errorf("%w: %q", ErrNotFound, id)
+		return outcome.Record{}, fmt.Errorf("%w: %q", ErrNotFound, id)
 	}
 	return records[0], nil
 }

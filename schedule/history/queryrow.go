@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 const columns = `run, task, mutex, slot, background, server, started, ended, outcome, reason, exit_code,
@@ -14,13 +16,13 @@ const columns = `run, task, mutex, slot, background, server, started, ended, out
 const selectRuns = `SELECT ` + columns + ` FROM runs WHERE `
 
 // find returns the rows of a query whose result is columns.
-func (db *DB) find(ctx context.Context, conn *sql.DB, query string, args ...any) ([]Record, error) {
+func (db *DB) find(ctx context.Context, conn *sql.DB, query string, args ...any) ([]outcome.Record, error) {
 	rows, err := conn.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var records []Record
+	var records []outcome.Record
 	for rows.Next() {
 		r, err := db.unpack(rows)
 		if err != nil {
@@ -32,22 +34,22 @@ func (db *DB) find(ctx context.Context, conn *sql.DB, query string, args ...any)
 }
 
 // unpack is the reverse of add.
-func (db *DB) unpack(rows *sql.Rows) (Record, error) {
+func (db *DB) unpack(rows *sql.Rows) (outcome.Record, error) {
 	var (
-		r                     Record
+		r                     outcome.Record
 		slot, user, system    int64
 		started, ended, until sql.Null[int64]
 		exit                  sql.Null[int]
-		outcome               string
+		endedAs               string
 		output, notes, shared sql.RawBytes
 	)
-	err := rows.Scan(&r.Run, &r.Task, &r.Mutex, &slot, &r.Background, &r.Server, &started, &ended, &outcome, &r.Reason,
+	err := rows.Scan(&r.Run, &r.Task, &r.Mutex, &slot, &r.Background, &r.Server, &started, &ended, &endedAs, &r.Reason,
 		&exit, &r.Attempts, &user, &system, &r.PeakMemory, &output, &notes, &until, &r.Slots, &r.Origin, &shared)
 	if err != nil {
-		return Record{}, err
+		return outcome.Record{}, err
 	}
 	r.Slot, r.Started, r.Ended = time.UnixMicro(slot).UTC(), unpackTime(started), unpackTime(ended)
-	r.Outcome, r.Until = Outcome(outcome), unpackTime(until)
+	r.Outcome, r.Until = outcome.Outcome(endedAs), unpackTime(until)
 	r.UserCPU, r.SystemCPU = time.Duration(user)*time.Microsecond, time.Duration(system)*time.Microsecond
 	r.Output = unpackPath(db.dir, string(output))
 	if exit.Valid {

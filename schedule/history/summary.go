@@ -7,17 +7,19 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // A Summary is what the records of one task in a time add up to.
 type Summary struct {
 	Task     string
-	Slots    map[Outcome]int // how many slots had which outcome
-	Took     Spread          // from start to end, of the runs that succeeded
-	Late     Spread          // from slot to start, of the runs that their schedule asked for
-	Failed   time.Time       // the slot of the newest failure; zero when there was none
-	FailedAs Outcome         // that failure's outcome
-	FailedID string          // and its run
+	Slots    map[outcome.Outcome]int // how many slots had which outcome
+	Took     Spread                  // from start to end, of the runs that succeeded
+	Late     Spread                  // from slot to start, of the runs that their schedule asked for
+	Failed   time.Time               // the slot of the newest failure; zero when there was none
+	FailedAs outcome.Outcome         // that failure's outcome
+	FailedID string                  // and its run
 }
 
 // A Spread tells how the durations of some runs are spread.
@@ -28,7 +30,7 @@ type Spread struct {
 
 // Ran returns how many slots ran, however that ended.
 func (s Summary) Ran() int {
-	n := s.Slots[Succeeded]
+	n := s.Slots[outcome.Succeeded]
 	for outcome, slots := range s.Slots {
 		if outcome.Failure() {
 			n += slots
@@ -43,7 +45,7 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 	if ran == 0 {
 		return 0, false
 	}
-	return float64(s.Slots[Succeeded]) / float64(ran), true
+	return float64(s.Slots[outcome.Succeeded]) / float64(ran), true
 }
 
 // Summaries adds up the records of each task, by name, whose slots are in the time between since and until:
@@ -117,17 +119,17 @@ func (r *summedRow) addTo(sums map[string]*sum) {
 	task := r.task.(string)
 	s := sums[task]
 	if s == nil {
-		s = &sum{Summary: Summary{Task: task, Slots: map[Outcome]int{}}}
+		s = &sum{Summary: Summary{Task: task, Slots: map[outcome.Outcome]int{}}}
 		sums[task] = s
 	}
-	outcome, slots := Succeeded, 1
+	endedAs, slots := outcome.Succeeded, 1
 	if o, other := r.outcome.(string); other {
-		outcome = Outcome(o)
+		endedAs = outcome.Outcome(o)
 	}
 	if n, several := r.slots.(int64); several {
 		slots = int(n)
 	}
-	s.Slots[outcome] += slots
+	s.Slots[endedAs] += slots
 	if took, ok := r.took.(int64); ok {
 		s.took = append(s.took, took)
 	}
@@ -135,12 +137,12 @@ func (r *summedRow) addTo(sums map[string]*sum) {
 		s.late = append(s.late, late)
 	}
 	if run, failure := r.run.(string); failure {
-		s.fail(time.UnixMicro(r.slot.(int64)).UTC(), outcome, run)
+		s.fail(time.UnixMicro(r.slot.(int64)).UTC(), endedAs, run)
 	}
 }
 
 // fail remembers the newest failure.
-func (s *sum) fail(slot time.Time, outcome Outcome, run string) {
+func (s *sum) fail(slot time.Time, outcome outcome.Outcome, run string) {
 	if slot.After(s.Failed) || slot.Equal(s.Failed) && run > s.FailedID {
 		s.Failed, s.FailedAs, s.FailedID = slot, outcome, run
 	}

@@ -5,11 +5,13 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	run := func(n int, task string, o Outcome, late, took time.Duration) Record {
+	run := func(n int, task string, o outcome.Outcome, late, took time.Duration) outcome.Record {
 		r := rec(n, task, o)
 		if !r.Started.IsZero() {
 			r.Started = r.Slot.Add(late)
@@ -18,29 +20,29 @@ func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 		return r
 	}
 	const ms, s = time.Millisecond, time.Second
-	night := rec(5, "a", Missed)
+	night := rec(5, "a", outcome.Missed)
 	night.Until, night.Slots = minute(8), 4
-	asked := run(9, "a", Succeeded, time.Hour, 4*s)
+	asked := run(9, "a", outcome.Succeeded, time.Hour, 4*s)
 	asked.Origin = "retry of 1"
 	mustAdd(t, db,
-		run(1, "a", Succeeded, 10*ms, 1*s), run(2, "a", Failed, 20*ms, 99*s), run(3, "a", TimedOut, 30*ms, 60*s),
-		run(4, "a", Skipped, 0, 0), night, asked, run(10, "a", Succeeded, -5*s, 2*s),
-		run(7, "b", Skipped, 0, 0), run(20, "c", Lost, 0, 0))
-	noStart := rec(11, "c", Lost) // it never began
+		run(1, "a", outcome.Succeeded, 10*ms, 1*s), run(2, "a", outcome.Failed, 20*ms, 99*s), run(3, "a", outcome.TimedOut, 30*ms, 60*s),
+		run(4, "a", outcome.Skipped, 0, 0), night, asked, run(10, "a", outcome.Succeeded, -5*s, 2*s),
+		run(7, "b", outcome.Skipped, 0, 0), run(20, "c", outcome.Lost, 0, 0))
+	noStart := rec(11, "c", outcome.Lost) // it never began
 	noStart.Started = time.Time{}
 	mustAdd(t, db, noStart)
 
 	a := Summary{
 		Task:   "a",
-		Slots:  map[Outcome]int{Succeeded: 3, Failed: 1, TimedOut: 1, Skipped: 1, Missed: 4},
+		Slots:  map[outcome.Outcome]int{outcome.Succeeded: 3, outcome.Failed: 1, outcome.TimedOut: 1, outcome.Skipped: 1, outcome.Missed: 4},
 		Took:   Spread{3, 2 * s, 4 * s, 4 * s},
 		Late:   Spread{4, 10 * ms, 30 * ms, 30 * ms},
-		Failed: minute(3), FailedAs: TimedOut, FailedID: runID(3),
+		Failed: minute(3), FailedAs: outcome.TimedOut, FailedID: runID(3),
 	}
-	b := Summary{Task: "b", Slots: map[Outcome]int{Skipped: 1}}
-	c := Summary{Task: "c", Slots: map[Outcome]int{Lost: 2}, Late: Spread{Runs: 1}, Failed: minute(20), FailedAs: Lost, FailedID: runID(20)}
-	early := Summary{Task: "a", Slots: map[Outcome]int{Succeeded: 1, Failed: 1}, Took: Spread{1, s, s, s}, Late: Spread{2, 10 * ms, 20 * ms, 20 * ms},
-		Failed: minute(2), FailedAs: Failed, FailedID: runID(2)}
+	b := Summary{Task: "b", Slots: map[outcome.Outcome]int{outcome.Skipped: 1}}
+	c := Summary{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 2}, Late: Spread{Runs: 1}, Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}
+	early := Summary{Task: "a", Slots: map[outcome.Outcome]int{outcome.Succeeded: 1, outcome.Failed: 1}, Took: Spread{1, s, s, s}, Late: Spread{2, 10 * ms, 20 * ms, 20 * ms},
+		Failed: minute(2), FailedAs: outcome.Failed, FailedID: runID(2)}
 	for _, tt := range []struct {
 		asked        string
 		task         string
@@ -50,8 +52,8 @@ func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 		{"all", "", time.Time{}, time.Time{}, []Summary{a, b, c}},
 		{"a task", "a", time.Time{}, time.Time{}, []Summary{a}},
 		{"a task until a minute, itself not included", "a", minute(1), minute(3), []Summary{early}},
-		{"all since a minute", "", minute(20), time.Time{}, []Summary{{Task: "c", Slots: map[Outcome]int{Lost: 1}, Late: Spread{Runs: 1},
-			Failed: minute(20), FailedAs: Lost, FailedID: runID(20)}}},
+		{"all since a minute", "", minute(20), time.Time{}, []Summary{{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 1}, Late: Spread{Runs: 1},
+			Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}}},
 		{"a task nobody knows", "d", time.Time{}, time.Time{}, nil},
 	} {
 		got, err := db.Summaries(context.Background(), tt.task, tt.since, tt.until)

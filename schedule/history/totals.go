@@ -4,13 +4,15 @@ import (
 	"context"
 	"database/sql"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // A Total is what a task has of one outcome, with the records that Prune has forgotten: so Slots
 // never goes down, unless the whole history is lost, or it turns out that a missed slot ran.
 type Total struct {
 	Task    string
-	Outcome Outcome
+	Outcome outcome.Outcome
 	Slots   int64 // how many
 
 	// Of the newest record, which may be forgotten, too.
@@ -23,7 +25,7 @@ type Total struct {
 // missed. It is nil when there is none.
 func LastRan(totals []Total) (last *Total) {
 	for i, t := range totals {
-		if t.Outcome != Skipped && t.Outcome != Missed && (last == nil || t.Run > last.Run) {
+		if t.Outcome != outcome.Skipped && t.Outcome != outcome.Missed && (last == nil || t.Run > last.Run) {
 			last = &totals[i]
 		}
 	}
@@ -65,11 +67,11 @@ type tally map[tallied]Total
 
 type tallied struct {
 	task    string
-	outcome Outcome
+	outcome outcome.Outcome
 }
 
 // count adds a record that was not there before.
-func (all tally) count(r Record) {
+func (all tally) count(r outcome.Record) {
 	key := tallied{r.Task, r.Outcome}
 	t := all[key]
 	slots := t.Slots + int64(max(r.Slots, 1))

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // totalsOf says the totals of a task in one line each: "succeeded 3, last 12:05".
@@ -24,27 +26,27 @@ func totalsOf(t *testing.T, db *DB, task string) []string {
 }
 
 func TestTotalsCountEverySlotOnce(t *testing.T) {
-	gap := rec(3, "a", Missed)
+	gap := rec(3, "a", outcome.Missed)
 	gap.Slots, gap.Until = 40, gap.Slot.Add(39*time.Minute)
 	for _, tt := range []struct {
 		rule string
-		adds [][]Record
+		adds [][]outcome.Record
 		want []string
 	}{
 		{"each outcome has its own",
-			[][]Record{{rec(1, "a", Succeeded), rec(2, "a", Failed), rec(3, "a", Succeeded), rec(4, "b", Succeeded)}},
+			[][]outcome.Record{{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed), rec(3, "a", outcome.Succeeded), rec(4, "b", outcome.Succeeded)}},
 			[]string{"failed 1, last 12:02", "succeeded 2, last 12:03"}},
 		{"a record that is added again is not counted again",
-			[][]Record{{rec(1, "a", Succeeded)}, {rec(1, "a", Succeeded), rec(2, "a", Succeeded)}, {rec(2, "a", Succeeded)}},
+			[][]outcome.Record{{rec(1, "a", outcome.Succeeded)}, {rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(2, "a", outcome.Succeeded)}},
 			[]string{"succeeded 2, last 12:02"}},
 		{"nor one that comes twice in one transaction",
-			[][]Record{{rec(1, "a", Succeeded), rec(1, "a", Succeeded)}},
+			[][]outcome.Record{{rec(1, "a", outcome.Succeeded), rec(1, "a", outcome.Succeeded)}},
 			[]string{"succeeded 1, last 12:01"}},
 		{"a record of several slots counts as many",
-			[][]Record{{gap}, {rec(4, "a", Missed)}},
+			[][]outcome.Record{{gap}, {rec(4, "a", outcome.Missed)}},
 			[]string{"missed 41, last 12:04"}},
 		{"the last is the newest run, in whatever order they come",
-			[][]Record{{rec(5, "a", Succeeded), rec(2, "a", Succeeded)}, {rec(4, "a", Succeeded)}},
+			[][]outcome.Record{{rec(5, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}, {rec(4, "a", outcome.Succeeded)}},
 			[]string{"succeeded 3, last 12:05"}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -62,10 +64,10 @@ func TestTotalsCountEverySlotOnce(t *testing.T) {
 func TestATotalHasTheTimesAndTheCodeOfItsNewestRecord(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	code := 3
-	failed := rec(2, "a", Failed)
+	failed := rec(2, "a", outcome.Failed)
 	failed.ExitCode = &code
-	mustAdd(t, db, rec(1, "a", Failed), failed)
-	mustAdd(t, db, rec(3, "a", Skipped), rec(0, "a", Succeeded))
+	mustAdd(t, db, rec(1, "a", outcome.Failed), failed)
+	mustAdd(t, db, rec(3, "a", outcome.Skipped), rec(0, "a", outcome.Succeeded))
 	totals, err := db.Totals(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +84,7 @@ func TestATotalHasTheTimesAndTheCodeOfItsNewestRecord(t *testing.T) {
 // A counter that goes down would look like a restart to those who take rates of it.
 func TestPruningTakesNothingFromTheTotals(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	mustAdd(t, db, rec(1, "a", Succeeded), rec(2, "a", Succeeded), rec(3, "a", Failed), rec(4, "a", Failed))
+	mustAdd(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(3, "a", outcome.Failed), rec(4, "a", outcome.Failed))
 	before := totalsOf(t, db, "a")
 	pruneAll(t, db, minute(100), time.Hour, 1)
 	if n := count(t, db, "runs"); n != 1 {
@@ -99,11 +101,11 @@ func TestAnOlderFileHasItsTotals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, o := range []Outcome{Succeeded, Failed, Missed, Succeeded, Skipped} {
+	for n, o := range []outcome.Outcome{outcome.Succeeded, outcome.Failed, outcome.Missed, outcome.Succeeded, outcome.Skipped} {
 		r := rec(n, "a", o)
 		_, err := old.conn.Exec(`INSERT INTO runs (run, task, mutex, slot, background, server, started, ended, outcome, reason, attempts,
 			user_cpu, system_cpu, peak_memory, output, slots) VALUES (?, ?, '', ?, 0, '', ?, ?, ?, '', 1, 0, 0, 0, '', ?)`,
-			r.Run, r.Task, r.Slot.UnixMicro(), packTime(r.Started), packTime(r.Ended), string(o), map[Outcome]int{Missed: 7}[o])
+			r.Run, r.Task, r.Slot.UnixMicro(), packTime(r.Started), packTime(r.Ended), string(o), map[outcome.Outcome]int{outcome.Missed: 7}[o])
 		if err != nil {
 			t.Fatal(err)
 		}

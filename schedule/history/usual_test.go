@@ -5,10 +5,12 @@ import (
 	"maps"
 	"testing"
 	"time"
+
+	"sched/schedule/outcome"
 )
 
 // lasting is the n-th run of a task, with a duration.
-func lasting(n int, task string, o Outcome, took time.Duration) Record {
+func lasting(n int, task string, o outcome.Outcome, took time.Duration) outcome.Record {
 	r := rec(n, task, o)
 	r.Ended = r.Started.Add(took)
 	return r
@@ -17,30 +19,30 @@ func lasting(n int, task string, o Outcome, took time.Duration) Record {
 func TestUsualIsTheMedianOfTheLastSuccesses(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	n := 0
-	add := func(task string, o Outcome, seconds ...int) {
+	add := func(task string, o outcome.Outcome, seconds ...int) {
 		for _, s := range seconds {
 			n++
 			mustAdd(t, db, lasting(n, task, o, time.Duration(s)*time.Second))
 		}
 	}
-	add("odd", Succeeded, 9, 1, 5)
-	add("even", Succeeded, 4, 1, 3, 2)
-	add("one", Succeeded, 7)
-	add("failing", Failed, 1, 1)
-	add("failing", TimedOut, 60)
-	add("mixed", Succeeded, 10, 12)
-	add("mixed", Failed, 1, 1, 1, 1)
-	add("mixed", Skipped, 0, 0)
-	add("mixed", Succeeded, 11)
+	add("odd", outcome.Succeeded, 9, 1, 5)
+	add("even", outcome.Succeeded, 4, 1, 3, 2)
+	add("one", outcome.Succeeded, 7)
+	add("failing", outcome.Failed, 1, 1)
+	add("failing", outcome.TimedOut, 60)
+	add("mixed", outcome.Succeeded, 10, 12)
+	add("mixed", outcome.Failed, 1, 1, 1, 1)
+	add("mixed", outcome.Skipped, 0, 0)
+	add("mixed", outcome.Succeeded, 11)
 	for range 60 { // older ones do not count
-		add("faster", Succeeded, 100)
+		add("faster", outcome.Succeeded, 100)
 	}
 	for range 50 {
-		add("faster", Succeeded, 2)
+		add("faster", outcome.Succeeded, 2)
 	}
-	add("broken", Succeeded, 3)
+	add("broken", outcome.Succeeded, 3)
 	for range usualLooks {
-		add("broken", Failed, 1)
+		add("broken", outcome.Failed, 1)
 	}
 
 	got, err := db.Usual(context.Background(), []string{"odd", "even", "one", "failing", "mixed", "faster", "broken", "unknown"})

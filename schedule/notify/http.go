@@ -17,9 +17,9 @@ func (t Target) checkHTTP(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case address == "":
-		return t.wrong("the URL is empty", "")
+		return t.permanent("the URL is empty", "")
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return t.wrong("the URL is none", "it begins with https:// or http:// and a host; in a password %40 is @ and %2F is /")
+		return t.permanent("the URL is none", "it begins with https:// or http:// and a host; in a password %40 is @ and %2F is /")
 	}
 	return nil
 }
@@ -27,33 +27,33 @@ func (t Target) checkHTTP(address string) error {
 // maxRedirects is how many redirects are followed.
 const maxRedirects = 5
 
-// do makes one request. Nil means that the server has taken it: its status is 2xx.
+// do makes one request. Nil means that the server has accepted it: its status is 2xx, whatever comes of its body.
 func (t Target) do(ctx context.Context, r *http.Request) error {
 	r.Header.Set("User-Agent", "sched")
-	client := &http.Client{Transport: transport(), CheckRedirect: t.redirect}
-	c := converse(ctx, secrets(r.URL))
+	client := &http.Client{Transport: newTransport(), CheckRedirect: t.checkRedirect}
+	a := beginAttempt(ctx, secretsOf(r.URL))
 	response, err := client.Do(r.WithContext(ctx))
 	var ours *Error
 	switch {
-	case errors.As(err, &ours):
+	case errors.As(err, &ours): // of checkRedirect
 		return ours
 	case err != nil:
-		return t.unanswered(c, err)
+		return t.connectionError(a, err)
 	}
-	answer := begin(response.Body)
+	answer := readStart(response.Body)
 	if response.StatusCode/100 == 2 {
 		return nil
 	}
-	return t.refused(response.StatusCode, quoted(answer, c.secrets))
+	return t.statusError(response.StatusCode, quotable(answer, a.secrets))
 }
 
-// transport serves one request, and keeps no connection.
-func transport() *http.Transport {
+// newTransport returns a transport for one request, which keeps no connection.
+func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, response *http.Response) error {
 			if response.StatusCode != http.StatusOK {
-				return fmt.Errorf("the proxy answers %s", status(response.StatusCode))
+				return fmt.Errorf("the proxy answers %s", statusText(response.StatusCode))
 			}
 			return nil
 		},
@@ -63,54 +63,56 @@ func transport() *http.Transport {
 	}
 }
 
-// redirect follows a few redirects, but none that would lose what is to be told, or show it to everybody.
-func (t Target) redirect(r *http.Request, via []*http.Request) error {
+// checkRedirect is the CheckRedirect of an http.Client. It lets a few redirects pass, but none that would lose the message,
+// as 301, 302 and 303 make a GET without a body of a POST, or send it without encryption.
+func (t Target) checkRedirect(r *http.Request, via []*http.Request) error {
 	last := via[len(via)-1]
 	switch {
 	case len(via) > maxRedirects:
-		return t.failed(fmt.Sprintf("redirects more than %d times", maxRedirects), "")
+		return t.temporary(fmt.Sprintf("redirects more than %d times", maxRedirects), "")
 	case last.URL.Scheme == "https" && r.URL.Scheme == "http":
-		return t.wrong("redirects from https to http", "what is told would be sent in the open")
+		return t.permanent("redirects from https to http", "what is told would be sent in the open")
 	case t.Webhook != nil && r.Method != http.MethodPost:
-		return t.wrong(fmt.Sprintf("answers %s, which is no place to post to", status(r.Response.StatusCode)),
+		return t.permanent(fmt.Sprintf("answers %s, which is no place to post to", statusText(r.Response.StatusCode)),
 			"write the URL to which it redirects; is it https:// instead of http://?")
 	}
 	r.Header.Del("Referer") // has the path in it, and may go to another host
 	return nil
 }
 
-// unanswered tells why there was no answer.
-func (t Target) unanswered(c conversation, err error) *Error {
+// connectionError is the error of a request without an answer.
+func (t Target) connectionError(a attempt, err error) *Error {
 	if inner := (*url.Error)(nil); errors.As(err, &inner) {
 		err = inner.Err // without the URL
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
-		return t.failed("it does not speak TLS on this port", "write http:// instead of https://, or its other port")
+		return t.temporary("it does not speak TLS on this port", "write http:// instead of https://, or its other port")
 	}
+	// net/http has no types for these two.
 	if strings.Contains(err.Error(), "malformed HTTP") {
-		return t.failed("what it answers is not HTTP", "see the port of the URL")
+		return t.temporary("what it answers is not HTTP", "see the port of the URL")
 	}
 	if strings.Contains(err.Error(), "Location header") {
-		return t.failed("redirects to what is no URL", "")
+		return t.temporary("redirects to what is no URL", "")
 	}
-	text, hint := c.silence(err)
-	if op := (*net.OpError)(nil); c.ctx.Err() == nil && errors.As(err, &op) && op.Op == "proxyconnect" {
+	text, hint := a.explain(err)
+	if op := (*net.OpError)(nil); a.ctx.Err() == nil && errors.As(err, &op) && op.Op == "proxyconnect" {
 		text, hint = "the proxy: "+text, "see HTTP_PROXY and HTTPS_PROXY"
 	}
-	return t.failed(text, hint)
+	return t.temporary(text, hint)
 }
 
-// passing are the answers of the kind "the request is wrong" that another time may be others. A path that is not there
-// may be one whose server is being deployed, and 407 comes from a proxy.
-var passing = []int{404, 407, 408, 425, 429}
+// temporaryStatuses are those of 400-499 that another attempt may not meet. A path that is not there (404) may be one whose
+// server is being deployed, and 407 comes from a proxy.
+var temporaryStatuses = []int{404, 407, 408, 425, 429}
 
-// refused is the error for a status that is not 2xx.
-func (t Target) refused(code int, answer string) *Error {
-	e := t.failed("answers "+status(code), "")
+// statusError is the error of an answer with a status that is not 2xx. Other statuses than those of 400-499 are temporary.
+func (t Target) statusError(code int, answer string) *Error {
+	e := t.temporary("answers "+statusText(code), "")
 	if answer != "" {
 		e.Text += ": " + answer
 	}
-	e.Permanent = code/100 == 4 && !slices.Contains(passing, code)
+	e.Permanent = code/100 == 4 && !slices.Contains(temporaryStatuses, code)
 	switch code {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
 		e.Hint = "is it the whole URL, and still valid?"
@@ -118,12 +120,13 @@ func (t Target) refused(code int, answer string) *Error {
 	return e
 }
 
-func status(code int) string {
+// statusText is a status as people know it: `404 Not Found`. One without a name is the number alone.
+func statusText(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
 }
 
-// begin reads the begin of a body, for a second at most, and closes it.
-func begin(body io.ReadCloser) string {
+// readStart reads the first 4 KiB of a body, for a second at most, and closes it.
+func readStart(body io.ReadCloser) string {
 	defer body.Close()
 	timer := time.AfterFunc(time.Second, func() { body.Close() })
 	defer timer.Stop()
@@ -131,9 +134,9 @@ func begin(body io.ReadCloser) string {
 	return string(text)
 }
 
-// quoted returns an answer if it is a few words, such as `no_service` of Slack. Pages are not
-// shown, nor what may repeat the secrets of the request.
-func quoted(answer string, secrets []string) string {
+// quotable returns an answer if it is a few words, such as `no_service` of Slack. It returns nothing for pages, and for
+// an answer that repeats a secret of the request.
+func quotable(answer string, secrets []string) string {
 	answer = strings.TrimSpace(answer)
 	strange := func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-.,:'()", r)

@@ -25,7 +25,7 @@ func withSecrets(server string) string {
 	return strings.Replace(server, "://", "://B0B:hunter2@", 1) + secretPath
 }
 
-// TestErrorsOverHTTP holds what a server does against what people are told.
+// Each row is what a server does, and the error that people read then.
 func TestErrorsOverHTTP(t *testing.T) {
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -94,7 +94,7 @@ func TestErrorsOverHTTP(t *testing.T) {
 	}
 }
 
-// expect holds an error against the words after the target; without words there must be none.
+// expect compares an error with the words that follow its target; an empty text stands for no error.
 func expect(t *testing.T, e *notify.Error, target notify.Target, text, hint string, permanent bool) {
 	t.Helper()
 	switch {
@@ -127,8 +127,8 @@ func TestErrorsBeforeTheRequest(t *testing.T) {
 		{"no host", "https:///T0KEN", "the URL is none", none, true},
 		{"a password with a slash", "https://B0B:hunter2/x@example.com", "the URL is none", none, true},
 		{"a control character", "https://example.com/T0KEN\n", "the URL is none", none, true},
-		{"nobody there", "http://B0B:hunter2@" + closedPort(t) + secretPath, "connection refused", "is it running, and is that its port?", false},
-		{"a certificate of nobody", withSecrets(wrongCA.URL), "its certificate cannot be trusted: certificate signed by unknown authority", ca, false},
+		{"no server there", "http://B0B:hunter2@" + closedPort(t) + secretPath, "connection refused", "is it running, and is that its port?", false},
+		{"a certificate of an unknown CA", withSecrets(wrongCA.URL), "its certificate cannot be trusted: certificate signed by unknown authority", ca, false},
 		{"https to a port of http", withSecrets(strings.Replace(plain.URL, "http:", "https:", 1)),
 			"it does not speak TLS on this port", "write http:// instead of https://, or its other port", false},
 	} {
@@ -146,7 +146,7 @@ func TestErrorsBeforeTheRequest(t *testing.T) {
 	}
 }
 
-// closedPort is an address at which nobody listens.
+// closedPort is an address at which no server listens.
 func closedPort(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -180,13 +180,13 @@ func TestTheContextEndsEveryRequest(t *testing.T) {
 		t.Run("a server that "+what, func(t *testing.T) {
 			server := httptest.NewServer(handler)
 			defer server.CloseClientConnections()
-			endsWith(t, notify.Target{Webhook: &notify.Webhook{URL: withSecrets(server.URL)}})
+			endsWithTheContext(t, notify.Target{Webhook: &notify.Webhook{URL: withSecrets(server.URL)}})
 		})
 	}
 	for what, accept := range silentServers(t) {
 		t.Run("a server that "+what, func(t *testing.T) {
-			endsWith(t, notify.Target{Ping: &notify.Ping{URL: withSecrets("http://" + accept)}})
-			endsWith(t, notify.Target{Ping: &notify.Ping{URL: withSecrets("https://" + accept)}})
+			endsWithTheContext(t, notify.Target{Ping: &notify.Ping{URL: withSecrets("http://" + accept)}})
+			endsWithTheContext(t, notify.Target{Ping: &notify.Ping{URL: withSecrets("https://" + accept)}})
 		})
 	}
 }
@@ -201,8 +201,8 @@ func silentServers(t *testing.T) map[string]string {
 	return map[string]string{"never takes a byte": l.Addr().String()}
 }
 
-// endsWith sends with a deadline that is short, and with a context that somebody ends.
-func endsWith(t *testing.T, target notify.Target) {
+// endsWithTheContext sends with a short deadline, and with a context that is cancelled, and expects the error of each in time.
+func endsWithTheContext(t *testing.T, target notify.Target) {
 	t.Helper()
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
@@ -222,7 +222,7 @@ func endsWith(t *testing.T, target notify.Target) {
 	}
 }
 
-// A server that has answered 200 has taken the news, also if it then goes on for ever.
+// A server that has answered 200 has accepted the message, also if its body never ends.
 func TestABodyWithoutAnEndIsNotWaitedFor(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
@@ -299,16 +299,16 @@ func TestRedirects(t *testing.T) {
 			}
 		}
 	})
-	t.Run("and not where the news would be lost", func(t *testing.T) {
+	t.Run("and not where the message would be lost", func(t *testing.T) {
 		got = nil
 		target := notify.Target{Webhook: &notify.Webhook{URL: to(301, other.URL+"/T0KEN")}}
 		expect(t, send(t, target, failure()), target, "answers 301 Moved Permanently, which is no place to post to",
 			"write the URL to which it redirects; is it https:// instead of http://?", true)
 		if got != nil {
-			t.Error("it was asked all the same")
+			t.Error("it was requested all the same")
 		}
 	})
-	t.Run("nobody follows from https to http", func(t *testing.T) {
+	t.Run("none follows from https to http", func(t *testing.T) {
 		got = nil
 		down := httptest.NewUnstartedServer(http.RedirectHandler(other.URL+"/T0KEN", http.StatusTemporaryRedirect))
 		down.TLS = &tls.Config{Certificates: []tls.Certificate{trusted}}
@@ -317,7 +317,7 @@ func TestRedirects(t *testing.T) {
 		target := notify.Target{Ping: &notify.Ping{URL: withSecrets(down.URL)}}
 		expect(t, send(t, target, failure()), target, "redirects from https to http", "what is told would be sent in the open", true)
 		if got != nil {
-			t.Error("it was asked all the same")
+			t.Error("it was requested all the same")
 		}
 	})
 }

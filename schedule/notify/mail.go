@@ -16,100 +16,102 @@ import (
 
 func (t Target) checkMail(m Mail) error {
 	if len(m.To) == 0 {
-		return t.wrong("it has no address", "")
+		return t.permanent("it has no address", "")
 	}
 	for i, address := range m.To {
 		if !isAddress(address) {
-			return t.wrong(fmt.Sprintf("address %d is none", i+1), "write ops@example.com, or Ops <ops@example.com>")
+			return t.permanent(fmt.Sprintf("address %d is none", i+1), "write ops@example.com, or Ops <ops@example.com>")
 		}
 	}
 	if m.From != "" && !isAddress(m.From) {
-		return t.wrong("the address it comes from is none", "write sched@example.com, or Sched <sched@example.com>")
+		return t.permanent("the address it comes from is none", "write sched@example.com, or Sched <sched@example.com>")
 	}
 	if m.URL == "" {
 		return nil
 	}
-	if _, problem := parseServer(m.URL); problem != "" {
-		return t.wrong(problem, "write smtp://host, smtp://user:password@host:587 or smtps://user:password@host; in a password %40 is @ and %2F is /")
+	if _, problem := parseMailURL(m.URL); problem != "" {
+		return t.permanent(problem, "write smtp://host, smtp://user:password@host:587 or smtps://user:password@host; in a password %40 is @ and %2F is /")
 	}
 	return nil
 }
 
-func (t Target) mail(ctx context.Context, n News) error {
-	message, err := t.message(n)
+func (t Target) sendMail(ctx context.Context, m Message) error {
+	e, err := t.writeMail(m)
 	if err != nil {
-		return t.wrong("cannot be written", "") // Check has seen the addresses
+		return t.permanent("cannot be written", "") // Check has seen the addresses
 	}
 	if t.Mail.URL == "" {
-		return t.sendmail(ctx, message)
+		return t.sendmail(ctx, e)
 	}
-	server, problem := parseServer(t.Mail.URL)
+	server, problem := parseMailURL(t.Mail.URL)
 	if problem != "" {
-		return t.wrong(problem, "")
+		return t.permanent(problem, "")
 	}
-	return t.smtp(ctx, server, message)
+	return t.sendSMTP(ctx, server, e)
 }
 
-// A message is a mail as it goes out, with lines that end in \r\n.
-type message struct {
+// An email is a mail as it goes out.
+type email struct {
 	from *netmail.Address
 	to   []*netmail.Address
-	host string // that it comes from
-	text []byte
+	host string // what SMTP is greeted with
+	text []byte // header and body; lines end in \r\n
 }
 
-func (t Target) message(n News) (m message, err error) {
+// writeMail writes the message as a mail. Of one message it writes the same mail at every attempt, with the same Message-ID:
+// an inbox that gets it twice can show it once.
+func (t Target) writeMail(m Message) (e email, err error) {
 	from := t.Mail.From
 	if from == "" {
-		from = defaultFrom(n.Server)
+		from = defaultFrom(m.Server)
 	}
 	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	if err := msg.From(from); err != nil {
-		return m, err
+		return e, err
 	}
 	if err := msg.To(t.Mail.To...); err != nil {
-		return m, err
+		return e, err
 	}
-	msg.Subject(n.subject())
-	if !n.At.IsZero() {
-		msg.SetDateWithValue(n.At) // when it happened: the mail may have waited
+	msg.Subject(m.subject())
+	if !m.At.IsZero() {
+		msg.SetDateWithValue(m.At) // when it happened: the mail may have waited
 	}
 	domain := msg.GetFrom()[0].Address
 	domain = domain[strings.LastIndexByte(domain, '@')+1:]
-	if n.ID != "" {
-		msg.SetMessageIDWithValue(digest(n.Schedule, n.ID) + "@" + domain) // a mail that arrives twice is known as the same
+	if m.ID != "" {
+		msg.SetMessageIDWithValue(hashID(m.Schedule, m.ID) + "@" + domain)
 	}
-	// Programs for mail show what refers to the same message as one conversation: all that is told of a task.
-	msg.SetGenHeader(mail.HeaderReferences, "<"+digest(n.Schedule, n.Task)+"@"+domain+">")
+	// Programs for mail show what refers to the same Message-ID as one conversation: all mails about a task.
+	msg.SetGenHeader(mail.HeaderReferences, "<"+hashID(m.Schedule, m.Task)+"@"+domain+">")
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no "out of office" comes back
 	msg.SetGenHeader(mail.HeaderXAutoResponseSuppress, "All")
-	msg.SetBodyString(mail.TypeTextPlain, n.letter())
+	msg.SetBodyString(mail.TypeTextPlain, m.mailBody())
 	var raw bytes.Buffer
 	if _, err := msg.WriteTo(&raw); err != nil {
-		return m, err
+		return e, err
 	}
-	return message{msg.GetFrom()[0], msg.GetTo(), hostname(n.Server), raw.Bytes()}, nil
+	return email{msg.GetFrom()[0], msg.GetTo(), hostname(m.Server), raw.Bytes()}, nil
 }
 
-// letter is the body of a mail.
-func (n News) letter() string {
+// mailBody is the message as text: what happened, the facts, and the output.
+func (m Message) mailBody() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, line(n.headline()))
-	if description := line(n.Description); description != "" {
+	fmt.Fprintln(&b, line(m.headline()))
+	if description := line(m.Description); description != "" {
 		fmt.Fprintln(&b, description)
 	}
 	fmt.Fprintln(&b)
-	for _, fact := range n.facts() {
-		fmt.Fprintf(&b, "%-9s %s\n", fact[0], fact[1])
+	for _, fact := range m.facts() {
+		fmt.Fprintf(&b, "%-9s %s\n", fact.name, fact.value)
 	}
-	if held := n.heldBack(); held != "" {
-		fmt.Fprintf(&b, "\n%s\n", held)
+	if heldBack := m.heldBackText(); heldBack != "" {
+		fmt.Fprintf(&b, "\n%s\n", heldBack)
 	}
-	output := strings.Trim(text.Plain(n.Output), "\n")
+	output := strings.Trim(text.Plain(m.Output), "\n")
 	switch {
-	case output == "" && n.Run != "" && n.Event != Start && n.Event != Skip:
+	case output == "" && m.Run != "" && m.Event != Start && m.Event != Skip:
 		fmt.Fprint(&b, "\nIt printed nothing.\n")
-	case output != "" && n.Cut:
+	case output != "" && m.Cut:
 		fmt.Fprintf(&b, "\nThe end of its output:\n\n%s\n", output)
 	case output != "":
 		fmt.Fprintf(&b, "\nIts output:\n\n%s\n", output)
@@ -117,13 +119,13 @@ func (n News) letter() string {
 	return b.String()
 }
 
-// digest makes a part of a Message-ID from any names.
-func digest(names ...string) string {
+// hashID makes the left side of a Message-ID of any names: the same one of the same names.
+func hashID(names ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(names, "\x00")))
 	return fmt.Sprintf("sched.%x", sum[:12])
 }
 
-// defaultFrom is the user of this process at the server, as with the mails of cron.
+// defaultFrom is the user of this process at the server, as in the mails of cron.
 func defaultFrom(server string) string {
 	name := "sched"
 	if u, err := user.Current(); err == nil && u.Username != "" {
@@ -135,7 +137,7 @@ func defaultFrom(server string) string {
 	return "sched@" + hostname(server)
 }
 
-// hostname is the name of the server if it is one of the kind that mail knows.
+// hostname is the name of the server where that can stand behind the @ of an address, else localhost.
 func hostname(server string) string {
 	if server == "" || !isAddress("sched@"+server) {
 		return "localhost"

@@ -17,7 +17,7 @@ import (
 	"sched/schedule/notify"
 )
 
-// received is a mail as a program for mail shows it.
+// received is a mail as its reader sees it.
 type received struct {
 	mail.Header
 	subject, body string
@@ -44,11 +44,11 @@ func read(t *testing.T, text string) received {
 }
 
 // mailed is the mail that an SMTP server gets.
-func mailed(t *testing.T, m notify.Mail, n notify.News) received {
+func mailed(t *testing.T, m notify.Mail, msg notify.Message) received {
 	t.Helper()
 	server := &mailServer{}
 	m.URL = "smtp://" + server.start(t)
-	if e := send(t, notify.Target{Mail: &m}, n); e != nil {
+	if e := send(t, notify.Target{Mail: &m}, msg); e != nil {
 		t.Fatal(e)
 	}
 	return read(t, server.deliveries()[0].text)
@@ -79,18 +79,18 @@ func TestTheHeaderOfAMail(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	n := failure()
-	again := mailed(t, m, n)
-	n.ID = "another"
-	other := mailed(t, m, n)
-	n.Task = "prune-sessions"
-	task := mailed(t, m, n)
+	msg := failure()
+	again := mailed(t, m, msg)
+	msg.ID = "another"
+	other := mailed(t, m, msg)
+	msg.Task = "prune-sessions"
+	task := mailed(t, m, msg)
 	id := first.Get("Message-Id")
 	if address, err := mail.ParseAddress(id); err != nil || !strings.HasSuffix(address.Address, "@example.com") {
 		t.Errorf("Message-ID %q: %v", id, err)
 	}
 	if id != again.Get("Message-Id") || id == other.Get("Message-Id") {
-		t.Errorf("the ids are %q, again %q, and of other news %q", id, again.Get("Message-Id"), other.Get("Message-Id"))
+		t.Errorf("the ids are %q, again %q, and of another message %q", id, again.Get("Message-Id"), other.Get("Message-Id"))
 	}
 	thread := first.Get("References")
 	if thread == "" || thread != other.Get("References") || thread == task.Get("References") || thread == id {
@@ -100,9 +100,9 @@ func TestTheHeaderOfAMail(t *testing.T) {
 
 func TestAMailWithoutASender(t *testing.T) {
 	for server, ends := range map[string]string{"web-1": "@web-1", "": "@localhost", "no host\r\nX: y": "@localhost"} {
-		n := failure()
-		n.Server = server
-		from, err := mail.ParseAddress(mailed(t, notify.Mail{To: []string{"ops@example.com"}}, n).Get("From"))
+		msg := failure()
+		msg.Server = server
+		from, err := mail.ParseAddress(mailed(t, notify.Mail{To: []string{"ops@example.com"}}, msg).Get("From"))
 		if err != nil || !strings.HasSuffix(from.Address, ends) {
 			t.Errorf("server %q: from %v (%v)", server, from, err)
 		}
@@ -112,25 +112,25 @@ func TestAMailWithoutASender(t *testing.T) {
 func TestSubjectsReadWell(t *testing.T) {
 	zero := 7
 	for _, row := range []struct {
-		news notify.News
-		want string
+		message notify.Message
+		want    string
 	}{
-		{notify.News{Event: notify.Failure, Outcome: "failed", Reason: "exit code 7"}, "[shop] report failed: exit code 7"},
-		{notify.News{Event: notify.Failure, Outcome: "failed", ExitCode: &zero}, "[shop] report failed: exit code 7"},
-		{notify.News{Event: notify.Failure, Outcome: "timed out", Reason: "after 20m0s"}, "[shop] report timed out after 20m0s"},
-		{notify.News{Event: notify.Failure, Outcome: "stopped", Reason: "by SIGTERM"}, "[shop] report stopped by SIGTERM"},
-		{notify.News{Event: notify.Failure, Outcome: "stopped", Reason: "sched stop by root"}, "[shop] report stopped: sched stop by root"},
-		{notify.News{Event: notify.Failure, Outcome: "lost", Reason: "its processes vanished"}, "[shop] report lost: its processes vanished"},
-		{notify.News{Event: notify.Success, Outcome: "succeeded"}, "[shop] report succeeded"},
-		{notify.News{Event: notify.Recovery, Outcome: "succeeded"}, "[shop] report recovered"},
-		{notify.News{Event: notify.Start}, "[shop] report started"},
-		{notify.News{Event: notify.Skip, Outcome: "skipped", Reason: "still running since 09:55"}, "[shop] report skipped: still running since 09:55"},
-		{notify.News{Event: notify.Finish, Outcome: "succeeded"}, "[shop] report succeeded"},
-		{notify.News{Event: notify.Failure, Outcome: "failed", Reason: "größer\r\nBcc: x@example.com\x00"}, "[shop] report failed: größer Bcc: x@example.com"},
-		{notify.News{Event: notify.Failure, Outcome: "failed", Reason: strings.Repeat("ü", 500)}, "[shop] report failed: " + strings.Repeat("ü", 177) + "…"},
+		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: "exit code 7"}, "[shop] report failed: exit code 7"},
+		{notify.Message{Event: notify.Failure, Outcome: "failed", ExitCode: &zero}, "[shop] report failed: exit code 7"},
+		{notify.Message{Event: notify.Failure, Outcome: "timed out", Reason: "after 20m0s"}, "[shop] report timed out after 20m0s"},
+		{notify.Message{Event: notify.Failure, Outcome: "stopped", Reason: "by SIGTERM"}, "[shop] report stopped by SIGTERM"},
+		{notify.Message{Event: notify.Failure, Outcome: "stopped", Reason: "sched stop by root"}, "[shop] report stopped: sched stop by root"},
+		{notify.Message{Event: notify.Failure, Outcome: "lost", Reason: "its processes vanished"}, "[shop] report lost: its processes vanished"},
+		{notify.Message{Event: notify.Success, Outcome: "succeeded"}, "[shop] report succeeded"},
+		{notify.Message{Event: notify.Recovery, Outcome: "succeeded"}, "[shop] report recovered"},
+		{notify.Message{Event: notify.Start}, "[shop] report started"},
+		{notify.Message{Event: notify.Skip, Outcome: "skipped", Reason: "still running since 09:55"}, "[shop] report skipped: still running since 09:55"},
+		{notify.Message{Event: notify.Finish, Outcome: "succeeded"}, "[shop] report succeeded"},
+		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: "größer\r\nBcc: x@example.com\x00"}, "[shop] report failed: größer Bcc: x@example.com"},
+		{notify.Message{Event: notify.Failure, Outcome: "failed", Reason: strings.Repeat("ü", 500)}, "[shop] report failed: " + strings.Repeat("ü", 177) + "…"},
 	} {
-		row.news.Schedule, row.news.Task = "shop", "report"
-		got := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, row.news)
+		row.message.Schedule, row.message.Task = "shop", "report"
+		got := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, row.message)
 		if got.subject != row.want || got.Get("Bcc") != "" {
 			t.Errorf("got  %q\nwant %q", got.subject, row.want)
 		}
@@ -151,28 +151,28 @@ func TestAMailTakesAnyOutput(t *testing.T) {
 		{"spaces at the end of a line", "a  \nb\t\n", "a  \nb\t"},
 	} {
 		t.Run(row.what, func(t *testing.T) {
-			n := failure()
-			n.Output = row.output
-			got := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, n)
+			msg := failure()
+			msg.Output = row.output
+			got := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, msg)
 			if _, output, _ := strings.Cut(got.body, "\nIts output:\n\n"); output != row.want+"\n" || len(got.Header["Bcc"]) > 0 {
 				t.Errorf("got %q", got.body)
 			}
 		})
 	}
 	t.Run("more than there is room for", func(t *testing.T) {
-		n := failure()
-		n.HeldBack = 1
-		n.Output = strings.Repeat("line\n", notify.OutputLimit) + "the end\n"
-		body := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, n).body
+		msg := failure()
+		msg.HeldBack = 1
+		msg.Output = strings.Repeat("line\n", notify.OutputLimit) + "the end\n"
+		body := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, msg).body
 		if len(body) > notify.OutputLimit+1000 || !strings.HasSuffix(body, "\nline\nthe end\n") || !strings.Contains(body, "\nThe end of its output:\n\nline\n") ||
 			!strings.Contains(body, "\nOne more like this was not sent since the last one.\n") {
 			t.Errorf("%d bytes: %s", len(body), body[:min(len(body), 700)])
 		}
 	})
 	t.Run("nothing", func(t *testing.T) {
-		n := failure()
-		n.Output, n.Config = "", "/etc/sched/shop.yaml"
-		body := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, n).body
+		msg := failure()
+		msg.Output, msg.Config = "", "/etc/sched/shop.yaml"
+		body := mailed(t, notify.Mail{To: []string{"ops@example.com"}}, msg).body
 		if !strings.HasSuffix(body, "\nmore      sched logs -c /etc/sched/shop.yaml 5c2f9a1b3d4e\n\nIt printed nothing.\n") {
 			t.Errorf("got %s", body)
 		}
@@ -190,7 +190,7 @@ func TestSendmail(t *testing.T) {
 		{"takes the mail and warns", `cat > mail; echo "$@" > arguments; echo careful >&2`, "", false},
 		{"takes the mail and leaves a daemon behind", `cat > mail; echo "$@" > arguments; sleep 60 & echo $! > pid`, "", false},
 		{"asks to come again", "cat >/dev/null; echo the queue is full >&2; exit 75", ": exit code 75: the queue is full", false},
-		{"knows no such user", "cat >/dev/null; printf 'no such\\n\\033[31muser' >&2; exit 67", ": exit code 67: no such user", true},
+		{"does not know the user", "cat >/dev/null; printf 'no such\\n\\033[31muser' >&2; exit 67", ": exit code 67: no such user", true},
 		{"fails without reading", "exit 70", ": exit code 70", false},
 		{"talks without an end", "yes | head -c 1000000 >&2; exit 1", ": exit code 1: " + strings.Repeat("y ", 99) + "y…", false},
 		{"is killed", "kill -9 $$", ": signal: killed", false},

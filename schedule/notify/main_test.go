@@ -22,12 +22,12 @@ import (
 	"sched/schedule/notify"
 )
 
-// trusted is a certificate for localhost and 127.0.0.1 of a CA that is in SSL_CERT_FILE; strange is one of a CA that nobody knows.
+// trusted is a certificate for localhost and 127.0.0.1 of a CA that is in SSL_CERT_FILE; strange is one of an unknown CA.
 var trusted, strange tls.Certificate
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv("NOTIFY_TEST_PING"); url != "" { // a process with a proxy of its own
-		fmt.Print(notify.Target{Ping: &notify.Ping{URL: url}}.Send(context.Background(), notify.News{}))
+		fmt.Print(notify.Target{Ping: &notify.Ping{URL: url}}.Send(context.Background(), notify.Message{}))
 		os.Exit(0)
 	}
 	os.Exit(func() int {
@@ -69,12 +69,12 @@ func certificate() (tls.Certificate, []byte) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// failure is the news of the examples: those of docs/notifications.md.
-func failure() notify.News {
+// failure is the message that docs/notifications.md shows in every format.
+func failure() notify.Message {
 	newYork := time.FixedZone("", -5*60*60)
 	slot := time.Date(2026, 11, 21, 2, 30, 0, 0, newYork)
 	code := 7
-	return notify.News{
+	return notify.Message{
 		ID: "01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e on_failure 1", Event: notify.Failure, At: slot.Add(12500 * time.Millisecond),
 		Schedule: "shop", Task: "nightly-report", Description: "The figures of the day before",
 		Run: "01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e", Server: "web-1",
@@ -87,18 +87,18 @@ func failure() notify.News {
 // secretWords are in every URL of these tests, and must be in no error.
 var secretWords = []string{"s3cret", "T0KEN", "hunter2", "B0B"}
 
-// send makes one attempt with ten seconds for it, and fails the test when its error tells a secret or is
-// of another kind.
-func send(t *testing.T, target notify.Target, n notify.News) *notify.Error {
+// send makes one attempt with ten seconds for it, and fails the test when its error has a secret in it or is
+// not an *Error.
+func send(t *testing.T, target notify.Target, msg notify.Message) *notify.Error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return sendWithin(t, ctx, target, n)
+	return sendWithin(t, ctx, target, msg)
 }
 
-func sendWithin(t *testing.T, ctx context.Context, target notify.Target, n notify.News) *notify.Error {
+func sendWithin(t *testing.T, ctx context.Context, target notify.Target, msg notify.Message) *notify.Error {
 	t.Helper()
-	err := target.Send(ctx, n)
+	err := target.Send(ctx, msg)
 	if err == nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func sendWithin(t *testing.T, ctx context.Context, target notify.Target, n notif
 	all := fmt.Sprintf("%v %+v %#v %s", err, *e, *e, target)
 	for _, secret := range secretWords {
 		if strings.Contains(all, secret) {
-			t.Errorf("%q is told: %s", secret, all)
+			t.Errorf("%q is shown: %s", secret, all)
 		}
 	}
 	if strings.ContainsAny(e.Text+e.Hint, "\n\r\x00") {

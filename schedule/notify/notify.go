@@ -1,3 +1,19 @@
+// Package notify makes one attempt to deliver one message to one target: it pings a URL, posts to a webhook,
+// or sends a mail by SMTP or sendmail(8).
+//
+// Goals:
+//   - An attempt ends when its context does, whatever the other side does or leaves undone.
+//   - An error says in one line what is wrong, in a second one what to do, and whether another attempt makes sense.
+//   - No error has a secret in it. All of a URL but its scheme, host and port counts as one: whoever has the path of
+//     a Slack webhook can write to its channel.
+//   - What a command printed is harmless in every format: as a mail, in a JSON string, in a block of code.
+//
+// Non-goals: deciding which events are sent to which targets, trying again, remembering what was delivered, and
+// expanding ${VAR} in targets. Those are for the callers.
+//
+// The package keeps nothing between calls. Of the environment it reads what net/http, crypto/x509, os/exec and os/user
+// read: the proxies, SSL_CERT_FILE, PATH, and USER where /etc/passwd lacks the user. Everything exported may be used
+// concurrently.
 package notify
 
 import (
@@ -7,24 +23,24 @@ import (
 	"strings"
 )
 
-// A Target is whom to tell, and how: exactly one of its parts is set. It holds secrets.
+// A Target is where messages go: exactly one of its fields is set. It holds secrets; String has none of them.
 type Target struct {
 	Ping    *Ping    `json:"ping,omitempty"`
 	Webhook *Webhook `json:"webhook,omitempty"`
 	Mail    *Mail    `json:"mail,omitempty"`
 }
 
-// A Ping is a GET request, which says nothing but that something happened.
+// A Ping is a GET request to exactly that URL. The request says nothing but that an event happened.
 type Ping struct {
 	URL string `json:"url"` // http or https
-	// Protocol is that of healthchecks.io: the news decides about what is appended to the path, and goes
-	// along as a POST with the tail of the output.
+	// Protocol selects the pinging API of healthchecks.io instead: the event and the outcome become the end of the
+	// path, the run's id the parameter rid, and the end of the output the body of a POST request.
 	Protocol bool `json:"protocol,omitempty"`
 }
 
-// A Webhook is a POST request with the news as JSON.
+// A Webhook is a POST request with a message as JSON.
 type Webhook struct {
-	URL    string `json:"url"`
+	URL    string `json:"url"` // http or https
 	Format Format `json:"format,omitempty"`
 }
 
@@ -32,38 +48,26 @@ type Webhook struct {
 type Format string
 
 const (
-	Plain Format = ""      // every field of the news
-	Slack Format = "slack" // a message, for the incoming webhooks of Slack and Mattermost
+	Plain Format = ""      // every field of the message, as docs/notifications.md lists them
+	Slack Format = "slack" // one text, for the incoming webhooks of Slack and Mattermost
 )
 
-// A Mail goes to one or more addresses, as one message.
+// A Mail goes to one or more addresses in one piece: each of them sees the others.
 type Mail struct {
 	To   []string `json:"to"`             // as RFC 5322 has them: ops@example.com, or Ops <ops@example.com>
-	From string   `json:"from,omitempty"` // empty: the user of this process at the server of the news
+	From string   `json:"from,omitempty"` // empty: the user of this process at Message.Server
 	URL  string   `json:"url,omitempty"`  // smtp or smtps://[user:password@]host[:port][?tls=none or required]; empty: sendmail(8)
 }
 
-// An Error says why a target was not told, or cannot be. It is told in one line, has no secret in it, and
-// wraps nothing that could have one.
-type Error struct {
-	Text      string // begins with Target.String
-	Hint      string // what to do about it; may be empty
-	Permanent bool   // it is no use to try again
-	// Rest is for whom the next attempt is, where not all of a mail's addresses are worth one: some have got
-	// the mail, or will never take it. Nil: for all.
-	Rest *Target
-}
-
-func (e *Error) Error() string { return e.Text }
-
-// Check reports what is wrong with the target itself, as an *Error, without telling anybody anything.
+// Check reports what is wrong with the target itself, as an *Error that is permanent. It connects to nothing, so nil does
+// not mean that the target can be reached.
 func (t Target) Check() error {
 	switch {
 	case t.Ping != nil:
 		return t.checkHTTP(t.Ping.URL)
 	case t.Webhook != nil:
 		if t.Webhook.Format != Plain && t.Webhook.Format != Slack {
-			return t.wrong("has a format that sched does not know", "the one format is slack")
+			return t.permanent("has a format that sched does not know", "the one format is slack")
 		}
 		return t.checkHTTP(t.Webhook.URL)
 	case t.Mail != nil:
@@ -72,39 +76,42 @@ func (t Target) Check() error {
 	return &Error{Text: "a notification without a target", Permanent: true}
 }
 
-// Send makes one attempt to tell t. Its error is an *Error. It returns when ctx is done at the latest, whatever the
-// other side does; then nobody knows whether the news arrived, and it may arrive twice.
-func (t Target) Send(ctx context.Context, n News) error {
+// Send makes one attempt to deliver m to t. Nil means that the target has accepted it: a 2xx status, the reply of a mail
+// server to the end of the mail, exit code 0 of sendmail. Any other result is an *Error. Send checks t first.
+//
+// Send returns when ctx is done at the latest. Then the message may have arrived or not, and another attempt may deliver
+// it twice; Message.ID lets the other side notice.
+func (t Target) Send(ctx context.Context, m Message) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
-	n = n.bounded()
+	m = m.boundOutput()
 	switch {
 	case t.Ping != nil:
-		return t.ping(ctx, n)
+		return t.sendPing(ctx, m)
 	case t.Webhook != nil:
-		return t.post(ctx, n)
+		return t.sendWebhook(ctx, m)
 	}
-	return t.mail(ctx, n)
+	return t.sendMail(ctx, m)
 }
 
-// String names the target to people: its kind, and its host or addresses.
+// String names the target to people, in one line: its kind, and its host or addresses.
 func (t Target) String() string {
 	switch {
 	case t.Ping != nil:
-		return strings.TrimSpace("ping " + host(t.Ping.URL))
+		return strings.TrimSpace("ping " + hostOf(t.Ping.URL))
 	case t.Webhook != nil:
-		return strings.TrimSpace("webhook " + host(t.Webhook.URL))
+		return strings.TrimSpace("webhook " + hostOf(t.Webhook.URL))
 	case t.Mail != nil && len(t.Mail.To) > 0:
-		return "mail to " + strings.Join(addresses(t.Mail.To), ", ")
+		return "mail to " + strings.Join(bareAddresses(t.Mail.To), ", ")
 	case t.Mail != nil:
 		return "mail"
 	}
 	return "nobody"
 }
 
-// host is the host of a URL, with its port where it names one; empty where it has none.
-func host(address string) string {
+// hostOf returns the host of a URL, with its port where the URL names one; empty where there is none.
+func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""
@@ -112,25 +119,15 @@ func host(address string) string {
 	return u.Host
 }
 
-// addresses leaves the names out, and does not show what is no address: it may be a secret that was put
-// into the wrong place.
-func addresses(list []string) (short []string) {
+// bareAddresses leaves the names of people out. It does not repeat a text that is no address: that may be a secret in
+// the wrong place.
+func bareAddresses(list []string) (bare []string) {
 	for _, text := range list {
 		if address, err := mail.ParseAddress(text); err == nil {
-			short = append(short, address.Address)
+			bare = append(bare, address.Address)
 		} else {
-			short = append(short, "an address that is none")
+			bare = append(bare, "an address that is none")
 		}
 	}
-	return short
-}
-
-// wrong is an error of the target itself: trying again would not help.
-func (t Target) wrong(text, hint string) *Error {
-	return &Error{Text: t.String() + ": " + text, Hint: hint, Permanent: true}
-}
-
-// failed is an error that may go away.
-func (t Target) failed(text, hint string) *Error {
-	return &Error{Text: t.String() + ": " + text, Hint: hint}
+	return bare
 }

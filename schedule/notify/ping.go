@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// pingLimit is how much output goes along with a ping: healthchecks.io keeps 100 kB of it, and one that somebody runs himself
-// the first 10 kB, unless told otherwise. More would lose its end, which is what matters.
-const pingLimit = 10_000
+// maxPingOutput is how many bytes of output a ping carries: healthchecks.io keeps 100 kB, and one that people host themselves
+// the first 10 kB unless configured otherwise. More would lose its end, which is what matters.
+const maxPingOutput = 10_000
 
-func (t Target) ping(ctx context.Context, n News) error {
+func (t Target) sendPing(ctx context.Context, m Message) error {
 	u, err := url.Parse(t.Ping.URL)
 	if err != nil {
-		return t.wrong("the URL is none", "") // Check has seen it
+		return t.permanent("the URL is none", "") // Check has seen it
 	}
 	method, body := http.MethodGet, ""
 	if t.Ping.Protocol {
 		var signal string
-		signal, body = n.signal()
-		u = signalled(u, signal, n.Run)
-		body = tail(strings.ToValidUTF8(body, "\uFFFD"), pingLimit) // what is not UTF-8 is not kept
+		signal, body = m.signal()
+		u = withSignal(u, signal, m.Run)
+		body = tail(strings.ToValidUTF8(body, "\uFFFD"), maxPingOutput) // what is not UTF-8 is not kept
 	}
 	if body != "" {
 		method = http.MethodPost
 	}
 	r, err := http.NewRequest(method, u.String(), strings.NewReader(body))
 	if err != nil {
-		return t.wrong("the URL is none", "")
+		return t.permanent("the URL is none", "")
 	}
 	if body != "" {
 		r.Header.Set("Content-Type", "text/plain; charset=utf-8")
@@ -37,24 +37,25 @@ func (t Target) ping(ctx context.Context, n News) error {
 	return t.do(ctx, r)
 }
 
-// signal is what the pinging API of healthchecks.io has for the news: the last part of the path, and the body. The body is the
-// output; where the path cannot say what happened, a line that does comes first.
-func (n News) signal() (signal, body string) {
+// signal is the message in the pinging API (https://healthchecks.io/docs/http_api/): the last part of the path, empty for a
+// success, and the body. The body is the output; where the path cannot say what happened, a line that does comes first.
+func (m Message) signal() (signal, body string) {
 	switch {
-	case n.Event == Start:
+	case m.Event == Start:
 		return "start", ""
-	case n.Event == Skip, n.Outcome == "skipped":
-		return "log", n.headline() // tells, and changes nothing
-	case n.Event == Success, n.Event == Recovery, n.Outcome == "succeeded":
-		return "", n.Output
-	case n.Outcome == "failed" && n.ExitCode != nil && *n.ExitCode > 0 && *n.ExitCode <= 255:
-		return strconv.Itoa(*n.ExitCode), n.Output // 0 may be a failure here, and never is there
+	case m.Event == Skip, m.Outcome == "skipped":
+		return "log", m.headline() // is shown, and does not change the state of the check
+	case m.Event == Success, m.Event == Recovery, m.Outcome == "succeeded":
+		return "", m.Output
+	case m.Outcome == "failed" && m.ExitCode != nil && *m.ExitCode > 0 && *m.ExitCode <= 255:
+		return strconv.Itoa(*m.ExitCode), m.Output // 0 may be a failure here (success_codes), and never is there
 	}
-	return "fail", strings.TrimSuffix(n.headline()+"\n\n"+n.Output, "\n\n")
+	return "fail", strings.TrimSuffix(m.headline()+"\n\n"+m.Output, "\n\n")
 }
 
-// signalled returns the URL of a signal. The run's id lets the other side match start and end.
-func signalled(u *url.URL, signal, run string) *url.URL {
+// withSignal returns the URL for a signal. The run's id, as the parameter rid, lets the other side match start and end; a
+// rid that the URL has already stays.
+func withSignal(u *url.URL, signal, run string) *url.URL {
 	if signal != "" {
 		u = u.JoinPath(signal)
 	}

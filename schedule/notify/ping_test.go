@@ -42,7 +42,7 @@ func TestAPingIsTheURLAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestTheProtocolOfHealthchecks holds every event against the pinging API: https://healthchecks.io/docs/http_api/.
+// Each row is an event, and the request for it by https://healthchecks.io/docs/http_api/.
 func TestTheProtocolOfHealthchecks(t *testing.T) {
 	last, server := record(t)
 	const rid = "rid=01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e"
@@ -51,35 +51,35 @@ func TestTheProtocolOfHealthchecks(t *testing.T) {
 	for _, row := range []struct {
 		what   string
 		event  notify.Event
-		ended  notify.News // outcome, reason and exit code
+		ended  notify.Message // outcome, reason and exit code
 		url    string
 		asked  string
 		posted string
 	}{
-		{"a start", notify.Start, notify.News{}, "/uuid", "GET /uuid/start?" + rid, ""},
-		{"a success", notify.Success, notify.News{Outcome: "succeeded", ExitCode: code(0)}, "/uuid", "POST /uuid?" + rid, output},
-		{"a success with a code of its own", notify.Success, notify.News{Outcome: "succeeded", ExitCode: code(3)}, "/uuid", "POST /uuid?" + rid, output},
-		{"a recovery", notify.Recovery, notify.News{Outcome: "succeeded", ExitCode: code(0)}, "/uuid", "POST /uuid?" + rid, output},
-		{"a failure", notify.Failure, notify.News{Outcome: "failed", Reason: "exit code 7", ExitCode: code(7)}, "/uuid", "POST /uuid/7?" + rid, output},
-		{"a failure with the code 0", notify.Failure, notify.News{Outcome: "failed", Reason: "exit code 0", ExitCode: code(0)}, "/uuid",
+		{"a start", notify.Start, notify.Message{}, "/uuid", "GET /uuid/start?" + rid, ""},
+		{"a success", notify.Success, notify.Message{Outcome: "succeeded", ExitCode: code(0)}, "/uuid", "POST /uuid?" + rid, output},
+		{"a success with a code of its own", notify.Success, notify.Message{Outcome: "succeeded", ExitCode: code(3)}, "/uuid", "POST /uuid?" + rid, output},
+		{"a recovery", notify.Recovery, notify.Message{Outcome: "succeeded", ExitCode: code(0)}, "/uuid", "POST /uuid?" + rid, output},
+		{"a failure", notify.Failure, notify.Message{Outcome: "failed", Reason: "exit code 7", ExitCode: code(7)}, "/uuid", "POST /uuid/7?" + rid, output},
+		{"a failure with the code 0", notify.Failure, notify.Message{Outcome: "failed", Reason: "exit code 0", ExitCode: code(0)}, "/uuid",
 			"POST /uuid/fail?" + rid, "nightly-report failed: exit code 0\n\n" + output},
-		{"a failure without a code", notify.Failure, notify.News{Outcome: "failed", Reason: "cannot start: no such file"}, "/uuid",
+		{"a failure without a code", notify.Failure, notify.Message{Outcome: "failed", Reason: "cannot start: no such file"}, "/uuid",
 			"POST /uuid/fail?" + rid, "nightly-report failed: cannot start: no such file\n\n" + output},
-		{"a timeout", notify.Failure, notify.News{Outcome: "timed out", Reason: "after 20m0s", ExitCode: code(143)}, "/uuid",
+		{"a timeout", notify.Failure, notify.Message{Outcome: "timed out", Reason: "after 20m0s", ExitCode: code(143)}, "/uuid",
 			"POST /uuid/fail?" + rid, "nightly-report timed out after 20m0s\n\n" + output},
-		{"a finish that went well", notify.Finish, notify.News{Outcome: "succeeded", ExitCode: code(0)}, "/uuid", "POST /uuid?" + rid, output},
-		{"a finish that did not", notify.Finish, notify.News{Outcome: "failed", Reason: "exit code 1", ExitCode: code(1)}, "/uuid", "POST /uuid/1?" + rid, output},
-		{"a skip", notify.Skip, notify.News{Outcome: "skipped", Reason: "still running"}, "/uuid", "POST /uuid/log?" + rid, "nightly-report skipped: still running"},
+		{"a finish that went well", notify.Finish, notify.Message{Outcome: "succeeded", ExitCode: code(0)}, "/uuid", "POST /uuid?" + rid, output},
+		{"a finish that did not", notify.Finish, notify.Message{Outcome: "failed", Reason: "exit code 1", ExitCode: code(1)}, "/uuid", "POST /uuid/1?" + rid, output},
+		{"a skip", notify.Skip, notify.Message{Outcome: "skipped", Reason: "still running"}, "/uuid", "POST /uuid/log?" + rid, "nightly-report skipped: still running"},
 
-		{"a slug, and a query of its own", notify.Start, notify.News{}, "/key/nightly-report?create=1", "GET /key/nightly-report/start?create=1&" + rid, ""},
-		{"a slash at the end", notify.Start, notify.News{}, "/uuid/", "GET /uuid/start?" + rid, ""},
-		{"an id of the user's", notify.Start, notify.News{}, "/uuid?rid=mine", "GET /uuid/start?rid=mine", ""},
-		{"an escaped path", notify.Start, notify.News{}, "/a%2Fb", "GET /a%2Fb/start?" + rid, ""},
+		{"a slug, and a query of its own", notify.Start, notify.Message{}, "/key/nightly-report?create=1", "GET /key/nightly-report/start?create=1&" + rid, ""},
+		{"a slash at the end", notify.Start, notify.Message{}, "/uuid/", "GET /uuid/start?" + rid, ""},
+		{"an id of the user's", notify.Start, notify.Message{}, "/uuid?rid=mine", "GET /uuid/start?rid=mine", ""},
+		{"an escaped path", notify.Start, notify.Message{}, "/a%2Fb", "GET /a%2Fb/start?" + rid, ""},
 	} {
 		t.Run(row.what, func(t *testing.T) {
-			n := failure()
-			n.Event, n.Outcome, n.Reason, n.ExitCode = row.event, row.ended.Outcome, row.ended.Reason, row.ended.ExitCode
-			if e := send(t, notify.Target{Ping: &notify.Ping{URL: server + row.url, Protocol: true}}, n); e != nil {
+			msg := failure()
+			msg.Event, msg.Outcome, msg.Reason, msg.ExitCode = row.event, row.ended.Outcome, row.ended.Reason, row.ended.ExitCode
+			if e := send(t, notify.Target{Ping: &notify.Ping{URL: server + row.url, Protocol: true}}, msg); e != nil {
 				t.Fatal(e)
 			}
 			if asked := last.Method + " " + last.RequestURI; asked != row.asked || last.body != row.posted {
@@ -88,17 +88,17 @@ func TestTheProtocolOfHealthchecks(t *testing.T) {
 		})
 	}
 	t.Run("nothing printed, and no run", func(t *testing.T) {
-		n := failure()
-		n.Run, n.Output = "", ""
-		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, n)
+		msg := failure()
+		msg.Run, msg.Output = "", ""
+		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, msg)
 		if last.Method != "GET" || last.RequestURI != "/uuid/7" {
 			t.Errorf("%s %s", last.Method, last.RequestURI)
 		}
 	})
 	t.Run("the end of a long output that is no text", func(t *testing.T) {
-		n := failure()
-		n.Output = strings.Repeat("äöü", 20_000) + "\xff\x00the end\n"
-		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, n)
+		msg := failure()
+		msg.Output = strings.Repeat("äöü", 20_000) + "\xff\x00the end\n"
+		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, msg)
 		if len(last.body) > 10_000 || !strings.HasPrefix(last.body, "ä") && !strings.HasPrefix(last.body, "ö") && !strings.HasPrefix(last.body, "ü") ||
 			!strings.HasSuffix(last.body, "\uFFFD\x00the end\n") {
 			t.Errorf("%d bytes: %q … %q", len(last.body), last.body[:10], last.body[len(last.body)-20:])

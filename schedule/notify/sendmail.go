@@ -11,64 +11,70 @@ import (
 	"time"
 )
 
-// sendmails are where the program is looked for: cron's PATH has no sbin.
-var sendmails = []string{"sendmail", "/usr/sbin/sendmail", "/usr/lib/sendmail"}
+// sendmailPaths are where the program is looked for, in this order: cron's PATH has no sbin.
+var sendmailPaths = []string{"sendmail", "/usr/sbin/sendmail", "/usr/lib/sendmail"}
 
-// refusals are the exit codes of sendmail that will be the same the next time: EX_USAGE, EX_DATAERR, EX_NOUSER and EX_NOHOST of
-// sysexits(3).
-var refusals = []int{64, 65, 67, 68}
+// permanentExitCodes are those of sendmail that another attempt would meet again: EX_USAGE, EX_DATAERR, EX_NOUSER and EX_NOHOST
+// of sysexits(3).
+var permanentExitCodes = []int{64, 65, 67, 68}
 
-// sendmail hands the message to the mail system of this machine, which then cares for it.
-func (t Target) sendmail(ctx context.Context, m message) error {
-	path := ""
-	for _, name := range sendmails {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
+// sendmail hands the mail to the mail system of this machine. Nil means that this has queued it: whether it arrives is
+// for the mail system, which sends a bounce when it does not.
+func (t Target) sendmail(ctx context.Context, e email) error {
+	path := findSendmail()
 	if path == "" {
-		return t.failed("this machine has no sendmail", "name a mail server: mail: {url: smtp://host}")
+		return t.temporary("this machine has no sendmail", "name a mail server: mail: {url: smtp://host}")
 	}
-	c := converse(ctx, nil)
-	var said words
+	a := beginAttempt(ctx, nil)
+	var stderr firstBytes
 	command := exec.CommandContext(ctx, path, "-i", "-t") // -i: a line with a dot alone does not end the mail; -t: the addresses are in it
-	command.Stdin = bytes.NewReader(bytes.ReplaceAll(m.text, []byte("\r\n"), []byte("\n")))
-	command.Stderr = &said
+	command.Stdin = bytes.NewReader(bytes.ReplaceAll(e.text, []byte("\r\n"), []byte("\n")))
+	command.Stderr = &stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
-	command.WaitDelay = time.Second // for what it left behind with our pipes
+	command.WaitDelay = time.Second // for processes that it left behind with our pipes
 	err := command.Run()
 	var exit *exec.ExitError
 	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil: // it has ended well, and left somebody behind
+	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil: // exit code 0, and a process left behind
 		return nil
 	case ctx.Err() != nil:
-		text, _ := c.silence(err)
-		return t.failed(path+": "+text, "")
+		text, _ := a.explain(err)
+		return t.temporary(path+": "+text, "")
 	case errors.As(err, &exit):
 		how := exit.String() // `signal: killed`
 		if exit.Exited() {
 			how = fmt.Sprintf("exit code %d", exit.ExitCode())
 		}
-		e := t.failed(path+": "+how+said.quote(), "")
-		e.Permanent = slices.Contains(refusals, exit.ExitCode())
-		return e
+		failure := t.temporary(path+": "+how+stderr.quote(), "")
+		failure.Permanent = slices.Contains(permanentExitCodes, exit.ExitCode())
+		return failure
 	}
-	return t.failed(line(err.Error()), "") // it could not be started
+	return t.temporary(line(err.Error()), "") // it could not be started
 }
 
-// words is the begin of what a program says.
-type words struct{ bytes.Buffer }
+// findSendmail returns the path of the program; empty where there is none.
+func findSendmail() string {
+	for _, name := range sendmailPaths {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
 
-func (w *words) Write(p []byte) (int, error) {
-	w.Buffer.Write(p[:min(len(p), max(0, 1000-w.Len()))])
+// firstBytes keeps the first 1,000 bytes that are written to it, and accepts any number.
+type firstBytes struct{ bytes.Buffer }
+
+func (f *firstBytes) Write(p []byte) (int, error) {
+	f.Buffer.Write(p[:min(len(p), max(0, 1000-f.Len()))])
 	return len(p), nil
 }
 
-func (w *words) quote() string {
-	if said := head(line(w.String()), 200); said != "" {
-		return ": " + said
+// quote returns what was written as one short line behind a colon; empty when nothing was.
+func (f *firstBytes) quote() string {
+	if text := head(line(f.String()), 200); text != "" {
+		return ": " + text
 	}
 	return ""
 }

@@ -6,57 +6,58 @@ import (
 	"sched/schedule/text"
 )
 
-// slackMessage is what the incoming webhooks of Slack and Mattermost take.
+// A slackMessage is the body that the incoming webhooks of Slack and Mattermost accept.
 type slackMessage struct {
 	Text string `json:"text"`
 }
 
-// slackLimit is how much output a message has: Slack breaks messages of more than 4,000 characters in two, and with them the
-// block of code.
-const slackLimit = 2500
+// maxSlackOutput is how many bytes of output, escaped, the text carries: Slack splits texts of more than 4,000 characters, and
+// with them the block of code.
+const maxSlackOutput = 2500
 
-// slack is the news as the text of a message: what happened, the facts, and the end of the output as code.
-func (n News) slack() string {
+// slackText is the message as Slack's mrkdwn: what happened, the facts in one line, and the end of the output as a block
+// of code.
+func (m Message) slackText() string {
 	var facts []string
-	for _, fact := range n.facts() {
-		switch fact[0] {
+	for _, fact := range m.facts() {
+		switch fact.name {
 		case "server":
-			facts = append(facts, "on "+slackEscaped(head(fact[1], 100)))
+			facts = append(facts, "on "+escapeSlack(head(fact.value, 100)))
 		case "due", "took":
-			facts = append(facts, fact[0]+" "+slackEscaped(fact[1]))
+			facts = append(facts, fact.name+" "+escapeSlack(fact.value))
 		case "more":
-			facts = append(facts, "`"+strings.ReplaceAll(slackEscaped(head(fact[1], 300)), "`", "'")+"`")
+			facts = append(facts, "`"+strings.ReplaceAll(escapeSlack(head(fact.value, 300)), "`", "'")+"`")
 		}
 	}
-	lines := []string{slackEscaped(n.subject())}
-	if description := head(line(n.Description), 300); description != "" {
-		lines = append(lines, slackEscaped(description))
+	lines := []string{escapeSlack(m.subject())}
+	if description := head(line(m.Description), 300); description != "" {
+		lines = append(lines, escapeSlack(description))
 	}
 	lines = append(lines, strings.Join(facts, ", "))
-	if held := n.heldBack(); held != "" {
-		lines = append(lines, held)
+	if heldBack := m.heldBackText(); heldBack != "" {
+		lines = append(lines, heldBack)
 	}
-	if output := slackCode(n.Output); output != "" {
+	if output := slackCode(m.Output); output != "" {
 		lines = append(lines, "```", output, "```")
 	}
 	return strings.Join(lines, "\n")
 }
 
-// slackCode is the end of the output, escaped, such that nothing in it ends the block of code.
+// slackCode is the end of the output, escaped, at most maxSlackOutput bytes long. Nothing in it ends the block of code.
 func slackCode(output string) string {
 	output = strings.ReplaceAll(strings.TrimRight(text.Plain(output), " \t\n"), "```", "'''")
-	for limit := slackLimit; ; {
-		cut := strings.Trim(tail(output, limit), "\n")
-		escaped := slackEscaped(cut)
-		if len(escaped) <= slackLimit {
+	for limit := maxSlackOutput; ; {
+		end := strings.Trim(tail(output, limit), "\n")
+		escaped := escapeSlack(end)
+		if len(escaped) <= maxSlackOutput {
 			return escaped
 		}
-		limit = len(cut) - (len(escaped)-slackLimit)/4 - 1 // a character grows by four bytes at most
+		limit = len(end) - (len(escaped)-maxSlackOutput)/4 - 1 // a character grows by four bytes at most
 	}
 }
 
-// slackEscaped escapes the three characters that Slack wants escaped: `<!channel>` in an output would call
+// escapeSlack escapes the three characters that Slack wants escaped: `<!channel>` in an output would notify
 // everybody.
-func slackEscaped(text string) string {
+func escapeSlack(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }

@@ -14,51 +14,61 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// A session is a conversation with a mail server. We lead it ourselves: a Client of go-mail sends to nobody when
-// the server refuses one of several addresses, and minds a context only until it is connected.
+// A session sends one mail over one connection to a mail server.
+//
+// It takes the commands of SMTP and the ways to authenticate from go-mail, and leads the dialogue itself instead of handing
+// the mail to go-mail's Client (as of v0.8.1). When the server refuses one of several addresses, Client sends to none
+// of them. One message an address would avoid that, but would send the output once for each, and name that address alone
+// under To, since Client takes the envelope from the header. Its SendError wraps nothing: code and words of a reply
+// are to be had only by taking its text apart, and what it calls temporary is what has a 4 as the first letter of that
+// text. It minds a context until TCP is connected, and a timeout from then on; a connection on which EHLO or STARTTLS
+// fails stays open. A dial function of ours could mend this last point, but connection, TLS, deadline and errors would then be
+// our code as they are now, and only MAIL, RCPT and DATA would be saved.
 type session struct {
-	conversation
+	attempt
 	*smtp.Client
 	target Target
-	server server
-	raw    net.Conn // the connection below TLS: to close that one takes no time
+	server smtpServer
+	raw    net.Conn // the connection below TLS: to close it does not wait for the other side
 }
 
-// smtp hands the message to a mail server.
-func (t Target) smtp(ctx context.Context, to server, m message) error {
-	s := &session{conversation: converse(ctx, to.secrets), target: t, server: to}
+// sendSMTP hands the mail to a mail server. Nil means that the server has accepted it for all addresses.
+func (t Target) sendSMTP(ctx context.Context, server smtpServer, e email) error {
+	s := &session{attempt: beginAttempt(ctx, server.secrets), target: t, server: server}
 	conn, err := s.dial()
 	if err != nil {
-		return s.failed(err)
+		return s.connectionError(err)
 	}
 	defer s.raw.Close()
 	defer context.AfterFunc(ctx, func() { s.raw.Close() })() // ends whatever waits for the server
-	if err := s.begin(conn, m.host); err != nil {
+	if err := s.greet(conn, e.host); err != nil {
 		return err
 	}
-	defer s.leave()
-	return s.send(m)
+	defer s.quit()
+	return s.send(e)
 }
 
+// dial connects, with TLS where that comes first.
 func (s *session) dial() (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(s.ctx, "tcp", s.server.place())
+	conn, err := (&net.Dialer{}).DialContext(s.ctx, "tcp", s.server.address())
 	if err != nil {
 		return nil, err
 	}
-	s.raw = &limited{conn, maxAnswers}
-	if !s.server.wrapped {
+	s.raw = &limitedConn{conn, maxReplies}
+	if !s.server.implicitTLS {
 		return s.raw, nil
 	}
-	secure := tls.Client(s.raw, s.tlsConfig())
-	if err := secure.HandshakeContext(s.ctx); err != nil {
+	encrypted := tls.Client(s.raw, s.tlsConfig())
+	if err := encrypted.HandshakeContext(s.ctx); err != nil {
 		s.raw.Close()
 		return nil, err
 	}
-	return secure, nil
+	return encrypted, nil
 }
 
-// leave says goodbye. The mail is taken or refused already, so nobody waits long for the answer.
-func (s *session) leave() {
+// quit ends the session. The mail is accepted or refused already, so the reply is waited for two seconds at most, and
+// does not matter.
+func (s *session) quit() {
 	s.raw.SetDeadline(time.Now().Add(2 * time.Second))
 	s.Quit()
 }
@@ -67,140 +77,133 @@ func (s *session) tlsConfig() *tls.Config {
 	return &tls.Config{
 		ServerName:         s.server.host,
 		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: !s.server.wrapped && s.server.tls == tlsOffered, // see tlsOffered
+		InsecureSkipVerify: !s.server.implicitTLS && s.server.tls == tlsIfOffered, // see there
 	}
 }
 
-// begin greets the server, until it would take a mail.
-func (s *session) begin(conn net.Conn, host string) (err error) {
+// greet brings the session to where the server would accept a mail.
+func (s *session) greet(conn net.Conn, host string) (err error) {
 	if s.Client, err = smtp.NewClient(conn, s.server.host); err != nil {
-		return s.failed(err)
+		return s.connectionError(err)
 	}
 	if err := s.Hello(host); err != nil {
-		return s.failed(err)
+		return s.connectionError(err)
 	}
-	if err := s.secure(); err != nil {
+	if err := s.startTLS(); err != nil {
 		return err
 	}
 	return s.authenticate()
 }
 
-// secure switches to TLS as the URL wants it.
-func (s *session) secure() error {
+// startTLS switches to TLS as the policy of the server wants it.
+func (s *session) startTLS() error {
 	offered, _ := s.Extension("STARTTLS")
 	switch {
-	case s.server.wrapped, s.server.tls == tlsNone, s.server.tls == tlsOffered && !offered:
+	case s.server.implicitTLS, s.server.tls == tlsNone, s.server.tls == tlsIfOffered && !offered:
 		return nil
 	case !offered && s.server.password != "":
-		return s.broken("offers no TLS, and the password would be sent in the open",
+		return s.permanent("offers no TLS, and the password would be sent in the open",
 			"write smtps:// if it speaks TLS on another port, or add ?tls=none if the network may be trusted")
 	case !offered:
-		return s.broken("offers no TLS", "write smtps:// if it speaks TLS on another port, or leave ?tls=required out")
+		return s.permanent("offers no TLS", "write smtps:// if it speaks TLS on another port, or leave ?tls=required out")
 	}
 	if err := s.StartTLS(s.tlsConfig()); err != nil {
-		return s.failed(err)
+		return s.connectionError(err)
 	}
 	return nil
 }
 
-// authenticate gives user and password in the best of the ways that both sides know.
+// authenticate gives user and password, where the URL has them, in the safest of the ways that both sides know.
 func (s *session) authenticate() error {
 	if s.server.password == "" {
 		return nil
 	}
-	offered, ways := s.Extension("AUTH")
+	offered, mechanisms := s.Extension("AUTH")
 	if !offered {
-		return s.broken("takes no user and password", "leave them out of the URL; or it takes them on another port, often 587 or 465")
+		return s.permanent("takes no user and password", "leave them out of the URL; or it takes them on another port, often 587 or 465")
 	}
-	user, password, host := s.server.user, s.server.password, s.server.host
-	all := []struct {
-		name string
-		auth smtp.Auth
-	}{
-		{"SCRAM-SHA-256", smtp.ScramSHA256Auth(user, password)},
-		{"SCRAM-SHA-1", smtp.ScramSHA1Auth(user, password)},
-		{"CRAM-MD5", smtp.CRAMMD5Auth(user, password)},
-		{"PLAIN", smtp.PlainAuth("", user, password, host, true)}, // without TLS only where tlsRule lets it
-		{"LOGIN", smtp.LoginAuth(user, password, host, true)},
+	auth := s.server.auth(strings.Fields(mechanisms))
+	if auth == nil {
+		return s.permanent("knows no way to give it a password that sched knows: "+redact(mechanisms, s.secrets), "")
 	}
-	for _, way := range all {
-		if !slices.Contains(strings.Fields(ways), way.name) {
-			continue
-		}
-		err := s.Auth(way.auth)
-		var reply *textproto.Error
-		switch {
-		case err == nil:
-			return nil
-		case errors.As(err, &reply) && reply.Code/100 == 5:
-			return s.broken("refuses the user or the password"+s.quote(reply), "in a password %40 is @ and %2F is /; some providers want a password made for programs")
-		}
-		return s.failed(err)
+	err := s.Auth(auth)
+	var reply *textproto.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &reply) && reply.Code/100 == 5:
+		return s.permanent("refuses the user or the password"+s.quote(reply), "in a password %40 is @ and %2F is /; some providers want a password made for programs")
 	}
-	return s.broken("knows no way to give it a password that sched knows: "+without(s.secrets, ways), "")
+	return s.connectionError(err)
 }
 
-// send sends the message to all addresses that the server takes.
-func (s *session) send(m message) error {
-	if err := s.Mail(envelope(m.from)); err != nil {
-		return s.refused("does not take mail from "+m.from.Address, err)
+// auth returns the safest way to authenticate of those that are offered; nil where none is known here. PLAIN and LOGIN
+// send the password itself: that they are allowed without TLS is safe since tlsPolicy has decided before (parseMailURL).
+func (s smtpServer) auth(offered []string) smtp.Auth {
+	for _, known := range []struct {
+		mechanism string
+		auth      smtp.Auth
+	}{
+		{"SCRAM-SHA-256", smtp.ScramSHA256Auth(s.user, s.password)},
+		{"SCRAM-SHA-1", smtp.ScramSHA1Auth(s.user, s.password)},
+		{"CRAM-MD5", smtp.CRAMMD5Auth(s.user, s.password)},
+		{"PLAIN", smtp.PlainAuth("", s.user, s.password, s.host, true)},
+		{"LOGIN", smtp.LoginAuth(s.user, s.password, s.host, true)},
+	} {
+		if slices.Contains(offered, known.mechanism) {
+			return known.auth
+		}
 	}
-	var taken, later, never []string
+	return nil
+}
+
+// send sends the mail once, to all addresses that the server accepts. The error is about the others.
+func (s *session) send(e email) error {
+	if err := s.Mail(envelope(e.from)); err != nil {
+		return s.replyError("does not take mail from "+e.from.Address, err)
+	}
+	accepted := 0
+	var later, never []string
 	var last error
-	for i, to := range m.to {
+	for i, to := range e.to {
 		err := s.Rcpt(envelope(to))
 		switch {
 		case err == nil:
-			taken = append(taken, to.Address)
+			accepted++
 			continue
-		case permanent(err):
+		case isPermanentReply(err):
 			never = append(never, to.Address)
-		case answered(err):
+		case isReply(err):
 			later = append(later, s.target.Mail.To[i])
 		default:
-			return s.failed(err)
+			return s.connectionError(err)
 		}
 		last = err
 	}
-	if len(taken) > 0 {
-		if err := s.deliver(m); err != nil {
+	if accepted > 0 {
+		if err := s.transmit(e.text); err != nil {
 			return err
 		}
 	}
 	if last == nil {
 		return nil
 	}
-	return s.partly(len(taken), later, never, last)
+	return s.recipientError(accepted, later, never, last)
 }
 
-func (s *session) deliver(m message) error {
+func (s *session) transmit(text []byte) error {
 	w, err := s.Data()
 	if err == nil {
-		_, err = w.Write(m.text)
+		_, err = w.Write(text)
 	}
 	if err == nil {
 		err = w.Close()
 	}
 	if err != nil {
-		return s.refused("does not take the mail", err)
+		return s.replyError("does not take the mail", err)
 	}
 	return nil
 }
 
-// partly is the error when not all addresses were taken.
-func (s *session) partly(taken int, later, never []string, last error) *Error {
-	refused := strings.Join(append(never, addresses(later)...), ", ")
-	e := s.refused("does not take mail for "+refused, last)
-	if taken > 0 {
-		e.Text += "; the others have it"
-	}
-	e.Permanent = len(later) == 0
-	if len(later) > 0 && len(later) < len(s.target.Mail.To) {
-		rest := *s.target.Mail
-		rest.To = later
-		e.Rest = &Target{Mail: &rest}
-	}
-	return e
-}
-
+// envelope is an address without a name, as MAIL and RCPT want it.
 func envelope(a *netmail.Address) string { return (&netmail.Address{Address: a.Address}).String() }

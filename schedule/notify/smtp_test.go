@@ -14,7 +14,7 @@ func mailTo(url string, to ...string) notify.Target {
 	return notify.Target{Mail: &notify.Mail{URL: url, From: "sched@example.com", To: to}}
 }
 
-// TestMailArrives holds the ways to a server against each other: whether TLS was used, and a password given.
+// Each row is a server and a URL, and whether the mail arrives encrypted; where the server has a mechanism, the password must arrive, too.
 func TestMailArrives(t *testing.T) {
 	for _, row := range []struct {
 		what      string
@@ -53,7 +53,7 @@ func TestMailArrives(t *testing.T) {
 	}
 }
 
-// TestErrorsOfMailServers holds what a server does against what people are told. HOST stands for its host and port.
+// Each row is a server, and the error that people read then. HOST stands for its host and port.
 func TestErrorsOfMailServers(t *testing.T) {
 	untrusted := "HOST: its certificate cannot be trusted: certificate signed by unknown authority"
 	ca := "name the file of its CA in SSL_CERT_FILE, or add it to those of the machine"
@@ -69,7 +69,7 @@ func TestErrorsOfMailServers(t *testing.T) {
 			"HOST refuses the user or the password: 535 5.7.8 no user *** with password ***", encode, true},
 		{"a wrong password with LOGIN", &mailServer{certificate: &trusted, wrapped: true, mechanism: "LOGIN"}, "smtps://B0B:s3cret@HOST",
 			"HOST refuses the user or the password: 535 5.7.8 no user *** with password ***", encode, true},
-		{"a way nobody knows", &mailServer{mechanism: "X-OTHER"}, "smtp://B0B:s3cret@HOST",
+		{"an unknown mechanism", &mailServer{mechanism: "X-OTHER"}, "smtp://B0B:s3cret@HOST",
 			"HOST knows no way to give it a password that sched knows: X-UNKNOWN X-OTHER", "", true},
 		{"a password that is not asked for", &mailServer{certificate: &trusted, wrapped: true}, "smtps://B0B:s3cret@HOST",
 			"HOST takes no user and password", "leave them out of the URL; or it takes them on another port, often 587 or 465", true},
@@ -80,8 +80,8 @@ func TestErrorsOfMailServers(t *testing.T) {
 			"write smtps:// if it speaks TLS on another port, or add ?tls=none if the network may be trusted", true},
 		{"no TLS", &mailServer{}, "smtp://HOST?tls=required",
 			"HOST offers no TLS", "write smtps:// if it speaks TLS on another port, or leave ?tls=required out", true},
-		{"a certificate of nobody", &mailServer{certificate: &strange}, "smtp://HOST?tls=required", untrusted, ca, false},
-		{"a certificate of nobody by smtps", &mailServer{certificate: &strange, wrapped: true}, "smtps://HOST", untrusted, ca, false},
+		{"a certificate of an unknown CA", &mailServer{certificate: &strange}, "smtp://HOST?tls=required", untrusted, ca, false},
+		{"a certificate of an unknown CA by smtps", &mailServer{certificate: &strange, wrapped: true}, "smtps://HOST", untrusted, ca, false},
 		{"smtps to a port without", &mailServer{}, "smtps://HOST",
 			"HOST: it does not speak TLS on this port", "write smtp:// instead of smtps://, or its other port, often 465", false},
 		{"a sender it does not like", &mailServer{sender: smtpError(550, "not from there")}, "smtp://HOST",
@@ -135,7 +135,7 @@ func TestErrorsOfWhatIsNoMailServer(t *testing.T) {
 			expect(t, send(t, target, failure()), target, strings.ReplaceAll(row.text, "HOST", place), row.hint, row.permanent)
 		})
 	}
-	t.Run("nobody there", func(t *testing.T) {
+	t.Run("no server there", func(t *testing.T) {
 		place := closedPort(t)
 		target := mailTo("smtp://"+place, "ops@example.com")
 		expect(t, send(t, target, failure()), target, place+": connection refused", "is it running, and is that its port?", false)
@@ -145,11 +145,11 @@ func TestErrorsOfWhatIsNoMailServer(t *testing.T) {
 func TestTheContextEndsEveryMail(t *testing.T) {
 	for _, command := range []string{"", "EHLO", "MAIL", "RCPT", "DATA", "."} {
 		t.Run(fmt.Sprintf("a server that hangs at %q", command), func(t *testing.T) {
-			endsWith(t, mailTo("smtp://"+oddServer(t, politeBut(command, "hang")), "ops@example.com"))
+			endsWithTheContext(t, mailTo("smtp://"+oddServer(t, politeBut(command, "hang")), "ops@example.com"))
 		})
 	}
 	t.Run("a server that hangs in STARTTLS", func(t *testing.T) {
-		endsWith(t, mailTo("smtp://"+oddServer(t, func(command string) string {
+		endsWithTheContext(t, mailTo("smtp://"+oddServer(t, func(command string) string {
 			switch command {
 			case "", "EHLO":
 				return map[string]string{"": "220 ok", "EHLO": "250-mail.test\r\n250 STARTTLS"}[command]
@@ -161,13 +161,13 @@ func TestTheContextEndsEveryMail(t *testing.T) {
 	})
 	for what, place := range silentServers(t) {
 		t.Run("smtps to a server that "+what, func(t *testing.T) {
-			endsWith(t, mailTo("smtps://B0B:hunter2@"+place, "ops@example.com"))
+			endsWithTheContext(t, mailTo("smtps://B0B:hunter2@"+place, "ops@example.com"))
 		})
 	}
 }
 
-// A server that has taken the mail and then does not say goodbye has taken the mail.
-func TestNobodyWaitsForGoodbye(t *testing.T) {
+// A server that has accepted the mail has accepted it, whatever it replies to QUIT.
+func TestTheReplyToQuitDoesNotMatter(t *testing.T) {
 	for _, answer := range []string{"hang", "", "500 what?"} {
 		began := time.Now()
 		if e := send(t, mailTo("smtp://"+oddServer(t, politeBut("QUIT", answer)), "ops@example.com"), failure()); e != nil {
@@ -181,7 +181,7 @@ func TestNobodyWaitsForGoodbye(t *testing.T) {
 
 // One address that is refused must not cost the others their mail, and one for which the server asks to come again must
 // not bring the others a mail with each attempt.
-func TestEachAddressHasItsOwnFate(t *testing.T) {
+func TestEachAddressIsAcceptedOrRefusedByItself(t *testing.T) {
 	server := &mailServer{recipients: map[string]error{
 		"gone@example.com":  smtpError(550, "no such user"),
 		"later@example.com": smtpError(450, "mailbox busy"),
@@ -238,7 +238,7 @@ func TestMailsThatCannotBeSent(t *testing.T) {
 		mail       notify.Mail
 		text, hint string
 	}{
-		{"nobody to send to", notify.Mail{}, "mail: it has no address", ""},
+		{"no address", notify.Mail{}, "mail: it has no address", ""},
 		{"an address that is none", notify.Mail{To: []string{"ops@example.com", "s3cret"}},
 			"mail to ops@example.com, an address that is none: address 2 is none", "write ops@example.com, or Ops <ops@example.com>"},
 		{"an address with a line of its own", notify.Mail{To: []string{"ops@example.com>\r\nBcc: <s3cret@example.com"}},
@@ -252,7 +252,7 @@ func TestMailsThatCannotBeSent(t *testing.T) {
 		{"a user without a password", notify.Mail{To: to, URL: "smtp://B0B@host"},
 			"mail to ops@example.com: the URL of the mail server has half of a user and password", write},
 		{"a path", notify.Mail{To: to, URL: "smtp://host/T0KEN"}, "mail to ops@example.com: the URL of the mail server has a path, which means nothing", write},
-		{"tls as nobody knows it", notify.Mail{To: to, URL: "smtp://host?tls=T0KEN"},
+		{"an unknown policy of TLS", notify.Mail{To: to, URL: "smtp://host?tls=T0KEN"},
 			"mail to ops@example.com: the URL of the mail server may have ?tls=required or, with smtp://, ?tls=none, and nothing else", write},
 		{"smtps without TLS", notify.Mail{To: to, URL: "smtps://host?tls=none"},
 			"mail to ops@example.com: the URL of the mail server may have ?tls=required or, with smtp://, ?tls=none, and nothing else", write},

@@ -6,76 +6,102 @@ import (
 	"fmt"
 	"net"
 	"net/textproto"
+	"strings"
 )
 
-func permanent(err error) bool {
+// isReply reports whether the error is a reply of the server.
+func isReply(err error) bool { return errors.As(err, new(*textproto.Error)) }
+
+// isPermanentReply reports whether the server would reply the same to another attempt (RFC 5321, 4.2.1).
+func isPermanentReply(err error) bool {
 	reply := (*textproto.Error)(nil)
 	return errors.As(err, &reply) && reply.Code/100 == 5
 }
 
-func answered(err error) bool { return errors.As(err, new(*textproto.Error)) }
-
-// failed is the error of a server that did not answer, or answered what nobody expects there.
-func (s *session) failed(err error) *Error {
+// connectionError is the error of a server that did not reply, or replied what no server may there.
+func (s *session) connectionError(err error) *Error {
 	var (
-		reply *textproto.Error
-		other textproto.ProtocolError
+		reply    *textproto.Error
+		protocol textproto.ProtocolError
 	)
 	switch {
 	case s.ctx.Err() == nil && errors.As(err, &reply):
-		return s.refused("refuses to talk", err)
-	case s.ctx.Err() == nil && errors.As(err, &other):
-		return s.target.failed(s.server.place()+": what it answers is not SMTP", "see the port of the URL")
-	case s.ctx.Err() == nil && errors.Is(err, errTooMuch):
-		return s.target.failed(s.server.place()+": "+errTooMuch.Error(), "see the port of the URL")
+		return s.replyError("refuses to talk", err)
+	case s.ctx.Err() == nil && errors.As(err, &protocol):
+		return s.temporary("what it answers is not SMTP", "see the port of the URL")
+	case s.ctx.Err() == nil && errors.Is(err, errTooLong):
+		return s.temporary(errTooLong.Error(), "see the port of the URL")
 	}
-	text, hint := s.silence(err)
+	text, hint := s.explain(err)
 	switch {
 	case errors.As(err, new(tls.RecordHeaderError)):
 		hint = "write smtp:// instead of smtps://, or its other port, often 465"
-	case s.ctx.Err() != nil && s.server.port == "465" && !s.server.wrapped:
+	case s.ctx.Err() != nil && s.server.port == "465" && !s.server.implicitTLS:
 		hint = "a server that speaks TLS on this port waits for it: then write smtps://"
 	case s.ctx.Err() != nil && s.server.port == "25":
 		hint = "many networks block port 25: does the server take mail on 587 or 465, too?"
 	}
-	return s.target.failed(s.server.place()+": "+text, hint)
+	return s.temporary(text, hint)
 }
 
-// refused is the error of a server that said no. It may change its mind if it says so (RFC 5321, 4.2.1).
-func (s *session) refused(what string, err error) *Error {
+// replyError is the error of a server that refused something. It is permanent if the server says so.
+func (s *session) replyError(what string, err error) *Error {
 	var reply *textproto.Error
 	if !errors.As(err, &reply) || s.ctx.Err() != nil {
-		return s.failed(err)
+		return s.connectionError(err)
 	}
-	e := s.broken(what+s.quote(reply), "")
-	e.Permanent = reply.Code/100 == 5
+	e := s.permanent(what+s.quote(reply), "")
+	e.Permanent = isPermanentReply(err)
 	return e
 }
 
-// broken is the error of a server to which we cannot talk in the way that the URL wants.
-func (s *session) broken(what, hint string) *Error {
-	return s.target.wrong(s.server.place()+" "+what, hint)
+// recipientError is the error when not all addresses were accepted. The server would accept the mail for those of later
+// another time, and for those of never at no time.
+func (s *session) recipientError(accepted int, later, never []string, last error) *Error {
+	refused := strings.Join(append(never, bareAddresses(later)...), ", ")
+	e := s.replyError("does not take mail for "+refused, last)
+	if accepted > 0 {
+		e.Text += "; the others have it"
+	}
+	e.Permanent = len(later) == 0
+	if len(later) > 0 && len(later) < len(s.target.Mail.To) {
+		rest := *s.target.Mail
+		rest.To = later
+		e.Rest = &Target{Mail: &rest}
+	}
+	return e
 }
 
-// quote is the answer of a server behind a sentence.
+// permanent returns a permanent error of the server: what follows its name.
+func (s *session) permanent(what, hint string) *Error {
+	return s.target.permanent(s.server.address()+" "+what, hint)
+}
+
+// temporary returns a temporary error of the connection: why follows the name of the server.
+func (s *session) temporary(why, hint string) *Error {
+	return s.target.temporary(s.server.address()+": "+why, hint)
+}
+
+// quote is the reply of a server behind a colon.
 func (s *session) quote(reply *textproto.Error) string {
-	return fmt.Sprintf(": %d %s", reply.Code, without(s.secrets, reply.Msg))
+	return fmt.Sprintf(": %d %s", reply.Code, redact(reply.Msg, s.secrets))
 }
 
-// maxAnswers is how much a mail server may answer, in bytes: a line of SMTP has 512.
-const maxAnswers = 256 << 10
+// maxReplies is how many bytes a mail server may send in a session, TLS included: one line of SMTP has at most 512.
+const maxReplies = 256 << 10
 
-var errTooMuch = errors.New("it answers without an end")
+var errTooLong = errors.New("it answers without an end")
 
-// limited is a connection that reads no more than so many bytes: readers of lines wait for the end of the line.
-type limited struct {
+// A limitedConn fails with errTooLong after so many bytes were read. Without it a line without an end would be
+// read until memory is full.
+type limitedConn struct {
 	net.Conn
 	left int
 }
 
-func (l *limited) Read(p []byte) (int, error) {
+func (l *limitedConn) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		return 0, errTooMuch
+		return 0, errTooLong
 	}
 	n, err := l.Conn.Read(p[:min(len(p), l.left)])
 	l.left -= n

@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// post posts the news to a webhook.
-func (t Target) post(ctx context.Context, n News) error {
-	var message any = n.body()
+func (t Target) sendWebhook(ctx context.Context, m Message) error {
+	var content any = m.webhookBody()
 	if t.Webhook.Format == Slack {
-		message = slackMessage{n.slack()}
+		content = slackMessage{m.slackText()}
 	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(message); err != nil {
-		return t.wrong("the news is no JSON", "") // it has nothing that could not be
+	if err := encoder.Encode(content); err != nil {
+		return t.permanent("the message is no JSON", "") // both bodies have strings and numbers only, so they always are
 	}
 	r, err := http.NewRequest(http.MethodPost, t.Webhook.URL, &body)
 	if err != nil {
-		return t.wrong("the URL is none", "") // Check has seen it
+		return t.permanent("the URL is none", "") // Check has seen it
 	}
 	r.Header.Set("Content-Type", "application/json")
 	return t.do(ctx, r)
 }
 
-// body is the JSON of a webhook. The names are those of `sched history --json`; docs/notifications.md has them all.
-type body struct {
+// webhookBody is the JSON of a webhook. The names are those of `sched history --json`, and times are RFC 3339 in UTC, null
+// where there is none. Programs read it: a field may come, and none may go or change. docs/notifications.md explains each.
+type webhookBody struct {
 	ID          string   `json:"id"`
 	Text        string   `json:"text"`
 	Event       Event    `json:"event"`
@@ -54,20 +54,21 @@ type body struct {
 	HeldSince   *string  `json:"held_since"`
 }
 
-func (n News) body() body {
-	b := body{
-		ID: n.ID, Text: n.subject(), Event: n.Event, At: utc(n.At), Schedule: n.Schedule, Task: n.Task, Description: n.Description,
-		Run: n.Run, Server: n.Server, Slot: utc(n.Slot), Started: utc(n.Started), Ended: utc(n.Ended), Outcome: n.Outcome, Reason: n.Reason,
-		ExitCode: n.ExitCode, Attempts: n.Attempt, Output: strings.ToValidUTF8(n.Output, "\uFFFD"), OutputCut: n.Cut, HeldBack: n.HeldBack,
-		HeldSince: utc(n.HeldSince),
+func (m Message) webhookBody() webhookBody {
+	b := webhookBody{
+		ID: m.ID, Text: m.subject(), Event: m.Event, At: utc(m.At), Schedule: m.Schedule, Task: m.Task, Description: m.Description,
+		Run: m.Run, Server: m.Server, Slot: utc(m.Slot), Started: utc(m.Started), Ended: utc(m.Ended), Outcome: m.Outcome, Reason: m.Reason,
+		ExitCode: m.ExitCode, Attempts: m.Attempt, Output: strings.ToValidUTF8(m.Output, "\uFFFD"), OutputCut: m.Cut, HeldBack: m.HeldBack,
+		HeldSince: utc(m.HeldSince),
 	}
-	if !n.Started.IsZero() && !n.Ended.IsZero() {
-		seconds := n.Duration.Seconds()
+	if !m.Started.IsZero() && !m.Ended.IsZero() {
+		seconds := m.Duration.Seconds()
 		b.Duration = &seconds
 	}
 	return b
 }
 
+// utc is a time in RFC 3339, nil for the zero time.
 func utc(t time.Time) *string {
 	if t.IsZero() {
 		return nil

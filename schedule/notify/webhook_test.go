@@ -29,10 +29,10 @@ func documented(t *testing.T, heading, language string) string {
 }
 
 // posted is the body that a webhook gets.
-func posted(t *testing.T, format notify.Format, n notify.News) string {
+func posted(t *testing.T, format notify.Format, msg notify.Message) string {
 	t.Helper()
 	last, server := record(t)
-	if e := send(t, notify.Target{Webhook: &notify.Webhook{URL: server + "/hook?a=b", Format: format}}, n); e != nil {
+	if e := send(t, notify.Target{Webhook: &notify.Webhook{URL: server + "/hook?a=b", Format: format}}, msg); e != nil {
 		t.Fatal(e)
 	}
 	if last.Method != "POST" || last.RequestURI != "/hook?a=b" || last.Header.Get("Content-Type") != "application/json" {
@@ -76,8 +76,8 @@ func TestTheReferenceExplainsEveryField(t *testing.T) {
 }
 
 func TestAWebhookOfASkip(t *testing.T) {
-	n := failure()
-	skip := notify.News{ID: "1", Event: notify.Skip, Task: n.Task, Server: n.Server, Slot: n.Slot, Outcome: "skipped", Reason: "still running", HeldBack: 4}
+	msg := failure()
+	skip := notify.Message{ID: "1", Event: notify.Skip, Task: msg.Task, Server: msg.Server, Slot: msg.Slot, Outcome: "skipped", Reason: "still running", HeldBack: 4}
 	want := `{"id":"1","text":"nightly-report skipped: still running","event":"skip","at":null,"schedule":"","task":"nightly-report",` +
 		`"description":"","run":"","server":"web-1","slot":"2026-11-21T07:30:00Z","started":null,"ended":null,"duration":null,"outcome":"skipped",` +
 		`"reason":"still running","exit_code":null,"attempts":0,"output":"","output_cut":false,"held_back":4,"held_since":null}` + "\n"
@@ -95,13 +95,13 @@ func TestAWebhookOfASkip(t *testing.T) {
 }
 
 func TestAWebhookTakesAnyOutput(t *testing.T) {
-	n := failure()
-	n.Output = strings.Repeat("x", 2*notify.OutputLimit) + "\n\xff\x1b[31m<&>\x00\u2028 \"end\"\r\n"
+	msg := failure()
+	msg.Output = strings.Repeat("x", 2*notify.OutputLimit) + "\n\xff\x1b[31m<&>\x00\u2028 \"end\"\r\n"
 	var got struct {
 		Output    string
 		OutputCut bool `json:"output_cut"`
 	}
-	if err := json.Unmarshal([]byte(posted(t, notify.Plain, n)), &got); err != nil {
+	if err := json.Unmarshal([]byte(posted(t, notify.Plain, msg)), &got); err != nil {
 		t.Fatal(err)
 	}
 	if len(got.Output) > notify.OutputLimit+2 || !strings.HasSuffix(got.Output, "\n\uFFFD\x1b[31m<&>\x00\u2028 \"end\"\r\n") || !got.OutputCut {
@@ -109,13 +109,13 @@ func TestAWebhookTakesAnyOutput(t *testing.T) {
 	}
 }
 
-func TestSlackIsNotLedAstray(t *testing.T) {
-	n := failure()
-	n.Description = "figures & <!channel>"
-	n.Reason = "no `end`\nof it"
-	n.Output = "<!everyone> ``` & \x1b[1mbold\x1b[0m\n"
+func TestNoOutputIsMarkupForSlack(t *testing.T) {
+	msg := failure()
+	msg.Description = "figures & <!channel>"
+	msg.Reason = "no `end`\nof it"
+	msg.Output = "<!everyone> ``` & \x1b[1mbold\x1b[0m\n"
 	var message struct{ Text string }
-	if err := json.Unmarshal([]byte(posted(t, notify.Slack, n)), &message); err != nil {
+	if err := json.Unmarshal([]byte(posted(t, notify.Slack, msg)), &message); err != nil {
 		t.Fatal(err)
 	}
 	want := "[shop] nightly-report failed: no `end` of it\nfigures &amp; &lt;!channel&gt;\n" +
@@ -125,8 +125,8 @@ func TestSlackIsNotLedAstray(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", message.Text, want)
 	}
 	for _, output := range []string{strings.Repeat("&<>", 30_000), strings.Repeat("line <&\n", 10_000), strings.Repeat("ä", 60_000), strings.Repeat("```", 5000)} {
-		n.Output = output
-		if err := json.Unmarshal([]byte(posted(t, notify.Slack, n)), &message); err != nil {
+		msg.Output = output
+		if err := json.Unmarshal([]byte(posted(t, notify.Slack, msg)), &message); err != nil {
 			t.Fatal(err)
 		}
 		parts := strings.Split(message.Text, "```")
@@ -136,7 +136,7 @@ func TestSlackIsNotLedAstray(t *testing.T) {
 	}
 }
 
-func TestAFormatThatNobodyKnows(t *testing.T) {
+func TestAnUnknownFormat(t *testing.T) {
 	target := notify.Target{Webhook: &notify.Webhook{URL: "https://example.com/T0KEN", Format: "discord"}}
 	expect(t, send(t, target, failure()), target, "has a format that sched does not know", "the one format is slack", true)
 }

@@ -8,8 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/servers"
+
+	"sched/schedule/clock"
+
+	"sched/schedule/runfile"
 )
 
 const (
@@ -31,12 +34,12 @@ func (t *Tick) announce(ctx context.Context) {
 		return
 	}
 	tell, told := servers.Announce, []servers.Running(nil)
-	for alive := true; ; alive = pause(ctx, announceEvery) {
+	for alive := true; ; alive = clock.Wait(ctx, announceEvery) {
 		self := t.self()
 		if !alive && slices.Equal(self.Running, told) {
 			return
 		}
-		offset, err := tell(context.WithoutCancel(ctx), t.State.Remote, Now, self)
+		offset, err := tell(context.WithoutCancel(ctx), t.State.Remote, clock.Now, self)
 		if err != nil {
 			t.detail("this server is not announced: %v", err)
 		} else {
@@ -53,10 +56,10 @@ func (t *Tick) announce(ctx context.Context) {
 func (t *Tick) self() servers.Server {
 	s := servers.Server{Name: t.Server, Version: t.Version, Minute: t.Minute}
 	for _, state := range append(t.State.spares(), t.State) {
-		ids, _ := history.Runs(state.Dir)
+		ids, _ := runfile.List(state.Dir)
 		for _, id := range ids {
-			log, watched, err := history.Look(state.Dir, id)
-			if err != nil || !watched || log.End != nil || log.Waiting() {
+			log, watched, err := runfile.Read(state.Dir, id)
+			if err != nil || !watched || log.End != nil || log.Deferred() {
 				continue
 			}
 			owner := OwnerOf(log)

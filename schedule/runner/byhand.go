@@ -2,112 +2,43 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
+
+	"sched/schedule/outbox"
 )
-
-// ErrNothing says that no run of the mutex was ever recorded.
-var ErrNothing = errors.New("nothing was recorded")
-
-// An AliveError says that a run cannot be finished, since it is not over.
-type AliveError struct {
-	Run string
-}
-
-func (e *AliveError) Error() string { return "run " + e.Run + " is still running" }
-
-// FinishNewest finishes the newest run of the mutex that nobody watches. Where there is none it
-// returns *AliveError if one is running, the record of the last one if that is finished, and
-// ErrNothing if there never was any.
-func FinishNewest(state State, mutex string, code *int, env []string) (history.Record, error) {
-	ids, err := history.Runs(state.Dir)
-	if err != nil {
-		return history.Record{}, err
-	}
-	var alive *AliveError
-	var last *history.Record
-	for _, id := range slices.Backward(ids) {
-		log, watched, err := history.Look(state.Dir, id)
-		switch {
-		case err != nil || log.Begin.Mutex != mutex:
-		case log.End != nil:
-			if last == nil {
-				last = log.End
-			}
-		case watched:
-			alive = &AliveError{id}
-		default:
-			if r, log, err := take(state, id, env); err == nil {
-				defer r.postAlone()()
-				return r.conclude(log, code), nil
-			}
-			alive = &AliveError{id} // another process takes it at this moment
-		}
-	}
-	switch {
-	case alive != nil:
-		return history.Record{}, alive
-	case last != nil:
-		return *last, nil
-	}
-	return lastOf(state.Dir, mutex)
-}
-
-func lastOf(state, mutex string) (history.Record, error) {
-	db, err := history.OpenRead(state)
-	if err != nil {
-		return history.Record{}, err
-	}
-	defer db.Close()
-	records, err := db.Find(context.Background(), history.Query{Mutex: mutex, Outcomes: Ran, Limit: 1})
-	if err != nil {
-		return history.Record{}, err
-	}
-	if len(records) == 0 {
-		return history.Record{}, ErrNothing
-	}
-	return records[0], nil
-}
-
-// Ran are the outcomes of slots that ran.
-var Ran = []history.Outcome{history.Succeeded, history.Failed, history.TimedOut, history.Stopped, history.Lost}
 
 // FinishUnrecorded fires the after-hooks of a task of whose run nothing is known, as if it had
 // ended now with the code (nil: 0).
-func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (history.Record, error) {
+func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record, error) {
 	if code == nil {
 		code = new(int)
 	}
 	r, err := begin(t.State, t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, nil, t.Environ)
 	if err != nil {
-		return history.Record{}, err
+		return outcome.Record{}, err
 	}
-	result := r.settle(history.Log{}, code)
+	result := r.settle(runfile.State{}, code)
 	result.Outcome, result.Reason = r.judge(*code)
 	result.Reason = join(result.Reason, "finished by hand")
 	defer r.postAlone()()
-	return r.finish(history.Log{}, result), nil
-}
-
-func join(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
+	return r.finish(runfile.State{}, result), nil
 }
 
 // Test runs the task now, whatever its schedule and conditions, copies its output to out as it
 // comes, and returns the record. It takes the lock of the task; when that is held the record says
 // skipped.
-func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writer) (history.Record, error) {
+func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writer) (outcome.Record, error) {
 	record := t.newRecord(schedule.Slot{Task: task, At: t.Minute})
 	record.Background = false
 	alone := *task
@@ -115,7 +46,7 @@ func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writ
 	t.State.meetStore()
 	lock, reason := t.lock(&record, schedule.Slot{Task: &alone, At: t.Minute})
 	if reason != "" {
-		record.Outcome, record.Reason, record.Ended = history.Skipped, reason, Now()
+		record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
 		return record, nil
 	}
 	r, err := begin(t.State, record, &alone, lock, t.Environ)
@@ -131,8 +62,8 @@ func (t *Tick) Test(ctx, hurry context.Context, task *schedule.Task, out io.Writ
 	result := r.supervise(ctx, hurry)
 	close(over)
 	shown.Wait()
-	record = r.finish(history.Log{}, result)
-	t.postman.end(ctx, postPatience)
+	record = r.finish(runfile.State{}, result)
+	t.postman.Wait(ctx, outbox.Patience)
 	t.keep(finished{record, r.state.Dir, false})
 	t.remember()
 	return record, nil

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/process"
 )
 
 // adoptOrphans makes this process the parent of what its descendants leave behind (prctl(2)), as the
@@ -23,7 +25,7 @@ func backgroundRuns() (runs []backgroundRun) {
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if state, parent, _ := processState(text); err == nil && state != 'Z' {
+		if state, parent, _ := process.ParseStat(text); err == nil && state != 'Z' {
 			parents[pid] = parent
 		}
 	}
@@ -31,9 +33,9 @@ func backgroundRuns() (runs []backgroundRun) {
 		if !descends(pid, parents) {
 			continue
 		}
-		hasState := func(pair []byte) bool { return bytes.HasPrefix(pair, []byte(StateVariable+"=")) }
-		if slices.ContainsFunc(procTexts(pid, "environ"), hasState) {
-			argv := procTexts(pid, "cmdline")
+		hasState := func(pair []byte) bool { return bytes.HasPrefix(pair, []byte(process.StateVariable+"=")) }
+		if slices.ContainsFunc(process.ReadProc(pid, "environ"), hasState) {
+			argv := process.ReadProc(pid, "cmdline")
 			runs = append(runs, backgroundRun{pid, len(argv) > 1 && string(argv[1]) == "start"})
 		}
 	}
@@ -53,11 +55,4 @@ func descends(pid int, parents map[int]int) bool {
 		pid = parent
 	}
 	return false
-}
-
-// procTexts returns the environment or the arguments of a process (proc(5)); without the right to read
-// them none.
-func procTexts(pid int, name string) [][]byte {
-	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
-	return bytes.Split(text, []byte{0})
 }

@@ -7,7 +7,15 @@ import (
 	"slices"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
+
+	"sched/schedule/statedir"
+
+	"sched/schedule/process"
 )
 
 // finish ends a run whose command is over: it settles the outcome, copies the output, fires the
@@ -17,9 +25,9 @@ import (
 // The caller watches the run (holds its file), so no two finish it at once. One that is killed in
 // the middle leaves the file without an end; the next tick finishes it again, and hooks that were
 // started are not started twice.
-func (r *Run) finish(log history.Log, result history.Record) history.Record {
+func (r *Run) finish(log runfile.State, result outcome.Record) outcome.Record {
 	if log.Result == nil {
-		r.file.Append(history.Event{Result: &result})
+		r.file.Append(runfile.Event{Result: &result})
 	}
 	note := func(err error) {
 		if err != nil {
@@ -29,7 +37,7 @@ func (r *Run) finish(log history.Log, result history.Record) history.Record {
 	if !log.Hooks[outputCopied] {
 		note(r.copyOutput(result.Output))
 		if r.task.Output.File != "" {
-			r.file.Append(history.Event{Hook: outputCopied})
+			r.file.Append(runfile.Event{Hook: outputCopied})
 		}
 	}
 
@@ -61,11 +69,11 @@ const outputCopied = "output"
 // end writes the record as the last event of the run's file. Where that is impossible, as on a full disk, the
 // record goes to a spare state folder, and the file is removed: its hooks must not fire again with
 // every tick.
-func (r *Run) end(result history.Record) history.Record {
+func (r *Run) end(result outcome.Record) outcome.Record {
 	if info, err := os.Stat(result.Output); err != nil || info.Size() == 0 {
 		result.Output = "" // putAway removes the file, and what else is empty
 	}
-	err := r.file.Append(history.Event{End: &result})
+	err := r.file.Append(runfile.Event{End: &result})
 	if err == nil && (r.output == nil || result.Duration() >= syncAfter) {
 		err = r.file.Sync() // a short foreground run is in the database before its tick ends
 	}
@@ -73,19 +81,19 @@ func (r *Run) end(result history.Record) history.Record {
 		if !r.keepAside(result) {
 			fmt.Fprintf(os.Stderr, "sched: run %s of %s %s, but its record is lost: %v\n", result.Run, result.Task, result.Outcome, err)
 		}
-		os.Remove(history.Path(r.state.Dir, result.Run))
+		os.Remove(runfile.Path(r.state.Dir, result.Run))
 	}
 	result.Snapshot = r.record().Snapshot
 	return result
 }
 
 // keepAside writes the record into a spare state folder, where the next tick finds it.
-func (r *Run) keepAside(result history.Record) bool {
-	if r.state.isSpare() {
+func (r *Run) keepAside(result outcome.Record) bool {
+	if statedir.IsSpare(r.state.Dir) {
 		return false // nobody would look in the spare folder of a spare one
 	}
 	for _, spare := range r.state.spares() {
-		if spare.open() == nil && history.Keep(spare.Dir, r.record(), result) == nil {
+		if statedir.OpenSpare(spare.Dir) == nil && runfile.CreateEnded(spare.Dir, r.record(), result) == nil {
 			return true
 		}
 	}
@@ -104,9 +112,9 @@ func (r *Run) copyOutput(captured string) error {
 	}
 	defer from.Close()
 	if r.task.As == (schedule.As{}) {
-		err = copyTo(to, from)
+		err = process.CopyTo(to, from)
 	} else {
-		err = launch{task: &r.task, environ: r.environ}.copyOutput(to, from)
+		err = process.Spec{Task: &r.task, Caller: r.environ}.CopyOutput(to, from)
 	}
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
@@ -115,10 +123,10 @@ func (r *Run) copyOutput(captured string) error {
 }
 
 // unstarted is the result of a background run whose witness could not be started.
-func (r *Run) unstarted(err error) history.Record {
+func (r *Run) unstarted(err error) outcome.Record {
 	result := r.record()
 	result.Snapshot = nil
-	result.Outcome, result.Reason, result.Ended = history.Failed, err.Error(), Now()
+	result.Outcome, result.Reason, result.Ended = outcome.Failed, err.Error(), clock.Now()
 	return result
 }
 
@@ -126,10 +134,10 @@ func (r *Run) unstarted(err error) history.Record {
 // supervisor left: nobody would stop it in time, and nobody would see how it ends.
 //
 // The code is what the witness saw of the supervisor; it is nil when no witness lived either.
-func (r *Run) settle(log history.Log, code *int) history.Record {
-	result := r.soFar(log.Wait)
+func (r *Run) settle(log runfile.State, code *int) outcome.Record {
+	result := r.soFar(log.Deferral)
 	result.ExitCode = nil
-	result.Ended = Now()
+	result.Ended = clock.Now()
 	for _, note := range log.Notes {
 		if !slices.Contains(result.Notes, note) { // it may have come with what earlier attempts came to
 			result.Notes = append(result.Notes, note)
@@ -138,28 +146,28 @@ func (r *Run) settle(log history.Log, code *int) history.Record {
 	group := 0
 	if a := log.Attempt; a != nil {
 		result.Attempts, group = a.Number, a.PID
-		if log.Wait == nil {
+		if log.Deferral == nil {
 			result.Started = a.At
 		}
 	}
 	left := r.orphans(group, result.Attempts, code)
 	for _, group := range left {
-		endGroup(context.Background(), group, r.task.KillAfter)
-		result.Ended = Now()
+		process.EndGroup(context.Background(), group, r.task.KillAfter)
+		result.Ended = clock.Now()
 	}
 	switch {
 	case code != nil && *code < 128: // the supervisor could not write down what it saw
 		result.ExitCode = code
 		result.Outcome, result.Reason = r.judge(*code)
 	case code != nil:
-		result.Outcome, result.ExitCode = history.Failed, code
+		result.Outcome, result.ExitCode = outcome.Failed, code
 		result.Reason = fmt.Sprintf("its supervisor was killed (exit code %d), and the command with it", *code)
 	case log.Attempt == nil && len(left) == 0:
-		result.Outcome, result.Reason = history.Lost, "sched was killed before the command started"
+		result.Outcome, result.Reason = outcome.Lost, "sched was killed before the command started"
 	case len(left) > 0:
-		result.Outcome, result.Reason = history.Lost, "nobody watched its command any more, so it was ended"
+		result.Outcome, result.Reason = outcome.Lost, "nobody watched its command any more, so it was ended"
 	default:
-		result.Outcome, result.Reason = history.Lost, "its processes vanished, and nobody saw how it ended"
+		result.Outcome, result.Reason = outcome.Lost, "its processes vanished, and nobody saw how it ended"
 	}
 	return result
 }
@@ -170,5 +178,5 @@ func (r *Run) orphans(group, attempt int, witness *int) []int {
 	if witness == nil && !outputInUse(r.record().Output) {
 		return nil
 	}
-	return orphans(r.record().Run, group, attempt)
+	return process.Orphans(r.record().Run, group, attempt)
 }

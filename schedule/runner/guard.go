@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/ledger"
+	"sched/schedule/outcome"
 	"sched/schedule/text"
+
+	"sched/schedule/process"
 )
 
 // GuardTimeout is how long a condition may take to answer; tests change it. guardKillAfter is how long it may then
@@ -28,10 +31,10 @@ type finding struct {
 
 // ask asks the guards of a task one after another, until one is against or gives no answer. What ctx
 // interrupts has said nothing.
-func (t *Tick) ask(ctx context.Context, record history.Record, task *schedule.Task) finding {
-	t.journal.Guard(record.Task, record.Slot, record.Run) // before they begin: see endGuards
-	for _, guard := range task.Guards {
-		l := launch{task: task, command: guard.Command, dir: task.Dir, environ: t.Environ, variables: taskVariables(record)}
+func (t *Tick) ask(ctx context.Context, record outcome.Record, task *schedule.Task) finding {
+	t.journal.Condition(record.Task, record.Slot, record.Run) // before they begin: see endGuards
+	for _, guard := range task.ConditionCommands {
+		l := process.Spec{Task: task, Command: guard.Command, Dir: task.Dir, Caller: t.Environ, Variables: taskVariables(record)}
 		if f := askGuard(ctx, guard, l); f.skip != "" || f.broken != "" {
 			return f
 		}
@@ -39,21 +42,21 @@ func (t *Tick) ask(ctx context.Context, record history.Record, task *schedule.Ta
 	return finding{}
 }
 
-func askGuard(ctx context.Context, guard schedule.Guard, l launch) (f finding) {
+func askGuard(ctx context.Context, guard schedule.ConditionCommand, l process.Spec) (f finding) {
 	capture, output, err := newCapture()
 	if err != nil {
 		f.broken = fmt.Sprintf("%s cannot be asked: %v", guard.Key, err)
 		return f
 	}
-	l.output = output
-	p, err := l.start()
+	l.Output = output
+	p, err := l.Start()
 	output.Close()
 	if err != nil {
 		capture.end()
 		f.broken = fmt.Sprintf("%s cannot be asked: %v", guard.Key, err)
 		return f
 	}
-	ended := p.endWithin(ctx, GuardTimeout)
+	ended := p.EndWithin(ctx, GuardTimeout, guardKillAfter)
 	printed := capture.end()
 	switch {
 	case ctx.Err() != nil:
@@ -66,38 +69,19 @@ func askGuard(ctx context.Context, guard schedule.Guard, l launch) (f finding) {
 	return judgeGuard(guard, p, printed)
 }
 
-// endWithin waits for a process, and ends its group when it takes longer or ctx is done. It reports
-// whether the process ended by itself. One that cannot even be killed, as it hangs in the kernel, is left alone.
-func (p *process) endWithin(ctx context.Context, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-p.done:
-		return true
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	endGroup(context.Background(), p.pid, guardKillAfter)
-	select {
-	case <-p.done:
-	case <-time.After(guardKillAfter):
-	}
-	return false
-}
-
-func judgeGuard(guard schedule.Guard, p *process, printed []byte) (f finding) {
-	code := p.exitCode()
+func judgeGuard(guard schedule.ConditionCommand, p *process.Process, printed []byte) (f finding) {
+	code := p.ExitCode()
 	allows, answered := guard.Allows(code)
 	switch {
-	case p.refusal != "":
-		f.broken = guard.Key + " cannot be asked: " + p.refusal
+	case p.Refusal != "":
+		f.broken = guard.Key + " cannot be asked: " + p.Refusal
 	case !answered:
-		f.broken = withLast(guard.Key+" gave no answer", printed, exitText(code))
+		f.broken = withLast(guard.Key+" gave no answer", printed, process.ExitText(code))
 		f.output = printed
 	case !allows && guard.Key == "skip":
 		f.skip = withLast("skip says yes", printed, "")
 	case !allows:
-		f.skip = withLast("when says no", printed, exitText(code))
+		f.skip = withLast("when says no", printed, process.ExitText(code))
 	}
 	return f
 }
@@ -172,13 +156,13 @@ func (c *capture) end() []byte {
 }
 
 // endGuards kills the conditions that ticks were asking which are no more: nobody hears their answer.
-func endGuards(dead []*history.Journal) {
+func endGuards(dead []*ledger.Journal) {
 	for _, journal := range dead {
-		for due, run := range journal.Guards {
+		for due, run := range journal.Conditions {
 			if _, settled := journal.Outcomes[due]; settled || journal.Started[due] {
 				continue
 			}
-			for _, group := range orphans(run, 0, 0) {
+			for _, group := range process.Orphans(run, 0, 0) {
 				syscall.Kill(-group, syscall.SIGKILL)
 			}
 		}

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // A guarded slot is one whose task has conditions to ask (when, skip). They are asked beside everything else,
@@ -16,7 +19,7 @@ import (
 type guarded struct {
 	slot    schedule.Slot
 	ctx     context.Context // of the tick's readiness to start it
-	record  history.Record
+	record  outcome.Record
 	finding finding
 	before  <-chan struct{} // closed when the task's slot before this one is dealt with; nil when there is none
 	over    chan struct{}   // to be closed when this one is
@@ -94,7 +97,7 @@ func (t *Tick) unanswered(g *guarded) {
 		return
 	}
 	r.output.Write(g.finding.output)
-	t.done(r.finish(history.Log{}, r.unstarted(errors.New(g.finding.broken))), r.state.Dir)
+	t.done(r.finish(runfile.State{}, r.unstarted(errors.New(g.finding.broken))), r.state.Dir)
 }
 
 // startGuarded asks the conditions of a background slot, and forks its run when they allow it. Nothing

@@ -7,6 +7,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/ledger"
+	"sched/schedule/runfile"
 	"sched/schedule/text"
 )
 
@@ -20,7 +22,7 @@ type outcomes struct {
 
 // known collects them for the time of a gap and of what dead ticks promised. The order matters: a run that
 // ends in the meantime moves from its file into the history, and is found there at the latest.
-func (t *Tick) known(gap *history.Gap, dead []*history.Journal, live []history.Promise) (known, error) {
+func (t *Tick) known(gap *ledger.Gap, dead []*ledger.Journal, live []ledger.Promise) (known, error) {
 	k, from := known{}, t.Minute
 	since := func(at time.Time) {
 		if at.Before(from) {
@@ -47,12 +49,12 @@ func (t *Tick) known(gap *history.Gap, dead []*history.Journal, live []history.P
 		}
 	}
 	for _, folder := range t.State.folders() {
-		ids, err := history.Runs(folder.Dir)
+		ids, err := runfile.List(folder.Dir)
 		if err != nil {
 			return nil, err
 		}
 		for _, id := range ids {
-			if log, _, err := history.Look(folder.Dir, id); err == nil && log.Begin.Origin == "" {
+			if log, _, err := runfile.Read(folder.Dir, id); err == nil && log.Begin.Origin == "" {
 				k.add(log.Begin.Task, log.Begin.Slot, log.Begin.Slot)
 			}
 		}

@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/clock"
+
+	"sched/schedule/runfile"
 )
 
 // A lane runs the foreground slots of a tick, one after another. A slot whose condition does not answer soon
@@ -47,7 +50,7 @@ func (l *lane) run(slots []schedule.Slot) {
 
 // slot runs one slot; rest are those that come after it.
 func (l *lane) slot(ctx context.Context, slot schedule.Slot, rest []schedule.Slot) {
-	if len(slot.Task.Guards) > 0 {
+	if len(slot.Task.ConditionCommands) > 0 {
 		l.guarded(ctx, slot, rest)
 	} else if r, ok := l.tick.prepare(slot, l.tick.lock); ok {
 		l.supervise(slot.Task, r)
@@ -117,7 +120,7 @@ func (l *lane) patience(g *guarded, rest []schedule.Slot) time.Duration {
 	}
 	for _, slot := range rest {
 		if slot.At.After(g.slot.At) && !l.tick.Replay {
-			return min(guardPatience, slot.At.Sub(Now())/2)
+			return min(guardPatience, slot.At.Sub(clock.Now())/2)
 		}
 	}
 	return guardPatience
@@ -138,7 +141,7 @@ func (l *lane) decide(g *guarded) {
 func (l *lane) supervise(task *schedule.Task, r *Run) {
 	l.turns.take(task)
 	l.tick.begun(r)
-	record := r.finish(history.Log{}, r.supervise(l.stop, l.hurry))
+	record := r.finish(runfile.State{}, r.supervise(l.stop, l.hurry))
 	l.tick.done(record, r.state.Dir)
 	l.failed = l.failed || record.Outcome.Failure()
 }

@@ -8,8 +8,8 @@ import (
 	"sched/schedule"
 )
 
-// lastValid names the copy of the last schedule that was valid.
-func (s State) lastValid() string { return filepath.Join(s.Dir, "last-valid.yaml") }
+// lastValidPath names the copy of the last schedule that was valid.
+func lastValidPath(dir string) string { return filepath.Join(dir, "last-valid.yaml") }
 
 // stamp is the first line of the copy. It holds the digest of what the copy was made from.
 func stamp(s *schedule.Schedule) []byte {
@@ -22,33 +22,35 @@ func origin(file string) []byte { return []byte("# the last valid " + file + ", 
 
 // KeepValid keeps a copy of a valid schedule, for the day when an edit breaks the file. An
 // unchanged schedule costs one read of one line.
-func (s State) KeepValid(valid *schedule.Schedule) error {
+func KeepValid(dir string, valid *schedule.Schedule) error {
 	first := stamp(valid)
-	if bytes.Equal(readStart(s.lastValid(), len(first)), first) {
+	if bytes.Equal(readStart(lastValidPath(dir), len(first)), first) {
 		return nil
 	}
-	text, err := valid.Merged()
+	text, err := valid.Archive()
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	draft := s.lastValid() + ".new"
+	draft := lastValidPath(dir) + ".new"
 	if err := os.WriteFile(draft, append(first, text...), 0o600); err != nil {
 		os.Remove(draft)
 		return err
 	}
-	return os.Rename(draft, s.lastValid())
+	return os.Rename(draft, lastValidPath(dir))
 }
 
-// LastValid returns the copy of the schedule in file; the error is os.ErrNotExist when there is none.
-func (s State) LastValid(file string) ([]byte, error) {
-	text, err := os.ReadFile(s.lastValid())
+// LastValid returns the copy of the schedule in file, for schedule.LoadArchive; the error is os.ErrNotExist when there is
+// none.
+func LastValid(dir, file string) ([]byte, error) {
+	text, err := os.ReadFile(lastValidPath(dir))
 	if err == nil && !bytes.HasPrefix(text, origin(file)) {
 		return nil, os.ErrNotExist
 	}
-	return text, err
+	_, archive, _ := bytes.Cut(text, []byte("\n"))
+	return archive, err
 }
 
 // readStart returns the first n bytes of a file, or fewer.

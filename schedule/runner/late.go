@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"sched/schedule"
+
+	"sched/schedule/clock"
 )
 
 // madeUp reports whether a slot was missed and runs in this tick all the same.
@@ -13,7 +15,7 @@ func (t *Tick) madeUp(slot schedule.Slot) bool { return !t.Replay && slot.At.Bef
 // tooLate says why a slot may not start any more, and "" when it may. For slots that were missed
 // missed_within has decided that already.
 func (t *Tick) tooLate(slot schedule.Slot) string {
-	late, deadline := Now().Sub(slot.At), slot.Task.StartDeadline
+	late, deadline := clock.Now().Sub(slot.At), slot.Task.StartDeadline
 	switch {
 	case t.Replay || t.madeUp(slot):
 		return ""
@@ -28,11 +30,11 @@ func (t *Tick) tooLate(slot schedule.Slot) string {
 // overrun reports whether it is too late for a slot of a task that is due several times in a minute: the
 // next one is due already.
 func (t *Tick) overrun(slot schedule.Slot) bool {
-	if Now().Sub(slot.At) < time.Second || len(slot.Task.When.Slots(slot.At)) < 2 {
+	if clock.Now().Sub(slot.At) < time.Second || len(slot.Task.When.Slots(slot.At)) < 2 {
 		return false
 	}
 	next, ok := slot.Task.When.Next(slot.At)
-	return ok && !Now().Before(next)
+	return ok && !clock.Now().Before(next)
 }
 
 // claimUntil returns how long the claim of a slot is kept: longer than any two clocks differ, after

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/clock"
+	"sched/schedule/controls"
 	"sched/schedule/text"
 )
 
@@ -45,7 +46,7 @@ const look = time.Second
 // was set back so far that later ticks have this minute before them.
 func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 	for ctx.Err() == nil {
-		now := Now().Round(0) // by the wall clock alone
+		now := clock.Now().Round(0) // by the wall clock alone
 		wait := slot.At.Sub(now)
 		switch {
 		case t.Replay || wait <= 0:
@@ -54,7 +55,7 @@ func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 			return "the clock was set back to " + text.Second(now, t.Schedule.Location)
 		}
 		select {
-		case <-After(min(wait, lookAtClock)):
+		case <-clock.After(min(wait, clock.Recheck)):
 		case <-ctx.Done():
 		}
 	}
@@ -62,7 +63,7 @@ func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 }
 
 // behind reports whether the time of a slot has come before its turn.
-func (t *Tick) behind(slot schedule.Slot) bool { return !t.Replay && Now().After(slot.At) }
+func (t *Tick) behind(slot schedule.Slot) bool { return !t.Replay && clock.Now().After(slot.At) }
 
 // turns knows which foreground tasks ran last.
 type turns struct {
@@ -91,7 +92,7 @@ func (t *Tick) skipAll(slots []schedule.Slot, reason string) {
 }
 
 // An interruption is the cause why a tick does not stay.
-type interruption struct{ history.Interrupt }
+type interruption struct{ controls.Interrupt }
 
 func (i interruption) Error() string { return i.String() }
 

@@ -8,16 +8,19 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/clock"
+
+	"sched/schedule/controls"
 )
 
 // clockOf is a clock that can be set, and goes on at the usual pace.
 func clockOf(t *testing.T, at time.Time) (set func(time.Duration)) {
 	begun := time.Now()
 	var offset atomic.Int64
-	before := Now
-	Now = func() time.Time { return at.Add(time.Since(begun) + time.Duration(offset.Load())) }
-	t.Cleanup(func() { Now = before })
+	before := clock.Now
+	clock.Now = func() time.Time { return at.Add(time.Since(begun) + time.Duration(offset.Load())) }
+	t.Cleanup(func() { clock.Now = before })
 	return func(d time.Duration) { offset.Add(int64(d)) }
 }
 
@@ -60,12 +63,12 @@ func TestATickWaitsByTheClockOnTheWall(t *testing.T) {
 func TestWhatEndsTheWaitIsTheReason(t *testing.T) {
 	for want, cause := range map[string]error{
 		"sched run was stopped by SIGTERM": errors.New("by SIGTERM"),
-		"interrupted by ann on web-1":      interruption{history.Interrupt{By: "ann", Server: "web-1"}},
+		"interrupted by ann on web-1":      interruption{controls.Interrupt{By: "ann", Server: "web-1"}},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		tick := &Tick{Minute: noon, Schedule: &schedule.Schedule{Location: time.UTC}}
 		time.AfterFunc(20*time.Millisecond, func() { cancel(cause) })
-		if got := tick.reach(ctx, schedule.Slot{At: Now().Add(50 * time.Second)}); got != want {
+		if got := tick.reach(ctx, schedule.Slot{At: clock.Now().Add(50 * time.Second)}); got != want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}

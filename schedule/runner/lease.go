@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"sched/mutex"
+
+	"sched/schedule/clock"
 )
 
 // errLostLease is why a command is stopped whose task says on_lost_lease: stop.
@@ -44,7 +46,7 @@ func (r *Run) keepLease(ctx context.Context) (context.Context, *keeper) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	over, stop := context.WithCancel(context.Background())
-	k := &keeper{lock: r.lock, note: r.note, over: over, held: Now().Round(0)}
+	k := &keeper{lock: r.lock, note: r.note, over: over, held: clock.Now().Round(0)}
 	k.stop = func() { stop(); cancel(nil) }
 	if r.task.StopOnLostLease {
 		k.alone = func() { cancel(errLostLease) }
@@ -90,7 +92,7 @@ func (k *keeper) keep() {
 func (k *keeper) renew() {
 	ctx, cancel := context.WithTimeout(k.over, renewTimeout)
 	defer cancel()
-	begun := Now().Round(0) // the wall clock goes on while the machine sleeps
+	begun := clock.Now().Round(0) // the wall clock goes on while the machine sleeps
 	err := k.lock.Renew(ctx)
 	var lost *mutex.LostError
 	switch {
@@ -109,7 +111,7 @@ func (k *keeper) lose(err error) {
 		return
 	}
 	k.held = time.Time{}
-	lost := fmt.Sprintf("lost its lock at %s: %v", Now().Format("15:04:05"), err)
+	lost := fmt.Sprintf("lost its lock at %s: %v", clock.Now().Format("15:04:05"), err)
 	k.note(lost)
 	k.mu.Lock()
 	k.lost = append(k.lost, lost)

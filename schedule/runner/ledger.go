@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/clock"
+	"sched/schedule/ledger"
+	"sched/schedule/outcome"
 	"sched/schedule/text"
 )
 
@@ -18,8 +20,8 @@ import (
 
 // A debt is what ticks before this one left to account for, and this one does.
 type debt struct {
-	journals []*history.Journal // of ticks that are no more; nobody else reads them as long as we hold them
-	rows     []history.Record
+	journals []*ledger.Journal // of ticks that are no more; nobody else reads them as long as we hold them
+	rows     []outcome.Record
 	text     string // for people; empty when nothing was missed
 }
 
@@ -31,15 +33,15 @@ func (t *Tick) account(due []schedule.Slot) []schedule.Slot {
 		t.journalGuards(due)
 		return due
 	}
-	turn, err := history.TakeTurn(t.State.Dir)
+	turn, err := ledger.LockLastTick(t.State.Dir)
 	if spare := t.spareFor(err); spare != nil {
-		turn, err = history.TakeTurn(spare.Dir)
+		turn, err = ledger.LockLastTick(spare.Dir)
 	}
 	if err != nil {
 		t.Problem("this minute is not accounted for: %v", err)
 		return due
 	}
-	defer turn.End()
+	defer turn.Unlock()
 
 	last := t.lastCovered()
 	if last.After(t.Minute) {
@@ -74,7 +76,7 @@ func (t *Tick) again() bool {
 		t.Problem("another tick came first at %s, and this one starts nothing; does cron call sched, too?", minute)
 		return false
 	}
-	if pid, works := t.State.worker(); works {
+	if pid, works := worker(t.State.Dir); works {
 		t.Problem("sched work (process %d) ticks this schedule, too: what is due at %s runs twice", pid, minute)
 	}
 	return true
@@ -84,9 +86,9 @@ func (t *Tick) again() bool {
 // the future was covered when the clock was wrong, and does not count. The clock is read again: a tick
 // that was held up must not take the minutes that passed since for the future.
 func (t *Tick) lastCovered() (last time.Time) {
-	now := Now()
+	now := clock.Now()
 	for _, folder := range t.State.folders() {
-		minute := history.LastTick(folder.Dir)
+		minute := ledger.LastTick(folder.Dir)
 		if minute.After(last) && !(minute.After(now) && minute.After(t.Minute)) {
 			last = minute
 		}
@@ -95,9 +97,9 @@ func (t *Tick) lastCovered() (last time.Time) {
 }
 
 // journals returns the journals of ticks that are no more, and what those promise that still live.
-func (t *Tick) journals() (dead []*history.Journal, live []history.Promise) {
+func (t *Tick) journals() (dead []*ledger.Journal, live []ledger.Promise) {
 	for _, folder := range t.State.folders() {
-		d, l, err := history.Journals(folder.Dir)
+		d, l, err := ledger.ReadJournals(folder.Dir)
 		if err != nil {
 			t.Problem("the journals of earlier ticks cannot be read: %v", err)
 		}
@@ -107,7 +109,7 @@ func (t *Tick) journals() (dead []*history.Journal, live []history.Promise) {
 }
 
 // gap returns the time in which no tick came, and nil when nothing was due in it.
-func (t *Tick) gap(last time.Time, dead []*history.Journal, live []history.Promise) *history.Gap {
+func (t *Tick) gap(last time.Time, dead []*ledger.Journal, live []ledger.Promise) *ledger.Gap {
 	if !last.IsZero() && !last.Before(t.Minute.Add(-time.Minute)) {
 		return nil
 	}
@@ -123,7 +125,7 @@ func (t *Tick) gap(last time.Time, dead []*history.Journal, live []history.Promi
 	if last.IsZero() || !since.Before(t.Minute) {
 		return nil
 	}
-	gap := &history.Gap{Since: since, From: since, To: t.Minute, Tasks: map[string]string{}}
+	gap := &ledger.Gap{Since: since, From: since, To: t.Minute, Tasks: map[string]string{}}
 	if bound := t.Minute.Add(-min(schedule.LookBack, t.Schedule.History.Keep)).Truncate(time.Minute); gap.From.Before(bound) {
 		gap.From = bound
 	}
@@ -143,17 +145,17 @@ func (t *Tick) gap(last time.Time, dead []*history.Journal, live []history.Promi
 }
 
 // promise writes the journal of this tick, where it needs one, and reports whether it has what it needs.
-func (t *Tick) promise(slots []schedule.Slot, gap *history.Gap) bool {
+func (t *Tick) promise(slots []schedule.Slot, gap *ledger.Gap) bool {
 	if len(slots) == 0 && gap == nil {
 		return true
 	}
-	p := history.Promise{Minute: t.Minute.UTC(), Gap: gap}
+	p := ledger.Promise{Minute: t.Minute.UTC(), Gap: gap}
 	for _, slot := range slots {
-		p.Due = append(p.Due, history.Due{Task: slot.Task.Name, Slot: slot.At.UTC()})
+		p.Due = append(p.Due, ledger.Due{Task: slot.Task.Name, Slot: slot.At.UTC()})
 	}
-	journal, err := history.BeginJournal(t.State.Dir, p)
+	journal, err := ledger.BeginJournal(t.State.Dir, p)
 	if spare := t.spareFor(err); spare != nil {
-		journal, err = history.BeginJournal(spare.Dir, p)
+		journal, err = ledger.BeginJournal(spare.Dir, p)
 	}
 	if err != nil {
 		t.Problem("what this tick starts is not accounted for, should it be killed: %v", err)
@@ -168,12 +170,12 @@ func (t *Tick) promise(slots []schedule.Slot, gap *history.Gap) bool {
 // killed, the next tick finds and ends them.
 func (t *Tick) journalGuards(due []schedule.Slot) {
 	background, foreground := t.due(due)
-	if !slices.ContainsFunc(append(background, foreground...), func(s schedule.Slot) bool { return len(s.Task.Guards) > 0 }) {
+	if !slices.ContainsFunc(append(background, foreground...), func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) > 0 }) {
 		return
 	}
 	err := os.MkdirAll(t.State.Dir, 0o700)
 	if err == nil {
-		t.journal, err = history.BeginJournal(t.State.Dir, history.Promise{})
+		t.journal, err = ledger.BeginJournal(t.State.Dir, ledger.Promise{})
 	}
 	if err != nil {
 		t.Problem("should this tick be killed, nobody ends its conditions: %v", err)
@@ -183,8 +185,8 @@ func (t *Tick) journalGuards(due []schedule.Slot) {
 // timesBefore tells when the tasks were due that the last tick knew, by their names.
 func (t *Tick) timesBefore() map[string]string {
 	before := t.Schedule // the last tick had the same, or the copy that this one has
-	if first := stamp(t.Schedule); t.Valid && string(readStart(t.State.lastValid(), len(first))) != string(first) {
-		text, err := t.State.LastValid(t.Schedule.File)
+	if first := stamp(t.Schedule); t.Valid && string(readStart(lastValidPath(t.State.Dir), len(first))) != string(first) {
+		text, err := LastValid(t.State.Dir, t.Schedule.File)
 		if err == nil {
 			before, err = t.Parse(text)
 		}
@@ -210,11 +212,11 @@ func timesOf(task *schedule.Task) string {
 // one of the last tick that did, by which the next tells which tasks are new.
 func (t *Tick) keepValid() {
 	covers := !t.Replay && t.Only == ""
-	if !t.Valid || t.kept || t.spare != nil || !covers && !history.LastTick(t.State.Dir).IsZero() {
+	if !t.Valid || t.kept || t.spare != nil || !covers && !ledger.LastTick(t.State.Dir).IsZero() {
 		return
 	}
 	t.kept = true
-	if err := t.State.KeepValid(t.Schedule); err != nil {
+	if err := KeepValid(t.State.Dir, t.Schedule); err != nil {
 		t.Problem("the last valid schedule is not kept: %v", err)
 	}
 }

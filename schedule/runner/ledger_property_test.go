@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 // live is Tick.Run for a tick that may die in every step, for which the kernel then closes its files.
@@ -192,7 +194,7 @@ func (w *world) check(from, to time.Time) {
 }
 
 // alone reports whether a slot has a record of its own.
-func (w *world) alone(records []history.Record, at time.Time) bool {
+func (w *world) alone(records []outcome.Record, at time.Time) bool {
 	for _, r := range records {
 		if r.Slots <= 1 && r.Slot.Equal(at) {
 			return true

@@ -14,6 +14,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // A world is a machine with a state folder, a schedule and a clock, on which ticks come, or do not,
@@ -32,9 +35,9 @@ func newWorld(t *testing.T, seed uint64, tasks string) *world {
 	dir := t.TempDir()
 	w.schedule = w.parse([]byte("timezone: Europe/Berlin\nhistory: {runs_per_task: 1000000}\ntasks:\n"+tasks), filepath.Join(dir, "schedule.yaml"))
 	w.state = State{Dir: filepath.Join(dir, ".sched")}
-	before := Now
-	Now = func() time.Time { return w.now }
-	t.Cleanup(func() { Now = before })
+	before := clock.Now
+	clock.Now = func() time.Time { return w.now }
+	t.Cleanup(func() { clock.Now = before })
 	return w
 }
 
@@ -62,13 +65,13 @@ func (w *world) tick() *Tick {
 	return &Tick{
 		Schedule: w.schedule, Minute: w.now.Truncate(time.Minute), State: w.state, Server: "here", Environ: os.Environ(), Valid: true,
 		Parse:   func(text []byte) (*schedule.Schedule, error) { return w.parse(text, w.schedule.File), nil },
-		Started: func(history.Record) {}, Done: func(history.Record) {},
+		Started: func(outcome.Record) {}, Done: func(outcome.Record) {},
 		Problem: func(format string, a ...any) { w.said = append(w.said, fmt.Sprintf(format, a...)) },
 	}
 }
 
 // records returns what the history has of a task, newest first.
-func (w *world) records(task string) []history.Record {
+func (w *world) records(task string) []outcome.Record {
 	w.Helper()
 	db, err := history.OpenRead(w.state.Dir)
 	if err != nil {
@@ -101,7 +104,7 @@ func (w *world) at(clock string) {
 
 // outcomes sums up the history of a task: "missed 2, succeeded 1".
 func (w *world) outcomes(task string) string {
-	count := map[history.Outcome]int{}
+	count := map[outcome.Outcome]int{}
 	for _, r := range w.records(task) {
 		count[r.Outcome] += max(r.Slots, 1)
 	}
@@ -241,7 +244,7 @@ func TestALongGapIsBounded(t *testing.T) {
 	w := newWorld(t, 0, eachMinute+"- {name: daily, every: day at 3:00, command: ['true']}\n")
 	w.run("2025-06-01 10:00:00")
 	w.run("2026-01-01 10:00:00")
-	records := slices.DeleteFunc(w.records("each"), func(r history.Record) bool {
+	records := slices.DeleteFunc(w.records("each"), func(r outcome.Record) bool {
 		return r.Slot.Month() == time.June // which a tick may have pruned meanwhile
 	})
 	older := records[101]

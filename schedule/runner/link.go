@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/clock"
 )
 
 // linkDescriptor is where a tick finds the socket to the `sched work` that started it.
@@ -74,12 +76,12 @@ const (
 // that was read before may be another one now.
 func Await(ctx context.Context, minute time.Time) (came, long bool) {
 	begun := time.Now()
-	for ctx.Err() == nil && minute.Sub(Now()) <= setBackAtMost {
-		left := minute.Sub(Now())
+	for ctx.Err() == nil && minute.Sub(clock.Now()) <= setBackAtMost {
+		left := minute.Sub(clock.Now())
 		if left <= 0 {
 			return true, time.Since(begun) > staleAfter
 		}
-		waitUntil(ctx, minute.Add(-left+min(left, lookAtClock)))
+		clock.WaitUntil(ctx, minute.Add(-left+min(left, clock.Recheck)))
 	}
 	return false, false
 }

@@ -10,15 +10,17 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
 )
 
 // takeLock claims the slot and takes the mutex, as the task asks, and notes in the record what it took.
 // The reason says why the slot may not run.
-type takeLock func(record *history.Record, slot schedule.Slot) (lock mutex.Lock, reason string)
+type takeLock func(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, reason string)
 
 // lock is how a tick takes the lock of one slot.
-func (t *Tick) lock(record *history.Record, slot schedule.Slot) (lock mutex.Lock, reason string) {
+func (t *Tick) lock(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, reason string) {
 	task := slot.Task
 	if !task.OneServer && !task.WithoutOverlapping {
 		return nil, ""
@@ -27,7 +29,7 @@ func (t *Tick) lock(record *history.Record, slot schedule.Slot) (lock mutex.Lock
 		return nil, slotTaken(owner)
 	}
 	if owner, held := t.heldInSpare(record.Mutex); held && task.WithoutOverlapping {
-		return nil, stillRunning(owner, Now())
+		return nil, stillRunning(owner, clock.Now())
 	}
 	lock, err := tryLock(t.State, record, slot)
 	if spare := t.spareFor(err); spare != nil {
@@ -49,14 +51,14 @@ func (t *Tick) lock(record *history.Record, slot schedule.Slot) (lock mutex.Lock
 	case !errors.As(err, &held):
 		return nil, unknown(task, err)
 	case held.Name == record.Mutex:
-		return nil, stillRunning(held.Owner, Now())
+		return nil, stillRunning(held.Holder, clock.Now())
 	}
-	return nil, slotTaken(held.Owner)
+	return nil, slotTaken(held.Holder)
 }
 
 // heldInSpare tells of a run that began while the state folder could not be written, and so has its lock in
 // a spare one.
-func (t *Tick) heldInSpare(name string) (owner mutex.Owner, held bool) {
+func (t *Tick) heldInSpare(name string) (owner mutex.Holder, held bool) {
 	t.mu.Lock()
 	if t.folders == nil {
 		t.folders = t.State.folders()
@@ -80,9 +82,9 @@ func unknown(task *schedule.Task, err error) string {
 }
 
 // tryLock does it with one store.
-func tryLock(state State, record *history.Record, slot schedule.Slot) (mutex.Lock, error) {
+func tryLock(state State, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store := context.Background(), state.Store()
-	owner := mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: Now()}
+	owner := mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
 	if slot.Task.OneServer {
 		if err := store.Claim(ctx, claimKey(slot), claimUntil(slot), owner); err != nil {
 			return nil, err
@@ -134,7 +136,7 @@ func (t *Tick) lookAhead(slots []schedule.Slot) {
 }
 
 // claimedAhead tells of a claim of another server that lookAhead found.
-func (t *Tick) claimedAhead(slot schedule.Slot) (owner mutex.Owner, taken bool) {
+func (t *Tick) claimedAhead(slot schedule.Slot) (owner mutex.Holder, taken bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	owner, taken = t.taken[claimKey(slot)]
@@ -148,7 +150,7 @@ type locksAhead struct {
 }
 
 type lockResult struct {
-	record history.Record
+	record outcome.Record
 	lock   mutex.Lock
 	reason string
 }
@@ -188,7 +190,7 @@ func (a locksAhead) of(i int) takeLock {
 	if a.results == nil || a.results[i] == nil {
 		return a.take
 	}
-	return func(record *history.Record, _ schedule.Slot) (mutex.Lock, string) {
+	return func(record *outcome.Record, _ schedule.Slot) (mutex.Lock, string) {
 		r := <-a.results[i]
 		a.results[i] = nil
 		*record = r.record

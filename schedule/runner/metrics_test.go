@@ -17,7 +17,9 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"sched/schedule/history"
+	"sched/schedule/outcome"
+
+	"sched/schedule/ledger"
 )
 
 // samples parses metrics as the node exporter does, and returns each sample as `name{task,outcome}`.
@@ -51,16 +53,16 @@ func samples(t *testing.T, text []byte) (map[string]float64, map[string]*dto.Met
 func TestMetricsAreWhatPrometheusWants(t *testing.T) {
 	s := scheduleIn(t, "a", "never")
 	gap := missed("a", 8, 3)
-	remember(t, s, ran("a", 9, history.Succeeded), gap, ran("a", 4, history.Skipped), ran("a", 3, history.TimedOut))
+	remember(t, s, ran("a", 9, outcome.Succeeded), gap, ran("a", 4, outcome.Skipped), ran("a", 3, outcome.TimedOut))
 	begun(t, s, "a")
-	turn, err := history.TakeTurn(s.StateDir)
+	turn, err := ledger.LockLastTick(s.StateDir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := turn.Cover(noon); err != nil {
 		t.Fatal(err)
 	}
-	turn.End()
+	turn.Unlock()
 	text := StatusOf(s, false, noon).Metrics()
 	got, families := samples(t, text)
 
@@ -125,9 +127,9 @@ func TestLabelsAreEscaped(t *testing.T) {
 	}
 }
 
-// The README says what each metric is.
-func TestTheReadmeKnowsEveryMetric(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+// docs/monitoring.md says what each metric is.
+func TestEveryMetricIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,12 +140,12 @@ func TestTheReadmeKnowsEveryMetric(t *testing.T) {
 	}
 	for _, known := range name.FindAllString(string(text), -1) {
 		if !written[known] {
-			t.Errorf("the README knows %s, which is not written", known)
+			t.Errorf("docs/monitoring.md knows %s, which is not written", known)
 		}
 	}
 	for metric := range written {
 		if !bytes.Contains(text, []byte("`"+metric)) {
-			t.Errorf("the README does not know %s", metric)
+			t.Errorf("docs/monitoring.md does not know %s", metric)
 		}
 	}
 }

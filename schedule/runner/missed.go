@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/ledger"
+	"sched/schedule/outcome"
 	"sched/schedule/text"
 )
 
@@ -19,10 +20,10 @@ const (
 
 // takeOver finds out what became of the slots in the gap, and of those that dead ticks promised to
 // account for. It returns what this tick starts: the slots that are due, and those that run once.
-func (t *Tick) takeOver(due []schedule.Slot, own *history.Gap, dead []*history.Journal, live []history.Promise) []schedule.Slot {
+func (t *Tick) takeOver(due []schedule.Slot, own *ledger.Gap, dead []*ledger.Journal, live []ledger.Promise) []schedule.Slot {
 	known, err := t.known(own, dead, live)
 	if err != nil {
-		if own != nil || slices.ContainsFunc(dead, (*history.Journal).Broken) {
+		if own != nil || slices.ContainsFunc(dead, (*ledger.Journal).Interrupted) {
 			t.Problem("what was missed is left to a later tick: %v", err)
 		}
 		t.unwritten = true // the journal of this tick stays, too, and with it the gap
@@ -31,7 +32,7 @@ func (t *Tick) takeOver(due []schedule.Slot, own *history.Gap, dead []*history.J
 		}
 		return due
 	}
-	m := &missing{tick: t, known: known, missed: map[string][]miss{}, gaps: map[string][]*history.Gap{}}
+	m := &missing{tick: t, known: known, missed: map[string][]miss{}, gaps: map[string][]*ledger.Gap{}}
 	m.addGap(own)
 	for _, journal := range dead {
 		m.addJournal(journal)
@@ -46,9 +47,9 @@ func (t *Tick) takeOver(due []schedule.Slot, own *history.Gap, dead []*history.J
 type missing struct {
 	tick   *Tick
 	known  known
-	missed map[string][]miss         // those that dead ticks promised, by task
-	gaps   map[string][]*history.Gap // those in which a task was due
-	rows   []history.Record
+	missed map[string][]miss        // those that dead ticks promised, by task
+	gaps   map[string][]*ledger.Gap // those in which a task was due
+	rows   []outcome.Record
 	once   int // how many run in this tick
 	told   []told
 	tasks  map[string]*schedule.Task // of the schedule, by name; those that are active
@@ -66,7 +67,7 @@ type told struct {
 	tasks  map[string]bool
 }
 
-func (m *missing) addGap(gap *history.Gap) {
+func (m *missing) addGap(gap *ledger.Gap) {
 	if gap == nil {
 		return
 	}
@@ -78,7 +79,7 @@ func (m *missing) addGap(gap *history.Gap) {
 }
 
 // addJournal adds what a dead tick left. What it skipped has its outcome.
-func (m *missing) addJournal(journal *history.Journal) {
+func (m *missing) addJournal(journal *ledger.Journal) {
 	m.addGap(journal.Promise.Gap)
 	for _, record := range journal.Outcomes {
 		m.rows = append(m.rows, record)
@@ -87,9 +88,9 @@ func (m *missing) addJournal(journal *history.Journal) {
 		switch {
 		case m.known.alone(due.Task, due.Slot):
 		case journal.Started[due]:
-			m.rows = append(m.rows, m.row(due.Task, due.Slot, history.Lost, traceless))
+			m.rows = append(m.rows, m.row(due.Task, due.Slot, outcome.Lost, traceless))
 			m.known.add(due.Task, due.Slot, due.Slot)
-		case journal.Guards[due] != "":
+		case journal.Conditions[due] != "":
 			m.missed[due.Task] = append(m.missed[due.Task], miss{due.Slot, killedAsking})
 		default:
 			m.missed[due.Task] = append(m.missed[due.Task], miss{due.Slot, killedBefore})
@@ -102,7 +103,7 @@ func (m *missing) addJournal(journal *history.Journal) {
 func (m *missing) runOnce(due []schedule.Slot) []schedule.Slot {
 	runs, order := map[*schedule.Task]bool{}, map[*schedule.Task]int{}
 	for _, slot := range due {
-		runs[slot.Task] = runs[slot.Task] || slot.Task.Unmet(slot.At) == ""
+		runs[slot.Task] = runs[slot.Task] || slot.Task.UnmetCondition(slot.At) == ""
 	}
 	slots := slices.Clone(due)
 	for i, task := range m.tick.Schedule.Tasks {
@@ -146,7 +147,7 @@ func (m *missing) newest(task *schedule.Task) (newest miss) {
 
 // allowed reports whether a slot would have run had there been a tick.
 func (m *missing) allowed(task *schedule.Task, at time.Time) bool {
-	return task.Unmet(at) == "" && !m.tick.wanted().Pauses.Covered(task.Name, task.EvenWhenPaused, at)
+	return task.UnmetCondition(at) == "" && !m.tick.wanted().Pauses.Covered(task.Name, task.EvenWhenPaused, at)
 }
 
 // task returns a task by its name; nil where the schedule has it no more, or it is switched off.

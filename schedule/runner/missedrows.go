@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/clock"
+	"sched/schedule/ledger"
+	"sched/schedule/outcome"
 	"sched/schedule/text"
 )
 
@@ -50,7 +52,7 @@ func (m *missing) names() (names []string) {
 }
 
 // recordGap adds a row for each of the newest slots in the gap, and one for all older ones.
-func (m *missing) recordGap(task *schedule.Task, gap *history.Gap, rows int) {
+func (m *missing) recordGap(task *schedule.Task, gap *ledger.Gap, rows int) {
 	reason, oldest := m.tick.noTick(gap), gap.To
 	for at := range task.When.Backward(gap.From, gap.To) {
 		if m.known.has(task.Name, at) {
@@ -70,7 +72,7 @@ func (m *missing) recordGap(task *schedule.Task, gap *history.Gap, rows int) {
 
 // add adds the row of the n slots of a task from at through until.
 func (m *missing) add(name string, at, until time.Time, n int, reason string) {
-	row := m.row(name, at, history.Missed, reason)
+	row := m.row(name, at, outcome.Missed, reason)
 	if n > 1 {
 		row.Slots, row.Until = n, until
 		row.Reason = fmt.Sprintf("%d times until %s: %s", n, text.Minute(until, m.tick.Schedule.Location), reason)
@@ -80,10 +82,10 @@ func (m *missing) add(name string, at, until time.Time, n int, reason string) {
 	m.tell(name, n, reason)
 }
 
-func (m *missing) row(name string, at time.Time, outcome history.Outcome, reason string) history.Record {
-	row := history.Record{
-		Run: history.MissedID(name, at), Task: name, Mutex: name, Slot: at,
-		Server: m.tick.Server, Ended: Now(), Outcome: outcome, Reason: reason,
+func (m *missing) row(name string, at time.Time, became outcome.Outcome, reason string) outcome.Record {
+	row := outcome.Record{
+		Run: outcome.MissedID(name, at), Task: name, Mutex: name, Slot: at,
+		Server: m.tick.Server, Ended: clock.Now(), Outcome: became, Reason: reason,
 	}
 	if task := m.task(name); task != nil {
 		row.Mutex, row.Background = task.Mutex, task.Background
@@ -122,7 +124,7 @@ func (m *missing) text() string {
 }
 
 // noTick says why the slots of a gap were missed.
-func (t *Tick) noTick(gap *history.Gap) string {
+func (t *Tick) noTick(gap *ledger.Gap) string {
 	zone, last := t.Schedule.Location, gap.To.Add(-time.Minute)
 	reason := "no tick ran at " + text.Minute(last, zone)
 	if gap.Since.Before(last) {

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/clock"
+	"sched/schedule/controls"
 	"sched/schedule/text"
 )
 
 // wishes are the orders as this tick read them last.
 type wishes struct {
 	mu      sync.Mutex
-	orders  history.Orders
+	orders  controls.Controls
 	read    time.Time // when; zero: not yet
 	watched bool      // they are read every second, by watch
 	unread  sync.Once // says that they cannot be read
@@ -30,7 +31,7 @@ const (
 
 // wanted returns what people want of this tick. The first who asks reads it, and the others wait for that:
 // a tick with nothing due asks nobody.
-func (t *Tick) wanted() history.Orders {
+func (t *Tick) wanted() controls.Controls {
 	w := &t.wishes
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,8 +47,8 @@ func (t *Tick) wanted() history.Orders {
 
 // readOrders reads what people want. Without an answer that is what this machine knew last; the outage of a store
 // is told where locks are asked for.
-func (t *Tick) readOrders() history.Orders {
-	orders, err := t.State.Orders()
+func (t *Tick) readOrders() controls.Controls {
+	orders, err := controls.Source{Dir: t.State.Dir, Store: t.State.Remote}.Read()
 	switch {
 	case err == nil:
 	case t.State.Remote != nil:
@@ -60,7 +61,7 @@ func (t *Tick) readOrders() history.Orders {
 
 // paused says who paused a task that is to start at the time, or now where that is later; "" when nobody has.
 func (t *Tick) paused(task *schedule.Task, at time.Time) string {
-	now := text.Later(at, Now())
+	now := text.Later(at, clock.Now())
 	if pause, ok := t.wanted().Pauses.Of(task.Name, task.EvenWhenPaused, now); ok {
 		return pause.Text(now, t.Schedule.Location)
 	}
@@ -93,27 +94,27 @@ func (t *Tick) stay(ctx context.Context, left int32, slots []schedule.Slot) (sta
 // watch reads every second what people want, until ctx is done or somebody interrupts this tick. An interrupt that
 // was there at first counts if it is younger than the tick, which may have read an older schedule; one that lies
 // in the future is of a clock that was wrong.
-func (t *Tick) watch(ctx context.Context) (history.Interrupt, bool) {
+func (t *Tick) watch(ctx context.Context) (controls.Interrupt, bool) {
 	first := t.wanted()
 	if i := first.Interrupt; i.By != "" && i.Age >= 0 && i.Age <= t.age() {
 		return i, true
 	}
 	last := first
 	defer func() { t.know(last, false) }()
-	for t.know(first, true); pause(ctx, look); t.know(last, true) {
+	for t.know(first, true); clock.Wait(ctx, look); t.know(last, true) {
 		last = t.readOrders() // without the mutex: no slot waits for a store that does not answer
 		if i := last.Interrupt; i.By != "" && !i.Same(first.Interrupt) && i.Age <= t.age()+look {
 			return i, true
 		}
 	}
-	return history.Interrupt{}, false
+	return controls.Interrupt{}, false
 }
 
-func (t *Tick) know(orders history.Orders, watched bool) {
+func (t *Tick) know(orders controls.Controls, watched bool) {
 	w := &t.wishes
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.orders, w.read, w.watched = orders, time.Now(), watched
 }
 
-func (t *Tick) age() time.Duration { return Now().Sub(t.Began) }
+func (t *Tick) age() time.Duration { return clock.Now().Sub(t.Began) }

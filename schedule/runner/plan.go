@@ -6,7 +6,11 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // A Plan says what a tick would do with one due task.
@@ -20,7 +24,7 @@ type Plan struct {
 // nothing.
 func (t *Tick) Plan() []Plan {
 	background, foreground := t.due(t.Schedule.Due(t.Minute))
-	live, now := liveMutexes(t.State.Dir), Now()
+	live, now := liveMutexes(t.State.Dir), clock.Now()
 	var plans []Plan
 	index := map[*schedule.Task]int{}
 	for _, slot := range append(background, foreground...) {
@@ -35,9 +39,9 @@ func (t *Tick) Plan() []Plan {
 	return plans
 }
 
-func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now time.Time) string {
+func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Holder, now time.Time) string {
 	task := slot.Task
-	if reason := task.Unmet(slot.At); reason != "" {
+	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return reason
 	}
 	if reason := t.paused(task, slot.At); reason != "" {
@@ -61,7 +65,7 @@ func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now ti
 	if owner, held := live[task.Mutex]; held {
 		return stillRunning(owner, now)
 	}
-	owner, held, err := t.State.heldElsewhere(task.Mutex)
+	owner, held, err := heldElsewhere(t.State.Remote, task.Mutex)
 	switch {
 	case held:
 		return stillRunning(owner, now)
@@ -72,22 +76,22 @@ func (t *Tick) wouldSkip(slot schedule.Slot, live map[string]mutex.Owner, now ti
 }
 
 // heldElsewhere asks the store who has the mutex.
-func (s State) heldElsewhere(name string) (owner mutex.Owner, held bool, err error) {
-	if s.Remote == nil {
+func heldElsewhere(store *mutex.Redis, name string) (owner mutex.Holder, held bool, err error) {
+	if store == nil {
 		return owner, false, nil
 	}
-	owners, err := s.Remote.Held(context.Background(), name)
+	owners, err := store.Held(context.Background(), name)
 	owner, held = owners[name]
 	return owner, held, err
 }
 
 // liveMutexes returns the mutexes that live runs hold, from the files of the runs: trying the locks
 // themselves would get in the way of a tick.
-func liveMutexes(state string) map[string]mutex.Owner {
-	held := map[string]mutex.Owner{}
-	ids, _ := history.Runs(state)
+func liveMutexes(state string) map[string]mutex.Holder {
+	held := map[string]mutex.Holder{}
+	ids, _ := runfile.List(state)
 	for _, id := range ids {
-		if log, watched, err := history.Look(state, id); err == nil && watched && log.Begin.Locks != "" {
+		if log, watched, err := runfile.Read(state, id); err == nil && watched && log.Begin.Locks != "" {
 			held[log.Begin.Mutex] = OwnerOf(log)
 		}
 	}
@@ -95,8 +99,8 @@ func liveMutexes(state string) map[string]mutex.Owner {
 }
 
 // OwnerOf names a live run as the owner of its mutex. Before its command has started it has no pid.
-func OwnerOf(log history.Log) mutex.Owner {
-	owner := mutex.Owner{Run: log.Begin.Run, Host: log.Begin.Server, Since: history.Begun(log.Begin.Run)}
+func OwnerOf(log runfile.State) mutex.Holder {
+	owner := mutex.Holder{Run: log.Begin.Run, Host: log.Begin.Server, Since: outcome.Begun(log.Begin.Run)}
 	if log.Attempt != nil {
 		owner.PID, owner.Since = log.Attempt.PID, log.Attempt.At
 	}

@@ -13,6 +13,8 @@ import (
 	"sched/mutex"
 	"sched/schedule/history"
 	"sched/schedule/servers"
+
+	"sched/schedule/outcome"
 )
 
 func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
@@ -29,10 +31,10 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 	}
 	defer db.Close()
 	const all = 2*batch + 1
-	var records []history.Record
+	var records []outcome.Record
 	for range all {
 		now := time.Now()
-		records = append(records, history.Record{Run: history.NewID(), Task: "a", Mutex: "a", Slot: now, Started: now, Ended: now, Outcome: history.Succeeded})
+		records = append(records, outcome.Record{Run: outcome.NewID(), Task: "a", Mutex: "a", Slot: now, Started: now, Ended: now, Outcome: outcome.Succeeded})
 	}
 	if err := db.AddShared(ctx, records[:1]); err != nil { // of a history that begins to be shared only the newest are published
 		t.Fatal(err)

@@ -11,7 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/mutex"
-	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // putOffAfter is the longest wait between two attempts of a background run for which a process waits.
@@ -20,19 +24,19 @@ const putOffAfter = time.Minute
 
 // putOff leaves the next attempt to a later tick, where that is a long time away. It reports whether
 // that was written down; then nobody watches the run until the tick comes.
-func (r *Run) putOff(attempt int, wait time.Duration, result history.Record, notes []string) bool {
+func (r *Run) putOff(attempt int, wait time.Duration, result outcome.Record, notes []string) bool {
 	if !r.record().Background || wait <= putOffAfter {
 		return false
 	}
-	until := Now().Add(wait).UTC()
+	until := clock.Now().Add(wait).UTC()
 	result.Notes = slices.Concat(result.Notes, notes)
-	err := r.file.Append(history.Event{Wait: &history.Wait{Attempt: attempt, Until: until, Record: result}})
+	err := r.file.Append(runfile.Event{Deferral: &runfile.Deferral{Attempt: attempt, Until: until, Record: result}})
 	return err == nil && r.file.Sync() == nil
 }
 
 // soFar is the record of a run before its first attempt, or what the attempts before its last wait came
 // to; without an outcome.
-func (r *Run) soFar(wait *history.Wait) history.Record {
+func (r *Run) soFar(wait *runfile.Deferral) outcome.Record {
 	result := r.record()
 	if wait != nil {
 		result = wait.Record
@@ -44,13 +48,13 @@ func (r *Run) soFar(wait *history.Wait) history.Record {
 
 // goOn notes that the attempt for which the run waited is about to start. From here on no tick starts it
 // again; where that cannot be written, it does not start.
-func (r *Run) goOn(wait *history.Wait) error {
+func (r *Run) goOn(wait *runfile.Deferral) error {
 	r.waited = wait
-	return r.file.Append(history.Event{Attempt: &history.Attempt{Number: wait.Attempt, At: Now()}})
+	return r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: wait.Attempt, At: clock.Now()}})
 }
 
 // rest leaves a run whose next attempt was put off, with its mutex free.
-func (r *Run) rest(wait *history.Wait) history.Record {
+func (r *Run) rest(wait *runfile.Deferral) outcome.Record {
 	if r.lock != nil {
 		r.lock.Release(context.Background())
 	}
@@ -60,9 +64,9 @@ func (r *Run) rest(wait *history.Wait) history.Record {
 
 // giveUp says how a run ended that waited for its next attempt: as the attempt before, unless somebody
 // knows better.
-func (r *Run) giveUp(log history.Log, code *int, reason string) history.Record {
-	result := log.Wait.Record
-	result.Ended = Now()
+func (r *Run) giveUp(log runfile.State, code *int, reason string) outcome.Record {
+	result := log.Deferral.Record
+	result.Ended = clock.Now()
 	if log.Stop != nil {
 		stoppedBy(&result, *log.Stop)
 		return result
@@ -75,49 +79,24 @@ func (r *Run) giveUp(log history.Log, code *int, reason string) history.Record {
 	return result
 }
 
-// resume goes on with a run that waited for its next attempt, if its time has come. Over says that it
-// has ended instead.
-func (t *Tick) resume(ctx context.Context, state State, r *Run, log history.Log) (ended history.Record, over bool) {
-	wait := log.Wait
-	switch {
-	case log.Stop != nil:
-		return r.conclude(log, nil), true
-	case ctx.Err() != nil, t.early(wait.Until), t.Only != "" && t.Only != r.task.Name, t.paused(&r.task, wait.Until) != "",
-		t.maintenance(&r.task, t.Minute) != "":
-		r.file.Close()
-		return ended, false
-	}
-	if reason := r.relock(state, *wait); reason != "" {
-		return t.holdBack(r, log, reason)
-	}
-	if err := r.refork(t.Self); err != nil {
-		t.Problem("%s waits on for attempt %d: %v", r.task.Name, wait.Attempt, err)
-		r.rest(wait)
-		return ended, false
-	}
-	t.Started(r.soFar(wait))
-	r.leave()
-	return ended, false
-}
-
 // relock takes the mutex, which was free while the run waited. The reason says why it cannot be had.
-func (r *Run) relock(state State, wait history.Wait) (reason string) {
+func (r *Run) relock(state State, wait runfile.Deferral) (reason string) {
 	r.lock = nil // that of the attempts before
 	record := r.record()
 	if record.Locks == "" {
 		return ""
 	}
-	owner := mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: Now()}
+	owner := mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
 	lock, err := state.storeAt(record.Locks).Acquire(context.Background(), record.Mutex, owner)
 	var held *mutex.HeldError
 	switch {
 	case errors.As(err, &held):
-		return stillRunning(held.Owner, Now())
+		return stillRunning(held.Holder, clock.Now())
 	case err != nil:
 		return fmt.Sprintf("nobody knows whether it is running: %v", err)
 	}
 	r.lock, wait.Fence = lock, lock.Fence()
-	if err := r.file.Append(history.Event{Wait: &wait}); err != nil {
+	if err := r.file.Append(runfile.Event{Deferral: &wait}); err != nil {
 		lock.Release(context.Background())
 		return fmt.Sprintf("its number cannot be written down: %v", err)
 	}
@@ -133,20 +112,4 @@ func (r *Run) refork(self string) error {
 	unix.Flock(int(output.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	r.output = output
 	return r.fork(self)
-}
-
-// holdBack leaves a run whose mutex is held to a later tick, but not for ever.
-func (t *Tick) holdBack(r *Run, log history.Log, reason string) (ended history.Record, over bool) {
-	wait := *log.Wait
-	if !wait.Held.IsZero() && t.Minute.Sub(wait.Held) >= heldAtMost {
-		reason = fmt.Sprintf("attempt %d could not start for %.0f hours: %s", wait.Attempt, heldAtMost.Hours(), reason)
-		return r.finish(log, r.giveUp(log, nil, reason)), true
-	}
-	if wait.Held.IsZero() {
-		wait.Held = t.Minute
-		wait.Record.Notes = append(wait.Record.Notes, fmt.Sprintf("attempt %d had to wait: %s", wait.Attempt, reason))
-		r.file.Append(history.Event{Wait: &wait})
-	}
-	r.file.Close()
-	return ended, false
 }

@@ -13,15 +13,12 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
-)
 
-// What the processes of a background run are told in their environment; commands and hooks do not see
-// it. StateVariable is the state folder, StoreVariable the store as JSON (mutex.Config), with its
-// passwords: only their own user can read it there.
-const (
-	StateVariable = "SCHED_STATE"
-	StoreVariable = "SCHED_STORE"
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
+
+	"sched/schedule/outbox"
 )
 
 // The descriptors that the processes which watch a background run inherit.
@@ -33,36 +30,36 @@ const (
 // A Run is one execution of a task for a slot, in any of the processes that have a part in it.
 type Run struct {
 	task    schedule.Task // the snapshot; the schedule may have changed since
-	file    *history.Run
+	file    *runfile.File
 	state   State
 	lock    mutex.Lock // nil where the task needs none
 	output  *os.File   // what the command prints; nil in a process that only finishes the run
 	environ []string   // of the caller
 
-	postman *postman  // nil leaves what is in the outbox to the next tick
-	letters []string  // that this process put into the outbox and has not tried to deliver
-	unkept  []*letter // that no outbox took
+	postman *outbox.Sender     // nil leaves what is in the outbox to the next tick
+	letters []string           // that this process put into the outbox and has not tried to deliver
+	unkept  []*outbox.Delivery // that no outbox took
 
 	lastFailed *bool // whether the run before this one failed; nil until somebody has looked
 
-	waited *history.Wait // in the process that goes on after a long wait between two attempts
+	waited *runfile.Deferral // in the process that goes on after a long wait between two attempts
 }
 
 // begin writes down that a run is about to start, and opens its output. From here on the run will
 // be finished, whatever happens to this process.
-func begin(state State, record history.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
-	file := func(r history.Record) (*history.Run, error) { return history.Begin(state.Dir, r) }
+func begin(state State, record outcome.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
+	file := func(r outcome.Record) (*runfile.File, error) { return runfile.Create(state.Dir, r) }
 	return beginAs(file, state, record, task, lock, env)
 }
 
 // beginAs is begin with another way to make the run's file.
-func beginAs(make func(history.Record) (*history.Run, error), state State, record history.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
+func beginAs(make func(outcome.Record) (*runfile.File, error), state State, record outcome.Record, task *schedule.Task, lock mutex.Lock, env []string) (*Run, error) {
 	snapshot, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
 	}
 	record.Snapshot = snapshot
-	record.Output = history.OutputPath(state.Dir, record)
+	record.Output = runfile.OutputPath(state.Dir, record)
 	output, err := createOutput(record.Output)
 	if err != nil {
 		return nil, err
@@ -121,18 +118,18 @@ func outputInUse(path string) bool {
 }
 
 // restore makes the run of a file that an earlier process wrote.
-func restore(state State, file *history.Run, env []string) (*Run, error) {
+func restore(state State, file *runfile.File, env []string) (*Run, error) {
 	r := &Run{file: file, state: state, environ: env}
 	if err := json.Unmarshal(file.Record.Snapshot, &r.task); err != nil {
-		return nil, fmt.Errorf("run %s: its task: %w: %w", file.Record.Run, history.ErrUnreadable, err)
+		return nil, fmt.Errorf("run %s: its task: %w: %w", file.Record.Run, runfile.ErrUnreadable, err)
 	}
 	return r, nil
 }
 
-func (r *Run) record() history.Record { return r.file.Record }
+func (r *Run) record() outcome.Record { return r.file.Record }
 
 // note writes down what the record shall say, should this process not live to make it.
-func (r *Run) note(text string) { r.file.Append(history.Event{Note: text}) }
+func (r *Run) note(text string) { r.file.Append(runfile.Event{Note: text}) }
 
 // variables are the SCHED_ variables of a command (DESIGN: environment of a task).
 func (r *Run) variables(attempt int) []string {
@@ -145,7 +142,7 @@ func (r *Run) variables(attempt int) []string {
 }
 
 // taskVariables are those that are known before there is a run.
-func taskVariables(record history.Record) []string {
+func taskVariables(record outcome.Record) []string {
 	return []string{
 		"SCHED_TASK=" + record.Task,
 		"SCHED_RUN=" + record.Run,
@@ -155,7 +152,7 @@ func taskVariables(record history.Record) []string {
 }
 
 // outcomeVariables are what hooks find besides.
-func outcomeVariables(result history.Record) []string {
+func outcomeVariables(result outcome.Record) []string {
 	code := ""
 	if result.ExitCode != nil {
 		code = strconv.Itoa(*result.ExitCode)

@@ -7,7 +7,13 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
+
+	"sched/schedule/statedir"
 )
 
 // startBackground forks the runs of the slots. Those whose conditions must be asked first come last, and
@@ -23,7 +29,7 @@ func (t *Tick) startBackground(ctx context.Context, slots []schedule.Slot) {
 // apart takes the slots with conditions to ask out of the others.
 func apart(slots []schedule.Slot) (free, guarded []schedule.Slot) {
 	for _, slot := range slots {
-		if len(slot.Task.Guards) > 0 {
+		if len(slot.Task.ConditionCommands) > 0 {
 			guarded = append(guarded, slot)
 		} else {
 			free = append(free, slot)
@@ -53,7 +59,7 @@ func (t *Tick) startAtOnce(ctx context.Context, slots []schedule.Slot) {
 // launch gives a run that has begun to its witness.
 func (t *Tick) launch(r *Run) {
 	if err := r.fork(t.Self); err != nil {
-		t.done(r.finish(history.Log{}, r.unstarted(err)), r.state.Dir)
+		t.done(r.finish(runfile.State{}, r.unstarted(err)), r.state.Dir)
 		return
 	}
 	t.Started(r.record())
@@ -71,7 +77,7 @@ func (t *Tick) prepare(slot schedule.Slot, take takeLock) (*Run, bool) {
 }
 
 // admit takes the lock of a slot that may run, and begins its run.
-func (t *Tick) admit(record history.Record, slot schedule.Slot, take takeLock) (*Run, bool) {
+func (t *Tick) admit(record outcome.Record, slot schedule.Slot, take takeLock) (*Run, bool) {
 	lock, reason := take(&record, slot)
 	if reason != "" {
 		t.skip(record, slot.Task, reason)
@@ -81,7 +87,7 @@ func (t *Tick) admit(record history.Record, slot schedule.Slot, take takeLock) (
 }
 
 // begin begins the run of a slot, in a spare folder where it must.
-func (t *Tick) begin(record history.Record, task *schedule.Task, lock mutex.Lock) (*Run, bool) {
+func (t *Tick) begin(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*Run, bool) {
 	r, err := begin(t.State, record, task, lock, t.Environ)
 	if spare := t.spareFor(err); spare != nil {
 		r, err = begin(*spare, record, task, lock, t.Environ)
@@ -98,7 +104,7 @@ func (t *Tick) begin(record history.Record, task *schedule.Task, lock mutex.Lock
 // barred says why a slot may not start at this moment, whoever has its lock and as far as no condition has to
 // be asked; "" when it may.
 func (t *Tick) barred(slot schedule.Slot) string {
-	if reason := slot.Task.Unmet(slot.At); reason != "" {
+	if reason := slot.Task.UnmetCondition(slot.At); reason != "" {
 		return reason
 	}
 	if reason := t.paused(slot.Task, slot.At); reason != "" {
@@ -110,7 +116,7 @@ func (t *Tick) barred(slot schedule.Slot) string {
 	return t.tooLate(slot)
 }
 
-func stillRunning(owner mutex.Owner, now time.Time) string {
+func stillRunning(owner mutex.Holder, now time.Time) string {
 	return fmt.Sprintf("still running after %s, %s", now.Sub(owner.Since).Round(time.Second), owner)
 }
 
@@ -122,12 +128,12 @@ func claimKey(slot schedule.Slot) string {
 	return slot.Task.Mutex + "@" + slot.At.UTC().Format("20060102T150405Z")
 }
 
-func slotTaken(owner mutex.Owner) string { return "another tick has this slot " + owner.String() }
+func slotTaken(owner mutex.Holder) string { return "another tick has this slot " + owner.String() }
 
 // spareFor returns the folder to use instead of one that err says cannot be written; nil where the
 // error is another, or no folder can be.
 func (t *Tick) spareFor(err error) *State {
-	if err == nil || !unwritable(err) {
+	if err == nil || !statedir.Unwritable(err) {
 		return nil
 	}
 	t.mu.Lock()
@@ -136,7 +142,7 @@ func (t *Tick) spareFor(err error) *State {
 		return t.spare
 	}
 	for _, spare := range t.State.spares() {
-		if spare.open() == nil {
+		if statedir.OpenSpare(spare.Dir) == nil {
 			t.spare = &spare
 			t.Problem("the state folder cannot be written: %v; the history waits in %s until it can", err, spare.Dir)
 			break
@@ -145,16 +151,16 @@ func (t *Tick) spareFor(err error) *State {
 	return t.spare
 }
 
-func (t *Tick) newRecord(slot schedule.Slot) history.Record {
-	return history.Record{
-		Run: history.NewID(), Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
+func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {
+	return outcome.Record{
+		Run: outcome.NewID(), Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
 		Background: slot.Task.Background, Server: t.Server,
 	}
 }
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
-func (t *Tick) skip(record history.Record, task *schedule.Task, reason string) {
-	record.Outcome, record.Reason, record.Ended = history.Skipped, reason, Now()
+func (t *Tick) skip(record outcome.Record, task *schedule.Task, reason string) {
+	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
 	t.journal.Settle(record)
 	if len(task.Hooks.OnSkip) == 0 {
 		t.done(record, t.State.Dir)
@@ -162,33 +168,33 @@ func (t *Tick) skip(record history.Record, task *schedule.Task, reason string) {
 	}
 	t.hooks.Go(func() {
 		r, skip := t.unbegun(record, task), firing{"on_skip", task.Hooks.OnSkip}
-		record.Notes = append(record.Notes, r.fire(skip, history.Log{}, record)...)
-		r.tell(skip, history.Log{}, record)
+		record.Notes = append(record.Notes, r.fire(skip, runfile.State{}, record)...)
+		r.tell(skip, runfile.State{}, record)
 		r.deliver()
 		t.done(record, t.State.Dir)
 	})
 }
 
 // cannotBegin records a run that no folder could hold. Its failure is told like any other.
-func (t *Tick) cannotBegin(record history.Record, task *schedule.Task, lock mutex.Lock, err error) {
-	record.Outcome, record.Ended, record.Reason = history.Failed, Now(), fmt.Sprintf("cannot begin: %v", err)
+func (t *Tick) cannotBegin(record outcome.Record, task *schedule.Task, lock mutex.Lock, err error) {
+	record.Outcome, record.Ended, record.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", err)
 	t.journal.Settle(record)
 	r := t.unbegun(record, task)
 	firing := r.firing(record)
 	for _, f := range firing {
-		record.Notes = append(record.Notes, r.fire(f, history.Log{}, record)...)
+		record.Notes = append(record.Notes, r.fire(f, runfile.State{}, record)...)
 	}
 	if lock != nil {
 		lock.Release(context.Background())
 	}
 	for _, f := range firing {
-		r.tell(f, history.Log{}, record)
+		r.tell(f, runfile.State{}, record)
 	}
 	r.deliver()
 	t.done(record, t.State.Dir)
 }
 
 // unbegun is a run that has hooks to fire and no file.
-func (t *Tick) unbegun(record history.Record, task *schedule.Task) *Run {
-	return &Run{task: *task, file: &history.Run{Record: record}, state: t.State, environ: t.Environ, postman: t.postman}
+func (t *Tick) unbegun(record outcome.Record, task *schedule.Task) *Run {
+	return &Run{task: *task, file: &runfile.File{Record: record}, state: t.State, environ: t.Environ, postman: t.postman}
 }

@@ -7,6 +7,14 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
+
+	"sched/schedule/controls"
+	"sched/schedule/ledger"
+	"sched/schedule/runfile"
+
+	"sched/schedule/outbox"
 )
 
 // A Status is how a schedule is doing at one moment.
@@ -18,20 +26,20 @@ type Status struct {
 	Running  int          // runs that live, also those of tasks that are gone
 	Tasks    []TaskStatus // the active ones, in file order
 	Troubles []Trouble    // in the order of their tasks
-	Pauses   history.Pauses
-	Untold   Undelivered // the notifications that wait
-	Unread   error       // why the history, or the file of a run, cannot be read
+	Pauses   controls.Pauses
+	Untold   outbox.Undelivered // the notifications that wait
+	Unread   error              // why the history, or the file of a run, cannot be read
 }
 
 // A TaskStatus is what is known of an active task.
 type TaskStatus struct {
 	*schedule.Task
 	Totals   []history.Total // what the history counts
-	Last     history.Record  // its newest run that has ended, in short; without a Run there is none
+	Last     outcome.Record  // its newest run that has ended, in short; without a Run there is none
 	Success  time.Time       // when its newest success ended; zero when there is none
 	Usual    history.Usual   // of a task that is running for a while; zero when its history tells nothing
-	Running  []history.Log
-	Vanished []history.Log // runs that nobody watches, and that no tick has finished yet
+	Running  []runfile.State
+	Vanished []runfile.State // runs that nobody watches, and that no tick has finished yet
 }
 
 // StatusOf looks at the schedule and at what its state folder tells. It writes nothing, and keeps neither
@@ -47,19 +55,19 @@ func StatusOf(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 			index[t.Name] = &status.Tasks[len(status.Tasks)-1]
 		}
 	}
-	var ended []history.Record
+	var ended []outcome.Record
 	for _, place := range (State{Dir: s.StateDir}).folders() {
-		if tick := history.LastTick(place.Dir); tick.After(status.LastTick) {
+		if tick := ledger.LastTick(place.Dir); tick.After(status.LastTick) {
 			status.LastTick = tick
 		}
 		ended = append(ended, status.lookAtRuns(place.Dir, index)...)
-		status.Untold.add(place.outbox())
+		status.Untold.Add(outbox.In(place.Dir))
 	}
 	of := ""
 	if len(s.Store.Servers) > 0 {
 		of = s.Name
 	}
-	orders, err := history.ReadOrders(s.StateDir, of, now) // of a store this machine's copy: nobody waits for it here
+	orders, err := controls.ReadFile(s.StateDir, of, now) // of a store this machine's copy: nobody waits for it here
 	if err != nil {
 		status.Unread = err
 	}
@@ -78,12 +86,12 @@ func StatusOf(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 
 // lookAtRuns gives each task its runs that live or vanished, and returns those that have ended and wait
 // to be put into the history.
-func (s *Status) lookAtRuns(state string, index map[string]*TaskStatus) (ended []history.Record) {
+func (s *Status) lookAtRuns(state string, index map[string]*TaskStatus) (ended []outcome.Record) {
 	live, lost, ended, err := survey(state)
 	if err != nil {
 		s.Unread = err
 	}
-	live = slices.DeleteFunc(live, history.Log.Waiting) // for their next attempt: nothing of them runs
+	live = slices.DeleteFunc(live, runfile.State.Deferred) // for their next attempt: nothing of them runs
 	s.Running += len(live)
 	for _, log := range live {
 		if t := index[log.Begin.Task]; t != nil {
@@ -118,11 +126,11 @@ func (s *Status) lookAtHistory(index map[string]*TaskStatus) {
 			slow = append(slow, name)
 		}
 		if last := history.LastRan(t.Totals); last != nil {
-			t.Last = history.Record{Run: last.Run, Task: name, Slot: last.Slot, Started: last.Started,
+			t.Last = outcome.Record{Run: last.Run, Task: name, Slot: last.Slot, Started: last.Started,
 				Ended: last.Ended, Outcome: last.Outcome, ExitCode: last.ExitCode}
 		}
 		for _, total := range t.Totals {
-			if total.Outcome == history.Succeeded {
+			if total.Outcome == outcome.Succeeded {
 				t.Success = total.Ended
 			}
 		}
@@ -140,11 +148,11 @@ func (s *Status) lookAtHistory(index map[string]*TaskStatus) {
 }
 
 // ended takes a record that is not in the history yet.
-func (t *TaskStatus) ended(r history.Record) {
+func (t *TaskStatus) ended(r outcome.Record) {
 	if r.Run > t.Last.Run {
 		t.Last = r
 	}
-	if r.Outcome == history.Succeeded && r.Ended.After(t.Success) {
+	if r.Outcome == outcome.Succeeded && r.Ended.After(t.Success) {
 		t.Success = r.Ended
 	}
 }

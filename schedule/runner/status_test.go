@@ -11,6 +11,10 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // noon is the time of these tests. It is near the real one, which is in the ids of runs.
@@ -34,26 +38,26 @@ func scheduleIn(t *testing.T, tasks ...string) *schedule.Schedule {
 }
 
 // ran is a record of the slot so many minutes before noon.
-func ran(task string, ago int, o history.Outcome) history.Record {
+func ran(task string, ago int, o outcome.Outcome) outcome.Record {
 	slot := noon.Add(-time.Duration(ago) * time.Minute)
-	r := history.Record{Run: fmt.Sprintf("%08d-0000-7000-8000-%s", 1000-ago, task), Task: task, Mutex: task, Slot: slot, Outcome: o,
+	r := outcome.Record{Run: fmt.Sprintf("%08d-0000-7000-8000-%s", 1000-ago, task), Task: task, Mutex: task, Slot: slot, Outcome: o,
 		Ended: slot.Add(2 * time.Second), Reason: "a reason"}
-	if o != history.Skipped && o != history.Missed {
+	if o != outcome.Skipped && o != outcome.Missed {
 		code := len(o)
 		r.Started, r.ExitCode = slot.Add(time.Second/2), &code
 	}
 	return r
 }
 
-func missed(task string, ago, slots int) history.Record {
-	r := ran(task, ago, history.Missed)
+func missed(task string, ago, slots int) outcome.Record {
+	r := ran(task, ago, outcome.Missed)
 	if slots > 1 {
 		r.Slots, r.Until = slots, r.Slot.Add(time.Duration(slots-1)*time.Minute)
 	}
 	return r
 }
 
-func remember(t *testing.T, s *schedule.Schedule, records ...history.Record) {
+func remember(t *testing.T, s *schedule.Schedule, records ...outcome.Record) {
 	t.Helper()
 	db, err := history.Open(s.StateDir)
 	if err != nil {
@@ -88,26 +92,26 @@ func troublesOf(t *testing.T, s *schedule.Schedule, now time.Time) []string {
 func TestTroubleIsWhatTheLastRunsTell(t *testing.T) {
 	for _, tt := range []struct {
 		rule    string
-		records []history.Record
+		records []outcome.Record
 		want    []string
 	}{
 		{"nothing was ever due", nil, nil},
-		{"a success", []history.Record{ran("a", 3, history.Succeeded)}, nil},
-		{"a failure after a success", []history.Record{ran("a", 3, history.Succeeded), ran("a", 2, history.Failed)}, []string{"a failed"}},
-		{"a success after a failure", []history.Record{ran("a", 3, history.Failed), ran("a", 2, history.Succeeded)}, nil},
-		{"a failure, and skips since", []history.Record{ran("a", 3, history.Failed), ran("a", 2, history.Skipped)}, []string{"a failed"}},
+		{"a success", []outcome.Record{ran("a", 3, outcome.Succeeded)}, nil},
+		{"a failure after a success", []outcome.Record{ran("a", 3, outcome.Succeeded), ran("a", 2, outcome.Failed)}, []string{"a failed"}},
+		{"a success after a failure", []outcome.Record{ran("a", 3, outcome.Failed), ran("a", 2, outcome.Succeeded)}, nil},
+		{"a failure, and skips since", []outcome.Record{ran("a", 3, outcome.Failed), ran("a", 2, outcome.Skipped)}, []string{"a failed"}},
 		{"every way to fail, in the order of the file",
-			[]history.Record{ran("d", 1, history.TimedOut), ran("c", 1, history.Stopped), ran("b", 1, history.Lost), ran("a", 1, history.Failed)},
+			[]outcome.Record{ran("d", 1, outcome.TimedOut), ran("c", 1, outcome.Stopped), ran("b", 1, outcome.Lost), ran("a", 1, outcome.Failed)},
 			[]string{"a failed", "b failed", "c failed", "d failed"}},
-		{"a slot that was missed after a success", []history.Record{ran("a", 3, history.Succeeded), missed("a", 2, 1)},
+		{"a slot that was missed after a success", []outcome.Record{ran("a", 3, outcome.Succeeded), missed("a", 2, 1)},
 			[]string{"a missed 1, 2m0s-2m0s"}},
 		{"several, and only those since the last run",
-			[]history.Record{missed("a", 40, 5), ran("a", 30, history.Succeeded), missed("a", 20, 3), ran("a", 15, history.Skipped), missed("a", 10, 4)},
+			[]outcome.Record{missed("a", 40, 5), ran("a", 30, outcome.Succeeded), missed("a", 20, 3), ran("a", 15, outcome.Skipped), missed("a", 10, 4)},
 			[]string{"a missed 7, 20m0s-7m0s"}},
-		{"a success after what was missed", []history.Record{missed("a", 3, 2), ran("a", 1, history.Succeeded)}, nil},
-		{"slots missed by a task that never ran", []history.Record{missed("a", 9, 9)}, []string{"a missed 9, 9m0s-1m0s"}},
-		{"missed and failed", []history.Record{ran("a", 3, history.Failed), missed("a", 2, 1)}, []string{"a failed", "a missed 1, 2m0s-2m0s"}},
-		{"a task that is gone", []history.Record{ran("gone", 1, history.Failed), missed("gone", 1, 1)}, nil},
+		{"a success after what was missed", []outcome.Record{missed("a", 3, 2), ran("a", 1, outcome.Succeeded)}, nil},
+		{"slots missed by a task that never ran", []outcome.Record{missed("a", 9, 9)}, []string{"a missed 9, 9m0s-1m0s"}},
+		{"missed and failed", []outcome.Record{ran("a", 3, outcome.Failed), missed("a", 2, 1)}, []string{"a failed", "a missed 1, 2m0s-2m0s"}},
+		{"a task that is gone", []outcome.Record{ran("gone", 1, outcome.Failed), missed("gone", 1, 1)}, nil},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := scheduleIn(t, "a", "b", "c", "d")
@@ -122,7 +126,7 @@ func TestTroubleIsWhatTheLastRunsTell(t *testing.T) {
 // A task that is switched off troubles nobody, whatever its past.
 func TestOnlyActiveTasksHaveTrouble(t *testing.T) {
 	s := scheduleIn(t, "a", "b")
-	remember(t, s, ran("a", 1, history.Failed), ran("b", 1, history.Failed))
+	remember(t, s, ran("a", 1, outcome.Failed), ran("b", 1, outcome.Failed))
 	s.Tasks[0].Enabled = false
 	if got := troublesOf(t, s, noon); !slices.Equal(got, []string{"b failed"}) {
 		t.Errorf("got %q", got)
@@ -152,14 +156,14 @@ func TestWhatIsSlow(t *testing.T) {
 }
 
 // begun begins a run that somebody watches until the test ends.
-func begun(t *testing.T, s *schedule.Schedule, task string) *history.Run {
+func begun(t *testing.T, s *schedule.Schedule, task string) *runfile.File {
 	t.Helper()
-	run, err := history.Begin(s.StateDir, history.Record{Run: history.NewID(), Task: task, Slot: noon})
+	run, err := runfile.Create(s.StateDir, outcome.Record{Run: outcome.NewID(), Task: task, Slot: noon})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { run.Close() })
-	if err := run.Append(history.Event{Attempt: &history.Attempt{Number: 1, PID: 1, At: time.Now()}}); err != nil {
+	if err := run.Append(runfile.Event{Attempt: &runfile.Attempt{Number: 1, PID: 1, At: time.Now()}}); err != nil {
 		t.Fatal(err)
 	}
 	return run
@@ -167,13 +171,13 @@ func begun(t *testing.T, s *schedule.Schedule, task string) *history.Run {
 
 func TestRunsThatLiveAndThatVanished(t *testing.T) {
 	s := scheduleIn(t, "a", "b")
-	remember(t, s, ran("a", 4, history.Succeeded), ran("a", 3, history.Succeeded), ran("a", 2, history.Succeeded))
+	remember(t, s, ran("a", 4, outcome.Succeeded), ran("a", 3, outcome.Succeeded), ran("a", 2, outcome.Succeeded))
 	begun(t, s, "a")
 	begun(t, s, "gone")
 	vanished := begun(t, s, "b")
 	vanished.Close()
 	putOff := begun(t, s, "a") // until its next attempt
-	if err := putOff.Append(history.Event{Wait: &history.Wait{Attempt: 2, Until: noon.Add(time.Hour)}}); err != nil {
+	if err := putOff.Append(runfile.Event{Deferral: &runfile.Deferral{Attempt: 2, Until: noon.Add(time.Hour)}}); err != nil {
 		t.Fatal(err)
 	}
 	putOff.Close()
@@ -193,23 +197,23 @@ func TestRunsThatLiveAndThatVanished(t *testing.T) {
 // A background run has its outcome before a tick puts it into the history.
 func TestAnEndThatIsNotInTheHistoryYetCounts(t *testing.T) {
 	s := scheduleIn(t, "a")
-	remember(t, s, ran("a", 2, history.Failed))
+	remember(t, s, ran("a", 2, outcome.Failed))
 	run := begun(t, s, "a")
 	end := run.Record
-	end.Outcome, end.Ended = history.Succeeded, noon
-	if err := run.Append(history.Event{End: &end}); err != nil {
+	end.Outcome, end.Ended = outcome.Succeeded, noon
+	if err := run.Append(runfile.Event{End: &end}); err != nil {
 		t.Fatal(err)
 	}
 	run.Close()
 	status := StatusOf(s, false, noon)
-	if len(status.Troubles) > 0 || !status.Tasks[0].Success.Equal(noon) || status.Tasks[0].Last.Outcome != history.Succeeded {
+	if len(status.Troubles) > 0 || !status.Tasks[0].Success.Equal(noon) || status.Tasks[0].Last.Outcome != outcome.Succeeded {
 		t.Errorf("got %+v, %+v", status.Troubles, status.Tasks[0].Last)
 	}
 }
 
 func TestADamagedHistoryIsToldAndNotMended(t *testing.T) {
 	s := scheduleIn(t, "a")
-	remember(t, s, ran("a", 2, history.Succeeded))
+	remember(t, s, ran("a", 2, outcome.Succeeded))
 	path := filepath.Join(s.StateDir, "history.db")
 	if err := os.WriteFile(path, []byte("this is no database, and never was one"), 0o600); err != nil {
 		t.Fatal(err)

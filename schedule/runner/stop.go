@@ -11,7 +11,13 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
+
+	"sched/schedule/process"
 )
 
 // Whoever wants a run stopped notes that in the run's file and ends the command's process group. The
@@ -26,7 +32,7 @@ var ErrVanished = errors.New("its processes have vanished, and the next tick wil
 
 // A Stopping is what became of an order to stop a run.
 type Stopping struct {
-	Record history.Record // its outcome; empty if it was not seen
+	Record outcome.Record // its outcome; empty if it was not seen
 	Killed bool           // TERM was not enough
 	Over   bool           // its hooks have ended, too
 }
@@ -41,25 +47,25 @@ const (
 // the run has ended. A run that waits for its next attempt ends at once. The error is ErrNotRunning
 // with the result where the command has ended already, ErrVanished, or os.ErrNotExist.
 func Stop(state State, id, by string, env []string) (Stopping, error) {
-	file, err := history.LookOn(state.Dir, id)
+	file, err := runfile.Observe(state.Dir, id)
 	if err != nil {
 		return Stopping{}, err
 	}
 	defer file.Close()
-	log, watched, err := file.Look()
+	log, watched, err := file.Read()
 	switch {
 	case err != nil:
 		return Stopping{}, err
 	case log.Result != nil:
 		return Stopping{Record: *log.Result}, ErrNotRunning
-	case !watched && !log.Waiting():
+	case !watched && !log.Deferred():
 		return Stopping{}, ErrVanished
 	}
 	var task schedule.Task
 	if err := json.Unmarshal(log.Begin.Snapshot, &task); err != nil {
-		return Stopping{}, fmt.Errorf("run %s: its task: %w: %w", id, history.ErrUnreadable, err)
+		return Stopping{}, fmt.Errorf("run %s: its task: %w: %w", id, runfile.ErrUnreadable, err)
 	}
-	if err := file.Stop(history.Stop{By: by, At: Now().UTC()}); err != nil {
+	if err := file.RequestStop(runfile.StopRequest{By: by, At: clock.Now().UTC()}); err != nil {
 		return Stopping{}, err
 	}
 	s := stopper{state: state, id: id, env: env, killAfter: task.KillAfter}
@@ -78,9 +84,9 @@ type stopper struct {
 	killAt  time.Time
 }
 
-func (s *stopper) see(file *history.Onlooker) (Stopping, error) {
+func (s *stopper) see(file *runfile.Observer) (Stopping, error) {
 	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(lookEvery) {
-		log, watched, err := file.Look()
+		log, watched, err := file.Read()
 		if errors.Is(err, os.ErrNotExist) { // the file is another run's already
 			s.Over = true
 			return s.Stopping, nil
@@ -96,7 +102,7 @@ func (s *stopper) see(file *history.Onlooker) (Stopping, error) {
 			s.Record, s.Over = *log.End, true
 			return s.Stopping, nil
 		case watched:
-		case log.Waiting():
+		case log.Deferred():
 			if r, log, err := take(s.state, s.id, s.env); err == nil {
 				defer r.postAlone()()
 				s.Record, s.Over = r.conclude(log, nil), true
@@ -118,14 +124,14 @@ func (s *stopper) see(file *history.Onlooker) (Stopping, error) {
 
 // signal ends the command of the last attempt, if its process group is that of the run: a number that
 // the kernel gave to somebody else is safe.
-func (s *stopper) signal(log history.Log) {
+func (s *stopper) signal(log runfile.State) {
 	a := log.Attempt
 	if a == nil || a.PID == 0 {
 		return
 	}
 	switch again := a.Number == s.attempt; {
 	case again && (s.Killed || time.Now().Before(s.killAt)):
-	case !slices.Contains(orphans(s.id, a.PID, a.Number), a.PID):
+	case !slices.Contains(process.Orphans(s.id, a.PID, a.Number), a.PID):
 	case again:
 		s.Killed = true
 		syscall.Kill(-a.PID, syscall.SIGKILL)
@@ -137,7 +143,7 @@ func (s *stopper) signal(log history.Log) {
 }
 
 // late says why a run goes on.
-func (s *stopper) late(log history.Log) error {
+func (s *stopper) late(log runfile.State) error {
 	switch {
 	case log.Result != nil:
 		return nil // its hooks take their time
@@ -150,28 +156,28 @@ func (s *stopper) late(log history.Log) error {
 }
 
 // stopAsked reports whether somebody asked to stop the run, and says so in result.
-func (r *Run) stopAsked(result *history.Record) bool {
-	stop, asked := r.file.StopAsked()
+func (r *Run) stopAsked(result *outcome.Record) bool {
+	stop, asked := r.file.StopRequested()
 	if asked {
 		stoppedBy(result, stop)
 	}
 	return asked
 }
 
-func stoppedBy(result *history.Record, stop history.Stop) {
-	result.Outcome, result.Reason = history.Stopped, "sched stop by "+stop.By
+func stoppedBy(result *outcome.Record, stop runfile.StopRequest) {
+	result.Outcome, result.Reason = outcome.Stopped, "sched stop by "+stop.By
 }
 
 // pauseUnlessStopped waits before the next attempt. It returns early when somebody asked to stop the
 // run, and reports false when ctx was done first.
 func (r *Run) pauseUnlessStopped(ctx context.Context, d time.Duration) bool {
 	for ; d > time.Second; d -= time.Second {
-		if !pause(ctx, time.Second) {
+		if !clock.Wait(ctx, time.Second) {
 			return false
 		}
-		if _, asked := r.file.StopAsked(); asked {
+		if _, asked := r.file.StopRequested(); asked {
 			return true
 		}
 	}
-	return pause(ctx, d)
+	return clock.Wait(ctx, d)
 }

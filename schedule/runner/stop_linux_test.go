@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule/history"
+	"sched/schedule/runfile"
 )
 
 // The number of a command's process group may be somebody else's by now.
@@ -25,7 +25,7 @@ func TestStopSignalsNobodyElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := stopper{id: "run-1", killAfter: time.Minute}
-		log := history.Log{Attempt: &history.Attempt{Number: 1, PID: c.Process.Pid, At: time.Now()}}
+		log := runfile.State{Attempt: &runfile.Attempt{Number: 1, PID: c.Process.Pid, At: time.Now()}}
 		s.signal(log)
 		if signalled := s.attempt == 1; signalled != row.ends {
 			t.Errorf("%s: it got a signal: %v", row.about, signalled)

@@ -4,18 +4,23 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"syscall"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/notify"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
+
+	"sched/schedule/process"
 )
 
 // supervise runs the before-hooks and then the command, as often as the task says, and returns how
 // that ended. It is the same code for foreground and background runs. When ctx is done the command
 // is stopped; when hurry is done too, it is killed at once. A record without an outcome says that the
 // next attempt was put off.
-func (r *Run) supervise(ctx, hurry context.Context) history.Record {
+func (r *Run) supervise(ctx, hurry context.Context) outcome.Record {
 	ctx, lease := r.keepLease(ctx)
 	result := r.attempts(ctx, hurry, lease)
 	result.Notes = append(result.Notes, lease.end()...)
@@ -23,16 +28,16 @@ func (r *Run) supervise(ctx, hurry context.Context) history.Record {
 }
 
 // attempts is supervise while the lease of the lock is kept.
-func (r *Run) attempts(ctx, hurry context.Context, lease *keeper) history.Record {
+func (r *Run) attempts(ctx, hurry context.Context, lease *keeper) outcome.Record {
 	result, first := r.soFar(r.waited), 1
 	if r.waited != nil {
 		first = r.waited.Attempt
 	} else if note := r.before(ctx); note != "" {
-		result.Outcome, result.Reason = history.Failed, note
+		result.Outcome, result.Reason = outcome.Failed, note
 	}
 	for n := first; result.Outcome == ""; n++ {
 		r.attempt(ctx, hurry, n, &result)
-		if result.Outcome == history.Succeeded || result.Outcome == history.Stopped || n >= r.task.Retry.Attempts {
+		if result.Outcome == outcome.Succeeded || result.Outcome == outcome.Stopped || n >= r.task.Retry.Attempts {
 			break
 		}
 		wait := r.task.Retry.Wait(n)
@@ -45,7 +50,7 @@ func (r *Run) attempts(ctx, hurry context.Context, lease *keeper) history.Record
 		}
 		result.Outcome, result.Reason = "", ""
 	}
-	result.Ended = Now()
+	result.Ended = clock.Now()
 	return result
 }
 
@@ -57,7 +62,7 @@ func (r *Run) before(ctx context.Context) (note string) {
 	for i, hook := range r.task.Hooks.Before {
 		name := hookName("before", i)
 		if hook.Notify != nil {
-			r.tellOne(name, name, notify.Start, *hook.Notify, history.Log{}, r.soFar(nil))
+			r.tellOne(name, name, notify.Start, *hook.Notify, runfile.State{}, r.soFar(nil))
 			r.deliver()
 		} else if note := r.hook(ctx, name, hook, r.variables(1)); note != "" {
 			return note
@@ -67,7 +72,7 @@ func (r *Run) before(ctx context.Context) (note string) {
 }
 
 // attempt runs the command once, and adds what became of it to result.
-func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record) {
+func (r *Run) attempt(ctx, hurry context.Context, n int, result *outcome.Record) {
 	if ctx.Err() != nil {
 		stopped(result, "before attempt %d", n)
 		return
@@ -76,31 +81,31 @@ func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record)
 		return
 	}
 	result.Attempts = n
-	now := Now()
-	p, err := launch{
-		task: &r.task, command: r.task.Command, dir: r.task.Dir,
-		environ: r.environ, variables: r.variables(n), output: r.output, lock: r.inherited(),
-	}.start()
+	now := clock.Now()
+	p, err := process.Spec{
+		Task: &r.task, Command: r.task.Command, Dir: r.task.Dir,
+		Caller: r.environ, Variables: r.variables(n), Output: r.output, Lock: r.inherited(),
+	}.Start()
 	if result.Started.IsZero() {
 		result.Started = now
 	}
 	if err != nil {
-		r.unstartable(result, startExitCode(err), err.Error())
+		r.unstartable(result, process.StartExitCode(err), err.Error())
 		return
 	}
 	// The command runs already: what is written from here on costs it nothing.
-	r.file.Append(history.Event{Attempt: &history.Attempt{Number: n, PID: p.pid, At: now}})
-	r.describeLock(p.pid, now)
+	r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, PID: p.PID, At: now}})
+	r.describeLock(p.PID, now)
 
 	result.Outcome, result.Reason = r.wait(ctx, hurry, p)
 	if result.Outcome == "" && r.stopAsked(result) {
-		p.end(hurry, r.task.KillAfter) // what is left of its group
+		p.End(hurry, r.task.KillAfter) // what is left of its group
 	}
-	code := p.exitCode()
+	code := p.ExitCode()
 	result.ExitCode = &code
 	switch {
-	case result.Outcome == "" && p.refusal != "":
-		r.unstartable(result, code, p.refusal)
+	case result.Outcome == "" && p.Refusal != "":
+		r.unstartable(result, code, p.Refusal)
 	case result.Outcome == "":
 		result.Outcome, result.Reason = r.judge(code)
 	}
@@ -108,14 +113,14 @@ func (r *Run) attempt(ctx, hurry context.Context, n int, result *history.Record)
 }
 
 // unstartable says that there was no command, and why.
-func (r *Run) unstartable(result *history.Record, code int, why string) {
-	result.Outcome, result.ExitCode, result.Reason = history.Failed, &code, "cannot start: "+why
+func (r *Run) unstartable(result *outcome.Record, code int, why string) {
+	result.Outcome, result.ExitCode, result.Reason = outcome.Failed, &code, "cannot start: "+why
 	fmt.Fprintf(r.output, "sched: %s\n", result.Reason)
 }
 
 // wait waits for the command, and ends it when its time is over or ctx is done. The outcome is
 // empty when the command ended by itself.
-func (r *Run) wait(ctx, hurry context.Context, p *process) (history.Outcome, string) {
+func (r *Run) wait(ctx, hurry context.Context, p *process.Process) (outcome.Outcome, string) {
 	var timeout <-chan time.Time
 	if r.task.Timeout > 0 {
 		timer := time.NewTimer(r.task.Timeout)
@@ -126,16 +131,16 @@ func (r *Run) wait(ctx, hurry context.Context, p *process) (history.Outcome, str
 	defer long.Stop()
 	for {
 		select {
-		case <-p.done:
+		case <-p.Done:
 			return "", ""
 		case <-long.C:
 			r.file.Sync() // best effort: some file systems cannot
 		case <-timeout:
-			p.end(hurry, r.task.KillAfter)
-			return history.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
+			p.End(hurry, r.task.KillAfter)
+			return outcome.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
 		case <-ctx.Done():
-			p.end(hurry, r.task.KillAfter)
-			return history.Stopped, context.Cause(ctx).Error()
+			p.End(hurry, r.task.KillAfter)
+			return outcome.Stopped, context.Cause(ctx).Error()
 		}
 	}
 }
@@ -145,45 +150,22 @@ func (r *Run) wait(ctx, hurry context.Context, p *process) (history.Outcome, str
 const syncAfter = time.Second
 
 // judge says what the exit code of a command means that nobody ended.
-func (r *Run) judge(code int) (history.Outcome, string) {
+func (r *Run) judge(code int) (outcome.Outcome, string) {
 	if slices.Contains(r.task.SuccessCodes, code) {
-		return history.Succeeded, ""
+		return outcome.Succeeded, ""
 	}
-	return history.Failed, exitText(code)
-}
-
-// exitText says what an exit code means that no schedule explains.
-func exitText(code int) string {
-	switch {
-	case code == exitNotFound:
-		return "exit code 127: a command was not found"
-	case code == exitNotExecutable:
-		return "exit code 126: a command cannot be executed"
-	case code > 128 && code <= 128+64: // what is above is no signal; ssh(1) gives 255
-		return fmt.Sprintf("exit code %d: killed by a signal (%s)", code, syscall.Signal(code-128))
-	}
-	return fmt.Sprintf("exit code %d", code)
+	return outcome.Failed, process.ExitText(code)
 }
 
 // measure adds what the command used, itself and its children that it waited for (getrusage(2)).
 // The kernel counts from before the command replaced us in its process, so the peak memory is never
 // below our own few MiB.
-func measure(result *history.Record, p *process) {
-	result.UserCPU += time.Duration(p.usage.Utime.Nano())
-	result.SystemCPU += time.Duration(p.usage.Stime.Nano())
-	result.PeakMemory = max(result.PeakMemory, int64(p.usage.Maxrss)*maxrssUnit)
+func measure(result *outcome.Record, p *process.Process) {
+	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
+	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
+	result.PeakMemory = max(result.PeakMemory, int64(p.Usage.Maxrss)*process.MaxrssUnit)
 }
 
-func stopped(result *history.Record, format string, args ...any) {
-	result.Outcome, result.Reason = history.Stopped, fmt.Sprintf(format, args...)
-}
-
-// pause waits for d, and reports false when ctx was done first.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+func stopped(result *outcome.Record, format string, args ...any) {
+	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
 }

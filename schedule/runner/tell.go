@@ -7,8 +7,15 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
 	"sched/schedule/notify"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
+
+	"sched/schedule/outbox"
 )
 
 // A firing is a key of hooks that fires.
@@ -18,10 +25,10 @@ type firing struct {
 }
 
 // firing returns what fires after a run that ended with the result, in order.
-func (r *Run) firing(result history.Record) (all []firing) {
+func (r *Run) firing(result outcome.Record) (all []firing) {
 	hooks := r.task.Hooks
 	switch {
-	case result.Outcome == history.Succeeded:
+	case result.Outcome == outcome.Succeeded:
 		all = append(all, firing{"on_success", hooks.OnSuccess})
 		if len(hooks.OnRecovery) > 0 && r.failedBefore() {
 			all = append(all, firing{"on_recovery", hooks.OnRecovery})
@@ -42,7 +49,7 @@ func (r *Run) failedBefore() bool {
 	return *r.lastFailed
 }
 
-// events are what the news is about, by the key that tells it.
+// events are what messages are about, by the key of the hook that sends them.
 var events = map[string]notify.Event{
 	"before": notify.Start, "after": notify.Finish, "on_success": notify.Success,
 	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip,
@@ -50,7 +57,7 @@ var events = map[string]notify.Event{
 
 // tell puts the notifications of a key into the outbox, those that were not put there before. What is in the
 // outbox is delivered when the caller says so (deliver), or by a later tick.
-func (r *Run) tell(f firing, log history.Log, result history.Record) {
+func (r *Run) tell(f firing, log runfile.State, result outcome.Record) {
 	for i, hook := range f.hooks {
 		if hook.Notify != nil {
 			name := hookName(f.key, i)
@@ -64,18 +71,18 @@ func (r *Run) tellStart() {
 	for i, hook := range r.task.Hooks.After {
 		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
 			name := hookName("after", i)
-			r.tellOne(name, name+" start", notify.Start, *hook.Notify, history.Log{}, r.soFar(nil))
+			r.tellOne(name, name+" start", notify.Start, *hook.Notify, runfile.State{}, r.soFar(nil))
 		}
 	}
 }
 
 // tellOne puts one notification into the outbox, if it is for a run that ended like this, and was not put there before.
 // The mark is the name of the hook, or another one for the start of a run.
-func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notification, log history.Log, result history.Record) {
-	name := letterName(r.record().Task, hook, r.record().Run, mark != hook)
-	box := r.state.outbox()
+func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notification, log runfile.State, result outcome.Record) {
+	name := outbox.Name(r.record().Task, hook, r.record().Run, mark != hook)
+	box := outbox.In(r.state.Dir)
 	if log.Hooks[mark] {
-		if box.post(name) == nil {
+		if box.Post(name) == nil {
 			r.letters = append(r.letters, name)
 		}
 		return
@@ -88,42 +95,31 @@ func (r *Run) tellOne(hook, mark string, event notify.Event, n schedule.Notifica
 	}
 	if !r.wanted(n, event, result) {
 		if n.On != nil {
-			box.removeOlder(letterName(r.record().Task, hook, r.record().Run, true), time.Now()) // it has not started now
+			box.Withdraw(outbox.Name(r.record().Task, hook, r.record().Run, true), time.Now()) // it has not started now
 		}
 		return
 	}
-	l := &letter{Hook: hook, Folder: r.task.Folder, To: n, News: r.news(name, event, result)}
+	l := &outbox.Delivery{Hook: hook, Folder: r.task.Folder, To: n, Message: r.message(name, event, result)}
 	if n.Ping == "" || n.On != nil {
-		l.Output, l.News.Cut = tailOf(result.Output)
+		l.Output, l.Message.Cut = tailOf(result.Output)
 	}
 	r.put(box, l, mark)
 }
 
-// put puts a letter into the outbox exactly once, whatever is killed: it is written as a draft; then the run's file gets the
-// mark that the hook fired; then the draft becomes a letter, which ticks send. Who finds the mark does the last
-// step alone, and who does not begins again.
-func (r *Run) put(box outbox, l *letter, mark string) {
-	if l.To.AtMost.N > 0 {
-		if admitted, err := box.admit(l); !admitted && err == nil {
-			r.file.Append(history.Event{Hook: mark})
-			return
-		}
-		defer box.release(hookOf(l.News.ID))
-	}
-	err := box.write(l)
-	r.file.Append(history.Event{Hook: mark})
-	if err == nil {
-		err = box.post(l.News.ID)
-	}
-	if err == nil {
-		r.letters = append(r.letters, l.News.ID)
-	} else {
-		r.unkept = append(r.unkept, l) // it is tried from memory
+// put puts a letter into the outbox, and leaves the mark that the hook fired in the run's file. Where no outbox takes it, it is
+// tried from memory.
+func (r *Run) put(box outbox.Outbox, l *outbox.Delivery, mark string) {
+	kept, err := box.Put(l, func() { r.file.Append(runfile.Event{Hook: mark}) })
+	switch {
+	case err != nil:
+		r.unkept = append(r.unkept, l)
+	case kept:
+		r.letters = append(r.letters, l.Message.ID)
 	}
 }
 
 // wanted reports whether the notification is for a run that ended like this.
-func (r *Run) wanted(n schedule.Notification, event notify.Event, result history.Record) bool {
+func (r *Run) wanted(n schedule.Notification, event notify.Event, result outcome.Record) bool {
 	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
 		return false
 	}
@@ -137,8 +133,8 @@ func (r *Run) wanted(n schedule.Notification, event notify.Event, result history
 	return true
 }
 
-// news is what there is to tell.
-func (r *Run) news(id string, event notify.Event, result history.Record) notify.News {
+// message is what is sent of a run that ended with the result.
+func (r *Run) message(id string, event notify.Event, result outcome.Record) notify.Message {
 	sender, zone := r.task.Sender, time.UTC
 	if z, err := time.LoadLocation(sender.Zone); err == nil {
 		zone = z
@@ -149,17 +145,17 @@ func (r *Run) news(id string, event notify.Event, result history.Record) notify.
 		}
 		return t.In(zone)
 	}
-	news := notify.News{
-		ID: id, Event: event, At: in(Now()),
+	m := notify.Message{
+		ID: id, Event: event, At: in(clock.Now()),
 		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: r.task.Description,
 		Run: result.Run, Server: result.Server,
 		Outcome: string(result.Outcome), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempts,
 		Slot: in(result.Slot), Started: in(result.Started), Ended: in(result.Ended), Duration: result.Duration(),
 	}
 	if event == notify.Skip {
-		news.Run = ""
+		m.Run = ""
 	}
-	return news
+	return m
 }
 
 // tailOf returns the end of what a run printed, and whether there was more before it. It is a few bytes
@@ -182,7 +178,7 @@ func tailOf(path string) (tail []byte, cut bool) {
 
 // deliver tries at once to deliver what this process put into the outbox, beside everything else.
 func (r *Run) deliver() {
-	r.postman.deliver(r.state.outbox(), r.letters...)
-	r.postman.deliverUnkept(r.unkept...)
+	r.postman.Deliver(outbox.In(r.state.Dir), r.letters...)
+	r.postman.DeliverUnkept(r.unkept...)
 	r.letters, r.unkept = nil, nil
 }

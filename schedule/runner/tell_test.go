@@ -9,7 +9,13 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
+
+	"sched/schedule/outbox"
 )
 
 // A teller is a machine on which runs of one task end, and tell so.
@@ -28,46 +34,52 @@ func newTeller(t *testing.T, hook string) *teller {
 		t.Fatal(err)
 	}
 	w := &teller{T: t, state: State{Dir: s.StateDir}, task: s.Tasks[0], now: time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)}
-	before := Now
-	Now = func() time.Time { return w.now }
-	t.Cleanup(func() { Now = before })
+	before := clock.Now
+	clock.Now = func() time.Time { return w.now }
+	t.Cleanup(func() { clock.Now = before })
 	return w
 }
 
 // fails ends a run. Its hooks are fired by tell.
-func (w *teller) fails() (*Run, history.Record) {
-	record := history.Record{Run: history.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here"}
+func (w *teller) fails() (*Run, outcome.Record) {
+	record := outcome.Record{Run: outcome.NewID(), Task: "t", Mutex: "t", Slot: w.now, Server: "here"}
 	r, err := begin(w.state, record, w.task, nil, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { r.file.Close(); r.output.Close() })
-	record.Outcome, record.Started, record.Ended = history.Failed, w.now, w.now
+	record.Outcome, record.Started, record.Ended = outcome.Failed, w.now, w.now
 	return r, record
 }
 
 // tell fires the hooks of a run, of which those have been marked before.
-func (w *teller) tell(r *Run, record history.Record, marks ...string) {
-	log := history.Log{Hooks: map[string]bool{}}
+func (w *teller) tell(r *Run, record outcome.Record, marks ...string) {
+	log := runfile.State{Hooks: map[string]bool{}}
 	for _, mark := range marks {
 		log.Hooks[mark] = true
 	}
 	r.tell(firing{"on_failure", w.task.Hooks.OnFailure}, log, record)
 }
 
+// kept, draft and held name the files of an outbox: of a delivery, of one that is not complete, and of what at_most holds
+// back of a hook.
+func kept(dir, name string) string  { return filepath.Join(dir, "outbox", name+".json") }
+func draft(dir, name string) string { return filepath.Join(dir, "outbox", ".draft-"+name+".json") }
+func held(dir, hook string) string  { return filepath.Join(dir, "outbox", hook+".held") }
+
 // letters returns what is in the outbox.
-func (w *teller) letters() (letters []letter) {
+func (w *teller) letters() (letters []outbox.Delivery) {
 	w.Helper()
-	names, _, err := w.state.outbox().list()
+	names, _, err := outbox.In(w.state.Dir).List()
 	if err != nil {
 		w.Fatal(err)
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(w.state.outbox().path(name))
+		text, err := os.ReadFile(kept(w.state.Dir, name))
 		if err != nil {
 			w.Fatal(err)
 		}
-		var l letter
+		var l outbox.Delivery
 		if err := json.Unmarshal([]byte(strings.SplitN(string(text), "\n", 2)[0]), &l); err != nil {
 			w.Fatal(err)
 		}
@@ -76,7 +88,7 @@ func (w *teller) letters() (letters []letter) {
 	return letters
 }
 
-func (w *teller) has(n int) []letter {
+func (w *teller) has(n int) []outbox.Delivery {
 	w.Helper()
 	letters := w.letters()
 	if len(letters) != n {
@@ -87,7 +99,7 @@ func (w *teller) has(n int) []letter {
 
 // marked reports whether the run's file says that the hook fired.
 func (w *teller) marked(r *Run, hook string) bool {
-	text, err := os.ReadFile(history.Path(w.state.Dir, r.record().Run))
+	text, err := os.ReadFile(runfile.Path(w.state.Dir, r.record().Run))
 	return err == nil && strings.Contains(string(text), `{"hook":"`+hook+`"}`)
 }
 
@@ -97,19 +109,19 @@ func TestALetterIsPutIntoTheOutboxOnce(t *testing.T) {
 	const mark = "on_failure 1"
 	for _, row := range []struct {
 		name   string
-		undo   func(box outbox, name string) // makes of the state in the end that at the moment of the kill
+		undo   func(dir, name string) // makes of the state in the end that at the moment of the kill
 		marked bool
 		want   int
 	}{
-		{"before the draft", func(box outbox, name string) { os.Remove(box.path(name)) }, false, 1},
-		{"in the middle of the draft", func(box outbox, name string) {
-			os.Remove(box.path(name))
-			os.WriteFile(box.draft(name), []byte(`{"hook":`), 0o600)
+		{"before the draft", func(dir, name string) { os.Remove(kept(dir, name)) }, false, 1},
+		{"in the middle of the draft", func(dir, name string) {
+			os.Remove(kept(dir, name))
+			os.WriteFile(draft(dir, name), []byte(`{"hook":`), 0o600)
 		}, false, 1},
-		{"before the mark", func(box outbox, name string) { os.Rename(box.path(name), box.draft(name)) }, false, 1},
-		{"after the mark", func(box outbox, name string) { os.Rename(box.path(name), box.draft(name)) }, true, 1},
-		{"when it was posted", func(outbox, string) {}, true, 1},
-		{"when it was delivered", func(box outbox, name string) { os.Remove(box.path(name)) }, true, 0},
+		{"before the mark", func(dir, name string) { os.Rename(kept(dir, name), draft(dir, name)) }, false, 1},
+		{"after the mark", func(dir, name string) { os.Rename(kept(dir, name), draft(dir, name)) }, true, 1},
+		{"when it was posted", func(dir, name string) {}, true, 1},
+		{"when it was delivered", func(dir, name string) { os.Remove(kept(dir, name)) }, true, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newTeller(t, "{mail: ops@example.com}")
@@ -119,14 +131,14 @@ func TestALetterIsPutIntoTheOutboxOnce(t *testing.T) {
 			if !w.marked(r, mark) {
 				t.Fatal("there is no mark")
 			}
-			row.undo(w.state.outbox(), letters[0].News.ID)
+			row.undo(w.state.Dir, letters[0].Message.ID)
 			if row.marked {
 				w.tell(r, record, mark)
 			} else {
 				w.tell(r, record)
 			}
 			w.has(row.want)
-			if drafts, _ := filepath.Glob(filepath.Join(w.state.outbox().dir, draftPrefix+"*")); len(drafts) > 0 {
+			if drafts, _ := filepath.Glob(draft(w.state.Dir, "*")); len(drafts) > 0 {
 				t.Errorf("drafts are left: %v", drafts)
 			}
 		})
@@ -136,16 +148,17 @@ func TestALetterIsPutIntoTheOutboxOnce(t *testing.T) {
 // What at_most lets through and what it counts is the same when a finish was killed and begins again.
 func TestALimitCountsEachRunOnce(t *testing.T) {
 	w := newTeller(t, "{mail: ops@example.com, at_most: 1 per 1h}")
-	box := w.state.outbox()
+	dir := w.state.Dir
+	box := outbox.In(dir)
 	r, record := w.fails()
 	w.tell(r, record)
 	first := w.has(1)[0]
-	os.Remove(box.path(first.News.ID)) // killed before the draft was written
+	os.Remove(kept(dir, first.Message.ID)) // killed before the draft was written
 	w.tell(r, record)
-	if again := w.has(1)[0]; again.News.ID != first.News.ID || again.News.HeldBack != 0 {
-		t.Errorf("the second is %+v", again.News)
+	if again := w.has(1)[0]; again.Message.ID != first.Message.ID || again.Message.HeldBack != 0 {
+		t.Errorf("the second is %+v", again.Message)
 	}
-	os.Remove(box.path(first.News.ID)) // delivered
+	os.Remove(kept(dir, first.Message.ID)) // delivered
 
 	for range 3 {
 		w.now = w.now.Add(time.Minute)
@@ -158,10 +171,10 @@ func TestALimitCountsEachRunOnce(t *testing.T) {
 	r, record = w.fails()
 	w.tell(r, record)
 	letter := w.has(1)[0]
-	if letter.News.HeldBack != 3 || !letter.News.HeldSince.Equal(time.Date(2026, 1, 1, 10, 1, 0, 0, time.UTC)) {
-		t.Errorf("the one after an hour is %+v", letter.News)
+	if letter.Message.HeldBack != 3 || !letter.Message.HeldSince.Equal(time.Date(2026, 1, 1, 10, 1, 0, 0, time.UTC)) {
+		t.Errorf("the one after an hour is %+v", letter.Message)
 	}
-	if _, held, _ := box.list(); len(held) != 0 {
+	if _, held, _ := box.List(); len(held) != 0 {
 		t.Errorf("what was told of is held back on: %v", held)
 	}
 }
@@ -170,16 +183,17 @@ func TestALimitCountsEachRunOnce(t *testing.T) {
 // of them once: nobody else does, and it does when it begins again.
 func TestTheNumberOfThoseHeldBackIsToldOnce(t *testing.T) {
 	w := newTeller(t, "{mail: ops@example.com, at_most: 1 per 1h}")
-	box := w.state.outbox()
+	dir := w.state.Dir
+	box := outbox.In(dir)
 	var text []byte
 	for range 3 {
 		r, record := w.fails()
 		w.tell(r, record)
 		w.now = w.now.Add(time.Minute)
 	}
-	os.Remove(box.path(w.has(1)[0].News.ID))
-	hook := hookHash("t", "on_failure 1")
-	text, err := os.ReadFile(box.held(hook))
+	os.Remove(kept(dir, w.has(1)[0].Message.ID))
+	hook := outbox.Name("t", "on_failure 1", "", false)[:16]
+	text, err := os.ReadFile(held(dir, hook))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,69 +202,31 @@ func TestTheNumberOfThoseHeldBackIsToldOnce(t *testing.T) {
 	r, record := w.fails()
 	w.tell(r, record)
 	killed := w.has(1)[0]
-	if killed.News.HeldBack != 2 {
-		t.Errorf("%d were held back", killed.News.HeldBack)
+	if killed.Message.HeldBack != 2 {
+		t.Errorf("%d were held back", killed.Message.HeldBack)
 	}
-	os.Remove(box.path(killed.News.ID))
-	os.WriteFile(box.held(hook), text, 0o600) // as at the moment of the kill
+	os.Remove(kept(dir, killed.Message.ID))
+	os.WriteFile(held(dir, hook), text, 0o600) // as at the moment of the kill
 	w.tell(r, record)
-	if again := w.has(1)[0]; again.News.HeldBack != 2 {
-		t.Errorf("it begins again, and %d were held back", again.News.HeldBack)
+	if again := w.has(1)[0]; again.Message.HeldBack != 2 {
+		t.Errorf("it begins again, and %d were held back", again.Message.HeldBack)
 	}
-	os.WriteFile(box.held(hook), text, 0o600) // killed just before they are forgotten
-	if name, err := box.digest(hook); name != "" || err != nil {
+	os.WriteFile(held(dir, hook), text, 0o600) // killed just before they are forgotten
+	if name, err := box.ReleaseHeld(hook); name != "" || err != nil {
 		t.Errorf("a tick tells of them, too: %s, %v", name, err)
 	}
-	os.WriteFile(box.held(hook), text, 0o600)
+	os.WriteFile(held(dir, hook), text, 0o600)
 	w.now = w.now.Add(time.Minute)
 	r, record = w.fails()
 	w.tell(r, record)
 	w.now = w.now.Add(2 * time.Hour)
-	name, err := box.digest(hook)
+	name, err := box.ReleaseHeld(hook)
 	if err != nil || name == "" {
 		t.Fatalf("%q, %v", name, err)
 	}
 	for _, l := range w.has(2) {
-		if l.News.ID == name && l.News.HeldBack != 0 {
-			t.Errorf("%d were told twice", l.News.HeldBack)
+		if l.Message.ID == name && l.Message.HeldBack != 0 {
+			t.Errorf("%d were told twice", l.Message.HeldBack)
 		}
-	}
-}
-
-func TestTheWaitsBetweenAttempts(t *testing.T) {
-	at := time.Date(2026, 1, 1, 10, 0, 20, 0, time.UTC)
-	for _, row := range []struct {
-		tries int
-		now   string
-		rests bool
-	}{
-		{0, "10:00:20", false},
-		{1, "10:00:59", true},
-		{1, "10:01:00", false},
-		{2, "10:01:59", true},
-		{2, "10:02:00", false},
-		{6, "10:31:59", true},
-		{6, "10:32:00", false},
-		{7, "10:59:59", true},
-		{7, "11:00:00", false},
-		{100, "10:59:59", true},
-		{100, "11:00:00", false},
-		{7, "09:59:59", false}, // a clock that was wrong keeps nothing back
-		{1, "08:00:00", false},
-	} {
-		now, _ := time.Parse(time.DateTime, "2026-01-01 "+row.now)
-		if got := (failure{Tries: row.tries, At: at}).rests(now); got != row.rests {
-			t.Errorf("after attempt %d it rests at %s: %v", row.tries, row.now, got)
-		}
-	}
-}
-
-// Of the addresses of a mail those are tried again that are left, also when some are left of those.
-func TestTheAddressesThatAreLeft(t *testing.T) {
-	all := []string{"a", "b", "c", "d"}
-	first := left(nil, all, []string{"b", "d"})
-	second := left(first, []string{"b", "d"}, []string{"d"})
-	if len(second) != 1 || all[second[0]] != "d" {
-		t.Errorf("%v, then %v", first, second)
 	}
 }

@@ -4,14 +4,19 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+
+	"sched/schedule/ledger"
+
+	"sched/schedule/outbox"
 )
 
 // A Tick is one call of `sched run`: it starts what is due in one minute. The minute was read once
@@ -31,20 +36,20 @@ type Tick struct {
 	Environ  []string // of the caller
 
 	Parse   func([]byte) (*schedule.Schedule, error) // reads the last valid schedule
-	Begun   func(history.Record)                     // a foreground run begins; may be nil
-	Started func(history.Record)                     // a background run was forked
-	Done    func(history.Record)                     // a foreground run, or a skipped slot, has its outcome
+	Begun   func(outcome.Record)                     // a foreground run begins; may be nil
+	Started func(outcome.Record)                     // a background run was forked
+	Done    func(outcome.Record)                     // a foreground run, or a skipped slot, has its outcome
 	Problem func(format string, a ...any)            // something is wrong that is not a task's own failure
 	Detail  func(format string, a ...any)            // something that only few want to know; may be nil
 
-	postman   *postman
+	postman   *outbox.Sender
 	held      []heldBack // that may be sent before the tick ends
 	mu        sync.Mutex
 	records   []finished          // what this tick has to put into the history
 	notes     map[string][]string // by run: what there is to note of those that are in the history, or will be
 	hooks     sync.WaitGroup      // of skipped slots
 	spare     *State              // in use since State could not be written
-	journal   *history.Journal    // of what this tick has promised
+	journal   *ledger.Journal     // of what this tick has promised
 	debt      *debt               // what earlier ticks had promised
 	unwritten bool                // not all of it is in the history, so the journals stay
 	kept      bool                // the schedule is the last valid one
@@ -59,8 +64,8 @@ type Tick struct {
 	inMaintenance   map[time.Time]string // what maintenance found for each instant
 	saidMaintenance bool                 // that nobody knows
 
-	saidDown, skippedUnknown bool                   // of the store, see storeDown
-	taken                    map[string]mutex.Owner // claims of other servers, see lookAhead
+	saidDown, skippedUnknown bool                    // of the store, see storeDown
+	taken                    map[string]mutex.Holder // claims of other servers, see lookAhead
 }
 
 // Run runs the tick. It returns when the foreground tasks have ended and the background tasks were
@@ -68,7 +73,7 @@ type Tick struct {
 // when hurry is done too it kills it. Failed says that a foreground task failed.
 func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 	if t.Began.IsZero() {
-		t.Began = Now()
+		t.Began = clock.Now()
 	}
 	t.crowd = make(chan struct{}, mostAsked)
 	t.State.meetStore()
@@ -115,7 +120,7 @@ func (t *Tick) Run(enough, stop, hurry context.Context) (failed bool) {
 	side.Wait()
 	t.hooks.Wait()
 	t.deliverHeld()
-	t.postman.end(stop, postPatience)
+	t.postman.Wait(stop, outbox.Patience)
 	t.remember()
 	t.closeJournal()
 	t.keepValid()
@@ -134,83 +139,4 @@ func (t *Tick) due(slots []schedule.Slot) (background, foreground []schedule.Slo
 		}
 	}
 	return background, foreground
-}
-
-// finishLost finishes the runs that nobody watches any more, and collects the finished ones. Nobody
-// has told yet of those that were lost, and of the background runs that failed. It also goes on with
-// the runs whose next attempt was put off until now.
-func (t *Tick) finishLost(ctx context.Context) {
-	for _, state := range t.State.folders() {
-		resume := func(r *Run, log history.Log) (history.Record, bool) { return t.resume(ctx, state, r, log) }
-		for _, record := range finishLost(state, t.Environ, t.postman, resume, func(err error) { t.Problem("%v", err) }) {
-			tell := record.Background && record.Outcome.Failure() || record.Outcome == history.Lost
-			t.keep(finished{record, state.Dir, tell})
-		}
-		t.deliverOld(state.outbox())
-	}
-}
-
-// remember moves what is finished into the history, and tells of what nobody has told of. Where that
-// fails the files of the runs stay, and a later tick tries again.
-func (t *Tick) remember() {
-	t.mu.Lock()
-	records, debt, notes := t.records, t.debt, t.notes
-	t.records, t.debt, t.notes = nil, nil, nil
-	t.mu.Unlock()
-	if debt != nil {
-		for _, row := range debt.rows {
-			records = append(records, finished{Record: row})
-		}
-	}
-	if len(records) == 0 && len(notes) == 0 && !t.waiting() {
-		t.settle(debt)
-		return
-	}
-	written := false
-	err := putAway(t.State, records, func(db *history.DB) error {
-		written = true
-		t.sayAside(db)
-		return errors.Join(db.Note(context.Background(), notes), t.publish(db), t.prune(db, len(records)))
-	})
-	if written {
-		t.settle(debt)
-	} else {
-		t.unwritten = true
-	}
-	if err == nil {
-		err = clean(records, func(f finished) {
-			if f.tell {
-				t.Done(f.Record)
-			}
-		})
-	}
-	if err != nil && t.spare == nil { // else it was said already
-		t.Problem("the history is not written: %v", err)
-	}
-}
-
-// sayAside says that a damaged history was met.
-func (t *Tick) sayAside(db *history.DB) {
-	if path := db.SetAside(); path != "" {
-		t.Problem("the history was damaged; it is now %s, and a new one was begun", path)
-	}
-}
-
-func (t *Tick) keep(f finished) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.records = append(t.records, f)
-}
-
-// begun reports that a foreground run begins.
-func (t *Tick) begun(r *Run) {
-	if t.Begun != nil {
-		t.Begun(r.record())
-	}
-}
-
-// done reports an outcome and keeps its record for the history.
-func (t *Tick) done(record history.Record, state string) {
-	t.keep(finished{record, state, false})
-	t.Done(record)
 }

@@ -5,6 +5,10 @@ import (
 	"time"
 
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
 )
 
 // A Kind is what may be wrong with a task.
@@ -21,7 +25,7 @@ const (
 type Trouble struct {
 	Kind Kind
 	Task string
-	Run  history.Record // failed, missed: the last one; slow, vanished: the beginning of the one that is
+	Run  outcome.Record // failed, missed: the last one; slow, vanished: the beginning of the one that is
 
 	For   time.Duration // slow: how long it has been running
 	Usual time.Duration // slow: how long it usually does
@@ -43,7 +47,7 @@ func slow(running time.Duration, usual history.Usual) bool {
 }
 
 // runningFor is for how long the present attempt of a run has been running.
-func runningFor(log history.Log, now time.Time) time.Duration {
+func runningFor(log runfile.State, now time.Time) time.Duration {
 	if log.Attempt == nil {
 		return 0 // it is starting
 	}
@@ -64,7 +68,7 @@ func (t *TaskStatus) troubles(now time.Time) (all []Trouble) {
 		all = append(all, Trouble{Kind: LastFailed, Task: t.Name, Run: t.Last})
 	}
 	for _, total := range t.Totals {
-		if total.Outcome == history.Missed && total.Slot.After(t.Last.Slot) {
+		if total.Outcome == outcome.Missed && total.Slot.After(t.Last.Slot) {
 			all = append(all, Trouble{Kind: HasMissed, Task: t.Name, Run: t.Last, First: total.Slot, Final: total.Slot})
 		}
 	}
@@ -117,7 +121,7 @@ func (s *Status) Explain() error {
 // count counts the slots that were missed since the last run.
 func (t *Trouble) count(db *history.DB) error {
 	records, err := db.Find(context.Background(), history.Query{
-		Task: t.Task, Outcomes: []history.Outcome{history.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
+		Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
 	for _, r := range records {
 		t.Slots += int64(max(r.Slots, 1))
 		t.First = r.Slot // they come newest first

@@ -11,7 +11,15 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
+
+	"sched/schedule/clock"
+	"sched/schedule/outcome"
+
+	"sched/schedule/runfile"
+
+	"sched/schedule/process"
+
+	"sched/schedule/outbox"
 )
 
 // witnessScript waits for the supervisor and then finishes the run. It is a plain shell so that
@@ -24,13 +32,13 @@ const witnessScript = `"$0" start "$1"; exec "$0" finish "$2" "$?" --run "$1"`
 func (r *Run) fork(self string) error {
 	record := r.record()
 	argv := []string{"/bin/sh", "-c", witnessScript, self, record.Run, record.Mutex}
-	env := environ(r.environ, schedule.Task{}, r.state.variables()...)
-	files := append([]*os.File{r.file.File()}, present(r.inherited())...)
-	witness, err := fork(argv[0], argv, "/", env, r.output, files, &syscall.SysProcAttr{Setsid: true}, nil)
+	env := process.Environ(r.environ, schedule.Task{}, r.state.variables()...)
+	files := append([]*os.File{r.file.Descriptor()}, process.Present(r.inherited())...)
+	witness, err := process.Fork(argv[0], argv, "/", env, r.output, files, &syscall.SysProcAttr{Setsid: true}, nil)
 	if err != nil {
 		return fmt.Errorf("cannot start its witness: %w", err)
 	}
-	r.describeLock(witness.pid, Now())
+	r.describeLock(witness.PID, clock.Now())
 	return nil
 }
 
@@ -52,15 +60,15 @@ func (r *Run) inherited() *os.File {
 }
 
 // owner is the run as the owner of a lock that this process adopts.
-func (r *Run) owner() mutex.Owner {
+func (r *Run) owner() mutex.Holder {
 	record := r.record()
-	return mutex.Owner{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: Now(), Fence: record.Fence}
+	return mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now(), Fence: record.Fence}
 }
 
 // describeLock tells people which process to look at.
 func (r *Run) describeLock(pid int, since time.Time) {
 	if r.lock != nil {
-		r.lock.Describe(mutex.Owner{Run: r.record().Run, PID: pid, Host: r.record().Server, Since: since})
+		r.lock.Describe(mutex.Holder{Run: r.record().Run, PID: pid, Host: r.record().Server, Since: since})
 	}
 }
 
@@ -77,21 +85,21 @@ func Start(ctx, hurry context.Context, state State, id string, env []string) (in
 		return 0, err
 	}
 	switch {
-	case log.Waiting():
-		if err := r.goOn(log.Wait); err != nil {
+	case log.Deferred():
+		if err := r.goOn(log.Deferral); err != nil {
 			return 0, err
 		}
 	case log.Attempt != nil || log.Result != nil:
 		return 0, fmt.Errorf("run %s was started before", id)
 	}
 	r.output = os.Stdout
-	r.postman = newPostman(hurry, env)
-	defer r.postman.end(ctx, startPatience)
+	r.postman = outbox.NewSender(hurry, env)
+	defer r.postman.Wait(ctx, startPatience)
 	result := r.supervise(ctx, hurry)
 	if result.Outcome == "" {
 		return 0, nil // a later tick goes on
 	}
-	if err := r.file.Append(history.Event{Result: &result}); err != nil {
+	if err := r.file.Append(runfile.Event{Result: &result}); err != nil {
 		fmt.Fprintf(os.Stderr, "sched: run %s: %v\n", id, err)
 	}
 	if result.ExitCode == nil {
@@ -103,14 +111,14 @@ func Start(ctx, hurry context.Context, state State, id string, env []string) (in
 // Finish ends the background run whose file this process inherited from its witness. The code is
 // that of its supervisor; what the supervisor wrote down counts more. Without the inherited file
 // it takes the run's own, if nobody watches the run: a run that waits for its next attempt has ended then.
-func Finish(state State, id string, code *int, env []string) (history.Record, error) {
+func Finish(state State, id string, code *int, env []string) (outcome.Record, error) {
 	r, log, err := inherit(state, id, env)
 	if err != nil {
 		if r, log, err = take(state, id, env); err != nil {
-			return history.Record{}, err
+			return outcome.Record{}, err
 		}
-	} else if log.Waiting() {
-		return r.rest(log.Wait), nil
+	} else if log.Deferred() {
+		return r.rest(log.Deferral), nil
 	}
 	defer r.postAlone()()
 	return r.conclude(log, code), nil
@@ -119,18 +127,18 @@ func Finish(state State, id string, code *int, env []string) (history.Record, er
 // postAlone has the notifications of the run delivered by this process, which has nothing else to do: the function
 // that it returns waits for them. Ticks tell people of what failed.
 func (r *Run) postAlone() (wait func()) {
-	r.postman = newPostman(context.Background(), r.environ)
-	r.postman.tell = func(l *letter, err error, what string) bool {
-		if l.file == nil { // no tick will ever know of it
-			fmt.Fprintf(os.Stderr, "sched: %s: %s: %v; %s\n", l.News.Task, l.Hook, err, what)
+	r.postman = outbox.NewSender(context.Background(), r.environ)
+	r.postman.Undelivered = func(l *outbox.Delivery, err error, what string) bool {
+		if !l.Kept() { // no tick will ever know of it
+			fmt.Fprintf(os.Stderr, "sched: %s: %s: %v; %s\n", l.Message.Task, l.Hook, err, what)
 		}
-		return l.file == nil
+		return !l.Kept()
 	}
-	return func() { r.postman.end(context.Background(), postPatience) }
+	return func() { r.postman.Wait(context.Background(), outbox.Patience) }
 }
 
 // conclude finishes a run whose supervisor is gone. One that is finished already stays as it is.
-func (r *Run) conclude(log history.Log, code *int) history.Record {
+func (r *Run) conclude(log runfile.State, code *int) outcome.Record {
 	if log.End != nil {
 		r.file.Close()
 		return *log.End
@@ -138,19 +146,19 @@ func (r *Run) conclude(log history.Log, code *int) history.Record {
 	if log.Result != nil {
 		return r.finish(log, *log.Result)
 	}
-	if log.Waiting() {
-		return r.finish(log, r.giveUp(log, code, fmt.Sprintf("finished by hand before attempt %d", log.Wait.Attempt)))
+	if log.Deferred() {
+		return r.finish(log, r.giveUp(log, code, fmt.Sprintf("finished by hand before attempt %d", log.Deferral.Attempt)))
 	}
 	return r.finish(log, r.settle(log, code))
 }
 
 // inherit makes the run of the descriptors that its witness passed on.
-func inherit(state State, id string, env []string) (*Run, history.Log, error) {
-	if !isFile(runDescriptor, history.Path(state.Dir, id)) {
-		return nil, history.Log{}, fmt.Errorf("run %s was not begun by the process that calls this", id)
+func inherit(state State, id string, env []string) (*Run, runfile.State, error) {
+	if !isFile(runDescriptor, runfile.Path(state.Dir, id)) {
+		return nil, runfile.State{}, fmt.Errorf("run %s was not begun by the process that calls this", id)
 	}
 	syscall.CloseOnExec(runDescriptor)
-	run, log, err := history.Inherit(os.NewFile(runDescriptor, history.Path(state.Dir, id)))
+	run, log, err := runfile.Inherit(os.NewFile(runDescriptor, runfile.Path(state.Dir, id)))
 	if err != nil {
 		return nil, log, err
 	}
@@ -167,8 +175,8 @@ func inherit(state State, id string, env []string) (*Run, history.Log, error) {
 
 // take makes the run of a file that nobody watches. Its lock went with its processes, or is held
 // by one that was left behind.
-func take(state State, id string, env []string) (*Run, history.Log, error) {
-	run, log, err := history.Take(state.Dir, id)
+func take(state State, id string, env []string) (*Run, runfile.State, error) {
+	run, log, err := runfile.Take(state.Dir, id)
 	if err != nil {
 		return nil, log, err
 	}

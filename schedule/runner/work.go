@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sched/schedule/clock"
 	"sched/schedule/text"
 )
 
@@ -54,14 +55,14 @@ const (
 // arrives it calls ending first.
 func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
 	adoptOrphans()
-	w.minutes, w.ticks = since(Now()), map[int]*work{}
+	w.minutes, w.ticks = since(clock.Now()), map[int]*work{}
 	w.children = make(chan os.Signal, 1)
 	signal.Notify(w.children, syscall.SIGCHLD)
 	for {
 		w.pending = append(w.pending, w.minutes.due(ahead())...)
 		w.start()
 		select {
-		case <-After(w.pause()):
+		case <-clock.After(w.pause()):
 		case <-w.turn():
 		case <-w.children:
 			w.reap()
@@ -74,13 +75,13 @@ func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
 }
 
 // ahead is the clock by which ticks are started.
-func ahead() time.Time { return Now().Add(leadTime) }
+func ahead() time.Time { return clock.Now().Add(leadTime) }
 
 // pause returns how long there is nothing to do: until the next minute, but no longer than the clock
 // is trusted.
 func (w *Worker) pause() time.Duration {
 	now := ahead()
-	return max(0, min(lookAtClock, minuteOf(now).Add(time.Minute).Sub(now.Round(0))))
+	return max(0, min(clock.Recheck, minuteOf(now).Add(time.Minute).Sub(now.Round(0))))
 }
 
 // turn is what a tick that waits to be started waits for; nil when there is none, or nothing to wait for.

@@ -18,15 +18,15 @@ func (e *WorkingError) Error() string {
 }
 
 // workLock is held (flock(2)) by the `sched work` of the schedule. It says for people which process that is.
-func (s State) workLock() string { return filepath.Join(s.Dir, "work") }
+func workLock(dir string) string { return filepath.Join(dir, "work") }
 
 // HoldWork makes this process the only `sched work` of the schedule, until it ends or calls release. The
 // error is *WorkingError when there is one already.
-func (s State) HoldWork() (release func(), err error) {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+func HoldWork(dir string) (release func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(s.workLock(), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(workLock(dir), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func (s State) HoldWork() (release func(), err error) {
 
 // worker returns the process of the `sched work` that ticks the schedule, if there is one. It takes no lock
 // for longer than it takes to look.
-func (s State) worker() (pid int, works bool) {
-	file, err := os.Open(s.workLock())
+func worker(dir string) (pid int, works bool) {
+	file, err := os.Open(workLock(dir))
 	if err != nil {
 		return 0, false
 	}

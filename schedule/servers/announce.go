@@ -11,39 +11,42 @@ import (
 	"sched/mutex"
 )
 
-// Announce tells the others that a tick of server s begins: its name, version, minute and runs. It
-// returns by how much our clock, clock, is ahead of Redis's; of several the median.
+// Announce says to the other servers that a tick of s begins: its name, version, minute and runs. Seen, Age and
+// Offset of s are ignored.
+//
+// It returns by how much clock, that of this machine, is ahead of Redis's: the median where there are several Redis
+// servers. Half a round trip is how wrong that may be.
 func Announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Server) (offset time.Duration, err error) {
 	return announce(ctx, r, clock, s, true)
 }
 
-// Refresh tells the others that a tick of server s still lives. The server's last tick may be a later
-// one, so that stays what it is if it is known.
+// Refresh says to the other servers that a tick of s, which was announced, still lives, and what runs now. Version and minute of
+// the server stay those of the tick that began last, if that is known: it may be a later one.
 func Refresh(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Server) (offset time.Duration, err error) {
 	return announce(ctx, r, clock, s, false)
 }
 
 func announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Server, begins bool) (time.Duration, error) {
 	key, all := r.Key("server", s.Name), r.Key("servers")
-	s.More += max(0, len(s.Running)-listed)
-	s.Running = s.Running[:min(listed, len(s.Running))]
-	var offsets collected[time.Duration]
+	s.More += max(0, len(s.Running)-maxRunning)
+	s.Running = s.Running[:min(maxRunning, len(s.Running))]
+	var offsets collection[time.Duration]
 	err := r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {
-		seen, offset, err := compare(ctx, c, clock)
+		seen, offset, err := compareClocks(ctx, c, clock)
 		if err != nil {
 			return err
 		}
 		offsets.set(server, offset)
-		began := text(tick{s.Version, s.Minute.UTC(), seen})
+		tick := toJSON(tickEntry{s.Version, s.Minute.UTC(), seen})
 		_, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			p.HSetNX(ctx, key, "tick", began)
+			p.HSetNX(ctx, key, "tick", tick)
 			if begins {
-				p.HSet(ctx, key, "tick", began)
+				p.HSet(ctx, key, "tick", tick)
 			}
-			p.HSet(ctx, key, "now", text(now{seen, offset, s.Running, s.More}))
-			p.PExpire(ctx, key, forgotten)
+			p.HSet(ctx, key, "now", toJSON(nowEntry{seen, offset, s.Running, s.More}))
+			p.PExpire(ctx, key, listedFor)
 			p.ZAdd(ctx, all, redis.Z{Score: float64(seen.UnixMilli()), Member: s.Name})
-			p.ZRemRangeByScore(ctx, all, "-inf", strconv.FormatInt(seen.Add(-forgotten).UnixMilli(), 10))
+			p.ZRemRangeByScore(ctx, all, "-inf", strconv.FormatInt(seen.Add(-listedFor).UnixMilli(), 10))
 			return nil
 		})
 		return err
@@ -54,9 +57,9 @@ func announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Ser
 	return median(offsets.values()), nil
 }
 
-// compare returns Redis's time, and by how much our clock is ahead of it: in the middle of a round trip,
-// the shorter one of two, since the first may have had to connect.
-func compare(ctx context.Context, c *redis.Client, clock func() time.Time) (theirs time.Time, offset time.Duration, err error) {
+// compareClocks returns Redis's time, and by how much our clock is ahead of it. Redis is taken to read its clock in the middle
+// of a round trip: of the shorter one of two, since the first may have had to connect.
+func compareClocks(ctx context.Context, c *redis.Client, clock func() time.Time) (theirs time.Time, offset time.Duration, err error) {
 	shortest := time.Duration(-1)
 	for range 2 {
 		before := clock()
@@ -73,6 +76,7 @@ func compare(ctx context.Context, c *redis.Client, clock func() time.Time) (thei
 	return theirs, offset, nil
 }
 
+// median sorts all, which must not be empty; of two in the middle it returns the larger one.
 func median(all []time.Duration) time.Duration {
 	slices.Sort(all)
 	return all[len(all)/2]

@@ -13,10 +13,10 @@ import (
 	"sched/mutex"
 )
 
-// List returns the servers that announced themselves in the last ten minutes, by name. Runs that are
-// known to have ended since are left out.
+// List returns the servers that announced themselves in the last ten minutes, sorted by name. Runs that were published since
+// (Publish) are left out of Running.
 func List(ctx context.Context, r *mutex.Redis) ([]Server, error) {
-	var answers collected[answer]
+	var answers collection[answer]
 	err := r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {
 		a, err := list(ctx, r, c)
 		answers.set(server, a)
@@ -45,19 +45,20 @@ func List(ctx context.Context, r *mutex.Redis) ([]Server, error) {
 	return servers, nil
 }
 
-// An answer is what one Redis knows of the servers.
+// An answer is what one Redis has of the servers.
 type answer struct {
 	servers []announced
-	ended   []string // those of their runs that have ended since
+	ended   []string // those of their runs that were published since
 }
 
-// An announced is a server, and when it last announced itself.
+// An announced is a server, and when it last announced itself by Redis's clock.
 type announced struct {
 	Server
 	seen time.Time
 }
 
-func list(ctx context.Context, r *mutex.Redis, c *redis.Client) (known answer, err error) {
+// list reads what one Redis has, in at most three round trips.
+func list(ctx context.Context, r *mutex.Redis, c *redis.Client) (found answer, err error) {
 	names, err := c.ZRange(ctx, r.Key("servers"), 0, -1).Result()
 	if err != nil || len(names) == 0 {
 		return answer{}, err
@@ -77,22 +78,22 @@ func list(ctx context.Context, r *mutex.Redis, c *redis.Client) (known answer, e
 	var runs []string
 	for i, name := range names {
 		fields := hashes[i].Val()
-		var t tick
-		var n now
+		var t tickEntry
+		var n nowEntry
 		if json.Unmarshal([]byte(fields["tick"]), &t) != nil || json.Unmarshal([]byte(fields["now"]), &n) != nil {
-			continue // forgotten since
+			continue // it expired since, or no sched wrote it
 		}
 		for _, running := range n.Running {
 			runs = append(runs, running.Run)
 		}
-		known.servers = append(known.servers, announced{seen: n.Seen, Server: Server{Name: name, Version: t.Version, Minute: t.Minute,
+		found.servers = append(found.servers, announced{seen: n.Seen, Server: Server{Name: name, Version: t.Version, Minute: t.Minute,
 			Seen: t.Seen, Age: max(0, when.Val().Sub(t.Seen)), Offset: n.Offset, Running: n.Running, More: n.More}})
 	}
-	known.ended, err = published(ctx, c, r.Key("ended"), runs)
-	return known, err
+	found.ended, err = published(ctx, c, r.Key("ended"), runs)
+	return found, err
 }
 
-// published returns those of the runs that are on the stream.
+// published returns those of the runs that are on the stream, by the set of their ids.
 func published(ctx context.Context, c *redis.Client, ended string, runs []string) (some []string, err error) {
 	if len(runs) == 0 {
 		return nil, nil
@@ -109,7 +110,7 @@ func published(ctx context.Context, c *redis.Client, ended string, runs []string
 			some = append(some, runs[i])
 		}
 	}
-	if errors.Is(err, redis.Nil) { // one of them is not
+	if errors.Is(err, redis.Nil) { // at least one of them is not on the stream
 		err = nil
 	}
 	return some, err

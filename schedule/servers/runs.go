@@ -15,22 +15,25 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 const (
-	// kept is how many finished runs the stream keeps, of all servers together.
-	kept = 10_000
+	// maxRuns is how many finished runs the stream keeps at least, of all servers together. Redis trims it now and then, so
+	// there may be some more.
+	maxRuns = 10_000
 
-	// page is how many of them are read at a time.
-	page = 500
+	// pageSize is how many of them are read at a time.
+	pageSize = 500
 )
 
-// publish puts runs on the stream that are not there yet, and makes each the last of its task unless
+// addRuns puts those runs on the stream that are not there yet, and makes each the last of its task unless
 // one that began later is. Ids of runs sort by the time at which they began.
 //
-// The stream comes before the set that says what is on it. A script that has begun to write is not
+// The stream is written before the set that says what is on it. A script that has begun to write is not
 // stopped half-way (https://redis.io/docs/latest/develop/programmability/eval-intro/).
-var publish = redis.NewScript(`
+var addRuns = redis.NewScript(`
 local stream, ended, lasts, kept = KEYS[1], KEYS[2], KEYS[3], tonumber(ARGV[1])
 local now = redis.call('TIME')[1]
 for i = 2, #ARGV, 3 do
@@ -47,28 +50,28 @@ end
 redis.call('ZREMRANGEBYRANK', ended, 0, -1 - kept)
 return 0`)
 
-// Publish tells the others of finished runs. Publishing a run again changes nothing, and so does one
-// that comes late, but that it is on the stream then. Snapshots and outputs stay where they are; the path
-// of an output is one on the run's own server.
-func Publish(ctx context.Context, r *mutex.Redis, records []history.Record) error {
+// Publish shows finished runs to the other servers. To publish a run again changes nothing. One that comes late is put on
+// the stream, and does not replace a later run of its task in Last. Snapshots, which may hold secrets, and
+// outputs stay on the run's own server; the path of an output is one there.
+func Publish(ctx context.Context, r *mutex.Redis, records []outcome.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
-	args := []any{kept}
+	args := []any{maxRuns}
 	for _, record := range records {
 		record.Snapshot, record.Locks = nil, ""
-		args = append(args, record.Run, record.Task, text(record))
+		args = append(args, record.Run, record.Task, toJSON(record))
 	}
 	keys := []string{r.Key("runs"), r.Key("ended"), r.Key("last")}
 	return r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error {
-		return publish.Run(ctx, c, keys, args...).Err()
+		return addRuns.Run(ctx, c, keys, args...).Err()
 	})
 }
 
-// Recent returns the finished runs of all servers that q asks for, in the order of DB.Find, as far
-// back as the stream goes. Slots that were skipped or missed are in the histories of their servers alone.
-func Recent(ctx context.Context, r *mutex.Redis, q history.Query) ([]history.Record, error) {
-	var answers collected[map[string]history.Record]
+// Recent returns the finished runs of all servers that q asks for, in the order of history.DB.Find, as far
+// back as the stream goes. Skipped and missed slots are in the histories of their servers only.
+func Recent(ctx context.Context, r *mutex.Redis, q history.Query) ([]outcome.Record, error) {
+	var answers collection[map[string]outcome.Record]
 	err := r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {
 		runs, err := recent(ctx, c, r.Key("runs"), q)
 		answers.set(server, runs)
@@ -77,16 +80,16 @@ func Recent(ctx context.Context, r *mutex.Redis, q history.Query) ([]history.Rec
 	if err != nil {
 		return nil, err
 	}
-	runs := map[string]history.Record{}
+	runs := map[string]outcome.Record{}
 	for _, some := range answers.values() {
 		maps.Copy(runs, some)
 	}
 	return Newest(runs, q.Limit), nil
 }
 
-// Newest returns the runs in the order of DB.Find: at most limit, 0 for all.
-func Newest(runs map[string]history.Record, limit int) []history.Record {
-	all := slices.SortedFunc(maps.Values(runs), func(a, b history.Record) int {
+// Newest returns the runs, which are keyed by their id, in the order of history.DB.Find: at most limit of them, 0 for all.
+func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
+	all := slices.SortedFunc(maps.Values(runs), func(a, b outcome.Record) int {
 		return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.Run, a.Run))
 	})
 	if limit > 0 {
@@ -95,29 +98,30 @@ func Newest(runs map[string]history.Record, limit int) []history.Record {
 	return all
 }
 
-// recent reads the stream of one Redis backwards until there can be nothing more that q asks for.
-func recent(ctx context.Context, c *redis.Client, stream string, q history.Query) (map[string]history.Record, error) {
-	runs := map[string]history.Record{}
+// recent reads the stream of one Redis from its end until nothing more that q asks for can come. It returns
+// all that it read on the way, which may be more than the limit.
+func recent(ctx context.Context, c *redis.Client, stream string, q history.Query) (map[string]outcome.Record, error) {
+	runs := map[string]outcome.Record{}
 	for next := "+"; ; {
-		messages, err := c.XRevRangeN(ctx, stream, next, "-", page).Result()
+		entries, err := c.XRevRangeN(ctx, stream, next, "-", pageSize).Result()
 		if err != nil {
 			return nil, err
 		}
-		for _, message := range messages {
-			next = previous(message.ID)
-			if record, ok := decode(message.Values["record"]); ok && q.Matches(record) {
+		for _, entry := range entries {
+			next = idBefore(entry.ID)
+			if record, ok := decode(entry.Values["record"]); ok && q.Matches(record) {
 				runs[record.Run] = record
 			}
 		}
-		if len(messages) < page || enough(q, runs, timeOf(next)) {
+		if len(entries) < pageSize || enough(q, runs, timeOf(next)) {
 			return runs, nil
 		}
 	}
 }
 
-// enough reports whether the runs that were published before that time are older than what q asks
-// for. Copies may come late, but never before their slot; the clocks are less than an hour apart.
-func enough(q history.Query, runs map[string]history.Record, before time.Time) bool {
+// enough reports whether all runs that were published before that time are older than what q asks
+// for. A run may be published long after its slot, but never before it; clocks are taken to be less than an hour apart.
+func enough(q history.Query, runs map[string]outcome.Record, before time.Time) bool {
 	before = before.Add(time.Hour)
 	newer := 0
 	for _, record := range runs {
@@ -135,8 +139,8 @@ func timeOf(id string) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// previous is the greatest id before another. Redis has a sign for it, "(", from 6.2 on.
-func previous(id string) string {
+// idBefore is the greatest id of an entry before another. Redis has a sign for it, "(", from 6.2 on only.
+func idBefore(id string) string {
 	ms, text, _ := strings.Cut(id, "-")
 	if n, _ := strconv.ParseUint(text, 10, 64); n > 0 {
 		return fmt.Sprintf("%s-%d", ms, n-1)
@@ -144,14 +148,13 @@ func previous(id string) string {
 	return strconv.FormatInt(timeOf(id).UnixMilli()-1, 10) // the last one of that millisecond
 }
 
-// Last returns, for each of the tasks that has one, the run of all servers that began last, of those
-// that are finished.
-func Last(ctx context.Context, r *mutex.Redis, tasks []string) (map[string]history.Record, error) {
-	last := map[string]history.Record{}
+// Last returns the finished run that began last on any server, by task. Tasks that have none are left out.
+func Last(ctx context.Context, r *mutex.Redis, tasks []string) (map[string]outcome.Record, error) {
+	last := map[string]outcome.Record{}
 	if len(tasks) == 0 {
 		return last, nil
 	}
-	var answers collected[[]any]
+	var answers collection[[]any]
 	err := r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {
 		runs, err := c.HMGet(ctx, r.Key("last"), tasks...).Result()
 		answers.set(server, runs)
@@ -171,9 +174,8 @@ func Last(ctx context.Context, r *mutex.Redis, tasks []string) (map[string]histo
 	return last, nil
 }
 
-// decode reads a record that another sched wrote, maybe after the id of its run. One that it cannot read
-// is left out.
-func decode(value any) (record history.Record, ok bool) {
+// decode reads a record, which may stand behind the id of its run. It is not ok when no sched wrote it.
+func decode(value any) (record outcome.Record, ok bool) {
 	text, _ := value.(string)
 	start := strings.IndexByte(text, '{')
 	return record, start >= 0 && json.Unmarshal([]byte(text[start:]), &record) == nil && record.Run != ""

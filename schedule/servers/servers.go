@@ -1,23 +1,28 @@
-// Package servers is what the servers of a schedule tell each other through Redis: who ticks,
-// what ran, and what is paused.
+// Package servers is what the servers of one schedule tell each other through the Redis that they share: which of them
+// tick and what runs there, which runs are finished, and the controls (pauses and interrupts) that all of them obey.
 //
-// Nothing of that decides whether anything runs; that is for locks and claims (package mutex). Each
-// server writes about itself alone, and people read it: a server that is listed may have died a
-// moment ago, and a run that is listed as running may have ended. The history of a server, its own
-// database, stays the record of what it ran; Redis has copies of the newest.
+// Goals:
+//   - Looking at one server shows all of them.
+//   - A pause or an interrupt that was acknowledged reaches every tick, also after a Redis has lost its data.
+//   - With several Redis servers each has everything, and a majority of them is enough to write and to read.
 //
-// Beside that it is where people tell all servers what is paused, which every tick obeys (Orders).
+// Non-goals: deciding who runs what, which is for locks and claims (package mutex), and keeping history. Each server writes
+// about itself alone, for people: one that is listed may have died a moment ago, and a run that is listed as running may
+// have ended. The history of a server, its own database, stays the record of what it ran; Redis has copies of the
+// newest.
 //
-// The keys are, below the schedule's name:
+// The keys, below the schedule's name, and what is kept there:
 //
-//	server:NAME  a hash, gone ten minutes after the last announcement: tick, now
+//	server:NAME  a hash, gone ten minutes after the last announcement: tick (tickEntry), now (nowEntry)
 //	servers      a sorted set: the names, by the time of their last announcement
 //	runs         a stream of finished runs, capped
 //	ended        a sorted set: the ids of the runs on the stream
-//	last         a hash: of each task the run that began last
+//	last         a hash: of each task the finished run that began last
 //	orders       a hash: the last pause of each task, or of all (*), and the last interrupt (!)
 //
-// Redis 5 has all that this needs. With several Redis servers each has everything.
+// Servers with other versions of sched read and write the same keys, so names and formats stay as they are. Redis 5 has
+// all that this needs. All functions may be used concurrently. An error means that no majority of the Redis
+// servers answered; then what was to be written may have been written to some of them.
 package servers
 
 import (
@@ -26,16 +31,16 @@ import (
 	"time"
 )
 
-// A Server is a machine that ticked lately.
+// A Server is a machine on which a tick began lately.
 type Server struct {
 	Name    string
 	Version string        // of its sched
 	Minute  time.Time     // of its last tick
-	Seen    time.Time     // when that was, by Redis's clock
+	Seen    time.Time     // when that began, by Redis's clock
 	Age     time.Duration // how long ago that was when the servers were listed
 	Offset  time.Duration // its clock minus Redis's
 	Running []Running
-	More    int // runs beyond those listed
+	More    int // how many runs beyond those in Running
 }
 
 // A Running is a run that lived when its server last announced itself.
@@ -48,35 +53,36 @@ type Running struct {
 }
 
 const (
-	// forgotten is how long after its last announcement a server is still listed.
-	forgotten = 10 * time.Minute
+	// listedFor is how long after its last announcement a server is still listed.
+	listedFor = 10 * time.Minute
 
-	// listed bounds the runs that one server announces.
-	listed = 100
+	// maxRunning is how many runs one server announces; the others are counted.
+	maxRunning = 100
 )
 
-// A tick is what the beginning of a tick says of its server.
-type tick struct {
+// A tickEntry is what the tick of a server that began last says of it.
+type tickEntry struct {
 	Version string    `json:"version"`
 	Minute  time.Time `json:"minute"`
 	Seen    time.Time `json:"seen"`
 }
 
-// A now is what an announcement says besides: it may come from a tick that began long ago.
-type now struct {
+// A nowEntry is what the last announcement of a server says of it. That may come from a tick that began long ago
+// and still lives.
+type nowEntry struct {
 	Seen    time.Time     `json:"seen"`
 	Offset  time.Duration `json:"offset"` // nanoseconds
 	Running []Running     `json:"running"`
 	More    int           `json:"more,omitempty"`
 }
 
-// collected gathers what the Redis servers answer, one value each.
-type collected[T any] struct {
+// A collection has what the Redis servers answer, one value each. Safe for concurrent use.
+type collection[T any] struct {
 	mu  sync.Mutex
 	all map[int]T
 }
 
-func (c *collected[T]) set(server int, value T) {
+func (c *collection[T]) set(server int, value T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all == nil {
@@ -85,7 +91,8 @@ func (c *collected[T]) set(server int, value T) {
 	c.all[server] = value
 }
 
-func (c *collected[T]) values() (values []T) {
+// values returns what was set so far, in no order.
+func (c *collection[T]) values() (values []T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, value := range c.all {
@@ -94,8 +101,8 @@ func (c *collected[T]) values() (values []T) {
 	return values
 }
 
-// text is v as JSON; what is sent here always can be.
-func text(v any) string {
+// toJSON encodes one of the types that are sent here; each of them can be encoded.
+func toJSON(v any) string {
 	b, _ := json.Marshal(v)
 	return string(b)
 }

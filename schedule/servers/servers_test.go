@@ -14,6 +14,8 @@ import (
 	"sched/mutex"
 	"sched/mutex/redistest"
 	"sched/schedule/history"
+
+	"sched/schedule/outcome"
 )
 
 var ctx = context.Background()
@@ -40,14 +42,14 @@ func dial(t *testing.T, urls ...string) *mutex.Redis {
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // run is the n-th run of a task, one a minute, on one of three servers in turn.
-func run(n int, task string, o history.Outcome) history.Record {
+func run(n int, task string, o outcome.Outcome) outcome.Record {
 	at := noon.Add(time.Duration(n) * time.Minute)
-	return history.Record{Run: runID(n), Task: task, Mutex: task, Slot: at, Server: fmt.Sprint("web-", n%3), Outcome: o, Started: at, Ended: at.Add(time.Second)}
+	return outcome.Record{Run: runID(n), Task: task, Mutex: task, Slot: at, Server: fmt.Sprint("web-", n%3), Outcome: o, Started: at, Ended: at.Add(time.Second)}
 }
 
 func runID(n int) string { return fmt.Sprintf("%08x-0000-7000-8000-%012x", n, n*7919) }
 
-func mustPublish(t *testing.T, r *mutex.Redis, records ...history.Record) {
+func mustPublish(t *testing.T, r *mutex.Redis, records ...outcome.Record) {
 	t.Helper()
 	if err := Publish(ctx, r, records); err != nil {
 		t.Fatal(err)
@@ -78,7 +80,7 @@ func mustRecent(t *testing.T, r *mutex.Redis, q history.Query) (runs []string) {
 func TestAServerIsListedAsItAnnouncedItself(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
 		if servers := mustList(t, r); len(servers) != 0 {
-			t.Fatalf("before anybody ticked: %v", servers)
+			t.Fatalf("before the first tick: %v", servers)
 		}
 		since := noon.Add(-time.Hour)
 		web2 := Server{Name: "web-2", Version: "1.2.3", Minute: noon, Running: []Running{{"run-a", "a", noon, 12, since}, {"run-b", "b", noon, 0, since}}}
@@ -109,7 +111,7 @@ func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T)
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
 		early := Server{Name: "web-1", Version: "1", Minute: noon}
 		late := Server{Name: "web-1", Version: "2", Minute: noon.Add(time.Minute)}
-		for _, tell := range []func() (time.Duration, error){
+		for _, call := range []func() (time.Duration, error){
 			func() (time.Duration, error) { return Announce(ctx, r, time.Now, early) },
 			func() (time.Duration, error) { return Announce(ctx, r, time.Now, late) },
 			func() (time.Duration, error) {
@@ -117,7 +119,7 @@ func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T)
 				return Refresh(ctx, r, time.Now, early)
 			},
 		} {
-			if _, err := tell(); err != nil {
+			if _, err := call(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -129,7 +131,7 @@ func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T)
 }
 
 // Redis was restarted empty while a tick lives.
-func TestATickThatNobodyKnowsOfIsToldByItsRefresh(t *testing.T) {
+func TestARefreshIsEnoughForAServerThatIsNotListed(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
 		if _, err := Refresh(ctx, r, time.Now, Server{Name: "web-1", Version: "1", Minute: noon}); err != nil {
 			t.Fatal(err)
@@ -143,13 +145,13 @@ func TestATickThatNobodyKnowsOfIsToldByItsRefresh(t *testing.T) {
 func TestAtMostAHundredRunsAreListed(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
 		s := Server{Name: "web-1"}
-		for n := range listed + 7 {
+		for n := range maxRunning + 7 {
 			s.Running = append(s.Running, Running{Run: runID(n), Task: "a"})
 		}
 		if _, err := Announce(ctx, r, time.Now, s); err != nil {
 			t.Fatal(err)
 		}
-		if got := mustList(t, r); len(got[0].Running) != listed || got[0].More != 7 || len(s.Running) != listed+7 {
+		if got := mustList(t, r); len(got[0].Running) != maxRunning || got[0].More != 7 || len(s.Running) != maxRunning+7 {
 			t.Errorf("%d and %d more", len(got[0].Running), got[0].More)
 		}
 	})
@@ -186,7 +188,7 @@ func TestARunIsNotListedAsRunningOnceItIsPublished(t *testing.T) {
 		if _, err := Announce(ctx, r, time.Now, s); err != nil {
 			t.Fatal(err)
 		}
-		mustPublish(t, r, run(1, "a", history.Succeeded))
+		mustPublish(t, r, run(1, "a", outcome.Succeeded))
 		if got := mustList(t, r); len(got[0].Running) != 1 || got[0].Running[0].Run != runID(2) {
 			t.Errorf("%+v", got)
 		}
@@ -196,7 +198,7 @@ func TestARunIsNotListedAsRunningOnceItIsPublished(t *testing.T) {
 func TestARunComesBackAsItWasPublished(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
 		code := 3
-		full := run(1, "report", history.Failed)
+		full := run(1, "report", outcome.Failed)
 		full.ExitCode, full.Reason, full.Notes, full.Attempts = &code, `exit code 3: "x" {y}`, []string{"hook after 1: ümläut"}, 2
 		full.UserCPU, full.PeakMemory, full.Output, full.Origin = 1500*time.Microsecond, 5<<30, "/srv/shop/.sched/output/1.log", "retry"
 		sent := full
@@ -214,29 +216,29 @@ func TestARunComesBackAsItWasPublished(t *testing.T) {
 }
 
 // values is a record without the addresses that fmt would print.
-func values(r history.Record) any {
+func values(r outcome.Record) any {
 	code := *r.ExitCode
 	r.ExitCode = nil
 	return []any{r, code}
 }
 
 func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
-	failures := []history.Outcome{history.Failed, history.TimedOut}
+	failures := []outcome.Outcome{outcome.Failed, outcome.TimedOut}
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
-		mustPublish(t, r, run(4, "b", history.Succeeded), run(6, "a", history.TimedOut))
-		mustPublish(t, r, run(1, "a", history.Succeeded), run(2, "a", history.Failed)) // late: their server could not reach Redis
+		mustPublish(t, r, run(4, "b", outcome.Succeeded), run(6, "a", outcome.TimedOut))
+		mustPublish(t, r, run(1, "a", outcome.Succeeded), run(2, "a", outcome.Failed)) // late: their server could not reach Redis
 		mustPublish(t, r)
 		for _, tt := range []struct {
-			asked string
-			q     history.Query
-			want  []int
+			what string
+			q    history.Query
+			want []int
 		}{
 			{"everything, the newest slot first", history.Query{}, []int{6, 4, 2, 1}},
 			{"the newest two", history.Query{Limit: 2}, []int{6, 4}},
 			{"a task", history.Query{Task: "a"}, []int{6, 2, 1}},
 			{"a task that never ran", history.Query{Task: "c"}, nil},
 			{"failures", history.Query{Outcomes: failures}, []int{6, 2}},
-			{"the newest success of a task", history.Query{Task: "a", Outcomes: []history.Outcome{history.Succeeded}, Limit: 1}, []int{1}},
+			{"the newest success of a task", history.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1}, []int{1}},
 			{"since a slot", history.Query{Since: noon.Add(4 * time.Minute)}, []int{6, 4}},
 		} {
 			var want []string
@@ -244,7 +246,7 @@ func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
 				want = append(want, runID(n))
 			}
 			if got := mustRecent(t, r, tt.q); !slices.Equal(got, want) {
-				t.Errorf("%s: got %v, want %v", tt.asked, got, want)
+				t.Errorf("%s: got %v, want %v", tt.what, got, want)
 			}
 		}
 	})
@@ -253,7 +255,7 @@ func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
 func TestPublishingTwiceShowsARunOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
 		for range 3 {
-			mustPublish(t, r, run(1, "a", history.Succeeded), run(2, "a", history.Failed), run(2, "a", history.Failed))
+			mustPublish(t, r, run(1, "a", outcome.Succeeded), run(2, "a", outcome.Failed), run(2, "a", outcome.Failed))
 		}
 		if got := mustRecent(t, r, history.Query{}); len(got) != 2 {
 			t.Errorf("got %v", got)
@@ -272,10 +274,10 @@ func TestPublishingTwiceShowsARunOnce(t *testing.T) {
 
 func TestALateCopyIsNotTheLastRun(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *mutex.Redis) {
-		mustPublish(t, r, run(5, "a", history.Failed), run(2, "b", history.Succeeded))
-		mustPublish(t, r, run(3, "a", history.Succeeded), run(4, "b", history.Lost))
+		mustPublish(t, r, run(5, "a", outcome.Failed), run(2, "b", outcome.Succeeded))
+		mustPublish(t, r, run(3, "a", outcome.Succeeded), run(4, "b", outcome.Lost))
 		last, err := Last(ctx, r, []string{"a", "never ran", "b", "a"})
-		if err != nil || len(last) != 2 || last["a"].Run != runID(5) || last["b"].Run != runID(4) || last["b"].Outcome != history.Lost {
+		if err != nil || len(last) != 2 || last["a"].Run != runID(5) || last["b"].Run != runID(4) || last["b"].Outcome != outcome.Lost {
 			t.Errorf("%v %v", last, err)
 		}
 		if none, err := Last(ctx, r, nil); err != nil || len(none) != 0 {
@@ -284,16 +286,16 @@ func TestALateCopyIsNotTheLastRun(t *testing.T) {
 	})
 }
 
-// The stream is read from its end, as far as it may matter: an hour beyond what was asked for.
+// The stream is read from its end, as far as it may matter: an hour beyond the query.
 func TestALongStreamIsReadToItsEndWhereThatMatters(t *testing.T) {
 	m := miniredis.RunT(t)
 	r := dial(t, "redis://"+m.Addr())
-	const all = 3 * page
-	late := run(all+1, "late", history.Succeeded) // published before all others, and newer than they are
+	const all = 3 * pageSize
+	late := run(all+1, "late", outcome.Succeeded) // published before all others, and newer than they are
 	m.SetTime(late.Ended)
 	mustPublish(t, r, late)
 	for n := range all {
-		record := run(n, "a", history.Succeeded)
+		record := run(n, "a", outcome.Succeeded)
 		m.SetTime(noon.Add(time.Duration(all+10+n) * time.Minute)) // long after its end
 		mustPublish(t, r, record)
 	}
@@ -311,17 +313,17 @@ func TestALongStreamIsReadToItsEndWhereThatMatters(t *testing.T) {
 func TestWhatIsFarInThePastIsNotRead(t *testing.T) {
 	m := miniredis.RunT(t)
 	r := dial(t, "redis://"+m.Addr())
-	const all = 4 * page
+	const all = 4 * pageSize
 	for n := range all {
-		m.SetTime(run(n, "a", history.Succeeded).Ended)
-		mustPublish(t, r, run(n, "a", history.Succeeded))
+		m.SetTime(run(n, "a", outcome.Succeeded).Ended)
+		mustPublish(t, r, run(n, "a", outcome.Succeeded))
 	}
 	before := m.TotalConnectionCount() + m.CommandCount()
 	if got := mustRecent(t, r, history.Query{Limit: 20}); len(got) != 20 || got[0] != runID(all-1) || got[19] != runID(all-20) {
 		t.Errorf("%d, from %s", len(got), got[0])
 	}
-	if asked := m.TotalConnectionCount() + m.CommandCount() - before; asked > 3 {
-		t.Errorf("%d commands", asked)
+	if n := m.TotalConnectionCount() + m.CommandCount() - before; n > 3 {
+		t.Errorf("%d commands", n)
 	}
 }
 
@@ -330,20 +332,20 @@ func TestTheStreamIsCapped(t *testing.T) {
 		t.Skip("publishes more than is kept")
 	}
 	r := dial(t, redistest.Start(t).URL)
-	const all = kept + 1500
-	for n := 0; n < all; n += page {
-		var some []history.Record
-		for i := range page {
-			some = append(some, run(n+i, "a", history.Succeeded))
+	const all = maxRuns + 1500
+	for n := 0; n < all; n += pageSize {
+		var some []outcome.Record
+		for i := range pageSize {
+			some = append(some, run(n+i, "a", outcome.Succeeded))
 		}
 		mustPublish(t, r, some...)
 	}
 	got := mustRecent(t, r, history.Query{})
-	if len(got) < kept || len(got) > kept+200 || got[0] != runID(all-1) {
+	if len(got) < maxRuns || len(got) > maxRuns+200 || got[0] != runID(all-1) {
 		t.Errorf("%d runs are kept", len(got))
 	}
 	err := r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error {
-		if n := c.ZCard(ctx, r.Key("ended")).Val(); n != kept {
+		if n := c.ZCard(ctx, r.Key("ended")).Val(); n != maxRuns {
 			return fmt.Errorf("%d ids are kept", n)
 		}
 		return nil
@@ -354,7 +356,7 @@ func TestTheStreamIsCapped(t *testing.T) {
 }
 
 // One of three servers was down while a run was published, and another is down now.
-func TestAnyMajorityKnowsWhatAnyMajorityWasTold(t *testing.T) {
+func TestAnyMajorityReadsWhatAnyMajorityWrote(t *testing.T) {
 	var m []*miniredis.Miniredis
 	var urls []string
 	for range 3 {
@@ -363,7 +365,7 @@ func TestAnyMajorityKnowsWhatAnyMajorityWasTold(t *testing.T) {
 	}
 	m[0].SetError("LOADING")
 	r := dial(t, urls...)
-	mustPublish(t, r, run(1, "a", history.Succeeded))
+	mustPublish(t, r, run(1, "a", outcome.Succeeded))
 	s := Server{Name: "web-1", Running: []Running{{Run: runID(1), Task: "a"}, {Run: runID(2), Task: "a"}}}
 	if _, err := Announce(ctx, r, time.Now, s); err != nil {
 		t.Fatal(err)
@@ -371,7 +373,7 @@ func TestAnyMajorityKnowsWhatAnyMajorityWasTold(t *testing.T) {
 	m[0].SetError("")
 	m[1].SetError("LOADING")
 	r = dial(t, urls...)
-	mustPublish(t, r, run(2, "a", history.Failed))
+	mustPublish(t, r, run(2, "a", outcome.Failed))
 	if got := mustRecent(t, r, history.Query{}); !slices.Equal(got, []string{runID(2), runID(1)}) {
 		t.Errorf("recent: %v", got)
 	}
@@ -384,17 +386,17 @@ func TestAnyMajorityKnowsWhatAnyMajorityWasTold(t *testing.T) {
 	m[2].SetError("LOADING")
 	r = dial(t, urls...)
 	if _, err := Recent(ctx, r, history.Query{}); err == nil {
-		t.Error("one of three answers, and that was enough")
+		t.Error("one of three answered, and that was enough")
 	}
-	if err := Publish(ctx, r, []history.Record{run(3, "a", history.Failed)}); err == nil {
-		t.Error("one of three takes a run, and that was enough")
+	if err := Publish(ctx, r, []outcome.Record{run(3, "a", outcome.Failed)}); err == nil {
+		t.Error("one of three accepted a run, and that was enough")
 	}
 }
 
-func TestWhatIsNotOfOursIsLeftOut(t *testing.T) {
+func TestWhatNoSchedWroteIsLeftOut(t *testing.T) {
 	m := miniredis.RunT(t)
 	r := dial(t, "redis://"+m.Addr())
-	mustPublish(t, r, run(1, "a", history.Succeeded))
+	mustPublish(t, r, run(1, "a", outcome.Succeeded))
 	m.XAdd(r.Key("runs"), "*", []string{"record", "{torn"})
 	m.XAdd(r.Key("runs"), "*", []string{"another", "field"})
 	m.HSet(r.Key("last"), "b", "nothing")
@@ -414,7 +416,7 @@ func TestWhatIsNotOfOursIsLeftOut(t *testing.T) {
 func TestSchedulesOfOtherNamesAreOthers(t *testing.T) {
 	m := miniredis.RunT(t)
 	r := dial(t, "redis://"+m.Addr())
-	mustPublish(t, r, run(1, "a", history.Succeeded))
+	mustPublish(t, r, run(1, "a", outcome.Succeeded))
 	if _, err := Announce(ctx, r, time.Now, Server{Name: "web-1"}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"bufio"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// underway are packages that CONTRIBUTING.md and docs/design.md name and that are being made of larger ones. A name in
+// it need not exist yet. When all of them do, the test below asks for this list to be removed.
+var underway = []string{
+	"cmd/terminal", "schedule/run", "schedule/process", "schedule/outbox", "schedule/status", "schedule/work",
+}
+
+// renamed is the page that names functions of these packages. It is written anew when the packages exist, with the list
+// above; until then its names are not checked.
+const renamed = "docs/how-a-run-works.md"
+
+// pages returns the Markdown files of the repository.
+func pages(t *testing.T) []string {
+	return files(t, func(name string) bool { return strings.HasSuffix(name, ".md") })
+}
+
+// files returns what git would see of the working tree, as far as names tell: no hidden folder, no state folder.
+func files(t *testing.T, is func(name string) bool) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") && name != ".ci":
+			return filepath.SkipDir
+		case !d.IsDir() && is(name):
+			found = append(found, filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func text(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var fence = regexp.MustCompile("(?ms)^[ ]*```.*?^[ ]*```$")
+
+// prose is a page without its fenced blocks.
+func prose(page string) string { return fence.ReplaceAllString(page, "") }
+
+// anchors returns the anchors of a page as GitHub makes them: of each heading, in lower case, without punctuation, and
+// with -1, -2 … where one comes again.
+func anchors(page string) map[string]bool {
+	found := map[string]bool{}
+	for _, heading := range regexp.MustCompile(`(?m)^#+ +(.*)$`).FindAllStringSubmatch(prose(page), -1) {
+		slug := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || r > 127 || r >= '0' && r <= '9' || r >= 'a' && r <= 'z':
+				return r
+			}
+			return -1
+		}, strings.ToLower(heading[1]))
+		for name, n := slug, 1; ; n++ {
+			if !found[name] {
+				found[name] = true
+				break
+			}
+			name = slug + "-" + string(rune('0'+n))
+		}
+	}
+	return found
+}
+
+// resolves reports what is wrong with a reference to a file of the repository, seen from a folder.
+func resolves(t *testing.T, from, target string) string {
+	file, anchor, _ := strings.Cut(target, "#")
+	name := path.Join(path.Dir(from), file)
+	if file == "" {
+		name = from
+	}
+	if _, err := os.Stat(name); err != nil {
+		return "there is no " + name
+	}
+	if anchor != "" && !anchors(text(t, name))[anchor] {
+		return name + " has no heading #" + anchor
+	}
+	return ""
+}
+
+func TestLinksResolve(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, page := range pages(t) {
+		for _, found := range link.FindAllStringSubmatch(prose(text(t, page)), -1) {
+			if strings.Contains(found[1], "://") || strings.HasPrefix(found[1], "mailto:") {
+				continue
+			}
+			if wrong := resolves(t, page, found[1]); wrong != "" {
+				t.Errorf("%s: %s", page, wrong)
+			}
+		}
+	}
+}
+
+// Comments, scripts and messages name pages from the root of the repository.
+func TestPagesThatCodeCitesExist(t *testing.T) {
+	cited := regexp.MustCompile(`(?:^|[^\w/.])((?:docs/[\w-]+|README|CONTRIBUTING)\.md(?:#[\w-]+)?)`)
+	code := files(t, func(name string) bool {
+		return slices.Contains([]string{".go", ".yaml", ".txtar", ".sql"}, path.Ext(name)) && name != "docs_test.go"
+	})
+	for _, name := range code {
+		for _, found := range cited.FindAllStringSubmatch(text(t, name), -1) {
+			if wrong := resolves(t, "root", found[1]); wrong != "" && !strings.HasPrefix(name, "bench/") {
+				t.Errorf("%s: %s", name, wrong)
+			}
+		}
+	}
+}
+
+// Each page of docs answers one question, which its first line says, and has its line in the index.
+func TestEveryPageHasItsQuestionAndItsLineInTheIndex(t *testing.T) {
+	index := text(t, "docs/README.md")
+	for _, page := range pages(t) {
+		if path.Dir(page) != "docs" {
+			continue
+		}
+		if !regexp.MustCompile(`\A# [^\n]+\n\n\*[^*\n]+\?\*\n`).MatchString(text(t, page)) {
+			t.Errorf("%s does not begin with a title and a question in italics", page)
+		}
+		if name := path.Base(page); name != "README.md" && strings.Count(index, "]("+name+")") != 1 {
+			t.Errorf("docs/README.md has %d lines for %s", strings.Count(index, "]("+name+")"), name)
+		}
+	}
+}
+
+// A name in backticks with a dot in it (cmd.Main, Tick.Run) is an identifier, unless it is a file or a key.
+func TestNamesInTheDocsExist(t *testing.T) {
+	known := identifiers(t)
+	types := map[string]bool{}
+	for name := range known {
+		first, _, _ := strings.Cut(name, ".")
+		types[first] = true
+	}
+	name := regexp.MustCompile(`^\*?([A-Za-z]\w*(?:\.[A-Za-z]\w*)+)(?:\(\))?$`)
+	keys := regexp.MustCompile(`^(history|mail|retry|metrics|output|app|schedule|os|time|context)\.`)
+	for _, page := range pages(t) {
+		if page == renamed || page == "CHANGELOG.md" || strings.HasPrefix(page, "bench/") {
+			continue
+		}
+		for _, code := range inline(text(t, page)) {
+			found := name.FindStringSubmatch(code)
+			if found == nil || known[found[1]] || path.Ext(code) == ".go" || isFile(code) {
+				continue
+			}
+			first, rest, _ := strings.Cut(found[1], ".")
+			exported := rest[0] >= 'A' && rest[0] <= 'Z'
+			if types[first] && (exported || !keys.MatchString(code)) {
+				t.Errorf("%s: there is no %s", page, code)
+			}
+		}
+	}
+}
+
+// isFile reports whether a name with a dot in it is that of a file.
+func isFile(name string) bool {
+	return slices.Contains([]string{".md", ".yaml", ".yml", ".db", ".json", ".prom", ".log", ".txt", ".sh", ".conf", ".service", ".timer", ".svg", ".txtar"}, path.Ext(name))
+}
+
+// A path in backticks that begins with one of our folders exists; one of a Go file exists there or below schedule.
+func TestFilesInTheDocsExist(t *testing.T) {
+	ours := regexp.MustCompile(`^(cmd|schedule|mutex|docs|examples|bench|\.ci)(/[\w.*-]+)+/?$`)
+	source := regexp.MustCompile(`^[\w./-]+\.(go|txtar)$`)
+	missing := slices.DeleteFunc(slices.Clone(underway), func(name string) bool { _, err := os.Stat(name); return err == nil })
+	if len(missing) == 0 {
+		t.Error("all packages of underway exist: remove the list")
+	}
+	exists := func(name string) bool {
+		for _, pattern := range []string{name, "schedule/" + name, "cmd/testdata/" + name} {
+			if found, _ := filepath.Glob(pattern); len(found) > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	for _, page := range pages(t) {
+		tolerant := page == "CONTRIBUTING.md" || page == "docs/design.md"
+		if page == renamed || page == "CHANGELOG.md" {
+			continue
+		}
+		for _, code := range inline(text(t, page)) {
+			if !ours.MatchString(code) && !source.MatchString(code) || exists(code) {
+				continue
+			}
+			if !tolerant || !slices.ContainsFunc(missing, func(p string) bool { return within(strings.TrimSuffix(code, "/"), p) }) {
+				t.Errorf("%s: there is no %s", page, code)
+			}
+		}
+	}
+}
+
+// inline returns what stands in backticks outside of fenced blocks.
+func inline(page string) (found []string) {
+	for _, code := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(prose(page), -1) {
+		found = append(found, code[1])
+	}
+	return found
+}
+
+// identifiers returns package.Name, Type.Method, Type.Field and package.Type.Method for everything that is declared
+// at the top of a file.
+func identifiers(t *testing.T) map[string]bool {
+	known := map[string]bool{}
+	for _, name := range files(t, func(name string) bool { return strings.HasSuffix(name, ".go") }) {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkg := strings.TrimSuffix(file.Name.Name, "_test")
+		for _, decl := range file.Decls {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				if decl.Recv == nil {
+					known[pkg+"."+decl.Name.Name] = true
+					continue
+				}
+				receiver := base(decl.Recv.List[0].Type)
+				known[receiver+"."+decl.Name.Name] = true
+				known[pkg+"."+receiver+"."+decl.Name.Name] = true
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					declare(known, pkg, spec)
+				}
+			}
+		}
+	}
+	return known
+}
+
+// declare adds the names of a type, constant or variable.
+func declare(known map[string]bool, pkg string, spec ast.Spec) {
+	switch spec := spec.(type) {
+	case *ast.ValueSpec:
+		for _, name := range spec.Names {
+			known[pkg+"."+name.Name] = true
+		}
+	case *ast.TypeSpec:
+		known[pkg+"."+spec.Name.Name] = true
+		var members *ast.FieldList
+		switch of := spec.Type.(type) {
+		case *ast.StructType:
+			members = of.Fields
+		case *ast.InterfaceType:
+			members = of.Methods
+		default:
+			return
+		}
+		for _, field := range members.List {
+			for _, name := range field.Names {
+				known[spec.Name.Name+"."+name.Name] = true
+				known[pkg+"."+spec.Name.Name+"."+name.Name] = true
+			}
+		}
+	}
+}
+
+// base is the name of the type of a receiver.
+func base(of ast.Expr) string {
+	switch of := of.(type) {
+	case *ast.StarExpr:
+		return base(of.X)
+	case *ast.IndexExpr:
+		return base(of.X)
+	case *ast.Ident:
+		return of.Name
+	}
+	return ""
+}
+
+// The README fits on a few screens; what is longer has a page.
+func TestTheReadmeIsShort(t *testing.T) {
+	lines := 0
+	for scanner := bufio.NewScanner(strings.NewReader(text(t, "README.md"))); scanner.Scan(); {
+		lines++
+	}
+	if lines > 220 {
+		t.Errorf("README.md has %d lines", lines)
+	}
+}
+
+// The picture in the README is what sched prints.
+func TestThePictureIsTrue(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("it is drawn on Linux")
+	}
+	if len(os.Args) == 0 {
+		main() // so that the binary of this test has all of sched in it, and go test repeats no old result
+	}
+	if out, err := exec.Command("go", "run", "./docs/picture", "--check").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,95 @@
+package mutex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// claimHour is the layout of the name of a folder: it has the claims that end in one hour (UTC). The
+// names sort by time.
+const claimHour = "2006-01-02T15"
+
+// Claim makes a file that only one run can make. The files of one hour share a folder, so that they
+// can be removed together when they are out of date.
+func (s Files) Claim(_ context.Context, key string, until time.Time, holder Holder) error {
+	path := s.claimPath(key, until)
+	folder := filepath.Dir(path)
+	if err := makeHour(folder, holder.Since); err != nil {
+		return err
+	}
+	text, err := json.Marshal(holder)
+	if err != nil {
+		return err
+	}
+	// link(2) makes the claim with its content or not at all: a claim cannot be half written.
+	draft := filepath.Join(folder, ".draft-"+holder.Run)
+	defer os.Remove(draft)
+	if err := os.WriteFile(draft, text, 0o600); err != nil {
+		return err
+	}
+	err = os.Link(draft, path)
+	if !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if has := readHolderAt(path); has.Run != holder.Run {
+		return &HeldError{key, has}
+	}
+	return nil
+}
+
+// Claimed looks for the file of a claim.
+func (s Files) Claimed(_ context.Context, key string, until time.Time) (holder Holder, claimed bool, err error) {
+	path := s.claimPath(key, until)
+	_, err = os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return Holder{}, false, nil
+	}
+	if err != nil {
+		return Holder{}, false, err
+	}
+	return readHolderAt(path), true, nil
+}
+
+func (s Files) claimPath(key string, until time.Time) string {
+	return filepath.Join(s.Dir, "claims", until.UTC().Format(claimHour), fileName(key))
+}
+
+// makeHour makes the folder of an hour. Where it is new, it removes those of hours that ended two
+// hours before now, or earlier.
+func makeHour(folder string, now time.Time) error {
+	claims := filepath.Dir(folder)
+	if err := os.MkdirAll(claims, 0o700); err != nil {
+		return err
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		if errors.Is(err, os.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	hours, err := os.ReadDir(claims)
+	if err != nil {
+		return err
+	}
+	oldest := now.UTC().Add(-2 * time.Hour).Format(claimHour)
+	for _, hour := range hours {
+		if path := filepath.Join(claims, hour.Name()); hour.Name() < oldest && path != folder {
+			os.RemoveAll(path)
+		}
+	}
+	return nil
+}
+
+// readHolderAt is readHolder for a path; a file that cannot be opened has an empty holder.
+func readHolderAt(path string) Holder {
+	file, err := os.Open(path)
+	if err != nil {
+		return Holder{}
+	}
+	defer file.Close()
+	return readHolder(file)
+}

@@ -1,0 +1,54 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// folderTimeout bounds the wait for another process that opens or breaks a lock. That takes
+// microseconds, unless the process was stopped in the middle.
+const folderTimeout = 2 * time.Second
+
+// lockFolder makes the folder of the locks if need be, and locks it until the result is closed. While
+// it is locked no other process opens or breaks a lock: otherwise one could lock a file that another
+// has just removed.
+func (s Files) lockFolder(ctx context.Context) (*os.File, error) {
+	folder, err := os.Open(s.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+			return nil, err
+		}
+		folder, err = os.Open(s.Dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, folderTimeout)
+	defer cancel()
+	for {
+		err := flock(folder, unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return folder, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) || ctx.Err() != nil {
+			folder.Close()
+			return nil, fmt.Errorf("lock the folder %s: %w", s.Dir, err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// flock is flock(2), again after a signal.
+func flock(file *os.File, how int) error {
+	for {
+		err := unix.Flock(int(file.Fd()), how)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package mutex
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Holder says which run has a mutex, or has claimed a key. Only Run decides anything: a lock is
+// released for the run that has it and for no other. The rest is for people, who may want to find
+// the run.
+type Holder struct {
+	Run   string    `json:"run"`
+	PID   int       `json:"pid"` // 0 when it is unknown
+	Host  string    `json:"host"`
+	Since time.Time `json:"since"`
+	Fence int64     `json:"fence,omitempty"` // of its lock; 0 when it is unknown
+}
+
+// String returns a phrase that follows "is held": since when, and by which run and process.
+func (h Holder) String() string {
+	if h.Run == "" {
+		return "by a run that left no name"
+	}
+	run := h.Run[max(0, len(h.Run)-12):] // a UUIDv7 begins with the time: its end tells runs apart
+	since := h.Since.Local().Format("2006-01-02 15:04:05")
+	if h.PID == 0 {
+		return fmt.Sprintf("since %s (run %s on %s)", since, run, h.Host)
+	}
+	return fmt.Sprintf("since %s (run %s, pid %d on %s)", since, run, h.PID, h.Host)
+}
+
+// A HeldError says that another run has the mutex, or has claimed the key.
+type HeldError struct {
+	Name   string // of the mutex, or the key of the claim
+	Holder Holder // without a Run when what it wrote cannot be read
+}
+
+func (e *HeldError) Error() string { return fmt.Sprintf("%s is held %s", e.Name, e.Holder) }
+
+// A LostError says that a run no longer has its mutex, or did not have it all the time.
+type LostError struct {
+	Name   string
+	Holder Holder // who has it now; without a Run when no run has it, or the same one has it again
+	Broken bool   // by Break, before the lease ended
+}
+
+func (e *LostError) Error() string {
+	how := "the lease of %s ran out"
+	if e.Broken {
+		how = "the lock on %s was broken"
+	}
+	if e.Holder.Run == "" {
+		return fmt.Sprintf(how, e.Name)
+	}
+	return fmt.Sprintf(how+", and it is held %s", e.Name, e.Holder)
+}

@@ -1,0 +1,164 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+)
+
+// A lease is a lock on Redis, which ends unless it is renewed. It is safe for concurrent use.
+type lease struct {
+	redis *Redis
+	name  string
+	run   string
+
+	mu       sync.Mutex // one renewal or release at a time
+	renewed  time.Time  // when the lease began, at the earliest
+	released bool
+	sequence sequence
+
+	description description
+}
+
+func (r *Redis) newLease(name string, holder Holder) *lease {
+	return &lease{redis: r, name: name, run: holder.Run, sequence: newSequence(len(r.servers)), description: description{holder: holder}}
+}
+
+// lockKeys returns the keys of a mutex: who has it (the run), the text about the holder, the last
+// fence, and the run that Break took it from.
+func (r *Redis) lockKeys(name string) []string {
+	return []string{r.Key("lock", name), r.Key("holder", name), r.Key("fence", name), r.Key("broken", name)}
+}
+
+func (l *lease) keys() []string { return l.redis.lockKeys(l.name) }
+
+// redlock returns the key of the lock for one operation, which ends with the context or in two seconds.
+func (l *lease) redlock(ctx context.Context) redlock {
+	return redlock{redis: l.redis, key: l.keys()[0], value: l.run, run: l.run, keep: l.Lease(), end: deadline(ctx), sequence: &l.sequence}
+}
+
+// Acquire takes name with a lease. holder.Fence, if there is one, is the least for its fence.
+func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	l := r.newLease(name, holder)
+	l.renewed = time.Now()
+	key := l.redlock(ctx)
+	t, err := key.acquire(request{rule: ifTrusted, script: acquireScript, keys: l.keys(),
+		args: []any{holder.Run, milliseconds(key.keep), holderText(holder), holder.Fence}})
+	var held *HeldError
+	if errors.As(err, &held) {
+		held.Name = name
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.description.holder.Fence = t.fence
+	if err := l.raiseFence(key.end, t.fence); err != nil {
+		key.release()
+		return nil, err
+	}
+	return l, nil
+}
+
+// raiseFence writes the fence of a new lock to a majority of several servers, whose clocks differ and
+// gave different ones: every later majority has one server that knows the largest.
+func (l *lease) raiseFence(end time.Time, fence int64) error {
+	r := l.redis
+	if len(r.servers) == 1 {
+		return nil
+	}
+	answers := r.send(end, request{script: raiseFenceScript, keys: l.keys()[2:3], args: []any{fence}}, nil)
+	t := r.tally(answers, func(t *tally) bool { return t.ours >= r.quorum() })
+	return r.outage(t.failed)
+}
+
+// Adopt returns the lock of a run that was acquired elsewhere, at holder.Since and with holder.Fence.
+func (r *Redis) Adopt(name string, holder Holder, _ *os.File) Lock {
+	l := r.newLease(name, holder)
+	l.renewed = holder.Since
+	return l
+}
+
+// Inherit returns nil: a lease does not depend on processes.
+func (l *lease) Inherit() *os.File { return nil }
+
+// Fence is the time of the acquisition in microseconds by the clock of Redis, or more.
+func (l *lease) Fence() int64 { return l.description.get().Fence }
+
+// Lease returns the lease of the config.
+func (l *lease) Lease() time.Duration { return l.redis.config.lease() }
+
+// Renew begins the lease anew, also while the store is taken for down. Where the key is gone it is
+// taken again: before the lease ended Redis forgot it, and nothing is lost; later another run may have
+// had the mutex in between. After Release it does nothing.
+func (l *lease) Renew(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.released {
+		return nil
+	}
+	r, holder, begun := l.redis, l.description.get(), time.Now()
+	answers := r.send(deadline(ctx), request{rule: evenIfDown, script: renewScript, keys: l.keys(),
+		args: []any{l.run, milliseconds(l.Lease()), holderText(holder), holder.Fence}}, &l.sequence)
+	t := r.tally(answers, func(t *tally) bool { return t.ours >= r.quorum() })
+
+	inTime := elapsed(l.renewed, begun) < l.Lease()
+	switch {
+	case t.ours >= r.quorum():
+		l.renewed = begun
+		return nil
+	case t.ours+t.retaken >= r.quorum():
+		l.renewed = begun
+		if inTime {
+			return nil
+		}
+		return &LostError{Name: l.name}
+	case t.ours+t.retaken+len(t.failed) >= r.quorum():
+		return joinErrors(len(r.servers), t.failed) // those that did not answer may be ours
+	}
+	if t.ours+t.retaken > 0 {
+		l.redlock(ctx).release() // a minority that is ours would be in the way of the next holder
+	}
+	lost := &LostError{Name: l.name, Broken: t.broken >= r.quorum()}
+	if other, servers := t.holder(); servers >= r.quorum() {
+		lost.Holder = other
+	}
+	return lost
+}
+
+// elapsed is how long ago something was, by the clock that says more: the monotonic one stands still
+// while the machine sleeps, the wall clock may be set back.
+func elapsed(since, now time.Time) time.Duration {
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
+}
+
+// Release frees the mutex where the run has it. With an error it is freed by the end of its lease.
+func (l *lease) Release(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.released = true
+	return l.redlock(ctx).release()
+}
+
+// Break frees name on all servers. Renewals of the run that had it fail from now on.
+func (r *Redis) Break(ctx context.Context, name string) (Holder, error) {
+	if ctx.Err() != nil {
+		return Holder{}, context.Cause(ctx)
+	}
+	t := r.tally(r.send(deadline(ctx), request{script: breakScript, keys: r.lockKeys(name)}, nil), nil)
+	if err := r.outage(t.failed); err != nil {
+		return Holder{}, err
+	}
+	if t.free >= r.quorum() {
+		return Holder{}, ErrFree
+	}
+	holder, _ := t.holder()
+	return holder, nil
+}

@@ -1,0 +1,116 @@
+package mutex
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A request is a script with its arguments, without the deadline.
+type request struct {
+	rule   sendRule
+	script *redis.Script
+	keys   []string
+	args   []any
+	sent   int // how often it was sent to one server, or may have been
+}
+
+// send sends a request to every server at the same time, and returns the answers in the order in
+// which they come: one for each server, by the end at the latest. In a sequence, each server gets it
+// after what is in there before.
+func (r *Redis) send(end time.Time, q request, in *sequence) <-chan answer {
+	answers := make(chan answer, len(r.servers))
+	for i, s := range r.servers {
+		own, done := q, make(chan struct{})
+		before := in.add(i, done)
+		r.inFlight.Go(func() {
+			defer close(done)
+			<-before
+			words, err := s.run(end, &own)
+			answers <- answer{words, err}
+		})
+	}
+	return answers
+}
+
+// A sequence keeps the requests about one lock in order on each server: what a majority has answered
+// may still be on its way to the others, and must not be done after a later request. A nil sequence
+// keeps no order.
+type sequence []<-chan struct{} // for each server: closed when its last request is done
+
+func newSequence(servers int) sequence {
+	s := make(sequence, servers)
+	for i := range s {
+		s[i] = atOnce
+	}
+	return s
+}
+
+// add puts a request to a server at the end, which closes done when it is done. The request may begin
+// when the result is closed.
+func (s *sequence) add(server int, done <-chan struct{}) (before <-chan struct{}) {
+	if s == nil {
+		return atOnce
+	}
+	before, (*s)[server] = (*s)[server], done
+	return before
+}
+
+// atOnce is closed.
+var atOnce = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// run sends the request to this server, and returns the words of the answer. A first answer "late"
+// may mean that the clock of the server was set, which is corrected here, or that the server turned
+// out to be one that is not trusted: the second attempt succeeds in the one case, and fails with the
+// reason in the other.
+func (s *server) run(end time.Time, q *request) (words []string, err error) {
+	ctx, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
+	for range 2 {
+		err = s.do(ctx, q.rule, true, func(ctx context.Context, c *redis.Client) error {
+			q.sent++
+			words, err = q.script.Run(ctx, c, q.keys, append([]any{serverDeadline{s, q.rule, end}}, q.args...)...).StringSlice()
+			return err
+		})
+		if err != nil || words[0] != "late" {
+			return words, err
+		}
+		s.setClock(words[1])
+	}
+	return nil, s.failed("does not answer in time", "does its clock jump?")
+}
+
+// A serverDeadline is a deadline by the clock of the server, in microseconds. It becomes text when it
+// is written to a connection: then onConnect has seen the instance and the clock at the other end.
+type serverDeadline struct {
+	server *server
+	rule   sendRule
+	end    time.Time
+}
+
+func (d serverDeadline) MarshalBinary() ([]byte, error) {
+	d.server.mu.Lock()
+	defer d.server.mu.Unlock()
+	switch {
+	case d.rule == ifTrusted && d.server.mayHaveForgotten() != nil:
+		return []byte("0"), nil // it is late
+	case !d.server.clockKnown:
+		return []byte("9e15"), nil // it never is: the user may not see the clock
+	}
+	return strconv.AppendInt(nil, d.end.Add(d.server.ahead).UnixMicro(), 10), nil
+}
+
+// setClock notes what the clock of the server was a moment ago: it is ahead of ours by that much at
+// least, so nothing is done there after its sender has given up.
+func (s *server) setClock(microseconds string) {
+	if n, err := strconv.ParseInt(microseconds, 10, 64); err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.clockKnown, s.ahead = true, time.Until(time.UnixMicro(n))
+	}
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprint(max(1, d.Milliseconds())) }

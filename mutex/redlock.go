@@ -1,0 +1,194 @@
+package mutex
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+)
+
+// A redlock is one key as one run wants it from a majority of the servers, for a lock or a claim.
+//
+// A redsync.Mutex runs each attempt and each release. It sends to all servers at the same time, and
+// decides: the key is ours when a majority says so before it would expire, clock drift included, and
+// otherwise it is released. But its connections are ours (conn), and send our scripts, since with those
+// that redsync brings a Mutex cannot keep the contract of Store:
+//
+//   - It reports that a key is taken, but not by whom. So HeldError would have no Holder, and three runs
+//     that got one server each would all be "held", though none of them is.
+//   - It sends SET NX, which a paused server does when it goes on: long after the run has given up, a
+//     lock is then held for a lease, and a slot is claimed that no server runs. It has no place for
+//     the holder and the fence either, which must be written in the same step.
+//   - It releases what a failed attempt got by the value of the key, which for us names the run. A run
+//     that claims a key a second time would so delete its own claim.
+//   - It counts every server that answers, also one that was restarted and may have forgotten its locks.
+//
+// TestAPlainRedsyncMutexDoesNotKeepTheContract pins the first three. Should it fail with a newer
+// redsync, see whether conn can go.
+type redlock struct {
+	redis    *Redis
+	key      string
+	value    string        // of the key
+	run      string        // of the holder
+	keep     time.Duration // for how long
+	end      time.Time     // of the operation
+	sequence *sequence     // of a lock; nil for a claim
+}
+
+// attempts bounds how often an acquisition is attempted that no run wins.
+const attempts = 6
+
+// acquire takes the key with a request, whose script answers "ours" or "held". It attempts it again
+// after a short random time as long as no run has a majority. The error is a *HeldError without a
+// name, or a *StoreError.
+func (l redlock) acquire(q request) (tally, error) {
+	for attempt := range attempts {
+		if attempt > 0 {
+			time.Sleep(rand.N(10 * time.Millisecond << attempt))
+		}
+		conns := l.conns(&q, attempt > 0)
+		l.redis.inFlight.Add(len(conns)) // for the releases, if the attempt fails
+		if l.mutex(conns).TryLockContext(context.Background()) == nil {
+			l.redis.inFlight.Add(-len(conns))
+			return answered(conns), nil
+		}
+		if err := l.failure(answered(conns)); err != nil {
+			return tally{}, err
+		}
+		for _, c := range conns {
+			<-c.released // an answer that comes late may decide; and no release may hit the next attempt
+		}
+		if err := l.failure(answered(conns)); err != nil {
+			return tally{}, err
+		}
+		if time.Now().After(l.end) {
+			break
+		}
+	}
+	return tally{}, &StoreError{"the servers of the store do not agree on who has the mutex", "one of them may have been without it for a while; the next run will see"}
+}
+
+// failure says why an attempt failed: another run has the majority, or too few servers answered. Nil
+// says that the next attempt may succeed.
+func (l redlock) failure(t tally) error {
+	if holder, servers := t.holder(); servers >= l.redis.quorum() {
+		return &HeldError{Holder: holder}
+	}
+	return l.redis.outage(t.failed)
+}
+
+// release removes the key where it has our value. The error says that this is unknown.
+func (l redlock) release() error {
+	conns := l.conns(nil, false)
+	l.mutex(conns).UnlockContext(context.Background()) //nolint: the conns have the errors of each server
+	return l.redis.outage(answered(conns).failed)
+}
+
+// mutex is the key for redsync, for one attempt or release. Its timeout, a part of the expiry, is not
+// used: our requests have a deadline.
+func (l redlock) mutex(conns []*conn) *redsync.Mutex {
+	var pools []redsyncredis.Pool
+	for _, c := range conns {
+		pools = append(pools, pool{c})
+	}
+	return redsync.New(pools...).NewMutex(l.key,
+		redsync.WithExpiry(l.keep), redsync.WithTries(1), redsync.WithFailFast(true), redsync.WithTimeoutFactor(1),
+		redsync.WithValue(l.value), redsync.WithGenValueFunc(func() (string, error) { return l.value, nil }))
+}
+
+// A conn is the connection of redsync to one server, for one attempt or one release.
+type conn struct {
+	redsyncredis.Conn // nil: redsync calls SetNX, Eval and Close alone
+	redlock
+	server *server
+
+	request *request // of an attempt; nil for a release
+	again   bool     // an earlier attempt may have left our key there
+
+	before   <-chan struct{} // closed when the server may be sent something
+	done     chan struct{}   // closed when answer is set
+	released chan struct{}   // closed when a failed attempt is released
+	answer   answer
+}
+
+// conns returns the connections for an attempt with a request, or for a release without.
+func (l redlock) conns(q *request, again bool) (conns []*conn) {
+	for i, s := range l.redis.servers {
+		c := &conn{redlock: l, server: s, again: again, done: make(chan struct{}), released: make(chan struct{})}
+		if q != nil {
+			own := *q
+			c.request = &own
+		}
+		c.before = l.sequence.add(i, c.done)
+		l.redis.inFlight.Add(1) // here, since Close may be called before the goroutines of redsync begin
+		conns = append(conns, c)
+	}
+	return conns
+}
+
+// answered counts the answers that are there. redsync does not wait for the others when it has enough.
+func answered(conns []*conn) (t tally) {
+	for _, c := range conns {
+		select {
+		case <-c.done:
+			t.add(c.answer)
+		default:
+		}
+	}
+	return t
+}
+
+// A pool has one connection.
+type pool struct{ *conn }
+
+func (p pool) Get(context.Context) (redsyncredis.Conn, error) { return p.conn, nil }
+
+// SetNX sends the request of the attempt, and returns whether the key is ours. A server that says
+// that our run has it, after an attempt whose answer was lost, has given it to us then.
+func (c *conn) SetNX(string, string, time.Duration) (bool, error) {
+	defer c.redis.inFlight.Done()
+	defer close(c.done)
+	<-c.before
+	c.answer.words, c.answer.err = c.server.run(c.end, c.request)
+	if c.answer.word(0) == "held" && c.answer.word(1) == c.run && (c.again || c.request.sent > 1) {
+		c.answer.words = []string{"ours", c.answer.word(3)}
+	}
+	return c.answer.word(0) == "ours", c.answer.err
+}
+
+// Eval runs the script with which redsync removes a key that has our value: for a release, or after a
+// failed attempt. In an attempt, a server that answered and gave us nothing is left alone: our run
+// may have the key there from before.
+func (c *conn) Eval(script *redsyncredis.Script, keyAndValue ...any) (reply any, err error) {
+	defer c.redis.inFlight.Done()
+	if c.request != nil {
+		defer close(c.released)
+		<-c.done
+		if c.answer.err == nil && c.answer.word(0) != "ours" {
+			return int64(0), nil
+		}
+	} else {
+		defer close(c.done)
+		<-c.before
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), c.end)
+	defer cancel()
+	err = c.server.do(ctx, ifUp, true, func(ctx context.Context, client *redis.Client) error {
+		plain, err := goredis.NewPool(client).Get(ctx)
+		if err == nil {
+			reply, err = plain.Eval(script, keyAndValue...)
+		}
+		return err
+	})
+	if c.request == nil {
+		c.answer = answer{words: []string{"free"}, err: err}
+	}
+	return reply, err
+}
+
+// Close does nothing: a conn is not kept.
+func (c *conn) Close() error { return nil }

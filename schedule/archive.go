@@ -1,0 +1,86 @@
+package schedule
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"sched/schedule/document"
+)
+
+// Archive returns the text of the schedule file and of all the files that it names, in one: LoadArchive makes the same
+// schedule of it when they are gone. Variables stand in it as in the files, as ${VAR}, so no secret of the environment
+// is in it.
+//
+// The archive of a schedule that names no other files is that file after a comment, and so YAML that people can read.
+func (s *Schedule) Archive() ([]byte, error) {
+	if len(s.sources) == 0 {
+		return nil, errors.New("the schedule was not made from text")
+	}
+	var b bytes.Buffer
+	for _, src := range s.sources {
+		fmt.Fprintf(&b, archiveHeader+"\n", src.Name, len(src.Data))
+		b.Write(src.Data)
+		b.WriteByte('\n')
+	}
+	return b.Bytes(), nil
+}
+
+// archiveHeader is the line before the text of each file. The text ends with a line end that is not counted.
+const archiveHeader = "# file %q, %d bytes"
+
+// LoadArchive is Load for the archive of the schedule in file. It opens no file: those that the schedule names are in
+// the archive, each with the places it had. Variables are looked up anew.
+//
+// A text that is no archive is read by Parse: before there were archives, a text with all includes merged was kept.
+func LoadArchive(text []byte, file string, opts LoadOptions) (*Schedule, error) {
+	if !bytes.HasPrefix(text, []byte(`# file "`)) {
+		return Parse(text, file, opts)
+	}
+	l, err := newLoader(file, opts)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := unpack(text)
+	if err != nil {
+		return nil, fmt.Errorf("the archive of %s is damaged: %w", file, err)
+	}
+	l.origin, l.archived = fromArchive, texts[1:]
+	l.readMain(l.Add(l.schedule.File, texts[0].Data))
+	return l.result()
+}
+
+// unpack returns the names and texts of an archive, at least one.
+func unpack(archive []byte) (texts []*document.Source, err error) {
+	for len(archive) > 0 || len(texts) == 0 {
+		header, rest, _ := bytes.Cut(archive, []byte("\n"))
+		var name string
+		var size int
+		if _, err := fmt.Sscanf(string(header), archiveHeader, &name, &size); err != nil {
+			return nil, fmt.Errorf("file %d has no header", len(texts)+1)
+		}
+		if size < 0 || size >= len(rest) || rest[size] != '\n' {
+			return nil, fmt.Errorf("%s: its text is not %d bytes long", name, size)
+		}
+		texts = append(texts, &document.Source{Name: name, Data: rest[:size]})
+		archive = rest[size+1:]
+	}
+	return texts, nil
+}
+
+// nextArchived returns the file that the value n of the current key stands for, as the next source. It returns nil when
+// the archive has no more; that is a problem then.
+func (l *loader) nextArchived(n *node) *document.Source {
+	if len(l.archived) == 0 {
+		l.Problemf(n, "", "%s: the archive lacks a file", l.Key)
+		return nil
+	}
+	next := l.archived[0]
+	l.archived = l.archived[1:]
+	path := next.Name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(l.folder, path)
+	}
+	return l.Add(path, next.Data)
+}

@@ -1,0 +1,47 @@
+// Package clock is the clock of this process, and the two ways to wait by it.
+//
+// Decisions go by the time that is handed down to them (the minute of a tick); this package is for what really
+// happens: when a command was started, how long somebody waits. Deadlines that must survive a clock that is set go
+// by time.Now and its monotonic reading instead.
+package clock
+
+import (
+	"context"
+	"time"
+)
+
+// Now and After are time.Now and time.After, but in the binary that the tests build: its clock can be wrong, fast,
+// and set while it runs (cmd/testclock.go). Only that file may set them, before anything runs.
+var (
+	Now   = time.Now
+	After = time.After
+)
+
+// Recheck is how soon a process that waits for a time of the wall clock notices that the clock was set, or that the
+// machine slept. Timers do not count either.
+const Recheck = time.Second
+
+// WaitUntil waits until the wall clock shows at. It reports false when ctx was done first.
+func WaitUntil(ctx context.Context, at time.Time) bool {
+	for ctx.Err() == nil {
+		left := at.Sub(Now().Round(0)) // by the wall clock alone
+		if left <= 0 {
+			return true
+		}
+		select {
+		case <-After(min(left, Recheck)):
+		case <-ctx.Done():
+		}
+	}
+	return false
+}
+
+// Wait waits for d of real time. It reports false when ctx was done first.
+func Wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

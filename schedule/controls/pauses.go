@@ -1,0 +1,142 @@
+package controls
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"sched/schedule/text"
+)
+
+// Controls are what people want of all ticks of a schedule: what is paused, and which ticks are to end
+// early. On a machine that stands alone they are the file orders.json in its state folder. Where servers
+// share a store, they are there, and the file is a copy of what the store said last.
+type Controls struct {
+	Of        string    `json:"of,omitempty"` // whose copy this is: the name of a schedule with a store; else empty
+	Pauses    Pauses    `json:"pauses,omitempty"`
+	Interrupt Interrupt `json:"interrupt,omitzero"` // the last one
+}
+
+// Everything stands for all tasks where the name of one could be.
+const Everything = "*"
+
+// Pauses are the last pause of each task that ever had one, by its name, and of Everything. Those that are
+// over stay: they tell what was paused, and that a copy which still has them is old.
+type Pauses map[string]Pause
+
+// A Pause keeps tasks from starting.
+type Pause struct {
+	Version int64     `json:"version"` // grows with every change: of two copies the larger is true, whatever the clocks say
+	By      string    `json:"by"`
+	Server  string    `json:"server"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until,omitzero"` // zero: until somebody ends it
+	Ended   time.Time `json:"ended,omitzero"` // when somebody did
+	Reason  string    `json:"reason,omitempty"`
+}
+
+// An Interrupt ends the ticks that had begun before it. The zero value stands for none.
+type Interrupt struct {
+	By     string    `json:"by"`
+	Server string    `json:"server"`
+	At     time.Time `json:"at"`
+
+	Age time.Duration `json:"-"` // how long ago it was when it was read, by the clock that wrote At
+}
+
+// Same reports whether both are the same interrupt.
+func (i Interrupt) Same(other Interrupt) bool {
+	return i.By == other.By && i.Server == other.Server && i.At.Equal(other.At)
+}
+
+// String says who interrupted, for people.
+func (i Interrupt) String() string { return "interrupted by " + i.By + " on " + i.Server }
+
+// InEffect reports whether the pause keeps anything from starting at the time. That it is over nobody
+// needs to write down.
+func (p Pause) InEffect(at time.Time) bool {
+	return p.By != "" && p.Ended.IsZero() && (p.Until.IsZero() || at.Before(p.Until))
+}
+
+// Covers reports whether the pause was, or is, in effect at a time of the past.
+func (p Pause) Covers(at time.Time) bool {
+	over := !p.Ended.IsZero() && !at.Before(p.Ended) || !p.Until.IsZero() && !at.Before(p.Until)
+	return p.By != "" && !at.Before(p.Since) && !over
+}
+
+// Text says who paused since when and why: with the date where that is not the one of near, in the zone.
+func (p Pause) Text(near time.Time, zone *time.Location) string {
+	words := fmt.Sprintf("paused by %s on %s since %s", p.By, p.Server, text.MinuteNear(p.Since, near, zone))
+	if !p.Until.IsZero() {
+		words += ", until " + p.End(near, zone)
+	}
+	if p.Reason != "" {
+		words += ": " + p.Reason
+	}
+	return words
+}
+
+// End says when the pause ends by itself: of a short one to the second.
+func (p Pause) End(near time.Time, zone *time.Location) string {
+	end := text.MinuteNear(p.Until, near, zone)
+	if p.Until.Sub(p.Since) < 2*time.Minute {
+		end += p.Until.Format(":05")
+	}
+	return end
+}
+
+// Of returns the pause that is in effect for a task: its own, or that of everything unless the task runs
+// through that one (even_when_paused).
+func (p Pauses) Of(task string, even bool, at time.Time) (Pause, bool) {
+	if own := p[task]; own.InEffect(at) {
+		return own, true
+	}
+	all := p[Everything]
+	return all, !even && all.InEffect(at)
+}
+
+// Covered reports whether the task was paused at a time of the past, as far as is known.
+func (p Pauses) Covered(task string, even bool, at time.Time) bool {
+	return p[task].Covers(at) || !even && p[Everything].Covers(at)
+}
+
+// Tasks returns the names of those tasks that have a pause of their own in effect, sorted.
+func (p Pauses) Tasks(at time.Time) (names []string) {
+	for name, pause := range p {
+		if name != Everything && pause.InEffect(at) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Add takes from others what is newer than what p has, and reports whether anything is.
+func (p *Pauses) Add(others Pauses) (changed bool) {
+	for name, other := range others {
+		if !other.newer((*p)[name]) {
+			continue
+		}
+		if *p == nil {
+			*p = Pauses{}
+		}
+		(*p)[name], changed = other, true
+	}
+	return changed
+}
+
+// newer reports whether p replaces other.
+func (p Pause) newer(other Pause) bool { return p.Version > other.Version }
+
+// Next gives changed pauses the versions that let them replace those of p. The last digits are random: of
+// two that replace the same at the same moment all choose the same one.
+func (p Pauses) Next(changed Pauses) Pauses {
+	const choices = 1000
+	next := Pauses{}
+	for name, pause := range changed {
+		pause.Version = (p[name].Version/choices+1)*choices + rand.Int64N(choices)
+		next[name] = pause
+	}
+	return next
+}

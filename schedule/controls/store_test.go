@@ -1,0 +1,151 @@
+package controls
+
+import (
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"sched/mutex"
+	"sched/mutex/redistest"
+)
+
+func mustControls(t *testing.T, r *mutex.Redis, remembered Pauses) Controls {
+	t.Helper()
+	c, err := readStore(t.Context(), r, remembered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func mustPause(t *testing.T, r *mutex.Redis, name string, p Pause) {
+	t.Helper()
+	if err := storePauses(t.Context(), r, Pauses{name: p}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestThePauseWithTheNewestVersionCounts(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+		if o := mustControls(t, r, nil); len(o.Pauses) > 0 || o.Of != "shop" || o.Interrupt.By != "" {
+			t.Errorf("before the first pause: %+v", o)
+		}
+		first := Pause{Version: 1999, By: "ann", Server: "web-1", Since: noon, Until: noon.Add(time.Hour), Reason: "deploying 4.2"}
+		mustPause(t, r, Everything, first)
+		mustPause(t, r, "report", Pause{Version: 1001, By: "bob"})
+		mustPause(t, r, "report", Pause{Version: 2000, By: "cat", Ended: noon})
+		mustPause(t, r, "report", Pause{Version: 1500, By: "late"}) // a process that was stopped for a while
+		o := mustControls(t, r, nil)
+		if o.Pauses[Everything] != first || o.Pauses["report"].By != "cat" || len(o.Pauses) != 2 {
+			t.Errorf("%+v", o)
+		}
+	})
+}
+
+// A Redis that was started again without its data gets the pauses back from servers that remember them. One
+// server was away for long, and remembers a pause as in effect that was ended meanwhile.
+func TestARedisThatLostItsDataGetsThePausesBack(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+		paused := Pauses{"report": {Version: 2000, By: "ann"}, "import": {Version: 3000, By: "ann", Ended: noon}}
+		if o := mustControls(t, r, paused); o.Pauses["report"].By != "ann" {
+			t.Errorf("%+v", o)
+		}
+		old := Pauses{"import": {Version: 1000, By: "ann"}}
+		if o := mustControls(t, r, old); o.Pauses["report"].By != "ann" || o.Pauses["import"].InEffect(noon) {
+			t.Errorf("%+v", o)
+		}
+	})
+}
+
+func TestAnInterruptHasItsAgeFromTheClockOfRedis(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+		wrong := time.Now().Add(-12 * time.Hour) // the clock of the server on which ann is
+		if err := storeInterrupt(t.Context(), r, Interrupt{By: "ann", Server: "web-1", At: wrong}); err != nil {
+			t.Fatal(err)
+		}
+		first := mustControls(t, r, nil).Interrupt
+		if first.Age < -time.Second || first.Age > time.Minute || first.String() != "interrupted by ann on web-1" {
+			t.Errorf("%+v", first)
+		}
+		if again := mustControls(t, r, nil).Interrupt; !again.Same(first) || again.Age < first.Age {
+			t.Errorf("%+v after %+v", again, first)
+		}
+		if err := storeInterrupt(t.Context(), r, Interrupt{By: "ann", Server: "web-1", At: wrong.Add(time.Second)}); err != nil {
+			t.Fatal(err)
+		}
+		if next := mustControls(t, r, nil).Interrupt; next.Same(first) {
+			t.Errorf("%+v is the one before", next)
+		}
+	})
+}
+
+// The process that pauses is killed when it has written to one of three Redis servers. While that one answers the pause
+// is in effect, and the first tick that reads it writes it to the others.
+func TestAPauseOnOneOfThreeRedisServersIsWrittenToTheOthers(t *testing.T) {
+	one, two, three := miniredis.RunT(t), miniredis.RunT(t), miniredis.RunT(t)
+	urls := []string{"redis://" + one.Addr(), "redis://" + two.Addr(), "redis://" + three.Addr()}
+	mustPause(t, dial(t, urls[0]), "report", Pause{Version: 1000, By: "ann"})
+
+	two.Close()
+	if o := mustControls(t, dial(t, urls...), nil); o.Pauses["report"].By != "ann" {
+		t.Fatalf("%+v", o)
+	}
+	one.Close()
+	if err := two.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if o := mustControls(t, dial(t, urls...), nil); o.Pauses["report"].By != "ann" {
+		t.Errorf("it was lost with the Redis server that had it: %+v", o)
+	}
+}
+
+// A tick reads the controls before it starts anything, so it does not wait for a Redis that hangs when a majority has answered.
+func TestOneRedisOfThreeThatHangsIsNotWaitedFor(t *testing.T) {
+	hangs := redistest.Start(t)
+	r := dial(t, hangs.URL, "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr())
+	mustPause(t, r, "report", Pause{Version: 1000, By: "ann"})
+	hangs.Pause()
+	defer hangs.Resume()
+	begun := time.Now()
+	if o := mustControls(t, r, nil); o.Pauses["report"].By != "ann" {
+		t.Errorf("%+v", o)
+	}
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestThereAreNoControlsWithoutAMajority(t *testing.T) {
+	up, down := miniredis.RunT(t), miniredis.RunT(t)
+	gone := "redis://" + down.Addr()
+	down.Close()
+	r := dial(t, "redis://"+up.Addr(), gone, gone)
+	if o, err := readStore(t.Context(), r, nil); err == nil {
+		t.Errorf("%+v", o)
+	}
+	if err := storePauses(t.Context(), r, Pauses{"report": {Version: 1000, By: "ann"}}); err == nil {
+		t.Error("paused")
+	}
+}
+
+// everywhere runs a test on each kind of store.
+func everywhere(t *testing.T, test func(*testing.T, *mutex.Redis)) {
+	t.Run("miniredis", func(t *testing.T) { test(t, dial(t, "redis://"+miniredis.RunT(t).Addr())) })
+	t.Run("redis-server", func(t *testing.T) { test(t, dial(t, redistest.Start(t).URL)) })
+	t.Run("three servers", func(t *testing.T) {
+		test(t, dial(t, "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr()))
+	})
+}
+
+func dial(t *testing.T, urls ...string) *mutex.Redis {
+	t.Helper()
+	r, err := mutex.Dial(mutex.Config{Servers: urls, Namespace: "shop", Lease: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -1,0 +1,130 @@
+package cron
+
+import (
+	"strings"
+	"time"
+)
+
+// An Explanation says why a task is due in one minute, or why it is not. Times of the wall clock in it, which need not
+// exist, are counted as if they were UTC.
+type Explanation struct {
+	Minute   time.Time   // its beginning, in the zone of the task
+	Slots    []time.Time // what Slots returns
+	Verdicts []Verdict   // one for each expression, in order
+	Pass     int         // 1 or 2 where the wall clock shows this minute twice, else 0
+	Gap      *Gap        // what the clocks skipped right before this minute, or nil
+}
+
+// A Gap is the wall times that a change of the clocks skipped: from From to just before To.
+type Gap struct{ From, To time.Time }
+
+// A Verdict says whether one expression is due in a minute. Where it is not Due, either some fields are Mismatches or
+// FirstPassOnly is true.
+type Verdict struct {
+	Cron   Expression
+	Due    bool
+	Fields []Field   // minute, hour, day, month and weekday; or minute, hour and date, where days are counted from one
+	Wall   time.Time // the wall time that the fields were compared with: of the minute, or a skipped one if MadeUp
+
+	MadeUp        bool      // Wall was skipped, and this job with a fixed time runs right after the gap
+	FirstPassOnly bool      // all fields match in the second pass, but this job with a fixed time was due in the first
+	SkippedTime   time.Time // a due time in the gap that is not made up for, since the job has no fixed time; else zero
+}
+
+// A Field is one field of an expression, compared with the wall clock.
+type Field struct {
+	Name    string // minute, hour, day, month, weekday or date
+	Text    string // of the expression
+	Value   int    // of the clock; Sunday is 0, and a date is the number of days since the one that is counted from
+	Matches bool
+
+	cycle cycle // of a date
+}
+
+// Explain says whether w is due in the absolute minute that holds minute, and which fields of its expressions decide
+// that. Seconds never do: every minute has all of them.
+//
+// In a zone that was not whole minutes from UTC, as there were until 1972, the minute of the wall clock is the one that
+// begins in the given one.
+func (w When) Explain(minute time.Time) Explanation {
+	from := minute.Unix()
+	from -= mod(from, minuteSeconds)
+	p := periodAt(w.zone(), from)
+	wall := ceil(from+p.offset, minuteSeconds)
+	e := Explanation{Minute: time.Unix(from, 0).In(w.zone()), Slots: w.Slots(minute), Pass: p.pass(w.zone(), wall)}
+	if from == p.start && p.newFrom < wall {
+		e.Gap = &Gap{wallTime(p.newFrom), wallTime(wall)}
+	}
+	for _, c := range w.Crons {
+		_, due := When{Crons: []Expression{c}, Location: w.Location}.next(from, from+minuteSeconds)
+		v := Verdict{Cron: c, Due: due, Wall: wallTime(wall)}
+		if e.Gap != nil {
+			switch t, skipped := c.next(p.newFrom, wall); {
+			case skipped && c.fixed:
+				v.Wall, v.MadeUp = wallTime(t), true
+			case skipped:
+				v.SkippedTime = wallTime(t)
+			}
+		}
+		v.Fields = c.compare(v.Wall)
+		v.FirstPassOnly = !due && len(v.Mismatches()) == 0
+		e.Verdicts = append(e.Verdicts, v)
+	}
+	return e
+}
+
+// compare compares each field but the seconds with a wall time.
+func (c *Expression) compare(wall time.Time) []Field {
+	if c.cycle.days > 0 {
+		return c.compareCycle(wall)
+	}
+	words := strings.Fields(c.text)
+	words = words[len(words)-5:]
+	field := func(pos, value int, matches bool) Field {
+		return Field{Name: cronFields[pos].name, Text: words[pos-minuteField], Value: value, Matches: matches}
+	}
+	m, day := monthOf(dayOf(wall.Unix()))
+	return []Field{
+		field(minuteField, wall.Minute(), c.times.minutes.has(wall.Minute())),
+		field(hourField, wall.Hour(), c.times.hours.has(wall.Hour())),
+		field(dayField, day, c.dates.days.in(m).has(day)),
+		field(monthField, m.number, c.dates.months.has(m.number)),
+		field(weekdayField, int(wall.Weekday()), c.dates.weekdays.in(m).has(day)),
+	}
+}
+
+// compareCycle compares the fields for the time of day, and the date with the cycle.
+func (c *Expression) compareCycle(wall time.Time) []Field {
+	field := func(pos, value int, due set) Field {
+		return Field{Name: cronFields[pos].name, Text: due.String(), Value: value, Matches: due.has(value)}
+	}
+	words, _, _ := strings.Cut(c.text, " at ")
+	day := dayOf(wall.Unix())
+	return []Field{
+		field(minuteField, wall.Minute(), c.times.minutes),
+		field(hourField, wall.Hour(), c.times.hours),
+		{Name: "date", Text: words, Value: int(day - c.cycle.from), Matches: c.cycle.due(day), cycle: c.cycle},
+	}
+}
+
+// Mismatches returns the fields that keep the expression from being due. Where both day fields are restricted one of
+// them is enough, so they are among them only if neither matches.
+func (v Verdict) Mismatches() []Field {
+	var mismatches []Field
+	day, weekday := v.days()
+	oneIsEnough := v.Cron.dates.either && (day.Matches || weekday.Matches)
+	for _, f := range v.Fields {
+		if !f.Matches && !(oneIsEnough && (f.Name == day.Name || f.Name == weekday.Name)) {
+			mismatches = append(mismatches, f)
+		}
+	}
+	return mismatches
+}
+
+// days returns the two day fields. They are zero where days are counted from a date.
+func (v Verdict) days() (day, weekday Field) {
+	if v.Cron.cycle.days > 0 {
+		return Field{}, Field{}
+	}
+	return v.Fields[dayField-minuteField], v.Fields[weekdayField-minuteField]
+}

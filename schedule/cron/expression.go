@@ -1,0 +1,103 @@
+package cron
+
+import (
+	"strings"
+	"time"
+)
+
+// An Expression is one valid cron expression of 5 fields, or of 6 with leading seconds. From ParseEvery it can also be a
+// time of day on every so many days from a date on, such as "2 weeks from 2026-01-05". The zero Expression is never due.
+//
+// The rules are those of crontab(5) and of Vixie cron, with L, W and # as in Quartz and H as in Jenkins. An Expression
+// is a value: it may be copied, compared with ==, and used by several goroutines at once. Two are equal when they were
+// written alike and their H has the same numbers.
+type Expression struct {
+	text  string
+	times times
+	dates dates
+	cycle cycle // which days are due, in place of dates; the zero cycle where dates decide
+	fixed bool  // neither minute nor hour starts with *: daylight saving must not lose this job (wallclock.go)
+}
+
+// The positions of the fields, which are also gronx's.
+const (
+	secondField = iota
+	minuteField
+	hourField
+	dayField
+	monthField
+	weekdayField
+)
+
+// Parse reads a cron expression of 5 fields or of 6 with leading seconds, or a macro such as @daily. Each H becomes a
+// number made from seed, the task's name: the same on every machine, and in every version of sched. An expression that
+// can never be due, such as "0 0 31 2 *", is an error. Every error is an *Error.
+func Parse(text, seed string) (Expression, error) {
+	words, err := splitCron(text)
+	if err != nil {
+		return Expression{}, err
+	}
+	fields := canonicalFields{secondField: "0"} // five fields mean second 0
+	first := len(fields) - len(words)
+	for i, word := range words {
+		f := &cronFields[first+i]
+		if words[i], err = f.resolve(word, seed); err != nil {
+			return Expression{}, err
+		}
+		if fields[first+i], err = f.canonical(words[i]); err != nil {
+			return Expression{}, yearHint(err, words)
+		}
+	}
+	c := Expression{text: strings.Join(words, " "), fixed: !fields.starred(minuteField) && !fields.starred(hourField)}
+	c.times, c.dates = shared.compile(&fields)
+	if !fields.clearlyHasDate() && !c.hasDate() {
+		return Expression{}, fields.impossible(words)
+	}
+	return c, nil
+}
+
+// canonicalFields are the fields of an expression from second to weekday, as cronField.canonical returns them.
+type canonicalFields [6]string
+
+// starred reports whether a field starts with *. Vixie cron sets its DOM_STAR and DOW_STAR by the first character alone,
+// so */2 is starred and 1-5,* is not.
+func (fields *canonicalFields) starred(pos int) bool { return fields[pos][0] == '*' }
+
+// bothDays reports whether the day and the weekday are both restricted.
+func (fields *canonicalFields) bothDays() bool {
+	return !fields.starred(dayField) && !fields.starred(weekdayField)
+}
+
+// String returns the expression with macros and H resolved, in the writer's own names. Parse makes an equal Expression
+// of it. For days that are counted from a date it returns words, of which ParseEvery makes an equal Expression.
+func (c Expression) String() string { return c.text }
+
+// BothDays reports whether the day and the weekday are both restricted, so that either is enough to be due. This is
+// crontab(5)'s rule, and rarely what people expect.
+func (c Expression) BothDays() bool { return c.dates.either }
+
+// clearlyHasDate reports whether the texts show that some date matches day, month and weekday, as those of most
+// expressions do. Where it is false, hasDate decides. Only these three fields can contradict each other.
+func (fields *canonicalFields) clearlyHasDate() bool {
+	days, months, weekdays := fields[dayField], fields[monthField], fields[weekdayField]
+	n, isNumber := digits(days)
+	return fields.bothDays() || days == "*" || weekdays == "*" && (months == "*" || isNumber && n <= 28)
+}
+
+// hasDate reports whether c has a due day in 28 years, after which the calendar repeats.
+func (c *Expression) hasDate() bool {
+	from := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	to := time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	_, ok := c.dates.next(dayOf(from), dayOf(to-1))
+	return ok
+}
+
+// impossible returns the error about an expression that no date matches, in the words of its writer.
+func (fields *canonicalFields) impossible(words []string) error {
+	words = words[len(words)-3:]
+	if fields[weekdayField] == "*" {
+		return wrong("can never be due: day %s never comes in month %s", words[0], words[1]).
+			hint("the last day of a month is L, its last working day LW")
+	}
+	return wrong("can never be due: day %s of month %s is never on weekday %s", words[0], words[1], words[2])
+}

@@ -1,0 +1,56 @@
+package cron
+
+const (
+	minuteSeconds = 60
+	hourSeconds   = 60 * minuteSeconds
+	daySeconds    = 24 * hourSeconds
+)
+
+// times are the times of day that match an expression's fields for second, minute and hour. A time of day is a number
+// of seconds, from 0 to before daySeconds.
+type times struct{ seconds, minutes, hours set }
+
+// next returns the first due time of day from second on.
+func (t times) next(second int64) (int64, bool) {
+	h, m, s := hourMinuteSecond(second)
+	if t.hours.has(h) {
+		if t.minutes.has(m) {
+			if s, ok := t.seconds.from(s); ok {
+				return secondOfDay(h, m, s), true
+			}
+		}
+		if m, ok := t.minutes.from(m + 1); ok {
+			return secondOfDay(h, m, t.seconds.first()), true
+		}
+	}
+	h, ok := t.hours.from(h + 1)
+	return secondOfDay(h, t.minutes.first(), t.seconds.first()), ok
+}
+
+// before returns the number of due times of day before second, which may be daySeconds.
+func (t times) before(second int64) int {
+	h, m, s := hourMinuteSecond(second)
+	n := t.hours.below(h).len() * t.minutes.len() * t.seconds.len()
+	if !t.hours.has(h) {
+		return n
+	}
+	n += t.minutes.below(m).len() * t.seconds.len()
+	if !t.minutes.has(m) {
+		return n
+	}
+	return n + t.seconds.below(s).len()
+}
+
+func hourMinuteSecond(second int64) (h, m, s int) {
+	return int(second / hourSeconds), int(second / minuteSeconds % 60), int(second % 60)
+}
+
+func secondOfDay(h, m, s int) int64 {
+	return int64(h)*hourSeconds + int64(m)*minuteSeconds + int64(s)
+}
+
+// ceil returns the smallest multiple of unit that is t or larger.
+func ceil(t, unit int64) int64 { return t + mod(-t, unit) }
+
+// mod returns the remainder of t by unit, which is never negative, though times before 1970 are.
+func mod(t, unit int64) int64 { return (t%unit + unit) % unit }

@@ -1,0 +1,144 @@
+package cron
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A When is the instants at which a task is due: those of any of its expressions, on the wall clock of its zone. Its
+// methods read no clock, agree with each other about every instant, and may be called by several goroutines at once.
+// The zero When is never due.
+type When struct {
+	Crons    []Expression
+	Every    string         // the text of every:, where the expressions come from it; for people only
+	Location *time.Location // nil is UTC
+}
+
+// horizon is how far, in seconds, Next and Previous look. The rarest date that exists, 29 February on a given weekday,
+// is 40 years away at most (when a century without a leap day lies in between).
+const horizon = 41 * 366 * daySeconds
+
+// Slots returns the instants at which w is due in the absolute minute that holds minute: in UTC, in order, each once.
+// It returns nil where there is none.
+func (w When) Slots(minute time.Time) []time.Time {
+	from := minute.Unix()
+	from -= mod(from, minuteSeconds)
+	var slots []time.Time
+	for t := range w.forward(from, from+minuteSeconds) {
+		slots = append(slots, time.Unix(t, 0).UTC())
+	}
+	return slots
+}
+
+// Next returns the first instant strictly after after at which w is due, in UTC. It returns false where there is none
+// within 41 years, or within 41 years of the date that days are counted from. Parse refuses expressions without any
+// date. What remains are jobs without a fixed time whose times lie in a gap of the clocks each year, such as
+// "*/5 2 * MAR SUN#2" in New York.
+func (w When) Next(after time.Time) (next time.Time, ok bool) {
+	from := after.Unix() + 1
+	to := from + horizon
+	for i := range w.Crons {
+		to = max(to, w.Crons[i].cycle.from*daySeconds+horizon)
+	}
+	t, ok := w.next(from, to)
+	if !ok {
+		return time.Time{}, false
+	}
+	return time.Unix(t, 0).UTC(), true
+}
+
+// Previous returns the last instant strictly before before at which w was due, in UTC. It returns false where there is
+// none within 41 years.
+func (w When) Previous(before time.Time) (previous time.Time, ok bool) {
+	to := ceilSecond(before)
+	end := to
+	for size := int64(hourSeconds); ; size *= 24 { // slots that come often are near
+		from := max(end-size, end-horizon)
+		if t, ok := w.next(from, to); ok {
+			return time.Unix(w.last(t, to), 0).UTC(), true
+		}
+		if from == end-horizon {
+			return time.Time{}, false
+		}
+		to = from
+	}
+}
+
+// Backward returns an iterator over the instants of [from, to) at which w is due, in UTC, the newest first. It looks
+// back only as far as the loop goes: the newest of a year cost no more than those of a day.
+func (w When) Backward(from, to time.Time) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		first, end := ceilSecond(from), ceilSecond(to)
+		for span := int64(minuteSeconds); first < end; span *= 2 {
+			start := max(first, end-span)
+			for _, t := range slices.Backward(slices.Collect(w.forward(start, end))) {
+				if !yield(time.Unix(t, 0).UTC()) {
+					return
+				}
+			}
+			end = start
+		}
+	}
+}
+
+// String returns the expressions as people read them.
+func (w When) String() string {
+	texts := make([]string, len(w.Crons))
+	for i, c := range w.Crons {
+		texts[i] = c.String()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// zone returns the zone whose wall clock decides.
+func (w When) zone() *time.Location {
+	if w.Location == nil {
+		return time.UTC
+	}
+	return w.Location
+}
+
+// next returns the first second of [from, to) at which any of the expressions is due.
+func (w When) next(from, to int64) (int64, bool) {
+	for from < to {
+		p := periodAt(w.zone(), from)
+		end := min(p.end, to)
+		first := end
+		for i := range w.Crons {
+			if t, ok := p.next(&w.Crons[i], from, first); ok {
+				first = t
+			}
+		}
+		if first < end {
+			return first, true
+		}
+		from = end
+	}
+	return 0, false
+}
+
+// forward returns an iterator over the seconds of [from, to) at which w is due.
+func (w When) forward(from, to int64) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for t, ok := w.next(from, to); ok && yield(t); t, ok = w.next(t+1, to) {
+		}
+	}
+}
+
+// last returns the last second before to at which w is due. It is due at t.
+func (w When) last(t, to int64) int64 {
+	for t+1 < to {
+		middle := t + 1 + (to-t-1)/2
+		if later, ok := w.next(middle, to); ok {
+			t = later
+		} else {
+			to = middle
+		}
+	}
+	return t
+}
+
+// ceilSecond returns the first whole second that is not before t.
+func ceilSecond(t time.Time) int64 { return t.Add(time.Second - time.Nanosecond).Unix() }

@@ -1,0 +1,61 @@
+package document
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// Options is what a Reader needs to know of the world around its files.
+type Options struct {
+	// Folder is where relative paths begin, and to which the names of files are relative. It is absolute.
+	Folder string
+
+	// Getenv looks up the variables that ${VAR} stands for. Nil means that none is set.
+	Getenv func(string) (string, bool)
+
+	// UID is the effective user. With 0 (root), a file that group or others can write, or that belongs to another
+	// user, is refused, as cron refuses such crontabs: whoever can write the file would be root.
+	UID int
+
+	// Synonyms are words of other programs, in lower case and with "_" for "-", with the word that is meant here.
+	Synonyms map[string]string
+}
+
+// A Reader reads the files of one document, and collects what is wrong with them. When something is wrong it records a
+// problem and goes on; what was read counts only when there is none in the end.
+//
+// The exported fields are the position of the walk through the files. The caller sets them, and the problems are made
+// with them.
+type Reader struct {
+	File    string // that is being read, as its Source is named
+	Task    string // the entry that is being read; empty for none, or for one without a name
+	Section string // begins each message: `defaults: `, `group "x": ` or nothing
+	Key     string // whose value is being read, with the keys above it: retry.delay
+
+	// Misspelt are the keys that were probably meant by unknown ones, since it was last emptied.
+	Misspelt []string
+
+	options  Options
+	sources  []*Source
+	problems []Problem
+	warnings []Problem
+	dropped  int // problems past MostProblems
+	cause    error
+}
+
+// NewReader returns a reader that has read nothing.
+func NewReader(o Options) *Reader { return &Reader{options: o} }
+
+// A Context is what the setters of a Table are called with. A type is one by embedding a *Reader.
+type Context interface{ reader() *Reader }
+
+func (r *Reader) reader() *Reader { return r }
+
+// NameOf returns a path as messages show it: relative to the folder of the document, or as it is when it is elsewhere.
+func (r *Reader) NameOf(path string) string {
+	rel, err := filepath.Rel(r.options.Folder, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return path
+	}
+	return rel
+}

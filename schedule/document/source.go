@@ -1,0 +1,130 @@
+package document
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// LargestFile is the most bytes that a file may have. It is far beyond what people write: 16 MiB are some 200,000
+// tasks.
+const LargestFile = 16 << 20
+
+// A Source is one file that was read.
+type Source struct {
+	Name string // as messages show it: relative to the folder of the document, absolute when it is elsewhere
+	Data []byte // its text; nil when it could not be read
+}
+
+// Sources returns the files in the order in which they were read.
+func (r *Reader) Sources() []*Source { return r.sources }
+
+// Digest returns the SHA-256 of the names and texts of the sources, in hexadecimal.
+func Digest(sources []*Source) string {
+	h := sha256.New()
+	for _, src := range sources {
+		fmt.Fprintf(h, "%q %d\n", src.Name, len(src.Data))
+		h.Write(src.Data)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// Add takes data as the text of the file at path, which must be absolute, and returns it as the next source. It opens
+// no file.
+func (r *Reader) Add(path string, data []byte) *Source {
+	src := &Source{Name: r.NameOf(path), Data: data}
+	r.sources = append(r.sources, src)
+	return src
+}
+
+// Open reads the file at path, which must be absolute, as the next source. It returns nil when the file cannot be read
+// or must not be trusted; that is a problem then.
+func (r *Reader) Open(path string) *Source {
+	src := r.Add(path, nil)
+	data, problem, err := readFile(path, r.options.UID)
+	if problem != nil {
+		problem.Place.File = src.Name
+		r.problems = append(r.problems, *problem)
+		if r.cause == nil {
+			r.cause = err
+		}
+		return nil
+	}
+	src.Data = data
+	return src
+}
+
+// readFile returns the text of a file, or a problem. The error, which only comes with a problem, is that of the system.
+func readFile(path string, uid int) ([]byte, *Problem, error) {
+	// Without O_NONBLOCK a named pipe would stop us here for ever.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, unreadable(path, err), err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, unreadable(path, err), err
+	}
+	if problem := refuse(path, info, uid); problem != nil {
+		return nil, problem, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(f, LargestFile+1))
+	if err != nil {
+		return nil, unreadable(path, err), err
+	}
+	if len(data) > LargestFile {
+		return nil, &Problem{Text: "the file is larger than 16 MiB"}, nil
+	}
+	return data, nil, nil
+}
+
+func unreadable(path string, err error) *Problem {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Problem{Text: "there is no file " + path}
+	}
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return &Problem{Text: fmt.Sprintf("%s cannot be read: %v", path, err)}
+}
+
+// refuse returns why the user should not run commands that this file names, or nil.
+func refuse(path string, info fs.FileInfo, uid int) *Problem {
+	if info.IsDir() {
+		return &Problem{Text: path + " is a folder, not a file"}
+	}
+	if !info.Mode().IsRegular() {
+		return &Problem{Text: path + " is not a regular file"}
+	}
+	if uid != 0 {
+		return nil
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return &Problem{
+			Text: "others than its owner can write the file, and root would run what they write",
+			Hint: "chmod go-w " + shellWord(path),
+		}
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 {
+		return &Problem{
+			Text: fmt.Sprintf("the file belongs to another user (uid %d), and root would run what that user writes", stat.Uid),
+			Hint: "chown root " + shellWord(path),
+		}
+	}
+	return nil
+}
+
+// shellWord returns the path as one can type it.
+func shellWord(path string) string {
+	if !strings.ContainsAny(path, " \t\n'\"\\$`!*?[](){}<>|&;#~") {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

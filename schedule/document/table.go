@@ -1,0 +1,137 @@
+package document
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Table lists all the keys that one kind of mapping may have, and what each sets. It is the one source for the
+// reading, the suggestions and the documentation.
+//
+// The values are set in the order of the table, not of the file: keys on which others depend come first. C is what
+// the setters are called with, T what they set.
+type Table[C Context, T any] struct {
+	Keys []Key[C, T] // at most 64
+
+	// Scopes names the scopes as messages do: "a task". It is nil for a table whose mappings are all alike.
+	Scopes map[Scope]string
+
+	// Misplaced returns a hint for a key that cannot stand in the scope in; with "" the hint is the nearest key. known
+	// are the scopes in which the key may stand; 0 for a key that the table has not. Misplaced may be nil.
+	Misplaced func(name string, in, known Scope) string
+
+	once  sync.Once
+	index map[string]int
+}
+
+// A Key is a row of a Table.
+type Key[C Context, T any] struct {
+	Name string
+	In   Scope              // where it may stand; 0: wherever the table is used
+	Set  func(C, *T, *Node) // reads the value; records what is wrong with it
+	Doc  string             // what the key means, in one phrase
+}
+
+// A Scope is a set of bits, each for one kind of mapping that shares the table with others. What the bits mean is up
+// to the table.
+type Scope uint8
+
+// mostKeys is the most that a table may hold: Decode keeps the place of each on the stack.
+const mostKeys = 64
+
+// Decode sets into from the mapping n. Unknown, misplaced and repeated keys are problems; the others are set all the
+// same. While a key is set, the Key of the reader is its name after those above it: retry.delay.
+func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
+	t.once.Do(t.prepare)
+	r := c.reader()
+	var at [mostKeys]int // of the key's value in n.Content; never 0, which is a key's
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name := (*Node)(n.Content[i])
+		if j, ok := t.lookup(r, name, in); ok {
+			if at[j] != 0 {
+				r.Problemf(name, "", "%q is given twice, first at line %d", name.Value, n.Content[at[j]-1].Line)
+				continue
+			}
+			at[j] = i + 1
+		}
+	}
+	above := r.Key
+	for j := range t.Keys {
+		if at[j] == 0 {
+			continue
+		}
+		r.Key = t.Keys[j].Name
+		if above != "" {
+			r.Key = above + "." + r.Key
+		}
+		t.Keys[j].Set(c, into, (*Node)(n.Content[at[j]]))
+	}
+	r.Key = above
+}
+
+// Has reports whether the key may stand in the scope.
+func (t *Table[C, T]) Has(name string, in Scope) bool { return slices.Contains(t.Names(in), name) }
+
+// Names returns the keys that may stand in the scope, in the order of the table; all of them for 0.
+func (t *Table[C, T]) Names(in Scope) []string {
+	var names []string
+	for _, key := range t.Keys {
+		if key.In == 0 || in == 0 || key.In&in != 0 {
+			names = append(names, key.Name)
+		}
+	}
+	return names
+}
+
+func (t *Table[C, T]) prepare() {
+	t.index = make(map[string]int, len(t.Keys))
+	for i, key := range t.Keys {
+		t.index[key.Name] = i
+	}
+}
+
+// lookup returns where in the table the key is. It records a problem when the key may not stand here.
+func (t *Table[C, T]) lookup(r *Reader, name *Node, in Scope) (int, bool) {
+	if !name.IsScalar() {
+		r.Problemf(name, "", "a key must be text, not %s", name.Describe())
+		return 0, false
+	}
+	i, known := t.index[name.Value]
+	var scopes Scope
+	if known {
+		scopes = t.Keys[i].In
+		if scopes == 0 || scopes&in != 0 {
+			return i, true
+		}
+	}
+	hint := ""
+	if t.Misplaced != nil {
+		hint = t.Misplaced(name.Value, in, scopes)
+	}
+	if known {
+		r.Problemf(name, hint, "%q does not belong in %s", name.Value, t.Scopes[in])
+		return 0, false
+	}
+	t.unknown(r, name, hint, in)
+	return 0, false
+}
+
+// unknown records a key that the table has not, with the nearest or all that it has for a hint where that is empty.
+func (t *Table[C, T]) unknown(r *Reader, name *Node, hint string, in Scope) {
+	if hint == "" {
+		meant := r.Nearest(name.Value, t.Names(in))
+		r.Misspelt = append(r.Misspelt, meant)
+		hint = DidYouMean(meant)
+	}
+	if hint == "" && len(t.Keys) == 1 {
+		hint = "the only key here is " + t.Keys[0].Name
+	} else if hint == "" && len(t.Keys) <= 20 {
+		hint = "the keys here are " + strings.Join(t.Names(in), ", ")
+	}
+	where := ""
+	if r.Key != "" {
+		where = " in " + r.Key
+	}
+	r.Problemf(name, hint, "unknown key %s%s", Quote(name.Value), where)
+}

@@ -1,0 +1,79 @@
+package dotenv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"sched/schedule/text"
+)
+
+// largest is more than the kernel takes as an environment.
+const largest = 4 << 20
+
+// Read returns the variables of the files, in their order. ${NAME} in them stands for what
+// is in env or was set before. A file that cannot be used is left out; the error names the first.
+func Read(files, env []string) (pairs []string, err error) {
+	set := func(name string) (string, bool) {
+		for _, all := range [][]string{pairs, env} {
+			for i := len(all) - 1; i >= 0; i-- {
+				if value, ok := strings.CutPrefix(all[i], name+"="); ok {
+					return value, true
+				}
+			}
+		}
+		return "", false
+	}
+	for _, path := range files {
+		text, problem := readFile(path)
+		var more []string
+		if problem == nil {
+			more, problem = Parse(text, set)
+		}
+		if problem != nil && err == nil {
+			err = FileError(path, problem)
+		}
+		pairs = append(pairs, more...)
+	}
+	return pairs, err
+}
+
+// FileError names the file, and never its content.
+func FileError(path string, problem error) error {
+	if errors.Is(problem, fs.ErrNotExist) {
+		return fmt.Errorf("env_file %s does not exist", path)
+	}
+	return fmt.Errorf("env_file %s: %w", path, problem)
+}
+
+// readFile reads a file with the rights of this process. What runs as root takes no variables
+// from a file that others can write: with LD_PRELOAD or PATH they would be root.
+func readFile(path string) (string, error) {
+	// Without O_NONBLOCK a named pipe would stop us here for ever.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", text.WithoutPath(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", text.WithoutPath(err)
+	}
+	owner, _ := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.Mode().IsRegular():
+		return "", errors.New("it is not a regular file")
+	case info.Size() > largest:
+		return "", errors.New("it is larger than 4 MiB")
+	case os.Geteuid() == 0 && info.Mode().Perm()&0o022 != 0:
+		return "", errors.New("others than its owner can write it, and the task runs as root (chmod go-w)")
+	case os.Geteuid() == 0 && owner != nil && owner.Uid != 0:
+		return "", fmt.Errorf("it belongs to another user (uid %d), and the task runs as root", owner.Uid)
+	}
+	content, err := io.ReadAll(io.LimitReader(file, largest))
+	return string(content), text.WithoutPath(err)
+}

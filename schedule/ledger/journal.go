@@ -1,0 +1,239 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sched/schedule/outcome"
+
+	"sched/schedule/statedir"
+)
+
+// A Journal is the file of a tick that has something to account for: ticks/N.json in the state
+// folder, one JSON event a line, like the file of a run (Run). Its first line promises an outcome for
+// each slot that is due; it is locked (flock(2)) while the tick lives, and has an end when all of
+// these are in the history or in the files of runs. So a journal that nobody holds and that has no end
+// is of a tick that was killed, or that could not write the history: a later tick keeps its promise.
+type Journal struct {
+	Promise    Promise
+	Started    map[Due]bool           // the slots whose run began
+	Conditions map[Due]string         // the slots whose conditions were asked, and the ids of the runs that they were to allow
+	Outcomes   map[Due]outcome.Record // of slots that have no run: skipped, or they could not begin
+
+	file *os.File
+}
+
+// A Promise says which slots a tick will account for.
+type Promise struct {
+	Minute time.Time `json:"minute"`
+	Due    []Due     `json:"due,omitempty"`
+	Gap    *Gap      `json:"gap,omitempty"`
+}
+
+// A Due is a slot, by the name of its task.
+type Due struct {
+	Task string    `json:"task"`
+	Slot time.Time `json:"slot"` // UTC
+}
+
+// A Gap is a time in which no tick came, from Since to before To; what lies before From is not looked
+// at. Tasks are those that were in the schedule all the time, with their expressions and zone.
+type Gap struct {
+	Since time.Time         `json:"since"`
+	From  time.Time         `json:"from"`
+	To    time.Time         `json:"to"`
+	Tasks map[string]string `json:"tasks"`
+}
+
+// A journalEvent is one line; exactly one field is set.
+type journalEvent struct {
+	Tick    *Promise         `json:"tick,omitempty"`
+	Started *Due             `json:"started,omitempty"`
+	Guard   *askedConditions `json:"guard,omitempty"`
+	Outcome *outcome.Record  `json:"outcome,omitempty"`
+	End     bool             `json:"end,omitempty"`
+}
+
+// A askedConditions is a slot whose conditions are about to be asked. Their processes have the run's id in their
+// environment.
+type askedConditions struct {
+	Due
+	Run string `json:"run"`
+}
+
+// journalEnd is how the file of a journal ends that was kept.
+const journalEnd = "{\"end\":true}\n"
+
+// largestReused is how large a journal may grow with the events of many ticks before it is begun anew, in bytes.
+const largestReused = 64 << 10
+
+func ticksDir(state string) string { return filepath.Join(state, "ticks") }
+
+// BeginJournal writes a promise into a journal that nobody needs, which this process then holds.
+func BeginJournal(state string, p Promise) (*Journal, error) {
+	if err := os.Mkdir(ticksDir(state), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	for n := 0; ; n++ {
+		file, err := statedir.OpenLocked(filepath.Join(ticksDir(state), strconv.Itoa(n)+".json"), os.O_RDWR|os.O_APPEND|os.O_CREATE)
+		if errors.Is(err, statedir.ErrLocked) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !isDone(file) {
+			file.Close()
+			continue
+		}
+		j := &Journal{Promise: p, file: file}
+		if err := j.append(journalEvent{Tick: &p}); err != nil {
+			j.append(journalEvent{End: true}) // or half a line would count as nothing said, which is as good
+			j.Close()
+			return nil, err
+		}
+		return j, nil
+	}
+}
+
+// ReadJournals returns the unfinished journals that nobody holds, which this process then holds; and what
+// those promise that live ticks hold.
+func ReadJournals(state string) (dead []*Journal, live []Promise, err error) {
+	entries, err := os.ReadDir(ticksDir(state))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, err
+	}
+	for _, entry := range entries {
+		path := filepath.Join(ticksDir(state), entry.Name())
+		if !strings.HasSuffix(path, ".json") {
+			continue
+		}
+		file, err := statedir.OpenLocked(path, os.O_RDWR|os.O_APPEND)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+		case errors.Is(err, statedir.ErrLocked):
+			if j, err := lookJournal(path); err == nil {
+				live = append(live, j.Promise)
+			}
+		case err != nil:
+			return dead, live, err
+		case isDone(file):
+			file.Close()
+		default:
+			j, err := readJournal(file)
+			if err != nil {
+				return dead, live, err
+			}
+			dead = append(dead, j)
+		}
+	}
+	return dead, live, nil
+}
+
+// isDone reports whether nothing in the file waits to be done: it is new, or kept for the next tick.
+func isDone(file *os.File) bool {
+	info, err := file.Stat()
+	if err != nil || info.Size() == 0 {
+		return err == nil
+	}
+	tail := make([]byte, min(info.Size(), int64(len(journalEnd))))
+	_, err = file.ReadAt(tail, info.Size()-int64(len(tail)))
+	return err == nil && string(tail) == journalEnd
+}
+
+func lookJournal(path string) (*Journal, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readJournal(file)
+}
+
+// readJournal reads what the last tick in the file wrote. A torn line is what a kill or a full disk left:
+// it says nothing, and a torn first line promises nothing.
+func readJournal(file *os.File) (*Journal, error) {
+	text, err := statedir.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{Started: map[Due]bool{}, Conditions: map[Due]string{}, Outcomes: map[Due]outcome.Record{}, file: file}
+	last := max(0, bytes.LastIndex(text, []byte("\n{\"tick\":")))
+	for line := range bytes.Lines(text[last:]) {
+		var e journalEvent
+		if json.Unmarshal(line, &e) != nil {
+			continue
+		}
+		switch {
+		case e.Tick != nil:
+			j.Promise = *e.Tick
+		case e.Started != nil:
+			j.Started[*e.Started] = true
+		case e.Guard != nil:
+			j.Conditions[e.Guard.Due] = e.Guard.Run
+		case e.Outcome != nil:
+			j.Outcomes[Due{e.Outcome.Task, e.Outcome.Slot}] = *e.Outcome
+		}
+	}
+	return j, nil
+}
+
+// Start writes down that the run of a slot began: from here on it has a file of its own. A journal
+// that is nil, of a tick that has none, takes all and says nothing.
+func (j *Journal) Start(task string, slot time.Time) {
+	if j != nil {
+		j.append(journalEvent{Started: &Due{task, slot.UTC()}}) // a full disk: see the reader
+	}
+}
+
+// Condition writes down that the conditions of a slot are about to be asked, for a run with this id.
+func (j *Journal) Condition(task string, slot time.Time, run string) {
+	if j != nil {
+		j.append(journalEvent{Guard: &askedConditions{Due{task, slot.UTC()}, run}})
+	}
+}
+
+// Settle writes down the outcome of a slot that has no run. What people asked for is no slot.
+func (j *Journal) Settle(r outcome.Record) {
+	if j != nil && r.Origin == "" {
+		j.append(journalEvent{Outcome: &r})
+	}
+}
+
+// Interrupted reports whether the tick was killed before all it promised was begun or had an outcome.
+func (j *Journal) Interrupted() bool {
+	return slices.ContainsFunc(j.Promise.Due, func(due Due) bool {
+		_, settled := j.Outcomes[due]
+		return !settled && !j.Started[due]
+	})
+}
+
+// End says that the promise is kept. The first journal stays for the next tick; making a file for
+// each tick would cost more (see Recycle).
+func (j *Journal) End() {
+	if j == nil {
+		return
+	}
+	info, err := j.file.Stat()
+	keep := err == nil && info.Size() < largestReused && filepath.Base(j.file.Name()) == "0.json"
+	if !keep || j.append(journalEvent{End: true}) != nil {
+		os.Remove(j.file.Name())
+	}
+	j.file.Close()
+}
+
+// Close leaves the journal to a later tick.
+func (j *Journal) Close() {
+	if j != nil {
+		j.file.Close()
+	}
+}
+
+func (j *Journal) append(e journalEvent) error { return statedir.AppendLine(j.file, e) }

@@ -1,0 +1,125 @@
+package ledger
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sched/schedule/outcome"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func due(task string) Due { return Due{task, noon} }
+
+func begin(t *testing.T, state string, tasks ...string) *Journal {
+	t.Helper()
+	p := Promise{Minute: noon}
+	for _, task := range tasks {
+		p.Due = append(p.Due, due(task))
+	}
+	j, err := BeginJournal(state, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func journals(t *testing.T, state string) (dead []*Journal, live []Promise) {
+	t.Helper()
+	dead, live, err := ReadJournals(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dead, live
+}
+
+func TestTheJournalOfATick(t *testing.T) {
+	state := t.TempDir()
+	long := begin(t, state, "long")
+	short := begin(t, state, "a", "b", "c")
+	if dead, live := journals(t, state); len(dead) != 0 || len(live) != 2 || live[0].Due[0].Task != "long" {
+		t.Fatalf("while they live: %v, %v", dead, live)
+	}
+	short.Start("a", noon)
+	short.Settle(outcome.Record{Task: "b", Slot: noon, Outcome: outcome.Skipped})
+	short.Settle(outcome.Record{Task: "c", Slot: noon, Outcome: outcome.Skipped, Origin: "me"})
+	short.Close() // as by a kill
+
+	dead, live := journals(t, state)
+	if len(dead) != 1 || len(live) != 1 {
+		t.Fatalf("after a kill: %v, %v", dead, live)
+	}
+	j := dead[0]
+	if !j.Started[due("a")] || j.Outcomes[due("b")].Outcome != outcome.Skipped || len(j.Outcomes) != 1 || !j.Interrupted() {
+		t.Errorf("it says %+v", j)
+	}
+	if dead, _ := journals(t, state); len(dead) != 0 {
+		t.Error("two have it at once")
+	}
+	j.Settle(outcome.Record{Task: "c", Slot: noon, Outcome: outcome.Skipped})
+	j.Close()
+	if dead, _ = journals(t, state); len(dead) != 1 || dead[0].Interrupted() {
+		t.Error("all was begun or settled")
+	}
+	dead[0].End()
+	long.End()
+	if dead, live := journals(t, state); len(dead)+len(live) != 0 {
+		t.Errorf("at the end: %v, %v", dead, live)
+	}
+}
+
+// The file of a tick that kept its promise is used by the next, which does not believe what the last said.
+func TestAJournalIsUsedAgain(t *testing.T) {
+	state := t.TempDir()
+	first := begin(t, state, "a")
+	first.Start("a", noon)
+	before, _ := first.file.Stat()
+	first.End()
+	second := begin(t, state, "a", "b")
+	if after, _ := second.file.Stat(); !os.SameFile(before, after) {
+		t.Error("it is another file")
+	}
+	second.Close()
+	if dead, _ := journals(t, state); len(dead) != 1 || len(dead[0].Started) != 0 || len(dead[0].Promise.Due) != 2 {
+		t.Errorf("it says %+v", dead)
+	}
+	large := begin(t, state, strings.Repeat("x", largestReused))
+	large.End()
+	if files, _ := filepath.Glob(filepath.Join(ticksDir(state), "*")); len(files) > 1 {
+		t.Errorf("files are left: %v", files)
+	}
+}
+
+func TestATurnIsOneAtATime(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "new")
+	if last := LastTick(state); !last.IsZero() {
+		t.Errorf("the last tick was at %s", last)
+	}
+	turn, err := LockLastTick(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !turn.Covered().IsZero() {
+		t.Error("something is covered")
+	}
+	if _, err := LockLastTick(state); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("a second turn: %v", err)
+	}
+	for _, minute := range []time.Time{noon, noon.Add(time.Minute), noon.Add(-time.Hour)} {
+		if err := turn.Cover(minute); err != nil || !turn.Covered().Equal(minute) || !LastTick(state).Equal(minute) {
+			t.Errorf("%v: covered is %s", err, turn.Covered())
+		}
+	}
+	turn.Unlock()
+	again, err := LockLastTick(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Unlock()
+}

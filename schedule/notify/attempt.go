@@ -1,0 +1,71 @@
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"sched/schedule/text"
+)
+
+// An attempt is one try to reach one server: what its errors have to say, and what they must not.
+type attempt struct {
+	ctx     context.Context
+	began   time.Time
+	secrets []string // as secretsOf returns them
+}
+
+func beginAttempt(ctx context.Context, secrets []string) attempt {
+	return attempt{ctx, time.Now(), secrets}
+}
+
+// explain says why there is no connection, or no answer: text goes behind the name of the server. An error that is not
+// known is quoted without the secrets.
+func (a attempt) explain(err error) (reason, hint string) {
+	var (
+		lookup      *net.DNSError
+		notTLS      tls.RecordHeaderError
+		certificate *tls.CertificateVerificationError
+		alert       tls.AlertError
+	)
+	is := func(targets ...error) bool {
+		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+	}
+	switch {
+	case errors.Is(a.ctx.Err(), context.DeadlineExceeded):
+		return a.noAnswer()
+	case a.ctx.Err() != nil:
+		return "stopped before it answered", ""
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return "there is no host of that name", "see the URL"
+	case errors.As(err, &lookup):
+		return "its name cannot be looked up", "does this machine reach its name server? see /etc/resolv.conf"
+	case is(syscall.ECONNREFUSED):
+		return "connection refused", "is it running, and is that its port?"
+	case is(syscall.EHOSTUNREACH, syscall.ENETUNREACH):
+		return "there is no way to that host", ""
+	case errors.As(err, &notTLS):
+		return "it does not speak TLS on this port", "see the scheme and the port of the URL"
+	case errors.As(err, &certificate):
+		return "its certificate cannot be trusted: " + redact(strings.TrimPrefix(certificate.Err.Error(), "x509: "), a.secrets),
+			"name the file of its CA in SSL_CERT_FILE, or add it to those of the machine"
+	case errors.As(err, &alert):
+		return "it refuses the TLS connection: " + strings.TrimPrefix(alert.Error(), "tls: "), ""
+	case is(io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE):
+		return "it closed the connection before it answered", ""
+	case is(os.ErrDeadlineExceeded, syscall.ETIMEDOUT):
+		return a.noAnswer()
+	}
+	return redact(err.Error(), a.secrets), ""
+}
+
+func (a attempt) noAnswer() (reason, hint string) {
+	return "no answer within " + text.DurationPrecise(time.Since(a.began)), "is the machine up, and no firewall between?"
+}

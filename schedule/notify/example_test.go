@@ -1,0 +1,108 @@
+package notify_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"sched/schedule/notify"
+)
+
+// aMessage is about a run that failed.
+func aMessage() notify.Message {
+	slot := time.Date(2026, 11, 21, 2, 30, 0, 0, time.UTC)
+	return notify.Message{
+		ID: "1", Event: notify.Failure, Schedule: "shop", Task: "nightly-report", Run: "01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e", Server: "web-1",
+		Slot: slot, Started: slot, Ended: slot.Add(11500 * time.Millisecond), Duration: 11500 * time.Millisecond,
+		Outcome: "failed", Reason: "exit code 7", Output: "no such table: orders\n",
+	}
+}
+
+// A webhook for Slack gets one text.
+func ExampleTarget_Send() {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Printf("%s %s\n%s", r.Method, r.URL.Path, body)
+	}))
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+
+	target := notify.Target{Webhook: &notify.Webhook{URL: server.URL + "/services/T0/B1", Format: notify.Slack}}
+	if err := target.Send(ctx, aMessage()); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// POST /services/T0/B1
+	// {"text":"[shop] nightly-report failed: exit code 7\non web-1, due 2026-11-21 02:30:00 +00:00, took 11.5 s, `sched logs 5c2f9a1b3d4e`\n```\nno such table: orders\n```"}
+}
+
+// An error says whether to try again, and has none of the URL's secrets in it.
+func ExampleTarget_Send_error() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "channel_is_archived", http.StatusGone)
+	}))
+	defer server.Close()
+
+	target := notify.Target{Webhook: &notify.Webhook{URL: server.URL + "/services/s3cret"}}
+	err := target.Send(context.Background(), aMessage())
+	var e *notify.Error
+	if errors.As(err, &e) {
+		fmt.Println(strings.ReplaceAll(e.Text, strings.TrimPrefix(server.URL, "http://"), "HOST"))
+		fmt.Println("hint:", e.Hint)
+		fmt.Println("permanent:", e.Permanent)
+	}
+	// Output:
+	// webhook HOST: answers 410 Gone: channel_is_archived
+	// hint: is it the whole URL, and still valid?
+	// permanent: true
+}
+
+// A ping in the protocol of healthchecks.io says by its path how the run ended.
+func ExamplePing() {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Printf("%s %s\n%s", r.Method, r.URL, body)
+	}))
+	defer server.Close()
+
+	code := 7
+	m := aMessage()
+	m.ExitCode = &code
+	target := notify.Target{Ping: &notify.Ping{URL: server.URL + "/uuid", Protocol: true}}
+	if err := target.Send(context.Background(), m); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// POST /uuid/7?rid=01920ba4-7a00-7c11-9d0e-5c2f9a1b3d4e
+	// no such table: orders
+}
+
+// Check sees what is wrong with a target without connecting to it.
+func ExampleTarget_Check() {
+	for _, target := range []notify.Target{
+		{Ping: &notify.Ping{URL: "hc-ping.com/uuid"}},
+		{Mail: &notify.Mail{To: []string{"ops"}}},
+		{Mail: &notify.Mail{To: []string{"Ops <ops@example.com>"}, URL: "smtp://mail.example.com"}},
+	} {
+		fmt.Println(target.Check())
+	}
+	// Output:
+	// ping: the URL is none
+	// mail to an address that is none: address 1 is none
+	// <nil>
+}
+
+// String names a target without its secrets.
+func ExampleTarget_String() {
+	fmt.Println(notify.Target{Webhook: &notify.Webhook{URL: "https://hooks.slack.com/services/T0/B1/s3cret"}})
+	fmt.Println(notify.Target{Mail: &notify.Mail{To: []string{"Ops <ops@example.com>", "dev@example.com"}, URL: "smtps://user:password@mail.example.com"}})
+	// Output:
+	// webhook hooks.slack.com
+	// mail to ops@example.com, dev@example.com
+}

@@ -1,0 +1,81 @@
+package notify
+
+import (
+	"cmp"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// A smtpServer is what the URL of a mail says of its server.
+type smtpServer struct {
+	host, port     string
+	user, password string // both or neither
+	implicitTLS    bool   // smtps: TLS from the first byte (RFC 8314)
+	tls            tlsPolicy
+	secrets        []string // as secretsOf returns them
+}
+
+// A tlsPolicy says what is asked of a connection that begins without TLS.
+type tlsPolicy int
+
+const (
+	// tlsIfOffered uses STARTTLS when the server offers it, whatever its certificate: an attacker who could forge that
+	// could as well take the offer out (RFC 7435). Mail servers do the same among themselves.
+	tlsIfOffered tlsPolicy = iota
+	tlsRequired
+	tlsNone
+)
+
+// parseMailURL reads the URL of a mail. The problem is for people, empty when there is none, and repeats nothing of the URL.
+//
+// A password is sent only where TLS, with a certificate that can be trusted, is required. The exceptions
+// are a server on this machine, and a URL that says tls=none.
+func parseMailURL(text string) (s smtpServer, problem string) {
+	u, err := url.Parse(text)
+	if err != nil || u.Opaque != "" || u.Hostname() == "" {
+		return s, "the URL of the mail server is none"
+	}
+	s = smtpServer{host: u.Hostname(), port: u.Port(), secrets: secretsOf(u)}
+	switch u.Scheme {
+	case "smtp":
+		s.port = cmp.Or(s.port, "25")
+	case "smtps":
+		s.port, s.implicitTLS = cmp.Or(s.port, "465"), true
+	default:
+		return s, "the URL of the mail server does not begin with smtp:// or smtps://"
+	}
+	if u.User != nil {
+		s.user = u.User.Username()
+		s.password, _ = u.User.Password()
+		if s.user == "" || s.password == "" {
+			return s, "the URL of the mail server has half of a user and password"
+		}
+		if !s.isLocal() {
+			s.tls = tlsRequired
+		}
+	}
+	if strings.Trim(u.Path, "/") != "" || u.Fragment != "" {
+		return s, "the URL of the mail server has a path, which means nothing"
+	}
+	for name, values := range u.Query() {
+		switch {
+		case name == "tls" && len(values) == 1 && values[0] == "required":
+			s.tls = tlsRequired
+		case name == "tls" && len(values) == 1 && values[0] == "none" && !s.implicitTLS:
+			s.tls = tlsNone
+		default:
+			return s, "the URL of the mail server may have ?tls=required or, with smtp://, ?tls=none, and nothing else"
+		}
+	}
+	return s, ""
+}
+
+// isLocal reports whether the server is on this machine by its name.
+func (s smtpServer) isLocal() bool {
+	ip := net.ParseIP(s.host)
+	return s.host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// address is the host and port to connect to, and how errors name the server.
+func (s smtpServer) address() string { return net.JoinHostPort(s.host, s.port) }

@@ -1,0 +1,56 @@
+package notify
+
+import "time"
+
+// A Message is what is sent about an event of a run, or about a slot that did not become a run. Messages that wait for
+// another attempt are kept as this JSON by the versions of sched before and after this one: its names do not change.
+type Message struct {
+	ID    string    `json:"id"`    // the same at every attempt to deliver this message, and no other message has it
+	Event Event     `json:"event"` // what it is about
+	At    time.Time `json:"at"`    // when that happened
+
+	Schedule    string `json:"schedule"` // its name, as `shop`
+	Task        string `json:"task"`
+	Description string `json:"description,omitempty"`
+	Run         string `json:"run"` // its id; empty for a skip that began no run
+	Server      string `json:"server"`
+	Config      string `json:"config,omitempty"` // the schedule's file, for the command that the message names; empty where sched finds it by itself
+
+	Outcome  string        `json:"outcome,omitempty"` // in the words of `sched history`; empty at the start
+	Reason   string        `json:"reason,omitempty"`  // for people, where the outcome alone does not say it
+	ExitCode *int          `json:"exit_code,omitempty"`
+	Attempt  int           `json:"attempt,omitempty"` // how many attempts of the run were made
+	Slot     time.Time     `json:"slot"`              // shown in its own zone
+	Started  time.Time     `json:"started,omitzero"`
+	Ended    time.Time     `json:"ended,omitzero"`
+	Duration time.Duration `json:"duration,omitempty"` // nanoseconds in JSON
+
+	Output string `json:"output,omitempty"` // the end of what the run printed: any bytes; Send cuts it to OutputLimit
+	Cut    bool   `json:"cut,omitempty"`    // there was more before Output
+
+	HeldBack  int       `json:"held_back,omitempty"` // how many messages of the same hook at_most kept from being sent since the last one
+	HeldSince time.Time `json:"held_since,omitzero"` // when the first of those happened
+}
+
+// OutputLimit is how many bytes of output a message carries.
+const OutputLimit = 64 << 10
+
+// boundOutput cuts the output to OutputLimit.
+func (m Message) boundOutput() Message {
+	if end := tail(m.Output, OutputLimit); len(end) < len(m.Output) {
+		m.Output, m.Cut = end, true
+	}
+	return m
+}
+
+// An Event is what a message is about.
+type Event string
+
+const (
+	Start    Event = "start"
+	Success  Event = "success"
+	Failure  Event = "failure" // after the last attempt; also of runs that timed out, were stopped or lost
+	Recovery Event = "recovery"
+	Skip     Event = "skip"
+	Finish   Event = "finish" // of any outcome
+)

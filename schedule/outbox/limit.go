@@ -1,0 +1,182 @@
+package outbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"sched/schedule"
+
+	"sched/schedule/clock"
+
+	"sched/schedule/statedir"
+)
+
+// A limit is the memory of at_most for one hook, a locked file. It knows what was sent in the time of the limit. Of
+// what was held back since, the newest letter is kept beside it, with the number of those before it:
+// the next letter that may be sent takes the number over, or a tick sends the held one when the time is over.
+type limit struct {
+	Outbox
+	hook string
+	file *os.File
+	limitMemory
+}
+
+type limitMemory struct {
+	Sent []sent `json:"sent"`
+	// Counted is the id of the held letter that the last one which was sent has counted.
+	Counted string `json:"counted,omitempty"`
+}
+
+type sent struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
+}
+
+const (
+	limitSuffix = ".limit"
+	heldSuffix  = ".held"
+)
+
+func (o Outbox) heldPath(hook string) string { return filepath.Join(o.dir, hook+heldSuffix) }
+
+// limit opens the memory of a hook. Its lock is held for a moment only, so it is waited for.
+func (o Outbox) limit(hook string) (*limit, error) {
+	path := filepath.Join(o.dir, hook+limitSuffix)
+	file, err := statedir.Open(path, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	if err := statedir.LockWithin(file, limitPatience); err != nil {
+		file.Close()
+		return nil, err
+	}
+	l := &limit{Outbox: o, hook: hook, file: file}
+	text, _ := os.ReadFile(path)
+	line, _, _ := bytes.Cut(text, []byte{'\n'})
+	if json.Unmarshal(line, &l.limitMemory) != nil {
+		l.limitMemory = limitMemory{} // new, or what a power cut left: rather one too many than none
+	}
+	return l, nil
+}
+
+// limitPatience is how long somebody who was stopped in the middle is waited for.
+const limitPatience = 2 * time.Second
+
+// admit reports whether a letter may be sent now; else it is held back. Asked again about the same letter,
+// as after a kill, it answers the same.
+func (o Outbox) admit(l *Delivery) (bool, error) {
+	m, err := o.limit(hookOf(l.Message.ID))
+	if err != nil {
+		return true, err
+	}
+	defer m.file.Close()
+	held, err := m.held()
+	if err != nil {
+		return true, err
+	}
+	if m.allows(l.Message.ID, l.To.AtMost) {
+		if held != nil {
+			l.Message.HeldBack, l.Message.HeldSince = held.Message.HeldBack+1, held.since()
+			m.Counted = held.Message.ID
+		}
+		return true, m.add(l.Message.ID)
+	}
+	if held != nil && (held.Message.ID == l.Message.ID || m.Counted == held.Message.ID) {
+		if held.Message.ID == l.Message.ID {
+			return false, nil
+		}
+		held = nil
+	}
+	if held != nil {
+		l.Message.HeldBack, l.Message.HeldSince = held.Message.HeldBack+1, held.since()
+	}
+	draft := m.heldPath(m.hook) + ".new"
+	if err := m.writeTo(draft, l); err != nil {
+		return true, err
+	}
+	return false, statedir.Rename(draft, m.heldPath(m.hook))
+}
+
+// forgetCounted forgets the held letter that was counted, when the one that counts it is in the outbox.
+func (o Outbox) forgetCounted(hook string) {
+	m, err := o.limit(hook)
+	if err != nil {
+		return
+	}
+	defer m.file.Close()
+	if held, err := m.held(); err == nil && held != nil && held.Message.ID == m.Counted {
+		os.Remove(m.heldPath(hook))
+	}
+}
+
+// ReleaseHeld puts the held letter of a hook into the outbox when the limit allows another one, and returns its name.
+func (o Outbox) ReleaseHeld(hook string) (name string, err error) {
+	m, err := o.limit(hook)
+	if err != nil {
+		return "", err
+	}
+	defer m.file.Close()
+	held, err := m.held()
+	switch {
+	case err != nil, held == nil:
+		return "", err
+	case held.Message.ID == m.Counted:
+		return "", os.Remove(m.heldPath(hook))
+	case !m.allows(held.Message.ID, held.To.AtMost):
+		return "", nil
+	}
+	if err := m.add(held.Message.ID); err != nil {
+		return "", err
+	}
+	return held.Message.ID, os.Rename(m.heldPath(hook), m.path(held.Message.ID))
+}
+
+// held returns the held letter; nil when there is none.
+func (m *limit) held() (*Delivery, error) {
+	text, err := os.ReadFile(m.heldPath(m.hook))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	held := new(Delivery)
+	if err == nil {
+		err = json.Unmarshal(text, held)
+	}
+	return held, err
+}
+
+// since is when the first of the held letters was.
+func (l *Delivery) since() time.Time {
+	if l.Message.HeldSince.IsZero() {
+		return l.Message.At
+	}
+	return l.Message.HeldSince
+}
+
+// allows reports whether a letter may be sent, or has been already. What was sent in the future, when the clock was
+// wrong, does not count. Ticks are not quite on time, so a little less than the time of the limit is enough: a task that fails
+// at every full hour tells so once an hour.
+func (m *limit) allows(id string, at schedule.Limit) bool {
+	now, enough := clock.Now(), at.Per-min(15*time.Second, at.Per/20)
+	m.Sent = slices.DeleteFunc(m.Sent, func(s sent) bool { return s.At.After(now) || now.Sub(s.At) >= enough })
+	return len(m.Sent) < at.N || slices.ContainsFunc(m.Sent, func(s sent) bool { return s.ID == id })
+}
+
+// add notes that a letter is sent.
+func (m *limit) add(id string) error {
+	if !slices.ContainsFunc(m.Sent, func(s sent) bool { return s.ID == id }) {
+		m.Sent = append(m.Sent, sent{id, clock.Now().UTC()})
+	}
+	text, err := json.Marshal(m.limitMemory)
+	if err == nil {
+		_, err = m.file.WriteAt(append(text, '\n'), 0) // a rest of what was there before comes after the line
+	}
+	if err == nil {
+		err = m.file.Truncate(int64(len(text) + 1))
+	}
+	return err
+}

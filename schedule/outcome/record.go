@@ -1,0 +1,79 @@
+package outcome
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Outcomes are a closed set, written once.
+type Outcome string
+
+const (
+	Succeeded Outcome = "succeeded"
+	Failed    Outcome = "failed"
+	TimedOut  Outcome = "timed out"
+	Stopped   Outcome = "stopped" // by a signal or `sched stop`
+	Lost      Outcome = "lost"    // its processes vanished; found by a later tick
+	Skipped   Outcome = "skipped" // Reason says by which condition or lock
+	Missed    Outcome = "missed"  // no tick covered its minute
+)
+
+// Failure reports whether the outcome is one that on_failure hooks fire for.
+func (o Outcome) Failure() bool {
+	return o == Failed || o == TimedOut || o == Stopped || o == Lost
+}
+
+// A Record is what is remembered of one slot. While a run lives it has no Outcome.
+type Record struct {
+	Run        string          `json:"run"` // UUIDv7: sorts by time
+	Task       string          `json:"task"`
+	Mutex      string          `json:"mutex"`
+	Slot       time.Time       `json:"slot"`             // UTC
+	Until      time.Time       `json:"until,omitzero"`   // of several slots that one record stands for (Slots): the last
+	Slots      int             `json:"slots,omitempty"`  // how many slots it stands for; 0 is 1
+	Origin     string          `json:"origin,omitempty"` // what asked for the run, in words; empty for its schedule
+	Background bool            `json:"background"`
+	Server     string          `json:"server"`
+	Started    time.Time       `json:"started"` // when the first attempt began; zero when none did
+	Ended      time.Time       `json:"ended"`   // when the outcome was settled
+	Outcome    Outcome         `json:"outcome"`
+	Reason     string          `json:"reason,omitempty"`    // in words, where the outcome alone does not say it
+	ExitCode   *int            `json:"exit_code,omitempty"` // of the last attempt; nil when there is none
+	Attempts   int             `json:"attempts"`
+	UserCPU    time.Duration   `json:"user_cpu"` // of all attempts together
+	SystemCPU  time.Duration   `json:"system_cpu"`
+	PeakMemory int64           `json:"peak_memory"`      // bytes; of the largest process of the command
+	Output     string          `json:"output,omitempty"` // the file, absolute; empty when nothing was printed
+	Notes      []string        `json:"notes,omitempty"`  // hooks that failed, copies that could not be made
+	Locks      string          `json:"locks,omitempty"`  // while it lives: the folder of the lock it holds; empty when it holds none
+	Fence      int64           `json:"fence,omitempty"`  // of that lock
+	Snapshot   json.RawMessage `json:"snapshot,omitempty"`
+}
+
+// Ran reports whether there was a run: the slot was neither skipped nor missed.
+func (r Record) Ran() bool { return r.Outcome != Skipped && r.Outcome != Missed }
+
+// Duration is the time from the start of the first attempt to the end of the run.
+func (r Record) Duration() time.Duration {
+	if r.Started.IsZero() {
+		return 0
+	}
+	return r.Ended.Sub(r.Started)
+}
+
+// Lateness is how long after its slot the first attempt began; 0 when none did.
+func (r Record) Lateness() time.Duration {
+	if r.Started.IsZero() {
+		return 0
+	}
+	return r.Started.Sub(r.Slot)
+}
+
+// GivesWay reports whether any other outcome of the slot counts more, whichever is added first: a tick
+// that was held up may have run what a later one took for missed.
+func (r Record) GivesWay() bool {
+	return (r.Outcome == Missed || r.Outcome == Lost) && r.Run == MissedID(r.Task, r.Slot)
+}
+
+// Ran are the outcomes of slots that ran.
+var Ran = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost}

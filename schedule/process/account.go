@@ -1,0 +1,186 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"sched/schedule"
+)
+
+// An account is as whom a command runs.
+type account struct {
+	name     string // for people
+	given    bool   // the task names the user, not its group alone
+	uid, gid int
+	groups   []int // supplementary
+	home     string
+	change   bool // it is not what this process is
+}
+
+// accountOf looks up the user and the group of a task on this machine. The error says what is wrong
+// with them, or that this process may not become them.
+//
+// A program without cgo, as sched is when it is static, knows the users of /etc/passwd and
+// /etc/group, and not those of LDAP. They have numbers: a number needs no entry.
+func accountOf(as schedule.As) (account, error) {
+	if as.User == "" && as.Group == "" {
+		return account{}, nil
+	}
+	name := as.User
+	if name == "" {
+		name = strconv.Itoa(os.Geteuid())
+	}
+	a, err := userAccount(name, as.Group == "")
+	if err != nil {
+		return account{}, err
+	}
+	a.given = as.User != ""
+	if as.Group != "" {
+		if a.gid, err = groupID(as.Group); err != nil {
+			return account{}, err
+		}
+	}
+	switch {
+	case os.Geteuid() == 0:
+		a.change = true
+	case a.uid != os.Geteuid():
+		return account{}, fmt.Errorf("only root can run a task as user %q, and sched runs as %s", as.User, ownName())
+	case a.gid != os.Getegid():
+		return account{}, fmt.Errorf("only root can run a task with group %q: sched runs as %s with gid %d", as.Group, ownName(), os.Getegid())
+	}
+	return a, nil
+}
+
+// userAccount finds a user by name, or else by number. One without an entry has no groups.
+func userAccount(name string, needsGroup bool) (account, error) {
+	u, err := user.Lookup(name)
+	uid, isNumber := number(name)
+	if err != nil && isNumber {
+		u, err = user.LookupId(name)
+	}
+	switch {
+	case err == nil:
+	case !isNumber && noEntry(err):
+		return account{}, fmt.Errorf("user %q does not exist on this machine", name)
+	case !noEntry(err):
+		return account{}, fmt.Errorf("user %q cannot be looked up: %w", name, err)
+	case needsGroup && os.Geteuid() != uid:
+		return account{}, fmt.Errorf("user %s has no entry in /etc/passwd, and so no group: the task needs `group`", name)
+	default:
+		return account{name: name, uid: uid, gid: os.Getegid(), home: "/"}, nil
+	}
+	a := account{name: u.Username, home: u.HomeDir}
+	a.uid, _ = strconv.Atoi(u.Uid)
+	a.gid, _ = strconv.Atoi(u.Gid)
+	ids, err := u.GroupIds()
+	if err != nil && !noEntry(err) {
+		return account{}, fmt.Errorf("the groups of %q cannot be looked up: %w", name, err)
+	}
+	for _, id := range ids {
+		if gid, ok := number(id); ok {
+			a.groups = append(a.groups, gid)
+		}
+	}
+	return a, nil
+}
+
+// groupID finds a group by name, or else by number.
+func groupID(name string) (int, error) {
+	g, err := user.LookupGroup(name)
+	if err == nil {
+		name = g.Gid
+	}
+	if gid, ok := number(name); ok {
+		return gid, nil
+	}
+	if noEntry(err) {
+		return 0, fmt.Errorf("group %q does not exist on this machine", name)
+	}
+	return 0, fmt.Errorf("group %q cannot be looked up: %w", name, err)
+}
+
+// number reads a uid or gid. The last one is (uid_t)-1, which to the kernel means: no change.
+func number(text string) (int, bool) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	return int(n), err == nil && n < 1<<32-1
+}
+
+// noEntry reports whether there is no such entry, also because there is no such file, as in a
+// container made from scratch.
+func noEntry(err error) bool {
+	var name user.UnknownUserError
+	var id user.UnknownUserIdError
+	var group user.UnknownGroupError
+	return errors.As(err, &name) || errors.As(err, &id) || errors.As(err, &group) || errors.Is(err, os.ErrNotExist)
+}
+
+func ownName() string {
+	uid := strconv.Itoa(os.Geteuid())
+	if u, err := user.LookupId(uid); err == nil {
+		return u.Username
+	}
+	return "uid " + uid
+}
+
+// become gives this process the account, for good.
+func (a account) become() error {
+	if !a.change {
+		return nil
+	}
+	groups := a.groups
+	if len(groups) == 0 {
+		groups = []int{a.gid}
+	}
+	if err := syscall.Setgroups(groups); err != nil {
+		return err
+	}
+	if err := syscall.Setgid(a.gid); err != nil {
+		return err
+	}
+	return syscall.Setuid(a.uid)
+}
+
+// variables are those that login(1) and cron set for a user.
+func (a account) variables() []string {
+	if !a.given {
+		return nil
+	}
+	return []string{"HOME=" + a.home, "USER=" + a.name, "LOGNAME=" + a.name}
+}
+
+// ofAccount reports whether the pair is one of those.
+func ofAccount(pair string) bool {
+	name, _, _ := strings.Cut(pair, "=")
+	return name == "HOME" || name == "USER" || name == "LOGNAME"
+}
+
+// setNice sets the priority of this thread, which on Linux has one of its own, and of what it becomes.
+func setNice(nice *int) error {
+	if nice == nil {
+		return nil
+	}
+	err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, *nice)
+	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) {
+		return fmt.Errorf("only root can set nice to %d, which is a higher priority than that of sched", *nice)
+	}
+	return err
+}
+
+// CheckAs returns why this process cannot run a task as that on this machine, or nil.
+func CheckAs(as schedule.As) error {
+	if _, err := accountOf(as); err != nil {
+		return err
+	}
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: the thread with the priority ends with this goroutine
+		result <- setNice(as.Nice)
+	}()
+	return <-result
+}

@@ -1,0 +1,66 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+)
+
+func TestTheProcessGroupInProcStat(t *testing.T) {
+	for _, test := range []struct {
+		about, stat string
+		want        int
+	}{
+		{"an ordinary line", "4242 (sleep) S 4240 4241 4200 34816 4241 4194304 103 0", 4241},
+		{"a name with spaces", "4242 (tmux: server 1 2 3) S 4240 4241 4200", 4241},
+		{"a name with parentheses", "4242 (a) S 9 9 (b)) R 4240 4241 4200", 4241},
+		{"a name that is a line break", "4242 (\n) Z 4240 4241 4200", 4241},
+		{"a line that ends too early", "4242 (sleep) S 4240", 0},
+		{"a line that is no such line", "sleep", 0},
+		{"nothing", "", 0},
+		{"a number that is none", "4242 (sleep) S 4240 many 4200", 0},
+	} {
+		if got := processGroup([]byte(test.stat)); got != test.want {
+			t.Errorf("%s: %d, not %d", test.about, got, test.want)
+		}
+	}
+	self, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := processGroup(self); got != syscall.Getpgrp() {
+		t.Errorf("our own group is %d, not %d", syscall.Getpgrp(), got)
+	}
+}
+
+// A number alone says nothing: the kernel may have given it to somebody else.
+func TestAGroupBelongsToTheRunInItsEnvironment(t *testing.T) {
+	c := exec.Command("sleep", "300")
+	c.Env = []string{"SCHED_RUN=run-1", "SCHED_ATTEMPT=2"}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { c.Process.Kill(); c.Wait() }()
+	pid := c.Process.Pid
+	for _, row := range []struct {
+		about string
+		run   string
+		group int // that was written down; 0: none
+		last  int // attempt that was written down
+		want  []int
+	}{
+		{"its own run", "run-1", pid, 2, []int{pid}},
+		{"its own run, and nobody could write down the group", "run-1", 0, 0, []int{pid}},
+		{"its own run, and nobody could write down the second attempt", "run-1", syscall.Getpgrp(), 1, []int{pid}},
+		{"another run that had the same number", "run-2", pid, 2, nil},
+		{"another group that has the number now", "run-1", syscall.Getpgrp(), 2, nil},
+		{"what an earlier attempt left behind", "run-1", syscall.Getpgrp(), 3, nil},
+	} {
+		if got := Orphans(row.run, row.group, row.last); !slices.Equal(got, row.want) {
+			t.Errorf("%s: %v, want %v", row.about, got, row.want)
+		}
+	}
+}

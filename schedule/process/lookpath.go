@@ -1,0 +1,34 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+var errNotFound = errors.New("there is no such command in PATH")
+
+// lookPath finds a program like execvp(3) in dir with the PATH of env.
+func lookPath(name, dir string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	var path string
+	for _, pair := range env {
+		if value, ok := strings.CutPrefix(pair, "PATH="); ok {
+			path = value
+		}
+	}
+	for _, place := range filepath.SplitList(path) {
+		file := filepath.Join(place, name)
+		if !filepath.IsAbs(place) {
+			file = filepath.Join(dir, file)
+		}
+		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("%s: %w", name, errNotFound)
+}

@@ -1,0 +1,69 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+func TestAProgramIsLookedForInThePathOfTheTask(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		os.MkdirAll(filepath.Dir(path), 0o755)
+		if err := os.WriteFile(path, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	tool, plain, second := file("a/tool", 0o755), file("a/plain", 0o644), file("b/plain", 0o755)
+	os.Mkdir(filepath.Join(dir, "a/folder"), 0o755)
+	path := "PATH=" + filepath.Join(dir, "a") + ":" + filepath.Join(dir, "missing") + ":" + filepath.Join(dir, "b")
+
+	for _, test := range []struct {
+		about string
+		name  string
+		env   []string
+		want  string // empty: not found
+	}{
+		{"found in the first folder", "tool", []string{path}, tool},
+		{"what cannot be executed is passed over", "plain", []string{path}, second},
+		{"a folder is no program", "folder", []string{path}, ""},
+		{"not there", "nothing", []string{path}, ""},
+		{"the last PATH counts, as for the command itself", "tool", []string{"PATH=/nowhere", "HOME=/", path}, tool},
+		{"the last PATH counts, though it is worse", "tool", []string{path, "PATH=/nowhere"}, ""},
+		{"no PATH", "tool", []string{"HOME=/"}, ""},
+		{"a relative folder is one of the task's", "tool", []string{"PATH=a"}, tool},
+		{"a name with a slash is taken as it is", "./tool", []string{path}, "./tool"},
+		{"so is an absolute one, whether it is there or not", plain, nil, plain},
+	} {
+		got, err := lookPath(test.name, dir, test.env)
+		if got != test.want {
+			t.Errorf("%s: %q, not %q", test.about, got, test.want)
+		}
+		if (test.want == "") != errors.Is(err, errNotFound) {
+			t.Errorf("%s: %v", test.about, err)
+		}
+	}
+}
+
+func TestTheExitCodeOfWhatCannotBeStarted(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want int
+	}{
+		{fmt.Errorf("nothing: %w", errNotFound), 127},
+		{&fs.PathError{Op: "fork/exec", Path: "./nothing", Err: syscall.ENOENT}, 127},
+		{&fs.PathError{Op: "fork/exec", Path: "./plain", Err: syscall.EACCES}, 126},
+		{&fs.PathError{Op: "fork/exec", Path: "./text", Err: syscall.ENOEXEC}, 126},
+		{&fs.PathError{Op: "fork/exec", Path: "./long", Err: syscall.E2BIG}, 126},
+	} {
+		if got := StartExitCode(test.err); got != test.want {
+			t.Errorf("%v: %d, not %d", test.err, got, test.want)
+		}
+	}
+}

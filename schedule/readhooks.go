@@ -1,0 +1,70 @@
+package schedule
+
+import "strings"
+
+// A hookDraft is a hook in a mapping, while it is read.
+type hookDraft struct {
+	run    Command
+	notify Notification
+	kinds  []string // the keys that say what kind of hook this is; a valid one has exactly one
+
+	key   string // on_failure and the like
+	shell []string
+}
+
+// setHooks returns the setter of a key of hooks: one or a list, which replaces the inherited one. Notifications without
+// a target are left out. It comes after shell in its table.
+func setHooks(field func(*Hooks) *[]Hook) setter[taskDraft] {
+	return func(l *loader, t *taskDraft, n *node) {
+		var hooks []Hook
+		n.Each(func(item *node) bool {
+			hook, ok := readHook(l, item, t.shell)
+			if !ok || hook.Notify == nil || !hook.Notify.Empty() {
+				hooks = append(hooks, hook)
+			}
+			return ok
+		})
+		*field(&t.Hooks) = hooks
+	}
+}
+
+// readHook reads a text for the shell, {run: …}, or a notification.
+func readHook(l *loader, n *node, shell []string) (Hook, bool) {
+	switch {
+	case n.IsList():
+		l.Problemf(n, "a list to be run without a shell is written {run: […]}", "a hook of %s must be text or a mapping, not a list", l.Key)
+		return Hook{}, false
+	case n.IsMapping():
+		h := hookDraft{shell: shell, key: l.Key}
+		before := l.ProblemCount()
+		hookKeys.Decode(l, &h, n, 0)
+		if l.ProblemCount() > before {
+			return Hook{}, false
+		}
+		return finishHook(l, n, &h)
+	}
+	command, ok := readCommand(l, n, shell)
+	return Hook{Run: command}, ok
+}
+
+// finishHook checks the keys of a mapping against each other.
+func finishHook(l *loader, n *node, h *hookDraft) (Hook, bool) {
+	switch {
+	case n.IsEmpty():
+		l.Problemf(n, "write {run: COMMAND}", "a hook of %s is empty", l.Key)
+	case len(h.kinds) == 0:
+		l.Problemf(n, "say what it is: run, ping, webhook or mail", "a hook of %s does nothing", l.Key)
+	case len(h.kinds) > 1:
+		l.Problemf(n, "make a list of them, each on its own", "a hook of %s is %s at once", l.Key, strings.Join(h.kinds, " and "))
+	case h.kinds[0] == "run":
+		return Hook{Run: h.run}, true
+	default:
+		return Hook{Notify: &h.notify}, true
+	}
+	return Hook{}, false
+}
+
+func setHookCommand(l *loader, h *hookDraft, n *node) {
+	h.kinds = append(h.kinds, "run")
+	h.run, _ = readCommand(l, n, h.shell)
+}

@@ -1,0 +1,183 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	"sched/schedule/cron"
+	"sched/schedule/document"
+)
+
+// A taskDraft is a task, a group or the defaults, while it is read. A task begins as a copy of the
+// group or the defaults that it is in, so it inherits what it does not set.
+type taskDraft struct {
+	Task
+	isGroup bool   // so `group` is its own name
+	group   string // the name of a group
+	tasks   *node  // of a group
+
+	hasCommand bool
+	shell      []string
+	timing     timing // in effect
+	ownTiming  timing // of this level
+}
+
+// readDefaults returns what a task is that sets nothing, with the defaults of the file. n may be nil.
+func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
+	base := &taskDraft{
+		Task: Task{
+			When:         cron.When{Location: l.schedule.Location},
+			Enabled:      true,
+			Folder:       l.folder,
+			Dir:          l.folder,
+			Env:          env,
+			KillAfter:    10 * time.Second,
+			MissedWithin: 12 * time.Hour,
+			Retry:        Retry{Attempts: 1, Backoff: 1},
+			SuccessCodes: []int{0},
+		},
+		shell: []string{"/bin/sh", "-c"},
+	}
+	if n != nil && l.RequireMapping(n, "defaults") {
+		l.Section = "defaults: "
+		taskKeys.Decode(l, base, n, inDefaults)
+		l.Section = ""
+	}
+	return base
+}
+
+// readEntries reads a list of tasks and groups, each with what base has as its defaults. n may be nil.
+func (l *loader) readEntries(n *node, base *taskDraft) {
+	if n == nil {
+		return
+	}
+	l.Key = "tasks"
+	isList := l.RequireList(n, "begin each task with `- name: NAME`")
+	l.Key = ""
+	if !isList {
+		return
+	}
+	for _, item := range n.Items() {
+		switch {
+		case item.IsNull():
+			l.Problemf(item, "remove the `-`", "an empty entry")
+		case !item.IsMapping():
+			l.Problemf(item, "a task has at least a name, a command, and cron or every", "a task must be a mapping of keys and values, not %s", item.Describe())
+		case item.Has("tasks") || item.Has("group") && !item.Has("name") && !item.Has("command"):
+			l.readGroup(item, base)
+		default:
+			l.readTask(item, base)
+		}
+	}
+}
+
+// readTask adds the task to the schedule.
+func (l *loader) readTask(n *node, base *taskDraft) {
+	t := new(taskDraft)
+	*t = *base
+	t.isGroup = false
+	t.Place = l.PlaceOf(n)
+	section := l.Section
+	l.Section = ""
+	if name := n.Lookup("name"); name != nil && name.IsScalar() && !name.IsNull() {
+		l.Task = document.Shorten(name.Value)
+	}
+	l.Misspelt = l.Misspelt[:0]
+	taskKeys.Decode(l, t, n, inTask)
+	l.setWhen(t, t.Name)
+	l.requireKeys(n, t)
+	if within := n.Lookup("missed_within"); within != nil && !t.RunMissed {
+		l.Problemf(within, "add `missed: once`, or remove it", "missed_within is for tasks with missed: once")
+	}
+	if t.Command.Line != "" {
+		t.Command.Shell = t.shell
+	}
+	if t.Mutex == "" {
+		t.Mutex = t.Name
+	}
+	if t.Hooks.notify() {
+		t.Sender = Sender{l.schedule.Name, l.schedule.File, t.When.Location.String()}
+	}
+	l.warnOfLongRetry(n, t)
+	l.Task, l.Section = "", section
+	l.schedule.Tasks = append(l.schedule.Tasks, &t.Task)
+}
+
+// requireKeys refuses a task without a name, a command or a time. A misspelt key was refused already, and is not
+// missing, too.
+func (l *loader) requireKeys(n *node, t *taskDraft) {
+	tries := func(key string) bool { return n.Has(key) || slices.Contains(l.Misspelt, key) }
+	if !tries("name") {
+		l.Problemf(n, "add `name:`; it is how commands and messages call the task", "a task without a name")
+	}
+	if !t.hasCommand && !tries("command") {
+		l.Problemf(n, "add `command:`", "the task has no command")
+	}
+	if !t.timing.isSet() && !tries("cron") && !tries("every") {
+		l.Problemf(n, "add `cron:` or `every:`", "the task has no time: neither cron nor every is given")
+	}
+}
+
+// warnOfLongRetry warns of a tick that would wait with its task.
+func (l *loader) warnOfLongRetry(n *node, t *taskDraft) {
+	if longest := t.Retry.Longest(); longest > time.Minute && !t.Background {
+		if own := n.Lookup("retry"); own != nil {
+			n = own
+		}
+		l.Warnf(n, "with `background: true` a later tick goes on with it", "a foreground task waits up to %s for its next attempt, and its tick with it", longest)
+	}
+}
+
+// readGroup adds the tasks of the group to the schedule.
+func (l *loader) readGroup(n *node, base *taskDraft) {
+	t := *base
+	t.isGroup, t.group, t.tasks = true, "", nil
+	section := l.Section
+	l.Section = "group: "
+	if name := n.Lookup("group"); name != nil && name.IsScalar() && name.Value != "" {
+		l.Section = "group " + document.Quote(name.Value) + ": "
+	}
+	taskKeys.Decode(l, &t, n, inGroup)
+	l.setWhen(&t, t.group)
+	if !n.Has("group") {
+		l.Problemf(n, "add `group: NAME`, or remove `tasks:` if this is a task", "a group without a name")
+	}
+	if t.tasks == nil {
+		l.Problemf(n, "add `tasks:`, or call it `name:` if this is a task", "the group has no tasks")
+	}
+	l.readEntries(t.tasks, &t)
+	l.Section = section
+}
+
+// setTaskName reads the name of a task, which no other task may have. It is never inherited.
+func setTaskName(l *loader, t *taskDraft, n *node) {
+	text, ok := readName(l, n)
+	if !ok {
+		return
+	}
+	t.Name = text
+	if first, taken := l.names[text]; taken {
+		l.Problemf(n, "names are unique in the whole schedule, groups and includes too", "the name is already taken at %s", first)
+		return
+	}
+	l.names[text] = l.PlaceOf(n)
+}
+
+// setGroup reads the one key that has two meanings: the name of a group of tasks, which no other inherits, and the
+// group that a task runs as, which replaces the inherited one.
+func setGroup(l *loader, t *taskDraft, n *node) {
+	if !t.isGroup {
+		t.As.Group, _ = readAccount(l, n)
+	} else if text, ok := readName(l, n); ok {
+		t.group = text
+	}
+}
+
+// setMutex reads the name of a mutex, which replaces the inherited one. It implies without_overlapping, since naming
+// a mutex has no other purpose. without_overlapping: false overrides that: its row comes later.
+func setMutex(l *loader, t *taskDraft, n *node) {
+	if text, ok := readName(l, n); ok {
+		t.Mutex = text
+		t.WithoutOverlapping = true
+	}
+}

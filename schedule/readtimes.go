@@ -1,0 +1,153 @@
+package schedule
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"sched/schedule/cron"
+	"sched/schedule/document"
+)
+
+// timing is cron: or every: as one level of the file has it.
+type timing struct {
+	crons  []*node
+	every  *node
+	broken bool // a problem has been recorded
+}
+
+func (t timing) isSet() bool { return t.crons != nil || t.every != nil || t.broken }
+
+// setCron reads one expression or a list. Its times replace inherited ones, those of every: too (setWhen).
+func setCron(l *loader, t *taskDraft, n *node) {
+	t.ownTiming.broken = !l.RefuseEmptyList(n, "")
+	n.Each(func(item *node) bool {
+		if _, ok := l.NonEmptyText(item); !ok {
+			t.ownTiming.broken = true
+			return false
+		}
+		t.ownTiming.crons = append(t.ownTiming.crons, item)
+		return true
+	})
+}
+
+// setEvery reads a frequency. Its times replace inherited ones, those of cron: too (setWhen).
+func setEvery(l *loader, t *taskDraft, n *node) {
+	if t.ownTiming.isSet() {
+		l.Problemf(n, "keep one of the two", "cron and every cannot both be given")
+		t.ownTiming.broken = true
+		return
+	}
+	if _, ok := l.NonEmptyText(n); !ok {
+		t.ownTiming.broken = true
+		return
+	}
+	t.ownTiming.every = n
+}
+
+// setWhen sets t.When from the level's own timing, or else from that of the levels above. The seed is for
+// the H of cron expressions: inherited ones are parsed again for each task.
+func (l *loader) setWhen(t *taskDraft, seed string) {
+	inherited := !t.ownTiming.isSet() // then problems and warnings have been recorded where the expressions stand
+	if !inherited {
+		t.timing, t.ownTiming = t.ownTiming, timing{}
+		t.When.Crons, t.When.Every = nil, ""
+	}
+	if inherited && (t.timing.crons == nil || t.timing.broken) {
+		return
+	}
+	if every := t.timing.every; every != nil {
+		crons, err := cron.ParseEvery(every.Value)
+		if err != nil {
+			l.timingProblem(&t.timing, every, "every", err)
+		}
+		t.When.Every, t.When.Crons = every.Value, crons
+		return
+	}
+	crons := make([]cron.Expression, 0, len(t.timing.crons))
+	for _, n := range t.timing.crons {
+		expression, err := cron.Parse(n.Value, seed)
+		if err != nil {
+			l.timingProblem(&t.timing, n, "cron", err)
+			continue
+		}
+		crons = append(crons, expression)
+		if !inherited && expression.BothDays() {
+			l.Warnf(n, "for days that are both, make one field * and say it with `days:`",
+				"cron %s: the day of the month and the day of the week are both restricted, and either is enough", document.Quote(n.Value))
+		}
+	}
+	t.When.Crons = crons
+}
+
+// timingProblem records the error of a cron expression or a frequency.
+func (l *loader) timingProblem(t *timing, n *node, key string, err error) {
+	t.broken = true
+	hint := ""
+	if wrong, ok := errors.AsType[*cron.Error](err); ok {
+		hint = wrong.Hint
+	}
+	l.Problemf(n, hint, "%s %s: %v", key, document.Quote(n.Value), err)
+}
+
+// readZone reads the name of a time zone.
+func readZone(l *loader, n *node) (*time.Location, bool) {
+	name, ok := l.NonEmptyExpanded(n)
+	if !ok {
+		return nil, false
+	}
+	if zone := l.zones[name]; zone != nil {
+		return zone, true
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || strings.EqualFold(name, "local") {
+		l.Problemf(n, zoneHint(name), "%s %s is not a known time zone", l.Key, document.Quote(name))
+		return nil, false
+	}
+	l.zones[name] = zone
+	return zone, true
+}
+
+// zoneHint proposes the zone that differs from the name in its case or in spaces.
+func zoneHint(name string) string {
+	if strings.EqualFold(name, "local") {
+		return "leave the key out for the zone of the machine"
+	}
+	parts := strings.Split(strings.ReplaceAll(strings.ToLower(name), " ", "_"), "/")
+	for i, part := range parts {
+		words := strings.Split(part, "_")
+		for j, w := range words {
+			if w != "" {
+				words[j] = strings.ToUpper(w[:1]) + w[1:]
+			}
+		}
+		parts[i] = strings.Join(words, "_")
+	}
+	for _, try := range []string{strings.Join(parts, "/"), strings.ToUpper(name)} {
+		if _, err := time.LoadLocation(try); err == nil && try != "" && try != name {
+			return document.DidYouMean(try)
+		}
+	}
+	return `time zones are called as in "Europe/Berlin", "America/New_York" or "UTC"`
+}
+
+// readMissedWithin reads how old a missed slot may be.
+func readMissedWithin(l *loader, n *node) (time.Duration, bool) {
+	d, ok := l.Duration(n, time.Minute)
+	if ok && d > LookBack {
+		l.Problemf(n, "", "missed_within %s is longer than the 31 days that sched looks back", n.Value)
+	}
+	return d, ok
+}
+
+// readStartDeadline reads a duration, or none against that of a group or of defaults.
+func readStartDeadline(l *loader, n *node) (time.Duration, bool) {
+	if n.IsScalar() && n.Value == "none" {
+		return 0, true
+	}
+	d, ok := l.Duration(n, 0)
+	if ok && d < time.Second {
+		l.Problemf(n, "write none for a task that may start at any time", "start_deadline %s would skip every run", n.Value)
+	}
+	return d, ok
+}

@@ -1,0 +1,172 @@
+package runfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sched/schedule/outcome"
+
+	"sched/schedule/statedir"
+)
+
+// A Request asks for one run of a task beside those of its schedule. It is a file, waiting/ID.json in
+// the state folder, until a tick makes the file of the run of that very file: with one rename(2), so
+// that a kill at any moment leaves the one or the other, and no run is begun twice.
+type Request struct {
+	Run    string    `json:"run"` // the id that the run will have
+	Task   string    `json:"task"`
+	At     time.Time `json:"at"`     // in UTC; the slot of the run
+	Origin string    `json:"origin"` // who asked, in words
+
+	HeldSince time.Time `json:"-"` // since when ticks have found the mutex held
+}
+
+// A requestLine is what the file of a request has beside the events of its run, which come later.
+type requestLine struct {
+	Request *Request   `json:"request,omitempty"`
+	Held    *time.Time `json:"held,omitempty"`
+}
+
+func waitingDir(state string) string { return filepath.Join(state, "waiting") }
+
+func requestPath(state, id string) string { return filepath.Join(waitingDir(state), id+".json") }
+
+// AddRequest leaves a request for the ticks to come. When it has returned nil the request survives a power cut.
+func AddRequest(state string, r Request) error {
+	text, err := json.Marshal(requestLine{Request: &r})
+	if err != nil {
+		return err
+	}
+	draft := filepath.Join(waitingDir(state), ".draft-"+r.Run)
+	if err := statedir.WriteSynced(draft, append(text, '\n')); err != nil {
+		return err
+	}
+	if err := statedir.Rename(draft, requestPath(state, r.Run)); err != nil {
+		os.Remove(draft)
+		return err
+	}
+	statedir.SyncDir(waitingDir(state))
+	return nil
+}
+
+// Requests returns what waits, in the order of the times that were asked for. Where nothing ever
+// waited this is one look for a folder that is not there.
+func Requests(state string) ([]Request, error) {
+	entries, err := os.ReadDir(waitingDir(state))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var all []Request
+	for _, entry := range entries { // sorted by name, which is by time
+		id, ok := strings.CutSuffix(entry.Name(), ".json")
+		if !ok {
+			continue
+		}
+		text, rerr := os.ReadFile(requestPath(state, id))
+		if errors.Is(rerr, os.ErrNotExist) {
+			continue // a tick took it
+		}
+		r, perr := parseRequest(text, id)
+		if err = errors.Join(err, rerr, perr); perr == nil && rerr == nil {
+			all = append(all, r)
+		}
+	}
+	return all, err
+}
+
+func parseRequest(text []byte, id string) (Request, error) {
+	var r Request
+	for raw := range bytes.Lines(text) {
+		var l requestLine
+		if json.Unmarshal(raw, &l) != nil {
+			continue
+		}
+		if l.Request != nil {
+			r = *l.Request
+		}
+		if l.Held != nil && r.HeldSince.IsZero() {
+			r.HeldSince = *l.Held
+		}
+	}
+	if r.Run != id {
+		return r, fmt.Errorf("the request waiting/%s.json cannot be read; remove it", id)
+	}
+	return r, nil
+}
+
+// A TakenRequest request belongs to the process that took it, until it is closed or becomes a run.
+type TakenRequest struct {
+	Request
+	state string
+	file  *os.File
+}
+
+// TakeRequest locks a request. It returns ErrWatched when another process has it, and an error that is
+// os.ErrNotExist when it does not wait any more.
+func TakeRequest(state, id string) (*TakenRequest, error) {
+	file, err := statedir.OpenLocked(requestPath(state, id), os.O_RDWR|os.O_APPEND)
+	if err != nil {
+		return nil, aliveIf(err)
+	}
+	text, err := statedir.ReadAll(file)
+	var r Request
+	if err == nil {
+		r, err = parseRequest(text, id)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &TakenRequest{r, state, file}, nil
+}
+
+// Begin makes the run of the request; the request is gone then, also for a power cut. When it fails
+// the request is as it was.
+func (t *TakenRequest) Begin(r outcome.Record) (*File, error) {
+	run := &File{Record: r, file: t.file}
+	if err := t.become(run, Event{Begin: &r}); err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+// Refuse makes a finished run of the request that never began: r has its outcome. The request is
+// closed.
+func (t *TakenRequest) Refuse(r outcome.Record) error {
+	defer t.Close()
+	return t.become(&File{Record: r, file: t.file}, Event{Begin: &r}, Event{End: &r})
+}
+
+func (t *TakenRequest) become(run *File, events ...Event) error {
+	for _, e := range events {
+		if err := run.Append(e); err != nil {
+			return err
+		}
+	}
+	if err := run.Sync(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(runsDir(t.state), 0o700); err != nil {
+		return err
+	}
+	if err := statedir.Rename(requestPath(t.state, t.Run), Path(t.state, t.Run)); err != nil {
+		return err
+	}
+	statedir.SyncDir(runsDir(t.state)) // or a power cut might bring the request back after its command ran
+	statedir.SyncDir(waitingDir(t.state))
+	return nil
+}
+
+// NoteHeld notes since when the mutex has been found held.
+func (t *TakenRequest) NoteHeld(since time.Time) error {
+	return statedir.AppendLine(t.file, requestLine{Held: &since})
+}
+
+// Close leaves the request to others.
+func (t *TakenRequest) Close() error { return t.file.Close() }

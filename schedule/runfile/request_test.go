@@ -1,0 +1,168 @@
+package runfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"sched/schedule/outcome"
+)
+
+func ask(t *testing.T, state string, after time.Duration) Request {
+	t.Helper()
+	at := time.Now().Add(after).UTC().Truncate(time.Microsecond)
+	r := Request{Run: outcome.NewIDAt(at), Task: "report", At: at, Origin: "trigger by somebody"}
+	if err := AddRequest(state, r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRequestsComeInTheOrderOfTheirTimes(t *testing.T) {
+	state := t.TempDir()
+	if none, err := Requests(state); len(none) != 0 || err != nil {
+		t.Errorf("%v, %v", none, err)
+	}
+	later, now, soon := ask(t, state, time.Hour), ask(t, state, 0), ask(t, state, time.Second)
+	got, err := Requests(state)
+	if want := []Request{now, soon, later}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, not %+v (%v)", got, want, err)
+	}
+}
+
+// The id of a run that is asked for sorts by the time for which it is asked.
+func TestAnIDOfAnotherTime(t *testing.T) {
+	at := time.Date(2031, 5, 6, 7, 8, 9, 10e6, time.UTC)
+	if got := outcome.Begun(outcome.NewIDAt(at)); !got.Equal(at) {
+		t.Errorf("%s, not %s", got, at)
+	}
+	if a, b := outcome.NewIDAt(at), outcome.NewIDAt(at); a == b || a < outcome.NewID() {
+		t.Errorf("%s, %s", a, b)
+	}
+}
+
+func TestARequestBecomesARunOnce(t *testing.T) {
+	state := t.TempDir()
+	r := ask(t, state, 0)
+	taken, err := TakeRequest(state, r.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := TakeRequest(state, r.Run); !errors.Is(err, ErrAlive) {
+		t.Errorf("two have it: %v", err)
+	}
+	run, err := taken.Begin(outcome.Record{Run: r.Run, Task: r.Task})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := TakeRequest(state, r.Run); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it still waits: %v", err)
+	}
+	if log, watched, err := Read(state, r.Run); !watched || err != nil || log.Begin.Task != "report" {
+		t.Errorf("%+v, %v, %v", log, watched, err)
+	}
+	run.Close()
+	if _, watched, _ := Read(state, r.Run); watched {
+		t.Error("somebody watches a run that was closed")
+	}
+}
+
+// A tick that is killed after it wrote the beginning of the run and before it moved the file leaves a request.
+func TestABeginningThatFailed(t *testing.T) {
+	state := t.TempDir()
+	r := ask(t, state, 0)
+	if err := os.WriteFile(runsDir(state), nil, 0o600); err != nil { // in the way
+		t.Fatal(err)
+	}
+	taken, err := TakeRequest(state, r.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := taken.Begin(outcome.Record{Run: r.Run, Task: "first"}); err == nil {
+		t.Fatal("it has begun")
+	}
+	if err := taken.NoteHeld(r.At.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	taken.Close()
+	os.Remove(runsDir(state))
+
+	taken, err = TakeRequest(state, r.Run)
+	if err != nil || taken.Origin != r.Origin || !taken.HeldSince.Equal(r.At.Add(time.Minute)) {
+		t.Fatalf("%+v, %v", taken, err)
+	}
+	if err := taken.Refuse(outcome.Record{Run: r.Run, Task: "second", Outcome: outcome.Skipped}); err != nil {
+		t.Fatal(err)
+	}
+	if log, watched, err := Read(state, r.Run); watched || err != nil || log.Begin.Task != "second" || log.End == nil || log.End.Outcome != outcome.Skipped {
+		t.Errorf("%+v, %v, %v", log, watched, err)
+	}
+}
+
+// What waits for ever would be worse than what is said every minute.
+func TestARequestThatCannotBeReadIsTold(t *testing.T) {
+	state := t.TempDir()
+	good := ask(t, state, 0)
+	if err := os.WriteFile(filepath.Join(waitingDir(state), "torn.json"), []byte(`{"request":{"ru`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Requests(state)
+	if len(got) != 1 || got[0] != good || err == nil || err.Error() != "the request waiting/torn.json cannot be read; remove it" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestWhichRunsWaitForATick(t *testing.T) {
+	wait := &Deferral{Attempt: 2}
+	for _, row := range []struct {
+		about string
+		log   State
+		want  bool
+	}{
+		{"a run without a wait", State{Attempt: &Attempt{Number: 1}}, false},
+		{"its second attempt was put off", State{Attempt: &Attempt{Number: 1}, Deferral: wait}, true},
+		{"the second attempt is about to start", State{Attempt: &Attempt{Number: 2}, Deferral: wait}, false},
+		{"the third attempt was put off, too", State{Attempt: &Attempt{Number: 2}, Deferral: &Deferral{Attempt: 3}}, true},
+		{"it was given up", State{Attempt: &Attempt{Number: 1}, Deferral: wait, Result: &outcome.Record{}}, false},
+		{"it has ended", State{Attempt: &Attempt{Number: 1}, Deferral: wait, End: &outcome.Record{}}, false},
+	} {
+		if got := row.log.Deferred(); got != row.want {
+			t.Errorf("%s: %v", row.about, got)
+		}
+	}
+}
+
+// A file that is used again may have the order to stop an earlier run.
+func TestAnOrderToStopIsForOneRun(t *testing.T) {
+	state := t.TempDir()
+	run, err := Create(state, outcome.Record{Run: "b", Task: "report"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	o, err := Observe(state, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	o.id = "a"
+	if err := o.RequestStop(StopRequest{By: "late"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, asked := run.StopRequested(); asked {
+		t.Error("the order was for another run")
+	}
+	o.id = "b"
+	if err := o.RequestStop(StopRequest{By: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	if stop, asked := run.StopRequested(); !asked || stop.By != "me" {
+		t.Errorf("%+v, %v", stop, asked)
+	}
+	if log, watched, err := o.Read(); !watched || err != nil || log.Stop == nil || log.Stop.By != "me" {
+		t.Errorf("%+v, %v, %v", log, watched, err)
+	}
+}

@@ -1,0 +1,45 @@
+package statedir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// Check refuses a state folder in which somebody else can write: the files in it say what hooks are run. One that does
+// not exist yet is fine. The error is *ForeignError for one that belongs to another user.
+func Check(dir string) error {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode()&os.ModeSymlink != 0 {
+		if info, err = os.Stat(dir); err != nil {
+			return err
+		}
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("the state folder %s is not a folder", dir)
+	case ok && int(owner.Uid) != os.Geteuid():
+		return &ForeignError{dir, int(owner.Uid)}
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("the state folder %s can be written by others (chmod 700 %s)", dir, dir)
+	}
+	return nil
+}
+
+// A ForeignError says that a state folder belongs to another user.
+type ForeignError struct {
+	Dir   string
+	Owner int
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("the state folder %s belongs to user %d, not to us (%d)", e.Dir, e.Owner, os.Geteuid())
+}

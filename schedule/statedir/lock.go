@@ -1,0 +1,95 @@
+package statedir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLocked says that another process holds the lock of a file. It is what flock(2) says.
+var ErrLocked error = unix.EWOULDBLOCK
+
+// How often, and for how long each time, Lock waits for a process that only looks: 0.1 s in all.
+const (
+	looks     = 200
+	lookTakes = 500 * time.Microsecond
+)
+
+// Lock takes the lock of a file (flock(2), exclusive) for as long as any process has this descriptor open. It returns
+// ErrLocked when another process holds the lock. Those that only look (Held) share it for a moment: they are
+// waited for, or a look would make a tick take a lost run for one that lives.
+func Lock(file *os.File) error {
+	fd := int(file.Fd())
+	for range looks {
+		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return fmt.Errorf("lock %s: %w", file.Name(), err)
+		}
+		if unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) != nil {
+			return ErrLocked
+		}
+		_ = unix.Flock(fd, unix.LOCK_UN)
+		time.Sleep(lookTakes)
+	}
+	return ErrLocked
+}
+
+// LockWithin is Lock for a lock that others hold for a moment only: it waits for them, and returns ErrLocked when
+// patience is at an end.
+func LockWithin(file *os.File, patience time.Duration) error {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if err := Lock(file); !errors.Is(err, ErrLocked) || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+// Held reports whether a process holds the lock of a file that was opened for this look. It may share the lock
+// until the file is closed.
+func Held(file *os.File) bool {
+	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
+// HeldNow is Held for a file that stays open: it gives back at once what it shared.
+func HeldNow(file *os.File) bool {
+	if Held(file) {
+		return true
+	}
+	_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
+	return false
+}
+
+// OpenLocked opens and locks the file at path. With os.O_CREATE in flags it makes a missing one, with mode 0600. The error is ErrLocked when
+// another process holds it, and os.ErrNotExist when there is none, also when another process removed or renamed it
+// since it was opened.
+func OpenLocked(path string, flags int) (*os.File, error) {
+	for {
+		file, err := os.OpenFile(path, flags, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err = Lock(file); err == nil && !IsAt(file, path) {
+			err = &os.PathError{Op: "open", Path: path, Err: os.ErrNotExist}
+		}
+		if err == nil {
+			return file, nil
+		}
+		file.Close()
+		if flags&os.O_CREATE == 0 || !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+}
+
+// IsAt reports whether the open file is the one that has the path now.
+func IsAt(file *os.File, path string) bool {
+	opened, err := file.Stat()
+	there, serr := os.Stat(path)
+	return err == nil && serr == nil && os.SameFile(opened, there)
+}

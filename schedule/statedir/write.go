@@ -1,0 +1,95 @@
+package statedir
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Open opens a file that only we may read, and makes its folder (mode 0700) and the file where flags say so. It tries
+// the file first: the folder is missing once.
+func Open(path string, flags int) (*os.File, error) {
+	file, err := os.OpenFile(path, flags, 0o600)
+	if errors.Is(err, os.ErrNotExist) && flags&os.O_CREATE != 0 {
+		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+			file, err = os.OpenFile(path, flags, 0o600)
+		}
+	}
+	return file, err
+}
+
+// AppendLine adds a value as one line of JSON, with one write(2). It begins with a line break, so that it stands alone
+// even after a line that a kill or a full disk has torn.
+func AppendLine(file *os.File, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	line := append([]byte{'\n'}, text...)
+	_, err = file.Write(append(line, '\n'))
+	return err
+}
+
+// ReadAll reads what the file has at this moment, from its beginning and with one read(2): its size is known.
+func ReadAll(file *os.File) ([]byte, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, info.Size())
+	n, err := file.ReadAt(text, 0)
+	if errors.Is(err, io.EOF) { // it was cut since
+		err = nil
+	}
+	return text[:n], err
+}
+
+// Replace makes text the content of the file at path, in one step: a kill or a power cut at any moment leaves the old
+// file or the new one. The folder must be there. Of two processes that replace the same file at the same moment
+// one may fail, unless they take turns.
+func Replace(path string, text []byte) error {
+	draft := path + ".new"
+	if err := WriteSynced(draft, text); err != nil {
+		return err
+	}
+	if err := Rename(draft, path); err != nil {
+		os.Remove(draft)
+		return err
+	}
+	SyncDir(filepath.Dir(path))
+	return nil
+}
+
+// WriteSynced writes a file that only we may read, and to disk; its folder is made where that is missing. Where it
+// fails there is no file.
+func WriteSynced(path string, text []byte) error {
+	file, err := Open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		os.Remove(path)
+	}
+	return err
+}
+
+// Rename is os.Rename without its look-up of the new name, which in most cases is not there and must be read from disk.
+func Rename(from, to string) error {
+	if err := unix.Rename(from, to); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
+// SyncDir makes what was renamed in a folder survive a power cut, where the file system can.
+func SyncDir(path string) {
+	if dir, err := os.Open(path); err == nil {
+		dir.Sync()
+		dir.Close()
+	}
+}

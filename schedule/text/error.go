@@ -1,0 +1,16 @@
+package text
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// WithoutPath returns what went wrong without the path that the error of a system call names: for a message that has
+// the path already.
+func WithoutPath(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
