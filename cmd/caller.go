@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// caller names the person who calls, for the history.
+// caller is the login name of the person who called sched, for the history: the one before sudo.
 func caller() string {
 	if name := os.Getenv("SUDO_USER"); name != "" {
 		return name
@@ -17,5 +17,5 @@ func caller() string {
 	return "user " + strconv.Itoa(os.Getuid())
 }
 
-// hostname is the name of this machine; tests give it several.
+// hostname returns the name of this machine. It is a variable since tests let one machine be several.
 var hostname = os.Hostname

@@ -9,10 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-
-	"sched/schedule/text"
-
 	"sched/schedule/process"
+	"sched/schedule/text"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -45,8 +43,8 @@ exits with 2 if there is a problem, which suits a commit hook or a build.`,
 	}
 }
 
-// unfit returns why tasks that are active cannot start on this machine, by this user; and what they
-// may lack when their time comes.
+// unfit returns why active tasks cannot start on this machine as this user (problems), and what they would lack if they
+// started now but may have when they are due (warnings).
 func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 	for _, t := range s.Tasks {
 		if !s.Active(t) {

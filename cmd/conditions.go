@@ -7,28 +7,29 @@ import (
 	"sched/schedule/runner"
 )
 
-// asked says which conditions of a task are commands, that only the tick itself can ask; "" for none.
+// commandConditions says which conditions of a task are commands, whose answers only its tick will have; "" for none.
 func commandConditions(t *schedule.Task) string {
 	if len(t.ConditionCommands) == 0 {
 		return ""
 	}
 	var keys []string
-	for _, guard := range t.ConditionCommands {
-		keys = append(keys, guard.Key)
+	for _, c := range t.ConditionCommands {
+		keys = append(keys, c.Key)
 	}
 	return strings.Join(keys, " and ") + " will be asked first"
 }
 
-// guardTexts are the conditions with their commands.
+// conditionTexts are the condition commands of a task, each with its key: "when: test -e ready".
 func conditionTexts(t *schedule.Task) []string {
 	texts := []string{}
-	for _, guard := range t.ConditionCommands {
-		texts = append(texts, guard.Key+": "+commandText(guard.Command))
+	for _, c := range t.ConditionCommands {
+		texts = append(texts, c.Key+": "+commandText(c.Command))
 	}
 	return texts
 }
 
-// maintenance says in words that there is maintenance at this moment; "" when there is none, or nobody knows.
+// maintenance says in words that there is maintenance at this moment; "" when there is none. When that cannot be found
+// out it prints why, and returns "".
 func (a *app) maintenance(s *schedule.Schedule) string {
 	reason, err := runner.Maintenance(s)
 	if err != nil {

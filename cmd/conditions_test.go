@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-const hangingGuards = `
+const hangingConditions = `
 timezone: UTC
 tasks:
   - {name: before, cron: "0 10 * * *", command: echo before >> ran.txt}
@@ -18,8 +18,8 @@ tasks:
   - {name: after, cron: "0 10 * * *", command: echo after >> ran.txt, when: test -e once.pid}
 `
 
-// guardedTick is a tick that asks conditions which hang, and has come to the end otherwise.
-func guardedTick(b *box, args ...string) (tick int, wait func() string) {
+// tickWithConditions is a tick that asks conditions which hang, and has come to the end otherwise.
+func tickWithConditions(b *box, args ...string) (tick int, wait func() string) {
 	c := b.command(append([]string{"run"}, args...)...)
 	c.Env = append(c.Env, "SCHED_TEST_CLOCK=2026-01-01T10:00:01Z", "SCHED_TEST_GUARD_TIMEOUT=10m")
 	var out strings.Builder
@@ -34,8 +34,8 @@ func guardedTick(b *box, args ...string) (tick int, wait func() string) {
 // A tick that is killed while it asks conditions leaves their slots to the next one, which ends what hangs
 // and says that they were missed, or runs them where they run once.
 func TestATickIsKilledWhileItAsksConditions(t *testing.T) {
-	b := newBox(t, hangingGuards)
-	tick, wait := guardedTick(b)
+	b := newBox(t, hangingConditions)
+	tick, wait := tickWithConditions(b)
 	back, once := b.pidIn("back.pid"), b.pidIn("once.pid")
 	b.kill(tick)
 	wait()
@@ -59,8 +59,8 @@ func TestATickIsKilledWhileItAsksConditions(t *testing.T) {
 
 // The same with a tick by hand, which accounts for nothing: the next tick ends what it left.
 func TestATickByHandIsKilledWhileItAsksConditions(t *testing.T) {
-	b := newBox(t, hangingGuards)
-	tick, wait := guardedTick(b, "--at", "2026-01-01 10:00")
+	b := newBox(t, hangingConditions)
+	tick, wait := tickWithConditions(b, "--at", "2026-01-01 10:00")
 	back, once := b.pidIn("back.pid"), b.pidIn("once.pid")
 	b.kill(tick)
 	wait()
@@ -74,8 +74,8 @@ func TestATickByHandIsKilledWhileItAsksConditions(t *testing.T) {
 
 // A signal ends what is being asked, at once, and every slot has its outcome.
 func TestASignalEndsConditions(t *testing.T) {
-	b := newBox(t, hangingGuards)
-	tick, wait := guardedTick(b)
+	b := newBox(t, hangingConditions)
+	tick, wait := tickWithConditions(b)
 	back, once := b.pidIn("back.pid"), b.pidIn("once.pid")
 	syscall.Kill(tick, syscall.SIGTERM)
 	out := wait()

@@ -9,15 +9,12 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-
-	"sched/schedule/statedir"
-
-	"sched/schedule/outbox"
-
 	"sched/schedule/ledger"
+	"sched/schedule/outbox"
+	"sched/schedule/statedir"
 )
 
-// findConfig returns the schedule file: what was named, else the first place that has one.
+// findConfig returns the path of the schedule: that of --config or $SCHED_CONFIG, else the first usual place that has one.
 func (a *app) findConfig() (string, error) {
 	if a.config != "" {
 		return a.config, nil
@@ -39,6 +36,7 @@ func (a *app) findConfig() (string, error) {
 		"there is no schedule: looked for %s", strings.Join(places, ", "))
 }
 
+// options are what loading a schedule needs of this process.
 func options() schedule.LoadOptions {
 	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: os.Geteuid(), Local: localZone(), CheckStore: checkStore, CheckNotification: checkNotification}
 }
@@ -64,7 +62,7 @@ func localZone() *time.Location {
 	return time.Local
 }
 
-// load returns the schedule.
+// load returns the schedule as the file is now. Problems of the file are a *schedule.InvalidError.
 func (a *app) load() (*schedule.Schedule, error) {
 	file, err := a.findConfig()
 	if err != nil {
@@ -73,8 +71,8 @@ func (a *app) load() (*schedule.Schedule, error) {
 	return schedule.Load(file, options())
 }
 
-// loadLastValid returns the schedule and, where an edit broke it, the last one that was valid
-// together with what is wrong now.
+// loadLastValid returns the schedule or, where an edit broke it, the last one that was valid, and in invalid what is wrong
+// now. Err says that there is neither.
 func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err error) {
 	file, err := a.findConfig()
 	if err != nil {
@@ -103,16 +101,16 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 	return valid, broken, nil
 }
 
-// parseLastValid reads a schedule that was valid once. That the secret of a notification is gone since is no reason
-// to run nothing: it is told when the notification is to be sent.
+// parseLastValid reads a schedule that was valid once. It does not check the targets of notifications: that a secret is
+// missing since is no reason to run nothing, and is reported when a notification is sent.
 func parseLastValid(text []byte, file string) (*schedule.Schedule, error) {
 	opts := options()
 	opts.CheckNotification = nil
 	return schedule.LoadArchive(text, file, opts)
 }
 
-// loadAnyway is for commands that need the names and the folders of a schedule more than its being
-// valid now.
+// loadAnyway is loadLastValid for commands that only need the tasks and the folders of the schedule: that it is invalid
+// now is printed, and no error.
 func (a *app) loadAnyway() (*schedule.Schedule, error) {
 	valid, invalid, err := a.loadLastValid()
 	if invalid != nil {
@@ -121,7 +119,7 @@ func (a *app) loadAnyway() (*schedule.Schedule, error) {
 	return valid, err
 }
 
-// checkState refuses a state folder that others can write, before anything in it is believed.
+// checkState refuses a state folder that others can write. Call it before anything in the folder is believed.
 func checkState(s *schedule.Schedule) error {
 	if err := statedir.Check(s.StateDir); err != nil {
 		return usage("give it back, or set state_dir to a folder of our own", "%w", err)
@@ -129,7 +127,7 @@ func checkState(s *schedule.Schedule) error {
 	return nil
 }
 
-// checkNotification says what is wrong with whom a notification is for.
+// checkNotification says what is wrong with the target of a notification; empty for nothing.
 func checkNotification(n schedule.Notification) (problem, hint string) {
 	target := outbox.Target(n)
 	err := target.Check()
@@ -139,7 +137,7 @@ func checkNotification(n schedule.Notification) (problem, hint string) {
 	return strings.TrimPrefix(err.Error(), target.String()+": "), hintOf(err)
 }
 
-// checkStore says what is wrong with the URLs of a store.
+// checkStore says what is wrong with the URLs of a store; empty for nothing. It does not connect.
 func checkStore(servers []string) (problem, hint string) {
 	err := mutex.Config{Servers: servers, Namespace: "any"}.Check()
 	var wrong *mutex.StoreError
@@ -152,7 +150,7 @@ func checkStore(servers []string) (problem, hint string) {
 	return "", ""
 }
 
-// configFlag is what a command in a hint must say to mean the same schedule.
+// configFlag is what a command in a hint needs to mean the same schedule: " -c FILE", or "" where sched finds it by itself.
 func (a *app) configFlag() string {
 	if a.config == "" {
 		return ""
@@ -160,7 +158,7 @@ func (a *app) configFlag() string {
 	return " -c " + a.config
 }
 
-// loadToAsk loads the schedule, and makes sure that the ticks will believe what we leave for them.
+// loadTrusted is loadAnyway for commands that leave something in the state folder: it refuses one that ticks would refuse.
 func (a *app) loadTrusted() (*schedule.Schedule, error) {
 	s, err := a.loadAnyway()
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/notify"
-
 	"sched/schedule/text"
 )
 
@@ -20,28 +19,28 @@ const (
 	exitStopped = 143
 )
 
-// An exit is an error with an exit code, and what to do about it.
+// An exit is an error with an exit code.
 type exit struct {
 	code int
-	err  error // nil: everything was said already
-	hint string
+	err  error  // nil when all was printed already
+	hint string // what to do about it; may be empty
 }
 
 func (e *exit) Error() string { return fmt.Sprint(e.err) }
 
 func (e *exit) Unwrap() error { return e.err }
 
-// failed is an error with exit code 1; usage is one with exit code 2.
+// failed is an error with exit code 1, and a hint that may be empty.
 func failed(hint, format string, args ...any) error {
 	return &exit{exitFailed, fmt.Errorf(format, args...), hint}
 }
 
+// usage is an error with exit code 2, and a hint that may be empty.
 func usage(hint, format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...), hint}
 }
 
-// exitCode prints an error in the voice of sched, and returns the code that goes with it. This is
-// the one place that does.
+// exitCode prints an error with its hint, and returns its exit code. All errors that end a command are printed here.
 func (a *app) exitCode(err error) int {
 	if err == nil {
 		return exitOK
@@ -67,7 +66,8 @@ func (a *app) exitCode(err error) int {
 	return e.code
 }
 
-// problem prints to stderr what is wrong, or what people should know besides the result.
+// problem prints a line to stderr: what is wrong, or what people should know besides the result. The hint of an error
+// among the arguments follows. Several goroutines may call it at once.
 func (a *app) problem(format string, args ...any) {
 	text := fmt.Sprintf("sched: "+format+"\n", args...)
 	for _, arg := range args {
@@ -75,7 +75,7 @@ func (a *app) problem(format string, args ...any) {
 			text += "hint: " + hintOf(err) + "\n"
 		}
 	}
-	io.WriteString(a.err, text) // at once: several things may go wrong at the same moment
+	io.WriteString(a.err, text) // in one write, so that lines do not mix
 }
 
 func (a *app) printProblems(problems []schedule.Problem) {
@@ -84,8 +84,7 @@ func (a *app) printProblems(problems []schedule.Problem) {
 	}
 }
 
-// hintOf returns what can be done about a store or a server that does not answer as it should, and "" for any
-// other error.
+// hintOf returns what to do about an error of the store or of a notification; "" for any other error.
 func hintOf(err error) string {
 	var down *mutex.StoreError
 	var untold *notify.Error
@@ -98,6 +97,7 @@ func hintOf(err error) string {
 	return ""
 }
 
+// didYouMean is the hint for a name that does not exist: the nearest that does.
 func didYouMean(name string, names []string) string {
 	if near := text.Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)

@@ -9,9 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/run"
 )
 
@@ -33,7 +31,7 @@ CODE is the exit code of the command, where nobody wrote it down.`,
 	return c
 }
 
-// finish ends a run by hand.
+// finish ends a run by hand: of the mutex args[0], with the exit code args[1] where it is given.
 func (a *app) finish(args []string, run string) error {
 	var code *int
 	if len(args) == 2 {
@@ -61,6 +59,7 @@ func (a *app) finish(args []string, run string) error {
 	return nil
 }
 
+// finishRun ends the run with the id, or without one the newest of the mutex that no process watches.
 func (a *app) finishRun(s *schedule.Schedule, mutex, id string, code *int) (outcome.Record, error) {
 	var record outcome.Record
 	var err error
@@ -82,7 +81,7 @@ func (a *app) finishRun(s *schedule.Schedule, mutex, id string, code *int) (outc
 	return record, err
 }
 
-// finishUnrecorded fires the after-hooks of the task with the mutex, of which nothing is known.
+// finishUnrecorded fires the after-hooks of the task with the mutex, of which no run was ever recorded.
 func (a *app) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (outcome.Record, error) {
 	var mutexes []string
 	for _, t := range s.Tasks {

@@ -9,15 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/text"
-
 	"sched/schedule/cron"
+	"sched/schedule/text"
 )
 
-// unlimited is for commands that take any number of arguments.
+// unlimited is the most arguments of a command that takes any number.
 const unlimited = math.MaxInt
 
-// arguments checks how many arguments a command was given.
+// arguments checks that a command gets from least to most arguments, none of them empty.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if slices.Contains(args, "") {
@@ -41,7 +40,8 @@ func arguments(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// noEmptyFlag refuses --only "$TASK" where the variable is not set: it would mean every task.
+// noEmptyFlag refuses a flag that is given without a value, as with --only "$TASK" where the variable is not set: it would
+// mean every task.
 func noEmptyFlag(c *cobra.Command) error {
 	for _, name := range []string{"at", "in", "only", "run", "since", "until", "outcome", "prometheus", "for", "tag"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed && (f.Value.String() == "" || f.Value.String() == "[]") {
@@ -51,16 +51,17 @@ func noEmptyFlag(c *cobra.Command) error {
 	return nil
 }
 
+// seeHelp is the hint for wrong usage of a command.
 func seeHelp(c *cobra.Command) string { return "see `" + c.CommandPath() + " --help`" }
 
 func tagFlag(c *cobra.Command, tags *[]string) {
 	c.Flags().StringSliceVar(tags, "tag", nil, "the tasks that have one of these tags now")
 }
 
-// wallLayouts are the forms of a time on a wall clock.
+// wallLayouts are the forms in which people write a time on the wall clock of the schedule.
 var wallLayouts = []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"}
 
-// parseAt reads --at, see parseTime. Empty means now.
+// parseAt reads --at as parseTime does. Without one it is now.
 func (a *app) parseAt(text string, zone *time.Location) (time.Time, error) {
 	if text == "" {
 		return a.now(), nil
@@ -68,7 +69,8 @@ func (a *app) parseAt(text string, zone *time.Location) (time.Time, error) {
 	return a.parseTime("at", text, zone)
 }
 
-// parseTime reads the time of a flag: RFC 3339, or a wall clock in the schedule's zone.
+// parseTime reads the time of a flag: RFC 3339, or a wall clock in the zone. For one that the clocks skip it prints
+// which time it takes.
 func (a *app) parseTime(flag, text string, zone *time.Location) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
@@ -84,8 +86,8 @@ func (a *app) parseTime(flag, text string, zone *time.Location) (time.Time, erro
 	return time.Time{}, usage("write it as 2006-01-02 15:04, or as 2006-01-02T15:04:05Z", "--%s %q is not a time", flag, text)
 }
 
-// parseMinute reads --at as parseAt does; what clock says in words is about a time that the clocks of the
-// zone skip, which stands for the first minute after it, where jobs with that time are due.
+// parseMinute reads --at as parseAt does, but takes a time that the clocks skip for the first minute after the gap, when
+// jobs with that time are due; clock then says so, and is empty otherwise.
 func (a *app) parseMinute(text string, zone *time.Location) (at time.Time, clock string, err error) {
 	for _, layout := range wallLayouts {
 		wall, err := time.Parse(layout, text)
@@ -102,7 +104,7 @@ func (a *app) parseMinute(text string, zone *time.Location) (at time.Time, clock
 	return at, "", err
 }
 
-// parsePast reads a time, or how long ago. The zero time stands for a flag that was not given.
+// parsePast reads the value of a flag that is a time, or how long ago that was. It is the zero time for an empty one.
 func (a *app) parsePast(flag, text string, zone *time.Location) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
-
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 
@@ -181,7 +180,7 @@ func (t historyTable) columns(cells ...string) []string {
 	return slices.Delete(cells, 2, 3)
 }
 
-// liveText says how a run lives; what another server announced may be from before its command started.
+// liveText says how long a run has been running. What another server announced may be from before its command started.
 func (a *app) liveText(log runfile.State) string {
 	owner := run.HolderOf(log)
 	switch {

@@ -59,3 +59,8 @@ func toJSONs(records []outcome.Record) []recordJSON {
 	}
 	return out
 }
+
+func seconds(d time.Duration) *float64 {
+	s := d.Seconds()
+	return &s
+}

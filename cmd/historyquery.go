@@ -5,11 +5,10 @@ import (
 	"time"
 
 	"sched/schedule/history"
-
 	"sched/schedule/runfile"
 )
 
-// historyQuery says which records the flags ask for.
+// historyQuery turns the flags into a query; an empty name is that of all tasks.
 func (a *app) historyQuery(name string, o historyOptions, zone *time.Location) (q history.Query, err error) {
 	q = history.Query{Task: name, Limit: o.limit}
 	switch {
@@ -39,7 +38,7 @@ func (a *app) historyQuery(name string, o historyOptions, zone *time.Location) (
 	return q, nil
 }
 
-// matching returns the runs without an outcome yet that q asks for.
+// matching returns those of the runs without an outcome that the query covers.
 func matching(logs []runfile.State, q history.Query) []runfile.State {
 	if len(q.Outcomes) > 0 {
 		return nil

@@ -33,9 +33,9 @@ type summaryJSON struct {
 	LastFailureRun *string  `json:"last_failure_run"`
 }
 
-// summary prints what the records of each task add up to.
+// summary prints what the records of each task add up to, in the time of the query.
 func (a *app) summary(s *schedule.Schedule, q history.Query, o historyOptions) error {
-	if _, _, err := run.PutAwayEnded(s.StateDir); err != nil { // what has ended belongs into it
+	if _, _, err := run.PutAwayEnded(s.StateDir); err != nil { // which moves what has ended into the history
 		a.problem("%v", err)
 	}
 	db, err := history.OpenRead(s.StateDir)
@@ -88,11 +88,6 @@ func toSummaryJSON(s history.Summary) summaryJSON {
 	return out
 }
 
-func seconds(d time.Duration) *float64 {
-	s := d.Seconds()
-	return &s
-}
-
 func (a *app) printSummary(zone *time.Location, all []history.Summary) {
 	if len(all) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
@@ -120,7 +115,7 @@ func (a *app) printSummary(zone *time.Location, all []history.Summary) {
 	}
 }
 
-// percent writes a rate; 100 % says that it was every one.
+// percent writes a rate from 0 to 1. It is "100 %" only for 1.
 func percent(rate float64) string {
 	if rate < 1 && rate >= 0.9995 {
 		rate = 0.999

@@ -10,7 +10,6 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/controls"
-
 	"sched/schedule/outcome"
 )
 
@@ -54,7 +53,7 @@ func (a *app) list(o listOptions) error {
 		return err
 	}
 	past := a.withElsewhere(s, a.past(s))
-	if past.pauses, err = a.pauses(s); err != nil && a.store(s) == nil { // else it was said above that the store is down
+	if past.pauses, err = a.pauses(s); err != nil && a.store(s) == nil { // with a store the same error was printed already
 		a.problem("%v", err)
 	}
 	rows := []taskJSON{}
@@ -70,7 +69,7 @@ func (a *app) list(o listOptions) error {
 	return nil
 }
 
-// printTasks prints the rows for people, and what holds for all tasks.
+// printTasks prints the rows for people, and the pause and the maintenance that are for all tasks.
 func (a *app) printTasks(s *schedule.Schedule, rows []taskJSON, past past, at time.Time) {
 	if all := past.pauses[controls.Everything]; all.InEffect(a.now()) && len(rows) > 0 {
 		fmt.Fprintln(a.out, a.stdout().Paint(toneOf(outcome.Skipped), "everything is "+all.Text(a.now(), s.Location)))

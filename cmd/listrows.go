@@ -5,13 +5,11 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
-
 	"sched/schedule/controls"
+	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
-
 	"sched/schedule/run"
+	"sched/schedule/runfile"
 )
 
 type taskJSON struct {
@@ -25,7 +23,7 @@ type taskJSON struct {
 	OneServer          bool          `json:"one_server"`
 	Next               []string      `json:"next"`
 	times              []time.Time   // the same, in the task's zone
-	Unmet              []string      `json:"unmet,omitempty"` // for each time of next the condition that will be in the way; none where none will
+	Unmet              []string      `json:"unmet,omitempty"` // for each time of next the condition that will not be met; absent where all will be
 	Last               *recordJSON   `json:"last"`
 	Running            []runningJSON `json:"running"`
 	Waiting            []waitingJSON `json:"waiting"`

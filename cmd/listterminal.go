@@ -6,10 +6,8 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-
-	"sched/schedule/text"
-
 	"sched/schedule/outcome"
+	"sched/schedule/text"
 )
 
 // The columns of list on a terminal. Now is there when something runs, waits or is paused.

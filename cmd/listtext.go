@@ -6,13 +6,11 @@ import (
 	"time"
 
 	"sched/schedule"
-
-	"sched/schedule/text"
-
 	"sched/schedule/outcome"
+	"sched/schedule/text"
 )
 
-// printList prints the table for people who read it elsewhere than on a terminal (see printListOnTerminal).
+// printList prints the table in a pipe (on a terminal: printListOnTerminal).
 func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
 	t := a.stdout().Table()
 	defer t.Flush()

@@ -34,7 +34,7 @@ With --follow it goes on until the run has ended, with all its attempts, and the
 	return c
 }
 
-// logs prints the output of a run, to its end if it should follow.
+// logs prints the output of a run; with follow until the run has ended.
 func (a *app) logs(name string, follow bool) error {
 	s, err := a.loadAnyway()
 	if err != nil {

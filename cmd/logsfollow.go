@@ -8,21 +8,19 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/runfile"
 )
 
-// How often logs -f looks at a run that lives: often enough for the eye, seldom enough to cost nothing. One that
-// waits for a tick is looked at less often: nobody else may take it at that moment.
+// How often logs -f reads the file of a run that lives: often enough for the eye, seldom enough to cost nothing. That of
+// a run that waits for a tick is read less often, since a tick cannot take the run at that moment.
 const (
 	followEvery = 100 * time.Millisecond
 	waitEvery   = time.Second
 )
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has no outcome
-// where nobody saw that. It catches no signals: ^C ends it as it ends tail -f.
+// where no process watched the run to its end. It catches no signals: ^C ends it as it ends tail -f.
 func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record, error) {
 	tail := &tail{path: begun.Output}
 	defer tail.close()
@@ -51,8 +49,8 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 	}
 }
 
-// look returns in how long to look again at a run, or 0 and its record when it is over. The record has no
-// outcome where nobody watched it to its end.
+// poll returns after how long to call it again for a run that lives, or 0 and the record of one that is over. The
+// record has no outcome where no process watched the run to its end.
 func (a *app) poll(s *schedule.Schedule, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
 	log, watched, err := runfile.Read(s.StateDir, begun.Run)
 	switch {
@@ -65,7 +63,7 @@ func (a *app) poll(s *schedule.Schedule, begun outcome.Record) (record outcome.R
 	case !errors.Is(err, os.ErrNotExist):
 		return begun, 0, err
 	}
-	db, err := history.OpenRead(s.StateDir) // who removes the file of a run has added its record before
+	db, err := history.OpenRead(s.StateDir) // the file of a run is removed after its record was added
 	if err != nil {
 		return begun, 0, err
 	}
@@ -74,7 +72,7 @@ func (a *app) poll(s *schedule.Schedule, begun outcome.Record) (record outcome.R
 	return record, 0, err
 }
 
-// A tail reads a file that grows, piece by piece, and is empty as long as there is none.
+// A tail reads a file that grows, piece by piece. It reads nothing as long as the file does not exist.
 type tail struct {
 	path string
 	file *os.File

@@ -9,7 +9,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-
 	"sched/schedule/outcome"
 )
 

@@ -116,7 +116,7 @@ tasks:
 }
 
 // The next attempt may be an hour and a tick away.
-func TestFollowWaitsForAnAttemptThatWasPutOff(t *testing.T) {
+func TestFollowWaitsForADeferredAttempt(t *testing.T) {
 	b := waiting(t)
 	c, out, errs := following(b, "flaky")
 	b.write("good", "")

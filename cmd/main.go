@@ -1,9 +1,16 @@
 // Package cmd is the command line of sched: it turns arguments into calls, and results into text
 // and exit codes. It is the only package that knows cobra, flags, the standard streams and the
 // environment.
+//
+// Each command has a file with its name, and further ones that begin with it where it is long; what several commands need
+// is in a file that says what it is (flags, config, tasks, runs, requests, outcome, …). A command is a constructor, its
+// options, and a method of app that knows no cobra.
+//
+// It decides nothing about schedules or runs. How text looks on a terminal and in a pipe is for cmd/terminal.
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -13,23 +20,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/mutex"
-
 	"sched/schedule/clock"
-
 	"sched/schedule/text"
 )
 
-// An app is what every command needs of the world.
+// An app is the process as commands see it: its streams, its clock, and the flags of all commands.
 type app struct {
 	in       io.Reader
 	out, err io.Writer
 	config   string // --config
 	now      func() time.Time
-	remote   *mutex.Redis // of the schedule, see store
-	begun    bool         // a command has its arguments: what fails from here on is no wrong usage
+	remote   *mutex.Redis // the store, once it was needed: see app.store
+	begun    bool         // cobra has accepted the arguments: further errors are no wrong usage
 }
 
-// Main runs sched with the arguments and returns its exit code.
+// Main runs sched with the arguments, without the name of the program, and returns its exit code.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if code, ok := become(args); ok {
 		return code
@@ -48,7 +53,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	return a.exitCode(root.Execute())
 }
 
-// root lists the commands.
+// root returns sched with all its commands.
 func (a *app) root() *cobra.Command {
 	var version bool
 	root := &cobra.Command{
@@ -104,7 +109,7 @@ func (a *app) rootFlags(root *cobra.Command, version *bool) {
 	})
 }
 
-// knownCommand refuses what is no command, and names the nearest that is.
+// knownCommand refuses arguments that are no command, and names the nearest command.
 func knownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -121,3 +126,6 @@ func knownCommand(root *cobra.Command, args []string) error {
 	}
 	return usage(hint, "there is no command %q", args[0])
 }
+
+// ctx bounds nothing: databases and stores have their own time limits.
+var ctx = context.Background()

@@ -7,16 +7,12 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history"
-
-	"sched/schedule/servers"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/runfile"
+	"sched/schedule/servers"
 )
 
-// runningElsewhere returns the runs that live on other servers, as these announced them. What lives
-// here the files of the runs tell exactly.
+// runningElsewhere returns the runs that live on other servers, as these announced them last.
 func runningElsewhere(store *mutex.Redis) (live []runfile.State, err error) {
 	all, err := servers.List(ctx, store)
 	here, _ := hostname()
@@ -34,8 +30,8 @@ func runningElsewhere(store *mutex.Redis) (live []runfile.State, err error) {
 	return live, err
 }
 
-// recallAll is recall for all servers: what ran, since each server keeps to itself what it skipped or
-// missed. Without an answer of the store it is about this machine, and says so.
+// readAllHistory is readHistory for all servers of the store. It has only what ran: servers do not share what they skipped or
+// missed. When the store does not answer it is about this machine alone, and prints so.
 func (a *app) readAllHistory(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
 	store, err := a.needStore(s)
 	if err != nil {
@@ -48,7 +44,7 @@ func (a *app) readAllHistory(s *schedule.Schedule, q history.Query) (live, lost 
 	if err != nil {
 		return live, lost, nil, err
 	}
-	others, err := runningElsewhere(store) // first, so that a run that ends meanwhile is seen once or twice, and not never
+	others, err := runningElsewhere(store) // before the records, so that a run that ends meanwhile is in one of them or both
 	var copies []outcome.Record
 	if err == nil {
 		copies, err = servers.Recent(ctx, store, q)
@@ -58,7 +54,7 @@ func (a *app) readAllHistory(s *schedule.Schedule, q history.Query) (live, lost 
 		return live, lost, records, nil
 	}
 	runs := map[string]outcome.Record{}
-	for _, r := range slices.Concat(copies, records) { // what this machine knows of its runs is nearer to the truth
+	for _, r := range slices.Concat(copies, records) { // the records of this machine replace their copies
 		runs[r.Run] = r
 	}
 	for _, log := range others {
@@ -70,7 +66,7 @@ func (a *app) readAllHistory(s *schedule.Schedule, q history.Query) (live, lost 
 	return live, lost, servers.Newest(runs, q.Limit), nil
 }
 
-// ran returns those of the outcomes that runs have, or all of these for none.
+// ran returns those of the outcomes that a run has which took place; for no outcomes it returns all that it may have.
 func ran(outcomes []outcome.Outcome) []outcome.Outcome {
 	if len(outcomes) == 0 {
 		return outcome.Ran
@@ -78,7 +74,7 @@ func ran(outcomes []outcome.Outcome) []outcome.Outcome {
 	return slices.DeleteFunc(slices.Clone(outcomes), func(o outcome.Outcome) bool { return !slices.Contains(outcome.Ran, o) })
 }
 
-// withElsewhere adds what other servers run and ran last.
+// withElsewhere adds to what list says of the past what other servers run, and ran last.
 func (a *app) withElsewhere(s *schedule.Schedule, p past) past {
 	store := a.store(s)
 	if store == nil {
@@ -112,8 +108,8 @@ func (a *app) withElsewhere(s *schedule.Schedule, p past) past {
 	return p
 }
 
-// withHolders adds the runs that have the lock of a task on another server, and that it has not announced
-// yet. Who has a mutex that tasks share may be any of them, so of these only announcements tell.
+// withHolders adds to live the runs that hold the lock of a task on another server and were not announced yet. It leaves
+// out mutexes that tasks share: their holder may be a run of any of these tasks.
 func withHolders(s *schedule.Schedule, store *mutex.Redis, live []runfile.State, here map[string][]runningJSON) ([]runfile.State, error) {
 	var names []string
 	for _, t := range s.Tasks {
@@ -133,5 +129,5 @@ func withHolders(s *schedule.Schedule, store *mutex.Redis, live []runfile.State,
 	return live, err
 }
 
-// leftOut says that what follows is about this machine alone.
+// leftOut prints that what follows is about this machine alone.
 func (a *app) leftOut(err error) { a.problem("other servers are left out: %s", err.Error()) }

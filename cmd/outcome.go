@@ -8,17 +8,15 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-
-	"sched/schedule/text"
-
 	"sched/schedule/outcome"
+	"sched/schedule/text"
 )
 
-// outcomes are all there are, in the order in which people are told of them.
+// outcomes are all there are, in the order of help texts and hints.
 var outcomes = []outcome.Outcome{outcome.Succeeded, outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost,
 	outcome.Skipped, outcome.Missed}
 
-// failures are the outcomes that on_failure hooks fire for, which is what one may want to retry.
+// failures are the outcomes that on_failure hooks fire for.
 var failures = slices.DeleteFunc(slices.Clone(outcomes), func(o outcome.Outcome) bool { return !o.Failure() })
 
 // outcomeList names the outcomes as --outcome takes them.
@@ -30,10 +28,10 @@ func outcomeList() string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// outcomeWord is an outcome as one word, which needs no quotes in a shell.
+// outcomeWord is an outcome as one word, without quotes in a shell: "timed-out".
 func outcomeWord(o outcome.Outcome) string { return strings.ReplaceAll(string(o), " ", "-") }
 
-// parseOutcome reads the name of an outcome in any case; that of several words also with - or _.
+// parseOutcome reads an outcome, in upper or lower case, its words separated by blanks, - or _.
 func parseOutcome(word string) (outcome.Outcome, error) {
 	plain := strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSpace(word)))
 	var names []string
@@ -50,6 +48,7 @@ func parseOutcome(word string) (outcome.Outcome, error) {
 	return "", usage(hint, "--outcome %q is not an outcome", word)
 }
 
+// toneOf is the colour of an outcome; plain for a run that has none yet.
 func toneOf(o outcome.Outcome) terminal.Tone {
 	switch o {
 	case outcome.Succeeded:
@@ -62,7 +61,7 @@ func toneOf(o outcome.Outcome) terminal.Tone {
 	return ""
 }
 
-// describe says in words how a run ended.
+// describe says in words how a run ended: "failed in 2.1 s: exit code 7 (attempt 3)".
 func describe(r outcome.Record) string {
 	var b strings.Builder
 	b.WriteString(string(r.Outcome))
@@ -89,8 +88,8 @@ func describe(r outcome.Record) string {
 	return b.String()
 }
 
-// late says how late a run of the schedule started, where that is more than any tick needs. One that is
-// later than any missed slot that runs was asked for with --at.
+// late says how late a run started that the schedule asked for, where that is more than a tick takes; else "". One that is
+// later than any missed slot may run was started with --at, and is not late.
 func late(r outcome.Record) string {
 	if r.Origin != "" || r.Lateness() <= 5*time.Second || r.Lateness() > schedule.LookBack {
 		return ""

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-
 	"sched/schedule/controls"
 
 	"sched/schedule/text"
@@ -20,7 +19,7 @@ import (
 
 type pauseOptions struct {
 	tags                []string
-	during, end, reason string // --for, --until
+	during, end, reason string // --for, --until, --reason
 }
 
 func (a *app) pauseCommand() *cobra.Command {
@@ -48,7 +47,7 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
 	return c
 }
 
-// pause pauses the tasks, or everything.
+// pause pauses the tasks that are named or tagged, or everything.
 func (a *app) pause(names []string, o pauseOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
@@ -82,7 +81,7 @@ func (a *app) pause(names []string, o pauseOptions) error {
 	return nil
 }
 
-// pauseEnd reads --for and --until; zero is until somebody ends it.
+// pauseEnd reads --for and --until. It is the zero time where neither is given: the pause has no end.
 func (a *app) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
 	now := a.now()
 	switch {
@@ -104,7 +103,7 @@ func (a *app) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// sayPaused says what is paused now, and what was before.
+// sayPaused prints what is paused now, until when, and the pause that it replaces.
 func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before controls.Pause) {
 	end := "`sched resume" + a.configFlag() + " " + name + "`"
 	if name == controls.Everything {
@@ -123,6 +122,7 @@ func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before control
 	}
 }
 
+// pauseSubject is what a pause is of: a task, or everything.
 func pauseSubject(name string) string {
 	if name == controls.Everything {
 		return "everything"
@@ -130,7 +130,7 @@ func pauseSubject(name string) string {
 	return name
 }
 
-// sayRunning says what of the tasks still runs, here and elsewhere: a pause does not touch it.
+// sayRunning prints which runs of the tasks go on, here and on other servers.
 func (a *app) sayRunning(s *schedule.Schedule, names []string) {
 	live, _, err := run.PutAwayEnded(s.StateDir)
 	if err != nil {

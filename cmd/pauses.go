@@ -4,28 +4,27 @@ import (
 	"time"
 
 	"sched/schedule"
-
 	"sched/schedule/controls"
 )
 
 type pausedJSON struct {
-	Everything bool    `json:"everything"` // not this task by its name
+	Everything bool    `json:"everything"` // all tasks are paused, and not this one by its name
 	By         string  `json:"by"`
 	Server     string  `json:"server"`
 	Since      string  `json:"since"`
-	Until      *string `json:"until"` // null: until somebody ends it
+	Until      *string `json:"until"` // null for a pause without an end
 	Reason     string  `json:"reason"`
 
 	pause controls.Pause
 }
 
-// pauses returns what is paused, and was. With an error that is what this machine knew last.
+// pauses returns the pauses, with those that are over. With an error they are those that this machine read last.
 func (a *app) pauses(s *schedule.Schedule) (controls.Pauses, error) {
 	orders, err := a.controls(s).Read()
 	return orders.Pauses, err
 }
 
-// mustPauses is pauses where an error is said.
+// mustPauses is pauses with an error printed.
 func (a *app) mustPauses(s *schedule.Schedule) controls.Pauses {
 	pauses, err := a.pauses(s)
 	if err != nil {
@@ -54,7 +53,7 @@ func toPausedJSON(p controls.Pause) pausedJSON {
 	return out
 }
 
-// text says in few words that a task is paused: who paused everything is said elsewhere.
+// text says in few words that a task is paused. By whom everything is paused is printed once, elsewhere.
 func (p *pausedJSON) text(now time.Time, zone *time.Location) string {
 	if p.Everything {
 		return "paused"

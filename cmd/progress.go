@@ -12,23 +12,23 @@ import (
 	"sched/schedule/text"
 )
 
-// A progress is what the live line says of a run: how long it takes, of how long it usually does.
+// A progress writes the live line of a run: how long it has been running, and how long that usually takes.
 type progress struct {
 	out  terminal.Stream // what can be shown there
-	name string          // as wide as the names around it
-	stop context.Context // done when somebody asked sched to end
+	name string          // padded to the width of the names above it
+	stop context.Context // done when sched was told to end
 
-	state string // where the history is
+	state string // the state folder
 	task  string
 	begun time.Time
-	ask   sync.Once
-	usual atomic.Int64 // a time.Duration; 0 until it is known, and for a task without a success
+	read  sync.Once
+	usual atomic.Int64 // a time.Duration; 0 until it was read, and for a task without a success
 }
 
-// text is the line. The first time it asks the history, beside everything else: what ends before there is
-// a line never opens it.
+// text is the line for that width. The first call starts to read the history in the background: a run that ends before
+// it has a line costs no look into the database.
 func (p *progress) text(width int) string {
-	p.ask.Do(func() { go p.readUsual() })
+	p.read.Do(func() { go p.readUsual() })
 	line := p.out.Mark(terminal.Active) + " " + p.name + "  "
 	if p.stop.Err() != nil {
 		return line + elapsed(time.Since(p.begun)) + ", stopping; once more kills it"
@@ -41,8 +41,8 @@ func (p *progress) text(width int) string {
 	return line
 }
 
-// pace says how long something has taken, of how long it usually does, and which part of that is over; -1
-// where that is not known.
+// pace says how long a run has taken of how long it usually does, and which part of that, from 0 to 1, is over; -1 where
+// usual is 0, which stands for not known.
 func pace(now, usual time.Duration) (words string, part float64) {
 	switch {
 	case usual <= 0:
@@ -53,7 +53,7 @@ func pace(now, usual time.Duration) (words string, part float64) {
 	return elapsed(now) + " of usually " + text.Duration(usual), float64(now) / float64(usual)
 }
 
-// elapsed is a duration that goes on, and changes no faster than the eye reads.
+// elapsed writes a duration that goes on, in steps that can be read: not below a tenth of a second.
 func elapsed(d time.Duration) string {
 	if d < time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())
@@ -61,7 +61,7 @@ func elapsed(d time.Duration) string {
 	return text.Duration(d)
 }
 
-// recall reads how long the task usually takes. Without that the line says less.
+// readUsual reads how long the task usually takes. Without the history the line says less.
 func (p *progress) readUsual() {
 	db, err := history.OpenRead(p.state)
 	if err != nil {

@@ -8,13 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-
-	"sched/schedule/text"
-
 	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
-// whenOptions say when a run is asked for; neither of them is as soon as possible.
+// whenOptions say when a requested run starts: after --in, at --at, or without both with the next tick.
 type whenOptions struct {
 	in, at string
 	json   bool
@@ -27,7 +25,7 @@ func (o *whenOptions) flags(c *cobra.Command) {
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
 
-// askedTime reads --in and --at.
+// requestTime reads --in and --at. It is now without both.
 func (a *app) requestTime(o whenOptions, zone *time.Location) (time.Time, error) {
 	now := a.now()
 	at := now
@@ -49,10 +47,10 @@ func (a *app) requestTime(o whenOptions, zone *time.Location) (time.Time, error)
 			return at, usage("leave --at out to run with the next tick", "--at %q is in the past: it is %s", o.at, text.MinuteZone(now, zone))
 		}
 	}
-	return at.UTC().Round(0).Truncate(time.Microsecond), nil // what the history keeps
+	return at.UTC().Round(0).Truncate(time.Microsecond), nil // the precision of the history
 }
 
-// firstTick is the first tick that finds at in the past.
+// firstTick is the minute of the first tick after now that finds at in the past.
 func firstTick(at, now time.Time) time.Time {
 	minute := at.Truncate(time.Minute)
 	if minute.Before(at) || !minute.After(now) {
@@ -69,7 +67,8 @@ type requestJSON struct {
 	Origin string `json:"origin"`
 }
 
-// ask leaves the requests, and says when they will be answered.
+// leaveRequests writes the requests into the state folder, and prints which ticks will start their runs. For --json it
+// prints what value makes of them.
 func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o whenOptions, value func([]requestJSON) any) error {
 	out := []requestJSON{}
 	pauses := a.mustPauses(s)
@@ -100,7 +99,8 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 	return nil
 }
 
-// requestsOf returns the requests that a name stands for.
+// requestsOf returns the requests for the task of that name, or the one whose run has that id. There is at least one unless
+// there is an error.
 func (a *app) requestsOf(s *schedule.Schedule, name string) ([]runfile.Request, error) {
 	all, err := runfile.Requests(s.StateDir)
 	if err != nil {
@@ -123,9 +123,9 @@ func (a *app) requestsOf(s *schedule.Schedule, name string) ([]runfile.Request, 
 	return nil, failed("", "run %s of %s does not wait: it %s", text.ShortRun(record.Run), record.Task, describe(record))
 }
 
-// oneRequest returns the request that a name stands for by the id of its run; an empty one for none.
+// oneRequest returns the request whose run has that id (see oneRun); an empty one for none.
 func oneRequest(s *schedule.Schedule, name string) (runfile.Request, error) {
-	all, _ := runfile.Requests(s.StateDir) // a tick complains of what cannot be read
+	all, _ := runfile.Requests(s.StateDir) // a tick reports requests that cannot be read
 	var ids []string
 	for _, r := range all {
 		ids = append(ids, r.Run)
@@ -137,7 +137,7 @@ func oneRequest(s *schedule.Schedule, name string) (runfile.Request, error) {
 	return all[slices.Index(ids, id)], nil
 }
 
-// notBegun says of a request that there is no run of it yet.
+// notBegun is the error for a run that is only requested yet; nil for an empty request.
 func (a *app) notBegun(s *schedule.Schedule, r runfile.Request) error {
 	if r.Run == "" {
 		return nil

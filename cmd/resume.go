@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-
 	"sched/schedule/controls"
 )
 
@@ -28,7 +27,7 @@ resumed by name. What is not paused is told, and no failure.`,
 	return c
 }
 
-// resume ends the pauses of the tasks, or that of everything.
+// resume ends the pauses of the tasks that are named or tagged, or that of everything.
 func (a *app) resume(names, tags []string) error {
 	s, err := a.loadTrusted()
 	if err != nil {
@@ -54,7 +53,7 @@ func (a *app) resume(names, tags []string) error {
 	return a.sayResumed(s, names, before)
 }
 
-// ended returns those of the pauses that are in effect, with their end.
+// ended returns those of the named pauses that are in effect, ended now.
 func (a *app) ended(all controls.Pauses, names []string) controls.Pauses {
 	ended := controls.Pauses{}
 	for _, name := range names {
@@ -66,8 +65,8 @@ func (a *app) ended(all controls.Pauses, names []string) controls.Pauses {
 	return ended
 }
 
-// sayResumed says what is resumed, and what stays paused for another reason. The error is for a task that
-// was named and still does not run.
+// sayResumed prints what is resumed, and what stays paused by another pause. It is an error when a named task was not
+// paused by its name and does not start all the same, since everything is paused.
 func (a *app) sayResumed(s *schedule.Schedule, names []string, before controls.Pauses) (err error) {
 	now := a.now()
 	all := before[controls.Everything]
@@ -86,8 +85,8 @@ func (a *app) sayResumed(s *schedule.Schedule, names []string, before controls.P
 		default:
 			fmt.Fprintf(a.out, "%s is not paused\n", name)
 		}
-		t, known := task(s, name)
-		if everything && known == nil && !t.EvenWhenPaused && !pause.InEffect(now) {
+		t, missing := task(s, name)
+		if everything && missing == nil && !t.EvenWhenPaused && !pause.InEffect(now) {
 			err = &exit{code: exitFailed}
 		}
 	}

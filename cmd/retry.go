@@ -34,7 +34,7 @@ be retried, for none.`,
 	return c
 }
 
-// retry asks for another run of each.
+// retry requests another run for each of the runs, or for none where one cannot be retried.
 func (a *app) retry(names []string, o whenOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *app) retry(names []string, o whenOptions) error {
 	return a.leaveRequests(s, requests, o, func(all []requestJSON) any { return all })
 }
 
-// retriable returns the record of a run that is over, and its task.
+// retriable returns the record of a run that is over, and its task, which ticks would start.
 func (a *app) retriable(s *schedule.Schedule, name string) (outcome.Record, *schedule.Task, error) {
 	record, err := a.endedRun(s, name)
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *app) retriable(s *schedule.Schedule, name string) (outcome.Record, *sch
 	return record, t, runnable(s, t)
 }
 
-// endedRun returns the record of the run that a name stands for.
+// endedRun returns the record of the run with that id, or an error that says why there is none to retry.
 func (a *app) endedRun(s *schedule.Schedule, name string) (outcome.Record, error) {
 	live, lost, records, err := a.readHistory(s, history.Query{Task: name, Limit: 1})
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *app) endedRun(s *schedule.Schedule, name string) (outcome.Record, error
 	return a.findRun(s, name)
 }
 
-// changes returns what is different in the definition of the task since the snapshot was made.
+// changes returns the keys of the task that differ from the snapshot, which is its definition when the run began.
 func changes(snapshot json.RawMessage, now *schedule.Task) (keys []string) {
 	var then schedule.Task // read and written again, so that keys which are new in this sched count for nothing
 	if len(snapshot) == 0 || json.Unmarshal(snapshot, &then) != nil {
@@ -123,6 +123,7 @@ func changes(snapshot json.RawMessage, now *schedule.Task) (keys []string) {
 	return slices.Sorted(slices.Values(slices.AppendSeq(keys, maps.Keys(is))))
 }
 
+// fields are the keys of a task with their values.
 func fields(t schedule.Task) (fields map[string]json.RawMessage) {
 	text, err := json.Marshal(t)
 	if err == nil {

@@ -24,7 +24,7 @@ type runOptions struct {
 	quiet   bool
 	verbose bool
 	strict  bool
-	work    string // the minute of a tick that `sched work` started; empty for all others
+	work    string // the minute of a tick that `sched work` started; else empty
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -93,8 +93,8 @@ func (a *app) run(o runOptions) error {
 	return a.runTick(tick, o, invalid, terminate, terminate, kill)
 }
 
-// runWorked is the tick of a minute that `sched work` decided on, and started it for: a little ahead of
-// it, or late. The schedule is read before the minute begins.
+// runWorked is a tick that `sched work` started for the minute of --work, a little ahead of it or late. It reads the
+// schedule before the minute begins, and again when that was long before.
 func (a *app) runWorked(o runOptions) error {
 	link, err := work.InheritLink()
 	if err != nil {
@@ -127,8 +127,8 @@ func (a *app) runWorked(o runOptions) error {
 	}
 }
 
-// loadFor loads the schedule, or says what is wrong with it and takes the last valid one. Invalid
-// is then the exit of the whole tick.
+// loadFor loads the schedule of a tick. Where it is invalid it prints why, and returns the last valid one unless --strict;
+// invalid is then the exit of the tick.
 func (a *app) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
 	if o.strict {
 		s, err = a.load()
@@ -143,6 +143,7 @@ func (a *app) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
 	return s, &exit{code: exitUsage}, nil
 }
 
+// minute is the minute of the tick: that of --at, or of now.
 func (a *app) minute(o runOptions, now time.Time, zone *time.Location) (time.Time, error) {
 	if o.at != "" {
 		at, err := a.parseAt(o.at, zone)
@@ -151,6 +152,7 @@ func (a *app) minute(o runOptions, now time.Time, zone *time.Location) (time.Tim
 	return now.Truncate(time.Minute), nil
 }
 
+// tick returns the tick of a minute. Its callbacks are for the caller to set.
 func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner.Tick {
 	self, err := os.Executable()
 	if err != nil {
@@ -168,6 +170,8 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner
 	return tick
 }
 
+// runTick runs the tick, reports what it does, and returns the exit of sched. The contexts: noNewStarts is done when
+// nothing more may start, terminate when what runs is to end, kill when it is to end at once.
 func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, noNewStarts, terminate, kill context.Context) error {
 	onTerminal, restore := newTerminalReport(a, tick, o, terminate)
 	defer restore()
@@ -194,8 +198,7 @@ func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, noNewStart
 	return nil
 }
 
-// writeMetrics writes the textfile of the schedule, if it has one. It reads the clock again: the tick
-// may have taken long.
+// writeMetrics writes the textfile that the schedule names, if any, with the time of now: the tick may have taken long.
 func (a *app) writeMetrics(s *schedule.Schedule, invalid bool) {
 	if s.Textfile == "" {
 		return

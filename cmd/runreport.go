@@ -7,7 +7,6 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-
 	"sched/schedule/controls"
 	"sched/schedule/outcome"
 	"sched/schedule/runner"
@@ -22,7 +21,7 @@ type reporter struct {
 	app      *app
 	tick     *runner.Tick
 	opts     runOptions
-	terminal *terminalReport // nil elsewhere
+	terminal *terminalReport // nil where the report is not for one
 
 	mu    sync.Mutex
 	width int // of the longest name
@@ -60,7 +59,7 @@ func (r *reporter) begun(record outcome.Record) {
 
 func (r *reporter) started(record outcome.Record) {
 	text := "started in the background"
-	if record.Attempts > 0 { // it waited for a tick after these
+	if record.Attempts > 0 { // a deferred retry: the next attempt
 		text = fmt.Sprintf("attempt %d %s", record.Attempts+1, text)
 	}
 	if record.Origin != "" {
@@ -103,7 +102,7 @@ func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool
 	}
 }
 
-// plain prints a line for those who read it later.
+// plain prints a line for a pipe.
 func (r *reporter) plain(record outcome.Record, words string) {
 	if r.opts.verbose {
 		words += " (run " + record.Run + ")"
@@ -112,7 +111,7 @@ func (r *reporter) plain(record outcome.Record, words string) {
 	fmt.Fprintf(r.app.out, "%s  %-*s  %s\n", clock, r.width, record.Task, words)
 }
 
-// end prints what can only be said at the end.
+// end prints what can only be said at the end: the JSON, that nothing was due, or the sums.
 func (r *reporter) end() {
 	switch {
 	case r.opts.json:
@@ -131,7 +130,7 @@ func (r *reporter) end() {
 	}
 }
 
-// nothingDue says when something will be: of one task alone where only names it.
+// nothingDue says that nothing is due in the minute, and what will be next, at first: of the task that only names, if any.
 func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words string, first time.Time) {
 	words = "nothing is due at " + text.SlotOfDay(minute, s.Location)
 	var name string

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,16 +8,15 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-
-	"sched/schedule/text"
-
 	"sched/schedule/outcome"
+	"sched/schedule/run"
 	"sched/schedule/runfile"
 
-	"sched/schedule/run"
+	"sched/schedule/text"
 )
 
-// recall reads the history; one that does not exist yet is empty.
+// readHistory returns the live and the lost runs of all tasks, and the records that the query covers. A history that does
+// not exist yet is empty; what cannot be read of live runs is printed.
 func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
 	live, lost, err = run.PutAwayEnded(s.StateDir)
 	if err != nil {
@@ -33,10 +31,7 @@ func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []r
 	return live, lost, records, err
 }
 
-// ctx bounds nothing: what these commands ask is answered by this machine.
-var ctx = context.Background()
-
-// findRun returns the record of a run by its id or the end of it.
+// findRun returns the record of the run with that id (see DB.Get), or an error that names what was meant.
 func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error) {
 	db, err := history.OpenRead(s.StateDir)
 	if err != nil {
@@ -75,7 +70,7 @@ func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, erro
 		if log.Begin.Task == name || log.Begin.Run == name || text.ShortRun(log.Begin.Run) == name {
 			if log.Deferred() {
 				if log.Begin.Task == name && len(records) > 0 && records[0].Run > log.Begin.Run {
-					continue // a newer one has come and gone
+					continue // a newer one has ended
 				}
 				a.problem("run %s waits for attempt %d, until %s", text.ShortRun(log.Begin.Run), log.Deferral.Attempt, a.clock(log.Deferral.Until, s.Location))
 			}
@@ -110,7 +105,7 @@ func oneRun(ids []string, name string) (string, error) {
 	return found[0], nil
 }
 
-// nearestRun is a hint for a run that does not exist: one of the newest whose id is nearly the same.
+// nearestRun is the hint for a run that does not exist: the one of the records whose id is nearly the same; else "".
 func nearestRun(name string, records []outcome.Record) string {
 	var ids []string
 	for _, r := range records {

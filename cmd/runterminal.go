@@ -8,11 +8,9 @@ import (
 	"time"
 
 	"sched/cmd/terminal"
-
+	"sched/schedule/outcome"
 	"sched/schedule/runner"
 	"sched/schedule/text"
-
-	"sched/schedule/outcome"
 )
 
 // A terminalReport is what `sched run` shows on a terminal: the minute, a line for each task as it ends, a live line
@@ -108,7 +106,7 @@ func (r *terminalReport) line(record outcome.Record) {
 	fmt.Fprintf(r.out, "%s %s  %s\n", r.out.Mark(tone), terminal.Pad(record.Task, r.width), strings.TrimRight(words, " "))
 }
 
-// took is how long a run took, where somebody saw that.
+// took is how long a run took; "" where no process watched it to its end, or it has none yet.
 func took(record outcome.Record) string {
 	if record.Started.IsZero() || record.Outcome == outcome.Lost || record.Outcome == "" {
 		return ""
@@ -116,10 +114,10 @@ func took(record outcome.Record) string {
 	return text.Duration(record.Duration())
 }
 
-// more is what is unusual about a run.
+// more is what is unusual about a run: its attempt, its origin, another slot than the minute.
 func (r *terminalReport) more(record outcome.Record) string {
 	var all []string
-	if record.Outcome == "" && record.Attempts > 0 { // it waited for a tick after these
+	if record.Outcome == "" && record.Attempts > 0 { // a deferred retry: the next attempt
 		record.Attempts++
 	}
 	if record.Attempts > 1 {
@@ -136,6 +134,7 @@ func (r *terminalReport) more(record outcome.Record) string {
 	return strings.Join(all, ", ")
 }
 
+// count counts a line for the sums at the end.
 func (r *terminalReport) count(word string, tone terminal.Tone) {
 	r.lines++
 	i := slices.IndexFunc(r.counts, func(c tally) bool { return c.word == word })

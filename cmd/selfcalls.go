@@ -5,12 +5,11 @@ import (
 	"strconv"
 
 	"sched/schedule/process"
-
 	"sched/schedule/run"
 )
 
-// become is a process between sched and a command that runs as somebody else: it becomes that command.
-// Only what sched itself calls is one.
+// become replaces this process by a command that runs as another user, where sched itself called it for that; else it
+// returns false.
 func become(args []string) (code int, ok bool) {
 	if len(args) != 2 || args[0] != process.BecomeArgument {
 		return 0, false
@@ -18,9 +17,9 @@ func become(args []string) (code int, ok bool) {
 	return process.Become(args[1], os.Environ())
 }
 
-// background runs the two commands of a background run, `start RUN` and
-// `finish MUTEX CODE --run RUN`, as their witness calls them. They come before everything that
-// they do not need: no cobra, no YAML. A thousand of them may start in one second.
+// background runs the two commands of a background run, `start RUN` and `finish MUTEX CODE --run RUN`, where its witness
+// called them; else it returns false. It comes before cobra and YAML, which they do not need: a thousand of
+// them may start in one second.
 func (a *app) background(args []string) (code int, ok bool) {
 	storage, ours, err := run.StorageFrom(os.Getenv)
 	a.remote = storage.Store
@@ -45,6 +44,7 @@ func (a *app) background(args []string) (code int, ok bool) {
 	return 0, false
 }
 
+// start supervises a background run, and returns the exit code for its witness.
 func (a *app) start(runs run.Caller, id string) int {
 	terminate, kill, release := signals()
 	defer release()

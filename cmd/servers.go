@@ -39,7 +39,7 @@ type serverJSON struct {
 	Age         float64             `json:"age"`          // seconds since then
 	ClockOffset float64             `json:"clock_offset"` // seconds its clock is ahead of Redis's
 	Running     []serverRunningJSON `json:"running"`
-	More        int                 `json:"more"` // running, beyond those
+	More        int                 `json:"more"` // runs beyond those
 }
 
 type serverRunningJSON struct {
@@ -49,7 +49,7 @@ type serverRunningJSON struct {
 	Since string `json:"since"`
 }
 
-// servers prints the servers of the schedule.
+// servers prints the servers that ticked lately under the name of the schedule.
 func (a *app) servers(asJSON bool) error {
 	s, err := a.loadAnyway()
 	if err != nil {
@@ -74,7 +74,7 @@ func (a *app) servers(asJSON bool) error {
 	return nil
 }
 
-// needStore returns the store of a schedule that is asked about more than this machine.
+// needStore returns the store of the schedule, or an error for a schedule that has none.
 func (a *app) needStore(s *schedule.Schedule) (*mutex.Redis, error) {
 	store := a.store(s)
 	if store == nil {
@@ -112,7 +112,7 @@ func (a *app) printServers(all []servers.Server) {
 	}
 }
 
-// offsetText is how far a clock is from Redis's.
+// offsetText is how far a clock is ahead of Redis's, or behind, and whether that is too far.
 func (a *app) offsetText(offset time.Duration) string {
 	words := "+" + text.Duration(offset)
 	if offset.Round(time.Millisecond) < 0 {

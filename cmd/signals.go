@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// signals returns two contexts: the first is done at the first signal that asks sched to end, the
-// second at the second one, for those who cannot wait.
+// signals returns two contexts: terminate is done at the first signal that tells sched to end, kill at the second one,
+// for those who cannot wait. Their causes name the signal ("by SIGTERM"). Until release is called signals do nothing else.
 func signals() (terminate, kill context.Context, release func()) {
 	terminate, cancelTerminate := context.WithCancelCause(context.Background())
 	kill, cancelKill := context.WithCancelCause(context.Background())
@@ -27,6 +27,7 @@ func signals() (terminate, kill context.Context, release func()) {
 	return terminate, kill, func() { signal.Stop(arrived); close(arrived) }
 }
 
+// signalName is the name of a signal in signal(7), where it is one that ends sched.
 func signalName(s os.Signal) string {
 	switch s {
 	case syscall.SIGTERM:

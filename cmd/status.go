@@ -44,8 +44,8 @@ more than 3 minutes, or the schedule is invalid.`,
 	return c
 }
 
-// status prints the verdict. With --prometheus it writes the file, and its exit code says only whether
-// that was done.
+// status prints the verdict, and returns its exit code. With --prometheus it writes the file instead, and is an error only
+// when that fails.
 func (a *app) status(o statusOptions) error {
 	if o.json && o.textfile != "" {
 		return usage("", "--json and --prometheus exclude each other")

@@ -7,23 +7,22 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/text"
-
 	"sched/schedule/controls"
 	"sched/schedule/outcome"
-
 	"sched/schedule/status"
+
+	"sched/schedule/text"
 )
 
-// stale is how old the last tick may be: two of them did not come.
+// stale is how old the last tick may be: with an older one at least two did not come.
 const stale = 3 * time.Minute
 
-// A verdict is what status has to say.
+// A verdict is what status prints.
 type verdict struct {
-	code  int
-	first string // one line
+	code  int    // the exit code
+	first string // the first line, with the word before a colon: ok, trouble or down
 	rows  []statusRow
-	down  string // a maintenance; it is no trouble
+	down  string // the maintenance, which is no trouble; "" for none
 }
 
 type statusRow struct {
@@ -34,7 +33,7 @@ type statusRow struct {
 	Next    string `json:"next"` // what to type
 }
 
-// judge turns a status into words. What makes the code 2 comes first.
+// judge turns a status into a verdict. The rows that make the exit code 2 come first.
 func (a *app) judge(s *status.Status) verdict {
 	v := verdict{code: exitOK}
 	down := a.downRows(s)
@@ -53,7 +52,7 @@ func (a *app) judge(s *status.Status) verdict {
 	if !s.LastTick.IsZero() {
 		figures += ", last tick " + text.MinuteZone(s.LastTick, s.Schedule.Location)
 	}
-	if age := s.At.Sub(s.LastTick); age >= 0 && age <= stale { // else down has it
+	if age := s.At.Sub(s.LastTick); age >= 0 && age <= stale { // else it is a row
 		figures += " (" + text.Duration(age) + " ago)"
 	}
 	figures += pausedFigure(s)
@@ -71,7 +70,7 @@ func (a *app) judge(s *status.Status) verdict {
 	return v
 }
 
-// downRows say why tasks do not run as the schedule has it.
+// downRows are what makes the exit code 2: no ticks, or an invalid schedule.
 func (a *app) downRows(s *status.Status) (rows []statusRow) {
 	switch age := s.At.Sub(s.LastTick); {
 	case s.LastTick.IsZero():
@@ -88,7 +87,7 @@ func (a *app) downRows(s *status.Status) (rows []statusRow) {
 	return rows
 }
 
-// untoldRow says what people were to be told and were not.
+// untoldRow says how many notifications are still to be sent, and why the oldest was not.
 func (a *app) untoldRow(s *status.Status) statusRow {
 	u := s.Untold
 	wait, of := " waits", ", of "
@@ -100,7 +99,7 @@ func (a *app) untoldRow(s *status.Status) statusRow {
 	return statusRow{"", "notifications", words, "", "sched history" + a.configFlag() + " " + u.Task}
 }
 
-// troubleRow says what is wrong, and what to look at.
+// troubleRow says what is wrong with a task, and which command shows more.
 func (a *app) troubleRow(t status.Trouble, s *status.Status) statusRow {
 	row := statusRow{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.Run}
 	command, of := "why", t.Task
@@ -115,7 +114,7 @@ func (a *app) troubleRow(t status.Trouble, s *status.Status) statusRow {
 			command, of = "logs", text.ShortRun(t.Run.Run)
 		}
 		if t.Run.Outcome == outcome.Lost || t.Run.Outcome == outcome.Stopped {
-			command, of = "retry", text.ShortRun(t.Run.Run) // its output does not tell why
+			command, of = "retry", text.ShortRun(t.Run.Run) // its output does not say why
 		}
 	case status.HasMissed:
 		row.Run = ""
@@ -137,10 +136,10 @@ func missedText(t status.Trouble, zone *time.Location) string {
 	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, text.Second(t.First, zone), text.Second(t.Final, zone))
 }
 
-// forgottenAfter is how old a pause without an end may be before somebody should look.
+// forgottenAfter is how old a pause without an end may be before it counts as forgotten.
 const forgottenAfter = 24 * time.Hour
 
-// forgottenRows tell of pauses that somebody may have forgotten to end.
+// forgottenRows are the pauses that were probably forgotten.
 func (a *app) forgottenRows(s *status.Status) (rows []statusRow) {
 	for _, p := range pausedTasks(s) {
 		if p.pause.Until.IsZero() && s.At.Sub(p.pause.Since) > forgottenAfter {
@@ -155,7 +154,7 @@ func (a *app) forgottenRows(s *status.Status) (rows []statusRow) {
 	return rows
 }
 
-// summary names the first troubles, since who is called at night may see one line only.
+// summary names the first troubles, for the first line: on a pager it may be all that people see.
 func summary(rows []statusRow) string {
 	const named = 3
 	var parts []string
@@ -169,7 +168,7 @@ func summary(rows []statusRow) string {
 	return text
 }
 
-// pausedFigure tells in the first line of what is paused, which alone is no trouble.
+// pausedFigure says in the first line what is paused, which alone is no trouble; "" for nothing.
 func pausedFigure(s *status.Status) string {
 	all := pausedTasks(s)
 	switch {
@@ -182,7 +181,7 @@ func pausedFigure(s *status.Status) string {
 }
 
 type pausedTaskJSON struct {
-	Task string `json:"task"` // empty for everything
+	Task string `json:"task"` // empty for the pause of everything
 	pausedJSON
 }
 

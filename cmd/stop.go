@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 
@@ -67,7 +66,8 @@ func (a *app) stop(names []string) error {
 	return nil
 }
 
-// liveRuns returns the live runs that a name stands for.
+// liveRuns returns the live runs of the task of that name, or the one with that id. There is at least one unless there is
+// an error.
 func (a *app) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name string) ([]runfile.State, error) {
 	another := func(log runfile.State) bool { return log.Begin.Task != name }
 	if found := slices.DeleteFunc(slices.Clone(live), another); len(found) > 0 {
@@ -92,7 +92,7 @@ func (a *app) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name st
 	return nil, a.notRunning(s, name)
 }
 
-// notRunning says why there is nothing to stop.
+// notRunning is the error for a task or run that does not live here: why there is nothing to stop.
 func (a *app) notRunning(s *schedule.Schedule, name string) error {
 	requests, _ := runfile.Requests(s.StateDir)
 	for _, r := range requests {
@@ -136,7 +136,7 @@ func (a *app) whereElse(s *schedule.Schedule, name string) string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
-// stopAll reports whether all of them were stopped.
+// stopAll stops the runs at the same time, prints what became of each, and reports whether all were stopped.
 func (a *app) stopAll(runs run.Caller, chosen []runfile.State) bool {
 	type result struct {
 		run.Stopping
@@ -158,7 +158,7 @@ func (a *app) stopAll(runs run.Caller, chosen []runfile.State) bool {
 	return stopped
 }
 
-// sayStopped says what became of one run, and reports whether it was stopped.
+// sayStopped prints what became of one run, and reports whether it was stopped.
 func (a *app) sayStopped(r outcome.Record, s run.Stopping, err error) bool {
 	switch {
 	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":

@@ -5,13 +5,11 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-
 	"sched/schedule/controls"
-
 	"sched/schedule/run"
 )
 
-// store returns the store of the schedule, without asking it anything; nil where there is none.
+// store returns the store of the schedule, without connecting to it yet; nil where there is none.
 func (a *app) store(s *schedule.Schedule) *mutex.Redis {
 	if a.remote == nil && len(s.Store.Servers) > 0 {
 		remote, err := mutex.Dial(mutex.Config{Servers: s.Store.Servers, Namespace: s.Name, Lease: s.Store.Lease})
@@ -23,7 +21,7 @@ func (a *app) store(s *schedule.Schedule) *mutex.Redis {
 	return a.remote
 }
 
-// hangUp ends the connections to the store, which gives what is still on its way a moment.
+// closeStore ends the connections to the store; what is still on its way has a moment to arrive.
 func (a *app) closeStore() {
 	if a.remote != nil {
 		a.remote.Close()

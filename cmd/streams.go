@@ -34,7 +34,7 @@ func (a *app) printJSON(v any) error {
 	return encoder.Encode(v)
 }
 
-// clock writes a time around now: the date and the zone only where it is not today.
+// clock writes a time around now, with the date and the zone only where it is not today.
 func (a *app) clock(t time.Time, zone *time.Location) string {
 	if now := a.now(); text.SameDay(t, now, zone) {
 		return text.MinuteNear(t, now, zone)
@@ -42,5 +42,5 @@ func (a *app) clock(t time.Time, zone *time.Location) string {
 	return text.MinuteZone(t, zone)
 }
 
-// ago is how long ago something was; another server's clock may be ahead of ours.
+// ago writes how long ago a time was; 0 for one in the future, since the clock of another server may be ahead.
 func (a *app) ago(t time.Time) string { return text.Duration(max(0, a.now().Sub(t))) }

@@ -6,11 +6,10 @@ import (
 	"strings"
 
 	"sched/schedule"
-
 	"sched/schedule/controls"
 )
 
-// task returns the task with the name, or an error that names the nearest.
+// task returns the task of that name, or an error that names the nearest.
 func task(s *schedule.Schedule, name string) (*schedule.Task, error) {
 	var names []string
 	for _, t := range s.Tasks {
@@ -30,7 +29,7 @@ func taskNames(s *schedule.Schedule) []string {
 	return names
 }
 
-// runnable refuses to ask for a run that every tick would refuse.
+// runnable is an error for a task that no tick starts here: it is switched off, or for another environment.
 func runnable(s *schedule.Schedule, t *schedule.Task) error {
 	if s.Active(t) {
 		return nil
@@ -38,6 +37,7 @@ func runnable(s *schedule.Schedule, t *schedule.Task) error {
 	return failed("`sched test "+t.Name+"` runs it all the same, now and here", "%s is %s", t.Name, switchedOff(s, t))
 }
 
+// switchedOff says why a task is not active.
 func switchedOff(s *schedule.Schedule, t *schedule.Task) string {
 	if !t.Enabled {
 		return "switched off"
@@ -45,6 +45,7 @@ func switchedOff(s *schedule.Schedule, t *schedule.Task) string {
 	return "not for " + s.Environment
 }
 
+// commandText is a command as people read it, without quotes.
 func commandText(c schedule.Command) string {
 	if len(c.List) > 0 {
 		return strings.Join(c.List, " ")
@@ -52,8 +53,8 @@ func commandText(c schedule.Command) string {
 	return c.Line
 }
 
-// chosen returns the names of tasks: those that are named, each of the schedule or paused, and those with one of
-// the tags. None of both stands for everything.
+// chosen returns the names of the tasks that are named, which must be in the schedule or paused, and of those with one of
+// the tags, each once. Without names and tags it is controls.Everything.
 func (a *app) chosen(s *schedule.Schedule, paused controls.Pauses, names, tags []string) ([]string, error) {
 	if len(names)+len(tags) == 0 {
 		return []string{controls.Everything}, nil
@@ -63,16 +64,16 @@ func (a *app) chosen(s *schedule.Schedule, paused controls.Pauses, names, tags [
 			return nil, err
 		}
 	}
-	var known []string
+	var tagsInUse []string
 	for _, t := range s.Tasks {
-		known = append(known, t.Tags...)
+		tagsInUse = append(tagsInUse, t.Tags...)
 		if slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(tags, tag) }) {
 			names = append(names, t.Name)
 		}
 	}
 	for _, tag := range tags {
-		if !slices.Contains(known, tag) {
-			return nil, failed(didYouMean(tag, known), "no task has the tag %q", tag)
+		if !slices.Contains(tagsInUse, tag) {
+			return nil, failed(didYouMean(tag, tagsInUse), "no task has the tag %q", tag)
 		}
 	}
 	var chosen []string

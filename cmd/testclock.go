@@ -18,9 +18,8 @@ import (
 //	SCHED_TEST_CLOCK_OFFSET=-45s            the clock is slow by so much; added to the above
 //	SCHED_TEST_CLOCK_FILE=clock             what the file says counts instead: see fileClock
 //
-// and SCHED_TEST_SERVER gives the machine another name. A condition may take SCHED_TEST_GUARD_TIMEOUT
-// to answer. The clocks go on from there, but for the last one
-// at the usual pace. The binary that people build knows none of these.
+// The first two go on from there at the usual pace. SCHED_TEST_SERVER gives the machine another name, and a condition
+// command may take SCHED_TEST_GUARD_TIMEOUT. The binary that people build knows none of these.
 func init() {
 	var offset time.Duration
 	if text := os.Getenv("SCHED_TEST_CLOCK"); text != "" {

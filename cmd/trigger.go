@@ -46,7 +46,7 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 	return c
 }
 
-// trigger asks for a run of the task.
+// trigger requests a run of the task.
 func (a *app) trigger(name string, o whenOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *app) trigger(name string, o whenOptions) error {
 	return a.leaveRequests(s, []runfile.Request{request}, o, func(all []requestJSON) any { return all[0] })
 }
 
-// cancel takes back the requests of tasks, or those that are named.
+// cancel takes back requests: all for a task, or the one for a run.
 func (a *app) cancel(names []string, o whenOptions) error {
 	if o.in != "" || o.at != "" || o.json {
 		return usage("name a task, or one run of those that `sched history` shows", "--cancel goes with no other flag")

@@ -31,7 +31,7 @@ overlap with it. It is not needed after a crash: the kernel drops the lock of a 
 	return c
 }
 
-// unlock breaks the lock of the task, or with no name those of all tasks.
+// unlock breaks the lock of the task, or without a name the locks of all tasks.
 func (a *app) unlock(name string) error {
 	s, err := a.loadAnyway()
 	if err != nil {

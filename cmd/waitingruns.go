@@ -7,23 +7,22 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-
 	"sched/schedule/runfile"
 )
 
-// What waits for a tick is a run that people asked for, or the next attempt of one that failed.
+// A waitingJSON is what waits for a tick: a requested run, or the next attempt of one that failed.
 type waitingJSON struct {
 	Run     string  `json:"run"`
 	At      string  `json:"at"`
 	Attempt int     `json:"attempt"`
 	Origin  string  `json:"origin"`
-	Held    *string `json:"held"` // since when it finds its mutex held
+	Held    *string `json:"held"` // since when it waits for its mutex; null where it does not
 
 	at     time.Time
-	paused bool // its task is
+	paused bool // its task is paused
 }
 
-// waiting returns what waits, by task. The live runs are those of runner.Finished.
+// waiting returns what waits for a tick, by task, the first to come first. The live runs are those of runner.Finished.
 func (a *app) waiting(s *schedule.Schedule, live []runfile.State) map[string][]waitingJSON {
 	all := map[string][]waitingJSON{}
 	add := func(task, run string, at time.Time, attempt int, origin string, held time.Time) {
@@ -52,7 +51,7 @@ func (a *app) waiting(s *schedule.Schedule, live []runfile.State) map[string][]w
 	return all
 }
 
-// waitText says for people what one of them waits for.
+// waitText says what it waits for.
 func (a *app) waitText(w waitingJSON, zone *time.Location) string {
 	text := "waiting"
 	if w.Attempt > 1 {
@@ -72,7 +71,7 @@ func (a *app) waitText(w waitingJSON, zone *time.Location) string {
 	return text
 }
 
-// waitingIn returns what waits for a time that q asks for.
+// waitingIn returns what waits for a time that the query covers.
 func waitingIn(waiting map[string][]waitingJSON, q history.Query) map[string][]waitingJSON {
 	in := map[string][]waitingJSON{}
 	for task, all := range waiting {

@@ -6,15 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/history"
-
-	"sched/schedule/outcome"
-
-	"sched/schedule/runfile"
-
 	"sched/schedule"
-
+	"sched/schedule/history"
+	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/runfile"
 )
 
 type whyOptions struct {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sched/schedule/history"
-
 	"sched/schedule/outcome"
 )
 

@@ -6,13 +6,10 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
-
-	"sched/schedule/cron"
-
-	"sched/schedule/outcome"
-
 	"sched/schedule/controls"
+	"sched/schedule/cron"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 )
 

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-
 	"sched/schedule/statedir"
 
 	"sched/schedule/run"
@@ -62,7 +61,7 @@ func (a *app) work(o workOptions) error {
 		return err
 	}
 	release := func() {}
-	if state.Dir != "" && statedir.Check(state.Dir) == nil { // else each tick says what is wrong
+	if state.Dir != "" && statedir.Check(state.Dir) == nil { // otherwise each tick prints what is wrong
 		var other *work.WorkingError
 		switch held, err := work.Hold(state.Dir); {
 		case errors.As(err, &other):
@@ -73,13 +72,13 @@ func (a *app) work(o workOptions) error {
 			release = held
 		}
 	}
-	debug.FreeOSMemory() // the schedule was read for its folder alone
+	debug.FreeOSMemory() // of the schedule only the folder and the zone are needed from here on
 	s := worker.Run(stopSignals(), release)
 	return &exit{exitStopped, fmt.Errorf("stopped by %s", signalName(s)), ""}
 }
 
-// worker reads the schedule once, to say at the start what is wrong with it, and to know its state
-// folder. A file that is not there is the only mistake that ends it: nobody starts a container to wait for one.
+// worker reads the schedule once, to print at the start what is wrong with it, and to learn its state folder and zone. Only
+// a missing file is an error; the ticks mind every other mistake, until it is mended.
 func (a *app) worker(o workOptions) (*work.Worker, run.Storage, error) {
 	file, err := a.findConfig()
 	if err == nil {
@@ -100,7 +99,7 @@ func (a *app) worker(o workOptions) (*work.Worker, run.Storage, error) {
 		if errors.As(err, &invalid) {
 			state.Dir = invalid.StateDir
 		}
-		a.exitCode(err) // and the ticks say it again, until somebody mends it
+		a.exitCode(err) // the ticks print it again, until it is mended
 	}
 	output, _ := a.out.(*os.File)
 	errs, _ := a.err.(*os.File)
@@ -117,7 +116,7 @@ func (a *app) worker(o workOptions) (*work.Worker, run.Storage, error) {
 	}, state, nil
 }
 
-// tick is the command line of a tick.
+// tick is the command line of the tick of a minute.
 func (o workOptions) tick(self, file string, minute time.Time) []string {
 	argv := []string{self, "run", "--work", minute.Format(time.RFC3339), "--config", file}
 	for flag, set := range map[string]bool{"--quiet": o.run.quiet, "--verbose": o.run.verbose, "--strict": o.run.strict} {

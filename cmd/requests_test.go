@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-const asked = `
+const requested = `
 tasks:
   - {name: front, cron: "0 0 29 2 *", command: echo $SCHED_RUN >> ran.txt, on_failure: 'true'}
   - {name: back, cron: "0 0 29 2 *", background: true, without_overlapping: true, command: echo $SCHED_RUN >> ran.txt}
@@ -17,7 +17,7 @@ tasks:
 
 // A tick is killed at any moment: what was asked for has one outcome in the end, and never ran twice.
 func TestTicksAreKilledAsTheyAnswerRequests(t *testing.T) {
-	b := newBox(t, asked)
+	b := newBox(t, requested)
 	const n = 30
 	for i := range n {
 		b.sched("trigger", []string{"front", "back"}[i%2])
@@ -33,7 +33,7 @@ func TestTicksAreKilledAsTheyAnswerRequests(t *testing.T) {
 }
 
 func TestManyTicksAtOnceAnswerEachRequestOnce(t *testing.T) {
-	b := newBox(t, asked)
+	b := newBox(t, requested)
 	const n = 10
 	for range n {
 		b.sched("trigger", "front")
@@ -77,7 +77,7 @@ func (b *box) allAnswered(n int) {
 
 // A request outlives everything but its answer: also a state folder in which nothing can be written for a while.
 func TestARequestWaitsWhileItCannotBegin(t *testing.T) {
-	b := newBox(t, asked)
+	b := newBox(t, requested)
 	b.sched("trigger", "front")
 	b.write(".sched/output", "in the way")
 	if out := b.tick(2 * time.Minute); !strings.Contains(out, "front waits on, since it cannot begin: ") {

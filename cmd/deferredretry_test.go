@@ -54,7 +54,7 @@ func (b *box) tick(after time.Duration, args ...string) string {
 	return string(out)
 }
 
-// waits waits until a run waits for its attempt n, and nobody watches any run.
+// waits polls until a run waits for its attempt n, and no process watches any run.
 func (b *box) waits(n int) {
 	b.Helper()
 	b.until(fmt.Sprintf("it waits for attempt %d", n), func() bool {
@@ -76,7 +76,7 @@ func (b *box) unwatched() bool {
 	})
 }
 
-// waiting returns a box with a run of flaky whose second attempt was put off.
+// waiting returns a box with a run of flaky whose second attempt is deferred.
 func waiting(t *testing.T) *box {
 	b := newBox(t, flaky)
 	t.Cleanup(func() { // before it settles
@@ -138,7 +138,7 @@ func TestALongWaitForTheNextAttemptIsNoProcess(t *testing.T) {
 	}
 }
 
-func TestOnFailureFiresAfterTheLastAttemptThatWasPutOff(t *testing.T) {
+func TestOnFailureFiresAfterTheLastDeferredAttempt(t *testing.T) {
 	b := waiting(t)
 	b.tick(2 * time.Hour)
 	b.waits(3)
@@ -240,8 +240,8 @@ func TestTheSupervisorOfALaterAttemptIsKilled(t *testing.T) {
 	}
 }
 
-// Without its witness the supervisor still puts the next attempt off, and the run is not lost.
-func TestTheWitnessIsKilledBeforeAnAttemptIsPutOff(t *testing.T) {
+// Without its witness the supervisor still defers the next attempt, and the run is not lost.
+func TestTheWitnessIsKilledBeforeAnAttemptIsDeferred(t *testing.T) {
 	b := waiting(t)
 	b.again()
 	b.tick(2 * time.Hour)
@@ -263,7 +263,7 @@ func TestTheWitnessIsKilledBeforeAnAttemptIsPutOff(t *testing.T) {
 	}
 }
 
-// Everything is killed between the note that an attempt starts and its start: nobody can tell whether it
+// Everything is killed between the note that an attempt starts and its start: no one can know whether it
 // started, so it does not start again.
 func TestAllIsKilledAsALaterAttemptStarts(t *testing.T) {
 	b := waiting(t)
