@@ -74,7 +74,16 @@ func shape(output string) string {
 	for _, v := range varies {
 		output = v.pattern.ReplaceAllString(output, v.name)
 	}
-	return strings.TrimSpace(output)
+	// stdout and stderr are written by several parts of a tick at the same time, so only the order within each counts.
+	var out, errs []string
+	for line := range strings.Lines(strings.TrimSpace(output) + "\n") {
+		if strings.HasPrefix(line, "sched: ") || strings.HasPrefix(line, "hint: ") {
+			errs = append(errs, line)
+		} else {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(append(out, errs...), "")
 }
 
 // notRun are commands whose output only a person can see.
