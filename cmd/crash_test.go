@@ -86,6 +86,45 @@ func TestTheSupervisorIsKilled(t *testing.T) {
 	b.free("victim")
 }
 
+// A crash of the supervisor, as when it gets no thread, is exit code 2 (here SIGABRT does it). That is no code of its command,
+// which may never have run: a task with this success code once succeeded so.
+func TestTheSupervisorCrashes(t *testing.T) {
+	b := newBox(t, `
+defaults: {background: true, success_codes: [0, 2], after: 'echo $SCHED_OUTCOME code=$SCHED_EXIT_CODE >> after.txt'}
+tasks:
+  - {name: before, cron: "0 0 1 1 *", before: kill -ABRT $PPID; sleep 60, command: echo ran >> ran.txt}
+  - {name: during, cron: "0 0 1 1 *", command: kill -ABRT $PPID; sleep 60}
+`)
+	for _, row := range []struct{ task, outcome string }{{"before", "failed"}, {"during", "failed"}} {
+		b.sched("run", "--at", "2026-01-01T00:00:00Z", "--only", row.task)
+		r := b.outcome(row.task, 1)
+		if r.Outcome != row.outcome || r.ExitCode != nil || r.Reason != "its supervisor ended without a result (exit code 2), so what was left of its command was ended" {
+			t.Errorf("%s: %+v", row.task, r)
+		}
+	}
+	if b.read("after.txt") != "failed code=\nfailed code=\n" || b.read("ran.txt") != "" {
+		t.Errorf("after %q, ran %q", b.read("after.txt"), b.read("ran.txt"))
+	}
+}
+
+// The command ends by itself after its supervisor was killed, and before its witness looks: nothing ended it, and nobody can
+// say how it ended.
+func TestTheCommandEndsAfterItsSupervisorWasKilled(t *testing.T) {
+	b, witness, supervisor, command := start(t)
+	syscall.Kill(witness, syscall.SIGSTOP)
+	b.kill(supervisor)
+	b.write("go", "")
+	b.gone(command)
+	syscall.Kill(witness, syscall.SIGCONT)
+	r := b.outcome("victim", 1)
+	if r.Outcome != "lost" || r.ExitCode != nil || r.Reason != "its supervisor was killed (exit code 137), and nobody saw how its command ended" {
+		t.Errorf("%+v", r)
+	}
+	if b.read("after.txt") != "lost\n" {
+		t.Errorf("after %q", b.read("after.txt"))
+	}
+}
+
 // The supervisor goes on without its witness and writes down how the command ended; the next tick
 // finishes the run with that true outcome.
 func TestTheWitnessIsKilled(t *testing.T) {
