@@ -187,6 +187,41 @@ func TestOnlyTheCommandSurvives(t *testing.T) {
 	b.free("victim")
 }
 
+// What lives is found by the id of its run, though it has nothing of the run open but its lock: the lock is not broken while it
+// lives, and no second copy starts beside it.
+func TestOnlyACommandThatPrintsElsewhereSurvives(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - name: job
+    cron: "* * * * *"
+    background: true
+    without_overlapping: true
+    command: |
+      echo $PPID > supervisor.pid; echo $$ > command.pid
+      exec sh -c 'trap "" TERM; mkdir alone || echo two copies >> copies.txt; while [ ! -e go ]; do sleep 0.02; done; rmdir alone' >> log 2>&1
+    kill_after: 200ms
+    after: rmdir alone; echo $SCHED_OUTCOME $SCHED_REASON >> after.txt
+`)
+	b.sched("run")
+	supervisor, command := b.pidIn("supervisor.pid"), b.pidIn("command.pid")
+	witness := parent(t, supervisor)
+	b.until("it prints elsewhere", func() bool { _, err := os.Stat(b.path("alone")); return err == nil })
+	b.kill(witness)
+	b.kill(supervisor)
+	b.gone(witness)
+	b.gone(supervisor)
+	b.sched("run")
+	b.gone(command)
+	b.until("the lost run is finished", func() bool { return b.count("after.txt") == 1 })
+	if b.read("after.txt") != "lost nobody watched it any more, so what was left of its command was ended\n" {
+		t.Errorf("after %q", b.read("after.txt"))
+	}
+	b.free("job")
+	if b.read("copies.txt") != "" {
+		t.Error("two copies ran at once")
+	}
+}
+
 func TestTheTickIsKilledInTheMiddle(t *testing.T) {
 	b := newBox(t, strings.Replace(victim, "background: true", "background: false", 1)+`
   - name: next
@@ -294,8 +329,7 @@ tasks:
 	syscall.Kill(b.pidIn("daemon.pid"), syscall.SIGKILL)
 }
 
-// With its daemon still there, everything of the run that sched knows is killed: the lock is broken
-// by the finish of the lost run.
+// A daemon that has shed the id of its run is not found, and has the lock of the run: the finish of the lost run breaks that.
 func TestALostRunWithADaemonKeepsNoLock(t *testing.T) {
 	b := newBox(t, `
 tasks:
@@ -303,7 +337,7 @@ tasks:
     cron: "* * * * *"
     background: true
     without_overlapping: true
-    command: setsid sleep 300 & echo $! > daemon.pid; echo $$ > command.pid; echo $PPID > supervisor.pid; sleep 300
+    command: env -u SCHED_RUN setsid sleep 300 & echo $! > daemon.pid; echo $$ > command.pid; echo $PPID > supervisor.pid; sleep 300
     after: echo $SCHED_OUTCOME >> after.txt
 `)
 	b.sched("run")
@@ -437,6 +471,53 @@ tasks:
 	if got := b.read("failure.txt"); got != "timed out 137\n" {
 		t.Errorf("failure.txt: %q", got)
 	}
+}
+
+// What the command started in a session of its own is ended with it, also where it ignores TERM. What a command leaves behind
+// that ends by itself is a daemon, and stays.
+func TestTimeoutEndsWhatHasASessionOfItsOwn(t *testing.T) {
+	b := newBox(t, `
+defaults: {kill_after: 300ms}
+tasks:
+  - {name: slow, cron: "* * * * *", timeout: 500ms, command: "setsid sh -c 'echo $$ > polite.pid; exec sleep 300' & setsid sh -c 'trap \"\" TERM; echo $$ > deaf.pid; while :; do sleep 0.1; done' & sleep 300"}
+  - {name: starter, cron: "* * * * *", command: "setsid sh -c 'echo $$ > daemon.pid; exec sleep 300' & while [ ! -s daemon.pid ]; do sleep 0.01; done"}
+`)
+	b.sched("run")
+	if r := b.outcome("slow", 1); r.Outcome != "timed out" || len(r.Notes) > 0 {
+		t.Errorf("%+v", r)
+	}
+	for _, name := range []string{"polite.pid", "deaf.pid"} {
+		if pid := b.pidIn(name); alive(pid) {
+			t.Errorf("%s lives on", name)
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	daemon := b.pidIn("daemon.pid")
+	if !alive(daemon) {
+		t.Error("the daemon of a run that went well was ended")
+	}
+	syscall.Kill(daemon, syscall.SIGKILL)
+}
+
+// The runs of a sched inside a task are none of that task's processes: they go on when it times out.
+func TestTimeoutLeavesTheRunsOfASchedInsideAlone(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - {name: outer, cron: "* * * * *", timeout: 1s, kill_after: 1s, command: "`+binary+` run -c inner.yaml --at 2026-01-01T00:00:00Z; sleep 60"}
+`)
+	b.write("inner.yaml", `
+tasks:
+  - {name: inner, cron: "* * * * *", background: true, command: 'env | grep ^SCHED_ > variables.txt; while [ ! -e go ]; do sleep 0.02; done', after: echo $SCHED_OUTCOME >> after.txt}
+`)
+	b.sched("run")
+	if r := b.outcome("outer", 1); r.Outcome != "timed out" {
+		t.Errorf("%+v", r)
+	}
+	if !strings.Contains(b.read("variables.txt"), "SCHED_TASK=inner\n") || b.read("after.txt") != "" {
+		t.Errorf("variables %q, after %q", b.read("variables.txt"), b.read("after.txt"))
+	}
+	b.write("go", "")
+	b.until("the inner run is finished", func() bool { return b.read("after.txt") == "succeeded\n" })
 }
 
 func TestABackgroundTaskDoesNotWaitForAForegroundTask(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -98,12 +99,12 @@ func (s setup) apply(env []string) error {
 
 // exec replaces this process by the command.
 func (s setup) exec(who account, env []string) error {
-	env = Environ(who.variables(), schedule.Task{}, env...)
+	env = Environ(nil, schedule.Task{}, slices.Concat(who.variables(), env)...)
 	more, err := dotenv.Read(s.EnvFiles, env)
 	if err != nil && !s.Lenient {
 		return err
 	}
-	env = Environ(env, schedule.Task{}, append(more, s.Variables...)...)
+	env = Environ(env, schedule.Task{}, slices.Concat(more, s.Variables)...)
 	if err := os.Chdir(s.Dir); err != nil && (!s.Lenient || os.Chdir(s.Folder) != nil) {
 		return folderError(s.Dir, err)
 	}

@@ -37,9 +37,10 @@ func (r *Run) settle(state runfile.State, codes exitCodes) outcome.Record {
 			result.Started = a.At
 		}
 	}
-	left := r.orphans(group, result.Attempts, codes)
-	for _, group := range left {
-		process.EndGroup(context.Background(), group, r.task.KillAfter)
+	left := r.orphans(group, result.Attempts)
+	if len(left) > 0 {
+		family := process.Family{Groups: left, Run: result.Run, Attempt: result.Attempts}
+		result.Notes = append(result.Notes, leftBehind(family.End(context.Background(), r.task.KillAfter))...)
 		result.Ended = clock.Now()
 	}
 	switch {
@@ -75,10 +76,10 @@ func (c exitCodes) endOfSupervisor() string {
 	return fmt.Sprintf("its supervisor ended without a result (exit code %d)", *c.supervisor)
 }
 
-// orphans returns the process groups of the command that live on. Where no process has the output open it does not look for
-// any; but where a witness saw the end of the supervisor, this process has the output open itself.
-func (r *Run) orphans(group, attempt int, codes exitCodes) []int {
-	if codes.supervisor == nil && !outputInUse(r.Record().Output) {
+// orphans returns the process groups of the command that live on, whatever they have open. Where the system cannot tell which
+// these are, the group that was written down counts as one of them as long as a process has the run's output open.
+func (r *Run) orphans(group, attempt int) []int {
+	if !process.FindsByRun && !outputInUse(r.Record().Output) {
 		return nil
 	}
 	return process.Orphans(r.Record().Run, group, attempt)
