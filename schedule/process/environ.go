@@ -57,6 +57,21 @@ const (
 	StoreVariable = "SCHED_STORE"
 )
 
+// OfMachine returns those variables of an environment that say how the machine is set up: where programs are (PATH), the zone
+// (TZ) and the language (LANG, LANGUAGE, LC_…). Programs that are not of sched's own user, or not sched's business, get these
+// and none of the others, among which there may be secrets (docs/decisions.md#another-user-gets-what-the-schedule-names).
+// Variables with the names of more are kept, too.
+func OfMachine(env []string, more ...string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		switch name {
+		case "PATH", "TZ", "LANG", "LANGUAGE":
+			return false
+		}
+		return !strings.HasPrefix(name, "LC_") && !slices.Contains(more, name)
+	})
+}
+
 // ofRuns are the variables that one run passes on to its own processes, and none of which a `sched` inside a task passes on
 // to those of its runs: else they would count as processes of the outer run.
 var ofRuns = []string{
