@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -448,6 +449,46 @@ func TestSIGTERMStopsTheRunningTaskAndStartsNoOther(t *testing.T) {
 }
 
 // A command that ignores TERM is killed after kill_after, with all that it started.
+// A tick whose copy of an output goes to a named pipe without a reader ends soon after SIGTERM, and the finish of such a run
+// leaves the tasks after it alone: by itself the copy ends after 30 s.
+func TestSIGTERMEndsTheCopyToAPipeWithoutAReader(t *testing.T) {
+	users := []string{""}
+	if os.Geteuid() == 0 {
+		users = append(users, "user: daemon, ")
+	}
+	for _, user := range users {
+		b := newBox(t, `
+tasks:
+  - {name: piped, `+user+`cron: "* * * * *", command: echo hello, output: pipe, after: echo $SCHED_OUTCOME >> after.txt}
+  - {name: next, cron: "* * * * *", command: echo never > next.txt}
+`)
+		if err := syscall.Mkfifo(b.path("pipe"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"pipe", ".", ".."} {
+			os.Chmod(b.path(name), 0o777)
+		}
+		tick := b.command("run")
+		if err := tick.Start(); err != nil {
+			t.Fatal(err)
+		}
+		b.until("the command has ended", func() bool { return strings.Contains(b.openRuns(), `{"result":`) })
+		began := time.Now()
+		tick.Process.Signal(syscall.SIGTERM)
+		tick.Wait()
+		if took := time.Since(began); tick.ProcessState.ExitCode() != 143 || took > 20*time.Second {
+			t.Errorf("exit code %d after %s", tick.ProcessState.ExitCode(), took)
+		}
+		r := b.outcome("piped", 1)
+		if note := "output: stopped (by SIGTERM)"; r.Outcome != "succeeded" || !slices.Contains(r.Notes, note) {
+			t.Errorf("%+v", r)
+		}
+		if b.read("after.txt") != "succeeded\n" || b.read("next.txt") != "" {
+			t.Errorf("after %q, next %q", b.read("after.txt"), b.read("next.txt"))
+		}
+	}
+}
+
 func TestTimeoutEndsTheWholeGroup(t *testing.T) {
 	b := newBox(t, `
 tasks:

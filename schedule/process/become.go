@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"sched/schedule"
 	"sched/schedule/dotenv"
@@ -87,7 +89,9 @@ func (s setup) apply(env []string) error {
 		return fmt.Errorf("cannot become %s: %w", who.name, err)
 	}
 	if s.Copy.File != "" {
-		err = CopyTo(s.Copy, os.NewFile(3, "the output"))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // sched ends it before, if that lives
+		defer cancel()
+		err = CopyTo(ctx, s.Copy, os.NewFile(3, "the output"))
 	} else {
 		err = s.exec(who, env)
 	}

@@ -39,7 +39,7 @@ func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (
 	case state.Attempt != nil || state.Result != nil:
 		return 0, fmt.Errorf("run %s was started before", id)
 	}
-	r.output = os.Stdout
+	r.output, r.Terminate = os.Stdout, terminate
 	r.Sender = outbox.NewSender(kill, c.Environ)
 	defer r.Sender.Wait(terminate, startDeliveryPatience)
 	result := r.supervise(terminate, kill)

@@ -16,11 +16,12 @@ import (
 // Execute supervises and finishes the run in this process, and returns its record. When terminate is done the command is
 // stopped; when kill is done too it is killed at once.
 func (r *Run) Execute(terminate, kill context.Context) outcome.Record {
-	return r.Finish(r.supervise(terminate, kill))
+	return r.ExecuteThen(terminate, kill, func() {})
 }
 
 // ExecuteThen is Execute that calls ended when the command has ended, before the hooks after it.
 func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome.Record {
+	r.Terminate = terminate
 	result := r.supervise(terminate, kill)
 	ended()
 	return r.Finish(result)

@@ -92,7 +92,7 @@ func (r *running) beginRun(record outcome.Record, task *schedule.Task, lock mute
 
 // caller is what this tick gives to its runs.
 func (r *running) caller(storage run.Storage) run.Caller {
-	return run.Caller{Storage: storage, Environ: r.Host.Environ, Sender: r.sender}
+	return run.Caller{Storage: storage, Environ: r.Host.Environ, Sender: r.sender, Terminate: r.terminate}
 }
 
 func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {

@@ -62,6 +62,7 @@ type Result struct {
 func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.Storage.RememberStore()
 	r := t.prepare()
+	r.terminate = terminate
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	defer r.controls.readAhead(len(due) > 0)()
 	background, foreground := split(r.account(due))
@@ -115,9 +116,10 @@ type running struct {
 	ledger      *ledger.Account
 	records     *records
 	conditions  *conditions
-	sender      *outbox.Sender // nil until startSending
-	held        []heldBack     // that may be sent before the tick ends
-	skipHooks   sync.WaitGroup // of skipped slots
+	terminate   context.Context // done when this process was asked to end
+	sender      *outbox.Sender  // nil until startSending
+	held        []heldBack      // that may be sent before the tick ends
+	skipHooks   sync.WaitGroup  // of skipped slots
 }
 
 // prepare returns the tick before it has done anything.
