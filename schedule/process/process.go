@@ -64,7 +64,11 @@ func Fork(path string, argv []string, dir string, env []string, output *os.File,
 	for _, file := range extra {
 		files = append(files, file.Fd())
 	}
-	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: how})
+	var pid int
+	err = whileShort(func() (err error) {
+		pid, err = forkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: how})
+		return err
+	})
 	runtime.KeepAlive(output)
 	runtime.KeepAlive(extra) // until here, or the garbage collector may close what the command inherits
 	if err != nil {
@@ -73,6 +77,25 @@ func Fork(path string, argv []string, dir string, env []string, output *os.File,
 	p := &Process{PID: pid, Done: make(chan struct{})}
 	go p.wait(said)
 	return p, nil
+}
+
+// forkExec is the call of the kernel; tests let it fail.
+var forkExec = syscall.ForkExec
+
+// forkPatience is how long a fork is tried that fails since there are too many processes, or too little memory. Otherwise a
+// moment of that would cost a run its hooks for good.
+const forkPatience = 30 * time.Second
+
+// whileShort calls fork, again and again while the machine has no room for another process, for forkPatience at most.
+func whileShort(fork func() error) error {
+	end := time.Now().Add(forkPatience)
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
+		err := fork()
+		if !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.ENOMEM) || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(pause)
+	}
 }
 
 // wait waits for the end of the process, and sets what there is to know of it.

@@ -51,6 +51,40 @@ func TestAProgramIsLookedForInThePathOfTheTask(t *testing.T) {
 	}
 }
 
+// A machine that has no room for another process for a moment has it a moment later; a hook that did not start is lost for good.
+func TestAForkIsTriedAgainWhileTheMachineHasNoRoom(t *testing.T) {
+	defer func() { forkExec = syscall.ForkExec }()
+	for _, row := range []struct {
+		failure error
+		times   int // how often it fails
+		calls   int
+		starts  bool
+	}{
+		{syscall.EAGAIN, 4, 5, true},
+		{syscall.ENOMEM, 1, 2, true},
+		{syscall.ENOENT, 1, 1, false},
+		{syscall.E2BIG, 1, 1, false},
+	} {
+		calls := 0
+		forkExec = func(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+			if calls++; calls <= row.times {
+				return 0, row.failure
+			}
+			return syscall.ForkExec(path, argv, attr)
+		}
+		p, err := spawn([]string{"true"}, "/", []string{"PATH=/usr/bin:/bin"}, nil)
+		if calls != row.calls || (err == nil) != row.starts || err != nil && !errors.Is(err, row.failure) {
+			t.Errorf("%v: %d calls, %v", row.failure, calls, err)
+		}
+		if err == nil {
+			<-p.Done
+			if p.ExitCode() != 0 {
+				t.Errorf("%v: exit code %d", row.failure, p.ExitCode())
+			}
+		}
+	}
+}
+
 func TestTheExitCodeOfWhatCannotBeStarted(t *testing.T) {
 	for _, test := range []struct {
 		err  error
