@@ -116,6 +116,7 @@ func (s setup) exec(who account, env []string) error {
 	if err != nil {
 		return err
 	}
+	sayPeak(s.Says)
 	// As the user, whose limit of processes counts from here on (execve(2): EAGAIN).
 	err = whileShort(func() error { return syscall.Exec(path, s.Argv, env) })
 	return &os.PathError{Op: "exec", Path: path, Err: err}
