@@ -11,11 +11,9 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
-
-	"sched/schedule/text"
-
 	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
 type historyOptions struct {
@@ -133,11 +131,11 @@ func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]w
 			t.add(outcome.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, terminal.Active, a.waitText(w, zone))
 		}
 	}
-	for _, log := range slices.Backward(live) {
-		t.add(log.Begin, terminal.Active, a.liveText(log))
+	for _, state := range slices.Backward(live) {
+		t.add(state.Begin, terminal.Active, a.liveText(state))
 	}
-	for _, log := range lost {
-		t.add(log.Begin, terminal.Bad, "vanished; the next tick will finish it")
+	for _, state := range lost {
+		t.add(state.Begin, terminal.Bad, "vanished; the next tick will finish it")
 	}
 	for _, r := range records {
 		words := describe(r) + late(r)
@@ -181,13 +179,13 @@ func (t historyTable) columns(cells ...string) []string {
 }
 
 // liveText says how long a run has been running. What another server announced may be from before its command started.
-func (a *app) liveText(log runfile.State) string {
-	owner := run.HolderOf(log)
+func (a *app) liveText(state runfile.State) string {
+	holder := run.HolderOf(state)
 	switch {
-	case log.Attempt == nil:
+	case state.Attempt == nil:
 		return "starting"
-	case owner.PID == 0:
-		return "running for " + a.ago(owner.Since)
+	case holder.PID == 0:
+		return "running for " + a.ago(holder.Since)
 	}
-	return fmt.Sprintf("running for %s, pid %d", a.ago(owner.Since), owner.PID)
+	return fmt.Sprintf("running for %s, pid %d", a.ago(holder.Since), holder.PID)
 }

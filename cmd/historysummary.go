@@ -8,10 +8,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-
-	"sched/schedule/text"
-
 	"sched/schedule/run"
+	"sched/schedule/text"
 )
 
 type summaryJSON struct {

@@ -22,7 +22,7 @@ its turn. The tick of the next minute has the new schedule and the new sched.`,
 	}
 }
 
-// interrupt tells the ticks that run to start no further slot of their minute.
+// interrupt has the ticks that run start no further slot of their minute.
 func (a *app) interrupt() error {
 	s, err := a.loadTrusted()
 	if err != nil {

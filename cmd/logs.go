@@ -8,11 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/runfile"
-
-	"sched/schedule/text"
-
 	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
 func (a *app) logsCommand() *cobra.Command {

@@ -11,10 +11,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/controls"
-
-	"sched/schedule/text"
-
 	"sched/schedule/run"
+	"sched/schedule/text"
 )
 
 type pauseOptions struct {
@@ -145,13 +143,13 @@ func (a *app) sayRunning(s *schedule.Schedule, names []string) {
 	}
 	here, _ := hostname()
 	var runs []string
-	for _, log := range live {
-		if log.Deferred() || names[0] != controls.Everything && !slices.Contains(names, log.Begin.Task) {
+	for _, state := range live {
+		if state.Deferred() || names[0] != controls.Everything && !slices.Contains(names, state.Begin.Task) {
 			continue
 		}
-		run := log.Begin.Task
-		if log.Begin.Server != here {
-			run += " on " + log.Begin.Server
+		run := state.Begin.Task
+		if state.Begin.Server != here {
+			run += " on " + state.Begin.Server
 		}
 		runs = append(runs, run)
 	}

@@ -86,17 +86,17 @@ func (a *app) endedRun(s *schedule.Schedule, name string) (outcome.Record, error
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	for _, log := range append(live, lost...) {
-		if id, err := oneRun([]string{log.Begin.Run}, name); err != nil || id == "" {
+	for _, state := range append(live, lost...) {
+		if id, err := oneRun([]string{state.Begin.Run}, name); err != nil || id == "" {
 			continue
 		}
-		switch short := text.ShortRun(log.Begin.Run); {
-		case log.Deferred():
-			return outcome.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, log.Begin.Task, log.Deferral.Attempt)
-		case slices.ContainsFunc(lost, func(l runfile.State) bool { return l.Begin.Run == log.Begin.Run }):
-			return outcome.Record{}, failed("retry it then", "run %s of %s has vanished; the next tick will finish it", short, log.Begin.Task)
+		switch short := text.ShortRun(state.Begin.Run); {
+		case state.Deferred():
+			return outcome.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, state.Begin.Task, state.Deferral.Attempt)
+		case slices.ContainsFunc(lost, func(l runfile.State) bool { return l.Begin.Run == state.Begin.Run }):
+			return outcome.Record{}, failed("retry it then", "run %s of %s has vanished; the next tick will finish it", short, state.Begin.Task)
 		default:
-			return outcome.Record{}, failed("stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, log.Begin.Task)
+			return outcome.Record{}, failed("stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, state.Begin.Task)
 		}
 	}
 	if len(records) > 0 {

@@ -11,7 +11,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/runner"
-
 	"sched/schedule/status"
 	"sched/schedule/work"
 )

@@ -9,9 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
-
 	"sched/schedule/statedir"
-
 	"sched/schedule/status"
 )
 
@@ -70,8 +68,8 @@ func (a *app) status(o statusOptions) error {
 	default:
 		return status.WriteTextfile(o.textfile, now.Metrics())
 	}
-	if err := now.Explain(); err != nil && now.Unread == nil {
-		now.Unread = err
+	if err := now.Explain(); err != nil && now.Err == nil {
+		now.Err = err
 	}
 	v := a.judge(now)
 	if o.json {

@@ -10,7 +10,6 @@ import (
 	"sched/schedule/controls"
 	"sched/schedule/outcome"
 	"sched/schedule/status"
-
 	"sched/schedule/text"
 )
 
@@ -38,11 +37,11 @@ func (a *app) judge(s *status.Status) verdict {
 	v := verdict{code: exitOK}
 	down := a.downRows(s)
 	v.rows = append(v.rows, down...)
-	if s.Unread != nil {
-		v.rows = append(v.rows, statusRow{"", "history", fmt.Sprintf("not all can be read: %v", s.Unread), "", "sched history" + a.configFlag()})
+	if s.Err != nil {
+		v.rows = append(v.rows, statusRow{"", "history", fmt.Sprintf("not all can be read: %v", s.Err), "", "sched history" + a.configFlag()})
 	}
-	if s.Untold.Count > 0 {
-		v.rows = append(v.rows, a.untoldRow(s))
+	if s.Undelivered.Count > 0 {
+		v.rows = append(v.rows, a.undeliveredRow(s))
 	}
 	for _, t := range s.Troubles {
 		v.rows = append(v.rows, a.troubleRow(t, s))
@@ -87,9 +86,9 @@ func (a *app) downRows(s *status.Status) (rows []statusRow) {
 	return rows
 }
 
-// untoldRow says how many notifications are still to be sent, and why the oldest was not.
-func (a *app) untoldRow(s *status.Status) statusRow {
-	u := s.Untold
+// undeliveredRow shows how many notifications are still to be sent, and why the oldest was not.
+func (a *app) undeliveredRow(s *status.Status) statusRow {
+	u := s.Undelivered
 	wait, of := " waits", ", of "
 	if u.Count > 1 {
 		wait, of = " wait", ", the oldest of "
@@ -122,7 +121,7 @@ func (a *app) troubleRow(t status.Trouble, s *status.Status) statusRow {
 	case status.RunsLong:
 		row.Text = fmt.Sprintf("running for %s, usually %s", text.Duration(t.For), text.Duration(t.Usual))
 		command, of = "logs", text.ShortRun(t.Run.Run)
-	case status.Vanished:
+	case status.RunLost:
 		row.Text = "a run vanished; the next tick will finish it"
 	}
 	row.Next = "sched " + command + a.configFlag() + " " + of

@@ -12,11 +12,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
-
-	"sched/schedule/text"
-
 	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
 func (a *app) stopCommand() *cobra.Command {
@@ -51,9 +49,9 @@ func (a *app) stop(names []string) error {
 		if err != nil {
 			code = a.exitCode(err)
 		}
-		for _, log := range found {
-			if !slices.ContainsFunc(chosen, func(l runfile.State) bool { return l.Begin.Run == log.Begin.Run }) {
-				chosen = append(chosen, log)
+		for _, state := range found {
+			if !slices.ContainsFunc(chosen, func(l runfile.State) bool { return l.Begin.Run == state.Begin.Run }) {
+				chosen = append(chosen, state)
 			}
 		}
 	}
@@ -69,24 +67,24 @@ func (a *app) stop(names []string) error {
 // liveRuns returns the live runs of the task of that name, or the one with that id. There is at least one unless there is
 // an error.
 func (a *app) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name string) ([]runfile.State, error) {
-	another := func(log runfile.State) bool { return log.Begin.Task != name }
+	another := func(state runfile.State) bool { return state.Begin.Task != name }
 	if found := slices.DeleteFunc(slices.Clone(live), another); len(found) > 0 {
 		return found, nil
 	}
 	var ids []string
-	for _, log := range live {
-		ids = append(ids, log.Begin.Run)
+	for _, state := range live {
+		ids = append(ids, state.Begin.Run)
 	}
 	id, err := oneRun(ids, name)
 	if err != nil {
 		return nil, err
 	}
 	if id != "" {
-		return slices.DeleteFunc(slices.Clone(live), func(log runfile.State) bool { return log.Begin.Run != id }), nil
+		return slices.DeleteFunc(slices.Clone(live), func(state runfile.State) bool { return state.Begin.Run != id }), nil
 	}
-	for _, log := range lost {
-		if one, _ := oneRun([]string{log.Begin.Run}, name); one != "" || log.Begin.Task == name {
-			return nil, failed("", "run %s of %s: %w", text.ShortRun(log.Begin.Run), log.Begin.Task, run.ErrVanished)
+	for _, state := range lost {
+		if one, _ := oneRun([]string{state.Begin.Run}, name); one != "" || state.Begin.Task == name {
+			return nil, failed("", "run %s of %s: %w", text.ShortRun(state.Begin.Run), state.Begin.Task, run.ErrVanished)
 		}
 	}
 	return nil, a.notRunning(s, name)
@@ -127,9 +125,9 @@ func (a *app) whereElse(s *schedule.Schedule, name string) string {
 		a.leftOut(err)
 	}
 	var names []string
-	for _, log := range live {
-		if id, _ := oneRun([]string{log.Begin.Run}, name); id != "" || log.Begin.Task == name {
-			names = append(names, log.Begin.Server)
+	for _, state := range live {
+		if id, _ := oneRun([]string{state.Begin.Run}, name); id != "" || state.Begin.Task == name {
+			names = append(names, state.Begin.Server)
 		}
 	}
 	slices.Sort(names)
@@ -145,15 +143,15 @@ func (a *app) stopAll(runs run.Caller, chosen []runfile.State) bool {
 	results := make([]result, len(chosen))
 	var all sync.WaitGroup
 	by := caller()
-	for i, log := range chosen {
+	for i, state := range chosen {
 		all.Go(func() {
-			results[i].Stopping, results[i].err = runs.Stop(log.Begin.Run, by)
+			results[i].Stopping, results[i].err = runs.Stop(state.Begin.Run, by)
 		})
 	}
 	all.Wait()
 	stopped := true
-	for i, log := range chosen {
-		stopped = a.sayStopped(log.Begin, results[i].Stopping, results[i].err) && stopped
+	for i, state := range chosen {
+		stopped = a.sayStopped(state.Begin, results[i].Stopping, results[i].err) && stopped
 	}
 	return stopped
 }

@@ -51,7 +51,7 @@ func (a *app) unlock(name string) error {
 			continue
 		}
 		done[t.Mutex] = true
-		owner, err := a.storage(s).Mutexes().Break(ctx, t.Mutex)
+		holder, err := a.storage(s).Mutexes().Break(ctx, t.Mutex)
 		switch {
 		case errors.Is(err, lock.ErrFree):
 			continue
@@ -59,7 +59,7 @@ func (a *app) unlock(name string) error {
 			return failed("", "cannot unlock %s: %w", t.Mutex, err)
 		}
 		broken++
-		fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", t.Mutex, owner)
+		fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", t.Mutex, holder)
 	}
 	if broken == 0 {
 		fmt.Fprintln(a.out, "nothing is locked")

@@ -112,11 +112,11 @@ func noLongerThere(db *history.DB, name string, err error) error {
 // inquire collects what there is to know about a task at this moment.
 func (a *app) inquire(s *schedule.Schedule, t *schedule.Task, db *history.DB, live, lost []runfile.State) *inquiry {
 	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
-	for _, log := range live {
-		if log.Deferred() {
-			w.deferred = append(w.deferred, log)
+	for _, state := range live {
+		if state.Deferred() {
+			w.deferred = append(w.deferred, state)
 		} else {
-			w.live = append(w.live, log)
+			w.live = append(w.live, state)
 		}
 	}
 	return w
@@ -147,9 +147,9 @@ func (w *inquiry) answer() whyJSON {
 // running returns the live runs of a task.
 func running(live []runfile.State, name string) []runningJSON {
 	all := []runningJSON{}
-	for _, log := range live {
-		if log.Begin.Task == name {
-			all = append(all, toRunningJSON(log))
+	for _, state := range live {
+		if state.Begin.Task == name {
+			all = append(all, toRunningJSON(state))
 		}
 	}
 	return all
@@ -200,9 +200,9 @@ func (w *inquiry) holder() string {
 	if !w.task.WithoutOverlapping {
 		return ""
 	}
-	for _, log := range w.live {
-		if log.Begin.Locks != "" && log.Begin.Mutex == w.task.Mutex {
-			return "by " + log.Begin.Task + " " + run.HolderOf(log).String()
+	for _, state := range w.live {
+		if state.Begin.Locks != "" && state.Begin.Mutex == w.task.Mutex {
+			return "by " + state.Begin.Task + " " + run.HolderOf(state).String()
 		}
 	}
 	return ""

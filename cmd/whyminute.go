@@ -167,7 +167,9 @@ func (w *inquiry) pausedText(at time.Time) string {
 
 // says is what there is to say of a slot besides its records; empty where they tell all.
 func (w *inquiry) says(slot slotJSON) (string, error) {
-	of := func(log runfile.State) bool { return log.Begin.Task == w.task.Name && log.Begin.Slot.Equal(slot.at) }
+	of := func(state runfile.State) bool {
+		return state.Begin.Task == w.task.Name && state.Begin.Slot.Equal(slot.at)
+	}
 	if i := slices.IndexFunc(w.live, of); i >= 0 {
 		return runningText(w.live[i], w.now), nil
 	}

@@ -5,11 +5,9 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
-
-	"sched/schedule/text"
-
 	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
 // printWhy prints the answer for people.
@@ -150,21 +148,21 @@ func (a *app) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 }
 
 // runningText says since when a run lives, and where.
-func runningText(log runfile.State, now time.Time) string {
-	owner := run.HolderOf(log)
-	if owner.PID == 0 {
-		return "it is starting " + owner.String()
+func runningText(state runfile.State, now time.Time) string {
+	holder := run.HolderOf(state)
+	if holder.PID == 0 {
+		return "it is starting " + holder.String()
 	}
-	return fmt.Sprintf("it has been running for %s, %s", text.Duration(now.Sub(owner.Since)), owner)
+	return fmt.Sprintf("it has been running for %s, %s", text.Duration(now.Sub(holder.Since)), holder)
 }
 
 // printRunning prints the live runs that are not of the last slot (they are of older ones, or by hand), and those that
 // wait for a tick.
 func (a *app) printRunning(w *inquiry, answer whyJSON) {
-	for _, log := range w.live {
-		old := answer.Last == nil || !log.Begin.Slot.Truncate(time.Minute).Equal(answer.Last.at.UTC())
-		if log.Begin.Task == w.task.Name && old {
-			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.task.Name, w.time(log.Begin.Slot), runningText(log, w.now))
+	for _, state := range w.live {
+		old := answer.Last == nil || !state.Begin.Slot.Truncate(time.Minute).Equal(answer.Last.at.UTC())
+		if state.Begin.Task == w.task.Name && old {
+			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.task.Name, w.time(state.Begin.Slot), runningText(state, w.now))
 		}
 	}
 	for _, one := range w.waiting {

@@ -13,10 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/statedir"
-
 	"sched/schedule/run"
-
+	"sched/schedule/statedir"
 	"sched/schedule/work"
 )
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"sched/schedule/history"
-
 	"sched/schedule/outcome"
 )
 

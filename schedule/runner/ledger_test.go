@@ -13,11 +13,9 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
-
 	"sched/schedule/clock"
+	"sched/schedule/history"
 	"sched/schedule/outcome"
-
 	"sched/schedule/run"
 )
 
@@ -57,7 +55,7 @@ type ticking struct{ *running }
 // begin lets a tick account for its minute, and returns what it starts.
 func (w *world) begin() (ticking, []schedule.Slot) {
 	r := w.tick().prepare()
-	r.startSending(w.Context())
+	r.deliveries.start(w.Context())
 	return ticking{r}, r.account(r.Schedule.Due(r.Minute))
 }
 
@@ -206,7 +204,7 @@ func TestARunWithoutATraceIsLost(t *testing.T) {
 	w.run("2026-01-01 10:43:00")
 	w.at("2026-01-01 10:44:01")
 	tick, slots := w.begin()
-	begun, ok := tick.running.begin(slots[0], tick.locks.take)
+	begun, ok := tick.starter.begin(slots[0], tick.locks.take)
 	if !ok {
 		t.Fatal("it did not begin")
 	}

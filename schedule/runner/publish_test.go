@@ -12,11 +12,9 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/history"
-	"sched/schedule/servers"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/run"
+	"sched/schedule/servers"
 )
 
 func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
