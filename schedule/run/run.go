@@ -125,7 +125,7 @@ func (r *Run) Record() outcome.Record { return r.file.Record }
 // note writes down what the record shall say, should this process not live to make it.
 func (r *Run) note(text string) { r.file.Append(runfile.Event{Note: text}) }
 
-// variables are the SCHED_ variables of a command (DESIGN: environment of a task).
+// variables are the SCHED_ variables of a command (docs/schedule-yaml.md#what-a-command-finds).
 func (r *Run) variables(attempt int) []string {
 	record := r.Record()
 	variables := append(TaskVariables(record), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
