@@ -47,9 +47,9 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 	}
 
 	_, lease := r.renewLease(context.Background()) // the lock is held until the hooks are done
-	hooks := r.hooksAfter(result)
+	hooks := r.hooks.after(result)
 	for _, h := range hooks {
-		result.Notes = append(result.Notes, r.runHooks(h, state, result)...)
+		result.Notes = append(result.Notes, r.hooks.run(h, state, result)...)
 	}
 
 	result.Notes = append(result.Notes, lease.end()...)
@@ -57,14 +57,14 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 		note(r.lock.Release(context.Background()))
 	}
 	for _, h := range hooks {
-		r.queueNotifications(h, state, result)
+		r.hooks.queue(h, state, result)
 	}
 	result = r.end(result)
 	if r.output != nil {
 		r.output.Close()
 	}
 	r.file.Close()
-	r.sendQueued()
+	r.hooks.send()
 	return result
 }
 

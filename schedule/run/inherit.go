@@ -15,6 +15,8 @@ import (
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+
+	"sched/schedule"
 )
 
 // This file is how `sched start` and `sched finish` go on with a run that another process began.
@@ -127,7 +129,7 @@ func (c Caller) take(id string) (*Run, runfile.State, error) {
 
 // restore returns the run of a file that another process began.
 func (c Caller) restore(file *runfile.File) (*Run, error) {
-	r := &Run{Caller: c, file: file}
+	r := c.newRun(schedule.Task{}, file)
 	if err := json.Unmarshal(file.Record.Snapshot, &r.task); err != nil {
 		return nil, fmt.Errorf("run %s: its task: %w: %w", file.Record.Run, runfile.ErrUnreadable, err)
 	}
