@@ -13,6 +13,8 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/servers"
+
+	"sched/schedule/text"
 )
 
 const (
@@ -94,7 +96,7 @@ func OffsetText(offset time.Duration) string {
 	if offset < 0 {
 		side = "behind"
 	}
-	return fmt.Sprintf("%s %s Redis's", offset.Abs().Round(time.Second), side)
+	return fmt.Sprintf("%s %s Redis's", text.Duration(offset.Abs()), side)
 }
 
 // onceAnHour reports whether a problem is to be reported now, since it was not in the last hour. What names the problem.
