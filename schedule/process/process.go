@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -90,7 +91,7 @@ func (p *Process) wait(said *os.File) {
 	}
 }
 
-// ExitCode returns the command's exit code: 128 plus the signal if one ended it, as in a shell.
+// ExitCode returns the exit code of a process that has ended: 128 plus the signal if one ended it, as in a shell.
 func (p *Process) ExitCode() int {
 	if p.status.Signaled() {
 		return 128 + int(p.status.Signal())
@@ -98,16 +99,43 @@ func (p *Process) ExitCode() int {
 	return p.status.ExitStatus()
 }
 
-// End sends TERM to the group, and KILL when some of it is left after killAfter, or at once when
-// ctx is done. It returns when the command has ended and its group is empty or killed.
-func (p *Process) End(ctx context.Context, killAfter time.Duration) {
-	EndGroup(ctx, p.PID, killAfter)
-	<-p.Done
+// End ends the process and the rest of its group as Family.End does. Of those that survived KILL, and were left behind, it
+// returns the ids: if the process itself is among them, Done is not closed.
+func (p *Process) End(ctx context.Context, killAfter time.Duration) (survivors []int) {
+	return p.endFamily(ctx, Family{Groups: []int{p.PID}}, killAfter)
+}
+
+// EndRun is End that on Linux also ends what the process started outside its group for the attempt of the run.
+func (p *Process) EndRun(ctx context.Context, run string, attempt int, killAfter time.Duration) (survivors []int) {
+	return p.endFamily(ctx, Family{[]int{p.PID}, run, attempt}, killAfter)
+}
+
+func (p *Process) endFamily(ctx context.Context, f Family, killAfter time.Duration) (survivors []int) {
+	survivors = f.End(ctx, killAfter)
+	if slices.Contains(survivors, p.PID) {
+		return survivors
+	}
+	select {
+	case <-p.Done:
+	case <-time.After(killPatience):
+		survivors = append(survivors, p.PID)
+	}
+	return survivors
+}
+
+// Ended reports whether Done is closed.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.Done:
+		return true
+	default:
+		return false
+	}
 }
 
 // EndWithin waits for a process, and ends its group when it takes longer or ctx is done. It reports
 // whether the process ended by itself. A process that does not end by KILL either, since it hangs in the kernel, is left
-// behind after killAfter.
+// behind after a while.
 func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -117,10 +145,6 @@ func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration)
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	EndGroup(context.Background(), p.PID, killAfter)
-	select {
-	case <-p.Done:
-	case <-time.After(killAfter):
-	}
+	p.End(context.Background(), killAfter)
 	return false
 }

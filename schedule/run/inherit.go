@@ -41,7 +41,7 @@ func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (
 	case state.Attempt != nil || state.Result != nil:
 		return 0, fmt.Errorf("run %s was started before", id)
 	}
-	r.output = os.Stdout
+	r.output, r.Terminate = os.Stdout, terminate
 	r.Sender = outbox.NewSender(kill, c.Environ)
 	defer r.Sender.Wait(terminate, startDeliveryPatience)
 	result := r.supervise(terminate, kill)
@@ -49,7 +49,9 @@ func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (
 		return 0, nil // a later tick goes on with the deferred retry
 	}
 	if err := r.file.Append(runfile.Event{Result: &result}); err != nil {
-		fmt.Fprintf(os.Stderr, "sched: run %s: %v\n", id, err)
+		// As on a full disk. This process alone knows the result, and the exit code alone is no proof of one
+		// (docs/decisions.md#an-exit-code-alone-is-no-result).
+		r.Finish(result)
 	}
 	if result.ExitCode == nil {
 		return 1, nil
@@ -57,21 +59,35 @@ func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (
 	return *result.ExitCode, nil
 }
 
-// FinishInherited finishes the background run whose file this process inherited from its witness. The code is that of its
-// supervisor; a result that the supervisor wrote down counts more. A run that waits for a deferred retry is left to a later
-// tick. Without the inherited file, as when a person calls `sched finish`, it takes the run if no process holds it, and
-// finishes it even if it waits. The error is runfile.ErrAlive, or os.ErrNotExist where there is no such run.
-func (c Caller) FinishInherited(id string, code *int) (outcome.Record, error) {
+// FinishInherited finishes the background run whose file this process inherited from its witness, with the result that its
+// supervisor wrote down. Where there is none, the exit code of the supervisor says how that ended, and nothing of the
+// command. A run that waits for a deferred retry is left to a later tick. The error is os.ErrNotExist where the run is
+// over, since its supervisor has finished it.
+func (c Caller) FinishInherited(id string, supervisor int) error {
 	r, state, err := c.inherit(id)
 	if err != nil {
 		if r, state, err = c.take(id); err != nil {
-			return outcome.Record{}, err
+			return err
 		}
 	} else if state.Deferred() {
-		return r.leaveDeferred(state.Deferral), nil
+		r.leaveDeferred(state.Deferral)
+		return nil
 	}
 	defer r.sendAlone()()
-	return r.conclude(state, code), nil
+	r.conclude(state, exitCodes{supervisor: &supervisor})
+	return nil
+}
+
+// FinishByHand finishes a run that no process holds, even if it waits for a deferred retry. The code is the exit code of its
+// command, where the person who calls this knows that; else nil. The error is runfile.ErrAlive, or os.ErrNotExist where
+// there is no such run.
+func (c Caller) FinishByHand(id string, code *int) (outcome.Record, error) {
+	r, state, err := c.take(id)
+	if err != nil {
+		return outcome.Record{}, err
+	}
+	defer r.sendAlone()()
+	return r.conclude(state, exitCodes{command: code}), nil
 }
 
 // sendAlone gives the run a Sender of its own; the function that it returns waits for the attempts. What is not

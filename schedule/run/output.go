@@ -1,11 +1,13 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -29,15 +31,42 @@ func (r *Run) copyOutput(captured string) error {
 		return fmt.Errorf("output: %w", err)
 	}
 	defer from.Close()
+	ctx, cancel := r.copyContext()
+	defer cancel()
 	if r.task.As == (schedule.As{}) {
-		err = process.CopyTo(to, from)
+		err = process.CopyTo(ctx, to, from)
 	} else {
-		err = process.Spec{Task: &r.task, Caller: r.Environ}.CopyOutput(to, from)
+		err = process.Spec{Task: &r.task, Caller: r.Environ}.CopyOutput(ctx, to, from)
 	}
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	return nil
+}
+
+const (
+	// copyTimeout is how long the copy may take: it may go to a named pipe without a reader.
+	copyTimeout = 30 * time.Second
+	// stoppedCopyTimeout is how long it may take once this process was asked to end.
+	stoppedCopyTimeout = 2 * time.Second
+)
+
+// copyContext bounds the copy.
+func (r *Run) copyContext() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	timer := time.AfterFunc(copyTimeout, func() { cancel(fmt.Errorf("no end after %s", copyTimeout)) })
+	ending := r.Terminate
+	if ending == nil {
+		ending = context.Background()
+	}
+	release := context.AfterFunc(ending, func() {
+		time.AfterFunc(stoppedCopyTimeout, func() { cancel(fmt.Errorf("stopped (%w)", context.Cause(ending))) })
+	})
+	return ctx, func() {
+		timer.Stop()
+		release()
+		cancel(nil)
+	}
 }
 
 // tailOf returns the end of what a run printed, and whether there was more before it. It is a few bytes

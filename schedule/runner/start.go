@@ -22,7 +22,8 @@ type starter struct {
 	ledger     *ledger.Account
 	records    *records
 	deliveries *deliveries
-	skipHooks  sync.WaitGroup // the on_skip hooks that run
+	terminate  context.Context // see run.Caller; nil: never
+	skipHooks  sync.WaitGroup  // the on_skip hooks that run
 }
 
 // startAll hands over the background runs of slots whose tasks have no condition commands.
@@ -89,7 +90,7 @@ func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mute
 
 // caller returns what this tick gives to its runs.
 func (s *starter) caller(storage run.Storage) run.Caller {
-	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender}
+	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender, Terminate: s.terminate}
 }
 
 // newRecord returns the record of a run that is to begin for a slot.
