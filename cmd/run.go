@@ -57,6 +57,9 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 // run is one tick. The clock is read once, before anything else.
 func (a *app) run(o runOptions) error {
 	now := a.now()
+	if !o.dryRun {
+		surviveReaders()
+	}
 	if o.quiet && o.verbose {
 		return usage("", "--quiet and --verbose exclude each other")
 	}

@@ -27,6 +27,11 @@ func signals() (terminate, kill context.Context, release func()) {
 	return terminate, kill, func() { signal.Stop(arrived); close(arrived) }
 }
 
+// surviveReaders has writes to a pipe that nobody reads any more fail, where SIGPIPE would end this process: a logger that
+// died costs a tick its report, and no task. The signal is caught and not ignored, since what is ignored stays so in the
+// commands (execve(2)), which are to have the default.
+func surviveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
 // signalName is the name of a signal in signal(7), where it is one that ends sched.
 func signalName(s os.Signal) string {
 	switch s {

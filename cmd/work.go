@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
@@ -48,6 +49,7 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 }
 
 func (a *app) work(o workOptions) error {
+	surviveReaders()
 	switch {
 	case o.run.quiet && o.run.verbose:
 		return usage("", "--quiet and --verbose exclude each other")
@@ -99,8 +101,6 @@ func (a *app) worker(o workOptions) (*work.Worker, run.Storage, error) {
 		}
 		a.exitCode(err) // the ticks print it again, until it is mended
 	}
-	output, _ := a.out.(*os.File)
-	errs, _ := a.err.(*os.File)
 	self, err := os.Executable()
 	if err != nil {
 		return nil, state, failed("", "where is sched? %w", err)
@@ -109,7 +109,7 @@ func (a *app) worker(o workOptions) (*work.Worker, run.Storage, error) {
 		Argv: func(minute time.Time) []string {
 			return o.tick(self, file, minute)
 		},
-		Environ: os.Environ(), Output: output, Errors: errs,
+		Environ: os.Environ(), Output: terminal.File(a.out), Errors: terminal.File(a.err),
 		Grace: o.grace, Zone: zone, Problem: a.problem,
 	}, state, nil
 }
