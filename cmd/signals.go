@@ -10,11 +10,16 @@ import (
 
 // signals returns two contexts: terminate is done at the first signal that tells sched to end, kill at the second one,
 // for those who cannot wait. Their causes name the signal ("by SIGTERM"). Until release is called signals do nothing else.
+// A SIGHUP that the caller ignores, as nohup(1) does, stays ignored. SIGINT counts also where a shell ignores it for what it
+// starts with &: `sched work` sends it to its ticks.
 func signals() (terminate, kill context.Context, release func()) {
 	terminate, cancelTerminate := context.WithCancelCause(context.Background())
 	kill, cancelKill := context.WithCancelCause(context.Background())
 	arrived := make(chan os.Signal, 2)
-	signal.Notify(arrived, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	signal.Notify(arrived, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(arrived, syscall.SIGHUP)
+	}
 	go func() {
 		for _, cancel := range []context.CancelCauseFunc{cancelTerminate, cancelKill} {
 			s, ok := <-arrived
@@ -41,6 +46,8 @@ func signalName(s os.Signal) string {
 		return "SIGINT"
 	case syscall.SIGHUP:
 		return "SIGHUP"
+	case syscall.SIGQUIT:
+		return "SIGQUIT"
 	}
 	return s.String()
 }

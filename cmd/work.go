@@ -33,7 +33,7 @@ func (a *app) workCommand() *cobra.Command {
 the first process of a container. An edit counts from the next minute on, also one that makes the
 schedule invalid: each tick says so, and runs the last valid one.
 
-SIGTERM, SIGINT and SIGHUP end it: nothing more is started, and what runs may finish within --grace.
+SIGTERM, SIGINT, SIGHUP and SIGQUIT end it: nothing more is started, and what runs may finish within --grace.
 Then the rest is stopped, with its hooks. A second signal kills it at once. The exit code is 143.`,
 		Example: `  sched work
   sched work -q --grace 5m -c /srv/shop/schedule.yaml`,
@@ -129,7 +129,7 @@ func (o workOptions) tick(self, file string, minute time.Time) []string {
 // nohup(1) does.
 func stopSignals() <-chan os.Signal {
 	arrived := make(chan os.Signal, 4)
-	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		if !signal.Ignored(s) {
 			signal.Notify(arrived, s)
 		}
