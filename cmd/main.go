@@ -29,7 +29,7 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	results  *output // what out writes to
-	config   string // --config
+	config   string  // --config
 	now      func() time.Time
 	remote   *mutex.Redis // the store, once it was needed: see app.store
 	begun    bool         // cobra has accepted the arguments: further errors are no wrong usage

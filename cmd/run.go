@@ -12,11 +12,13 @@ import (
 	"sched/schedule"
 	"sched/schedule/runner"
 	"sched/schedule/status"
+	"sched/schedule/text"
 	"sched/schedule/work"
 )
 
 type runOptions struct {
 	at      string
+	force   bool
 	only    string
 	dryRun  bool
 	json    bool
@@ -43,6 +45,7 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 	}
 	f := c.Flags()
 	f.StringVar(&o.at, "at", "", "run the tick of this minute instead (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	f.BoolVar(&o.force, "force", false, "with --at, also a minute that is yet to come: its tasks run now")
 	f.StringVar(&o.only, "only", "", "leave every task but this one alone")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would run, and do nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
@@ -145,13 +148,25 @@ func (a *app) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
 	return s, &exit{code: exitUsage}, nil
 }
 
-// minute is the minute of the tick: that of --at, or of now.
+// mostAhead is how far ahead the minute of --at may be without --force: clocks differ.
+const mostAhead = time.Minute
+
+// minute returns the minute of the tick: that of --at, or of now. To run what is yet to come is usually a mistake: a tick of that
+// minute would run it now, and the tick that cron starts then runs it again.
 func (a *app) minute(o runOptions, now time.Time, zone *time.Location) (time.Time, error) {
-	if o.at != "" {
-		at, err := a.parseAt(o.at, zone)
-		return at.Truncate(time.Minute), err
+	if o.at == "" {
+		return now.Truncate(time.Minute), nil
 	}
-	return now.Truncate(time.Minute), nil
+	at, err := a.parseAt(o.at, zone)
+	if err != nil {
+		return at, err
+	}
+	minute := at.Truncate(time.Minute)
+	if minute.Sub(now) > mostAhead && !o.force && !o.dryRun {
+		return minute, usage("see what it would run with --dry-run; --force runs it now",
+			"%s is yet to come: it is %s now", text.MinuteZone(minute, zone), text.MinuteZone(now, zone))
+	}
+	return minute, nil
 }
 
 // tick returns the tick of a minute. Its callbacks are for the caller to set.
