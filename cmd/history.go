@@ -28,7 +28,10 @@ type historyOptions struct {
 	all      bool
 }
 
-func (a *app) historyCommand() *cobra.Command {
+// A historyCommand is `sched history`.
+type historyCommand struct{ *app }
+
+func newHistoryCommand(a *app) *cobra.Command {
 	var o historyOptions
 	c := &cobra.Command{
 		Use:   "history [TASK]",
@@ -51,7 +54,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 			if o.summary && o.all {
 				return usage("call it on each server", "--summary is of this machine")
 			}
-			return a.history(strings.Join(args, ""), o)
+			return historyCommand{a}.history(strings.Join(args, ""), o)
 		},
 	}
 	f := c.Flags()
@@ -68,7 +71,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 }
 
 // history prints the records of one task or, without a name, of all, after the live runs.
-func (a *app) history(name string, o historyOptions) error {
+func (a historyCommand) history(name string, o historyOptions) error {
 	if o.json && o.csv {
 		return usage("", "--json and --csv exclude each other")
 	}
@@ -109,7 +112,7 @@ func (a *app) history(name string, o historyOptions) error {
 }
 
 // exportHistory prints the records for programs.
-func (a *app) exportHistory(records []outcome.Record, o historyOptions) error {
+func (a historyCommand) exportHistory(records []outcome.Record, o historyOptions) error {
 	if o.json {
 		return a.printJSON(toJSONs(records))
 	}
@@ -118,7 +121,7 @@ func (a *app) exportHistory(records []outcome.Record, o historyOptions) error {
 
 // printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.
 // The column with the servers is there when the history is that of all of them.
-func (a *app) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []runfile.State, records []outcome.Record) {
+func (a historyCommand) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []runfile.State, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
@@ -179,7 +182,7 @@ func (t historyTable) columns(cells ...string) []string {
 }
 
 // liveText says how long a run has been running. What another server announced may be from before its command started.
-func (a *app) liveText(state runfile.State) string {
+func (a historyCommand) liveText(state runfile.State) string {
 	holder := run.HolderOf(state)
 	switch {
 	case state.Attempt == nil:

@@ -9,7 +9,7 @@ import (
 )
 
 // historyQuery turns the flags into a query; an empty name is that of all tasks.
-func (a *app) historyQuery(name string, o historyOptions, zone *time.Location) (q history.Query, err error) {
+func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.Location) (q history.Query, err error) {
 	q = history.Query{Task: name, Limit: o.limit}
 	switch {
 	case o.limit < 0:

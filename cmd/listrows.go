@@ -48,7 +48,7 @@ type past struct {
 }
 
 // past reads the history of this machine. An error is only printed: a list without it is still a list.
-func (a *app) past(s *schedule.Schedule) past {
+func (a listCommand) past(s *schedule.Schedule) past {
 	p := past{running: map[string][]runningJSON{}}
 	live, _, err := run.PutAwayEnded(s.StateDir)
 	p.waiting = a.waiting(s, live)
@@ -79,7 +79,7 @@ func lastOf(s *schedule.Schedule) (map[string]outcome.Record, error) {
 	return db.Last(ctx, taskNames(s))
 }
 
-func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSON {
+func (a listCommand) listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSON {
 	row := taskJSON{
 		Name: t.Name, Timezone: t.When.Location.String(), Command: commandText(t.Command), Description: t.Description,
 		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer,

@@ -31,7 +31,7 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 		}
 		// A file in which nothing was printed is used again for another run. So what was read is of this
 		// run only if it still lives, or has ended with an output.
-		record, again, err := a.poll(s, begun)
+		record, again, err := logsCommand{a}.poll(s, begun)
 		if err != nil {
 			return begun, err
 		}
@@ -51,7 +51,7 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 
 // poll returns after how long to call it again for a run that lives, or 0 and the record of one that is over. The
 // record has no outcome where no process supervised the run to its end.
-func (a *app) poll(s *schedule.Schedule, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
+func (a logsCommand) poll(s *schedule.Schedule, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
 	state, alive, err := runfile.Read(s.StateDir, begun.Run)
 	switch {
 	case err == nil && state.End != nil:

@@ -4,7 +4,7 @@
 //
 // Each command has a file with its name, and further ones that begin with it where it is long; what several commands need
 // is in a file that says what it is (flags, config, tasks, runs, requests, outcome, …). A command is a constructor, its
-// options, and a method of app that knows no cobra.
+// options, and a type of its own (listCommand) that embeds app and knows no cobra.
 //
 // It decides nothing about schedules or runs. How text looks on a terminal and in a pipe is for cmd/terminal.
 package cmd
@@ -88,11 +88,11 @@ a signal.`,
 	}
 	a.rootFlags(root, &version)
 	root.AddCommand(
-		a.runCommand(), a.workCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
-		a.statusCommand(), a.historyCommand(), a.logsCommand(), a.whyCommand(), a.finishCommand(), a.startCommand(),
-		a.triggerCommand(), a.retryCommand(), a.stopCommand(),
-		a.pauseCommand(), a.resumeCommand(), a.interruptCommand(),
-		a.serversCommand(), a.unlockCommand(), a.versionCommand(),
+		newRunCommand(a), newWorkCommand(a), newListCommand(a), newCheckCommand(a), newTestCommand(a),
+		newStatusCommand(a), newHistoryCommand(a), newLogsCommand(a), newWhyCommand(a), newFinishCommand(a), newStartCommand(a),
+		newTriggerCommand(a), newRetryCommand(a), newStopCommand(a),
+		newPauseCommand(a), newResumeCommand(a), newInterruptCommand(a),
+		newServersCommand(a), newUnlockCommand(a), newVersionCommand(a),
 	)
 	return root
 }

@@ -20,7 +20,10 @@ type pauseOptions struct {
 	during, end, reason string // --for, --until, --reason
 }
 
-func (a *app) pauseCommand() *cobra.Command {
+// A pauseCommand is `sched pause`.
+type pauseCommand struct{ *app }
+
+func newPauseCommand(a *app) *cobra.Command {
 	var o pauseOptions
 	c := &cobra.Command{
 		Use:   "pause [TASK...]",
@@ -35,7 +38,7 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
   sched pause nightly-report
   sched pause --tag warehouse --until "2026-11-23 08:00"`,
 		Args: arguments(0, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error { return a.pause(args, o) },
+		RunE: func(_ *cobra.Command, args []string) error { return pauseCommand{a}.pause(args, o) },
 	}
 	f := c.Flags()
 	tagFlag(c, &o.tags)
@@ -46,7 +49,7 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
 }
 
 // pause pauses the tasks that are named or tagged, or everything.
-func (a *app) pause(names []string, o pauseOptions) error {
+func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -80,7 +83,7 @@ func (a *app) pause(names []string, o pauseOptions) error {
 }
 
 // pauseEnd reads --for and --until. It is the zero time where neither is given: the pause has no end.
-func (a *app) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
+func (a pauseCommand) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
 	now := a.now()
 	switch {
 	case o.during != "" && o.end != "":
@@ -102,7 +105,7 @@ func (a *app) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
 }
 
 // sayPaused prints what is paused now, until when, and the pause that it replaces.
-func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before controls.Pause) {
+func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, pause, before controls.Pause) {
 	end := "`sched resume" + a.configFlag() + " " + name + "`"
 	if name == controls.Everything {
 		end = "`sched resume" + a.configFlag() + "`"
@@ -129,7 +132,7 @@ func pauseSubject(name string) string {
 }
 
 // sayRunning prints which runs of the tasks go on, here and on other servers.
-func (a *app) sayRunning(s *schedule.Schedule, names []string) {
+func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
 	live, _, err := run.PutAwayEnded(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)

@@ -16,7 +16,10 @@ import (
 	"sched/schedule/text"
 )
 
-func (a *app) retryCommand() *cobra.Command {
+// A retryCommand is `sched retry`.
+type retryCommand struct{ *app }
+
+func newRetryCommand(a *app) *cobra.Command {
 	var o whenOptions
 	c := &cobra.Command{
 		Use:   "retry RUN...",
@@ -28,14 +31,14 @@ be retried, for none.`,
 		Example: `  sched retry 5c2f9a1b3d4e
   sched retry 5c2f9a1b3d4e 77d0c8a2f1b3 --in 1h`,
 		Args: arguments(1, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error { return a.retry(args, o) },
+		RunE: func(_ *cobra.Command, args []string) error { return retryCommand{a}.retry(args, o) },
 	}
 	o.flags(c)
 	return c
 }
 
 // retry requests another run for each of the runs, or for none where one cannot be retried.
-func (a *app) retry(names []string, o whenOptions) error {
+func (a retryCommand) retry(names []string, o whenOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -68,7 +71,7 @@ func (a *app) retry(names []string, o whenOptions) error {
 }
 
 // retriable returns the record of a run that is over, and its task, which ticks would start.
-func (a *app) retriable(s *schedule.Schedule, name string) (outcome.Record, *schedule.Task, error) {
+func (a retryCommand) retriable(s *schedule.Schedule, name string) (outcome.Record, *schedule.Task, error) {
 	record, err := a.endedRun(s, name)
 	if err != nil {
 		return record, nil, err
@@ -81,7 +84,7 @@ func (a *app) retriable(s *schedule.Schedule, name string) (outcome.Record, *sch
 }
 
 // endedRun returns the record of the run with that id, or an error that says why there is none to retry.
-func (a *app) endedRun(s *schedule.Schedule, name string) (outcome.Record, error) {
+func (a retryCommand) endedRun(s *schedule.Schedule, name string) (outcome.Record, error) {
 	live, lost, records, err := a.readHistory(s, history.Query{Task: name, Limit: 1})
 	if err != nil {
 		return outcome.Record{}, err

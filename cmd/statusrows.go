@@ -33,7 +33,7 @@ type statusRow struct {
 }
 
 // judge turns a status into a verdict. The rows that make the exit code 2 come first.
-func (a *app) judge(s *status.Status) verdict {
+func (a statusCommand) judge(s *status.Status) verdict {
 	v := verdict{code: exitOK}
 	down := a.downRows(s)
 	v.rows = append(v.rows, down...)
@@ -70,7 +70,7 @@ func (a *app) judge(s *status.Status) verdict {
 }
 
 // downRows are what makes the exit code 2: no ticks, or an invalid schedule.
-func (a *app) downRows(s *status.Status) (rows []statusRow) {
+func (a statusCommand) downRows(s *status.Status) (rows []statusRow) {
 	switch age := s.At.Sub(s.LastTick); {
 	case s.LastTick.IsZero():
 		rows = append(rows, statusRow{"", "tick", "no tick ever came", "", "crontab -l"})
@@ -87,7 +87,7 @@ func (a *app) downRows(s *status.Status) (rows []statusRow) {
 }
 
 // undeliveredRow shows how many notifications are still to be sent, and why the oldest was not.
-func (a *app) undeliveredRow(s *status.Status) statusRow {
+func (a statusCommand) undeliveredRow(s *status.Status) statusRow {
 	u := s.Undelivered
 	wait, of := " waits", ", of "
 	if u.Count > 1 {
@@ -99,7 +99,7 @@ func (a *app) undeliveredRow(s *status.Status) statusRow {
 }
 
 // troubleRow says what is wrong with a task, and which command shows more.
-func (a *app) troubleRow(t status.Trouble, s *status.Status) statusRow {
+func (a statusCommand) troubleRow(t status.Trouble, s *status.Status) statusRow {
 	row := statusRow{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.Run}
 	command, of := "why", t.Task
 	switch t.Kind {
@@ -139,7 +139,7 @@ func missedText(t status.Trouble, zone *time.Location) string {
 const forgottenAfter = 24 * time.Hour
 
 // forgottenRows are the pauses that were probably forgotten.
-func (a *app) forgottenRows(s *status.Status) (rows []statusRow) {
+func (a statusCommand) forgottenRows(s *status.Status) (rows []statusRow) {
 	for _, p := range pausedTasks(s) {
 		if p.pause.Until.IsZero() && s.At.Sub(p.pause.Since) > forgottenAfter {
 			next, what := "sched resume"+a.configFlag(), "everything is "

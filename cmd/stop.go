@@ -17,7 +17,10 @@ import (
 	"sched/schedule/text"
 )
 
-func (a *app) stopCommand() *cobra.Command {
+// A stopCommand is `sched stop`.
+type stopCommand struct{ *app }
+
+func newStopCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "stop TASK|RUN...",
 		Short: "Stop what runs: TERM, then KILL",
@@ -28,12 +31,12 @@ that waits for its next attempt ends at once. stop returns when the run has ende
 		Example: `  sched stop nightly-report
   sched stop 5c2f9a1b3d4e`,
 		Args: arguments(1, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error { return a.stop(args) },
+		RunE: func(_ *cobra.Command, args []string) error { return stopCommand{a}.stop(args) },
 	}
 }
 
 // stop stops the runs that the names stand for, all at the same time.
-func (a *app) stop(names []string) error {
+func (a stopCommand) stop(names []string) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -66,7 +69,7 @@ func (a *app) stop(names []string) error {
 
 // liveRuns returns the live runs of the task of that name, or the one with that id. There is at least one unless there is
 // an error.
-func (a *app) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name string) ([]runfile.State, error) {
+func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name string) ([]runfile.State, error) {
 	another := func(state runfile.State) bool { return state.Begin.Task != name }
 	if found := slices.DeleteFunc(slices.Clone(live), another); len(found) > 0 {
 		return found, nil
@@ -91,7 +94,7 @@ func (a *app) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name st
 }
 
 // notRunning is the error for a task or run that does not live here: why there is nothing to stop.
-func (a *app) notRunning(s *schedule.Schedule, name string) error {
+func (a stopCommand) notRunning(s *schedule.Schedule, name string) error {
 	requests, _ := runfile.Requests(s.StateDir)
 	for _, r := range requests {
 		if r.Task == name {
@@ -112,7 +115,7 @@ func (a *app) notRunning(s *schedule.Schedule, name string) error {
 }
 
 // whereElse names the other servers on which a task or a run lives, as far as the store tells.
-func (a *app) whereElse(s *schedule.Schedule, name string) string {
+func (a stopCommand) whereElse(s *schedule.Schedule, name string) string {
 	store := a.store(s)
 	if store == nil {
 		return ""
@@ -135,7 +138,7 @@ func (a *app) whereElse(s *schedule.Schedule, name string) string {
 }
 
 // stopAll stops the runs at the same time, prints what became of each, and reports whether all were stopped.
-func (a *app) stopAll(runs run.Caller, chosen []runfile.State) bool {
+func (a stopCommand) stopAll(runs run.Caller, chosen []runfile.State) bool {
 	type result struct {
 		run.Stopping
 		err error
@@ -157,7 +160,7 @@ func (a *app) stopAll(runs run.Caller, chosen []runfile.State) bool {
 }
 
 // sayStopped prints what became of one run, and reports whether it was stopped.
-func (a *app) sayStopped(r outcome.Record, s run.Stopping, err error) bool {
+func (a stopCommand) sayStopped(r outcome.Record, s run.Stopping, err error) bool {
 	switch {
 	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":
 		a.problem("run %s of %s had ended", text.ShortRun(r.Run), r.Task)

@@ -18,7 +18,10 @@ type whyOptions struct {
 	json bool
 }
 
-func (a *app) whyCommand() *cobra.Command {
+// A whyCommand is `sched why`.
+type whyCommand struct{ *app }
+
+func newWhyCommand(a *app) *cobra.Command {
 	var o whyOptions
 	c := &cobra.Command{
 		Use:   "why TASK",
@@ -32,7 +35,7 @@ could stop it.`,
 		Example: `  sched why nightly-report
   sched why nightly-report --at "2026-03-29 02:30"`,
 		Args: arguments(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.why(args[0], o) },
+		RunE: func(_ *cobra.Command, args []string) error { return whyCommand{a}.why(args[0], o) },
 	}
 	c.Flags().StringVar(&o.at, "at", "", "explain this minute (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON object")
@@ -58,7 +61,7 @@ type whyJSON struct {
 }
 
 // why explains a task, or one minute of it.
-func (a *app) why(name string, o whyOptions) error {
+func (a whyCommand) why(name string, o whyOptions) error {
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
@@ -110,8 +113,8 @@ func noLongerThere(db *history.DB, name string, err error) error {
 }
 
 // inquire collects what there is to know about a task at this moment.
-func (a *app) inquire(s *schedule.Schedule, t *schedule.Task, db *history.DB, live, lost []runfile.State) *inquiry {
-	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
+func (a whyCommand) inquire(s *schedule.Schedule, t *schedule.Task, db *history.DB, live, lost []runfile.State) *inquiry {
+	w := &inquiry{app: a.app, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
 	for _, state := range live {
 		if state.Deferred() {
 			w.deferred = append(w.deferred, state)

@@ -24,7 +24,10 @@ type workOptions struct {
 	run   runOptions
 }
 
-func (a *app) workCommand() *cobra.Command {
+// A workCommand is `sched work`.
+type workCommand struct{ *app }
+
+func newWorkCommand(a *app) *cobra.Command {
 	var o workOptions
 	c := &cobra.Command{
 		Use:   "work",
@@ -38,7 +41,7 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 		Example: `  sched work
   sched work -q --grace 5m -c /srv/shop/schedule.yaml`,
 		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error { return a.work(o) },
+		RunE: func(*cobra.Command, []string) error { return workCommand{a}.work(o) },
 	}
 	f := c.Flags()
 	f.DurationVar(&o.grace, "grace", 30*time.Second, "how long what runs may take to finish after a signal")
@@ -48,7 +51,7 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 	return c
 }
 
-func (a *app) work(o workOptions) error {
+func (a workCommand) work(o workOptions) error {
 	surviveReaders()
 	switch {
 	case o.run.quiet && o.run.verbose:
@@ -79,7 +82,7 @@ func (a *app) work(o workOptions) error {
 
 // worker reads the schedule once, to print at the start what is wrong with it, and to learn its state folder and zone. Only
 // a missing file is an error; the ticks mind every other mistake, until it is mended.
-func (a *app) worker(o workOptions) (*work.Worker, run.Storage, error) {
+func (a workCommand) worker(o workOptions) (*work.Worker, run.Storage, error) {
 	file, err := a.findConfig()
 	if err == nil {
 		file, err = filepath.Abs(file)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// EndGroup ends a process group that may not be ours: TERM, and KILL to what is left after killAfter.
+// EndGroup ends a process group, of children or of others: TERM, and KILL to what is left after killAfter or when ctx is
+// done. It does not wait for the end of what it killed.
 func EndGroup(ctx context.Context, group int, killAfter time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, killAfter)
 	defer cancel()
@@ -22,6 +23,6 @@ func EndGroup(ctx context.Context, group int, killAfter time.Duration) {
 	}
 }
 
-// groupAlive reports whether the group has processes that are not just waiting to be waited for: as
-// PID 1 of a container, a program that was not made for it never does.
+// groupAlive reports whether the group has a process that is no zombie. Zombies may stay for ever: a program that was not
+// made to be PID 1 of a container never waits for its children.
 func groupAlive(group int) bool { return syscall.Kill(-group, 0) == nil && !onlyZombies(group) }

@@ -7,9 +7,8 @@ import (
 	"strconv"
 )
 
-// groupsOf returns the process groups that have a process which was started for the run: it has the
-// run's id in its environment (proc(5)). So a number that the kernel gave to somebody else in the
-// meantime is left alone. The value says that one of them belongs to that attempt.
+// groupsOf returns the process groups with a process that was started for the run: the run's id is in its environment
+// (proc(5)). The value says whether a process of the group was started for that attempt.
 func groupsOf(run string, attempt int) map[int]bool {
 	groups, variable := map[int]bool{}, []byte("SCHED_ATTEMPT="+strconv.Itoa(attempt)+"\x00")
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -61,9 +60,9 @@ func ParseStat(stat []byte) (state byte, parent, group int) {
 	return fields[0][0], parent, group
 }
 
-// Orphans returns the groups of the run's command that live on: that of the last attempt which was
-// written down, and where sched was killed before it could, any of the next attempt. What else an
-// earlier attempt left behind, in groups of its own, is a daemon and none of ours.
+// Orphans returns the groups of the run's command that live on: that of the last attempt that was written down (group 0:
+// none was), and where sched was killed before it could do that, any of the next attempt. What else an
+// earlier attempt left behind, in groups of its own, is a daemon and does not count.
 func Orphans(run string, group, attempt int) (left []int) {
 	for g, next := range groupsOf(run, attempt+1) {
 		if group == 0 || g == group || next {
@@ -73,8 +72,8 @@ func Orphans(run string, group, attempt int) (left []int) {
 	return left
 }
 
-// ReadProc returns the environment or the arguments of a process (proc(5)); without the right to read
-// them none.
+// ReadProc returns the environment or the arguments of a process (name: environ or cmdline, proc(5)); none where this
+// process may not read them.
 func ReadProc(pid int, name string) [][]byte {
 	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
 	return bytes.Split(text, []byte{0})

@@ -35,7 +35,7 @@ func TestTheProcessGroupInProcStat(t *testing.T) {
 	}
 }
 
-// A number alone says nothing: the kernel may have given it to somebody else.
+// A number alone says nothing: the kernel may have given it to processes of others.
 func TestAGroupBelongsToTheRunInItsEnvironment(t *testing.T) {
 	c := exec.Command("sleep", "300")
 	c.Env = []string{"SCHED_RUN=run-1", "SCHED_ATTEMPT=2"}
@@ -53,8 +53,8 @@ func TestAGroupBelongsToTheRunInItsEnvironment(t *testing.T) {
 		want  []int
 	}{
 		{"its own run", "run-1", pid, 2, []int{pid}},
-		{"its own run, and nobody could write down the group", "run-1", 0, 0, []int{pid}},
-		{"its own run, and nobody could write down the second attempt", "run-1", syscall.Getpgrp(), 1, []int{pid}},
+		{"its own run, whose group was not written down", "run-1", 0, 0, []int{pid}},
+		{"its own run, whose second attempt was not written down", "run-1", syscall.Getpgrp(), 1, []int{pid}},
 		{"another run that had the same number", "run-2", pid, 2, nil},
 		{"another group that has the number now", "run-1", syscall.Getpgrp(), 2, nil},
 		{"what an earlier attempt left behind", "run-1", syscall.Getpgrp(), 3, nil},

@@ -22,11 +22,11 @@ type Process struct {
 	Done    chan struct{} // closed when the command has ended; then the fields below are set
 	status  syscall.WaitStatus
 	Usage   syscall.Rusage
-	Refusal string // of a stage: why it did not become the command
+	Refusal string // of a process that was to become the command (Become): why it did not
 }
 
 // spawn starts argv. Relative programs are found from dir and the PATH of env, as a shell there
-// would: not from our own. What it prints goes to output (nil: nowhere), its stdin is empty, and it
+// would: not from those of this process. What it prints goes to output (nil: nowhere), its stdin is empty, and it
 // inherits the extra descriptors as 3, 4 and so on.
 func spawn(argv []string, dir string, env []string, output *os.File, extra ...*os.File) (*Process, error) {
 	path, err := lookPath(argv[0], dir, env)
@@ -39,7 +39,8 @@ func spawn(argv []string, dir string, env []string, output *os.File, extra ...*o
 	return Fork(path, argv, dir, env, output, extra, &syscall.SysProcAttr{Setpgid: true}, nil)
 }
 
-// folderError says that nothing can run in a folder. It is no error of a program that was not found.
+// folderError is the error of a command that has no folder to run in. It does not wrap err: a folder that does not exist is
+// not a program that was not found (StartExitCode).
 func folderError(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the folder %s does not exist", dir)
@@ -47,8 +48,8 @@ func folderError(dir string, err error) error {
 	return fmt.Errorf("the folder %s: %v", dir, text.WithoutPath(err))
 }
 
-// Fork is spawn for a program that was found. Where said is not nil it reads from there why a stage did not
-// become the command, and closes it.
+// Fork starts the program at path. Where said is not nil, the Process reads from there why it did not become the command
+// (Process.Refusal), and closes it.
 func Fork(path string, argv []string, dir string, env []string, output *os.File, extra []*os.File, how *syscall.SysProcAttr, said *os.File) (*Process, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -73,10 +74,11 @@ func Fork(path string, argv []string, dir string, env []string, output *os.File,
 	return p, nil
 }
 
+// wait waits for the end of the process, and sets what there is to know of it.
 func (p *Process) wait(said *os.File) {
 	defer close(p.Done)
 	if said != nil {
-		reason, _ := io.ReadAll(said) // up to exec(2), or the end of the stage
+		reason, _ := io.ReadAll(said) // up to execve(2), or the end of the process
 		said.Close()
 		p.Refusal = string(reason)
 	}
@@ -104,7 +106,8 @@ func (p *Process) End(ctx context.Context, killAfter time.Duration) {
 }
 
 // EndWithin waits for a process, and ends its group when it takes longer or ctx is done. It reports
-// whether the process ended by itself. One that cannot even be killed, as it hangs in the kernel, is left alone.
+// whether the process ended by itself. A process that does not end by KILL either, since it hangs in the kernel, is left
+// behind after killAfter.
 func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

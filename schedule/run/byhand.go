@@ -74,8 +74,7 @@ func newestRecorded(dir, mutex string) (outcome.Record, error) {
 	return records[0], nil
 }
 
-// FinishUnrecorded fires the after-hooks of a task of whose run nothing is recorded, as if the run had ended now with the
-// code (nil: 0).
+// FinishUnrecorded fires the hooks of a task that has no recorded run, as if one had ended now with the code (nil: 0).
 func (c Caller) FinishUnrecorded(record outcome.Record, task *schedule.Task, code *int) (outcome.Record, error) {
 	if code == nil {
 		code = new(int)
@@ -91,6 +90,7 @@ func (c Caller) FinishUnrecorded(record outcome.Record, task *schedule.Task, cod
 	return r.Finish(result), nil
 }
 
+// join joins two reasons, of which the first may be empty.
 func join(a, b string) string {
 	if a == "" {
 		return b

@@ -15,16 +15,19 @@ import (
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+
+	"sched/schedule"
 )
 
-// This file is what `sched start` and `sched finish` do with a run that another process began.
+// This file is how `sched start` and `sched finish` go on with a run that another process began.
 
-// startPatience is how long a supervisor whose command has ended waits for the delivery of what its start had to
-// tell: the run's lock is held meanwhile. Longer commands have told it long before.
-const startPatience = 5 * time.Second
+// startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of messages about the
+// start: the run's lock is held meanwhile. While a longer command runs, there is time enough.
+const startDeliveryPatience = 5 * time.Second
 
 // SuperviseInherited supervises the background run whose file this process inherited from its witness, and returns
-// the exit code of the command. When terminate is done it stops the command, when kill is done too it kills it.
+// the exit code of the command. When terminate is done it stops the command, when kill is done too it kills it. After an
+// error no command was started.
 func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (int, error) {
 	r, state, err := c.inherit(id)
 	if err != nil {
@@ -40,7 +43,7 @@ func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (
 	}
 	r.output = os.Stdout
 	r.Sender = outbox.NewSender(kill, c.Environ)
-	defer r.Sender.Wait(terminate, startPatience)
+	defer r.Sender.Wait(terminate, startDeliveryPatience)
 	result := r.supervise(terminate, kill)
 	if result.Outcome == "" {
 		return 0, nil // a later tick goes on with the deferred retry
@@ -54,10 +57,10 @@ func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (
 	return *result.ExitCode, nil
 }
 
-// FinishInherited ends the background run whose file this process inherited from its witness. The code is that of its
-// supervisor; what the supervisor wrote down counts more. Without the inherited file it takes the run's own, if no process
-// of the run lives: a run that waits for a deferred retry has ended then. The error is runfile.ErrAlive, or
-// os.ErrNotExist where there is no such run.
+// FinishInherited finishes the background run whose file this process inherited from its witness. The code is that of its
+// supervisor; a result that the supervisor wrote down counts more. A run that waits for a deferred retry is left to a later
+// tick. Without the inherited file, as when a person calls `sched finish`, it takes the run if no process holds it, and
+// finishes it even if it waits. The error is runfile.ErrAlive, or os.ErrNotExist where there is no such run.
 func (c Caller) FinishInherited(id string, code *int) (outcome.Record, error) {
 	r, state, err := c.inherit(id)
 	if err != nil {
@@ -71,20 +74,20 @@ func (c Caller) FinishInherited(id string, code *int) (outcome.Record, error) {
 	return r.conclude(state, code), nil
 }
 
-// sendAlone has the notifications of the run delivered by this process, which has nothing else to do: the function
-// that it returns waits for them. What is not delivered stays in the outbox, and ticks say so.
+// sendAlone gives the run a Sender of its own; the function that it returns waits for the attempts. What is not
+// delivered stays in the outbox, and ticks report it.
 func (r *Run) sendAlone() (wait func()) {
 	r.Sender = outbox.NewSender(context.Background(), r.Environ)
-	r.Sender.Undelivered = func(l *outbox.Delivery, err error, what string) bool {
-		if !l.Kept() { // no tick will ever know of it
-			fmt.Fprintf(os.Stderr, "sched: %s: %s: %v; %s\n", l.Message.Task, l.Hook, err, what)
+	r.Sender.Undelivered = func(d *outbox.Delivery, err error, what string) bool {
+		if !d.Kept() { // no tick will find it
+			fmt.Fprintf(os.Stderr, "sched: %s: %s: %v; %s\n", d.Message.Task, d.Hook, err, what)
 		}
-		return !l.Kept()
+		return !d.Kept()
 	}
 	return func() { r.Sender.Wait(context.Background(), outbox.Patience) }
 }
 
-// inherit returns the run of the descriptors that its witness passed on.
+// inherit returns the run whose file and lock this process inherited as runDescriptor and lockDescriptor.
 func (c Caller) inherit(id string) (*Run, runfile.State, error) {
 	path := runfile.Path(c.Dir, id)
 	if !isFile(runDescriptor, path) {
@@ -106,8 +109,8 @@ func (c Caller) inherit(id string) (*Run, runfile.State, error) {
 	return r, state, nil
 }
 
-// take returns the run of a file that no process of the run holds. Its lock went with its processes, or is held by one that was
-// left behind. The error is runfile.ErrAlive, or os.ErrNotExist.
+// take returns a run whose file no process holds. Its lock was dropped with its processes, or is held by one that the command
+// left behind. The error is runfile.ErrAlive, or os.ErrNotExist where there is no such run.
 func (c Caller) take(id string) (*Run, runfile.State, error) {
 	file, state, err := runfile.Take(c.Dir, id)
 	if err != nil {
@@ -124,9 +127,9 @@ func (c Caller) take(id string) (*Run, runfile.State, error) {
 	return r, state, nil
 }
 
-// restore makes the run of a file that an earlier process wrote.
+// restore returns the run of a file that another process began.
 func (c Caller) restore(file *runfile.File) (*Run, error) {
-	r := &Run{Caller: c, file: file}
+	r := c.newRun(schedule.Task{}, file)
 	if err := json.Unmarshal(file.Record.Snapshot, &r.task); err != nil {
 		return nil, fmt.Errorf("run %s: its task: %w: %w", file.Record.Run, runfile.ErrUnreadable, err)
 	}
@@ -143,7 +146,7 @@ func isFile(descriptor int, path string) bool {
 	return a.Dev == b.Dev && a.Ino == b.Ino
 }
 
-// holder is the run as the holder of a lock that this process adopts.
+// holder returns the run as the holder of a lock that this process adopts.
 func (r *Run) holder() mutex.Holder {
 	record := r.Record()
 	return mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now(), Fence: record.Fence}
