@@ -57,7 +57,7 @@ func (a *app) exitCode(err error) int {
 			e = &exit{exitUsage, err, "see `sched --help`"}
 		}
 	}
-	if e.err != nil {
+	if failed := a.results.firstError(); e.err != nil && (failed == nil || !errors.Is(e.err, failed)) { // else exitOfResults prints it
 		a.problem("%v", e.err)
 	}
 	if e.hint != "" && hintOf(e.err) == "" {

@@ -28,7 +28,8 @@ import (
 type app struct {
 	in       io.Reader
 	out, err io.Writer
-	config   string // --config
+	results  *output // what out writes to
+	config   string  // --config
 	now      func() time.Time
 	remote   *mutex.Redis // the store, once it was needed: see app.store
 	begun    bool         // cobra has accepted the arguments: further errors are no wrong usage
@@ -39,7 +40,8 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if code, ok := become(args); ok {
 		return code
 	}
-	a := &app{in: in, out: out, err: errs, now: clock.Now}
+	results := &output{Writer: out}
+	a := &app{in: in, out: results, err: errs, results: results, now: clock.Now}
 	defer a.closeStore()
 	if code, ok := a.background(args); ok {
 		return code
@@ -48,9 +50,9 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(results)
 	root.SetErr(errs)
-	return a.exitCode(root.Execute())
+	return a.exitOfResults(a.exitCode(root.Execute()))
 }
 
 // root returns sched with all its commands.

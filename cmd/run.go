@@ -12,11 +12,13 @@ import (
 	"sched/schedule"
 	"sched/schedule/runner"
 	"sched/schedule/status"
+	"sched/schedule/text"
 	"sched/schedule/work"
 )
 
 type runOptions struct {
 	at      string
+	force   bool
 	only    string
 	dryRun  bool
 	json    bool
@@ -46,6 +48,7 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 	}
 	f := c.Flags()
 	f.StringVar(&o.at, "at", "", "run the tick of this minute instead (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
+	f.BoolVar(&o.force, "force", false, "with --at, also a minute that is yet to come: its tasks run now")
 	f.StringVar(&o.only, "only", "", "leave every task but this one alone")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would run, and do nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
@@ -60,6 +63,9 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 // run is one tick. The clock is read once, before anything else.
 func (a runCommand) run(o runOptions) error {
 	now := a.now()
+	if !o.dryRun {
+		surviveReaders()
+	}
 	if o.quiet && o.verbose {
 		return usage("", "--quiet and --verbose exclude each other")
 	}
@@ -145,13 +151,25 @@ func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err er
 	return s, &exit{code: exitUsage}, nil
 }
 
-// minute is the minute of the tick: that of --at, or of now.
+// mostAhead is how far ahead the minute of --at may be without --force: clocks differ.
+const mostAhead = time.Minute
+
+// minute returns the minute of the tick: that of --at, or of now. To run what is yet to come is usually a mistake: a tick of that
+// minute would run it now, and the tick that cron starts then runs it again.
 func (a runCommand) minute(o runOptions, now time.Time, zone *time.Location) (time.Time, error) {
-	if o.at != "" {
-		at, err := a.parseAt(o.at, zone)
-		return at.Truncate(time.Minute), err
+	if o.at == "" {
+		return now.Truncate(time.Minute), nil
 	}
-	return now.Truncate(time.Minute), nil
+	at, err := a.parseAt(o.at, zone)
+	if err != nil {
+		return at, err
+	}
+	minute := at.Truncate(time.Minute)
+	if minute.Sub(now) > mostAhead && !o.force && !o.dryRun {
+		return minute, usage("see what it would run with --dry-run; --force runs it now",
+			"%s is yet to come: it is %s now", text.MinuteZone(minute, zone), text.MinuteZone(now, zone))
+	}
+	return minute, nil
 }
 
 // tick returns the tick of a minute. Its callbacks are for the caller to set.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
@@ -35,7 +36,7 @@ func newWorkCommand(a *app) *cobra.Command {
 the first process of a container. An edit counts from the next minute on, also one that makes the
 schedule invalid: each tick says so, and runs the last valid one.
 
-SIGTERM, SIGINT and SIGHUP end it: nothing more is started, and what runs may finish within --grace.
+SIGTERM, SIGINT, SIGHUP and SIGQUIT end it: nothing more is started, and what runs may finish within --grace.
 Then the rest is stopped, with its hooks. A second signal kills it at once. The exit code is 143.`,
 		Example: `  sched work
   sched work -q --grace 5m -c /srv/shop/schedule.yaml`,
@@ -51,6 +52,7 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 }
 
 func (a workCommand) work(o workOptions) error {
+	surviveReaders()
 	switch {
 	case o.run.quiet && o.run.verbose:
 		return usage("", "--quiet and --verbose exclude each other")
@@ -102,8 +104,6 @@ func (a workCommand) worker(o workOptions) (*work.Worker, run.Storage, error) {
 		}
 		a.exitCode(err) // the ticks print it again, until it is mended
 	}
-	output, _ := a.out.(*os.File)
-	errs, _ := a.err.(*os.File)
 	self, err := os.Executable()
 	if err != nil {
 		return nil, state, failed("", "where is sched? %w", err)
@@ -112,7 +112,7 @@ func (a workCommand) worker(o workOptions) (*work.Worker, run.Storage, error) {
 		Argv: func(minute time.Time) []string {
 			return o.tick(self, file, minute)
 		},
-		Environ: os.Environ(), Output: output, Errors: errs,
+		Environ: os.Environ(), Output: terminal.File(a.out), Errors: terminal.File(a.err),
 		Grace: o.grace, Zone: zone, Problem: a.problem,
 	}, state, nil
 }
@@ -132,7 +132,7 @@ func (o workOptions) tick(self, file string, minute time.Time) []string {
 // nohup(1) does.
 func stopSignals() <-chan os.Signal {
 	arrived := make(chan os.Signal, 4)
-	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		if !signal.Ignored(s) {
 			signal.Notify(arrived, s)
 		}

@@ -40,7 +40,7 @@ func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (re
 	}
 	record, err := d.Retry(r.Host.Self)
 	if held, ok := errors.AsType[*run.HeldError](err); ok {
-		return d.Hold(r.Minute, heldAtMost, held.Reason)
+		return d.Hold(clock.Now().Truncate(time.Minute), heldAtMost, held.Reason)
 	}
 	if err != nil {
 		r.Report.Problem("%s waits on for attempt %d: %v", task.Name, d.Attempt(), err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"sched/schedule/clock"
 	"sched/schedule/history"
 	"sched/schedule/ledger"
 	"sched/schedule/outbox"
@@ -93,15 +94,16 @@ func (r *records) reportSetAside(db *history.DB) {
 }
 
 // prune removes records that the history need not keep, with their outputs, when that is due: a pass a day in steps, each of twice
-// as many records as this tick adds, so that the pass ends.
+// as many records as this tick adds, so that the pass ends. It goes by the clock, whatever the minute of the tick: a tick of a minute
+// to come would remove the whole history.
 func (r *records) prune(db *history.DB, added int) error {
-	ctx, keep, dir, minute := context.Background(), r.tick.Schedule.History, r.tick.Storage.Dir, r.tick.Minute
-	if !db.PruneDue(ctx, minute) {
+	ctx, keep, dir, now := context.Background(), r.tick.Schedule.History, r.tick.Storage.Dir, clock.Now()
+	if !db.PruneDue(ctx, now) {
 		return nil
 	}
-	runfile.SweepDrafts(dir, minute)
-	outbox.In(dir).Sweep(minute)
-	did, err := db.Prune(ctx, minute, keep.Keep, keep.RunsPerTask, 2*added)
+	runfile.SweepDrafts(dir, now)
+	outbox.In(dir).Sweep(now)
+	did, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask, 2*added)
 	for _, output := range did.Outputs {
 		os.Remove(output)
 		os.Remove(run.HooksPath(output))

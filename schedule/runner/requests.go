@@ -117,13 +117,13 @@ func (r requests) take(request runfile.Request) (*runfile.TakenRequest, bool) {
 
 // putBack leaves a request whose mutex is held to later ticks, and refuses it after heldAtMost.
 func (r requests) putBack(taken *runfile.TakenRequest, task *schedule.Task, reason string) {
-	if !taken.HeldSince.IsZero() && r.Minute.Sub(taken.HeldSince) >= heldAtMost {
+	if !taken.HeldSince.IsZero() && clock.Now().Sub(taken.HeldSince) >= heldAtMost {
 		r.refuseTaken(taken, task, fmt.Sprintf("it waited for %.0f hours: %s", heldAtMost.Hours(), reason))
 		return
 	}
 	defer taken.Close()
 	if taken.HeldSince.IsZero() {
-		if err := taken.NoteHeld(r.Minute); err != nil {
+		if err := taken.NoteHeld(clock.Now().Truncate(time.Minute)); err != nil {
 			r.Report.Problem("%s waits on: %v", taken.Task, err)
 		}
 	}
