@@ -9,7 +9,7 @@ import (
 	"sched/schedule/outcome"
 )
 
-// lastGivingWay returns the records with those at the end that give way.
+// lastGivingWay returns the records with those at the end that give way (outcome.Record.GivesWay).
 func lastGivingWay(records []outcome.Record) []outcome.Record {
 	var first, last []outcome.Record
 	for _, r := range records {
@@ -25,8 +25,8 @@ func lastGivingWay(records []outcome.Record) []outcome.Record {
 const insertMissed = `INSERT INTO runs ` + insertColumns + ` SELECT ` + insertValues + `
 	WHERE NOT EXISTS (SELECT 1 FROM runs WHERE task = ?2 AND slot = ?4 AND origin = '') ON CONFLICT (run) DO NOTHING`
 
-// replaceMissed removes the records that give way to those that are added. Hardly ever there is one, so
-// it is asked first whether anything was missed since then.
+// replaceMissed removes the records that give way to those that are added. There is hardly ever one, so
+// it checks first whether anything was missed since then.
 func replaceMissed(ctx context.Context, tx *sql.Tx, records []outcome.Record, counted tally) error {
 	first := records[0].Slot
 	for _, r := range records {

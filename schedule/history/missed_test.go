@@ -21,7 +21,7 @@ func ranAt(n int, task string, minute int, origin string) outcome.Record {
 	return r
 }
 
-// Who comes first does not matter: a slot is missed only as long as nothing else is known of it.
+// A slot is missed only as long as it has no other outcome, whichever is added first.
 func TestAMissedRecordGivesWay(t *testing.T) {
 	for _, c := range []struct {
 		name string

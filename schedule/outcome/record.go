@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Outcomes are a closed set, written once.
+// An Outcome is what became of a slot. The set is closed.
 type Outcome string
 
 const (
@@ -23,7 +23,7 @@ func (o Outcome) Failure() bool {
 	return o == Failed || o == TimedOut || o == Stopped || o == Lost
 }
 
-// A Record is what is remembered of one slot. While a run lives it has no Outcome.
+// A Record is what is kept of one slot, or of several that were missed together. While a run lives it has no Outcome.
 type Record struct {
 	Run        string          `json:"run"` // UUIDv7: sorts by time
 	Task       string          `json:"task"`
@@ -69,11 +69,11 @@ func (r Record) Lateness() time.Duration {
 	return r.Started.Sub(r.Slot)
 }
 
-// GivesWay reports whether any other outcome of the slot counts more, whichever is added first: a tick
+// GivesWay reports whether any other record of the slot replaces this one, whichever is added first: a tick
 // that was held up may have run what a later one took for missed.
 func (r Record) GivesWay() bool {
 	return (r.Outcome == Missed || r.Outcome == Lost) && r.Run == MissedID(r.Task, r.Slot)
 }
 
-// Ran are the outcomes of slots that ran.
+// Ran has the outcomes of slots that ran.
 var Ran = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost}

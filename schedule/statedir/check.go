@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// Check refuses a state folder in which somebody else can write: the files in it say what hooks are run. One that does
-// not exist yet is fine. The error is *ForeignError for one that belongs to another user.
+// Check refuses a state folder in which another user can write
+// (docs/decisions.md#one-that-others-can-write-is-refused): the files in it say what hooks are run. One that does not
+// exist yet is fine. The error is *ForeignError for one that belongs to another user.
 func Check(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, os.ErrNotExist) {
