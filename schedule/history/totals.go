@@ -82,6 +82,13 @@ func (all tally) count(r outcome.Record) {
 	all[key] = t
 }
 
+// take takes one slot from a total, whose newest record stays.
+func (all tally) take(key tallied) {
+	t := all[key]
+	t.Slots--
+	all[key] = t
+}
+
 // write adds the tally to the table. The rows of a task stay those of its newest record, in whatever
 // order records come.
 func (all tally) write(ctx context.Context, tx *sql.Tx) error {

@@ -2,6 +2,7 @@ package outcome
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -53,6 +54,10 @@ type Record struct {
 // Ran reports whether there was a run: the slot was neither skipped nor missed.
 func (r Record) Ran() bool { return r.Outcome != Skipped && r.Outcome != Missed }
 
+// IsRange reports whether the record stands for the slots from Slot through Until that have no record of their own: one is
+// added for the older slots of a long gap. Slots says how many there are, 1 or more.
+func (r Record) IsRange() bool { return !r.Until.IsZero() }
+
 // Duration is the time from the start of the first attempt to the end of the run.
 func (r Record) Duration() time.Duration {
 	if r.Started.IsZero() {
@@ -73,6 +78,15 @@ func (r Record) Lateness() time.Duration {
 // that was held up may have run what a later one took for missed.
 func (r Record) GivesWay() bool {
 	return (r.Outcome == Missed || r.Outcome == Lost) && r.Run == MissedID(r.Task, r.Slot)
+}
+
+// Several begins the reason of a record that stands for several slots, or for the last of several that has no record of
+// its own.
+func Several(slots int) string {
+	if slots == 1 {
+		return "once until "
+	}
+	return fmt.Sprintf("%d times until ", slots)
 }
 
 // Ran has the outcomes of slots that ran.
