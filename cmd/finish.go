@@ -64,7 +64,7 @@ func (a *app) finishRun(s *schedule.Schedule, mutex, id string, code *int) (outc
 	var record outcome.Record
 	var err error
 	if id != "" {
-		record, err = a.runs(s).FinishInherited(id, code)
+		record, err = a.runs(s).FinishLost(id, code)
 		if errors.Is(err, os.ErrNotExist) {
 			return a.findRun(s, id)
 		}

@@ -57,6 +57,17 @@ func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 	return newestRecorded(c.Dir, mutex)
 }
 
+// FinishLost finishes the run with this id, which is lost or waits for a deferred retry. The error is runfile.ErrAlive, or
+// os.ErrNotExist where there is no such run.
+func (c Caller) FinishLost(id string, code *int) (outcome.Record, error) {
+	r, state, err := c.take(id)
+	if err != nil {
+		return outcome.Record{}, err
+	}
+	defer r.sendAlone()()
+	return r.conclude(state, code), nil
+}
+
 // newestRecorded returns the newest run of the mutex in the history; ErrNothing when there is none.
 func newestRecorded(dir, mutex string) (outcome.Record, error) {
 	db, err := history.OpenRead(dir)

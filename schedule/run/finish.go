@@ -80,7 +80,7 @@ const outputCopied = "output"
 
 // end writes the record as the last event of the run's file. Where that is impossible, as on a full disk, the
 // record goes to a spare state folder, and the file is removed: its hooks must not fire again with
-// every tick.
+// every tick. A file that is gone, with the state folder or alone, is made anew.
 func (r *Run) end(result outcome.Record) outcome.Record {
 	if info, err := os.Stat(result.Output); err != nil || info.Size() == 0 {
 		result.Output = "" // putAway removes the file, and what else is empty
@@ -89,11 +89,19 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 	if err == nil && (r.output == nil || result.Duration() >= syncAfter) {
 		err = r.file.Sync() // a short foreground run is in the database before its tick ends
 	}
+	gone := err == nil && !statedir.IsAt(r.file.Descriptor(), runfile.Path(r.Dir, result.Run))
+	if gone {
+		if err = statedir.Check(r.Dir); err == nil {
+			err = runfile.CreateEnded(r.Dir, r.Record(), result)
+		}
+	}
 	if err != nil {
 		if !r.keepAside(result) {
 			fmt.Fprintf(os.Stderr, "sched: run %s of %s %s, but its record is lost: %v\n", result.Run, result.Task, result.Outcome, err)
 		}
-		os.Remove(runfile.Path(r.Dir, result.Run))
+		if !gone { // or what is there is not ours
+			os.Remove(runfile.Path(r.Dir, result.Run))
+		}
 	}
 	result.Snapshot = r.Record().Snapshot
 	return result

@@ -55,16 +55,14 @@ func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (
 }
 
 // FinishInherited ends the background run whose file this process inherited from its witness. The code is that of its
-// supervisor; what the supervisor wrote down counts more. Without the inherited file it takes the run's own, if no process
-// of the run lives: a run that waits for a deferred retry has ended then. The error is runfile.ErrAlive, or
-// os.ErrNotExist where there is no such run.
+// supervisor; what the supervisor wrote down counts more. It never opens a file of the run by its path, where another user
+// may have put something else, or which may be gone with the state folder.
 func (c Caller) FinishInherited(id string, code *int) (outcome.Record, error) {
 	r, state, err := c.inherit(id)
 	if err != nil {
-		if r, state, err = c.take(id); err != nil {
-			return outcome.Record{}, err
-		}
-	} else if state.Deferred() {
+		return outcome.Record{}, err
+	}
+	if state.Deferred() {
 		return r.leaveDeferred(state.Deferral), nil
 	}
 	defer r.sendAlone()()
@@ -84,14 +82,18 @@ func (r *Run) sendAlone() (wait func()) {
 	return func() { r.Sender.Wait(context.Background(), outbox.Patience) }
 }
 
-// inherit returns the run of the descriptors that its witness passed on.
+// inherit returns the run of the descriptors that its witness passed on. What tells that they are its own is what the file
+// says, not whether it still has its path.
 func (c Caller) inherit(id string) (*Run, runfile.State, error) {
-	path := runfile.Path(c.Dir, id)
-	if !isFile(runDescriptor, path) {
-		return nil, runfile.State{}, fmt.Errorf("run %s was not begun by the process that calls this", id)
+	strange := fmt.Errorf("run %s was not begun by the process that calls this", id)
+	if !isOwnFile(runDescriptor) {
+		return nil, runfile.State{}, strange
 	}
 	syscall.CloseOnExec(runDescriptor)
-	file, state, err := runfile.Inherit(os.NewFile(runDescriptor, path))
+	file, state, err := runfile.Inherit(os.NewFile(runDescriptor, runfile.Path(c.Dir, id)))
+	if err == nil && file.Record.Run != id {
+		err = strange
+	}
 	if err != nil {
 		return nil, state, err
 	}
@@ -133,14 +135,11 @@ func (c Caller) restore(file *runfile.File) (*Run, error) {
 	return r, nil
 }
 
-// isFile reports whether the descriptor is open on the file at path. It asks the kernel before a *os.File is made of
+// isOwnFile reports whether the descriptor is open on a plain file of ours. It asks the kernel before a *os.File is made of
 // the number, which may just as well be the runtime's own.
-func isFile(descriptor int, path string) bool {
-	var a, b unix.Stat_t
-	if unix.Fstat(descriptor, &a) != nil || unix.Stat(path, &b) != nil {
-		return false
-	}
-	return a.Dev == b.Dev && a.Ino == b.Ino
+func isOwnFile(descriptor int) bool {
+	var info unix.Stat_t
+	return unix.Fstat(descriptor, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFREG && int(info.Uid) == os.Geteuid()
 }
 
 // holder is the run as the holder of a lock that this process adopts.
