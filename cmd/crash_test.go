@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -512,6 +513,60 @@ tasks:
 	if got := b.read("failure.txt"); got != "timed out 137\n" {
 		t.Errorf("failure.txt: %q", got)
 	}
+}
+
+// What does not end by KILL, as it waits in the kernel, is left behind: it keeps no other task of the foreground queue from
+// starting, and its run has an end. Here a tracer keeps the command from being waited for, which looks the same to its parent.
+func TestACommandThatSurvivesKILLIsLeftBehind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits five seconds for the command")
+	}
+	b := newBox(t, `
+defaults: {kill_after: 100ms, without_overlapping: true}
+tasks:
+  - {name: stuck, cron: "* * * * *", timeout: 1s, command: "echo $$ > command.pid; exec sleep 300", after: 'echo $SCHED_OUTCOME code=$SCHED_EXIT_CODE >> after.txt'}
+  - {name: next, cron: "* * * * *", command: echo next >> next.txt}
+`)
+	tick := b.command("run", "--at", "2026-01-01T00:00:00Z")
+	var out strings.Builder
+	tick.Stdout, tick.Stderr = &out, &out
+	if err := tick.Start(); err != nil {
+		t.Fatal(err)
+	}
+	command := b.pidIn("command.pid")
+	released := make(chan struct{})
+	traced := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: a tracer is a thread, and what it traces is free when it ends
+		traced <- trace(command)
+		<-released
+	}()
+	defer close(released)
+	if err := <-traced; err != nil {
+		b.kill(command)
+		tick.Wait()
+		t.Skip("no right to trace it: ", err)
+	}
+	tick.Wait()
+	note := fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", command)
+	if r := b.outcome("stuck", 1); r.Outcome != "timed out" || r.ExitCode != nil || !slices.Contains(r.Notes, note) {
+		t.Errorf("%+v", r)
+	}
+	if !strings.Contains(out.String(), note) {
+		t.Errorf("the tick said\n%s", out.String())
+	}
+	if b.read("next.txt") != "next\n" || b.read("after.txt") != "timed out code=\n" {
+		t.Errorf("next %q, after %q", b.read("next.txt"), b.read("after.txt"))
+	}
+}
+
+// trace makes this thread the tracer of a process (ptrace(2), PTRACE_SEIZE), which goes on.
+func trace(pid int) error {
+	const seize = 0x4206
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PTRACE, seize, uintptr(pid), 0, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // What the command started in a session of its own is ended with it, also where it ignores TERM. What a command leaves behind

@@ -116,5 +116,8 @@ func (s setup) exec(who account, env []string) error {
 	if err != nil {
 		return err
 	}
-	return &os.PathError{Op: "exec", Path: path, Err: syscall.Exec(path, s.Argv, env)}
+	sayPeak(s.Says)
+	// As the user, whose limit of processes counts from here on (execve(2): EAGAIN).
+	err = whileShort(func() error { return syscall.Exec(path, s.Argv, env) })
+	return &os.PathError{Op: "exec", Path: path, Err: err}
 }

@@ -176,12 +176,11 @@ func (r *Run) judge(code int) (outcome.Outcome, string) {
 	return outcome.Failed, process.ExitText(code)
 }
 
-// measure adds what the command used, itself and its children that it waited for (getrusage(2)). For the peak memory see
-// docs/decisions.md#peak-memory-is-never-less-than-a-few-mib.
+// measure adds what the command used, itself and its children that it waited for (getrusage(2)).
 func measure(result *outcome.Record, p *process.Process) {
 	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
 	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
-	result.PeakMemory = max(result.PeakMemory, int64(p.Usage.Maxrss)*process.MaxrssUnit)
+	result.PeakMemory = max(result.PeakMemory, p.PeakMemory())
 }
 
 // stopped sets that the run was stopped, and when.
