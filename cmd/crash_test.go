@@ -277,7 +277,7 @@ tasks:
       - echo two >> hooks.txt
 `)
 	os.Chmod(filepath.Dir(b.dir), 0o711)
-	os.Chmod(b.dir, 0o777)
+	os.Chmod(b.dir, 0o777|os.ModeSticky)
 	b.sched("run")
 	finish := b.pidIn("finish.pid")
 	b.kill(finish)

@@ -48,7 +48,7 @@ func toJSON(r outcome.Record) recordJSON {
 		started, late := r.Started.UTC().Format(time.RFC3339), r.Lateness().Seconds()
 		out.Started, out.Lateness = &started, &late
 	}
-	if out.Slots = max(r.Slots, 1); out.Slots > 1 {
+	if out.Slots = max(r.Slots, 1); r.IsRange() {
 		until := r.Until.UTC().Format(time.RFC3339)
 		out.Until = &until
 	}

@@ -28,6 +28,9 @@ func (a *app) background(args []string) (code int, ok bool) {
 	switch {
 	case !ours:
 		return 0, false
+	}
+	surviveReaders()
+	switch {
 	case err != nil:
 		return a.exitCode(failed("", "%w", err)), true
 	case len(args) == 2 && args[0] == "start":

@@ -47,9 +47,9 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 	}
 
 	_, lease := r.renewLease(context.Background()) // the lock is held until the hooks are done
-	hooks := r.hooksAfter(result)
+	hooks := r.hooks.after(result)
 	for _, h := range hooks {
-		result.Notes = append(result.Notes, r.runHooks(h, state, result)...)
+		result.Notes = append(result.Notes, r.hooks.run(h, state, result)...)
 	}
 
 	result.Notes = append(result.Notes, lease.end()...)
@@ -57,19 +57,19 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 		note(r.lock.Release(context.Background()))
 	}
 	for _, h := range hooks {
-		r.queueNotifications(h, state, result)
+		r.hooks.queue(h, state, result)
 	}
 	result = r.end(result)
 	if r.output != nil {
 		r.output.Close()
 	}
 	r.file.Close()
-	r.sendQueued()
+	r.hooks.send()
 	return result
 }
 
 // end writes the record as the last event of the run's file, and returns it. Where that is impossible, as on a full disk,
-// the record goes to a spare state folder, and the file is removed: the hooks of the run must not fire again at every tick.
+// the record goes to a spare state folder, and the file is removed: the hooks of the run must not fire again at every tick. A file that is gone, with the state folder or alone, is made anew.
 func (r *Run) end(result outcome.Record) outcome.Record {
 	if info, err := os.Stat(result.Output); err != nil || info.Size() == 0 {
 		result.Output = "" // RemoveFiles removes the file
@@ -78,11 +78,20 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 	if err == nil && (r.output == nil || result.Duration() >= syncAfter) {
 		err = r.file.Sync() // a short foreground run is in the database before its tick ends
 	}
+	gone := err == nil && !statedir.IsAt(r.file.Descriptor(), runfile.Path(r.Dir, result.Run))
+	if gone {
+		if err = statedir.Check(r.Dir); err == nil {
+			err = runfile.CreateEnded(r.Dir, r.Record(), result)
+		}
+	}
 	if err != nil {
 		if !r.keepAside(result) {
 			fmt.Fprintf(os.Stderr, "sched: run %s of %s %s, but its record is lost: %v\n", result.Run, result.Task, result.Outcome, err)
 		}
-		os.Remove(runfile.Path(r.Dir, result.Run))
+		if !gone { // or what is there is not ours
+			os.Remove(runfile.Path(r.Dir, result.Run))
+		}
+		r.file.Descriptor().Truncate(0) // whoever inherited the file must not finish the run again
 	}
 	result.Snapshot = r.Record().Snapshot
 	return result

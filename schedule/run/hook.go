@@ -22,17 +22,17 @@ const (
 // HooksPath names the file with what the hooks of a run print, beside its output.
 func HooksPath(output string) string { return strings.TrimSuffix(output, ".log") + ".hooks.log" }
 
-// runHook runs one hook in its own process group under its own deadline, and marks it as started in the run's file. The note
+// runOne runs one hook in its own process group under its own deadline, and marks it as started in the run's file. The note
 // says how it failed, for the record; it is empty for a hook that succeeded.
-func (r *Run) runHook(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
+func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
 	spec := process.Spec{
-		Task: &r.task, Command: hook.Run, Dir: r.hookDir(), Caller: r.Environ, Variables: variables,
+		Task: &h.task, Command: hook.Run, Dir: h.hookDir(), Caller: h.Environ, Variables: variables,
 		Lenient: !strings.HasPrefix(name, "before "), // the hooks after a run run even where the command could not
 	}
-	if spec.MarkFile = r.file.Descriptor(); spec.MarkFile != nil {
+	if spec.MarkFile = h.file.Descriptor(); spec.MarkFile != nil {
 		spec.Mark = fmt.Sprintf(`{"hook":%q}`, name)
 	}
-	output, err := appendTo(HooksPath(runfile.OutputPath(r.Dir, r.Record())))
+	output, err := appendTo(HooksPath(runfile.OutputPath(h.Dir, h.Record())))
 	if err == nil { // without that file the hook runs nevertheless
 		defer output.Close()
 		spec.Output = output
@@ -64,16 +64,16 @@ func (r *Run) runHook(ctx context.Context, name string, hook schedule.Hook, vari
 // hookName names a hook in marks, notes and messages, as in `after 2`.
 func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
 
-// runHooks runs the commands among the hooks of one key, one after another, and returns the notes about those that failed.
+// run runs the commands among the hooks of one key, one after another, and returns the notes about those that failed.
 // Those that state has as started are left out (docs/decisions.md#a-hook-marks-itself-as-started).
-func (r *Run) runHooks(f keyedHooks, state runfile.State, result outcome.Record) (notes []string) {
+func (h *hooks) run(f keyedHooks, state runfile.State, result outcome.Record) (notes []string) {
 	for i, hook := range f.hooks {
 		name := hookName(f.key, i)
 		if hook.Notify != nil || state.Hooks[name] {
 			continue
 		}
-		variables := append(r.variables(result.Attempts), outcomeVariables(result)...)
-		if note := r.runHook(context.Background(), name, hook, variables); note != "" {
+		variables := append(h.variables(result.Attempts), outcomeVariables(result)...)
+		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
 			notes = append(notes, note)
 		}
 	}
@@ -82,9 +82,9 @@ func (r *Run) runHooks(f keyedHooks, state runfile.State, result outcome.Record)
 
 // hookDir is the folder of the task. Where that does not exist it is the schedule's: an on_failure hook must be able to report
 // just that.
-func (r *Run) hookDir() string {
-	if info, err := os.Stat(r.task.Dir); err == nil && info.IsDir() {
-		return r.task.Dir
+func (h *hooks) hookDir() string {
+	if info, err := os.Stat(h.task.Dir); err == nil && info.IsDir() {
+		return h.task.Dir
 	}
-	return r.task.Folder
+	return h.task.Folder
 }

@@ -15,6 +15,8 @@ import (
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+
+	"sched/schedule"
 )
 
 // This file is how `sched start` and `sched finish` go on with a run that another process began.
@@ -64,10 +66,9 @@ func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (
 func (c Caller) FinishInherited(id string, supervisor int) error {
 	r, state, err := c.inherit(id)
 	if err != nil {
-		if r, state, err = c.take(id); err != nil {
-			return err
-		}
-	} else if state.Deferred() {
+		return err
+	}
+	if state.Deferred() {
 		r.leaveDeferred(state.Deferral)
 		return nil
 	}
@@ -101,14 +102,23 @@ func (r *Run) sendAlone() (wait func()) {
 	return func() { r.Sender.Wait(context.Background(), outbox.Patience) }
 }
 
-// inherit returns the run whose file and lock this process inherited as runDescriptor and lockDescriptor.
+// inherit returns the run whose file and lock this process inherited as runDescriptor and lockDescriptor. That they are
+// those of the run is known by what the file says, not by its path, where another user may have put something else, or
+// which may be gone with the state folder. The error is os.ErrNotExist for a run that its supervisor has finished (end).
 func (c Caller) inherit(id string) (*Run, runfile.State, error) {
-	path := runfile.Path(c.Dir, id)
-	if !isFile(runDescriptor, path) {
-		return nil, runfile.State{}, fmt.Errorf("run %s was not begun by the process that calls this", id)
+	strange := fmt.Errorf("run %s was not begun by the process that calls this", id)
+	if !isOwnFile(runDescriptor) {
+		return nil, runfile.State{}, strange
 	}
 	syscall.CloseOnExec(runDescriptor)
-	file, state, err := runfile.Inherit(os.NewFile(runDescriptor, path))
+	inherited := os.NewFile(runDescriptor, runfile.Path(c.Dir, id))
+	if info, err := inherited.Stat(); err == nil && info.Size() == 0 {
+		return nil, runfile.State{}, os.ErrNotExist
+	}
+	file, state, err := runfile.Inherit(inherited)
+	if err == nil && file.Record.Run != id {
+		err = strange
+	}
 	if err != nil {
 		return nil, state, err
 	}
@@ -143,21 +153,18 @@ func (c Caller) take(id string) (*Run, runfile.State, error) {
 
 // restore returns the run of a file that another process began.
 func (c Caller) restore(file *runfile.File) (*Run, error) {
-	r := &Run{Caller: c, file: file}
+	r := c.newRun(schedule.Task{}, file)
 	if err := json.Unmarshal(file.Record.Snapshot, &r.task); err != nil {
 		return nil, fmt.Errorf("run %s: its task: %w: %w", file.Record.Run, runfile.ErrUnreadable, err)
 	}
 	return r, nil
 }
 
-// isFile reports whether the descriptor is open on the file at path. It asks the kernel before a *os.File is made of
+// isOwnFile reports whether the descriptor is open on a plain file of ours. It asks the kernel before a *os.File is made of
 // the number, which may just as well be the runtime's own.
-func isFile(descriptor int, path string) bool {
-	var a, b unix.Stat_t
-	if unix.Fstat(descriptor, &a) != nil || unix.Stat(path, &b) != nil {
-		return false
-	}
-	return a.Dev == b.Dev && a.Ino == b.Ino
+func isOwnFile(descriptor int) bool {
+	var info unix.Stat_t
+	return unix.Fstat(descriptor, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFREG && int(info.Uid) == os.Geteuid()
 }
 
 // holder returns the run as the holder of a lock that this process adopts.

@@ -9,8 +9,8 @@ import (
 )
 
 // message returns what is sent about an event of the run, whose times are shown in the schedule's zone.
-func (r *Run) message(id string, event notify.Event, result outcome.Record) notify.Message {
-	sender, zone := r.task.Sender, time.UTC
+func (h *hooks) message(id string, event notify.Event, result outcome.Record) notify.Message {
+	sender, zone := h.task.Sender, time.UTC
 	if z, err := time.LoadLocation(sender.Zone); err == nil {
 		zone = z
 	}
@@ -22,7 +22,7 @@ func (r *Run) message(id string, event notify.Event, result outcome.Record) noti
 	}
 	m := notify.Message{
 		ID: id, Event: event, At: in(clock.Now()),
-		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: r.task.Description,
+		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: h.task.Description,
 		Run: result.Run, Server: result.Server,
 		Outcome: string(result.Outcome), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempts,
 		Slot: in(result.Slot), Started: in(result.Started), Ended: in(result.Ended), Duration: result.Duration(),

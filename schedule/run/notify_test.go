@@ -55,7 +55,7 @@ func (w *endedRuns) queue(r *Run, record outcome.Record, marks ...string) {
 	for _, mark := range marks {
 		state.Hooks[mark] = true
 	}
-	r.queueNotifications(keyedHooks{"on_failure", w.task.Hooks.OnFailure}, state, record)
+	r.hooks.queue(keyedHooks{"on_failure", w.task.Hooks.OnFailure}, state, record)
 }
 
 // kept, draft and held name the files of an outbox: of a delivery, of one that is not complete, and of what at_most holds

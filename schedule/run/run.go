@@ -29,10 +29,7 @@ type Run struct {
 	lock   mutex.Lock // nil where the task needs none
 	output *os.File   // what the command prints; nil in a process that only finishes the run
 
-	deliveries []string           // names of those that this process put into the outbox and has made no attempt for
-	unkept     []*outbox.Delivery // those that no outbox took
-
-	lastFailed *bool // whether the run before this one failed; nil until failedBefore has looked
+	hooks *hooks
 
 	deferral *runfile.Deferral // in a process that goes on with a deferred retry, else nil
 }
@@ -66,7 +63,16 @@ func (c Caller) begin(create func(outcome.Record) (*runfile.File, error), record
 		os.Remove(record.Output)
 		return nil, err
 	}
-	return &Run{Caller: c, task: *task, file: file, lock: lock, output: output}, nil
+	r := c.newRun(*task, file)
+	r.lock, r.output = lock, output
+	return r, nil
+}
+
+// newRun returns the run of a file, without its lock and its output.
+func (c Caller) newRun(task schedule.Task, file *runfile.File) *Run {
+	r := &Run{Caller: c, task: task, file: file}
+	r.hooks = &hooks{Run: r}
+	return r
 }
 
 // Record is the record with which the run began.

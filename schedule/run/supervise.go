@@ -66,14 +66,14 @@ func (r *Run) attempts(terminate, kill context.Context, lease *leaseRenewer) out
 // before runs the before-hooks up to the first that fails; its note is the reason why the run failed. Notifications are
 // sent meanwhile, and fail nothing.
 func (r *Run) before(terminate context.Context) (note string) {
-	defer r.sendQueued()
-	r.queueStartPings()
+	defer r.hooks.send()
+	r.hooks.queueStartPings()
 	for i, hook := range r.task.Hooks.Before {
 		name := hookName("before", i)
 		if hook.Notify != nil {
-			r.queueNotification(name, name, notify.Start, *hook.Notify, runfile.State{}, r.soFar(nil))
-			r.sendQueued()
-		} else if note := r.runHook(terminate, name, hook, r.variables(1)); note != "" {
+			r.hooks.queueOne(name, name, notify.Start, *hook.Notify, runfile.State{}, r.soFar(nil))
+			r.hooks.send()
+		} else if note := r.hooks.runOne(terminate, name, hook, r.variables(1)); note != "" {
 			return note
 		}
 	}

@@ -14,7 +14,7 @@ type Unbegun struct{ r *Run }
 
 // Unbegun returns the slot of the record, which has its outcome already.
 func (c Caller) Unbegun(record outcome.Record, task *schedule.Task) Unbegun {
-	return Unbegun{&Run{Caller: c, task: *task, file: &runfile.File{Record: record}}}
+	return Unbegun{c.newRun(*task, &runfile.File{Record: record})}
 }
 
 // Skip fires the on_skip hooks of the task, and returns the record with the notes about those that failed.
@@ -25,20 +25,20 @@ func (u Unbegun) Skip() outcome.Record {
 // Fail fires the hooks that come after a failed run, releases the lock (nil: none) between commands and notifications, and
 // returns the record with the notes about hooks that failed.
 func (u Unbegun) Fail(lock mutex.Lock) outcome.Record {
-	return u.fire(u.r.hooksAfter(u.r.Record()), lock)
+	return u.fire(u.r.hooks.after(u.r.Record()), lock)
 }
 
 func (u Unbegun) fire(hooks []keyedHooks, lock mutex.Lock) outcome.Record {
 	record := u.r.Record()
 	for _, h := range hooks {
-		record.Notes = append(record.Notes, u.r.runHooks(h, runfile.State{}, record)...)
+		record.Notes = append(record.Notes, u.r.hooks.run(h, runfile.State{}, record)...)
 	}
 	if lock != nil {
 		lock.Release(context.Background())
 	}
 	for _, h := range hooks {
-		u.r.queueNotifications(h, runfile.State{}, record)
+		u.r.hooks.queue(h, runfile.State{}, record)
 	}
-	u.r.sendQueued()
+	u.r.hooks.send()
 	return record
 }
