@@ -189,10 +189,11 @@ func TestOnlyTheCommandSurvives(t *testing.T) {
 	b.free("victim")
 }
 
-// What lives is found by the id of its run, though it has nothing of the run open but its lock: the lock is not broken while it
-// lives, and no second copy starts beside it.
+// What lives is found by the id of its run, though it has nothing of the run open but its lock, or not even that: the mutex is not
+// free while it lives, and no second copy starts beside it.
 func TestOnlyACommandThatPrintsElsewhereSurvives(t *testing.T) {
-	b := newBox(t, `
+	for _, redirection := range []string{">> log 2>&1", ">> log 2>&1 3>&-"} {
+		b := newBox(t, `
 tasks:
   - name: job
     cron: "* * * * *"
@@ -200,27 +201,30 @@ tasks:
     without_overlapping: true
     command: |
       echo $PPID > supervisor.pid; echo $$ > command.pid
-      exec sh -c 'trap "" TERM; mkdir alone || echo two copies >> copies.txt; while [ ! -e go ]; do sleep 0.02; done; rmdir alone' >> log 2>&1
+      exec sh -c 'trap "" TERM; mkdir alone || echo two copies >> copies.txt; while [ ! -e go ]; do sleep 0.02; done; rmdir alone' `+redirection+`
     kill_after: 200ms
     after: rmdir alone; echo $SCHED_OUTCOME $SCHED_REASON >> after.txt
 `)
-	b.sched("run")
-	supervisor, command := b.pidIn("supervisor.pid"), b.pidIn("command.pid")
-	witness := parent(t, supervisor)
-	b.until("it prints elsewhere", func() bool { _, err := os.Stat(b.path("alone")); return err == nil })
-	b.kill(witness)
-	b.kill(supervisor)
-	b.gone(witness)
-	b.gone(supervisor)
-	b.sched("run")
-	b.gone(command)
-	b.until("the lost run is finished", func() bool { return b.count("after.txt") == 1 })
-	if b.read("after.txt") != "lost nobody watched it any more, so what was left of its command was ended\n" {
-		t.Errorf("after %q", b.read("after.txt"))
-	}
-	b.free("job")
-	if b.read("copies.txt") != "" {
-		t.Error("two copies ran at once")
+		b.sched("run")
+		supervisor, command := b.pidIn("supervisor.pid"), b.pidIn("command.pid")
+		witness := parent(t, supervisor)
+		b.until("it prints elsewhere", func() bool { _, err := os.Stat(b.path("alone")); return err == nil })
+		b.kill(witness)
+		b.kill(supervisor)
+		b.gone(witness)
+		b.gone(supervisor)
+		if out, _ := b.sched("run"); !strings.Contains(out, "skipped: still running") {
+			t.Errorf("%s: a living command did not keep its mutex:\n%s", redirection, out)
+		}
+		b.gone(command)
+		b.until("the lost run is finished", func() bool { return b.count("after.txt") == 1 })
+		if b.read("after.txt") != "lost nobody watched it any more, so what was left of its command was ended\n" {
+			t.Errorf("%s: after %q", redirection, b.read("after.txt"))
+		}
+		b.free("job")
+		if b.read("copies.txt") != "" {
+			t.Errorf("%s: two copies ran at once", redirection)
+		}
 	}
 }
 
