@@ -8,11 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/runfile"
-
-	"sched/schedule/text"
-
 	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/statedir"
+	"sched/schedule/text"
 )
 
 func (a *app) logsCommand() *cobra.Command {
@@ -70,7 +69,7 @@ func (a *app) logs(name string, follow bool) error {
 }
 
 func copyFile(w io.Writer, path string) error {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}

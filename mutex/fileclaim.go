@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"sched/schedule/statedir"
 )
 
 // claimHour is the layout of the name of a folder: it has the claims that end in one hour (UTC). The
@@ -86,7 +88,7 @@ func makeHour(folder string, now time.Time) error {
 
 // readHolderAt is readHolder for a path; a file that cannot be opened has an empty holder.
 func readHolderAt(path string) Holder {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return Holder{}
 	}

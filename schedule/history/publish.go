@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"sched/schedule/outcome"
+	"sched/schedule/statedir"
 )
 
 // metaPublished names, in the table meta, the rowid up to which runs were published. It is there
@@ -107,7 +108,7 @@ func (db *DB) share(ctx context.Context, tx *sql.Tx, records []outcome.Record, b
 	if err != nil || !shared || !slices.ContainsFunc(records, outcome.Record.Ran) {
 		return err
 	}
-	file, err := os.OpenFile(unpublishedPath(db.dir), os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := statedir.OpenPlain(unpublishedPath(db.dir), os.O_CREATE|os.O_WRONLY)
 	if err != nil {
 		return nil // the record is worth more than a prompt copy, which goes with that of the next run
 	}

@@ -14,7 +14,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/notify"
-
 	"sched/schedule/statedir"
 )
 
@@ -129,7 +128,7 @@ func (o Outbox) Put(l *Delivery, mark func()) (kept bool, err error) {
 
 // List returns the names of the letters, and the hooks of which some are held back, each by time.
 func (o Outbox) List() (letters, held []string, err error) {
-	dir, err := os.Open(o.dir)
+	dir, err := statedir.OpenDir(o.dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -190,7 +189,7 @@ func lastFailure(file *os.File, size int64) (failure, error) {
 
 // read reads the whole of a letter that is open.
 func (l *Delivery) read() error {
-	text, err := os.ReadFile(l.file.Name())
+	text, err := statedir.ReadFile(l.file.Name())
 	if err != nil {
 		return err
 	}

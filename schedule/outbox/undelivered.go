@@ -3,6 +3,8 @@ package outbox
 import (
 	"os"
 	"time"
+
+	"sched/schedule/statedir"
 )
 
 // Undelivered is what waits in the outbox of a state folder since an attempt to deliver it failed.
@@ -17,7 +19,7 @@ type Undelivered struct {
 func (u *Undelivered) Add(o Outbox) {
 	letters, _, _ := o.List()
 	for _, name := range letters {
-		file, err := os.Open(o.path(name))
+		file, err := statedir.OpenPlain(o.path(name), os.O_RDONLY)
 		if err != nil {
 			continue
 		}

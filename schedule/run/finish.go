@@ -7,15 +7,11 @@ import (
 	"slices"
 
 	"sched/schedule"
-
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
-
-	"sched/schedule/runfile"
-
-	"sched/schedule/statedir"
-
 	"sched/schedule/process"
+	"sched/schedule/runfile"
+	"sched/schedule/statedir"
 )
 
 // Finish ends a run of this process whose command is over, and returns its record.
@@ -126,7 +122,7 @@ func (r *Run) copyOutput(captured string) error {
 	if to.File == "" {
 		return nil
 	}
-	from, err := os.Open(captured)
+	from, err := statedir.OpenPlain(captured, os.O_RDONLY)
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}

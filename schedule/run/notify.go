@@ -7,15 +7,12 @@ import (
 	"time"
 
 	"sched/schedule"
-
-	"sched/schedule/notify"
-
 	"sched/schedule/clock"
-	"sched/schedule/outcome"
-
-	"sched/schedule/runfile"
-
+	"sched/schedule/notify"
 	"sched/schedule/outbox"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+	"sched/schedule/statedir"
 )
 
 // A keyedHooks is a key of hooks that fires.
@@ -161,7 +158,7 @@ func (r *Run) message(id string, event notify.Event, result outcome.Record) noti
 // tailOf returns the end of what a run printed, and whether there was more before it. It is a few bytes
 // longer than what is sent of it, so that the sender can begin with a whole character or line.
 func tailOf(path string) (tail []byte, cut bool) {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil, false
 	}

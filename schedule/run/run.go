@@ -12,12 +12,10 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-
-	"sched/schedule/outcome"
-
-	"sched/schedule/runfile"
-
 	"sched/schedule/outbox"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+	"sched/schedule/statedir"
 )
 
 // A Caller is what a process gives to the runs that it begins or finishes.
@@ -78,7 +76,9 @@ func (c Caller) begin(create func(outcome.Record) (*runfile.File, error), record
 // createOutput makes the file that captures a run, locked as long as a process of the run has it
 // as its stdout or stderr.
 func createOutput(path string) (*os.File, error) {
-	unix.Rename(spareOutput(path), path) // os.Rename looks up the new name first
+	if spare, err := os.Lstat(spareOutput(path)); err == nil && spare.Mode().IsRegular() && spare.Size() == 0 {
+		unix.Rename(spareOutput(path), path) // os.Rename looks up the new name first
+	}
 	file, err := appendTo(path)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func createOutput(path string) (*os.File, error) {
 }
 
 // recycleOutput leaves the file of a run that printed nothing for the next run of its task (see
-// history.Recycle), unless something that the command left behind may still print to it.
+// runfile.Recycle), unless something that the command left behind may still print to it.
 func recycleOutput(path string) {
 	if outputInUse(path) || unix.Rename(path, spareOutput(path)) != nil {
 		os.Remove(path)
@@ -100,10 +100,10 @@ func spareOutput(path string) string { return filepath.Join(filepath.Dir(path), 
 // appendTo opens a file that only we can read, and makes its folder where that is missing.
 func appendTo(path string) (*os.File, error) {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
-	file, err := os.OpenFile(path, flags, 0o600)
+	file, err := statedir.OpenPlain(path, flags)
 	if errors.Is(err, os.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			file, err = os.OpenFile(path, flags, 0o600)
+			file, err = statedir.OpenPlain(path, flags)
 		}
 	}
 	return file, err
@@ -111,7 +111,7 @@ func appendTo(path string) (*os.File, error) {
 
 // outputInUse reports whether a process of the run still has its output open.
 func outputInUse(path string) bool {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return false
 	}

@@ -9,13 +9,11 @@ import (
 	"time"
 
 	"sched/schedule"
-
 	"sched/schedule/clock"
-	"sched/schedule/outcome"
-
 	"sched/schedule/outbox"
-
+	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/statedir"
 )
 
 // FinishUnrecorded fires the after-hooks of a task of whose run nothing is recorded, as if it had ended now with the code
@@ -64,7 +62,7 @@ const followEvery = 50 * time.Millisecond
 
 // follow copies what is appended to the file at path, until over is closed and all was copied.
 func follow(path string, out io.Writer, over <-chan struct{}) {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return
 	}
