@@ -16,7 +16,8 @@ import (
 // exactly for a history that is shared (AddShared).
 //
 // Rowids grow with the time of Add, whatever the ids of runs say: a long run is added after a short
-// one that began later. None is given twice, since Prune leaves the newest row of a shared history.
+// one that began later. None is given twice, since Prune leaves the newest row of a shared history, and Add removes the
+// rows that it replaces after it has added the new ones.
 const metaPublished = "published"
 
 // startsWith is how many runs of the past are published when a history begins to be shared.
