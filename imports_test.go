@@ -34,6 +34,7 @@ var order = []string{
 	"schedule/servers",
 	"schedule/ledger",
 	"schedule/run",
+	"schedule/records",
 	"schedule/work",
 	"schedule/runner",
 	"schedule/status",

@@ -32,6 +32,7 @@ type app struct {
 	config   string  // --config
 	now      func() time.Time
 	remote   *mutex.Redis // the store, once it was needed: see app.store
+	looks    bool         // the command only reads: see app.look
 	begun    bool         // cobra has accepted the arguments: further errors are no wrong usage
 }
 

@@ -202,7 +202,7 @@ func (a runCommand) runTick(tick *runner.Tick, o runOptions, invalid error, noNe
 	}
 	tick.Valid = invalid == nil
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
-		return parseLastValid(text, tick.Schedule.File)
+		return a.parseLastValid(text, tick.Schedule.File)
 	}
 	result := tick.Run(noNewStarts, terminate, kill)
 	r.end()

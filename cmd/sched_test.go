@@ -208,9 +208,11 @@ func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 	m := ts.Value("redis").(*miniredis.Miniredis)
 	switch {
 	case neg || len(args) != 1:
-		ts.Fatalf("usage: redis up|down")
+		ts.Fatalf("usage: redis up|down|empty")
 	case args[0] == "down":
 		m.Close()
+	case args[0] == "empty":
+		m.FlushAll()
 	default:
 		ts.Check(m.Start())
 		ts.Defer(m.Close)
