@@ -33,7 +33,7 @@ type runningJSON struct {
 	Run   string `json:"run"`
 	PID   *int   `json:"pid"` // null until the command has started
 	Host  string `json:"host"`
-	Since string `json:"since"`
+	Since string `json:"since"` // empty where the holder of a lock did not write it down
 
 	since time.Time // exactly
 }
@@ -112,7 +112,11 @@ func (a listCommand) listRow(t *schedule.Task, active bool, at time.Time, n int,
 
 func toRunningJSON(state runfile.State) runningJSON {
 	holder := run.HolderOf(state)
-	return runningJSON{holder.Run, pidOrNil(holder.PID), holder.Host, holder.Since.UTC().Format(time.RFC3339), holder.Since}
+	since := ""
+	if !holder.Since.IsZero() {
+		since = holder.Since.UTC().Format(time.RFC3339)
+	}
+	return runningJSON{holder.Run, pidOrNil(holder.PID), holder.Host, since, holder.Since}
 }
 
 // pidOrNil is nil for 0, which stands for a command that has not started yet.

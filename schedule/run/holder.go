@@ -20,6 +20,9 @@ func HolderOf(state runfile.State) mutex.Holder {
 
 // StillRunning returns the reason of a skip: who holds the mutex, and for how long.
 func StillRunning(holder mutex.Holder, now time.Time) string {
+	if holder.Since.IsZero() { // what the holder wrote down cannot be read
+		return "still running: its mutex is held " + holder.String()
+	}
 	return fmt.Sprintf("still running after %s, %s", now.Sub(holder.Since).Round(time.Second), holder)
 }
 
