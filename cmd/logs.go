@@ -38,6 +38,7 @@ With --follow it goes on until the run has ended, with all its attempts, and the
 
 // logs prints the output of a run; with follow until the run has ended.
 func (a logsCommand) logs(name string, follow bool) error {
+	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err

@@ -40,6 +40,9 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, out io
 	r.deliveries.start(kill)
 	begun, err := r.starter.caller(t.Storage).Begin(record, &here, lock)
 	if err != nil {
+		if lock != nil {
+			lock.Release(context.Background())
+		}
 		return record, fmt.Errorf("cannot begin: %w", err)
 	}
 	t.Report.begun(begun.Record())
