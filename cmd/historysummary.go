@@ -8,10 +8,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-
-	"sched/schedule/text"
-
 	"sched/schedule/run"
+	"sched/schedule/text"
 )
 
 type summaryJSON struct {
@@ -34,7 +32,7 @@ type summaryJSON struct {
 }
 
 // summary prints what the records of each task add up to, in the time of the query.
-func (a *app) summary(s *schedule.Schedule, q history.Query, o historyOptions) error {
+func (a historyCommand) summary(s *schedule.Schedule, q history.Query, o historyOptions) error {
 	if _, _, err := run.PutAwayEnded(s.StateDir); err != nil { // which moves what has ended into the history
 		a.problem("%v", err)
 	}
@@ -88,7 +86,7 @@ func toSummaryJSON(s history.Summary) summaryJSON {
 	return out
 }
 
-func (a *app) printSummary(zone *time.Location, all []history.Summary) {
+func (a historyCommand) printSummary(zone *time.Location, all []history.Summary) {
 	if len(all) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return

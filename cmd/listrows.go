@@ -48,13 +48,13 @@ type past struct {
 }
 
 // past reads the history of this machine. An error is only printed: a list without it is still a list.
-func (a *app) past(s *schedule.Schedule) past {
+func (a listCommand) past(s *schedule.Schedule) past {
 	p := past{running: map[string][]runningJSON{}}
 	live, _, err := run.PutAwayEnded(s.StateDir)
 	p.waiting = a.waiting(s, live)
-	for _, log := range live {
-		if !log.Deferred() {
-			p.addRunning(log)
+	for _, state := range live {
+		if !state.Deferred() {
+			p.addRunning(state)
 		}
 	}
 	if err == nil {
@@ -66,8 +66,8 @@ func (a *app) past(s *schedule.Schedule) past {
 	return p
 }
 
-func (p past) addRunning(log runfile.State) {
-	p.running[log.Begin.Task] = append(p.running[log.Begin.Task], toRunningJSON(log))
+func (p past) addRunning(state runfile.State) {
+	p.running[state.Begin.Task] = append(p.running[state.Begin.Task], toRunningJSON(state))
 }
 
 func lastOf(s *schedule.Schedule) (map[string]outcome.Record, error) {
@@ -79,7 +79,7 @@ func lastOf(s *schedule.Schedule) (map[string]outcome.Record, error) {
 	return db.Last(ctx, taskNames(s))
 }
 
-func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSON {
+func (a listCommand) listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSON {
 	row := taskJSON{
 		Name: t.Name, Timezone: t.When.Location.String(), Command: commandText(t.Command), Description: t.Description,
 		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer,
@@ -119,9 +119,9 @@ func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past
 	return row
 }
 
-func toRunningJSON(log runfile.State) runningJSON {
-	owner := run.HolderOf(log)
-	return runningJSON{owner.Run, pidOrNil(owner.PID), owner.Host, owner.Since.UTC().Format(time.RFC3339), owner.Since}
+func toRunningJSON(state runfile.State) runningJSON {
+	holder := run.HolderOf(state)
+	return runningJSON{holder.Run, pidOrNil(holder.PID), holder.Host, holder.Since.UTC().Format(time.RFC3339), holder.Since}
 }
 
 // pidOrNil is nil for 0, which stands for a command that has not started yet.

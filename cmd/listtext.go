@@ -11,7 +11,7 @@ import (
 )
 
 // printList prints the table in a pipe (on a terminal: printListOnTerminal).
-func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
+func (a listCommand) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
 	t := a.stdout().Table()
 	defer t.Flush()
 	t.Head("TASK", "WHEN", "NEXT", "LAST", "NOW")
@@ -54,7 +54,7 @@ func never(s *schedule.Schedule, name string) string {
 	return "-"
 }
 
-func (a *app) lastText(s *schedule.Schedule, last outcome.Record) string {
+func (a listCommand) lastText(s *schedule.Schedule, last outcome.Record) string {
 	if last.Run == "" {
 		return "-"
 	}
@@ -66,7 +66,7 @@ func (a *app) lastText(s *schedule.Schedule, last outcome.Record) string {
 }
 
 // nowText says what runs and what waits for a tick now; "-" when nothing does.
-func (a *app) nowText(row taskJSON, zone *time.Location) string {
+func (a listCommand) nowText(row taskJSON, zone *time.Location) string {
 	text, waiting := a.runningText(row.Running), row.Waiting
 	if row.Paused != nil {
 		text = strings.TrimPrefix(text+", "+row.Paused.text(a.now(), zone), ", ")
@@ -86,7 +86,7 @@ func (a *app) nowText(row taskJSON, zone *time.Location) string {
 	return text
 }
 
-func (a *app) runningText(running []runningJSON) string {
+func (a listCommand) runningText(running []runningJSON) string {
 	if len(running) == 0 {
 		return ""
 	}

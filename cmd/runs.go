@@ -11,7 +11,6 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
-
 	"sched/schedule/text"
 )
 
@@ -66,15 +65,15 @@ func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, erro
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	for _, log := range slices.Backward(append(lost, live...)) { // oldest first
-		if log.Begin.Task == name || log.Begin.Run == name || text.ShortRun(log.Begin.Run) == name {
-			if log.Deferred() {
-				if log.Begin.Task == name && len(records) > 0 && records[0].Run > log.Begin.Run {
+	for _, state := range slices.Backward(append(lost, live...)) { // oldest first
+		if state.Begin.Task == name || state.Begin.Run == name || text.ShortRun(state.Begin.Run) == name {
+			if state.Deferred() {
+				if state.Begin.Task == name && len(records) > 0 && records[0].Run > state.Begin.Run {
 					continue // a newer one has ended
 				}
-				a.problem("run %s waits for attempt %d, until %s", text.ShortRun(log.Begin.Run), log.Deferral.Attempt, a.clock(log.Deferral.Until, s.Location))
+				a.problem("run %s waits for attempt %d, until %s", text.ShortRun(state.Begin.Run), state.Deferral.Attempt, a.clock(state.Deferral.Until, s.Location))
 			}
-			return log.Begin, nil
+			return state.Begin, nil
 		}
 	}
 	if len(records) == 0 {

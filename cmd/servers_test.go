@@ -68,7 +68,7 @@ func TestEveryRunIsKnownElsewhereThoughTicksAreKilled(t *testing.T) {
 	}
 	here.until("all is told", func() bool {
 		last()
-		return here.openRuns() == "" && !history.Waiting(here.path(".sched"))
+		return here.openRuns() == "" && !history.HasUnpublished(here.path(".sched"))
 	})
 	last()
 	var want []string

@@ -9,9 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
-
 	"sched/schedule/statedir"
-
 	"sched/schedule/status"
 )
 
@@ -20,7 +18,10 @@ type statusOptions struct {
 	textfile string
 }
 
-func (a *app) statusCommand() *cobra.Command {
+// A statusCommand is `sched status`.
+type statusCommand struct{ *app }
+
+func newStatusCommand(a *app) *cobra.Command {
 	var o statusOptions
 	c := &cobra.Command{
 		Use:   "status",
@@ -36,7 +37,7 @@ more than 3 minutes, or the schedule is invalid.`,
   sched status --json
   sched status --prometheus /var/lib/node_exporter/textfile/shop.prom`,
 		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error { return a.status(o) },
+		RunE: func(*cobra.Command, []string) error { return statusCommand{a}.status(o) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
@@ -46,7 +47,7 @@ more than 3 minutes, or the schedule is invalid.`,
 
 // status prints the verdict, and returns its exit code. With --prometheus it writes the file instead, and is an error only
 // when that fails.
-func (a *app) status(o statusOptions) error {
+func (a statusCommand) status(o statusOptions) error {
 	if o.json && o.textfile != "" {
 		return usage("", "--json and --prometheus exclude each other")
 	}
@@ -70,8 +71,8 @@ func (a *app) status(o statusOptions) error {
 	default:
 		return status.WriteTextfile(o.textfile, now.Metrics())
 	}
-	if err := now.Explain(); err != nil && now.Unread == nil {
-		now.Unread = err
+	if err := now.Explain(); err != nil && now.Err == nil {
+		now.Err = err
 	}
 	v := a.judge(now)
 	if o.json {
@@ -85,7 +86,7 @@ func (a *app) status(o statusOptions) error {
 	return err
 }
 
-func (a *app) printStatus(v verdict) {
+func (a statusCommand) printStatus(v verdict) {
 	verdict := map[int]terminal.Tone{exitOK: terminal.Good, exitFailed: terminal.Caution, exitUsage: terminal.Bad}[v.code]
 	fmt.Fprintln(a.out, a.stdout().Paint(verdict, v.first))
 	t := a.stdout().Table()
@@ -111,7 +112,7 @@ type statusJSON struct {
 	Paused   []pausedTaskJSON `json:"paused"`
 }
 
-func (a *app) printStatusJSON(s *status.Status, v verdict) error {
+func (a statusCommand) printStatusJSON(s *status.Status, v verdict) error {
 	word, _, _ := strings.Cut(v.first, ":")
 	out := statusJSON{word, v.code, nil, !s.Invalid, len(s.Tasks), s.Running, v.down, v.rows, pausedTasks(s)}
 	if !s.LastTick.IsZero() {

@@ -18,7 +18,10 @@ type whyOptions struct {
 	json bool
 }
 
-func (a *app) whyCommand() *cobra.Command {
+// A whyCommand is `sched why`.
+type whyCommand struct{ *app }
+
+func newWhyCommand(a *app) *cobra.Command {
 	var o whyOptions
 	c := &cobra.Command{
 		Use:   "why TASK",
@@ -32,9 +35,9 @@ could stop it.`,
 		Example: `  sched why nightly-report
   sched why nightly-report --at "2026-03-29 02:30"`,
 		Args: arguments(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.why(args[0], o) },
+		RunE: func(_ *cobra.Command, args []string) error { return whyCommand{a}.why(args[0], o) },
 	}
-	c.Flags().StringVar(&o.at, "at", "", "explain this minute (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	c.Flags().StringVar(&o.at, "at", "", "explain this minute (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON object")
 	return c
 }
@@ -58,7 +61,7 @@ type whyJSON struct {
 }
 
 // why explains a task, or one minute of it.
-func (a *app) why(name string, o whyOptions) error {
+func (a whyCommand) why(name string, o whyOptions) error {
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
@@ -110,13 +113,13 @@ func noLongerThere(db *history.DB, name string, err error) error {
 }
 
 // inquire collects what there is to know about a task at this moment.
-func (a *app) inquire(s *schedule.Schedule, t *schedule.Task, db *history.DB, live, lost []runfile.State) *inquiry {
-	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
-	for _, log := range live {
-		if log.Deferred() {
-			w.deferred = append(w.deferred, log)
+func (a whyCommand) inquire(s *schedule.Schedule, t *schedule.Task, db *history.DB, live, lost []runfile.State) *inquiry {
+	w := &inquiry{app: a.app, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
+	for _, state := range live {
+		if state.Deferred() {
+			w.deferred = append(w.deferred, state)
 		} else {
-			w.live = append(w.live, log)
+			w.live = append(w.live, state)
 		}
 	}
 	return w
@@ -147,9 +150,9 @@ func (w *inquiry) answer() whyJSON {
 // running returns the live runs of a task.
 func running(live []runfile.State, name string) []runningJSON {
 	all := []runningJSON{}
-	for _, log := range live {
-		if log.Begin.Task == name {
-			all = append(all, toRunningJSON(log))
+	for _, state := range live {
+		if state.Begin.Task == name {
+			all = append(all, toRunningJSON(state))
 		}
 	}
 	return all
@@ -200,9 +203,9 @@ func (w *inquiry) holder() string {
 	if !w.task.WithoutOverlapping {
 		return ""
 	}
-	for _, log := range w.live {
-		if log.Begin.Locks != "" && log.Begin.Mutex == w.task.Mutex {
-			return "by " + log.Begin.Task + " " + run.HolderOf(log).String()
+	for _, state := range w.live {
+		if state.Begin.Locks != "" && state.Begin.Mutex == w.task.Mutex {
+			return "by " + state.Begin.Task + " " + run.HolderOf(state).String()
 		}
 	}
 	return ""

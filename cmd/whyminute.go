@@ -140,8 +140,13 @@ func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
 	shown := map[string]bool{}
 	for _, at := range slots {
 		slot := slotJSON{Slot: at.Format(time.RFC3339), Unmet: w.task.UnmetCondition(at), Records: []recordJSON{}, at: at}
+		own := slices.ContainsFunc(records, func(r outcome.Record) bool { return r.Slot.Equal(at) && !r.IsRange() && r.Origin == "" })
 		for _, r := range records {
-			if r.Slot.Equal(at) || r.Slot.Before(at) && !r.Until.Before(at) {
+			around := r.IsRange() && !r.Slot.After(at) && !r.Until.Before(at)
+			switch {
+			case around && own:
+				shown[r.Run] = true // it stands for the slots around this one
+			case around || r.Slot.Equal(at):
 				slot.Records = append(slot.Records, toJSON(r))
 				m.records[r.Run], shown[r.Run] = r, true
 			}
@@ -167,7 +172,9 @@ func (w *inquiry) pausedText(at time.Time) string {
 
 // says is what there is to say of a slot besides its records; empty where they tell all.
 func (w *inquiry) says(slot slotJSON) (string, error) {
-	of := func(log runfile.State) bool { return log.Begin.Task == w.task.Name && log.Begin.Slot.Equal(slot.at) }
+	of := func(state runfile.State) bool {
+		return state.Begin.Task == w.task.Name && state.Begin.Slot.Equal(slot.at)
+	}
 	if i := slices.IndexFunc(w.live, of); i >= 0 {
 		return runningText(w.live[i], w.now), nil
 	}

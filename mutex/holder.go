@@ -16,13 +16,14 @@ type Holder struct {
 	Fence int64     `json:"fence,omitempty"` // of its lock; 0 when it is unknown
 }
 
-// String returns a phrase that follows "is held": since when, and by which run and process.
+// String returns a phrase that follows "is held": since when, on the clock of this machine and with its zone, and by which
+// run and process.
 func (h Holder) String() string {
 	if h.Run == "" {
 		return "by a run that left no name"
 	}
 	run := h.Run[max(0, len(h.Run)-12):] // a UUIDv7 begins with the time: its end tells runs apart
-	since := h.Since.Local().Format("2006-01-02 15:04:05")
+	since := h.Since.Local().Format("2006-01-02 15:04:05 MST")
 	if h.PID == 0 {
 		return fmt.Sprintf("since %s (run %s on %s)", since, run, h.Host)
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"sched/schedule"
-
 	"sched/schedule/statedir"
 )
 
@@ -22,8 +21,8 @@ func stamp(s *schedule.Schedule) []byte {
 // not run each other's copy.
 func origin(file string) []byte { return []byte("# the last valid " + file + ", kept by sched") }
 
-// KeepValid keeps a copy of a valid schedule, for the day when an edit breaks the file. An
-// unchanged schedule costs one read of one line.
+// KeepValid keeps a copy of a valid schedule, for the day when an edit breaks the file
+// (docs/decisions.md#the-last-valid-schedule-is-one-file). An unchanged schedule costs one read of one line.
 func KeepValid(dir string, valid *schedule.Schedule) error {
 	first := stamp(valid)
 	if bytes.Equal(readStart(lastValidPath(dir), len(first)), first) {

@@ -9,8 +9,8 @@ import (
 	"sched/schedule/runfile"
 )
 
-// The number of a command's process group may be somebody else's by now.
-func TestStopSignalsNobodyElse(t *testing.T) {
+// The kernel may have given the number of a command's process group to processes of others.
+func TestStopSignalsNoProcessOfOthers(t *testing.T) {
 	for _, row := range []struct {
 		about, run string // what the process that has the number was started for
 		ends       bool
@@ -25,8 +25,8 @@ func TestStopSignalsNobodyElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := stopper{id: "run-1", killAfter: time.Minute}
-		log := runfile.State{Attempt: &runfile.Attempt{Number: 1, PID: c.Process.Pid, At: time.Now()}}
-		s.signal(log)
+		state := runfile.State{Attempt: &runfile.Attempt{Number: 1, PID: c.Process.Pid, At: time.Now()}}
+		s.signal(state)
 		if signalled := s.attempt == 1; signalled != row.ends {
 			t.Errorf("%s: it got a signal: %v", row.about, signalled)
 		}

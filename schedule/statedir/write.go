@@ -34,7 +34,7 @@ func AppendLine(file *os.File, value any) error {
 	return err
 }
 
-// ReadAll reads what the file has at this moment, from its beginning and with one read(2): its size is known.
+// ReadAll reads what the file has at this moment, from its beginning and with one read(2).
 func ReadAll(file *os.File) ([]byte, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -50,7 +50,7 @@ func ReadAll(file *os.File) ([]byte, error) {
 
 // Replace makes text the content of the file at path, in one step: a kill or a power cut at any moment leaves the old
 // file or the new one. The folder must be there. Of two processes that replace the same file at the same moment
-// one may fail, unless they take turns.
+// one may fail, unless a lock keeps them apart.
 func Replace(path string, text []byte) error {
 	draft := path + ".new"
 	if err := WriteSynced(draft, text); err != nil {

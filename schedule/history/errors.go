@@ -8,7 +8,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// ErrNotFound says that no run has the id that was asked for.
+// ErrNotFound says that no run has that id.
 var ErrNotFound = errors.New("no such run")
 
 // A NewerError says that the history was written by a newer sched. The file is left untouched.
