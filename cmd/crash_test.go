@@ -855,3 +855,35 @@ func TestAThousandBackgroundRuns(t *testing.T) {
 		t.Errorf("%d after-hooks", got)
 	}
 }
+
+// A crontab line with flock(1) and a background task: the lock was held as long as the run lived, so no tick ran meanwhile.
+func TestDescriptorsOfTheCallerAreNotForRuns(t *testing.T) {
+	b := newBox(t, strings.ReplaceAll(victim, "name: victim", "name: victim\n    before: ls -l /proc/self/fd > hook.fds")+`
+  - name: front
+    cron: "* * * * *"
+    command: ls -l /proc/self/fd > front.fds
+`)
+	b.write("held", "")
+	c := exec.Command("/bin/sh", "-c", `exec 9>held 7<held; exec "$0" run`, binary)
+	c.Dir, c.Env = b.dir, b.command().Env
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	command, supervisor := b.pidIn("command.pid"), b.pidIn("supervisor.pid")
+	for _, pid := range []int{command, supervisor, parent(t, supervisor)} {
+		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		if len(fds) == 0 {
+			t.Fatalf("process %d has nothing open", pid)
+		}
+		for _, fd := range fds {
+			if path, _ := os.Readlink(fd); path == b.path("held") {
+				t.Errorf("process %d has the caller's descriptor %s", pid, filepath.Base(fd))
+			}
+		}
+	}
+	for _, name := range []string{"front.fds", "hook.fds"} {
+		if fds := b.read(name); fds == "" || strings.Contains(fds, "/held") {
+			t.Errorf("%s:\n%s", name, fds)
+		}
+	}
+}
