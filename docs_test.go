@@ -305,6 +305,27 @@ func base(of ast.Expr) string {
 	return ""
 }
 
+// laravelMethods are the methods of Laravel's scheduler that are no frequencies (those have a test beside the loader), as
+// of 13.35.
+var laravelMethods = strings.Fields(`
+	command exec call job name description user timezone environments between unlessBetween when skip
+	withoutOverlapping releaseOnTerminationSignals createMutexNameUsing preventOverlapsUsing onOneServer alwaysOnOneServer
+	useCache runInBackground evenInMaintenanceMode evenWhenPaused withoutInterruptionPolling withAttributes group
+	sendOutputTo appendOutputTo storeOutput emailOutputTo emailWrittenOutputTo emailOutputOnFailure
+	before after then onSuccess onFailure thenWithOutput onSuccessWithOutput onFailureWithOutput
+	pingBefore pingBeforeIf thenPing thenPingIf pingOnSuccess pingOnSuccessIf pingOnFailure pingOnFailureIf
+	dueEvents nextRunDate catchUp`)
+
+func TestTheGuideFromLaravelHasEveryMethod(t *testing.T) {
+	const guide = "docs/from-laravel.md"
+	page := text(t, guide)
+	for _, method := range laravelMethods {
+		if !regexp.MustCompile("[`>:]" + method + "[(`]|\\(" + method + ":").MatchString(page) {
+			t.Errorf("%s does not name %s", guide, method)
+		}
+	}
+}
+
 // The README fits on a few screens; what is longer has a page.
 func TestTheReadmeIsShort(t *testing.T) {
 	lines := 0

@@ -18,6 +18,7 @@ var order = []string{
 	"schedule/text",
 	"schedule/clock",
 	"schedule/outcome",
+	"schedule/trust",
 	"schedule/statedir",
 	"schedule/cron",
 	"schedule/dotenv",

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/ledger"
 	"sched/schedule/outbox"
 	"sched/schedule/statedir"
+	"sched/schedule/trust"
 )
 
 // findConfig returns the path of the schedule: that of --config or $SCHED_CONFIG, else the first usual place that has one.
@@ -128,7 +129,10 @@ func (a *app) loadAnyway() (*schedule.Schedule, error) {
 
 // checkState refuses a state folder that others can write. Call it before anything in the folder is believed.
 func checkState(s *schedule.Schedule) error {
-	if err := statedir.Check(s.StateDir); err != nil {
+	var folder *trust.FolderError
+	if err := statedir.Check(s.StateDir); errors.As(err, &folder) {
+		return usage(folder.Hint("state folder"), "%w", err)
+	} else if err != nil {
 		return usage("give it back, or set state_dir to a folder of our own", "%w", err)
 	}
 	return nil

@@ -67,7 +67,7 @@ func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *i
 	var record outcome.Record
 	var err error
 	if id != "" {
-		record, err = a.runs(s).FinishInherited(id, code)
+		record, err = a.runs(s).FinishByHand(id, code)
 		if errors.Is(err, os.ErrNotExist) {
 			return a.findRun(s, id)
 		}

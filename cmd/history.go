@@ -164,11 +164,14 @@ func newHistoryTable(out terminal.Stream, zone *time.Location, servers bool) his
 	return t
 }
 
-// add adds a row. CPU and memory are known once commands of the run have ended.
+// add adds a row. CPU and memory are known once commands of the run have ended; the memory only if they needed much.
 func (t historyTable) add(r outcome.Record, tone terminal.Tone, became string) {
 	cpu, memory := "-", "-"
 	if r.Outcome != "" && r.Attempts > 0 && r.Outcome != outcome.Lost {
-		cpu, memory = text.Duration(r.UserCPU+r.SystemCPU), text.Bytes(r.PeakMemory)
+		cpu = text.Duration(r.UserCPU + r.SystemCPU)
+		if r.PeakMemory > 0 {
+			memory = text.Bytes(r.PeakMemory)
+		}
 	}
 	t.table.Row(t.columns(text.Second(r.Slot, t.zone), r.Task, r.Server, text.ShortRun(r.Run),
 		cpu, memory, t.out.Paint(tone, text.Line(became)))...)

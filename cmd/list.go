@@ -36,7 +36,7 @@ func newListCommand(a *app) *cobra.Command {
 	}
 	f := c.Flags()
 	f.IntVar(&o.next, "next", 1, "how many times to look ahead for each task")
-	f.StringVar(&o.at, "at", "", "look ahead from this time (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	f.StringVar(&o.at, "at", "", "look ahead from this time (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	f.StringSliceVar(&o.tags, "tag", nil, "only the tasks with one of these tags")
 	return c

@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule/run"
 	"sched/schedule/runfile"
+	"sched/schedule/statedir"
 	"sched/schedule/text"
 )
 
@@ -72,7 +73,7 @@ func (a logsCommand) logs(name string, follow bool) error {
 }
 
 func copyFile(w io.Writer, path string) error {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/statedir"
 )
 
 // How often logs -f reads the file of a run that lives: often enough for the eye, seldom enough to cost nothing. That of
@@ -83,7 +84,7 @@ type tail struct {
 
 func (t *tail) read() ([]byte, error) {
 	if t.file == nil {
-		file, err := os.Open(t.path)
+		file, err := statedir.OpenPlain(t.path, os.O_RDONLY)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, nil
 		}

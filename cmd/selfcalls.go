@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"os"
 	"strconv"
 
@@ -39,7 +40,7 @@ func (a *app) background(args []string) (code int, ok bool) {
 		if err != nil {
 			return 0, false
 		}
-		if _, err := runs.FinishInherited(args[4], &seen); err != nil {
+		if err := runs.FinishInherited(args[4], seen); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return a.exitCode(failed("", "%w", err)), true
 		}
 		return exitOK, true

@@ -38,7 +38,7 @@ could stop it.`,
 		Args: arguments(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error { return whyCommand{a}.why(args[0], o) },
 	}
-	c.Flags().StringVar(&o.at, "at", "", "explain this minute (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	c.Flags().StringVar(&o.at, "at", "", "explain this minute (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON object")
 	return c
 }

@@ -141,8 +141,13 @@ func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
 	shown := map[string]bool{}
 	for _, at := range slots {
 		slot := slotJSON{Slot: at.Format(time.RFC3339), Unmet: w.task.UnmetCondition(at), Records: []recordJSON{}, at: at}
+		own := slices.ContainsFunc(records, func(r outcome.Record) bool { return r.Slot.Equal(at) && !r.IsRange() && r.Origin == "" })
 		for _, r := range records {
-			if r.Slot.Equal(at) || r.Slot.Before(at) && !r.Until.Before(at) {
+			around := r.IsRange() && !r.Slot.After(at) && !r.Until.Before(at)
+			switch {
+			case around && own:
+				shown[r.Run] = true // it stands for the slots around this one
+			case around || r.Slot.Equal(at):
 				slot.Records = append(slot.Records, toJSON(r))
 				m.records[r.Run], shown[r.Run] = r, true
 			}

@@ -119,8 +119,8 @@ func (a whyCommand) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 	add := func(name, format string, args ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
 	}
-	if r.Slots > 1 {
-		add("stands for", "%d slots, from %s to %s", r.Slots, w.time(r.Slot), w.time(r.Until))
+	if r.IsRange() {
+		add("stands for", "%s, from %s to %s", text.Count(r.Slots, "slot"), w.time(r.Slot), w.time(r.Until))
 	}
 	if !r.Started.IsZero() {
 		started := text.SecondZone(r.Started, w.task.When.Location)

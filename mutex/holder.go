@@ -18,7 +18,8 @@ type Holder struct {
 	Fence int64     `json:"fence,omitempty"` // of its lock; 0 when it is unknown
 }
 
-// String returns a phrase that follows "is held": since when, and by which run and process, as far as the holder wrote that down.
+// String returns a phrase that follows "is held": since when, on the clock of this machine and with its zone, and by which
+// run and process, as far as the holder wrote that down.
 func (h Holder) String() string {
 	if h.Run == "" {
 		return "by a run that left no name"
@@ -33,7 +34,7 @@ func (h Holder) String() string {
 	if h.Since.IsZero() {
 		return "by " + who
 	}
-	return fmt.Sprintf("since %s (%s)", h.Since.Local().Format("2006-01-02 15:04:05"), who)
+	return fmt.Sprintf("since %s (%s)", h.Since.Local().Format("2006-01-02 15:04:05 MST"), who)
 }
 
 // A HeldError says that another run has the mutex, or has claimed the key.

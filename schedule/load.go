@@ -44,7 +44,8 @@ type LoadOptions struct {
 
 	// UID is the effective user. With 0 (root), a file that group or others can write, or that
 	// belongs to another user, is refused, as cron refuses such crontabs: whoever can write the
-	// file would be root.
+	// file would be root. So is one below a folder in which another user can put another file in its place
+	// (trust.Above).
 	UID int
 
 	// CheckStore says what is wrong with the URLs of a store, without a password in it, and what to do.

@@ -10,35 +10,35 @@ import (
 	"time"
 )
 
-// A check holds what sched recorded against the journal.
+// A check compares what sched recorded with the journal.
 type check struct {
-	*world
-	events  []event
-	records []record
-	tasks   map[string]task
-	stories map[string]*story
-	hits    map[string][]event // of ticks, by their number
-	windows []window
+	*campaign
+	events      []event
+	records     []record
+	tasks       map[string]task
+	traces      map[string]*trace
+	tickSignals map[string][]event // that ticks got, by the number of the tick
+	windows     []window
 	findings
 }
 
-// check looks at everything, when all has ended.
-func (w *world) check() findings {
-	c := &check{world: w, tasks: map[string]task{}, stories: map[string]*story{}, hits: map[string][]event{}}
+// check looks at everything. It is called when all processes have ended.
+func (of *campaign) check() findings {
+	c := &check{campaign: of, tasks: map[string]task{}, traces: map[string]*trace{}, tickSignals: map[string][]event{}}
 	c.findings.losses, c.findings.outcomes = map[string]int{}, map[string]int{}
-	for _, t := range w.tasks {
+	for _, t := range of.tasks {
 		c.tasks[t.name] = t
 	}
 	c.leftovers()
-	records, err := w.recorded()
+	records, err := of.recorded()
 	if err != nil {
 		c.wrong(nil, nil, "the history cannot be read: %v", err)
 	}
-	c.events = w.journal.read()
+	c.events = of.journal.read()
 	c.join(records)
-	c.tell()
-	c.faults()
-	c.ends()
+	c.collectTraces()
+	c.faultWindows()
+	c.tickExits()
 	c.slots()
 	c.truth()
 	c.overlaps()
@@ -46,8 +46,9 @@ func (w *world) check() findings {
 	return c.findings
 }
 
-// join adds the records that were there before a damage. None may have changed. But a missed slot gives way
-// to what became of it after all; and of a run whose record is gone sched knows that it began.
+// join adds the records that were read before the history was damaged. None may have changed, with two exceptions: a
+// missed slot gives way to what became of it after all; and a run whose record is gone, but whose runfile is not, is
+// recorded as lost.
 func (c *check) join(records []record) {
 	seen := map[string]record{}
 	all := append(slices.Clone(records), c.before...)
@@ -59,7 +60,7 @@ func (c *check) join(records []record) {
 		case !again:
 			seen[r.Run] = r
 			if len(c.before) > 0 && r.Outcome == "lost" && r.Attempts == 0 && slices.ContainsFunc(all, another) {
-				c.excuse(damaged, "%s at %s is called lost, since its record is", r.Task, r.Slot)
+				c.excuse(damagedHistory, "%s at %s is called lost, since its record is", r.Task, r.Slot)
 				continue
 			}
 			c.records = append(c.records, r)
@@ -75,8 +76,8 @@ func (c *check) slots() {
 	for _, r := range c.records {
 		byTask[r.Task] = append(byTask[r.Task], r)
 	}
-	stories := map[string][]*story{}
-	for _, s := range c.stories {
+	stories := map[string][]*trace{}
+	for _, s := range c.traces {
 		stories[s.task.name+s.slot.String()] = append(stories[s.task.name+s.slot.String()], s)
 	}
 	ticks := map[time.Time]*tick{}
@@ -85,7 +86,7 @@ func (c *check) slots() {
 	}
 	expected := map[string]int{}
 	for minute := c.from; !minute.After(c.ticks[len(c.ticks)-1].minute); minute = minute.Add(time.Minute) {
-		for _, t := range c.world.tasks {
+		for _, t := range c.campaign.tasks {
 			for _, slot := range t.due(minute) {
 				c.all++
 				of := slices.DeleteFunc(slices.Clone(byTask[t.name]), func(r record) bool { return !r.covers(slot) })
@@ -103,10 +104,10 @@ func (c *check) slots() {
 	}
 }
 
-// slot holds the records of one slot against the runs that happened.
-func (c *check) slot(t task, slot time.Time, tick *tick, records []record, stories []*story) {
+// slot compares the records of one slot with the commands that ran for it.
+func (c *check) slot(t task, slot time.Time, tick *tick, records []record, stories []*trace) {
 	what := fmt.Sprintf("%s at %s", t.name, slot.Format(time.RFC3339))
-	var ran []*story
+	var ran []*trace
 	for _, s := range stories {
 		if len(s.attempts) > 0 {
 			ran = append(ran, s)
@@ -119,33 +120,33 @@ func (c *check) slot(t task, slot time.Time, tick *tick, records []record, stori
 		c.outcomes[records[0].Outcome]++
 		for _, s := range ran {
 			if s.run != records[0].Run {
-				c.lost(&records[0], s, s.first, s.last, "%s ran, and its record is of another run", what)
+				c.wrongUnlessExcused(&records[0], s, s.first, s.last, "%s ran, and its record is of another run", what)
 			}
 		}
 	case len(ran) > 0:
-		c.lost(nil, ran[0], ran[0].first, ran[0].last, "%s ran and has no outcome", what)
+		c.wrongUnlessExcused(nil, ran[0], ran[0].first, ran[0].last, "%s ran and has no outcome", what)
 	case tick == nil:
 		c.wrong(nil, nil, "%s has no outcome; no tick came", what)
 	default:
 		from, to := c.span(tick)
-		c.lost(nil, nil, from, to, "%s has no outcome; tick %d, %s", what, tick.number, ending(tick.status))
+		c.wrongUnlessExcused(nil, nil, from, to, "%s has no outcome; tick %d, %s", what, tick.number, ending(tick.status))
 	}
 }
 
-// span returns the lines between which a tick lived.
+// span returns the lines of the journal between which a tick lived.
 func (c *check) span(t *tick) (from, to int) {
 	for _, e := range c.events {
-		if e.tick == t.name() && e.what == ticking {
+		if e.tick == t.name() && e.what == tickBegan {
 			from = e.at
 		}
-		if e.tick == t.name() && e.what == ticked {
+		if e.tick == t.name() && e.what == tickEnded {
 			to = e.at
 		}
 	}
 	return from, to
 }
 
-// truth looks whether each record is true, and whether its hooks fired, once each.
+// truth checks that each record is true, and that its hooks fired, once each.
 func (c *check) truth() {
 	recorded := map[string]record{}
 	for _, r := range c.records {
@@ -156,26 +157,26 @@ func (c *check) truth() {
 			c.wrong(&r, nil, "run %s has two records", short(r.Run))
 		}
 		recorded[r.Run] = r
-		s := c.stories[r.Run]
+		s := c.traces[r.Run]
 		if s == nil {
-			s = &story{run: r.Run, task: c.tasks[r.Task], slot: r.Slot}
+			s = &trace{run: r.Run, task: c.tasks[r.Task], slot: r.Slot}
 		}
 		if s.task.name == "" { // its processes were killed before they could write
 			s.task, s.slot = c.tasks[r.Task], r.Slot
 		}
 		if s.tick == "" {
-			c.place(s)
+			c.assignTick(s)
 		}
-		if complaint := untrue(r, s); complaint != "" {
-			c.lost(&r, s, s.first, s.last, "%s", complaint)
+		if wrong := contradiction(r, s); wrong != "" {
+			c.wrongUnlessExcused(&r, s, s.first, s.last, "%s", wrong)
 		}
 		c.hooks(r, s)
 	}
-	for _, run := range slices.Sorted(maps.Keys(c.stories)) {
-		s := c.stories[run]
+	for _, run := range slices.Sorted(maps.Keys(c.traces)) {
+		s := c.traces[run]
 		for name, events := range s.hooks {
 			if len(events) > 1 {
-				c.lost(nil, s, s.first, s.last, "hook %s fired %d times", name, len(events))
+				c.wrongUnlessExcused(nil, s, s.first, s.last, "hook %s fired %d times", name, len(events))
 			}
 		}
 		for n, a := range s.attempts {
@@ -186,32 +187,32 @@ func (c *check) truth() {
 	}
 }
 
-// place finds the tick of a run that wrote nothing itself.
-func (c *check) place(s *story) {
+// assignTick finds the tick of a run whose processes wrote nothing.
+func (c *check) assignTick(s *trace) {
 	for _, t := range c.ticks {
 		if t.minute.Equal(s.slot.Truncate(time.Minute)) {
 			s.tick = t.name()
-			s.hits = append(s.hits, c.hits[s.tick]...)
+			s.signals = append(s.signals, c.tickSignals[s.tick]...)
 			from, to := c.span(t)
 			s.first, s.last = max(s.first, from), max(s.last, to)
 		}
 	}
 }
 
-// overlaps looks for a command that goes on after the next one with its mutex has begun. One that
-// was killed writes no end, and nothing else either.
+// overlaps looks for a command that goes on after the next one with its mutex has begun. A command that was killed
+// writes no end, but nothing else either.
 func (c *check) overlaps() {
 	newest := map[string]string{}   // the run that began last, of each mutex
 	follower := map[string]string{} // the run that began after this one, with the same mutex
 	for _, e := range c.events {
 		name := c.tasks[e.task].lock()
 		switch {
-		case name == "" || e.what != began && e.what != beat && e.what != ended:
+		case name == "" || e.what != attemptBegan && e.what != attemptLives && e.what != attemptEnded:
 		case follower[e.run] != "":
-			s := c.stories[e.run]
+			s := c.traces[e.run]
 			c.wrong(nil, s, "run %s goes on in line %d although %s has begun, which has its mutex, too", short(e.run), e.at, short(follower[e.run]))
 			delete(follower, e.run) // once is enough
-		case e.what == began && newest[name] != e.run:
+		case e.what == attemptBegan && newest[name] != e.run:
 			follower[newest[name]] = e.run
 			newest[name] = e.run
 		}

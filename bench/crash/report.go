@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// count adds up the figures.
+// count counts signals and commands.
 func (c *check) count() {
 	c.kills = map[string]int{}
 	for _, e := range c.events {
-		if e.what == signalled {
+		if e.what == signalSent {
 			c.kills[e.detail+" "+e.outcome]++
 		}
 	}
-	for _, s := range c.stories {
+	for _, s := range c.traces {
 		if len(s.attempts) > 0 {
 			c.runs++
 		}
 	}
 }
 
-// print prints the figures, and then what is wrong.
-func (f findings) print(w *world) {
+// print prints the figures, and then the violations.
+func (f findings) print(w *campaign) {
 	quiet, dead := 0, 0
 	for _, t := range w.ticks {
 		if t.quiet {

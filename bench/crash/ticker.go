@@ -24,8 +24,8 @@ type tick struct {
 
 func (t *tick) name() string { return strconv.Itoa(t.number) }
 
-// The pace of the ticks: each minute begins when the tick of the last has ended, as far as that is
-// within these bounds. Cron would not wait either.
+// The pace of the ticks: a minute begins when the tick of the one before has ended, but not faster or slower than this.
+// Cron would not wait for a tick either.
 const (
 	fastest = 400 * time.Millisecond
 	slowest = 1000 * time.Millisecond
@@ -34,55 +34,55 @@ const (
 
 // tick starts ticks until over is closed. Now and then a few minutes pass without one, as on a
 // machine that was off.
-func (w *world) tick(over <-chan struct{}) {
-	r := w.random("ticks")
+func (c *campaign) tick(over <-chan struct{}) {
+	r := c.random("ticks")
 	for {
-		t := w.startTick(w.nextMinute().Add(time.Duration(max(0, r.IntN(40)-36)) * time.Minute))
+		t := c.startTick(c.nextMinute().Add(time.Duration(max(0, r.IntN(40)-36)) * time.Minute))
 		begun := time.Now()
-		w.awaitTick(t, slowest)
+		c.awaitTick(t, slowest)
 		pause := time.After(fastest - time.Since(begun))
 		select {
 		case <-over:
 			return
 		case <-pause:
 		}
-		for end := time.Now().Add(patience / 9); len(w.processes()) > crowd && time.Now().Before(end); {
+		for end := time.Now().Add(patience / 9); len(c.processes()) > crowd && time.Now().Before(end); {
 			time.Sleep(fastest / 4)
 		}
-		w.lookAside()
+		c.noteSetAside()
 	}
 }
 
-func (w *world) nextMinute() time.Time {
-	if len(w.ticks) == 0 {
-		return w.from
+func (c *campaign) nextMinute() time.Time {
+	if len(c.ticks) == 0 {
+		return c.from
 	}
-	return w.ticks[len(w.ticks)-1].minute.Add(time.Minute)
+	return c.ticks[len(c.ticks)-1].minute.Add(time.Minute)
 }
 
 // startTick starts the tick of a minute. Its clock begins late in the minute, so that the slots of
 // later seconds are reached soon.
-func (w *world) startTick(minute time.Time) *tick {
-	t := &tick{number: len(w.ticks) + 1, minute: minute, done: make(chan struct{})}
-	w.ticks = append(w.ticks, t)
-	w.journal.write(event{what: ticking, tick: t.name(), slot: minute.Format(time.RFC3339)})
+func (c *campaign) startTick(minute time.Time) *tick {
+	t := &tick{number: len(c.ticks) + 1, minute: minute, done: make(chan struct{})}
+	c.ticks = append(c.ticks, t)
+	c.journal.write(event{what: tickBegan, tick: t.name(), slot: minute.Format(time.RFC3339)})
 	clock := "SCHED_TEST_CLOCK=" + minute.Add(56500*time.Millisecond).Format(time.RFC3339Nano)
-	out, err := os.Create(w.output(t))
+	out, err := os.Create(c.output(t))
 	must(err)
 	defer out.Close()
-	env := append(w.environment(), clock, "CRASH_TICK="+t.name(), "CRASH_JOURNAL="+w.journal.file.Name())
-	attr := &os.ProcAttr{Dir: w.dir, Env: env, Files: []*os.File{nil, out, out}}
-	w.reaper.start(w.path("sched"), []string{"sched", "run", "-v"}, attr, func(status unix.WaitStatus) {
+	env := append(c.environment(), clock, "CRASH_TICK="+t.name(), "CRASH_JOURNAL="+c.journal.file.Name())
+	attr := &os.ProcAttr{Dir: c.dir, Env: env, Files: []*os.File{nil, out, out}}
+	c.reaper.start(c.path("sched"), []string{"sched", "run", "-v"}, attr, func(status unix.WaitStatus) {
 		t.status = status
-		w.journal.write(event{what: ticked, tick: t.name(), detail: ending(status)})
+		c.journal.write(event{what: tickEnded, tick: t.name(), detail: ending(status)})
 		close(t.done)
 	})
 	return t
 }
 
 // environment is that of cron, and little else.
-func (w *world) environment() []string {
-	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + w.dir, "TMPDIR=" + w.path("tmp")}
+func (c *campaign) environment() []string {
+	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + c.dir, "TMPDIR=" + c.path("tmp")}
 }
 
 func ending(status unix.WaitStatus) string {
@@ -92,10 +92,10 @@ func ending(status unix.WaitStatus) string {
 	return fmt.Sprintf("exit code %d", status.ExitStatus())
 }
 
-func (w *world) output(t *tick) string { return filepath.Join(w.path("ticks"), t.name()) }
+func (c *campaign) output(t *tick) string { return filepath.Join(c.path("ticks"), t.name()) }
 
 // awaitTick waits for the end of a tick, but not for ever.
-func (w *world) awaitTick(t *tick, limit time.Duration) bool {
+func (c *campaign) awaitTick(t *tick, limit time.Duration) bool {
 	select {
 	case <-t.done:
 		return true
@@ -104,8 +104,7 @@ func (w *world) awaitTick(t *tick, limit time.Duration) bool {
 	}
 }
 
-// A reaper waits for all children of this process: those that it started, and those that their
-// parents left behind.
+// A reaper waits for all children of this process: those that it started, and those whose parents have ended.
 type reaper struct {
 	mu    sync.Mutex
 	ended map[int]func(unix.WaitStatus)
@@ -132,7 +131,7 @@ func startReaper() *reaper {
 	return r
 }
 
-// start starts a process, and calls ended when it has.
+// start starts a process, and calls ended when it has ended.
 func (r *reaper) start(path string, argv []string, attr *os.ProcAttr, ended func(unix.WaitStatus)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,43 +11,43 @@ import (
 	"sched/schedule/statedir"
 )
 
-// lockPatience bounds the wait for another process that changes the orders: it takes milliseconds.
+// lockPatience bounds the wait for another process that changes the controls: it takes milliseconds.
 const lockPatience = 2 * time.Second
 
 func path(state string) string { return filepath.Join(state, "orders.json") }
 
-// ReadFile returns the orders in the state folder: those of a machine that stands alone, or a copy of
-// what the store said last to the schedule called of. There are none where there is no file, or that of
-// somebody else.
+// ReadFile returns the controls in the state folder: those of a machine that stands alone (of is empty), or a copy of
+// what the store said last to the schedule called of. There are none where there is no file, or the copy of another
+// schedule.
 func ReadFile(state, of string, now time.Time) (Controls, error) {
-	text, err := os.ReadFile(path(state))
+	text, err := statedir.ReadFile(path(state))
 	if errors.Is(err, os.ErrNotExist) {
 		return Controls{Of: of}, nil
 	}
 	if err != nil {
 		return Controls{Of: of}, err
 	}
-	var o Controls
-	if err := json.Unmarshal(text, &o); err != nil {
+	var controls Controls
+	if err := json.Unmarshal(text, &controls); err != nil {
 		return Controls{Of: of}, fmt.Errorf("%s cannot be read, so nothing is paused; remove it", path(state))
 	}
-	if o.Of != of {
+	if controls.Of != of {
 		return Controls{Of: of}, nil
 	}
-	if o.Interrupt.By != "" {
-		o.Interrupt.Age = now.Sub(o.Interrupt.At)
+	if controls.Interrupt.By != "" {
+		controls.Interrupt.Age = now.Sub(controls.Interrupt.At)
 	}
-	return o, nil
+	return controls, nil
 }
 
-// ChangeFile replaces the orders in the state folder by what change makes of them, unless it reports that
+// ChangeFile replaces the controls in the state folder by what change makes of them, unless it reports that
 // nothing has changed. It is one step: a kill at any moment leaves the old file or the new one, also after
 // a power cut, and no change of another process is lost.
 func ChangeFile(state, of string, now time.Time, change func(*Controls) (changed bool)) error {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return err
 	}
-	folder, err := os.Open(state)
+	folder, err := statedir.OpenDir(state)
 	if err != nil {
 		return err
 	}
@@ -55,14 +55,14 @@ func ChangeFile(state, of string, now time.Time, change func(*Controls) (changed
 	if err := statedir.LockWithin(folder, lockPatience); err != nil {
 		return fmt.Errorf("another process keeps %s locked: %w", state, err)
 	}
-	o, err := ReadFile(state, of, now)
+	controls, err := ReadFile(state, of, now)
 	if of != "" {
 		err = nil // a copy that cannot be read is made anew
 	}
-	if err != nil || !change(&o) {
+	if err != nil || !change(&controls) {
 		return err
 	}
-	text, err := json.Marshal(o)
+	text, err := json.Marshal(controls)
 	if err != nil {
 		return err
 	}

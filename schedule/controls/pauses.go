@@ -9,9 +9,10 @@ import (
 	"sched/schedule/text"
 )
 
-// Controls are what people want of all ticks of a schedule: what is paused, and which ticks are to end
+// Controls are what people set for all ticks of a schedule: what is paused, and which ticks end
 // early. On a machine that stands alone they are the file orders.json in its state folder. Where servers
-// share a store, they are there, and the file is a copy of what the store said last.
+// share a store, they are there, and the file is a copy of what the store said last
+// (docs/decisions.md#a-pause-outlives-its-redis).
 type Controls struct {
 	Of        string    `json:"of,omitempty"` // whose copy this is: the name of a schedule with a store; else empty
 	Pauses    Pauses    `json:"pauses,omitempty"`
@@ -22,17 +23,18 @@ type Controls struct {
 const Everything = "*"
 
 // Pauses are the last pause of each task that ever had one, by its name, and of Everything. Those that are
-// over stay: they tell what was paused, and that a copy which still has them is old.
+// over stay (docs/decisions.md#a-pause-that-is-over-is-kept): they say what was paused when, and replace older copies in
+// which they are still in effect.
 type Pauses map[string]Pause
 
 // A Pause keeps tasks from starting.
 type Pause struct {
-	Version int64     `json:"version"` // grows with every change: of two copies the larger is true, whatever the clocks say
+	Version int64     `json:"version"` // grows with every change: of two copies the larger counts, whatever the clocks say
 	By      string    `json:"by"`
 	Server  string    `json:"server"`
 	Since   time.Time `json:"since"`
-	Until   time.Time `json:"until,omitzero"` // zero: until somebody ends it
-	Ended   time.Time `json:"ended,omitzero"` // when somebody did
+	Until   time.Time `json:"until,omitzero"` // zero: until `sched resume`
+	Ended   time.Time `json:"ended,omitzero"` // when `sched resume` ended it
 	Reason  string    `json:"reason,omitempty"`
 }
 
@@ -50,11 +52,11 @@ func (i Interrupt) Same(other Interrupt) bool {
 	return i.By == other.By && i.Server == other.Server && i.At.Equal(other.At)
 }
 
-// String says who interrupted, for people.
+// String returns in words who interrupted on which server.
 func (i Interrupt) String() string { return "interrupted by " + i.By + " on " + i.Server }
 
-// InEffect reports whether the pause keeps anything from starting at the time. That it is over nobody
-// needs to write down.
+// InEffect reports whether the pause keeps its tasks from starting at that time. One with an end is over then, without a
+// change of the controls.
 func (p Pause) InEffect(at time.Time) bool {
 	return p.By != "" && p.Ended.IsZero() && (p.Until.IsZero() || at.Before(p.Until))
 }
@@ -65,7 +67,7 @@ func (p Pause) Covers(at time.Time) bool {
 	return p.By != "" && !at.Before(p.Since) && !over
 }
 
-// Text says who paused since when and why: with the date where that is not the one of near, in the zone.
+// Text returns in words who paused since when and why, in the zone, with the date where that is not the one of near.
 func (p Pause) Text(near time.Time, zone *time.Location) string {
 	words := fmt.Sprintf("paused by %s on %s since %s", p.By, p.Server, text.MinuteNear(p.Since, near, zone))
 	if !p.Until.IsZero() {
@@ -77,7 +79,7 @@ func (p Pause) Text(near time.Time, zone *time.Location) string {
 	return words
 }
 
-// End says when the pause ends by itself: of a short one to the second.
+// End returns in words when the pause ends by itself, a short one to the second. It must have an end (Until).
 func (p Pause) End(near time.Time, zone *time.Location) string {
 	end := text.MinuteNear(p.Until, near, zone)
 	if p.Until.Sub(p.Since) < 2*time.Minute {
@@ -96,7 +98,8 @@ func (p Pauses) Of(task string, even bool, at time.Time) (Pause, bool) {
 	return all, !even && all.InEffect(at)
 }
 
-// Covered reports whether the task was paused at a time of the past, as far as is known.
+// Covered reports whether the task was paused at a time of the past, by its last pause or the last one of everything:
+// earlier ones are not kept.
 func (p Pauses) Covered(task string, even bool, at time.Time) bool {
 	return p[task].Covers(at) || !even && p[Everything].Covers(at)
 }
@@ -129,8 +132,8 @@ func (p *Pauses) Add(others Pauses) (changed bool) {
 // newer reports whether p replaces other.
 func (p Pause) newer(other Pause) bool { return p.Version > other.Version }
 
-// Next gives changed pauses the versions that let them replace those of p. The last digits are random: of
-// two that replace the same at the same moment all choose the same one.
+// Next gives changed pauses the versions that let them replace those of p. The last digits are random, so that of two
+// pauses that replace the same one at the same moment all servers keep the same.
 func (p Pauses) Next(changed Pauses) Pauses {
 	const choices = 1000
 	next := Pauses{}

@@ -8,8 +8,8 @@ import (
 	"sched/schedule/clock"
 )
 
-// A Source is where the controls of a schedule are: in the state folder Dir, or with a Store there, and in Dir a copy of what
-// it said last.
+// A Source is where the controls of a schedule are: in the state folder Dir, or with a Store there, and in Dir a copy
+// of what it said last.
 type Source struct {
 	Dir   string
 	Store *mutex.Redis // nil for a machine that stands alone
@@ -25,8 +25,8 @@ func (s Source) owner() string {
 	return s.Store.Config().Namespace
 }
 
-// Read returns the controls as they are now. With a store that is what a majority of its Redis servers says, and this machine
-// keeps a copy, so that nothing begins to run when the store is down or has forgotten it. The error says that
+// Read returns the controls as they are now. With a store that is what a majority of its Redis servers says, and this
+// machine keeps a copy, so that nothing begins to run when the store is down or has forgotten it. The error says that
 // there was no answer, or that the file cannot be read; the controls are then those that this machine knew last.
 func (s Source) Read() (Controls, error) {
 	copied, err := ReadFile(s.Dir, s.owner(), clock.Now())
@@ -57,7 +57,7 @@ func (s Source) Pause(change func(Pauses) Pauses) error {
 	}
 	current, err := s.Read()
 	if err != nil {
-		return err // before anything was changed
+		return err // nothing was changed yet
 	}
 	pauses := current.Pauses.Next(change(current.Pauses))
 	if err := storePauses(context.Background(), s.Store, pauses); err != nil {

@@ -35,8 +35,9 @@ for i = 1, #ARGV, 3 do
 end
 return 0`)
 
-// storePauses sets pauses for all servers, by the names of tasks or for everything. Each has a version that is larger than that of the
-// one which it replaces; one with an older version changes nothing, so a late caller does not undo a newer change.
+// storePauses sets pauses for all servers, by the names of tasks or for everything. Each has a version that is larger
+// than that of the one which it replaces; one with an older version changes nothing, so a late caller does not undo a
+// newer change.
 func storePauses(ctx context.Context, r *mutex.Redis, pauses Pauses) error {
 	var args []any
 	for name, pause := range pauses {
@@ -74,7 +75,7 @@ func writeControls(ctx context.Context, r *mutex.Redis, args []any) error {
 //
 // It returns as soon as a majority has answered, and does not wait for slower Redis servers.
 func readStore(ctx context.Context, r *mutex.Redis, remembered Pauses, mend bool) (Controls, error) {
-	answers, err := askMajority(ctx, r, func(ctx context.Context, c *redis.Client) (Controls, error) {
+	answers, err := queryMajority(ctx, r, func(ctx context.Context, c *redis.Client) (Controls, error) {
 		return readControls(ctx, c, r.Key(controlsKey))
 	})
 	if err != nil {
@@ -97,14 +98,14 @@ func readStore(ctx context.Context, r *mutex.Redis, remembered Pauses, mend bool
 	return newest, nil
 }
 
-// askMajority calls ask for every Redis server at the same time. It returns at least the answers of a majority as soon
+// queryMajority calls query for every Redis server at the same time. It returns at least the answers of a majority as soon
 // as it has them, while slower calls go on until ctx or mutex.Redis.Do ends them.
-func askMajority[T any](ctx context.Context, r *mutex.Redis, ask func(context.Context, *redis.Client) (T, error)) (answers []T, err error) {
+func queryMajority[T any](ctx context.Context, r *mutex.Redis, query func(context.Context, *redis.Client) (T, error)) (answers []T, err error) {
 	n := len(r.Config().Servers)
 	answered, ended := make(chan T, n), make(chan error, 1)
 	go func() {
 		ended <- r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error {
-			answer, err := ask(ctx, c)
+			answer, err := query(ctx, c)
 			if err == nil {
 				answered <- answer
 			}
@@ -126,29 +127,29 @@ func askMajority[T any](ctx context.Context, r *mutex.Redis, ask func(context.Co
 }
 
 // readControls reads what one Redis has. Values that no sched wrote are left out.
-func readControls(ctx context.Context, c *redis.Client, key string) (o Controls, err error) {
+func readControls(ctx context.Context, c *redis.Client, key string) (found Controls, err error) {
 	var fields *redis.MapStringStringCmd
 	var clock *redis.TimeCmd
 	if _, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		fields, clock = p.HGetAll(ctx, key), p.Time(ctx)
 		return nil
 	}); err != nil {
-		return o, err
+		return found, err
 	}
-	o.Pauses = Pauses{}
+	found.Pauses = Pauses{}
 	for field, value := range fields.Val() {
 		head, body, _ := strings.Cut(value, " ")
 		if field == interruptField {
 			ms, _ := strconv.ParseInt(head, 10, 64)
-			if err := json.Unmarshal([]byte(body), &o.Interrupt); err == nil {
-				o.Interrupt.Age = clock.Val().Sub(time.UnixMilli(ms))
+			if err := json.Unmarshal([]byte(body), &found.Interrupt); err == nil {
+				found.Interrupt.Age = clock.Val().Sub(time.UnixMilli(ms))
 			}
 			continue
 		}
 		var p Pause
 		if json.Unmarshal([]byte(body), &p) == nil {
-			o.Pauses[field] = p
+			found.Pauses[field] = p
 		}
 	}
-	return o, nil
+	return found, nil
 }

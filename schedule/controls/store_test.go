@@ -100,7 +100,8 @@ func TestAPauseOnOneOfThreeRedisServersIsWrittenToTheOthers(t *testing.T) {
 	}
 }
 
-// A tick reads the controls before it starts anything, so it does not wait for a Redis that hangs when a majority has answered.
+// A tick reads the controls before it starts anything, so it does not wait for a Redis that hangs when a majority has
+// answered.
 func TestOneRedisOfThreeThatHangsIsNotWaitedFor(t *testing.T) {
 	hangs := redistest.Start(t)
 	r := dial(t, hangs.URL, "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr())

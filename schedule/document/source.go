@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"sched/schedule/trust"
 )
 
 // LargestFile is the most bytes that a file may have. It is far beyond what people write: 16 MiB are some 200,000
@@ -71,7 +73,11 @@ func readFile(path string, uid int) ([]byte, *Problem, error) {
 	if err != nil {
 		return nil, unreadable(path, err), err
 	}
-	if problem := refuse(path, info, uid); problem != nil {
+	problem := refuse(path, info, uid)
+	if problem == nil && uid == 0 {
+		problem = refuseFolders(path)
+	}
+	if problem != nil {
 		return nil, problem, nil
 	}
 	data, err := io.ReadAll(io.LimitReader(f, LargestFile+1))
@@ -95,7 +101,7 @@ func unreadable(path string, err error) *Problem {
 	return &Problem{Text: fmt.Sprintf("%s cannot be read: %v", path, err)}
 }
 
-// refuse returns why the user should not run commands that this file names, or nil.
+// refuse returns why the user should not run commands that this file names, whatever its folder is, or nil.
 func refuse(path string, info fs.FileInfo, uid int) *Problem {
 	if info.IsDir() {
 		return &Problem{Text: path + " is a folder, not a file"}
@@ -117,6 +123,23 @@ func refuse(path string, info fs.FileInfo, uid int) *Problem {
 			Text: fmt.Sprintf("the file belongs to another user (uid %d), and root would run what that user writes", stat.Uid),
 			Hint: "chown root " + shellWord(path),
 		}
+	}
+	return nil
+}
+
+// refuseFolders returns why root should not run commands that the file at this path names: another user can put another
+// file there, or rename the folder that commands and the state folder are looked for in.
+func refuseFolders(path string) *Problem {
+	err := trust.Above(path)
+	var folder *trust.FolderError
+	switch {
+	case errors.As(err, &folder):
+		return &Problem{
+			Text: folder.Error() + ", and root would run what is put there in place of this file",
+			Hint: folder.Hint("schedule"),
+		}
+	case err != nil:
+		return unreadable(path, err)
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Around is what was recorded around a moment, for those who wonder why nothing was then. A time is zero
-// where there is no such record.
+// Around is what was recorded around a moment, from which `sched why` finds out why there is no record of the moment
+// itself. A time is zero where there is no such record.
 type Around struct {
 	First     time.Time // the oldest slot of all tasks
 	Before    time.Time // the newest slot of any task before the moment
@@ -16,7 +16,7 @@ type Around struct {
 	TaskSince int       // how many records the task has at or after the moment, counted up to a limit
 }
 
-// Around looks for records around at, of the task and of all. It counts no more than limit.
+// Around returns what was recorded around at, of the task and of all. It counts no more than limit.
 func (db *DB) Around(ctx context.Context, task string, at time.Time, limit int) (Around, error) {
 	var a Around
 	err := db.do(func(conn *sql.DB) error {

@@ -21,7 +21,7 @@ func ranAt(n int, task string, minute int, origin string) outcome.Record {
 	return r
 }
 
-// Who comes first does not matter: a slot is missed only as long as nothing else is known of it.
+// A slot is missed only as long as it has no other outcome, whichever is added first.
 func TestAMissedRecordGivesWay(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -72,6 +72,66 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 				t.Errorf("%v, not %v", got, c.want)
 			}
 		})
+	}
+}
+
+// `sched run --at` of a slot of a long gap: the record that stands for its older slots stands for the others from then on.
+func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
+	ctx, db := context.Background(), openTest(t, t.TempDir())
+	row := missed("a", 10)
+	row.Slots, row.Until, row.Reason = 3, noon.Add(20*time.Minute), "3 times until 12:20: no tick ran"
+	mustAdd(t, db, row, missed("a", 21), missed("b", 10))
+	steps := []struct {
+		add  outcome.Record
+		want string
+	}{
+		{ranAt(1, "a", 10, ""), "2 times until 12:20: no tick ran"},
+		{ranAt(1, "a", 10, ""), "2 times until 12:20: no tick ran"}, // finished twice
+		{ranAt(2, "a", 10, ""), "2 times until 12:20: no tick ran"}, // and once more, by hand
+		{ranAt(3, "a", 15, "me"), "2 times until 12:20: no tick ran"},
+		{row, "2 times until 12:20: no tick ran"},
+		{ranAt(4, "a", 15, ""), "once until 12:20: no tick ran"},
+		{ranAt(5, "a", 20, ""), ""},
+	}
+	for _, step := range steps {
+		mustAdd(t, db, step.add)
+		found, err := db.Find(ctx, Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reason, slots := "", int64(0)
+		for _, r := range found {
+			slots += int64(max(1, r.Slots))
+			if r.IsRange() {
+				reason = r.Reason
+			}
+		}
+		totals, err := db.Totals(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := int64(0)
+		for _, one := range totals["a"] {
+			if one.Outcome == outcome.Missed {
+				total = one.Slots
+			}
+		}
+		if reason != step.want || total != slots {
+			t.Errorf("after %s at %s %q: %q, not %q; %d slots, %d in all", step.add.Run, step.add.Slot, step.add.Origin, reason, step.want, slots, total)
+		}
+	}
+}
+
+// The gap was counted, and then its first slot was run by hand, before the record of the gap was added.
+func TestARangeIsAddedWithoutAFirstSlotThatRan(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	row := missed("a", 10)
+	row.Slots, row.Until, row.Reason = 3, noon.Add(20*time.Minute), "3 times until 12:20: no tick ran"
+	mustAdd(t, db, ranAt(1, "a", 10, ""))
+	mustAdd(t, db, row)
+	found, err := db.Find(context.Background(), Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
+	if err != nil || len(found) != 1 || found[0].Slots != 2 || found[0].Reason != "2 times until 12:20: no tick ran" {
+		t.Errorf("%+v, %v", found, err)
 	}
 }
 

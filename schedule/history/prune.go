@@ -44,7 +44,7 @@ func (db *DB) PruneDue(ctx context.Context, now time.Time) bool {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// Prune forgets records that are older than keep, and of each task those beyond its newest perTask; a
+// Prune removes records that are older than keep, and of each task those beyond its newest perTask; a
 // bound that is not positive does not count. The newest record of a task that tells how its command
 // went always stays, so that a yearly task has a last outcome, and its recovery is noticed.
 //
@@ -52,8 +52,10 @@ func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 // one that is gone for good does not fill the disk. The newest record of a shared history stays (see
 // metaPublished).
 //
-// One call is a small step, so that it is in nobody's way: it ends after 25 ms or 500 records. But it removes least records even when that takes longer, if there are so many: who adds
-// a thousand in a minute must be able to forget as many. The room is used again by later records; the file does not shrink.
+// One call is a small step (docs/decisions.md#a-step-of-pruning-ends-by-the-clock): it ends after 25 ms or 500
+// records. But it removes least records even when that takes longer, if there are so many: a schedule that adds a
+// thousand in a minute must be able to remove as many. The room is used again by later records; the file does not
+// shrink.
 func (db *DB) Prune(ctx context.Context, now time.Time, keep time.Duration, perTask, least int) (Pruned, error) {
 	return db.prune(ctx, small, now, keep, perTask, least)
 }
@@ -69,7 +71,7 @@ func (db *DB) prune(ctx context.Context, s stride, now time.Time, keep time.Dura
 	var did Pruned
 	err := db.write(ctx, func(tx *sql.Tx) error {
 		p := &pruning{ctx: ctx, tx: tx, stride: s, least: least, begun: time.Now()}
-		if err := p.look(); err != nil {
+		if err := p.readPublished(); err != nil {
 			return err
 		}
 		err := p.step(now, keep, perTask)
@@ -98,8 +100,8 @@ type pruning struct {
 	did       Pruned
 }
 
-// look reads what a shared history must not lose.
-func (p *pruning) look() error {
+// readPublished reads what a shared history must not lose.
+func (p *pruning) readPublished() error {
 	from, shared, err := published(p.ctx, p.tx)
 	if err != nil || !shared {
 		p.published, p.newest = math.MaxInt64, -1
@@ -114,7 +116,7 @@ func (p *pruning) spent() bool {
 	return p.removed >= max(p.most, p.least) || p.removed >= p.least && time.Since(p.begun) >= p.time
 }
 
-// step does first what is old, and then what is too much. Each call gets on, be it late already.
+// step removes first what is old, and then what is too much. Each call removes something, however late it is.
 func (p *pruning) step(now time.Time, keep time.Duration, perTask int) error {
 	p.did.More = true
 	if keep > 0 {
@@ -131,7 +133,7 @@ func (p *pruning) step(now time.Time, keep time.Duration, perTask int) error {
 	return p.setMeta(metaPruned, now.UnixMicro())
 }
 
-// old removes what ended before the time, oldest first.
+// old removes what ended before that time, oldest first.
 func (p *pruning) old(before time.Time) (done bool, err error) {
 	return p.removeAll(`SELECT rowid FROM runs AS old WHERE slot < ?1 AND coalesce(ended, slot) < ?1
 		AND (outcome IN ('skipped', 'missed') OR EXISTS
@@ -188,8 +190,8 @@ func (p *pruning) removeAll(which string, first any, others ...any) (done bool, 
 	}
 }
 
-// remove deletes the rows that which selects, counts them, and forgets the snapshots they were the last
-// to use.
+// remove deletes the rows that which selects, counts them, and deletes the snapshots that only they
+// used.
 func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	rows, err := p.tx.QueryContext(p.ctx, fmt.Sprintf("DELETE FROM runs WHERE rowid IN (%s) "+
 		"RETURNING output, task, snapshot, rowid > %d AND %s", which, p.published, ran), args...)
@@ -219,8 +221,8 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	return removed, errors.Join(rows.Err(), rows.Close(), p.forget(used))
 }
 
-// forget looks for another use among the rows of the task, the oldest first: what was removed was old, so
-// a snapshot that is still needed is found at once.
+// forget deletes those of the snapshots that no row uses any more. It searches the rows of the task from the oldest
+// on: what was removed was old, so a snapshot that is still used is found at once.
 func (p *pruning) forget(used map[int64]string) error {
 	for snapshot, task := range used {
 		_, err := p.tx.ExecContext(p.ctx, `DELETE FROM snapshots WHERE id = ?1 AND NOT EXISTS

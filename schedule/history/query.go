@@ -11,7 +11,7 @@ import (
 	"sched/schedule/outcome"
 )
 
-// A Query says which records to find; a field that is zero asks for nothing. A record of several slots
+// A Query says which records to find; a field that is zero restricts nothing. A record of several slots
 // is found where any of them may lie between Since and Until.
 type Query struct {
 	Task     string
@@ -23,7 +23,7 @@ type Query struct {
 	Limit    int
 }
 
-// Matches reports whether q asks for a record, leaving its Limit aside.
+// Matches reports whether a record is one that q says, whatever its Limit.
 func (q Query) Matches(r outcome.Record) bool {
 	return (q.Task == "" || q.Task == r.Task) &&
 		(q.Mutex == "" || q.Mutex == r.Mutex) &&
@@ -33,7 +33,7 @@ func (q Query) Matches(r outcome.Record) bool {
 		(q.Slot.IsZero() || r.Slot.Equal(q.Slot))
 }
 
-// Find returns the records that q asks for, the newest slot first, and the newest run of a slot first.
+// Find returns the records that q says, the newest slot first, and the newest run of a slot first.
 func (db *DB) Find(ctx context.Context, q Query) ([]outcome.Record, error) {
 	var records []outcome.Record
 	text, args := q.sql()
@@ -139,7 +139,7 @@ func distinct(outcomes []outcome.Outcome) []outcome.Outcome {
 	return slices.Compact(sorted)
 }
 
-// Last returns, for each of the tasks that has one, its newest record that tells how its command went:
+// Last returns, for each of the tasks that has one, its newest record that says how its command went:
 // neither skipped nor missed. Prune keeps these.
 func (db *DB) Last(ctx context.Context, tasks []string) (map[string]outcome.Record, error) {
 	names, err := json.Marshal(tasks)
@@ -159,7 +159,7 @@ func (db *DB) Last(ctx context.Context, tasks []string) (map[string]outcome.Reco
 	return last, err
 }
 
-// Previous returns the newest record of the task that is older than run and tells how its command
+// Previous returns the newest record of the task that is older than run and says how its command
 // went, and false when there is none. The run itself need not be recorded yet.
 func (db *DB) Previous(ctx context.Context, task, run string) (outcome.Record, bool, error) {
 	var records []outcome.Record

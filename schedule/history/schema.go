@@ -20,9 +20,9 @@ var migrations = []migration{tables, ranges, coverage, totals}
 // Each index answers one question on a million rows without a scan:
 //   - runs_task, runs_slot: the newest rows of a task, and of all; what is old; where a snapshot is used;
 //   - runs_mutex: the same of a mutex, as far as its rows are not those of the task with its name;
-//   - runs_ran: the newest row of a task that tells how its command went (Last, Previous);
+//   - runs_ran: the newest row of a task that says how its command went (Last, Previous);
 //   - runs_trouble: the newest failures of all tasks; small where most runs succeed;
-//   - runs_tail: an id of which somebody copied the end.
+//   - runs_tail: a run by the end of its id.
 //
 // The rows of a tick are of as many tasks, so an index that is sorted by task costs a page a row, and
 // dominates the cost of Add: runs_mutex is partial for that reason, and snapshots have no index.
@@ -77,8 +77,8 @@ const coverage migration = `
 CREATE INDEX runs_until ON runs (until, slot, task) WHERE until IS NOT NULL;`
 
 // totals is version 4: of each task and outcome, how many slots there were in all, and the newest record. It
-// has one dense row a task and outcome, where runs has a thousand: what is asked of all tasks at
-// once is answered from it (Totals). SQLite takes the columns of a group from the row of its
+// has one dense row a task and outcome, where runs has a thousand: Totals reads it
+// (docs/decisions.md#slots-are-counted-in-a-table). SQLite takes the columns of a group from the row of its
 // only max() (https://www.sqlite.org/lang_select.html#bareagg).
 const totals migration = `
 CREATE TABLE totals (

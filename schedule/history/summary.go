@@ -22,7 +22,7 @@ type Summary struct {
 	FailedID string                  // and its run
 }
 
-// A Spread tells how the durations of some runs are spread.
+// A Spread is how long some runs took.
 type Spread struct {
 	Runs             int // 0: the others mean nothing
 	Median, P95, Max time.Duration
@@ -49,9 +49,9 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 }
 
 // Summaries adds up the records of each task, by name, whose slots are in the time between since and until:
-// of all tasks for "", and without a bound for a zero time. It reads each of these records, in some 2 µs.
-// A record of several slots counts where the first of them is. More are records that are not in the history yet; those of
-// the task and the time are added, too.
+// of all tasks for "", and without a bound for a zero time. It reads each of these records, in some 2 µs
+// (docs/decisions.md#a-summary-reads-its-records). A record of several slots counts where the first of them is. More are records
+// that are not in the history yet; those of the task and the time are added, too.
 func (db *DB) Summaries(ctx context.Context, task string, since, until time.Time, more ...outcome.Record) ([]Summary, error) {
 	var sums map[string]*sum
 	err := db.do(func(conn *sql.DB) (err error) {
@@ -107,8 +107,8 @@ func addUp(ctx context.Context, conn *sql.DB, task string, since, until time.Tim
 	return sums, rows.Err()
 }
 
-// summed is NULL wherever a row is as most rows are: what it need not hand over costs nothing, and handing
-// over is what a million rows spend their time on.
+// summed is NULL wherever a row is as most rows are: a NULL costs nothing to hand over, and for a million rows that
+// is where the time goes.
 const summed = `SELECT task, nullif(outcome, 'succeeded'), nullif(max(slots, 1), 1),
 	CASE outcome WHEN 'succeeded' THEN ended - started END,
 	CASE origin WHEN '' THEN max(started - slot, 0) END,

@@ -8,14 +8,14 @@ import (
 	"sched/schedule/outcome"
 )
 
-// A Total is what a task has of one outcome, with the records that Prune has forgotten: so Slots
+// A Total is what a task has of one outcome, with the records that Prune has removed: so Slots
 // never goes down, unless the whole history is lost, or it turns out that a missed slot ran.
 type Total struct {
 	Task    string
 	Outcome outcome.Outcome
 	Slots   int64 // how many
 
-	// Of the newest record, which may be forgotten, too.
+	// Of the newest record, which Prune may have removed, too.
 	Run                  string
 	Slot, Started, Ended time.Time
 	ExitCode             *int
@@ -32,7 +32,7 @@ func LastRan(totals []Total) (last *Total) {
 	return last
 }
 
-// Totals returns the totals of every task that the history has ever heard of. Its cost does not depend on
+// Totals returns the totals of every task that ever had a record. Its cost does not depend on
 // how many records there are.
 func (db *DB) Totals(ctx context.Context) (map[string][]Total, error) {
 	totals := map[string][]Total{}
@@ -79,6 +79,13 @@ func (all tally) count(r outcome.Record) {
 		t = Total{Run: r.Run, Slot: r.Slot, Started: r.Started, Ended: r.Ended, ExitCode: r.ExitCode}
 	}
 	t.Slots = slots
+	all[key] = t
+}
+
+// take takes slots from a total, whose newest record stays.
+func (all tally) take(key tallied, slots int64) {
+	t := all[key]
+	t.Slots -= slots
 	all[key] = t
 }
 

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Usual is what a task's last successful runs tell of it.
+// Usual is how long a task's last successful runs took.
 type Usual struct {
-	Runs     int           // how many there were to ask, at most 50
+	Runs     int           // how many there were, at most 50
 	Duration time.Duration // their median
 }
 
-// usualRuns bounds the runs that Usual asks of each task; usualLooks bounds those it looks at for
+// usualRuns bounds the successful runs of each task that Usual counts; usualLooks bounds those it reads for
 // them, so that a task that has failed ten thousand times costs no more than one that did not.
 const (
 	usualRuns  = 50

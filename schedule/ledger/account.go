@@ -13,10 +13,11 @@ import (
 	"sched/schedule/text"
 )
 
-// An Account is what one tick writes into the ledger. While it holds the lock of the file last-tick, a tick compares its
-// minute with the last one that a tick covered. It writes down for which slots it will account (Journal), and then that
-// its minute is covered. So after a kill at any moment either the minute is not covered, and the next tick finds a gap,
-// or its journal says what is left to account for. Ticks with --at or --only cover nothing, and account for nothing.
+// An Account is the part of one tick in the ledger. While it holds the lock of the file last-tick, a tick compares
+// its minute with the last one that a tick covered (docs/decisions.md#the-next-tick-finds-gaps). It writes down for
+// which slots it will account (Journal), and then that its minute is covered. So after a kill at any moment either
+// the minute is not covered, and the next tick finds a gap, or its journal says what is left to account for. Ticks
+// with --at or --only cover nothing, and account for nothing.
 //
 // The exported fields are the caller's to set, before Open. The methods are not safe for concurrent use, but for
 // Started, AskConditions and Settle.
@@ -34,12 +35,12 @@ type Account struct {
 	UnderWork     func() (pid int, works bool)                 // the `sched work` of the schedule
 	StartedByWork bool                                         // it started this tick
 	Paused        func(task *schedule.Task, at time.Time) bool // whether a pause covered a slot of the past
-	EndConditions func(run string)                             // ends the condition commands that a dead tick asked for a run
+	EndConditions func(run string)                             // ends the condition commands that a dead tick started for a run
 	History       func(*history.DB)                            // is shown each history that is opened to be written
 	Problem       func(format string, a ...any)                // says what is wrong
 
 	journal   *Journal         // of what this tick has promised; nil when it promised nothing
-	dead      []*Journal       // of ticks that are no more; nobody else reads them as long as we hold them
+	dead      []*Journal       // of ticks that are no more; this process holds their locks
 	backfill  []outcome.Record // outcomes for slots that those left, and that no tick covered
 	missed    string           // what was missed, in words; empty when nothing was
 	unwritten bool             // not all of it is in the history, so the journals stay for a later tick
@@ -99,8 +100,9 @@ func (a *Account) instead(err error) (dir string, ok bool) {
 	return a.Spare.Instead(err)
 }
 
-// mayStart reports whether this tick is neither too late nor one too many for its minute, and says why not. In a minute that another tick has
-// covered it starts what is due when cron or a person started it, but not when `sched work` did, where nobody asked for a second tick.
+// mayStart reports whether this tick is neither too late nor one too many for its minute, and says why not. In a
+// minute that another tick has covered it starts what is due when cron or a person started it, but not when `sched
+// work` did (docs/decisions.md#it-starts-nothing-in-a-minute-that-is-covered).
 func (a *Account) mayStart() bool {
 	last, zone := a.lastCovered(), a.Schedule.Location
 	minute := text.Minute(a.Minute, zone)
@@ -121,9 +123,9 @@ func (a *Account) mayStart() bool {
 	return true
 }
 
-// lastCovered returns the last minute that a tick covered; zero when none ever did. One that lies in the future was covered
-// when the clock was wrong, and does not count. The clock is read again: a tick that was held up must not take the minutes
-// that passed since for the future.
+// lastCovered returns the last minute that a tick covered; zero when none ever did. One that lies in the future was
+// covered when the clock was wrong, and does not count (docs/decisions.md#wrong-clocks). The clock is read again: a
+// tick that was held up must not take the minutes that passed since for the future.
 func (a *Account) lastCovered() (last time.Time) {
 	now := clock.Now()
 	for _, folder := range statedir.Folders(a.Dir) {
@@ -147,7 +149,7 @@ func (a *Account) journals() (dead []*Journal, live []Promise) {
 	return dead, live
 }
 
-// promise writes the journal of this tick, where it needs one, and reports whether it has what it needs.
+// promise writes the journal of this tick, where it needs one. It reports false where it could not.
 func (a *Account) promise(slots []schedule.Slot, gap *Gap) bool {
 	if len(slots) == 0 && gap == nil {
 		return true
@@ -169,8 +171,8 @@ func (a *Account) promise(slots []schedule.Slot, gap *Gap) bool {
 	return true
 }
 
-// promiseConditions writes a journal for a tick that accounts for nothing, where it asks condition commands: should it be killed, the
-// next tick finds and ends them.
+// promiseConditions writes a journal for a tick that accounts for nothing, where it runs condition commands: should it be
+// killed, the next tick finds and ends them.
 func (a *Account) promiseConditions(due []schedule.Slot) {
 	if !slices.ContainsFunc(due, func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) > 0 }) {
 		return
@@ -187,7 +189,7 @@ func (a *Account) promiseConditions(due []schedule.Slot) {
 // Started writes down that the run of a slot began: from here on the run's file accounts for it.
 func (a *Account) Started(task string, slot time.Time) { a.journal.Start(task, slot) }
 
-// AskConditions writes down that the condition commands of a slot are about to be asked, for a run with this id.
+// AskConditions writes down that the condition commands of a slot are about to run, for a run with this id.
 func (a *Account) AskConditions(task string, slot time.Time, run string) {
 	a.journal.Condition(task, slot, run)
 }
@@ -195,7 +197,8 @@ func (a *Account) AskConditions(task string, slot time.Time, run string) {
 // Settle writes down the outcome of a slot that has no run.
 func (a *Account) Settle(record outcome.Record) { a.journal.Settle(record) }
 
-// Backfill returns the outcomes that are to be put into the history for slots that no tick covered, or that dead ticks left. It returns them once.
+// Backfill returns the outcomes that are to be put into the history for slots that no tick covered, or that dead
+// ticks left. It returns them once.
 func (a *Account) Backfill() []outcome.Record {
 	rows := a.backfill
 	a.backfill = nil
@@ -219,8 +222,8 @@ func (a *Account) Written() {
 // NotWritten is called when what ended could not be put into the history: the journals stay for a later tick.
 func (a *Account) NotWritten() { a.unwritten = true }
 
-// Close ends the journal when all that it promised is kept. What could not be kept stays for a later tick, as it does when this
-// process is killed.
+// Close ends the journal when all that it promised is kept. What could not be kept stays for a later tick, as it does
+// when this process is killed.
 func (a *Account) Close() {
 	if a.unwritten {
 		a.journal.Close()

@@ -8,9 +8,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runfile"
-	"sched/schedule/text"
-
 	"sched/schedule/statedir"
+	"sched/schedule/text"
 )
 
 // accounted are the slots that have an outcome, or for which a live tick will account, by task.
@@ -22,8 +21,8 @@ type outcomes struct {
 	ranges []history.Slot // each stands for several
 }
 
-// accounted collects them for the time of a gap and of what dead ticks promised. The order matters: a run that ends in the meantime moves from its
-// file into the history, and is found there at the latest.
+// accountedSince collects them for the time of a gap and of what dead ticks promised. The order matters: a run that ends in
+// the meantime moves from its file into the history, and is found there at the latest.
 func (a *Account) accountedSince(gap *Gap, dead []*Journal, live []Promise) (accounted, error) {
 	k, from := accounted{}, a.Minute
 	since := func(at time.Time) {
@@ -56,16 +55,16 @@ func (a *Account) accountedSince(gap *Gap, dead []*Journal, live []Promise) (acc
 			return nil, err
 		}
 		for _, id := range ids {
-			if log, _, err := runfile.Read(folder, id); err == nil && log.Begin.Origin == "" {
-				k.add(log.Begin.Task, log.Begin.Slot, log.Begin.Slot)
+			if state, _, err := runfile.Read(folder, id); err == nil && state.Begin.Origin == "" {
+				k.add(state.Begin.Task, state.Begin.Slot, state.Begin.Slot)
 			}
 		}
 	}
 	return k, a.inHistory(k, from)
 }
 
-// inHistory adds the slots that the history has. It opens the history as one that writes it does: a damaged one is
-// mended, and has none then.
+// inHistory adds the slots that the history has from a time on. It opens the history as one that writes it does: a
+// damaged one is mended, and has none then.
 func (a *Account) inHistory(k accounted, from time.Time) error {
 	db, err := history.Open(a.Dir)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"sched/schedule/text"
 )
 
-// What a slot was missed for, and how one is recorded that was started and left no trace.
+// The reasons for which a slot was missed, and that of one which was started and left no trace.
 const (
 	killedBefore = "sched run was killed before it came to it"
 	killedAsking = "sched run was killed while it asked a condition of it"
 	traceless    = "it was started, and what it wrote down is gone"
 )
 
-// takeOver finds out what became of the slots in the gap, and of those for which dead ticks promised to account. It returns what
-// this tick starts: the slots that are due, and those that run once.
+// takeOver finds out what became of the slots in the gap, and of those for which dead ticks promised to account. It returns
+// the slots that this tick starts: those that are due, and those that run once.
 func (a *Account) takeOver(due []schedule.Slot, gap *Gap, dead []*Journal, live []Promise) []schedule.Slot {
 	accounted, err := a.accountedSince(gap, dead, live)
 	if err != nil {
@@ -71,7 +71,7 @@ func (b *backfill) addGap(gap *Gap) {
 	}
 }
 
-// addJournal adds what a dead tick left. What it skipped has its outcome.
+// addJournal adds what a dead tick left open. What it skipped has its outcome in the journal.
 func (b *backfill) addJournal(journal *Journal) {
 	b.addGap(journal.Promise.Gap)
 	for _, record := range journal.Outcomes {
@@ -91,8 +91,8 @@ func (b *backfill) addJournal(journal *Journal) {
 	}
 }
 
-// runOnce chooses the slots that run in this tick although they were missed: of a task that asks for it (missed: once) the newest
-// one that its conditions allow, unless it is due anyway.
+// runOnce chooses the slots that run in this tick although they were missed: of a task with missed: once the newest
+// one that its conditions allow, unless it is due anyway (docs/decisions.md#missed-once-and-the-slot-of-this-minute).
 func (b *backfill) runOnce(due []schedule.Slot) []schedule.Slot {
 	runs, order := map[*schedule.Task]bool{}, map[*schedule.Task]int{}
 	for _, slot := range due {

@@ -8,7 +8,8 @@ import (
 	"sched/schedule/text"
 )
 
-// gap returns the time in which no tick came, and nil when nothing was due in it.
+// gap returns the time in which no tick came, and nil when nothing was due in it. Tasks count that were in the schedule
+// before it (docs/decisions.md#only-what-was-in-the-schedule-can-be-missed).
 func (a *Account) gap(dead []*Journal, live []Promise) *Gap {
 	last := a.lastCovered()
 	if !last.IsZero() && !last.Before(a.Minute.Add(-time.Minute)) {

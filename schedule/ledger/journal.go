@@ -12,19 +12,18 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
-
 	"sched/schedule/statedir"
 )
 
 // A Journal is the file of a tick that has something to account for: ticks/N.json in the state
-// folder, one JSON event a line, like the file of a run (Run). Its first line promises an outcome for
+// folder, one JSON event a line, like the file of a run (runfile.File). Its first line promises an outcome for
 // each slot that is due; it is locked (flock(2)) while the tick lives, and has an end when all of
-// these are in the history or in the files of runs. So a journal that nobody holds and that has no end
+// these are in the history or in the files of runs. So a journal that is neither locked nor ended
 // is of a tick that was killed, or that could not write the history: a later tick keeps its promise.
 type Journal struct {
 	Promise    Promise
 	Started    map[Due]bool           // the slots whose run began
-	Conditions map[Due]string         // the slots whose conditions were asked, and the ids of the runs that they were to allow
+	Conditions map[Due]string         // the slots whose condition commands were started, and the ids of the runs that they were to allow
 	Outcomes   map[Due]outcome.Record // of slots that have no run: skipped, or they could not begin
 
 	file *os.File
@@ -52,16 +51,17 @@ type Gap struct {
 	Tasks map[string]string `json:"tasks"`
 }
 
-// A journalEvent is one line; exactly one field is set.
+// A journalEvent is one line; exactly one field is set. Their names in the file do not change: journals of an older sched
+// are read, too.
 type journalEvent struct {
 	Tick    *Promise         `json:"tick,omitempty"`
 	Started *Due             `json:"started,omitempty"`
-	Guard   *askedConditions `json:"guard,omitempty"`
+	Asked   *askedConditions `json:"guard,omitempty"`
 	Outcome *outcome.Record  `json:"outcome,omitempty"`
 	End     bool             `json:"end,omitempty"`
 }
 
-// A askedConditions is a slot whose conditions are about to be asked. Their processes have the run's id in their
+// An askedConditions is a slot whose condition commands are about to run. Their processes have the run's id in their
 // environment.
 type askedConditions struct {
 	Due
@@ -76,14 +76,15 @@ const largestReused = 64 << 10
 
 func ticksDir(state string) string { return filepath.Join(state, "ticks") }
 
-// BeginJournal writes a promise into a journal that nobody needs, which this process then holds.
+// BeginJournal writes a promise into a new journal, or one that has ended, and keeps it locked.
 func BeginJournal(state string, p Promise) (*Journal, error) {
 	if err := os.Mkdir(ticksDir(state), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
 	for n := 0; ; n++ {
 		file, err := statedir.OpenLocked(filepath.Join(ticksDir(state), strconv.Itoa(n)+".json"), os.O_RDWR|os.O_APPEND|os.O_CREATE)
-		if errors.Is(err, statedir.ErrLocked) {
+		var wrong *statedir.NotPlainError
+		if errors.Is(err, statedir.ErrLocked) || errors.As(err, &wrong) {
 			continue
 		}
 		if err != nil {
@@ -95,7 +96,7 @@ func BeginJournal(state string, p Promise) (*Journal, error) {
 		}
 		j := &Journal{Promise: p, file: file}
 		if err := j.append(journalEvent{Tick: &p}); err != nil {
-			j.append(journalEvent{End: true}) // or half a line would count as nothing said, which is as good
+			j.append(journalEvent{End: true}) // should this fail, too, half a line promises nothing
 			j.Close()
 			return nil, err
 		}
@@ -103,13 +104,14 @@ func BeginJournal(state string, p Promise) (*Journal, error) {
 	}
 }
 
-// ReadJournals returns the unfinished journals that nobody holds, which this process then holds; and what
-// those promise that live ticks hold.
+// ReadJournals returns the journals of dead ticks, those that are neither locked nor ended, and keeps them locked; and what
+// live ticks promise. The error is about journals that cannot be read; the others are returned all the same.
 func ReadJournals(state string) (dead []*Journal, live []Promise, err error) {
 	entries, err := os.ReadDir(ticksDir(state))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}
+	var problems []error
 	for _, entry := range entries {
 		path := filepath.Join(ticksDir(state), entry.Name())
 		if !strings.HasSuffix(path, ".json") {
@@ -119,22 +121,24 @@ func ReadJournals(state string) (dead []*Journal, live []Promise, err error) {
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 		case errors.Is(err, statedir.ErrLocked):
-			if j, err := lookJournal(path); err == nil {
+			if j, err := peekJournal(path); err == nil {
 				live = append(live, j.Promise)
 			}
 		case err != nil:
-			return dead, live, err
+			problems = append(problems, err)
 		case isDone(file):
 			file.Close()
 		default:
 			j, err := readJournal(file)
 			if err != nil {
-				return dead, live, err
+				file.Close()
+				problems = append(problems, err)
+				continue
 			}
 			dead = append(dead, j)
 		}
 	}
-	return dead, live, nil
+	return dead, live, errors.Join(problems...)
 }
 
 // isDone reports whether nothing in the file waits to be done: it is new, or kept for the next tick.
@@ -148,8 +152,8 @@ func isDone(file *os.File) bool {
 	return err == nil && string(tail) == journalEnd
 }
 
-func lookJournal(path string) (*Journal, error) {
-	file, err := os.Open(path)
+func peekJournal(path string) (*Journal, error) {
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +180,8 @@ func readJournal(file *os.File) (*Journal, error) {
 			j.Promise = *e.Tick
 		case e.Started != nil:
 			j.Started[*e.Started] = true
-		case e.Guard != nil:
-			j.Conditions[e.Guard.Due] = e.Guard.Run
+		case e.Asked != nil:
+			j.Conditions[e.Asked.Due] = e.Asked.Run
 		case e.Outcome != nil:
 			j.Outcomes[Due{e.Outcome.Task, e.Outcome.Slot}] = *e.Outcome
 		}
@@ -185,30 +189,31 @@ func readJournal(file *os.File) (*Journal, error) {
 	return j, nil
 }
 
-// Start writes down that the run of a slot began: from here on it has a file of its own. A journal
-// that is nil, of a tick that has none, takes all and says nothing.
+// Start writes down that the run of a slot began: from here on it has a file of its own. On a nil journal, of a tick that
+// needs none, this and the methods below do nothing.
 func (j *Journal) Start(task string, slot time.Time) {
 	if j != nil {
-		j.append(journalEvent{Started: &Due{task, slot.UTC()}}) // a full disk: see the reader
+		j.append(journalEvent{Started: &Due{task, slot.UTC()}}) // best effort: the file of the run accounts for it, too
 	}
 }
 
-// Condition writes down that the conditions of a slot are about to be asked, for a run with this id.
+// Condition writes down that the condition commands of a slot are about to run, for a run with this id.
 func (j *Journal) Condition(task string, slot time.Time, run string) {
 	if j != nil {
-		j.append(journalEvent{Guard: &askedConditions{Due{task, slot.UTC()}, run}})
+		j.append(journalEvent{Asked: &askedConditions{Due{task, slot.UTC()}, run}})
 	}
 }
 
-// Settle writes down the outcome of a slot that has no run. What people asked for is no slot.
+// Settle writes down the outcome of a slot that has no run. A request has no slot, so it is left out.
 func (j *Journal) Settle(r outcome.Record) {
 	if j != nil && r.Origin == "" {
 		j.append(journalEvent{Outcome: &r})
 	}
 }
 
-// eachOpenCondition calls end with the run for each slot whose condition commands were asked and that has no outcome: nobody
-// hears their answer any more.
+// eachOpenCondition calls end with the run for each slot whose condition commands were started and that has no
+// outcome: their exit codes change nothing any more
+// (docs/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next).
 func (j *Journal) eachOpenCondition(end func(run string)) {
 	for due, run := range j.Conditions {
 		if _, settled := j.Outcomes[due]; !settled && !j.Started[due] {
@@ -225,8 +230,8 @@ func (j *Journal) Interrupted() bool {
 	})
 }
 
-// End says that the promise is kept. The first journal stays for the next tick; making a file for
-// each tick would cost more (see Recycle).
+// End writes down that the promise is kept. The first journal stays for the next tick: making a file for
+// each tick would cost more (docs/decisions.md#files-are-used-again).
 func (j *Journal) End() {
 	if j == nil {
 		return
@@ -239,7 +244,7 @@ func (j *Journal) End() {
 	j.file.Close()
 }
 
-// Close leaves the journal to a later tick.
+// Close unlocks the journal, and leaves it to a later tick.
 func (j *Journal) Close() {
 	if j != nil {
 		j.file.Close()

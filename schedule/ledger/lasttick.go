@@ -19,7 +19,7 @@ func lastTickPath(state string) string { return filepath.Join(state, "last-tick"
 
 // LastTick returns the last minute that a tick covered with this state folder; zero when none ever did.
 func LastTick(state string) time.Time {
-	file, err := os.Open(lastTickPath(state))
+	file, err := statedir.OpenPlain(lastTickPath(state), os.O_RDONLY)
 	if err != nil {
 		return time.Time{}
 	}
@@ -27,13 +27,13 @@ func LastTick(state string) time.Time {
 	return readMinute(file)
 }
 
-// A LastTickLock lets one tick at a time look at what others have covered, and cover its own minute.
+// A LastTickLock lets one tick at a time read what others have covered, and cover its own minute.
 type LastTickLock struct{ file *os.File }
 
-// lockPatience bounds the wait for a turn: one takes microseconds, and some milliseconds after a gap.
+// lockPatience bounds the wait for the lock: a tick holds it for microseconds, and some milliseconds after a gap.
 const lockPatience = 2 * time.Second
 
-// LockLastTick waits for the turn of this tick.
+// LockLastTick waits until no other tick holds the lock, for two seconds at most. It makes the file where it is missing.
 func LockLastTick(state string) (*LastTickLock, error) {
 	file, err := statedir.Open(lastTickPath(state), os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -55,10 +55,10 @@ func (l *LastTickLock) Cover(minute time.Time) error {
 	return err
 }
 
-// Unlock gives the turn to the next.
+// Unlock lets the next tick go on.
 func (l *LastTickLock) Unlock() { l.file.Close() }
 
-// readMinute takes what it cannot read for a file that was never written.
+// readMinute returns zero for a file that it cannot read, as for one that was never written.
 func readMinute(file *os.File) time.Time {
 	text := make([]byte, len(minuteLayout))
 	if _, err := io.ReadFull(io.NewSectionReader(file, 0, 1<<10), text); err != nil {

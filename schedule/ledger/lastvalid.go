@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"sched/schedule"
-
 	"sched/schedule/statedir"
 )
 
@@ -22,8 +21,8 @@ func stamp(s *schedule.Schedule) []byte {
 // not run each other's copy.
 func origin(file string) []byte { return []byte("# the last valid " + file + ", kept by sched") }
 
-// KeepValid keeps a copy of a valid schedule, for the day when an edit breaks the file. An
-// unchanged schedule costs one read of one line.
+// KeepValid keeps a copy of a valid schedule, for the day when an edit breaks the file
+// (docs/decisions.md#the-last-valid-schedule-is-one-file). An unchanged schedule costs one read of one line.
 func KeepValid(dir string, valid *schedule.Schedule) error {
 	first := stamp(valid)
 	if bytes.Equal(readStart(lastValidPath(dir), len(first)), first) {
@@ -39,7 +38,7 @@ func KeepValid(dir string, valid *schedule.Schedule) error {
 // LastValid returns the copy of the schedule in file, for schedule.LoadArchive; the error is os.ErrNotExist when there is
 // none.
 func LastValid(dir, file string) ([]byte, error) {
-	text, err := os.ReadFile(lastValidPath(dir))
+	text, err := statedir.ReadFile(lastValidPath(dir))
 	if err == nil && !bytes.HasPrefix(text, origin(file)) {
 		return nil, os.ErrNotExist
 	}
@@ -49,7 +48,7 @@ func LastValid(dir, file string) ([]byte, error) {
 
 // readStart returns the first n bytes of a file, or fewer.
 func readStart(path string, n int) []byte {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil
 	}

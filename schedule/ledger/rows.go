@@ -74,7 +74,7 @@ func (b *backfill) add(name string, at, until time.Time, n int, reason string) {
 	row := b.row(name, at, outcome.Missed, reason)
 	if n > 1 {
 		row.Slots, row.Until = n, until
-		row.Reason = fmt.Sprintf("%d times until %s: %s", n, text.Minute(until, b.account.Schedule.Location), reason)
+		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(n), text.Minute(until, b.account.Schedule.Location), reason)
 	}
 	b.rows = append(b.rows, row)
 	b.accounted.add(name, at, until)

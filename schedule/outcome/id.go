@@ -29,9 +29,8 @@ func Begun(id string) time.Time {
 	return time.Unix(seconds, nanoseconds)
 }
 
-// MissedID is the id of the record of a slot of which nobody knows that it ran: missed, or lost without
-// a trace. It looks like any other, and is made of the slot, so that the slot has one such record
-// however many ticks find out.
+// MissedID returns the id of the record of a slot that left no trace of a run: missed, or lost. It has the form of any
+// other and is made of the task and the slot, so that the slot has one such record however many ticks add it.
 func MissedID(task string, slot time.Time) string {
 	hash := sha256.Sum256([]byte(task + "\x00" + slot.UTC().Format(time.RFC3339Nano)))
 	var id uuid.UUID

@@ -2,10 +2,11 @@ package outcome
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
-// Outcomes are a closed set, written once.
+// An Outcome is what became of a slot. The set is closed.
 type Outcome string
 
 const (
@@ -23,7 +24,7 @@ func (o Outcome) Failure() bool {
 	return o == Failed || o == TimedOut || o == Stopped || o == Lost
 }
 
-// A Record is what is remembered of one slot. While a run lives it has no Outcome.
+// A Record is what is kept of one slot, or of several that were missed together. While a run lives it has no Outcome.
 type Record struct {
 	Run        string          `json:"run"` // UUIDv7: sorts by time
 	Task       string          `json:"task"`
@@ -42,7 +43,7 @@ type Record struct {
 	Attempts   int             `json:"attempts"`
 	UserCPU    time.Duration   `json:"user_cpu"` // of all attempts together
 	SystemCPU  time.Duration   `json:"system_cpu"`
-	PeakMemory int64           `json:"peak_memory"`      // bytes; of the largest process of the command
+	PeakMemory int64           `json:"peak_memory"`      // bytes; of the largest process of the command; 0 when it is not known
 	Output     string          `json:"output,omitempty"` // the file, absolute; empty when nothing was printed
 	Notes      []string        `json:"notes,omitempty"`  // hooks that failed, copies that could not be made
 	Locks      string          `json:"locks,omitempty"`  // while it lives: the folder of the lock it holds; empty when it holds none
@@ -52,6 +53,10 @@ type Record struct {
 
 // Ran reports whether there was a run: the slot was neither skipped nor missed.
 func (r Record) Ran() bool { return r.Outcome != Skipped && r.Outcome != Missed }
+
+// IsRange reports whether the record stands for the slots from Slot through Until that have no record of their own: one is
+// added for the older slots of a long gap. Slots says how many there are, 1 or more.
+func (r Record) IsRange() bool { return !r.Until.IsZero() }
 
 // Duration is the time from the start of the first attempt to the end of the run.
 func (r Record) Duration() time.Duration {
@@ -69,11 +74,20 @@ func (r Record) Lateness() time.Duration {
 	return r.Started.Sub(r.Slot)
 }
 
-// GivesWay reports whether any other outcome of the slot counts more, whichever is added first: a tick
+// GivesWay reports whether any other record of the slot replaces this one, whichever is added first: a tick
 // that was held up may have run what a later one took for missed.
 func (r Record) GivesWay() bool {
 	return (r.Outcome == Missed || r.Outcome == Lost) && r.Run == MissedID(r.Task, r.Slot)
 }
 
-// Ran are the outcomes of slots that ran.
+// Several begins the reason of a record that stands for several slots, or for the last of several that has no record of
+// its own.
+func Several(slots int) string {
+	if slots == 1 {
+		return "once until "
+	}
+	return fmt.Sprintf("%d times until ", slots)
+}
+
+// Ran has the outcomes of slots that ran.
 var Ran = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost}

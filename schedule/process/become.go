@@ -1,11 +1,15 @@
 package process
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+
 	"syscall"
+	"time"
 
 	"sched/schedule"
 	"sched/schedule/dotenv"
@@ -80,7 +84,9 @@ func (s setup) apply(env []string) error {
 		return fmt.Errorf("cannot become %s: %w", who.name, err)
 	}
 	if s.Copy.File != "" {
-		err = CopyTo(s.Copy, os.NewFile(3, "the output"))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // sched ends it before, if that lives
+		defer cancel()
+		err = CopyTo(ctx, s.Copy, os.NewFile(3, "the output"))
 	} else {
 		err = s.exec(who, env)
 	}
@@ -92,12 +98,12 @@ func (s setup) apply(env []string) error {
 
 // exec replaces this process by the command.
 func (s setup) exec(who account, env []string) error {
-	env = Environ(who.variables(), schedule.Task{}, env...)
+	env = Environ(nil, schedule.Task{}, slices.Concat(who.variables(), env)...)
 	more, err := dotenv.Read(s.EnvFiles, env)
 	if err != nil && !s.Lenient {
 		return err
 	}
-	env = Environ(env, schedule.Task{}, append(more, s.Variables...)...)
+	env = Environ(env, schedule.Task{}, slices.Concat(more, s.Variables)...)
 	if err := os.Chdir(s.Dir); err != nil && (!s.Lenient || os.Chdir(s.Folder) != nil) {
 		return folderError(s.Dir, err)
 	}
@@ -105,5 +111,8 @@ func (s setup) exec(who account, env []string) error {
 	if err != nil {
 		return err
 	}
-	return &os.PathError{Op: "exec", Path: path, Err: syscall.Exec(path, s.Argv, env)}
+	sayPeak(s.Says)
+	// As the user, whose limit of processes counts from here on (execve(2): EAGAIN).
+	err = whileShort(func() error { return syscall.Exec(path, s.Argv, env) })
+	return &os.PathError{Op: "exec", Path: path, Err: err}
 }

@@ -1,9 +1,11 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -12,19 +14,28 @@ import (
 	"sched/schedule"
 )
 
-// CopyTo makes the copy for the key output, with the rights of this process.
-func CopyTo(to schedule.Output, from io.Reader) error {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	if to.Append {
-		flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+// CopyTo makes the copy for the key output, with the rights of this process. It returns when ctx is done, with the cause of
+// that, also where the file is a named pipe without a reader, or on a file system that does not answer.
+func CopyTo(ctx context.Context, to schedule.Output, from io.Reader) error {
+	done := make(chan error, 1) // what hangs in the kernel is left behind
+	go func() { done <- copyTo(ctx, to, from) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
+}
+
+func copyTo(ctx context.Context, to schedule.Output, from io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(to.File), 0o755); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(to.File, flags, 0o644)
+	file, err := openCopy(ctx, to)
 	if err != nil {
 		return err
 	}
+	defer context.AfterFunc(ctx, func() { file.SetWriteDeadline(time.Now()) })() // of a pipe; files have none
 	_, err = io.Copy(file, from)
 	if cerr := file.Close(); err == nil {
 		err = cerr
@@ -32,23 +43,37 @@ func CopyTo(to schedule.Output, from io.Reader) error {
 	return err
 }
 
-// copyTimeout is how long a copy may take.
-const copyTimeout = 30 * time.Second
+// openCopy opens the file of a copy. It waits for the reader of a named pipe until ctx is done.
+func openCopy(ctx context.Context, to schedule.Output) (*os.File, error) {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC | syscall.O_NONBLOCK
+	if to.Append {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND | syscall.O_NONBLOCK
+	}
+	for {
+		file, err := os.OpenFile(to.File, flags, 0o644)
+		if info, serr := os.Stat(to.File); !errors.Is(err, syscall.ENXIO) || serr != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+			return file, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
 
 // CopyOutput makes the copy as the user of the task, since root would follow the links of anybody who can write in that
-// folder (docs/decisions.md#the-copy-of-the-output-is-made-as-the-user). It takes copyTimeout at most.
-func (spec Spec) CopyOutput(to schedule.Output, captured *os.File) error {
+// folder (docs/decisions.md#the-copy-of-the-output-is-made-as-the-user). It returns when ctx is done, with the cause of that.
+func (spec Spec) CopyOutput(ctx context.Context, to schedule.Output, captured *os.File) error {
 	p, err := spec.startAs(setup{Copy: to}, captured)
 	if err != nil {
 		return err
 	}
-	timer := time.NewTimer(copyTimeout)
-	defer timer.Stop()
 	select {
 	case <-p.Done:
-	case <-timer.C: // as with a named pipe without a reader
+	case <-ctx.Done():
 		syscall.Kill(-p.PID, syscall.SIGKILL)
-		return fmt.Errorf("no end after %s", copyTimeout)
+		return context.Cause(ctx)
 	}
 	switch {
 	case p.Refusal != "":

@@ -22,7 +22,7 @@ func TestTheProcessGroupInProcStat(t *testing.T) {
 		{"nothing", "", 0},
 		{"a number that is none", "4242 (sleep) S 4240 many 4200", 0},
 	} {
-		if got := processGroup([]byte(test.stat)); got != test.want {
+		if _, _, got := ParseStat([]byte(test.stat)); got != test.want {
 			t.Errorf("%s: %d, not %d", test.about, got, test.want)
 		}
 	}
@@ -30,7 +30,7 @@ func TestTheProcessGroupInProcStat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := processGroup(self); got != syscall.Getpgrp() {
+	if _, _, got := ParseStat(self); got != syscall.Getpgrp() {
 		t.Errorf("our own group is %d, not %d", syscall.Getpgrp(), got)
 	}
 }

@@ -64,7 +64,9 @@ func (spec Spec) startAs(s setup, third *os.File) (*Process, error) {
 		return nil, err
 	}
 	caller := spec.Caller
-	if s.As.User != "" { // those of root would be wrong, and Become sets the right ones
+	if user, err := accountOf(s.As); err != nil || user.uid != os.Geteuid() && user.given {
+		caller = OfMachine(caller)
+	} else if user.given { // HOME may be another one, and Become sets the right one
 		caller = slices.DeleteFunc(slices.Clone(caller), ofAccount)
 	}
 	env := Environ(caller, *spec.Task, spec.Variables...)

@@ -44,13 +44,13 @@ func (c Caller) CollectLost(retry func(Deferred) (outcome.Record, bool), problem
 		case err != nil:
 			problem(err)
 		case state.End != nil:
-			add(r.conclude(state, nil))
+			add(r.conclude(state, exitCodes{}))
 		default:
 			slots <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-slots }()
 				if !state.Deferred() {
-					add(r.conclude(state, nil))
+					add(r.conclude(state, exitCodes{}))
 				} else if record, ended := retry(Deferred{r, state}); ended {
 					add(record)
 				}
@@ -62,8 +62,8 @@ func (c Caller) CollectLost(retry func(Deferred) (outcome.Record, bool), problem
 }
 
 // conclude finishes a run whose supervisor is gone: with the result that this wrote down, or else with what settle finds
-// out. A run that has ended already stays as it is. The code is that of the supervisor, nil where no witness saw it.
-func (r *Run) conclude(state runfile.State, code *int) outcome.Record {
+// out. A run that has ended already stays as it is.
+func (r *Run) conclude(state runfile.State, codes exitCodes) outcome.Record {
 	switch {
 	case state.End != nil:
 		r.file.Close()
@@ -71,9 +71,9 @@ func (r *Run) conclude(state runfile.State, code *int) outcome.Record {
 	case state.Result != nil:
 		return r.finish(state, *state.Result)
 	case state.Deferred():
-		return r.finish(state, r.giveUp(state, code, fmt.Sprintf("finished by hand before attempt %d", state.Deferral.Attempt)))
+		return r.finish(state, r.giveUp(state, codes.command, fmt.Sprintf("finished by hand before attempt %d", state.Deferral.Attempt)))
 	}
-	return r.finish(state, r.settle(state, code))
+	return r.finish(state, r.settle(state, codes))
 }
 
 // Survey reads the files of the runs in a state folder, oldest first: those that live or wait for a deferred retry, those

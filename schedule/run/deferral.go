@@ -97,7 +97,7 @@ func (d Deferred) Attempt() int { return d.state.Deferral.Attempt }
 func (d Deferred) Stopped() bool { return d.state.Stop != nil }
 
 // Finish ends the run without another attempt.
-func (d Deferred) Finish() outcome.Record { return d.run.conclude(d.state, nil) }
+func (d Deferred) Finish() outcome.Record { return d.run.conclude(d.state, exitCodes{}) }
 
 // Leave leaves the run to a later tick.
 func (d Deferred) Leave() { d.run.file.Close() }

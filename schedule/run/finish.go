@@ -7,6 +7,7 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
 )
@@ -69,7 +70,7 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 }
 
 // end writes the record as the last event of the run's file, and returns it. Where that is impossible, as on a full disk,
-// the record goes to a spare state folder, and the file is removed: the hooks of the run must not fire again at every tick.
+// the record goes to a spare state folder, and the file is removed: the hooks of the run must not fire again at every tick. A file that is gone, with the state folder or alone, is made anew.
 func (r *Run) end(result outcome.Record) outcome.Record {
 	if info, err := os.Stat(result.Output); err != nil || info.Size() == 0 {
 		result.Output = "" // RemoveFiles removes the file
@@ -78,11 +79,20 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 	if err == nil && (r.output == nil || result.Duration() >= syncAfter) {
 		err = r.file.Sync() // a short foreground run is in the database before its tick ends
 	}
+	gone := err == nil && !statedir.IsAt(r.file.Descriptor(), runfile.Path(r.Dir, result.Run))
+	if gone {
+		if err = statedir.Check(r.Dir); err == nil {
+			err = runfile.CreateEnded(r.Dir, r.Record(), result)
+		}
+	}
 	if err != nil {
 		if !r.keepAside(result) {
 			fmt.Fprintf(os.Stderr, "sched: run %s of %s %s, but its record is lost: %v\n", result.Run, result.Task, result.Outcome, err)
 		}
-		os.Remove(runfile.Path(r.Dir, result.Run))
+		if !gone { // or what is there is not ours
+			os.Remove(runfile.Path(r.Dir, result.Run))
+		}
+		r.file.Descriptor().Truncate(0) // whoever inherited the file must not finish the run again
 	}
 	result.Snapshot = r.Record().Snapshot
 	return result

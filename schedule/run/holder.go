@@ -7,6 +7,8 @@ import (
 	"sched/mutex"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+
+	"sched/schedule/text"
 )
 
 // HolderOf returns a live run as the holder of its mutex. Before its command has started it has no pid.
@@ -18,12 +20,13 @@ func HolderOf(state runfile.State) mutex.Holder {
 	return holder
 }
 
-// StillRunning returns the reason of a skip: who holds the mutex, and for how long.
+// StillRunning returns the reason of a skip: for how long the mutex is held, and by which run. A holder without a Run left
+// nothing that can be read.
 func StillRunning(holder mutex.Holder, now time.Time) string {
 	if holder.Since.IsZero() { // what the holder wrote down cannot be read
-		return "still running: its mutex is held " + holder.String()
+		return "still running, held " + holder.String()
 	}
-	return fmt.Sprintf("still running after %s, %s", now.Sub(holder.Since).Round(time.Second), holder)
+	return fmt.Sprintf("still running for %s, %s", text.Duration(max(0, now.Sub(holder.Since))), holder)
 }
 
 // describeLock names a process of the run in its lock, for people. It decides nothing.

@@ -46,8 +46,8 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	select {
 	case <-p.Done:
 	case <-timer.C:
-		p.End(ctx, hookKillAfter)
-		return fmt.Sprintf("hook %s: no end after %s", name, hookTimeout)
+		survivors := p.End(ctx, hookKillAfter)
+		return strings.Join(append([]string{fmt.Sprintf("hook %s: no end after %s", name, hookTimeout)}, leftBehind(survivors)...), "; ")
 	case <-ctx.Done():
 		p.End(context.Background(), hookKillAfter)
 		return fmt.Sprintf("hook %s: stopped (%v)", name, context.Cause(ctx))

@@ -41,7 +41,7 @@ func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (
 	case state.Attempt != nil || state.Result != nil:
 		return 0, fmt.Errorf("run %s was started before", id)
 	}
-	r.output = os.Stdout
+	r.output, r.Terminate = os.Stdout, terminate
 	r.Sender = outbox.NewSender(kill, c.Environ)
 	defer r.Sender.Wait(terminate, startDeliveryPatience)
 	result := r.supervise(terminate, kill)
@@ -49,7 +49,9 @@ func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (
 		return 0, nil // a later tick goes on with the deferred retry
 	}
 	if err := r.file.Append(runfile.Event{Result: &result}); err != nil {
-		fmt.Fprintf(os.Stderr, "sched: run %s: %v\n", id, err)
+		// As on a full disk. This process alone knows the result, and the exit code alone is no proof of one
+		// (docs/decisions.md#an-exit-code-alone-is-no-result).
+		r.Finish(result)
 	}
 	if result.ExitCode == nil {
 		return 1, nil
@@ -57,21 +59,34 @@ func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (
 	return *result.ExitCode, nil
 }
 
-// FinishInherited finishes the background run whose file this process inherited from its witness. The code is that of its
-// supervisor; a result that the supervisor wrote down counts more. A run that waits for a deferred retry is left to a later
-// tick. Without the inherited file, as when a person calls `sched finish`, it takes the run if no process holds it, and
-// finishes it even if it waits. The error is runfile.ErrAlive, or os.ErrNotExist where there is no such run.
-func (c Caller) FinishInherited(id string, code *int) (outcome.Record, error) {
+// FinishInherited finishes the background run whose file this process inherited from its witness, with the result that its
+// supervisor wrote down. Where there is none, the exit code of the supervisor says how that ended, and nothing of the
+// command. A run that waits for a deferred retry is left to a later tick. The error is os.ErrNotExist where the run is
+// over, since its supervisor has finished it.
+func (c Caller) FinishInherited(id string, supervisor int) error {
 	r, state, err := c.inherit(id)
 	if err != nil {
-		if r, state, err = c.take(id); err != nil {
-			return outcome.Record{}, err
-		}
-	} else if state.Deferred() {
-		return r.leaveDeferred(state.Deferral), nil
+		return err
+	}
+	if state.Deferred() {
+		r.leaveDeferred(state.Deferral)
+		return nil
 	}
 	defer r.sendAlone()()
-	return r.conclude(state, code), nil
+	r.conclude(state, exitCodes{supervisor: &supervisor})
+	return nil
+}
+
+// FinishByHand finishes a run that no process holds, even if it waits for a deferred retry. The code is the exit code of its
+// command, where the person who calls this knows that; else nil. The error is runfile.ErrAlive, or os.ErrNotExist where
+// there is no such run.
+func (c Caller) FinishByHand(id string, code *int) (outcome.Record, error) {
+	r, state, err := c.take(id)
+	if err != nil {
+		return outcome.Record{}, err
+	}
+	defer r.sendAlone()()
+	return r.conclude(state, exitCodes{command: code}), nil
 }
 
 // sendAlone gives the run a Sender of its own; the function that it returns waits for the attempts. What is not
@@ -87,14 +102,23 @@ func (r *Run) sendAlone() (wait func()) {
 	return func() { r.Sender.Wait(context.Background(), outbox.Patience) }
 }
 
-// inherit returns the run whose file and lock this process inherited as runDescriptor and lockDescriptor.
+// inherit returns the run whose file and lock this process inherited as runDescriptor and lockDescriptor. That they are
+// those of the run is known by what the file says, not by its path, where another user may have put something else, or
+// which may be gone with the state folder. The error is os.ErrNotExist for a run that its supervisor has finished (end).
 func (c Caller) inherit(id string) (*Run, runfile.State, error) {
-	path := runfile.Path(c.Dir, id)
-	if !isFile(runDescriptor, path) {
-		return nil, runfile.State{}, fmt.Errorf("run %s was not begun by the process that calls this", id)
+	strange := fmt.Errorf("run %s was not begun by the process that calls this", id)
+	if !isOwnFile(runDescriptor) {
+		return nil, runfile.State{}, strange
 	}
 	syscall.CloseOnExec(runDescriptor)
-	file, state, err := runfile.Inherit(os.NewFile(runDescriptor, path))
+	inherited := os.NewFile(runDescriptor, runfile.Path(c.Dir, id))
+	if info, err := inherited.Stat(); err == nil && info.Size() == 0 {
+		return nil, runfile.State{}, os.ErrNotExist
+	}
+	file, state, err := runfile.Inherit(inherited)
+	if err == nil && file.Record.Run != id {
+		err = strange
+	}
 	if err != nil {
 		return nil, state, err
 	}
@@ -116,6 +140,9 @@ func (c Caller) take(id string) (*Run, runfile.State, error) {
 	if err != nil {
 		return nil, state, err
 	}
+	if state.End != nil { // its record is all that is needed; a request that was taken back has no task
+		return &Run{Caller: c, file: file}, state, nil
+	}
 	r, err := c.restore(file)
 	if err != nil {
 		file.Close()
@@ -136,14 +163,11 @@ func (c Caller) restore(file *runfile.File) (*Run, error) {
 	return r, nil
 }
 
-// isFile reports whether the descriptor is open on the file at path. It asks the kernel before a *os.File is made of
+// isOwnFile reports whether the descriptor is open on a plain file of ours. It asks the kernel before a *os.File is made of
 // the number, which may just as well be the runtime's own.
-func isFile(descriptor int, path string) bool {
-	var a, b unix.Stat_t
-	if unix.Fstat(descriptor, &a) != nil || unix.Stat(path, &b) != nil {
-		return false
-	}
-	return a.Dev == b.Dev && a.Ino == b.Ino
+func isOwnFile(descriptor int) bool {
+	var info unix.Stat_t
+	return unix.Fstat(descriptor, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFREG && int(info.Uid) == os.Geteuid()
 }
 
 // holder returns the run as the holder of a lock that this process adopts.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 
@@ -16,6 +17,8 @@ type Caller struct {
 	Storage
 	Environ []string       // the environment of this process, which commands and hooks inherit
 	Sender  *outbox.Sender // nil leaves what is in the outbox to the next tick
+	// Terminate is done when this process was asked to end; nil: never. It ends what a run waits for and could do without.
+	Terminate context.Context
 }
 
 // A Run is one execution of a task for a slot, in any of the processes that have a part in it.

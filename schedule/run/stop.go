@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"syscall"
 	"time"
 
@@ -39,6 +38,8 @@ const (
 	stopPatience = 2 * (hookTimeout + hookKillAfter)
 	// pollEvery is the time between two looks at the run's file.
 	pollEvery = 20 * time.Millisecond
+	// lookAgainAfter is the time between two looks through all processes of the machine.
+	lookAgainAfter = time.Second
 )
 
 // Stop ends the command of a live run (TERM, and KILL after the task's kill_after), and waits until the run has ended. A run
@@ -79,6 +80,7 @@ type stopper struct {
 
 	attempt int       // the number of the one that has got TERM
 	killAt  time.Time // when it gets KILL
+	lookAt  time.Time // when to look again for a process group that was not found
 }
 
 // follow waits for the end of the run, and signals its command until then. The error is that of Stop.
@@ -103,7 +105,7 @@ func (s *stopper) follow(file *runfile.Observer) (Stopping, error) {
 		case state.Deferred():
 			if r, state, err := s.caller.take(s.id); err == nil {
 				defer r.sendAlone()()
-				s.Record, s.Over = r.conclude(state, nil), true
+				s.Record, s.Over = r.conclude(state, exitCodes{}), true
 				return s.Stopping, nil
 			}
 		case state.Result != nil: // a tick goes on with its hooks
@@ -128,8 +130,9 @@ func (s *stopper) signal(state runfile.State) {
 		return
 	}
 	switch again := a.Number == s.attempt; {
-	case again && (s.Killed || time.Now().Before(s.killAt)):
-	case !slices.Contains(process.Orphans(s.id, a.PID, a.Number), a.PID):
+	case again && (s.Killed || time.Now().Before(s.killAt)), time.Now().Before(s.lookAt):
+	case !process.HasGroup(s.id, a.PID):
+		s.lookAt = time.Now().Add(lookAgainAfter)
 	case again:
 		s.Killed = true
 		syscall.Kill(-a.PID, syscall.SIGKILL)

@@ -16,11 +16,12 @@ import (
 // Execute supervises and finishes the run in this process, and returns its record. When terminate is done the command is
 // stopped; when kill is done too it is killed at once.
 func (r *Run) Execute(terminate, kill context.Context) outcome.Record {
-	return r.Finish(r.supervise(terminate, kill))
+	return r.ExecuteThen(terminate, kill, func() {})
 }
 
 // ExecuteThen is Execute that calls ended when the command has ended, before the hooks after it.
 func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome.Record {
+	r.Terminate = terminate
 	result := r.supervise(terminate, kill)
 	ended()
 	return r.Finish(result)
@@ -105,9 +106,13 @@ func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Re
 	r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, PID: p.PID, At: now}})
 	r.describeLock(p.PID, now)
 
-	result.Outcome, result.Reason = r.wait(terminate, kill, p)
-	if result.Outcome == "" && r.stopAsked(result) {
-		p.End(kill, r.task.KillAfter) // what is left of its group
+	result.Outcome, result.Reason = r.wait(terminate, p)
+	if result.Outcome != "" || r.stopAsked(result) {
+		survivors := p.EndRun(kill, r.Record().Run, n, r.task.KillAfter)
+		result.Notes = append(result.Notes, leftBehind(survivors)...)
+	}
+	if !p.Ended() {
+		return // without an exit code
 	}
 	code := p.ExitCode()
 	result.ExitCode = &code
@@ -126,9 +131,17 @@ func (r *Run) unstartable(result *outcome.Record, code int, why string) {
 	fmt.Fprintf(r.output, "sched: %s\n", result.Reason)
 }
 
-// wait waits for the command, and ends it when its time is over or terminate is done. The outcome is
-// empty when the command ended by itself.
-func (r *Run) wait(terminate, kill context.Context, p *process.Process) (outcome.Outcome, string) {
+// leftBehind returns the notes about processes that did not end by KILL: nothing waits for them any more.
+func leftBehind(survivors []int) (notes []string) {
+	for _, pid := range survivors {
+		notes = append(notes, fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", pid))
+	}
+	return notes
+}
+
+// wait waits for the end of the command, of its time, or for terminate. The outcome is empty when the command ended by
+// itself; else it is to be ended.
+func (r *Run) wait(terminate context.Context, p *process.Process) (outcome.Outcome, string) {
 	var timeout <-chan time.Time
 	if r.task.Timeout > 0 {
 		timer := time.NewTimer(r.task.Timeout)
@@ -144,10 +157,8 @@ func (r *Run) wait(terminate, kill context.Context, p *process.Process) (outcome
 		case <-long.C:
 			r.file.Sync() // best effort: some file systems cannot
 		case <-timeout:
-			p.End(kill, r.task.KillAfter)
 			return outcome.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
 		case <-terminate.Done():
-			p.End(kill, r.task.KillAfter)
 			return outcome.Stopped, context.Cause(terminate).Error()
 		}
 	}
@@ -165,12 +176,11 @@ func (r *Run) judge(code int) (outcome.Outcome, string) {
 	return outcome.Failed, process.ExitText(code)
 }
 
-// measure adds what the command used, itself and its children that it waited for (getrusage(2)). For the peak memory see
-// docs/decisions.md#peak-memory-is-never-less-than-a-few-mib.
+// measure adds what the command used, itself and its children that it waited for (getrusage(2)).
 func measure(result *outcome.Record, p *process.Process) {
 	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
 	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
-	result.PeakMemory = max(result.PeakMemory, int64(p.Usage.Maxrss)*process.MaxrssUnit)
+	result.PeakMemory = max(result.PeakMemory, p.PeakMemory())
 }
 
 // stopped sets that the run was stopped, and when.

@@ -13,9 +13,9 @@ import (
 )
 
 // begun begins a run of the task and returns it with its record.
-func begun(t *testing.T, state, task string) *File {
+func begun(t *testing.T, dir, task string) *File {
 	t.Helper()
-	run, err := Create(state, outcome.Record{Run: outcome.NewID(), Task: task, Snapshot: []byte(`{"name":"` + task + `"}`)})
+	run, err := Create(dir, outcome.Record{Run: outcome.NewID(), Task: task, Snapshot: []byte(`{"name":"` + task + `"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,136 +41,136 @@ func inode(t *testing.T, path string) os.FileInfo {
 	return info
 }
 
-func TestARunIsWatchedUntilItsFileIsClosed(t *testing.T) {
-	state := t.TempDir()
-	run := begun(t, state, "a")
-	if _, watched, err := Read(state, run.Record.Run); err != nil || !watched {
-		t.Errorf("watched %v, %v", watched, err)
+func TestARunIsAliveUntilItsFileIsClosed(t *testing.T) {
+	dir := t.TempDir()
+	run := begun(t, dir, "a")
+	if _, alive, err := Read(dir, run.Record.Run); err != nil || !alive {
+		t.Errorf("alive %v, %v", alive, err)
 	}
-	if _, _, err := Take(state, run.Record.Run); err != ErrAlive {
+	if _, _, err := Take(dir, run.Record.Run); err != ErrAlive {
 		t.Errorf("Take: %v", err)
 	}
 	ended(t, run)
-	taken, log, err := Take(state, run.Record.Run)
-	if err != nil || log.End == nil || log.End.Outcome != outcome.Succeeded || string(log.End.Snapshot) != `{"name":"a"}` {
-		t.Fatalf("%+v, %v", log, err)
+	taken, state, err := Take(dir, run.Record.Run)
+	if err != nil || state.End == nil || state.End.Outcome != outcome.Succeeded || string(state.End.Snapshot) != `{"name":"a"}` {
+		t.Fatalf("%+v, %v", state, err)
 	}
 	taken.Close()
 }
 
 // A kill may leave half a line; what follows it counts.
 func TestATornLineIsPassedOver(t *testing.T) {
-	state := t.TempDir()
-	run := begun(t, state, "a")
+	dir := t.TempDir()
+	run := begun(t, dir, "a")
 	run.Descriptor().WriteString(`{"attempt":{"number":1,"p`)
 	ended(t, run)
-	log, watched, err := Read(state, run.Record.Run)
-	if err != nil || watched || log.End == nil || log.Attempt != nil {
-		t.Errorf("%+v, watched %v, %v", log, watched, err)
+	state, alive, err := Read(dir, run.Record.Run)
+	if err != nil || alive || state.End == nil || state.Attempt != nil {
+		t.Errorf("%+v, alive %v, %v", state, alive, err)
 	}
 }
 
 func TestTheFileOfARunIsUsedAgain(t *testing.T) {
-	state := t.TempDir()
-	first := begun(t, state, "a")
+	dir := t.TempDir()
+	first := begun(t, dir, "a")
 	ended(t, first)
-	before := inode(t, Path(state, first.Record.Run))
-	if err := Recycle(state, first.Record.Run, "a"); err != nil {
+	before := inode(t, Path(dir, first.Record.Run))
+	if err := Recycle(dir, first.Record.Run, "a"); err != nil {
 		t.Fatal(err)
 	}
-	if err := Recycle(state, first.Record.Run, "a"); !errors.Is(err, os.ErrNotExist) {
+	if err := Recycle(dir, first.Record.Run, "a"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the second Recycle: %v", err)
 	}
 
-	second := begun(t, state, "a")
-	if !os.SameFile(before, inode(t, Path(state, second.Record.Run))) {
+	second := begun(t, dir, "a")
+	if !os.SameFile(before, inode(t, Path(dir, second.Record.Run))) {
 		t.Error("the file was not used again")
 	}
-	log, watched, err := Read(state, second.Record.Run)
-	if err != nil || !watched || log.End != nil || len(log.Hooks) > 0 || log.Begin.Run != second.Record.Run {
-		t.Errorf("the events of the first run count for the second: %+v, watched %v, %v", log, watched, err)
+	state, alive, err := Read(dir, second.Record.Run)
+	if err != nil || !alive || state.End != nil || len(state.Hooks) > 0 || state.Begin.Run != second.Record.Run {
+		t.Errorf("the events of the first run count for the second: %+v, alive %v, %v", state, alive, err)
 	}
-	if ids, err := List(state); err != nil || len(ids) != 1 {
+	if ids, err := List(dir); err != nil || len(ids) != 1 {
 		t.Errorf("runs: %v, %v", ids, err)
 	}
 	ended(t, second)
 }
 
-// Who opened the file of a run just before it was recycled sees that it is another run's.
+// A process that opened the file of a run just before it was recycled sees that it is another run's.
 func TestARecycledFileIsNotTakenForTheOldRun(t *testing.T) {
-	state := t.TempDir()
-	first := begun(t, state, "a")
+	dir := t.TempDir()
+	first := begun(t, dir, "a")
 	ended(t, first)
-	Recycle(state, first.Record.Run, "a")
-	second := begun(t, state, "a")
+	Recycle(dir, first.Record.Run, "a")
+	second := begun(t, dir, "a")
 	ended(t, second)
-	os.Link(Path(state, second.Record.Run), Path(state, first.Record.Run)) // as if it were still open under the old name
-	if _, _, err := Read(state, first.Record.Run); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("Look: %v", err)
+	os.Link(Path(dir, second.Record.Run), Path(dir, first.Record.Run)) // as if it were still open under the old name
+	if _, _, err := Read(dir, first.Record.Run); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Read: %v", err)
 	}
-	if _, _, err := Take(state, first.Record.Run); !errors.Is(err, os.ErrNotExist) {
+	if _, _, err := Take(dir, first.Record.Run); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Take: %v", err)
 	}
 }
 
-func TestAFileThatIsLookedAtOrLargeIsNotUsedAgain(t *testing.T) {
-	state := t.TempDir()
-	looked := begun(t, state, "a")
-	id, end := looked.Record.Run, looked.Record
+func TestAFileThatIsLockedOrLargeIsNotUsedAgain(t *testing.T) {
+	dir := t.TempDir()
+	locked := begun(t, dir, "a")
+	id, end := locked.Record.Run, locked.Record
 	end.Outcome = outcome.Succeeded
-	looked.Append(Event{End: &end})
-	before := inode(t, Path(state, id))
-	Recycle(state, id, "a") // while looked still has the lock
-	next := begun(t, state, "a")
-	if os.SameFile(before, inode(t, Path(state, next.Record.Run))) {
+	locked.Append(Event{End: &end})
+	before := inode(t, Path(dir, id))
+	Recycle(dir, id, "a") // while locked still has the lock
+	next := begun(t, dir, "a")
+	if os.SameFile(before, inode(t, Path(dir, next.Record.Run))) {
 		t.Error("a locked file was used again")
 	}
-	looked.Close()
+	locked.Close()
 
 	next.Descriptor().WriteString(strings.Repeat("x", largestReused+1))
 	ended(t, next)
-	Recycle(state, next.Record.Run, "a")
-	if _, err := os.Stat(sparePath(state, "a")); !errors.Is(err, os.ErrNotExist) {
+	Recycle(dir, next.Record.Run, "a")
+	if _, err := os.Stat(sparePath(dir, "a")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a large file was kept: %v", err)
 	}
 }
 
 func TestWhatAKillLeftIsSweptAfterADay(t *testing.T) {
-	state := t.TempDir()
-	ended(t, begun(t, state, "a"))
+	dir := t.TempDir()
+	ended(t, begun(t, dir, "a"))
 	old := time.Now().Add(-25 * time.Hour)
 	for _, name := range []string{".draft-1", ".draft-2", ".spare-b"} {
-		os.WriteFile(runsDir(state)+"/"+name, nil, 0o600)
+		os.WriteFile(runsDir(dir)+"/"+name, nil, 0o600)
 	}
-	os.Chtimes(runsDir(state)+"/.draft-1", old, old)
-	os.Chtimes(runsDir(state)+"/.spare-b", old, old)
-	SweepDrafts(state, time.Now())
-	left, _ := os.ReadDir(runsDir(state))
+	os.Chtimes(runsDir(dir)+"/.draft-1", old, old)
+	os.Chtimes(runsDir(dir)+"/.spare-b", old, old)
+	SweepDrafts(dir, time.Now())
+	left, _ := os.ReadDir(runsDir(dir))
 	if len(left) != 2 || left[0].Name() != ".draft-2" {
 		t.Errorf("left: %v", left)
 	}
 }
 
-// `sched status` and `list` look at runs at any time. A tick that takes a run at that very moment must
-// not think that it lives.
-func TestALookKeepsNobodyFromTakingARun(t *testing.T) {
-	state := t.TempDir()
-	run := begun(t, state, "a")
+// `sched status` and `list` read the files of runs at any time. A tick that takes a run at that very moment must
+// not find it alive.
+func TestAReaderKeepsNoTickFromTakingARun(t *testing.T) {
+	dir := t.TempDir()
+	run := begun(t, dir, "a")
 	ended(t, run)
-	looker, err := os.Open(Path(state, run.Record.Run))
+	reader, err := os.Open(Path(dir, run.Record.Run))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Flock(int(looker.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
+	if err := unix.Flock(int(reader.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Take(state, run.Record.Run); err != ErrAlive {
-		t.Errorf("beside one who looks for ever: %v", err)
+	if _, _, err := Take(dir, run.Record.Run); err != ErrAlive {
+		t.Errorf("beside a reader that stays: %v", err)
 	}
-	time.AfterFunc(5*time.Millisecond, func() { looker.Close() })
-	taken, _, err := Take(state, run.Record.Run)
+	time.AfterFunc(5*time.Millisecond, func() { reader.Close() })
+	taken, _, err := Take(dir, run.Record.Run)
 	if err != nil {
-		t.Fatalf("beside one who looks for a moment: %v", err)
+		t.Fatalf("beside a reader that goes: %v", err)
 	}
 	taken.Close()
 }

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
-
 	"sched/schedule/statedir"
 )
 
 // A Request asks for one run of a task beside those of its schedule. It is a file, waiting/ID.json in
 // the state folder, until a tick makes the file of the run of that very file: with one rename(2), so
-// that a kill at any moment leaves the one or the other, and no run is begun twice.
+// that a kill at any moment leaves the one or the other, and no run is begun twice
+// (docs/decisions.md#a-request-becomes-its-run-by-a-rename).
 type Request struct {
 	Run    string    `json:"run"` // the id that the run will have
 	Task   string    `json:"task"`
@@ -27,38 +27,38 @@ type Request struct {
 	HeldSince time.Time `json:"-"` // since when ticks have found the mutex held
 }
 
-// A requestLine is what the file of a request has beside the events of its run, which come later.
+// A requestLine is one line of the file of a request; exactly one field is set. The events of its run come later.
 type requestLine struct {
 	Request *Request   `json:"request,omitempty"`
 	Held    *time.Time `json:"held,omitempty"`
 }
 
-func waitingDir(state string) string { return filepath.Join(state, "waiting") }
+func waitingDir(dir string) string { return filepath.Join(dir, "waiting") }
 
-func requestPath(state, id string) string { return filepath.Join(waitingDir(state), id+".json") }
+func requestPath(dir, id string) string { return filepath.Join(waitingDir(dir), id+".json") }
 
 // AddRequest leaves a request for the ticks to come. When it has returned nil the request survives a power cut.
-func AddRequest(state string, r Request) error {
+func AddRequest(dir string, r Request) error {
 	text, err := json.Marshal(requestLine{Request: &r})
 	if err != nil {
 		return err
 	}
-	draft := filepath.Join(waitingDir(state), ".draft-"+r.Run)
+	draft := filepath.Join(waitingDir(dir), ".draft-"+r.Run)
 	if err := statedir.WriteSynced(draft, append(text, '\n')); err != nil {
 		return err
 	}
-	if err := statedir.Rename(draft, requestPath(state, r.Run)); err != nil {
+	if err := statedir.Rename(draft, requestPath(dir, r.Run)); err != nil {
 		os.Remove(draft)
 		return err
 	}
-	statedir.SyncDir(waitingDir(state))
+	statedir.SyncDir(waitingDir(dir))
 	return nil
 }
 
-// Requests returns what waits, in the order of the times that were asked for. Where nothing ever
-// waited this is one look for a folder that is not there.
-func Requests(state string) ([]Request, error) {
-	entries, err := os.ReadDir(waitingDir(state))
+// Requests returns the requests that wait, in the order of their times. Where there never was one this costs
+// one system call. With an error come those that could be read.
+func Requests(dir string) ([]Request, error) {
+	entries, err := os.ReadDir(waitingDir(dir))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -68,7 +68,7 @@ func Requests(state string) ([]Request, error) {
 		if !ok {
 			continue
 		}
-		text, rerr := os.ReadFile(requestPath(state, id))
+		text, rerr := statedir.ReadFile(requestPath(dir, id))
 		if errors.Is(rerr, os.ErrNotExist) {
 			continue // a tick took it
 		}
@@ -100,17 +100,17 @@ func parseRequest(text []byte, id string) (Request, error) {
 	return r, nil
 }
 
-// A TakenRequest request belongs to the process that took it, until it is closed or becomes a run.
+// A TakenRequest is a request that this process has locked, until it is closed or becomes a run.
 type TakenRequest struct {
 	Request
-	state string
-	file  *os.File
+	dir  string
+	file *os.File
 }
 
-// TakeRequest locks a request. It returns ErrWatched when another process has it, and an error that is
+// TakeRequest locks a request. It returns ErrAlive when another process has it, and an error that is
 // os.ErrNotExist when it does not wait any more.
-func TakeRequest(state, id string) (*TakenRequest, error) {
-	file, err := statedir.OpenLocked(requestPath(state, id), os.O_RDWR|os.O_APPEND)
+func TakeRequest(dir, id string) (*TakenRequest, error) {
+	file, err := statedir.OpenLocked(requestPath(dir, id), os.O_RDWR|os.O_APPEND)
 	if err != nil {
 		return nil, aliveIf(err)
 	}
@@ -123,7 +123,7 @@ func TakeRequest(state, id string) (*TakenRequest, error) {
 		file.Close()
 		return nil, err
 	}
-	return &TakenRequest{r, state, file}, nil
+	return &TakenRequest{r, dir, file}, nil
 }
 
 // Begin makes the run of the request; the request is gone then, also for a power cut. When it fails
@@ -152,21 +152,21 @@ func (t *TakenRequest) become(run *File, events ...Event) error {
 	if err := run.Sync(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(runsDir(t.state), 0o700); err != nil {
+	if err := os.MkdirAll(runsDir(t.dir), 0o700); err != nil {
 		return err
 	}
-	if err := statedir.Rename(requestPath(t.state, t.Run), Path(t.state, t.Run)); err != nil {
+	if err := statedir.Rename(requestPath(t.dir, t.Run), Path(t.dir, t.Run)); err != nil {
 		return err
 	}
-	statedir.SyncDir(runsDir(t.state)) // or a power cut might bring the request back after its command ran
-	statedir.SyncDir(waitingDir(t.state))
+	statedir.SyncDir(runsDir(t.dir)) // or a power cut might bring the request back after its command ran
+	statedir.SyncDir(waitingDir(t.dir))
 	return nil
 }
 
-// NoteHeld notes since when the mutex has been found held.
+// NoteHeld writes down since when ticks have found the mutex held.
 func (t *TakenRequest) NoteHeld(since time.Time) error {
 	return statedir.AppendLine(t.file, requestLine{Held: &since})
 }
 
-// Close leaves the request to others.
+// Close unlocks the request, and leaves it to other ticks.
 func (t *TakenRequest) Close() error { return t.file.Close() }

@@ -11,23 +11,23 @@ import (
 	"sched/schedule/outcome"
 )
 
-func ask(t *testing.T, state string, after time.Duration) Request {
+func ask(t *testing.T, dir string, after time.Duration) Request {
 	t.Helper()
 	at := time.Now().Add(after).UTC().Truncate(time.Microsecond)
 	r := Request{Run: outcome.NewIDAt(at), Task: "report", At: at, Origin: "trigger by somebody"}
-	if err := AddRequest(state, r); err != nil {
+	if err := AddRequest(dir, r); err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
 func TestRequestsComeInTheOrderOfTheirTimes(t *testing.T) {
-	state := t.TempDir()
-	if none, err := Requests(state); len(none) != 0 || err != nil {
+	dir := t.TempDir()
+	if none, err := Requests(dir); len(none) != 0 || err != nil {
 		t.Errorf("%v, %v", none, err)
 	}
-	later, now, soon := ask(t, state, time.Hour), ask(t, state, 0), ask(t, state, time.Second)
-	got, err := Requests(state)
+	later, now, soon := ask(t, dir, time.Hour), ask(t, dir, 0), ask(t, dir, time.Second)
+	got, err := Requests(dir)
 	if want := []Request{now, soon, later}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%+v, not %+v (%v)", got, want, err)
 	}
@@ -45,39 +45,39 @@ func TestAnIDOfAnotherTime(t *testing.T) {
 }
 
 func TestARequestBecomesARunOnce(t *testing.T) {
-	state := t.TempDir()
-	r := ask(t, state, 0)
-	taken, err := TakeRequest(state, r.Run)
+	dir := t.TempDir()
+	r := ask(t, dir, 0)
+	taken, err := TakeRequest(dir, r.Run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := TakeRequest(state, r.Run); !errors.Is(err, ErrAlive) {
+	if _, err := TakeRequest(dir, r.Run); !errors.Is(err, ErrAlive) {
 		t.Errorf("two have it: %v", err)
 	}
 	run, err := taken.Begin(outcome.Record{Run: r.Run, Task: r.Task})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := TakeRequest(state, r.Run); !errors.Is(err, os.ErrNotExist) {
+	if _, err := TakeRequest(dir, r.Run); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it still waits: %v", err)
 	}
-	if log, watched, err := Read(state, r.Run); !watched || err != nil || log.Begin.Task != "report" {
-		t.Errorf("%+v, %v, %v", log, watched, err)
+	if state, alive, err := Read(dir, r.Run); !alive || err != nil || state.Begin.Task != "report" {
+		t.Errorf("%+v, %v, %v", state, alive, err)
 	}
 	run.Close()
-	if _, watched, _ := Read(state, r.Run); watched {
+	if _, alive, _ := Read(dir, r.Run); alive {
 		t.Error("somebody watches a run that was closed")
 	}
 }
 
 // A tick that is killed after it wrote the beginning of the run and before it moved the file leaves a request.
 func TestABeginningThatFailed(t *testing.T) {
-	state := t.TempDir()
-	r := ask(t, state, 0)
-	if err := os.WriteFile(runsDir(state), nil, 0o600); err != nil { // in the way
+	dir := t.TempDir()
+	r := ask(t, dir, 0)
+	if err := os.WriteFile(runsDir(dir), nil, 0o600); err != nil { // in the way
 		t.Fatal(err)
 	}
-	taken, err := TakeRequest(state, r.Run)
+	taken, err := TakeRequest(dir, r.Run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,28 +88,28 @@ func TestABeginningThatFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken.Close()
-	os.Remove(runsDir(state))
+	os.Remove(runsDir(dir))
 
-	taken, err = TakeRequest(state, r.Run)
+	taken, err = TakeRequest(dir, r.Run)
 	if err != nil || taken.Origin != r.Origin || !taken.HeldSince.Equal(r.At.Add(time.Minute)) {
 		t.Fatalf("%+v, %v", taken, err)
 	}
 	if err := taken.Refuse(outcome.Record{Run: r.Run, Task: "second", Outcome: outcome.Skipped}); err != nil {
 		t.Fatal(err)
 	}
-	if log, watched, err := Read(state, r.Run); watched || err != nil || log.Begin.Task != "second" || log.End == nil || log.End.Outcome != outcome.Skipped {
-		t.Errorf("%+v, %v, %v", log, watched, err)
+	if state, alive, err := Read(dir, r.Run); alive || err != nil || state.Begin.Task != "second" || state.End == nil || state.End.Outcome != outcome.Skipped {
+		t.Errorf("%+v, %v, %v", state, alive, err)
 	}
 }
 
 // What waits for ever would be worse than what is said every minute.
 func TestARequestThatCannotBeReadIsTold(t *testing.T) {
-	state := t.TempDir()
-	good := ask(t, state, 0)
-	if err := os.WriteFile(filepath.Join(waitingDir(state), "torn.json"), []byte(`{"request":{"ru`), 0o600); err != nil {
+	dir := t.TempDir()
+	good := ask(t, dir, 0)
+	if err := os.WriteFile(filepath.Join(waitingDir(dir), "torn.json"), []byte(`{"request":{"ru`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Requests(state)
+	got, err := Requests(dir)
 	if len(got) != 1 || got[0] != good || err == nil || err.Error() != "the request waiting/torn.json cannot be read; remove it" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -119,7 +119,7 @@ func TestWhichRunsWaitForATick(t *testing.T) {
 	wait := &Deferral{Attempt: 2}
 	for _, row := range []struct {
 		about string
-		log   State
+		state State
 		want  bool
 	}{
 		{"a run without a wait", State{Attempt: &Attempt{Number: 1}}, false},
@@ -129,7 +129,7 @@ func TestWhichRunsWaitForATick(t *testing.T) {
 		{"it was given up", State{Attempt: &Attempt{Number: 1}, Deferral: wait, Result: &outcome.Record{}}, false},
 		{"it has ended", State{Attempt: &Attempt{Number: 1}, Deferral: wait, End: &outcome.Record{}}, false},
 	} {
-		if got := row.log.Deferred(); got != row.want {
+		if got := row.state.Deferred(); got != row.want {
 			t.Errorf("%s: %v", row.about, got)
 		}
 	}
@@ -137,13 +137,13 @@ func TestWhichRunsWaitForATick(t *testing.T) {
 
 // A file that is used again may have the order to stop an earlier run.
 func TestAnOrderToStopIsForOneRun(t *testing.T) {
-	state := t.TempDir()
-	run, err := Create(state, outcome.Record{Run: "b", Task: "report"})
+	dir := t.TempDir()
+	run, err := Create(dir, outcome.Record{Run: "b", Task: "report"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	o, err := Observe(state, "b")
+	o, err := Observe(dir, "b")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestAnOrderToStopIsForOneRun(t *testing.T) {
 	if stop, asked := run.StopRequested(); !asked || stop.By != "me" {
 		t.Errorf("%+v, %v", stop, asked)
 	}
-	if log, watched, err := o.Read(); !watched || err != nil || log.Stop == nil || log.Stop.By != "me" {
-		t.Errorf("%+v, %v, %v", log, watched, err)
+	if state, alive, err := o.Read(); !alive || err != nil || state.Stop == nil || state.Stop.By != "me" {
+		t.Errorf("%+v, %v, %v", state, alive, err)
 	}
 }

@@ -64,7 +64,7 @@ func (a *admission) tooLate(slot schedule.Slot) string {
 	case overrun(slot):
 		return "it could not start before its next slot"
 	case deadline > 0 && late > deadline:
-		return fmt.Sprintf("it could not start within %s of its time, and %s have passed", deadline, late.Round(time.Second))
+		return fmt.Sprintf("it could not start within %s of its time, and %s have passed", text.Duration(deadline), text.Duration(late))
 	}
 	return ""
 }

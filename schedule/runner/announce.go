@@ -13,6 +13,8 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/servers"
+	"sched/schedule/statedir"
+	"sched/schedule/text"
 )
 
 const (
@@ -94,7 +96,7 @@ func OffsetText(offset time.Duration) string {
 	if offset < 0 {
 		side = "behind"
 	}
-	return fmt.Sprintf("%s %s Redis's", offset.Abs().Round(time.Second), side)
+	return fmt.Sprintf("%s %s Redis's", text.Duration(offset.Abs()), side)
 }
 
 // onceAnHour reports whether a problem is to be reported now, since it was not in the last hour. What names the problem.
@@ -104,7 +106,9 @@ func (t *Tick) onceAnHour(what string) bool {
 		return false
 	}
 	os.MkdirAll(t.Storage.Dir, 0o700)
-	os.WriteFile(path, nil, 0o600)
+	if file, err := statedir.Open(path, os.O_WRONLY|os.O_CREATE); err == nil {
+		file.Close()
+	}
 	now := time.Now()
 	os.Chtimes(path, now, now) // a file that is empty already is not changed by writing nothing
 	return true

@@ -28,10 +28,11 @@ type world struct {
 	storage  run.Storage
 	now      time.Time
 	said     []string
+	again    map[time.Time]bool // the minutes that were replayed, or ticked twice
 }
 
 func newWorld(t *testing.T, seed uint64, tasks string) *world {
-	w := &world{T: t, random: rand.New(rand.NewPCG(seed, 0)), now: time.Date(2026, 3, 28, 21, 0, 0, 0, time.UTC)}
+	w := &world{T: t, random: rand.New(rand.NewPCG(seed, 0)), now: time.Date(2026, 3, 28, 21, 0, 0, 0, time.UTC), again: map[time.Time]bool{}}
 	dir := t.TempDir()
 	w.schedule = w.parse([]byte("timezone: Europe/Berlin\nhistory: {runs_per_task: 1000000}\ntasks:\n"+tasks), filepath.Join(dir, "schedule.yaml"))
 	w.storage = run.Storage{Dir: filepath.Join(dir, ".sched")}
@@ -53,10 +54,12 @@ func (w *world) parse(text []byte, file string) *schedule.Schedule {
 type ticking struct{ *running }
 
 // begin lets a tick account for its minute, and returns what it starts.
-func (w *world) begin() (ticking, []schedule.Slot) {
-	r := w.tick().prepare()
+func (w *world) begin() (ticking, []schedule.Slot) { return w.beginAs(w.tick()) }
+
+func (w *world) beginAs(t *Tick) (ticking, []schedule.Slot) {
+	r := t.prepare()
 	r.deliveries.start(w.Context())
-	return ticking{r}, r.account(r.Schedule.Due(r.Minute))
+	return ticking{r}, r.account(r.dueSlots(r.Schedule.Due(r.Minute)))
 }
 
 // run runs a foreground slot as its tick would, and does not wait for its instant.

@@ -38,7 +38,7 @@ func publish(ctx context.Context, db *history.DB, store *mutex.Redis) error {
 
 // mayPublish reports whether there is something to publish, and a store that takes it.
 func (t *Tick) mayPublish() bool {
-	return t.Storage.Store != nil && t.Storage.Store.Down() == nil && history.Waiting(t.Storage.Dir)
+	return t.Storage.Store != nil && t.Storage.Store.Down() == nil && history.HasUnpublished(t.Storage.Dir)
 }
 
 // publish copies the runs that ended here to the store. While the store is down, which is reported where locks are taken, they wait.
@@ -46,7 +46,7 @@ func (t *Tick) mayPublish() bool {
 func (t *Tick) publish(db *history.DB) error {
 	ctx := context.Background()
 	switch {
-	case len(t.Schedule.Store.Servers) == 0 && history.Waiting(t.Storage.Dir):
+	case len(t.Schedule.Store.Servers) == 0 && history.HasUnpublished(t.Storage.Dir):
 		return db.Unshare(ctx)
 	case !t.mayPublish():
 		return nil

@@ -44,11 +44,11 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 	}
 
 	redis.SetError("OOM command not allowed when used memory > 'maxmemory'.")
-	if err := publish(ctx, db, store); err == nil || !history.Waiting(dir) {
-		t.Fatalf("the store takes nothing: %v, waiting: %t", err, history.Waiting(dir))
+	if err := publish(ctx, db, store); err == nil || !history.HasUnpublished(dir) {
+		t.Fatalf("the store takes nothing: %v, waiting: %t", err, history.HasUnpublished(dir))
 	}
 	redis.SetError("")
-	for end := time.Now().Add(30 * time.Second); history.Waiting(dir); { // a slow machine may take several ticks
+	for end := time.Now().Add(30 * time.Second); history.HasUnpublished(dir); { // a slow machine may take several ticks
 		if err := publish(ctx, db, store); err != nil && store.Down() == nil || time.Now().After(end) {
 			t.Fatal(err)
 		}
@@ -90,8 +90,8 @@ func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
 
 func TestOffsetText(t *testing.T) {
 	for offset, want := range map[time.Duration]string{
-		45400 * time.Millisecond: "45s ahead of Redis's",
-		-90 * time.Second:        "1m30s behind Redis's",
+		45400 * time.Millisecond: "45 s ahead of Redis's",
+		-90 * time.Second:        "1 m 30 s behind Redis's",
 	} {
 		if got := OffsetText(offset); got != want {
 			t.Errorf("%s: %s", fmt.Sprint(offset), got)

@@ -23,8 +23,9 @@ type starter struct {
 	ledger     *ledger.Account
 	records    *records
 	deliveries *deliveries
-	skipHooks  sync.WaitGroup // the on_skip hooks that run
-	failed     atomic.Bool    // a run could not begin, or could not be handed over
+	terminate  context.Context // see run.Caller; nil: never
+	skipHooks  sync.WaitGroup  // the on_skip hooks that run
+	failed     atomic.Bool     // a run could not begin, or could not be handed over
 }
 
 // startAll hands over the background runs of slots whose tasks have no condition commands.
@@ -92,7 +93,7 @@ func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mute
 
 // caller returns what this tick gives to its runs.
 func (s *starter) caller(storage run.Storage) run.Caller {
-	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender}
+	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender, Terminate: s.terminate}
 }
 
 // newRecord returns the record of a run that is to begin for a slot.

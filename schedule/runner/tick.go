@@ -62,6 +62,7 @@ type Result struct {
 func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.Storage.RememberStore()
 	r := t.prepare()
+	r.starter.terminate = terminate
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	defer r.controls.readAhead(len(due) > 0)()
 	background, foreground := split(r.account(due))

@@ -11,7 +11,7 @@ import (
 	"sched/mutex"
 )
 
-// Announce says to the other servers that a tick of s begins: its name, version, minute and runs. Seen, Age and
+// Announce publishes that a tick of s begins: its name, version, minute and runs. Seen, Age and
 // Offset of s are ignored.
 //
 // It returns by how much clock, that of this machine, is ahead of Redis's: the median where there are several Redis
@@ -20,8 +20,8 @@ func Announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Ser
 	return announce(ctx, r, clock, s, true)
 }
 
-// Refresh says to the other servers that a tick of s, which was announced, still lives, and what runs now. Version and minute of
-// the server stay those of the tick that began last, if that is known: it may be a later one.
+// Refresh publishes that a tick of s, which was announced, still lives, and what runs now. Version and minute of
+// the server stay those of the tick that began last, which may be a later one, where they are there.
 func Refresh(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Server) (offset time.Duration, err error) {
 	return announce(ctx, r, clock, s, false)
 }
@@ -57,8 +57,8 @@ func announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Ser
 	return median(offsets.values()), nil
 }
 
-// compareClocks returns Redis's time, and by how much our clock is ahead of it. Redis is taken to read its clock in the middle
-// of a round trip: of the shorter one of two, since the first may have had to connect.
+// compareClocks returns Redis's time, and by how much our clock is ahead of it. Redis is taken to read its clock in
+// the middle of a round trip: of the shorter one of two, since the first may have had to connect.
 func compareClocks(ctx context.Context, c *redis.Client, clock func() time.Time) (theirs time.Time, offset time.Duration, err error) {
 	shortest := time.Duration(-1)
 	for range 2 {

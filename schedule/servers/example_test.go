@@ -8,10 +8,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"sched/mutex"
-
-	"sched/schedule/servers"
-
 	"sched/schedule/outcome"
+	"sched/schedule/servers"
 )
 
 // Two servers share a schedule. Either sees what runs on the other, and what is finished.

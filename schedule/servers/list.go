@@ -13,8 +13,8 @@ import (
 	"sched/mutex"
 )
 
-// List returns the servers that announced themselves in the last ten minutes, sorted by name. Runs that were published since
-// (Publish) are left out of Running.
+// List returns the servers that announced themselves in the last ten minutes, sorted by name. Runs that were
+// published since (Publish) are left out of Running.
 func List(ctx context.Context, r *mutex.Redis) ([]Server, error) {
 	var answers collection[answer]
 	err := r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {

@@ -15,7 +15,6 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/history"
-
 	"sched/schedule/outcome"
 )
 
@@ -50,9 +49,10 @@ end
 redis.call('ZREMRANGEBYRANK', ended, 0, -1 - kept)
 return 0`)
 
-// Publish shows finished runs to the other servers. To publish a run again changes nothing. One that comes late is put on
-// the stream, and does not replace a later run of its task in Last. Snapshots, which may hold secrets, and
-// outputs stay on the run's own server; the path of an output is one there.
+// Publish publishes finished runs to the other servers (docs/decisions.md#other-servers-see-runs-not-skips). To
+// publish a run again changes nothing. One that comes late is put on the stream, and does not replace a later run of
+// its task in Last. Snapshots, which may hold secrets, and outputs stay on the run's own server; the path of an
+// output is one there.
 func Publish(ctx context.Context, r *mutex.Redis, records []outcome.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func Publish(ctx context.Context, r *mutex.Redis, records []outcome.Record) erro
 	})
 }
 
-// Recent returns the finished runs of all servers that q asks for, in the order of history.DB.Find, as far
+// Recent returns the finished runs of all servers that q says, in the order of history.DB.Find, as far
 // back as the stream goes. Skipped and missed slots are in the histories of their servers only.
 func Recent(ctx context.Context, r *mutex.Redis, q history.Query) ([]outcome.Record, error) {
 	var answers collection[map[string]outcome.Record]
@@ -98,7 +98,7 @@ func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
 	return all
 }
 
-// recent reads the stream of one Redis from its end until nothing more that q asks for can come. It returns
+// recent reads the stream of one Redis from its end until nothing more that q says can come. It returns
 // all that it read on the way, which may be more than the limit.
 func recent(ctx context.Context, c *redis.Client, stream string, q history.Query) (map[string]outcome.Record, error) {
 	runs := map[string]outcome.Record{}
@@ -119,8 +119,8 @@ func recent(ctx context.Context, c *redis.Client, stream string, q history.Query
 	}
 }
 
-// enough reports whether all runs that were published before that time are older than what q asks
-// for. A run may be published long after its slot, but never before it; clocks are taken to be less than an hour apart.
+// enough reports whether all runs that were published before that time are older than what q
+// says. A run may be published long after its slot, but never before it; clocks are taken to be less than an hour apart.
 func enough(q history.Query, runs map[string]outcome.Record, before time.Time) bool {
 	before = before.Add(time.Hour)
 	newer := 0
@@ -148,7 +148,8 @@ func idBefore(id string) string {
 	return strconv.FormatInt(timeOf(id).UnixMilli()-1, 10) // the last one of that millisecond
 }
 
-// Last returns the finished run that began last on any server, by task. Tasks that have none are left out.
+// Last returns the finished run that began last on any server, by task
+// (docs/decisions.md#the-last-run-is-the-one-that-began-last). Tasks that have none are left out.
 func Last(ctx context.Context, r *mutex.Redis, tasks []string) (map[string]outcome.Record, error) {
 	last := map[string]outcome.Record{}
 	if len(tasks) == 0 {

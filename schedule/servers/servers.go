@@ -1,15 +1,14 @@
-// Package servers is what the servers of one schedule tell each other through the Redis that they share: which of them
-// tick and what runs there, which runs are finished, and the controls (pauses and interrupts) that all of them obey.
+// Package servers publishes, through the Redis that the servers of one schedule share, which of them tick and what runs
+// there, and which runs are finished.
 //
 // Goals:
-//   - Looking at one server shows all of them.
-//   - A pause or an interrupt that was acknowledged reaches every tick, also after a Redis has lost its data.
+//   - A command on one server shows all of them.
 //   - With several Redis servers each has everything, and a majority of them is enough to write and to read.
 //
-// Non-goals: deciding who runs what, which is for locks and claims (package mutex), and keeping history. Each server writes
-// about itself alone, for people: one that is listed may have died a moment ago, and a run that is listed as running may
-// have ended. The history of a server, its own database, stays the record of what it ran; Redis has copies of the
-// newest.
+// Non-goals: deciding which server runs what, which is for locks and claims (package mutex); pauses and interrupts
+// (package controls); and keeping history. Each server writes about itself alone, for people: one that is listed may
+// have died a moment ago, and a run that is listed as running may have ended. The history of a server, its own
+// database, stays the record of what it ran; Redis has copies of the newest.
 //
 // The keys, below the schedule's name, and what is kept there:
 //
@@ -18,7 +17,6 @@
 //	runs         a stream of finished runs, capped
 //	ended        a sorted set: the ids of the runs on the stream
 //	last         a hash: of each task the finished run that began last
-//	orders       a hash: the last pause of each task, or of all (*), and the last interrupt (!)
 //
 // Servers with other versions of sched read and write the same keys, so names and formats stay as they are. Redis 5 has
 // all that this needs. All functions may be used concurrently. An error means that no majority of the Redis
@@ -60,14 +58,14 @@ const (
 	maxRunning = 100
 )
 
-// A tickEntry is what the tick of a server that began last says of it.
+// A tickEntry is about the tick that began last on a server.
 type tickEntry struct {
 	Version string    `json:"version"`
 	Minute  time.Time `json:"minute"`
 	Seen    time.Time `json:"seen"`
 }
 
-// A nowEntry is what the last announcement of a server says of it. That may come from a tick that began long ago
+// A nowEntry is what runs on a server at its last announcement. That may come from a tick that began long ago
 // and still lives.
 type nowEntry struct {
 	Seen    time.Time     `json:"seen"`
@@ -76,7 +74,7 @@ type nowEntry struct {
 	More    int           `json:"more,omitempty"`
 }
 
-// A collection has what the Redis servers answer, one value each. Safe for concurrent use.
+// A collection has the answers of the Redis servers, one value each. Safe for concurrent use.
 type collection[T any] struct {
 	mu  sync.Mutex
 	all map[int]T

@@ -14,7 +14,6 @@ import (
 	"sched/mutex"
 	"sched/mutex/redistest"
 	"sched/schedule/history"
-
 	"sched/schedule/outcome"
 )
 

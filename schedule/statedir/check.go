@@ -5,11 +5,20 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"sched/schedule/trust"
 )
 
-// Check refuses a state folder in which somebody else can write: the files in it say what hooks are run. One that does
-// not exist yet is fine. The error is *ForeignError for one that belongs to another user.
+// Check refuses a state folder in which another user can write
+// (docs/decisions.md#one-that-others-can-write-is-refused): the files in it say what hooks are run. One that does not
+// exist yet is fine. The error is *ForeignError for one that belongs to another user. As root it also refuses one below
+// a folder in which another user can put another in its place; that error is a *trust.FolderError. dir is absolute.
 func Check(dir string) error {
+	if os.Geteuid() == 0 {
+		if err := trust.Above(dir); err != nil {
+			return fmt.Errorf("the state folder %s: %w, and root would run what is put in its place", dir, err)
+		}
+	}
 	info, err := os.Lstat(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -12,18 +12,18 @@ import (
 // ErrLocked says that another process holds the lock of a file. It is what flock(2) says.
 var ErrLocked error = unix.EWOULDBLOCK
 
-// How often, and for how long each time, Lock waits for a process that only looks: 0.1 s in all.
+// How often, and for how long each time, Lock waits for a process that only reads: 0.1 s in all.
 const (
-	looks     = 200
-	lookTakes = 500 * time.Microsecond
+	readerTries = 200
+	readerPause = 500 * time.Microsecond
 )
 
 // Lock takes the lock of a file (flock(2), exclusive) for as long as any process has this descriptor open. It returns
-// ErrLocked when another process holds the lock. Those that only look (Held) share it for a moment: they are
-// waited for, or a look would make a tick take a lost run for one that lives.
+// ErrLocked when another process holds the lock. Processes that only read (Held) share it for a moment: they are
+// waited for, or `sched list` would make a tick find a lost run alive.
 func Lock(file *os.File) error {
 	fd := int(file.Fd())
-	for range looks {
+	for range readerTries {
 		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
 			return nil
@@ -35,13 +35,13 @@ func Lock(file *os.File) error {
 			return ErrLocked
 		}
 		_ = unix.Flock(fd, unix.LOCK_UN)
-		time.Sleep(lookTakes)
+		time.Sleep(readerPause)
 	}
 	return ErrLocked
 }
 
 // LockWithin is Lock for a lock that others hold for a moment only: it waits for them, and returns ErrLocked when
-// patience is at an end.
+// patience has passed.
 func LockWithin(file *os.File, patience time.Duration) error {
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		if err := Lock(file); !errors.Is(err, ErrLocked) || time.Now().After(end) {
@@ -50,7 +50,7 @@ func LockWithin(file *os.File, patience time.Duration) error {
 	}
 }
 
-// Held reports whether a process holds the lock of a file that was opened for this look. It may share the lock
+// Held reports whether a process holds the lock of a file that was opened to be read. It may share the lock
 // until the file is closed.
 func Held(file *os.File) bool {
 	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
@@ -65,12 +65,12 @@ func HeldNow(file *os.File) bool {
 	return false
 }
 
-// OpenLocked opens and locks the file at path. With os.O_CREATE in flags it makes a missing one, with mode 0600. The error is ErrLocked when
-// another process holds it, and os.ErrNotExist when there is none, also when another process removed or renamed it
-// since it was opened.
+// OpenLocked opens (OpenPlain) and locks the file at path. With os.O_CREATE in flags it makes a missing one, with mode 0600. The
+// error is ErrLocked when another process holds it, and os.ErrNotExist when there is none, also when another process
+// removed or renamed it since it was opened.
 func OpenLocked(path string, flags int) (*os.File, error) {
 	for {
-		file, err := os.OpenFile(path, flags, 0o600)
+		file, err := OpenPlain(path, flags)
 		if err != nil {
 			return nil, err
 		}

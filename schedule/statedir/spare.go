@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// When a state folder cannot be written (read-only, full, somebody else's) runs go on with a spare one on another file
-// system: the tasks run, the locks hold, and what is lost of the history is said.
+// When a state folder cannot be written (read-only, full, owned by another user) runs go on with a spare one on
+// another file system (docs/decisions.md#there-is-a-spare-one): the tasks run, the locks hold, and it is said what
+// the history loses.
 
 // Unwritable reports whether err says that a folder cannot be written, and another one might.
 func Unwritable(err error) bool {
@@ -24,8 +25,8 @@ func Unwritable(err error) bool {
 	return false
 }
 
-// Spares returns where the spare folders of a state folder may be, in the order in which they are tried. Their names depend on the
-// user and the folder alone, so that every tick and every run finds the same ones.
+// Spares returns the paths where the spare folders of a state folder may be, in the order in which they are tried.
+// Their names depend on the user and the folder alone, so that every tick and every run finds the same ones.
 func Spares(dir string) (spares []string) {
 	name := fmt.Sprintf("%s%x", sparePrefix(), sha256.Sum256([]byte(dir)))[:30]
 	for _, place := range sparePlaces() {
@@ -43,8 +44,8 @@ func IsSpare(dir string) bool {
 	return slices.Contains(sparePlaces(), filepath.Dir(dir)) && strings.HasPrefix(filepath.Base(dir), sparePrefix())
 }
 
-// Folders returns the state folder, and the spare ones that are there and ours alone: in those of others we believe
-// nothing.
+// Folders returns the state folder, and the spare ones that are there and ours alone: those of others are not
+// read.
 func Folders(dir string) []string {
 	all := []string{dir}
 	for _, spare := range Spares(dir) {
@@ -55,13 +56,13 @@ func Folders(dir string) []string {
 	return all
 }
 
-// OpenSpare makes a spare folder, or takes the one that is there if it is ours alone.
+// OpenSpare makes a spare folder. One that is there must be ours alone.
 func OpenSpare(spare string) error {
 	if err := os.Mkdir(spare, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	if info, err := os.Lstat(spare); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s is not a folder", spare) // a link would lead to a place that somebody else chose
+		return fmt.Errorf("%s is not a folder", spare) // a link would lead to a place that another user chose
 	}
 	return Check(spare)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// In a folder for everybody, as /tmp is, somebody else may have made the spare folder, with files that say
+// In a folder for everybody, as /tmp is, another user may have made the spare folder, with files that say
 // which hooks to run.
 func TestASpareFolderOfOthersIsNotRead(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())

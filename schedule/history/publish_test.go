@@ -58,30 +58,30 @@ func TestWhatIsAddedToASharedHistoryWaits(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
 	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
-	if Waiting(dir) {
+	if HasUnpublished(dir) {
 		t.Error("a history that is not shared has a file")
 	}
 	mustAddShared(t, db, rec(2, "a", outcome.Skipped))
-	if Waiting(dir) {
+	if HasUnpublished(dir) {
 		t.Error("a skipped slot waits")
 	}
 	mustAddShared(t, db, rec(3, "a", outcome.Failed))
-	mustAdd(t, db, rec(5, "b", outcome.Missed), rec(4, "b", outcome.Lost)) // by somebody who knows of no other servers
-	if !Waiting(dir) {
+	mustAdd(t, db, rec(5, "b", outcome.Missed), rec(4, "b", outcome.Lost)) // with Add, not AddShared
+	if !HasUnpublished(dir) {
 		t.Error("nothing waits")
 	}
 	expectRuns(t, "the runs, in the order in which they were added", publishAll(t, db, 500), ids(1, 3, 4))
-	if Waiting(dir) {
+	if HasUnpublished(dir) {
 		t.Error("the file is still there")
 	}
 
 	mustAdd(t, db, rec(6, "a", outcome.Skipped))
-	if Waiting(dir) {
+	if HasUnpublished(dir) {
 		t.Error("a skipped slot waits")
 	}
 	mustAdd(t, db, rec(2, "long", outcome.Succeeded)) // its run began before the others
 	mustAdd(t, db, rec(7, "long", outcome.Succeeded))
-	if !Waiting(dir) {
+	if !HasUnpublished(dir) {
 		t.Error("nothing waits after another run was added")
 	}
 	expectRuns(t, "a run that is there already is no new one", publishAll(t, db, 500), ids(7))
@@ -121,7 +121,7 @@ func TestWhatIsNotSaidToBePublishedComesAgain(t *testing.T) {
 	if err := db.Published(context.Background(), first); err != nil { // a tick that was slow
 		t.Fatal(err)
 	}
-	if !Waiting(dir) {
+	if !HasUnpublished(dir) {
 		t.Error("a run waits, and the file is gone")
 	}
 	expectRuns(t, "after two were published", publishAll(t, db, 5), ids(3))
@@ -146,11 +146,11 @@ func TestAHistoryThatIsSharedNoMoreLetsGo(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
 	mustAddShared(t, db, rec(1, "a", outcome.Succeeded))
-	if err := db.Unshare(context.Background()); err != nil || Waiting(dir) {
-		t.Errorf("%v, waiting: %t", err, Waiting(dir))
+	if err := db.Unshare(context.Background()); err != nil || HasUnpublished(dir) {
+		t.Errorf("%v, waiting: %t", err, HasUnpublished(dir))
 	}
 	mustAdd(t, db, rec(2, "a", outcome.Succeeded))
-	if Waiting(dir) {
+	if HasUnpublished(dir) {
 		t.Error("a run waits")
 	}
 }
@@ -208,6 +208,22 @@ func TestARunIsPublishedAlthoughAllBeforeItWerePruned(t *testing.T) {
 	expectRuns(t, "after the newest row was as old as can be", publishAll(t, db, 5), ids(900))
 }
 
+// The newest row is a slot that was missed, and then that slot runs: its row must not get the number of the one that it
+// replaces, which the cursor has passed.
+func TestARunThatReplacesTheNewestRowIsPublished(t *testing.T) {
+	gap := missed("a", 10)
+	gap.Slots, gap.Until = 1, noon.Add(20*time.Minute)
+	for name, newest := range map[string]outcome.Record{"a missed slot": missed("a", 10), "the last slot of a range": gap} {
+		t.Run(name, func(t *testing.T) {
+			db := openTest(t, t.TempDir())
+			mustAddShared(t, db, rec(1, "a", outcome.Succeeded), newest)
+			publishAll(t, db, 5)
+			mustAddShared(t, db, ranAt(2, "a", 10, ""))
+			expectRuns(t, "the run of the slot", publishAll(t, db, 5), ids(2))
+		})
+	}
+}
+
 func TestRowsThatWereNumberedAnewArePublishedAgainRatherThanNever(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
@@ -259,7 +275,7 @@ func TestTheFileIsThereWheneverARunWaits(t *testing.T) {
 					last = true
 				default:
 				}
-				if !Waiting(dir) {
+				if !HasUnpublished(dir) {
 					continue
 				}
 				for _, id := range publishAll(t, db, 4) {
@@ -273,14 +289,14 @@ func TestTheFileIsThereWheneverARunWaits(t *testing.T) {
 	adding.Wait()
 	close(over)
 	publishing.Wait()
-	if len(seen) != 1+adders*each || Waiting(dir) {
-		t.Errorf("%d runs were seen, waiting: %t", len(seen), Waiting(dir))
+	if len(seen) != 1+adders*each || HasUnpublished(dir) {
+		t.Errorf("%d runs were seen, waiting: %t", len(seen), HasUnpublished(dir))
 	}
 }
 
 func TestWhatWaitsIsFoundByItsNumber(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	rows, err := db.conn.Query("EXPLAIN QUERY PLAN SELECT run FROM runs WHERE rowid > ? AND rowid <= ? AND "+also+" ORDER BY rowid LIMIT ?", 1, 2, 3)
+	rows, err := db.conn.Query("EXPLAIN QUERY PLAN SELECT run FROM runs WHERE rowid > ? AND rowid <= ? AND "+ranByRowid+" ORDER BY rowid LIMIT ?", 1, 2, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +332,7 @@ func TestAFileWithoutARunGoes(t *testing.T) {
 		t.Fatal(err, missing)
 	}
 	expectRuns(t, "after the kill", publishAll(t, db, 5), nil)
-	if Waiting(dir) {
+	if HasUnpublished(dir) {
 		t.Error("the file is still there")
 	}
 }

@@ -9,23 +9,25 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"sched/schedule/statedir"
 )
 
 // mend makes the file one that db can use, runs op on it, and stays connected.
 //
-// Those who have to mend take turns, and each first looks whether the one before has mended what it
-// found. To mend, nobody else may have the file open: a reader with an older view of it would
-// write to a file that has been moved away. Who waits for a turn has it closed, so only those are
-// waited for who met no damage.
+// One process mends at a time, and each first checks whether the one before has mended what it
+// found. No other process may have the file open meanwhile: it would go on writing to a file that has been
+// moved away. Processes that wait to mend have closed it, so only those are waited for that met no
+// damage.
 func (db *DB) mend(op func(*sql.DB) error) error {
-	turn, err := db.takeLock(db.path()+"-mend", syscall.LOCK_EX)
+	alone, err := db.takeLock(db.path()+"-mend", syscall.LOCK_EX)
 	if err != nil {
 		return err
 	}
-	if turn == nil {
+	if alone == nil {
 		return fmt.Errorf("it has to be mended, in a folder that cannot be written: %w", fs.ErrPermission)
 	}
-	defer turn.Close()
+	defer alone.Close()
 	var found error
 	err = db.poll(func() (bool, error) {
 		if found = db.use(op); !db.mendable(found) {
@@ -39,9 +41,9 @@ func (db *DB) mend(op func(*sql.DB) error) error {
 	return err
 }
 
-// tryMend mends when nobody has the file open, and reports whether it was so.
+// tryMend mends unless another process has the file open, and reports whether it did.
 func (db *DB) tryMend(op func(*sql.DB) error) (bool, error) {
-	alone, err := os.OpenFile(db.lockPath(), os.O_RDWR|os.O_CREATE, 0o600)
+	alone, err := statedir.OpenPlain(db.lockPath(), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return false, err
 	}
@@ -89,7 +91,7 @@ func (db *DB) moveAside(now time.Time) error {
 	for n := 2; exists(to); n++ {
 		to = fmt.Sprintf("%s.corrupt-%s.%d", db.path(), now.UTC().Format("20060102T150405Z"), n)
 	}
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range allSuffixes {
 		err := os.Rename(db.path()+suffix, to+suffix)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("a damaged history cannot be moved aside: %w", err)
@@ -97,48 +99,4 @@ func (db *DB) moveAside(now time.Time) error {
 	}
 	db.setAside = to
 	return nil
-}
-
-func (db *DB) lockPath() string { return db.path() + "-lock" }
-
-// takeLock waits for a lock file: shared by those who have the database open, alone by the one who
-// mends it. It returns nil where the folder cannot be written: nothing is mended there either.
-func (db *DB) takeLock(path string, how int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := db.poll(func() (bool, error) { return flock(f, how) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
-	}
-	return f, nil
-}
-
-// flock tries once, and reports whether it has the lock, which the kernel drops with its holder: flock(2).
-func flock(f *os.File, how int) (bool, error) {
-	err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// errWaited says that patience has run out.
-var errWaited = errors.New("another process kept it locked for too long")
-
-// poll calls try until it is done or fails, and gives up with errWaited.
-func (db *DB) poll(try func() (bool, error)) error {
-	deadline := time.Now().Add(db.patience)
-	for pause := time.Millisecond; ; pause = min(2*pause, 10*time.Millisecond) {
-		if done, err := try(); done || err != nil {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return errWaited
-		}
-		time.Sleep(pause)
-	}
 }

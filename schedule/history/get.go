@@ -97,8 +97,3 @@ func texts(ctx context.Context, conn queryer, query string, args ...any) ([]stri
 	}
 	return all, rows.Err()
 }
-
-// A queryer is a connection or a transaction.
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}

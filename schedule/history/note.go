@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Note adds notes to the records of runs, by their ids: what became known after they were added. Those that are not in
+// Note adds notes to the records of runs, by their ids: what was found out after they were added. Those that are not in
 // the history stay as they are. A note that is there already is not added again.
 func (db *DB) Note(ctx context.Context, notes map[string][]string) error {
 	if len(notes) == 0 {

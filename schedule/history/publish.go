@@ -9,55 +9,57 @@ import (
 	"slices"
 
 	"sched/schedule/outcome"
+	"sched/schedule/statedir"
 )
 
 // metaPublished names, in the table meta, the rowid up to which runs were published. It is there
 // exactly for a history that is shared (AddShared).
 //
 // Rowids grow with the time of Add, whatever the ids of runs say: a long run is added after a short
-// one that began later. None is given twice, since Prune leaves the newest row of a shared history.
+// one that began later. None is given twice, since Prune leaves the newest row of a shared history, and Add removes the
+// rows that it replaces after it has added the new ones.
 const metaPublished = "published"
 
 // startsWith is how many runs of the past are published when a history begins to be shared.
 const startsWith = 1000
 
-// A Cursor is how far into the history somebody has come.
+// A Cursor is a place in the history: the runs up to it were added before those after it.
 type Cursor int64
 
-// Waiting reports whether runs of the history in dir may wait to be published. It opens no database:
-// there is a file beside it from the moment in which a shared history remembers a run until
-// Published says that none waits. After a power cut the file may be missing; what waits is then
-// published with the next run.
-func Waiting(dir string) bool {
-	_, err := os.Stat(waitingPath(dir))
+// HasUnpublished reports whether runs of the history in dir may wait to be published. It opens no database:
+// there is a file beside it from the moment before a shared history adds a run until Published finds that none
+// waits. After a power cut the file may be missing; what waits is then published with the next run
+// (docs/decisions.md#copies-wait-in-the-history-itself).
+func HasUnpublished(dir string) bool {
+	_, err := os.Stat(unpublishedPath(dir))
 	return err == nil
 }
 
-func waitingPath(dir string) string { return filepath.Join(dir, "unpublished") }
+func unpublishedPath(dir string) string { return filepath.Join(dir, "unpublished") }
 
-// AddShared is Add for a history whose runs are published to other servers. From the first time on,
-// what anybody adds waits to be published.
+// AddShared is Add for a history whose runs are published to other servers. From the first call on,
+// what Add adds waits to be published, too.
 //
 // Everything about what waits happens in transactions that write, one after another: a run is in the
-// history only after the file that Waiting looks for is there, and the file goes only while no run
+// history only after the file is there that HasUnpublished checks, and the file goes only while no run
 // waits. A kill between any two steps leaves at worst the file without a run.
 func (db *DB) AddShared(ctx context.Context, records []outcome.Record) error {
 	return db.add(ctx, records, true)
 }
 
-// Unshare forgets what waits: the runs are not published any more.
+// Unshare ends what AddShared began: no run waits to be published any more.
 func (db *DB) Unshare(ctx context.Context) error {
 	return db.write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM meta WHERE key = ?", metaPublished); err != nil {
 			return err
 		}
-		return db.nothingWaits()
+		return db.allPublished()
 	})
 }
 
 // Unpublished returns the runs that wait to be published, at most limit, in the order in which they
-// were added. Skipped and missed slots are no runs. Published takes the cursor when they are
-// published. Fewer runs than the limit are the last ones.
+// were added. Skipped and missed slots are no runs. When they are published the caller hands the cursor to
+// Published. When there are fewer runs than the limit, no others wait.
 func (db *DB) Unpublished(ctx context.Context, limit int) (records []outcome.Record, cursor Cursor, err error) {
 	err = db.do(func(conn *sql.DB) error {
 		from, _, err := published(ctx, conn)
@@ -68,7 +70,7 @@ func (db *DB) Unpublished(ctx context.Context, limit int) (records []outcome.Rec
 		if err := conn.QueryRowContext(ctx, newestRow).Scan(&top); err != nil {
 			return err
 		}
-		records, err = db.find(ctx, conn, selectRuns+`rowid > ? AND rowid <= ? AND `+also+` ORDER BY rowid LIMIT ?`, from, top, limit)
+		records, err = db.find(ctx, conn, selectRuns+`rowid > ? AND rowid <= ? AND `+ranByRowid+` ORDER BY rowid LIMIT ?`, from, top, limit)
 		cursor = top
 		if err == nil && len(records) == limit {
 			err = conn.QueryRowContext(ctx, "SELECT rowid FROM runs WHERE run = ?", records[limit-1].Run).Scan(&cursor)
@@ -78,28 +80,27 @@ func (db *DB) Unpublished(ctx context.Context, limit int) (records []outcome.Rec
 	return records, cursor, err
 }
 
-// also is ran without the index that goes with it: these rows are found by their rowid.
-const also = `+outcome NOT IN ('skipped', 'missed')`
+// ranByRowid is the condition of ran, for rows that are found by their rowid: the plus keeps the index of ran out.
+const ranByRowid = `+outcome NOT IN ('skipped', 'missed')`
 
 const newestRow = `SELECT coalesce(max(rowid), 0) FROM runs`
 
-// Published says that the runs up to the cursor were published: the waiting ends if no others wait.
-// Saying it late does no harm.
+// Published writes down that the runs up to the cursor were published. It may be called late, and twice.
 func (db *DB) Published(ctx context.Context, cursor Cursor) error {
 	return db.write(ctx, func(tx *sql.Tx) error {
 		if err := setPublished(ctx, tx, cursor); err != nil {
 			return err
 		}
 		var others bool
-		err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM runs WHERE rowid > ? AND `+also+`)`, cursor).Scan(&others)
+		err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM runs WHERE rowid > ? AND `+ranByRowid+`)`, cursor).Scan(&others)
 		if err != nil || others {
 			return err
 		}
-		return db.nothingWaits()
+		return db.allPublished()
 	})
 }
 
-// share notes that records are about to be added, if the history is shared or begins to be.
+// share makes the file that HasUnpublished checks before records are added, if the history is shared or begins to be.
 func (db *DB) share(ctx context.Context, tx *sql.Tx, records []outcome.Record, begin bool) error {
 	from, shared, err := published(ctx, tx)
 	if err == nil && begin && !shared {
@@ -108,22 +109,22 @@ func (db *DB) share(ctx context.Context, tx *sql.Tx, records []outcome.Record, b
 	if err != nil || !shared || !slices.ContainsFunc(records, outcome.Record.Ran) {
 		return err
 	}
-	file, err := os.OpenFile(waitingPath(db.dir), os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := statedir.OpenPlain(unpublishedPath(db.dir), os.O_CREATE|os.O_WRONLY)
 	if err != nil {
-		return nil // the record is worth more than the haste of its copy, which goes with the next one
+		return nil // the record is worth more than a prompt copy, which goes with that of the next run
 	}
 	return file.Close()
 }
 
-func (db *DB) nothingWaits() error {
-	if err := os.Remove(waitingPath(db.dir)); !errors.Is(err, os.ErrNotExist) {
+func (db *DB) allPublished() error {
+	if err := os.Remove(unpublishedPath(db.dir)); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
 // published returns the rowid up to which runs were published. Of a history that is not shared yet
-// only the newest runs will be; the same goes for one whose rows somebody has numbered anew
+// only the newest runs will be; the same goes for one whose rows were numbered anew by a VACUUM
 // (https://www.sqlite.org/lang_vacuum.html).
 func published(ctx context.Context, conn rower) (from Cursor, shared bool, err error) {
 	err = conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ? AND value <= ("+newestRow+")", metaPublished).Scan(&from)
@@ -131,7 +132,7 @@ func published(ctx context.Context, conn rower) (from Cursor, shared bool, err e
 		return from, err == nil, err
 	}
 	err = conn.QueryRowContext(ctx, `SELECT coalesce(min(id), 1) - 1 FROM
-		(SELECT rowid AS id FROM runs WHERE `+also+` ORDER BY rowid DESC LIMIT ?)`, startsWith).Scan(&from)
+		(SELECT rowid AS id FROM runs WHERE `+ranByRowid+` ORDER BY rowid DESC LIMIT ?)`, startsWith).Scan(&from)
 	return from, false, err
 }
 
@@ -139,24 +140,4 @@ func setPublished(ctx context.Context, tx *sql.Tx, cursor Cursor) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES (?1, ?2)
 		ON CONFLICT DO UPDATE SET value = CASE WHEN value <= (`+newestRow+`) THEN max(value, ?2) ELSE ?2 END`, metaPublished, cursor)
 	return err
-}
-
-// A rower is a connection or a transaction.
-type rower interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-// write runs op in a transaction, whose turn comes when it begins.
-func (db *DB) write(ctx context.Context, op func(*sql.Tx) error) error {
-	return db.do(func(conn *sql.DB) error {
-		tx, err := conn.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		if err := op(tx); err != nil {
-			return err
-		}
-		return tx.Commit()
-	})
 }

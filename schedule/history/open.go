@@ -15,7 +15,7 @@ import (
 // A DB is the history in <dir>/history.db. Its methods may be called from several goroutines and,
 // through a DB each, from any number of processes. One process opens it once at a time.
 //
-// A damaged file never stops anybody: the method that meets the damage moves the file aside,
+// A damaged file makes no method fail: the method that meets the damage moves the file aside,
 // starts an empty one, and does its work there. SetAside then names the damaged file, so that the
 // caller can say so.
 type DB struct {
@@ -24,7 +24,7 @@ type DB struct {
 	patience   time.Duration // bounds the wait for other processes
 	reading    bool          // opened by OpenRead: changes nothing, so it mends nothing either
 
-	mu       sync.RWMutex // guards the fields below, which mending replaces
+	mu       sync.RWMutex // protects the fields below, which mending replaces
 	conn     *sql.DB      // nil while the file cannot be used
 	lock     *os.File     // nil where the folder cannot be written, and for a file that is not there
 	readOnly bool
@@ -42,7 +42,7 @@ func Open(dir string) (*DB, error) {
 	return open(dir, false)
 }
 
-// OpenRead is Open for those who only look, as `sched list` and `sched run --dry-run` do: it creates
+// OpenRead is Open for reading only, as `sched list` and `sched run --dry-run` do: it creates
 // nothing and moves nothing aside. A history that does not exist reads as an empty one; a damaged
 // one gives errors that IsCorrupt recognises.
 func OpenRead(dir string) (*DB, error) {
@@ -81,17 +81,17 @@ func (db *DB) use(op func(*sql.DB) error) error {
 		err = op(db.conn)
 	}
 	if db.mendable(err) {
-		_ = db.disconnect() // it may complain about what is known
+		_ = db.disconnect() // err says already what is wrong
 	}
 	return err
 }
 
-// mendable tells the errors that mend has a remedy for.
+// mendable reports whether mend has a remedy for the error.
 func (db *DB) mendable(err error) bool {
 	return !db.readOnly && (errors.Is(err, errOlder) || IsCorrupt(err) && !db.reading)
 }
 
-// Close gives the file back. The last process that closes it folds the write-ahead log into it.
+// Close closes the file. The last process that closes it folds the write-ahead log into it.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -123,7 +123,8 @@ func (db *DB) do(op func(*sql.DB) error) error {
 	return db.explain(err)
 }
 
-// doMended also comes back to a file that could not be mended the last time.
+// doMended opens the file anew, mending it where it must, and runs op. It also tries again what could not be mended the
+// last time.
 func (db *DB) doMended(op func(*sql.DB) error) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -134,7 +135,7 @@ func (db *DB) doMended(op func(*sql.DB) error) error {
 	return db.open(op)
 }
 
-// openEmpty stands in for a file that does not exist, or that nobody has written to.
+// openEmpty connects to an empty database in memory, for a file that does not exist or is empty.
 func (db *DB) openEmpty() error {
 	conn, err := dial(":memory:")
 	if err != nil {
@@ -152,3 +153,28 @@ func (db *DB) openEmpty() error {
 }
 
 func (db *DB) path() string { return filepath.Join(db.dir, "history.db") }
+
+// A rower is a connection or a transaction.
+type rower interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// write runs op in a transaction. It waits for other writers when it begins, so op never has to.
+func (db *DB) write(ctx context.Context, op func(*sql.Tx) error) error {
+	return db.do(func(conn *sql.DB) error {
+		tx, err := conn.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := op(tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+}
+
+// A queryer is a connection or a transaction.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}

@@ -13,7 +13,7 @@ import (
 	"sched/schedule/outcome"
 )
 
-// Add remembers the records, all of them or none. When it has returned nil they survive a power cut.
+// Add adds the records, all of them or none. When it has returned nil they survive a power cut.
 //
 // A run that is there already stays as it is: a tick that died after Add and before it removed the
 // run's file adds the same record again, and finishing twice does nothing twice.
@@ -22,7 +22,7 @@ func (db *DB) Add(ctx context.Context, records []outcome.Record) error {
 	return db.add(ctx, records, false)
 }
 
-// add also keeps account of what has to be published; share begins with that.
+// add is Add, or AddShared where share is true.
 func (db *DB) add(ctx context.Context, records []outcome.Record, share bool) error {
 	if len(records) == 0 {
 		return nil
@@ -45,7 +45,8 @@ const (
 
 func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) error {
 	counted := tally{}
-	if err := replaceMissed(ctx, tx, records, counted); err != nil {
+	replaced, err := findReplaced(ctx, tx, records)
+	if err != nil {
 		return err
 	}
 	insert, err := prepare(ctx, tx, insertRun, insertMissed)
@@ -57,7 +58,7 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) 
 		return err
 	}
 	defer find.Close()
-	snapshots := snapshotIDs{find: find, known: map[[sha256.Size]byte]int64{}}
+	snapshots := snapshotIDs{find: find, seen: map[[sha256.Size]byte]int64{}}
 	for _, r := range lastGivingWay(records) {
 		snapshot, err := snapshots.id(ctx, tx, r.Task, r.Snapshot)
 		if err != nil {
@@ -68,8 +69,15 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) 
 			return err
 		}
 		how := insert[0]
-		if r.GivesWay() {
+		if r.GivesWay() && r.Until.IsZero() {
 			how = insert[1]
+		} else if r.GivesWay() {
+			if err := withoutFirst(ctx, tx, &r); err != nil {
+				return err
+			}
+			if r.Slots == 0 {
+				continue
+			}
 		}
 		result, err := how.ExecContext(ctx, r.Run, r.Task, r.Mutex, r.Slot.UnixMicro(), r.Background, r.Server,
 			packTime(r.Started), packTime(r.Ended), string(r.Outcome), r.Reason, r.ExitCode, r.Attempts,
@@ -82,6 +90,9 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) 
 			continue // it was there, and is counted
 		}
 		counted.count(r)
+	}
+	if err := replaced.remove(ctx, tx, counted); err != nil {
+		return err
 	}
 	return counted.write(ctx, tx)
 }
@@ -98,10 +109,10 @@ func prepare(ctx context.Context, tx *sql.Tx, texts ...string) (statements []*sq
 	return statements, nil
 }
 
-// snapshotIDs finds the rows of snapshots by their content: a thousand runs of a task share one.
+// snapshotIDs finds the rows of snapshots by their content: the runs of a task share one until the task is changed.
 type snapshotIDs struct {
-	find  *sql.Stmt
-	known map[[sha256.Size]byte]int64
+	find *sql.Stmt
+	seen map[[sha256.Size]byte]int64 // in this transaction, by hash
 }
 
 // id is the row of body, which it adds when there is none; nil for no snapshot.
@@ -110,7 +121,7 @@ func (ids snapshotIDs) id(ctx context.Context, tx *sql.Tx, task string, body jso
 		return nil, nil
 	}
 	hash := sha256.Sum256(append([]byte(task+"\x00"), body...))
-	if id, ok := ids.known[hash]; ok {
+	if id, ok := ids.seen[hash]; ok {
 		return id, nil
 	}
 	var id int64
@@ -122,7 +133,7 @@ func (ids snapshotIDs) id(ctx context.Context, tx *sql.Tx, task string, body jso
 	if err != nil {
 		return nil, err
 	}
-	ids.known[hash] = id
+	ids.seen[hash] = id
 	return id, nil
 }
 

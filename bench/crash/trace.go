@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A record is what `sched history --json` tells of a slot, or of several.
+// A record is what `sched history --json` says of a slot, or of several.
 type record struct {
 	Run      string    `json:"run"`
 	Task     string    `json:"task"`
@@ -30,23 +30,23 @@ func isFailure(outcome string) bool {
 	return slices.Contains([]string{"failed", "timed out", "stopped", "lost"}, outcome)
 }
 
-// ran reports whether the record tells of a run.
+// ran reports whether the record is about a run.
 func (r record) ran() bool { return r.Outcome == "succeeded" || isFailure(r.Outcome) }
 
-// covers reports whether the record tells of the slot.
+// covers reports whether the record is about the slot.
 func (r record) covers(slot time.Time) bool {
 	return r.Slot.Equal(slot) || r.Slots > 0 && r.Slot.Before(slot) && !r.Until.Before(slot)
 }
 
-// recorded returns all that sched says now. Nothing is done to this process: it is not one of ours.
-func (w *world) recorded() (records []record, err error) {
-	out, err := os.CreateTemp(w.dir, "history-")
+// recorded returns all that `sched history` says now. That process is not killed: it is not in processes.
+func (c *campaign) recorded() (records []record, err error) {
+	out, err := os.CreateTemp(c.dir, "history-")
 	must(err)
 	defer os.Remove(out.Name())
 	defer out.Close()
 	ended := make(chan unix.WaitStatus)
-	attr := &os.ProcAttr{Dir: w.dir, Env: w.environment(), Files: []*os.File{nil, out, out}}
-	w.reaper.start(w.path("sched"), []string{"sched", "history", "--json", "-n", "0"}, attr, func(s unix.WaitStatus) { go func() { ended <- s }() })
+	attr := &os.ProcAttr{Dir: c.dir, Env: c.environment(), Files: []*os.File{nil, out, out}}
+	c.reaper.start(c.path("sched"), []string{"sched", "history", "--json", "-n", "0"}, attr, func(s unix.WaitStatus) { go func() { ended <- s }() })
 	status := <-ended
 	text, err := os.ReadFile(out.Name())
 	if err == nil {
@@ -58,55 +58,55 @@ func (w *world) recorded() (records []record, err error) {
 	return records, nil
 }
 
-// A story is what the journal tells of one run.
-type story struct {
+// A trace is what the journal says of one run.
+type trace struct {
 	run      string
 	task     task
 	slot     time.Time
-	tick     string // that started it
+	tick     string // the number of the tick that started it
 	first    int    // line
 	last     int
 	attempts map[int]*attempt
 	hooks    map[string][]event
-	hits     []event // the signals that its processes got, and the tick that started it
+	signals  []event // the signals that its processes got, and the tick that started it
 }
 
 // An attempt is what the command wrote.
 type attempt struct {
-	began int    // how often
+	began int    // how many times
 	code  string // empty while it wrote no end
 }
 
 // stories sorts the journal by run. A line with a run is of one of its processes.
-func (c *check) tell() {
+func (c *check) collectTraces() {
 	for _, e := range c.events {
-		if e.what == signalled && (e.detail == theTick || e.detail == forked) {
-			c.hits[e.tick] = append(c.hits[e.tick], e)
+		if e.what == signalSent && (e.detail == tickProcess || e.detail == forked) {
+			c.tickSignals[e.tick] = append(c.tickSignals[e.tick], e)
 		}
 		if e.run == "" {
 			continue
 		}
-		s := c.stories[e.run]
+		s := c.traces[e.run]
 		if s == nil {
-			s = &story{run: e.run, first: e.at, attempts: map[int]*attempt{}, hooks: map[string][]event{}}
-			c.stories[e.run] = s
+			s = &trace{run: e.run, first: e.at, attempts: map[int]*attempt{}, hooks: map[string][]event{}}
+			c.traces[e.run] = s
 		}
 		s.last = e.at
 		s.add(c, e)
 	}
-	for _, s := range c.stories {
-		s.hits = append(s.hits, c.hits[s.tick]...)
+	for _, s := range c.traces {
+		s.signals = append(s.signals, c.tickSignals[s.tick]...)
 	}
 }
 
-func (s *story) add(c *check, e event) {
-	if e.what == signalled {
-		s.hits = append(s.hits, e)
+func (s *trace) add(c *check, e event) {
+	if e.what == signalSent {
+		s.signals = append(s.signals, e)
 		return
 	}
 	s.task = c.tasks[e.task]
 	s.slot, _ = time.Parse(time.RFC3339, e.slot)
-	if e.what == fired {
+	if e.what == hookFired {
 		s.hooks[e.detail] = append(s.hooks[e.detail], e)
 		if s.tick == "" && e.detail == "before 1" {
 			s.tick = e.tick
@@ -120,27 +120,27 @@ func (s *story) add(c *check, e event) {
 		s.attempts[e.attempt] = a
 	}
 	switch e.what {
-	case began:
+	case attemptBegan:
 		a.began++
-	case ended:
+	case attemptEnded:
 		a.code = e.detail
 	}
 }
 
-// hit reports whether a process of one of the kinds got a signal for good. A stop passes.
-func (s *story) hit(kinds ...string) bool {
-	return slices.ContainsFunc(s.hits, func(e event) bool {
+// gotSignal reports whether a process of one of the kinds got a signal for good. A stop passes.
+func (s *trace) gotSignal(kinds ...string) bool {
+	return slices.ContainsFunc(s.signals, func(e event) bool {
 		return e.outcome != "stopped" && slices.Contains(kinds, e.detail)
 	})
 }
 
-// watchers are the kinds of which one must have been killed if nobody saw how a run ended.
-func (s *story) watchers() []string {
+// watchers are the kinds of processes of which one must have been killed if the run is lost.
+func (s *trace) watchers() []string {
 	if s.task.background() && len(s.attempts) > 0 {
 		return []string{witness, supervisor, finish, forked}
 	}
-	return []string{theTick, witness, supervisor, finish, forked}
+	return []string{tickProcess, witness, supervisor, finish, forked}
 }
 
-// killed reports whether the signal ended something: it was not a stop.
+// killed reports whether a process was ended by a signal.
 func killed(status unix.WaitStatus) bool { return status.Signaled() }

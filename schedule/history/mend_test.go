@@ -123,7 +123,7 @@ func TestAnEmptyFileIsANewHistory(t *testing.T) {
 	}
 }
 
-// A log left behind by a history that somebody deleted must not be replayed into the new one.
+// A log left behind by a history that was deleted must not be replayed into the new one.
 func TestALogWithoutItsDatabaseIsIgnored(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "history.db-wal"), bytes.Repeat([]byte("log"), 5000), 0o600); err != nil {
@@ -199,7 +199,7 @@ func TestALockedFileIsNotCorrupt(t *testing.T) {
 	}
 }
 
-// The one who has it open found no damage, and may be adding a record at this moment.
+// The process that has it open found no damage, and may be adding a record at this moment.
 func TestADamagedFileIsNotMovedUnderAnother(t *testing.T) {
 	good, _ := sound(t)
 	dir := t.TempDir()

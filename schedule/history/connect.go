@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"strconv"
@@ -12,13 +13,15 @@ import (
 
 	_ "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"sched/schedule/statedir"
 )
 
-// errOlder asks for a migration.
+// errOlder says that the file needs a migration.
 var errOlder = errors.New("it was written by an older sched, and cannot be brought up to date here")
 
 // connect opens the file and looks at its version: errOlder when it has to be mended first.
-// While db is connected it holds the lock file shared, so that nobody moves the file away.
+// While db is connected it holds the lock file shared, so that no process moves the database away.
 func (db *DB) connect() error {
 	lock, err := db.takeLock(db.lockPath(), syscall.LOCK_SH)
 	if err != nil {
@@ -56,7 +59,7 @@ func (db *DB) disconnect() error {
 	return closeAll(conn, lock)
 }
 
-// closeAll drops the lock last: nobody may move a file that SQLite still has open.
+// closeAll drops the lock last: no process may move a file that SQLite still has open.
 // (https://www.sqlite.org/howtocorrupt.html, section 2.4.)
 func closeAll(conn *sql.DB, lock *os.File) error {
 	var err error
@@ -69,24 +72,29 @@ func closeAll(conn *sql.DB, lock *os.File) error {
 	return err
 }
 
+// allSuffixes are those of the names of the files of a database (https://www.sqlite.org/tempfiles.html).
+var allSuffixes = []string{"", "-wal", "-shm", "-journal"}
+
 // A mode is what a connection may do.
 type mode string
 
 const (
 	writing mode = "write, and create the file"
 	looking mode = "read a file that others write"
-	frozen  mode = "read a file that nobody writes"
+	frozen  mode = "read a file that no process writes"
 )
 
 // dialFile connects for mode or, where that is not allowed, for reading only.
 //
 // A database in WAL mode needs to create files beside it even for reading, so the last resort is to
-// promise SQLite that nobody changes it (https://www.sqlite.org/wal.html#read_only_databases). The
+// promise SQLite that no process changes it (https://www.sqlite.org/wal.html#read_only_databases). The
 // price is that what still waits in a log is not seen.
 func (db *DB) dialFile(m mode) (*sql.DB, int, error) {
 	db.readOnly = false
-	if info, err := os.Stat(db.path()); err == nil && info.IsDir() {
-		return nil, 0, errFolder
+	for _, suffix := range allSuffixes {
+		if err := statedir.CheckPlain(db.path() + suffix); err != nil {
+			return nil, 0, fmt.Errorf("%w: %w", errNotFile, err)
+		}
 	}
 	conn, version, err := dialVersion(db.dsn(m))
 	if code := primary(err); code != sqlite3.SQLITE_READONLY && code != sqlite3.SQLITE_CANTOPEN {
@@ -107,7 +115,7 @@ func (db *DB) dialFile(m mode) (*sql.DB, int, error) {
 // of our own drops the locks that SQLite has on the file (howtocorrupt.html, section 2.2).
 //
 // A writer waits for another one (https://www.sqlite.org/c3ref/busy_timeout.html);
-// it takes its turn when the transaction begins, since one that reads first and writes later cannot
+// it waits when the transaction begins, since one that reads first and writes later cannot
 // wait (https://www.sqlite.org/rescode.html#busy_snapshot). With synchronous=FULL a record survives
 // a power cut once Add has returned (https://www.sqlite.org/pragma.html#pragma_synchronous).
 // The records of a thousand tasks touch some 4,000 pages, 16 MB, which are used only then.

@@ -1,0 +1,178 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+)
+
+// attacker is a user that is not root.
+const attacker = 12345
+
+func onlyRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+}
+
+// asAttacker runs a shell command as a user that is not root.
+func (b *box) asAttacker(command string) {
+	b.Helper()
+	c := exec.Command("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", "/bin/sh", "-ec", command)
+	if c.Err != nil {
+		b.Skip("needs setpriv")
+	}
+	c.Dir = b.dir
+	if out, err := c.CombinedOutput(); err != nil {
+		b.Fatalf("%s: %v\n%s", command, err, out)
+	}
+}
+
+// reachable lets other users come to the folder of the box.
+func (b *box) reachable() {
+	for dir := b.dir; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		os.Chmod(dir, 0o755)
+	}
+}
+
+// Root's schedule lies in a folder of another user, who can put something else in the place of the schedule, of its state
+// folder, and of all that its commands name.
+func TestRootRunsNothingBelowTheFolderOfAnotherUser(t *testing.T) {
+	onlyRoot(t)
+	b := newBox(t, "tasks: [{name: each, cron: '* * * * *', command: ./job.sh}]")
+	b.reachable()
+	b.asRoot("mkdir -m 755 app state", "cp schedule.yaml app/", "printf '#!/bin/sh\n' > job.sh", "chmod 755 job.sh", "chown 12345:12345 app state")
+	b.asAttacker("cd app; printf '#!/bin/sh\nid -u > ../state/pwned\n' > job.sh; chmod 755 job.sh; ln -s ../schedule.yaml link.yaml")
+	b.write("state.yaml", "state_dir: "+b.path("state/sched")+"\ntasks: [{name: each, cron: '* * * * *', command: 'true'}]")
+	b.asRoot("ln -s app/schedule.yaml rooted.yaml", "mkdir -p sub", "printf 'include: [../app/*.yaml]\n' > sub/schedule.yaml")
+	for file, folder := range map[string]string{
+		"app/schedule.yaml": "app", // the file is root's
+		"app/link.yaml":     "app", // and it leads to a file of root in a folder of root
+		"rooted.yaml":       "app", // a link of root
+		"sub/schedule.yaml": "app", // an include
+		"state.yaml":        "state",
+	} {
+		out, code := b.sched("run", "-c", file)
+		want := b.path(folder) + " belongs to another user (uid 12345), and root would run what is put "
+		if code != 2 || !strings.Contains(out, want) || !strings.Contains(out, "hint: keep the ") ||
+			!strings.Contains(out, "/etc/sched for a schedule") || !strings.Contains(out, "from the crontab of that user") {
+			t.Errorf("%s: %d\n%s", file, code, out)
+		}
+	}
+	if left, _ := filepath.Glob(b.path("*/pwned")); len(left) > 0 {
+		t.Error("the other user is root")
+	}
+	if left, _ := filepath.Glob(b.path("*/.sched")); len(left) > 0 {
+		t.Errorf("there is %v", left)
+	}
+	if out, code := b.sched("run"); code != 0 || !strings.Contains(out, "succeeded") {
+		t.Errorf("below folders of root: %d\n%s", code, out)
+	}
+}
+
+func (b *box) asRoot(commands ...string) {
+	b.Helper()
+	c := exec.Command("/bin/sh", "-ec", strings.Join(commands, "\n"))
+	c.Dir = b.dir
+	if out, err := c.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// While a background run lives, another user puts an own state folder in the place of the run's, with a file of the run
+// whose hooks are theirs. The run ends with what it inherited.
+func TestARunEndsWithItsOwnHooksWhateverIsInItsPlace(t *testing.T) {
+	onlyRoot(t)
+	b, _, _, _ := start(t)
+	b.reachable()
+	ids, err := runfile.List(b.path(".sched"))
+	if err != nil || len(ids) != 1 {
+		t.Fatal(ids, err)
+	}
+	b.asRoot("mv .sched moved", "mkdir -m 700 .sched")
+	task := schedule.Task{Name: "victim", Mutex: "victim", Dir: b.dir}
+	task.Hooks.After = []schedule.Hook{{Run: schedule.Command{Line: "id -u > pwned.txt", Shell: []string{"/bin/sh", "-c"}}}}
+	snapshot, err := json.Marshal(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := runfile.Create(b.path(".sched"), outcome.Record{Run: ids[0], Task: "victim", Mutex: "victim", Snapshot: snapshot})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	b.asRoot("chown -R 12345:12345 .sched")
+	b.write("go", "")
+	b.until("the run is finished", func() bool { return b.count("after.txt") == 1 && b.count("success.txt") == 1 })
+	if pwned := b.read("pwned.txt"); pwned != "" {
+		t.Errorf("the hook of another user ran as %s", pwned)
+	}
+	b.asRoot("rm -r .sched", "mv moved .sched")
+	if r := b.outcome("victim", 1); r.Outcome != "succeeded" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Somebody deletes the state folder: "it loses history and nothing else".
+func TestTheStateFolderIsDeletedWhileARunLives(t *testing.T) {
+	b, _, _, _ := start(t)
+	if err := os.RemoveAll(b.path(".sched")); err != nil {
+		t.Fatal(err)
+	}
+	b.write("go", "")
+	b.until("the run is finished", func() bool { return b.count("after.txt") == 1 })
+	if r := b.outcome("victim", 1); r.Outcome != "succeeded" || b.read("success.txt") != "succeeded\n" {
+		t.Errorf("%+v, success %q", r, b.read("success.txt"))
+	}
+	b.free("victim")
+}
+
+// It is deleted when `sched run` has said that it started the run, and the run has not begun to watch its file.
+func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
+	b := newBox(t, "tasks: [{name: early, cron: '* * * * *', background: true, command: echo came >> came.txt, after: echo after >> after.txt}]")
+	s, err := schedule.Load(b.path("schedule.yaml"), schedule.LoadOptions{UID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := json.Marshal(s.Tasks[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, id := b.path(".sched"), outcome.NewID()
+	record := outcome.Record{Run: id, Task: "early", Mutex: "early", Slot: time.Now().UTC().Truncate(time.Minute), Background: true, Snapshot: snapshot}
+	record.Output = runfile.OutputPath(state, record)
+	run, err := runfile.Create(state, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if err := os.RemoveAll(state); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"start", id}, {"finish", "early", "0", "--run", id}} {
+		c := b.command(args...)
+		c.Env = append(c.Env, "SCHED_STATE="+state)
+		c.ExtraFiles = []*os.File{run.Descriptor()}
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
+	run.Close()
+	if came, after := b.read("came.txt"), b.read("after.txt"); came != "came\n" || after != "after\n" {
+		t.Errorf("came %q, after %q", came, after)
+	}
+	if r := b.outcome("early", 1); r.Outcome != "succeeded" {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,38 @@
+package history_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+)
+
+// A tick adds what ended; any other command reads it.
+func ExampleDB() {
+	dir, _ := os.MkdirTemp("", "")
+	defer os.RemoveAll(dir)
+	ctx, slot := context.Background(), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+	db, err := history.Open(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer db.Close()
+	db.Add(ctx, []outcome.Record{
+		{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: slot, Outcome: outcome.Failed, Reason: "exit code 7"},
+		{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: slot.Add(time.Minute), Outcome: outcome.Succeeded},
+	})
+	records, err := db.Find(ctx, history.Query{Task: "report"})
+	for _, r := range records {
+		fmt.Println(r.Slot.Format(time.TimeOnly), r.Outcome)
+	}
+	fmt.Println(err)
+	// Output:
+	// 12:01:00 succeeded
+	// 12:00:00 failed
+	// <nil>
+}

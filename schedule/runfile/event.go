@@ -1,0 +1,116 @@
+package runfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"sched/schedule/outcome"
+	"sched/schedule/statedir"
+)
+
+// An Event is one line of a run's file; exactly one field is set. Their names in the file do not change: files of an older
+// sched are read, too.
+type Event struct {
+	Begin    *outcome.Record `json:"begin,omitempty"`
+	Attempt  *Attempt        `json:"attempt,omitempty"`
+	Result   *outcome.Record `json:"result,omitempty"` // how the command ended; its hooks may still come. No snapshot
+	Note     string          `json:"note,omitempty"`   // for the record, of the run while its command lives
+	Hook     string          `json:"hook,omitempty"`   // this hook was started; written by the hook's own process
+	Deferral *Deferral       `json:"wait,omitempty"`   // the next attempt was left to a later tick; no process watches until then
+	Stop     *StopRequest    `json:"stop,omitempty"`   // `sched stop` asked to stop the run
+	End      *outcome.Record `json:"end,omitempty"`    // the run is finished, and waits to be put into the history. No snapshot
+}
+
+// An Attempt says that the command was started.
+type Attempt struct {
+	Number int       `json:"number"`
+	PID    int       `json:"pid"` // and the id of its process group; 0 right before it is started after a wait
+	At     time.Time `json:"at"`
+}
+
+// A Deferral says that the next attempt is left to a later tick, since it is a long time until then
+// (docs/decisions.md#the-mutex-is-free-during-a-deferred-retry).
+type Deferral struct {
+	Attempt   int            `json:"attempt"`
+	Until     time.Time      `json:"until"`
+	HeldSince time.Time      `json:"held,omitzero"`   // since when ticks have found the mutex held
+	Fence     int64          `json:"fence,omitempty"` // of the lock that a tick took for the attempt
+	Record    outcome.Record `json:"record"`          // what the attempts so far came to. No snapshot
+}
+
+// A StopRequest asks the processes that watch a run to stop it. It names the run: the file may have become
+// that of another one at the moment in which it was written.
+type StopRequest struct {
+	Run string    `json:"run"`
+	By  string    `json:"by"`
+	At  time.Time `json:"at"`
+}
+
+// State is what the file of a run says.
+type State struct {
+	Begin    outcome.Record
+	Attempt  *Attempt // the last one
+	Result   *outcome.Record
+	Notes    []string        // of a run without a Result; later they are in that
+	Hooks    map[string]bool // those that were started
+	Deferral *Deferral       // the last one, which may be over: see Deferred
+	Stop     *StopRequest
+	End      *outcome.Record
+}
+
+// Deferred reports whether the run waits for a tick to go on with its next attempt. No process watches it meanwhile.
+func (s State) Deferred() bool {
+	return s.Deferral != nil && s.Result == nil && s.End == nil && (s.Attempt == nil || s.Attempt.Number < s.Deferral.Attempt)
+}
+
+// ErrUnreadable says that the file of a run has no readable beginning: a power cut may leave an empty
+// file.
+var ErrUnreadable = errors.New("the file of a run cannot be read")
+
+// parse collects the events of a file. A torn last line is what a kill or a full disk left.
+func parse(file *os.File) (State, error) {
+	text, err := statedir.ReadAll(file)
+	if err != nil {
+		return State{}, err
+	}
+	state := State{Hooks: map[string]bool{}}
+	last := max(0, bytes.LastIndex(text, []byte("\n{\"begin\":"))) // what is before is of other runs
+	for line := range bytes.Lines(text[last:]) {
+		var e Event
+		if json.Unmarshal(line, &e) != nil {
+			continue
+		}
+		state.add(e)
+	}
+	if state.Begin.Run == "" {
+		return State{}, fmt.Errorf("%s: %w", file.Name(), ErrUnreadable)
+	}
+	return state, nil
+}
+
+func (s *State) add(e Event) {
+	switch {
+	case e.Begin != nil:
+		s.Begin = *e.Begin
+	case e.Attempt != nil:
+		s.Attempt = e.Attempt
+	case e.Result != nil:
+		s.Result = e.Result
+	case e.Note != "":
+		s.Notes = append(s.Notes, e.Note)
+	case e.Hook != "":
+		s.Hooks[e.Hook] = true
+	case e.Deferral != nil:
+		s.Deferral = e.Deferral
+		s.Begin.Fence = max(s.Begin.Fence, e.Deferral.Fence)
+	case e.Stop != nil && e.Stop.Run == s.Begin.Run:
+		s.Stop = e.Stop
+	case e.End != nil:
+		s.End = e.End
+		s.End.Snapshot = s.Begin.Snapshot
+	}
+}

@@ -1,0 +1,85 @@
+package runfile
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"sched/schedule/statedir"
+)
+
+// ErrAlive says that a process watches the run.
+var ErrAlive = errors.New("the run is alive")
+
+// Inherit returns the run whose locked file this process inherited from the one that began the run.
+func Inherit(file *os.File) (*File, State, error) {
+	state, err := parse(file)
+	return &File{Record: state.Begin, file: file}, state, err
+}
+
+// Take locks the file of a run that is not alive, to finish it. It returns ErrAlive when the run is,
+// and an error that is os.ErrNotExist when there is no such run.
+func Take(dir, id string) (*File, State, error) {
+	file, err := statedir.OpenPlain(Path(dir, id), os.O_RDWR|os.O_APPEND)
+	if err != nil {
+		return nil, State{}, err
+	}
+	if err := statedir.Lock(file); err != nil {
+		file.Close()
+		return nil, State{}, aliveIf(err)
+	}
+	state, err := parse(file)
+	if err == nil && state.Begin.Run != id {
+		err = os.ErrNotExist // it was recycled since we opened it
+	}
+	if err != nil {
+		file.Close()
+		return nil, State{}, err
+	}
+	return &File{Record: state.Begin, file: file}, state, nil
+}
+
+// aliveIf turns the error of a lock that another process holds into ErrAlive.
+func aliveIf(err error) error {
+	if errors.Is(err, statedir.ErrLocked) {
+		return ErrAlive
+	}
+	return err
+}
+
+// Read reads the file of a run, and reports whether the run is alive. The error is os.ErrNotExist when there is no such
+// run.
+func Read(dir, id string) (state State, alive bool, err error) {
+	file, err := statedir.OpenPlain(Path(dir, id), os.O_RDONLY)
+	if err != nil {
+		return State{}, false, err
+	}
+	defer file.Close()
+	alive = statedir.Held(file)
+	state, err = parse(file)
+	if err == nil && state.Begin.Run != id {
+		err = os.ErrNotExist // it was recycled since we opened it
+	}
+	return state, alive, err
+}
+
+// List returns the ids of the runs that have a file, oldest first. No folder means no runs.
+func List(dir string) ([]string, error) {
+	entries, err := os.ReadDir(runsDir(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var ids []string
+	for _, entry := range entries {
+		if id, ok := strings.CutSuffix(entry.Name(), ".json"); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+// SetAside renames the file of a run that is unreadable, so that it is met only once.
+func SetAside(dir, id string) (to string, err error) {
+	to = Path(dir, id) + ".unreadable"
+	return to, os.Rename(Path(dir, id), to)
+}
