@@ -50,9 +50,8 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 
 // Summaries adds up the records of each task, by name, whose slots are in the time between since and until:
 // of all tasks for "", and without a bound for a zero time. It reads each of these records, in some 2 µs
-// (docs/decisions.md#a-summary-reads-its-records).
-// A record of several slots counts where the first of them is. More are records that are not in the history yet; those of
-// the task and the time are added, too.
+// (docs/decisions.md#a-summary-reads-its-records). A record of several slots counts where the first of them is. More are records
+// that are not in the history yet; those of the task and the time are added, too.
 func (db *DB) Summaries(ctx context.Context, task string, since, until time.Time, more ...outcome.Record) ([]Summary, error) {
 	var sums map[string]*sum
 	err := db.do(func(conn *sql.DB) (err error) {

@@ -24,7 +24,7 @@ func HolderOf(state runfile.State) mutex.Holder {
 // nothing that can be read.
 func StillRunning(holder mutex.Holder, now time.Time) string {
 	if holder.Since.IsZero() { // what the holder wrote down cannot be read
-		return "still running: its mutex is held " + holder.String()
+		return "still running, held " + holder.String()
 	}
 	return fmt.Sprintf("still running for %s, %s", text.Duration(max(0, now.Sub(holder.Since))), holder)
 }
