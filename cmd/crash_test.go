@@ -189,10 +189,11 @@ func TestOnlyTheCommandSurvives(t *testing.T) {
 	b.free("victim")
 }
 
-// What lives is found by the id of its run, though it has nothing of the run open but its lock: the lock is not broken while it
-// lives, and no second copy starts beside it.
+// What lives is found by the id of its run, though it has nothing of the run open but its lock, or not even that: the mutex is not
+// free while it lives, and no second copy starts beside it.
 func TestOnlyACommandThatPrintsElsewhereSurvives(t *testing.T) {
-	b := newBox(t, `
+	for _, redirection := range []string{">> log 2>&1", ">> log 2>&1 3>&-"} {
+		b := newBox(t, `
 tasks:
   - name: job
     cron: "* * * * *"
@@ -200,27 +201,30 @@ tasks:
     without_overlapping: true
     command: |
       echo $PPID > supervisor.pid; echo $$ > command.pid
-      exec sh -c 'trap "" TERM; mkdir alone || echo two copies >> copies.txt; while [ ! -e go ]; do sleep 0.02; done; rmdir alone' >> log 2>&1
+      exec sh -c 'trap "" TERM; mkdir alone || echo two copies >> copies.txt; while [ ! -e go ]; do sleep 0.02; done; rmdir alone' `+redirection+`
     kill_after: 200ms
     after: rmdir alone; echo $SCHED_OUTCOME $SCHED_REASON >> after.txt
 `)
-	b.sched("run")
-	supervisor, command := b.pidIn("supervisor.pid"), b.pidIn("command.pid")
-	witness := parent(t, supervisor)
-	b.until("it prints elsewhere", func() bool { _, err := os.Stat(b.path("alone")); return err == nil })
-	b.kill(witness)
-	b.kill(supervisor)
-	b.gone(witness)
-	b.gone(supervisor)
-	b.sched("run")
-	b.gone(command)
-	b.until("the lost run is finished", func() bool { return b.count("after.txt") == 1 })
-	if b.read("after.txt") != "lost nobody watched it any more, so what was left of its command was ended\n" {
-		t.Errorf("after %q", b.read("after.txt"))
-	}
-	b.free("job")
-	if b.read("copies.txt") != "" {
-		t.Error("two copies ran at once")
+		b.sched("run")
+		supervisor, command := b.pidIn("supervisor.pid"), b.pidIn("command.pid")
+		witness := parent(t, supervisor)
+		b.until("it prints elsewhere", func() bool { _, err := os.Stat(b.path("alone")); return err == nil })
+		b.kill(witness)
+		b.kill(supervisor)
+		b.gone(witness)
+		b.gone(supervisor)
+		if out, _ := b.sched("run"); !strings.Contains(out, "skipped: still running") {
+			t.Errorf("%s: a living command did not keep its mutex:\n%s", redirection, out)
+		}
+		b.gone(command)
+		b.until("the lost run is finished", func() bool { return b.count("after.txt") == 1 })
+		if b.read("after.txt") != "lost nobody watched it any more, so what was left of its command was ended\n" {
+			t.Errorf("%s: after %q", redirection, b.read("after.txt"))
+		}
+		b.free("job")
+		if b.read("copies.txt") != "" {
+			t.Errorf("%s: two copies ran at once", redirection)
+		}
 	}
 }
 
@@ -845,5 +849,37 @@ func TestAThousandBackgroundRuns(t *testing.T) {
 	}
 	if got := b.count("after.txt"); got != n {
 		t.Errorf("%d after-hooks", got)
+	}
+}
+
+// A crontab line with flock(1) and a background task: the lock was held as long as the run lived, so no tick ran meanwhile.
+func TestDescriptorsOfTheCallerAreNotForRuns(t *testing.T) {
+	b := newBox(t, strings.ReplaceAll(victim, "name: victim", "name: victim\n    before: ls -l /proc/self/fd > hook.fds")+`
+  - name: front
+    cron: "* * * * *"
+    command: ls -l /proc/self/fd > front.fds
+`)
+	b.write("held", "")
+	c := exec.Command("/bin/sh", "-c", `exec 9>held 7<held; exec "$0" run`, binary)
+	c.Dir, c.Env = b.dir, b.command().Env
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	command, supervisor := b.pidIn("command.pid"), b.pidIn("supervisor.pid")
+	for _, pid := range []int{command, supervisor, parent(t, supervisor)} {
+		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		if len(fds) == 0 {
+			t.Fatalf("process %d has nothing open", pid)
+		}
+		for _, fd := range fds {
+			if path, _ := os.Readlink(fd); path == b.path("held") {
+				t.Errorf("process %d has the caller's descriptor %s", pid, filepath.Base(fd))
+			}
+		}
+	}
+	for _, name := range []string{"front.fds", "hook.fds"} {
+		if fds := b.read(name); fds == "" || strings.Contains(fds, "/held") {
+			t.Errorf("%s:\n%s", name, fds)
+		}
 	}
 }

@@ -88,11 +88,14 @@ func (a *app) printProblems(problems []schedule.Problem) {
 func hintOf(err error) string {
 	var down *mutex.StoreError
 	var delivery *notify.Error
+	var denied *deniedError
 	switch {
 	case errors.As(err, &down):
 		return down.Hint
 	case errors.As(err, &delivery):
 		return delivery.Hint
+	case errors.As(err, &denied):
+		return denied.Hint()
 	}
 	return ""
 }

@@ -75,6 +75,7 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	if o.json && o.csv {
 		return usage("", "--json and --csv exclude each other")
 	}
+	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err

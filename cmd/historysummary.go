@@ -8,7 +8,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/run"
 	"sched/schedule/text"
 )
 
@@ -33,15 +32,12 @@ type summaryJSON struct {
 
 // summary prints what the records of each task add up to, in the time of the query.
 func (a historyCommand) summary(s *schedule.Schedule, q history.Query, o historyOptions) error {
-	if _, _, err := run.PutAwayEnded(s.StateDir); err != nil { // which moves what has ended into the history
-		a.problem("%v", err)
-	}
-	db, err := history.OpenRead(s.StateDir)
+	recorded, err := a.openRecords(s)
+	defer recorded.Close()
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	all, err := db.Summaries(ctx, q.Task, q.Since, q.Until)
+	all, err := recorded.Summaries(ctx, q.Task, q.Since, q.Until)
 	if err != nil {
 		return err
 	}

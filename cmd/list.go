@@ -47,6 +47,7 @@ func (a listCommand) list(o listOptions) error {
 	if o.next < 0 {
 		return usage("", "--next %d is negative", o.next)
 	}
+	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err

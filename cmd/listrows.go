@@ -6,7 +6,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/controls"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
@@ -34,7 +33,7 @@ type runningJSON struct {
 	Run   string `json:"run"`
 	PID   *int   `json:"pid"` // null until the command has started
 	Host  string `json:"host"`
-	Since string `json:"since"`
+	Since string `json:"since"` // empty where the holder of a lock did not write it down
 
 	since time.Time // exactly
 }
@@ -50,15 +49,16 @@ type past struct {
 // past reads the history of this machine. An error is only printed: a list without it is still a list.
 func (a listCommand) past(s *schedule.Schedule) past {
 	p := past{running: map[string][]runningJSON{}}
-	live, _, err := run.PutAwayEnded(s.StateDir)
-	p.waiting = a.waiting(s, live)
-	for _, state := range live {
+	all, err := a.openRecords(s)
+	defer all.Close()
+	p.waiting = a.waiting(s, all.Live)
+	for _, state := range all.Live {
 		if !state.Deferred() {
 			p.addRunning(state)
 		}
 	}
 	if err == nil {
-		p.last, err = lastOf(s)
+		p.last, err = all.Last(ctx, taskNames(s))
 	}
 	if err != nil {
 		a.problem("the history cannot be read: %v", err)
@@ -68,15 +68,6 @@ func (a listCommand) past(s *schedule.Schedule) past {
 
 func (p past) addRunning(state runfile.State) {
 	p.running[state.Begin.Task] = append(p.running[state.Begin.Task], toRunningJSON(state))
-}
-
-func lastOf(s *schedule.Schedule) (map[string]outcome.Record, error) {
-	db, err := history.OpenRead(s.StateDir)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	return db.Last(ctx, taskNames(s))
 }
 
 func (a listCommand) listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSON {
@@ -121,7 +112,11 @@ func (a listCommand) listRow(t *schedule.Task, active bool, at time.Time, n int,
 
 func toRunningJSON(state runfile.State) runningJSON {
 	holder := run.HolderOf(state)
-	return runningJSON{holder.Run, pidOrNil(holder.PID), holder.Host, holder.Since.UTC().Format(time.RFC3339), holder.Since}
+	since := ""
+	if !holder.Since.IsZero() {
+		since = holder.Since.UTC().Format(time.RFC3339)
+	}
+	return runningJSON{holder.Run, pidOrNil(holder.PID), holder.Host, since, holder.Since}
 }
 
 // pidOrNil is nil for 0, which stands for a command that has not started yet.

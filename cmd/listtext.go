@@ -92,11 +92,17 @@ func (a listCommand) runningText(running []runningJSON) string {
 	}
 	first := running[0]
 	here, _ := hostname()
-	text := fmt.Sprintf("running on %s for %s", first.Host, a.ago(first.since))
-	switch {
-	case first.PID != nil:
-		text = fmt.Sprintf("running, pid %d on %s for %s", *first.PID, first.Host, a.ago(first.since))
-	case first.Host == here:
+	text := "running"
+	if first.PID != nil {
+		text += fmt.Sprintf(", pid %d", *first.PID)
+	}
+	if first.Host != "" {
+		text += " on " + first.Host
+	}
+	if !first.since.IsZero() {
+		text += " for " + a.ago(first.since)
+	}
+	if first.PID == nil && first.Host == here {
 		text = "starting"
 	}
 	if len(running) > 1 {

@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule/run"
 	"sched/schedule/runfile"
+	"sched/schedule/statedir"
 	"sched/schedule/text"
 )
 
@@ -37,6 +38,7 @@ With --follow it goes on until the run has ended, with all its attempts, and the
 
 // logs prints the output of a run; with follow until the run has ended.
 func (a logsCommand) logs(name string, follow bool) error {
+	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
@@ -71,7 +73,7 @@ func (a logsCommand) logs(name string, follow bool) error {
 }
 
 func copyFile(w io.Writer, path string) error {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/statedir"
 )
 
 // How often logs -f reads the file of a run that lives: often enough for the eye, seldom enough to cost nothing. That of
@@ -52,16 +53,18 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 // poll returns after how long to call it again for a run that lives, or 0 and the record of one that is over. The
 // record has no outcome where no process supervised the run to its end.
 func (a logsCommand) poll(s *schedule.Schedule, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
-	state, alive, err := runfile.Read(s.StateDir, begun.Run)
-	switch {
-	case err == nil && state.End != nil:
-		return *state.End, 0, nil
-	case err == nil && alive:
-		return begun, followEvery, nil
-	case err == nil && state.Deferred():
-		return begun, waitEvery, nil
-	case !errors.Is(err, os.ErrNotExist):
-		return begun, 0, err
+	for _, storage := range a.storage(s).Folders() {
+		state, alive, err := runfile.Read(storage.Dir, begun.Run)
+		switch {
+		case err == nil && state.End != nil:
+			return *state.End, 0, nil
+		case err == nil && alive:
+			return begun, followEvery, nil
+		case err == nil && state.Deferred():
+			return begun, waitEvery, nil
+		case !errors.Is(err, os.ErrNotExist):
+			return begun, 0, err
+		}
 	}
 	db, err := history.OpenRead(s.StateDir) // the file of a run is removed after its record was added
 	if err != nil {
@@ -81,7 +84,7 @@ type tail struct {
 
 func (t *tail) read() ([]byte, error) {
 	if t.file == nil {
-		file, err := os.Open(t.path)
+		file, err := statedir.OpenPlain(t.path, os.O_RDONLY)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, nil
 		}

@@ -21,6 +21,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/clock"
+	"sched/schedule/process"
 	"sched/schedule/text"
 )
 
@@ -32,6 +33,7 @@ type app struct {
 	config   string  // --config
 	now      func() time.Time
 	remote   *mutex.Redis // the store, once it was needed: see app.store
+	looks    bool         // the command only reads: see app.look
 	begun    bool         // cobra has accepted the arguments: further errors are no wrong usage
 }
 
@@ -46,7 +48,8 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if code, ok := a.background(args); ok {
 		return code
 	}
-	debug.SetGCPercent(400) // these commands live for a moment: time counts, and memory is given back soon
+	process.CloseOnExecFrom(3) // what the caller has open is not for commands: `flock 9` would be held as long as a background run lives
+	debug.SetGCPercent(400)    // these commands live for a moment: time counts, and memory is given back soon
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)

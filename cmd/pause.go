@@ -133,7 +133,7 @@ func pauseSubject(name string) string {
 
 // sayRunning prints which runs of the tasks go on, here and on other servers.
 func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
-	live, _, err := run.PutAwayEnded(s.StateDir)
+	live, _, _, err := run.Survey(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}

@@ -60,7 +60,7 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 	return c
 }
 
-// run is one tick. The clock is read once, before anything else.
+// run is one tick. The clock is read once, before anything else. With --json it prints an object also when nothing could run.
 func (a runCommand) run(o runOptions) error {
 	now := a.now()
 	if !o.dryRun {
@@ -72,24 +72,13 @@ func (a runCommand) run(o runOptions) error {
 	if o.work != "" {
 		return a.runWorked(o)
 	}
-	s, invalid, err := a.loadFor(o)
+	tick, invalid, err := a.load(o, now)
 	if err != nil {
-		return err
-	}
-	minute, err := a.minute(o, now, s.Location)
-	if err != nil {
-		return err
-	}
-	if o.only != "" {
-		if _, err := task(s, o.only); err != nil {
-			return err
+		if o.json {
+			a.printJSON(tickJSON{now.UTC().Truncate(time.Minute).Format(time.RFC3339), []runJSON{}})
 		}
-	}
-	if err := checkState(s); err != nil {
 		return err
 	}
-	tick := a.tick(s, minute, o)
-	tick.Began = now
 	if o.dryRun {
 		if err := a.dryRun(tick, o.json); err != nil {
 			return err
@@ -99,6 +88,29 @@ func (a runCommand) run(o runOptions) error {
 	terminate, kill, release := signals()
 	defer release()
 	return a.runTick(tick, o, invalid, terminate, terminate, kill)
+}
+
+// load returns the tick that the flags ask for. Invalid is the exit of one that runs the last valid schedule.
+func (a runCommand) load(o runOptions, now time.Time) (tick *runner.Tick, invalid, err error) {
+	s, invalid, err := a.loadFor(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	minute, err := a.minute(o, now, s.Location)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.only != "" {
+		if _, err := task(s, o.only); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := checkState(s); err != nil {
+		return nil, nil, err
+	}
+	tick = a.tick(s, minute, o)
+	tick.Began = now
+	return tick, invalid, nil
 }
 
 // runWorked is a tick that `sched work` started for the minute of --work, a little ahead of it or late. It reads the
@@ -139,7 +151,7 @@ func (a runCommand) runWorked(o runOptions) error {
 // invalid is then the exit of the tick.
 func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
 	if o.strict {
-		s, err = a.load()
+		s, err = a.app.load()
 		return s, nil, err
 	}
 	s, broken, err := a.loadLastValid()
@@ -202,7 +214,7 @@ func (a runCommand) runTick(tick *runner.Tick, o runOptions, invalid error, noNe
 	}
 	tick.Valid = invalid == nil
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
-		return parseLastValid(text, tick.Schedule.File)
+		return a.parseLastValid(text, tick.Schedule.File)
 	}
 	result := tick.Run(noNewStarts, terminate, kill)
 	r.end()

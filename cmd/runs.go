@@ -9,35 +9,41 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/run"
+	"sched/schedule/records"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
 )
 
-// readHistory returns the live and the lost runs of all tasks, and the records that the query covers. A history that does
-// not exist yet is empty; what cannot be read of live runs is printed.
-func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
-	live, lost, err = run.PutAwayEnded(s.StateDir)
-	if err != nil {
-		a.problem("%v", err)
+// openRecords opens the records of the schedule, and prints why the file of a run could not be read.
+func (a *app) openRecords(s *schedule.Schedule) (*records.Records, error) {
+	if err := readable(s); err != nil {
+		return &records.Records{}, err
 	}
-	db, err := history.OpenRead(s.StateDir)
-	if err != nil {
-		return live, lost, nil, err
+	r, unread, err := records.Open(ctx, s.StateDir)
+	if unread != nil {
+		a.problem("%v", unread)
 	}
-	defer db.Close()
-	records, err = db.Find(ctx, q)
-	return live, lost, records, err
+	return r, err
 }
 
-// findRun returns the record of the run with that id (see DB.Get), or an error that names what was meant.
+// readHistory returns the live and the lost runs of all tasks, and the records that the query covers.
+func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, found []outcome.Record, err error) {
+	r, err := a.openRecords(s)
+	defer r.Close()
+	if err == nil {
+		found, err = r.Find(ctx, q)
+	}
+	return r.Live, r.Lost, found, err
+}
+
+// findRun returns the record of the run with that id (see records.Get), or an error that names what was meant.
 func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error) {
-	db, err := history.OpenRead(s.StateDir)
+	all, err := a.openRecords(s)
+	defer all.Close()
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	defer db.Close()
-	record, err := db.Get(ctx, name)
+	record, err := all.Get(ctx, name)
 	if err == nil || !errors.Is(err, history.ErrNotFound) {
 		return record, err
 	}
@@ -52,7 +58,7 @@ func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error)
 		names = append(names, t.Name)
 	}
 	hint := didYouMean(name, names)
-	if newest, err := db.Find(ctx, history.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
+	if newest, err := all.Find(ctx, history.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
 		hint = nearestRun(name, newest)
 	}
 	return outcome.Record{}, failed(hint, "there is no task and no run %q", name)
@@ -83,7 +89,7 @@ func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, erro
 }
 
 // oneRun returns the id that name stands for: all of it, its beginning, or its end (from four characters
-// on), like DB.Get; empty for none.
+// on), like records.Get; empty for none.
 func oneRun(ids []string, name string) (string, error) {
 	var found []string
 	for _, id := range ids {

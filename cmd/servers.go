@@ -54,6 +54,7 @@ type serverRunningJSON struct {
 
 // servers prints the servers that ticked lately under the name of the schedule.
 func (a serversCommand) servers(asJSON bool) error {
+	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err

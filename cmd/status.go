@@ -3,14 +3,18 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
+	"sched/schedule"
 	"sched/schedule/statedir"
 	"sched/schedule/status"
+	"sched/schedule/text"
 )
 
 type statusOptions struct {
@@ -51,25 +55,26 @@ func (a statusCommand) status(o statusOptions) error {
 	if o.json && o.textfile != "" {
 		return usage("", "--json and --prometheus exclude each other")
 	}
+	a.look()
 	s, invalid, err := a.loadLastValid()
 	if err != nil {
+		if unwritten := a.withoutSchedule(o, err); unwritten != nil {
+			a.problem("%v", unwritten)
+		}
 		return err
 	}
-	var foreign *statedir.ForeignError
-	if err := statedir.Check(s.StateDir); errors.As(err, &foreign) {
-		return usage(fmt.Sprintf("ask as its owner: sudo -u '#%d' sched status", foreign.Owner), "%w", err)
-	}
-	if err := checkState(s); err != nil {
-		return err
+	if os.Geteuid() != 0 { // who may read everything, and is told the truth by everybody
+		var foreign *statedir.ForeignError
+		if err := statedir.Check(s.StateDir); errors.As(err, &foreign) {
+			return usage("ask as its owner: "+asUser(foreign.Owner), "%w", err)
+		}
+		if err := checkState(s); err != nil {
+			return err
+		}
 	}
 	now := status.Of(s, invalid != nil, a.now())
-	switch o.textfile {
-	case "":
-	case "-":
-		_, err := a.out.Write(now.Metrics())
-		return err
-	default:
-		return status.WriteTextfile(o.textfile, now.Metrics())
+	if o.textfile != "" {
+		return a.writeMetrics(o.textfile, now)
 	}
 	if err := now.Explain(); err != nil && now.Err == nil {
 		now.Err = err
@@ -84,6 +89,36 @@ func (a statusCommand) status(o statusOptions) error {
 		return &exit{code: v.code}
 	}
 	return err
+}
+
+// withoutSchedule answers programs when there is no schedule to run, not even an earlier one: in JSON, or as metrics, which say that
+// the schedule is invalid under the name of its folder.
+func (a statusCommand) withoutSchedule(o statusOptions, reason error) error {
+	none := &status.Status{Schedule: &schedule.Schedule{}, At: a.now(), Invalid: true}
+	if file, err := a.findConfig(); err == nil {
+		none.Schedule.File = file
+		if path, err := filepath.Abs(file); err == nil {
+			none.Schedule.Name = filepath.Base(filepath.Dir(path))
+		}
+	}
+	if o.textfile != "" {
+		return a.writeMetrics(o.textfile, none)
+	}
+	if !o.json {
+		return nil
+	}
+	words := "there is no schedule to run: " + text.Line(reason.Error())
+	v := verdict{code: exitUsage, first: "down: " + words, rows: []statusRow{{"", "schedule", words, "", "sched check" + a.configFlag()}}}
+	return a.printStatusJSON(none, v)
+}
+
+// writeMetrics writes the metrics to the file, or prints them for "-".
+func (a statusCommand) writeMetrics(path string, s *status.Status) error {
+	if path == "-" {
+		a.out.Write(s.Metrics())
+		return nil
+	}
+	return status.WriteTextfile(path, s.Metrics())
 }
 
 func (a statusCommand) printStatus(v verdict) {

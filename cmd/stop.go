@@ -41,7 +41,7 @@ func (a stopCommand) stop(names []string) error {
 	if err != nil {
 		return err
 	}
-	live, lost, err := run.PutAwayEnded(s.StateDir)
+	live, lost, _, err := run.Survey(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/records"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 )
@@ -62,6 +63,7 @@ type whyJSON struct {
 
 // why explains a task, or one minute of it.
 func (a whyCommand) why(name string, o whyOptions) error {
+	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
@@ -70,20 +72,16 @@ func (a whyCommand) why(name string, o whyOptions) error {
 	if err != nil {
 		return err
 	}
-	live, lost, err := run.PutAwayEnded(s.StateDir) // before the database: what ends meanwhile is in there
-	if err != nil {
-		a.problem("%v", err)
-	}
-	db, err := history.OpenRead(s.StateDir)
+	all, err := a.openRecords(s)
+	defer all.Close()
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	t, err := task(s, name)
 	if err != nil {
-		return noLongerThere(db, name, err)
+		return noLongerThere(all, name, err)
 	}
-	w := a.inquire(s, t, db, live, lost)
+	w := a.inquire(s, t, all)
 	answer := w.answer()
 	if o.at != "" {
 		if answer.Minute, err = w.minute(at); err == nil && clock != "" {
@@ -103,19 +101,19 @@ func (a whyCommand) why(name string, o whyOptions) error {
 }
 
 // noLongerThere is the error for a task that is not in the schedule: err, with a hint where the history has it.
-func noLongerThere(db *history.DB, name string, err error) error {
-	records, _ := db.Find(ctx, history.Query{Task: name, Limit: 1})
+func noLongerThere(all *records.Records, name string, err error) error {
+	found, _ := all.Find(ctx, history.Query{Task: name, Limit: 1})
 	var e *exit
-	if errors.As(err, &e) && len(records) > 0 {
+	if errors.As(err, &e) && len(found) > 0 {
 		return failed("what is remembered of it is in `sched history "+name+"`", "%w any more", e.err)
 	}
 	return err
 }
 
 // inquire collects what there is to know about a task at this moment.
-func (a whyCommand) inquire(s *schedule.Schedule, t *schedule.Task, db *history.DB, live, lost []runfile.State) *inquiry {
-	w := &inquiry{app: a.app, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
-	for _, state := range live {
+func (a whyCommand) inquire(s *schedule.Schedule, t *schedule.Task, all *records.Records) *inquiry {
+	w := &inquiry{app: a.app, s: s, task: t, now: a.now(), records: all, lost: all.Lost, waiting: a.waiting(s, all.Live)[t.Name], pauses: a.mustPauses(s)}
+	for _, state := range all.Live {
 		if state.Deferred() {
 			w.deferred = append(w.deferred, state)
 		} else {
@@ -216,7 +214,7 @@ const mostFailures = 100
 
 // failures is how many of the last runs failed in a row, at most mostFailures.
 func (w *inquiry) failures() (n int, err error) {
-	ran, err := w.db.Find(ctx, history.Query{Task: w.task.Name, Outcomes: outcome.Ran, Limit: mostFailures})
+	ran, err := w.records.Find(ctx, history.Query{Task: w.task.Name, Outcomes: outcome.Ran, Limit: mostFailures})
 	for n < len(ran) && ran[n].Outcome.Failure() {
 		n++
 	}

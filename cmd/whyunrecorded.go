@@ -15,7 +15,7 @@ func (w *inquiry) unrecorded(slot time.Time) (string, error) {
 		return waits, nil
 	}
 	keep := w.s.History
-	around, err := w.db.Around(ctx, w.task.Name, slot, max(keep.RunsPerTask, 1))
+	around, err := w.records.Around(ctx, w.task.Name, slot, max(keep.RunsPerTask, 1))
 	if err != nil {
 		return "", err
 	}

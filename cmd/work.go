@@ -93,7 +93,7 @@ func (a workCommand) worker(o workOptions) (*work.Worker, run.Storage, error) {
 	var state run.Storage
 	var invalid *schedule.InvalidError
 	zone := localZone()
-	switch s, err := schedule.Load(file, options()); {
+	switch s, err := schedule.Load(file, a.options()); {
 	case err == nil:
 		state.Dir, zone = s.StateDir, s.Location
 	case errors.Is(err, os.ErrNotExist):

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/statedir"
 )
 
 // Files keeps the mutexes of one machine: one file each in Dir, held with flock(2).
@@ -33,7 +35,7 @@ func (s Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, e
 	defer folder.Close()
 
 	// Not for writing: the command inherits it, and may run as a user who must not write here.
-	file, err := os.OpenFile(s.path(name), os.O_RDONLY|os.O_CREATE, 0o600)
+	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func (s Files) Adopt(name string, holder Holder, inherited *os.File) Lock {
 // Held returns who has the mutex at this moment. It writes nothing; what it cannot read it takes for
 // free.
 func (s Files) Held(name string) (holder Holder, held bool) {
-	file, err := os.Open(s.path(name))
+	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY)
 	if err != nil {
 		return Holder{}, false
 	}
@@ -73,6 +75,17 @@ func (s Files) Held(name string) (holder Holder, held bool) {
 		return Holder{}, false
 	}
 	return readHolder(file), true
+}
+
+// Last returns the last holder of the mutex that was written down, whether it has the mutex or not; false when there is none.
+func (s Files) Last(name string) (holder Holder, ok bool) {
+	file, err := os.Open(s.path(name))
+	if err != nil {
+		return Holder{}, false
+	}
+	defer file.Close()
+	holder = readHolder(file)
+	return holder, holder.Run != ""
 }
 
 // Break removes the file of a held lock: its holder keeps the lock on a file that cannot be opened
@@ -89,7 +102,7 @@ func (s Files) breakIf(ctx context.Context, name string, match func(Holder) bool
 	}
 	defer folder.Close()
 
-	file, err := os.Open(s.path(name))
+	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return Holder{}, ErrFree
 	}

@@ -237,8 +237,34 @@ func TestClaimsOfHoursLongGoneAreSwept(t *testing.T) {
 		t.Errorf("a claim was forgotten within its time: %v", err)
 	}
 	claim("d", first.Add(24*time.Hour))
-	if n := hours(); n != 1 {
+	claim("e", first.Add(25*time.Hour))
+	if n := hours(); n != 2 {
 		t.Errorf("%d hours are kept after a day", n)
+	}
+}
+
+// The clock jumps ahead by a day, as one does that is set, a slot of that time is claimed, and the clock is set back. The
+// claims of the true time hold.
+func TestAJumpOfTheClockTakesNoClaimsAway(t *testing.T) {
+	store := mutex.Files{Dir: t.TempDir()}
+	now := time.Date(2026, 1, 31, 22, 59, 0, 0, time.UTC)
+	claim := func(key string, slot time.Time) error {
+		return store.Claim(ctx, key, slot.Add(time.Hour), mutex.Holder{Run: key, Since: slot})
+	}
+	if err := claim("backup", now); err != nil {
+		t.Fatal(err)
+	}
+	for day := range 3 { // each time for a moment
+		if err := claim("other", now.AddDate(0, 0, 1+day)); err != nil {
+			t.Fatal(err)
+		}
+		var held *mutex.HeldError
+		if err := store.Claim(ctx, "backup", now.Add(time.Hour), holder("again")); !errors.As(err, &held) {
+			t.Fatalf("after jump %d the slot can be claimed again: %v", day+1, err)
+		}
+		if err := claim("next", now.Add(time.Duration(day+1)*time.Hour)); err != nil { // in the true time again
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"sched/schedule/statedir"
 )
 
 // claimHour is the layout of the name of a folder: it has the claims that end in one hour (UTC). The
@@ -58,8 +60,7 @@ func (s Files) claimPath(key string, until time.Time) string {
 	return filepath.Join(s.Dir, "claims", until.UTC().Format(claimHour), fileName(key))
 }
 
-// makeHour makes the folder of an hour. Where it is new, it removes those of hours that ended two
-// hours before now, or earlier.
+// makeHour makes the folder of an hour. Where it is new, it sweeps those of other hours.
 func makeHour(folder string, now time.Time) error {
 	claims := filepath.Dir(folder)
 	if err := os.MkdirAll(claims, 0o700); err != nil {
@@ -75,18 +76,38 @@ func makeHour(folder string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	oldest := now.UTC().Add(-2 * time.Hour).Format(claimHour)
 	for _, hour := range hours {
-		if path := filepath.Join(claims, hour.Name()); hour.Name() < oldest && path != folder {
-			os.RemoveAll(path)
+		if path := filepath.Join(claims, hour.Name()); path != folder {
+			sweepHour(path, now)
 		}
 	}
 	return nil
 }
 
+// outOfDate is the name of a file in the folder of an hour. It holds the hour in which the folder was first found to be out of
+// date.
+const outOfDate = ".out-of-date"
+
+// sweepHour removes the folder of an hour that ended two hours before now, or earlier, and was found so an hour ago, too: a
+// clock that is wrong for a moment takes no claims away.
+func sweepHour(folder string, now time.Time) {
+	mark := filepath.Join(folder, outOfDate)
+	if filepath.Base(folder) >= now.UTC().Add(-2*time.Hour).Format(claimHour) {
+		os.Remove(mark) // of a clock that was wrong
+		return
+	}
+	found, err := statedir.ReadFile(mark)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		os.WriteFile(mark, []byte(now.UTC().Format(claimHour)), 0o600)
+	case string(found) != now.UTC().Format(claimHour):
+		os.RemoveAll(folder)
+	}
+}
+
 // readHolderAt is readHolder for a path; a file that cannot be opened has an empty holder.
 func readHolderAt(path string) Holder {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return Holder{}
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/statedir"
 )
 
 // A fileLock is a lock of the kernel on the file of a mutex.
@@ -39,7 +41,7 @@ func (l *fileLock) describe(holder Holder) error {
 	if l.file == nil {
 		return nil
 	}
-	file, err := os.OpenFile(l.store.path(l.name), os.O_WRONLY, 0)
+	file, err := statedir.OpenPlain(l.store.path(l.name), os.O_WRONLY)
 	if err != nil {
 		return err
 	}

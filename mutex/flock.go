@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/statedir"
 )
 
 // folderTimeout bounds the wait for another process that opens or breaks a lock. That takes
@@ -18,12 +20,12 @@ const folderTimeout = 2 * time.Second
 // it is locked no other process opens or breaks a lock: otherwise one could lock a file that another
 // has just removed.
 func (s Files) lockFolder(ctx context.Context) (*os.File, error) {
-	folder, err := os.Open(s.Dir)
+	folder, err := statedir.OpenDir(s.Dir)
 	if errors.Is(err, os.ErrNotExist) {
 		if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 			return nil, err
 		}
-		folder, err = os.Open(s.Dir)
+		folder, err = statedir.OpenDir(s.Dir)
 	}
 	if err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"sched/schedule/statedir"
 )
 
 // An instance of Redis is one process of redis-server from its start to its end. Each has its own
@@ -97,7 +99,7 @@ func (i *instances) load(path string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.path = path
-	if text, err := os.ReadFile(path); err == nil {
+	if text, err := statedir.ReadFile(path); err == nil {
 		json.Unmarshal(text, &i.ids) //nolint: a damaged file is as none
 	}
 }

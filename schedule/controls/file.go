@@ -20,7 +20,7 @@ func path(state string) string { return filepath.Join(state, "orders.json") }
 // what the store said last to the schedule called of. There are none where there is no file, or the copy of another
 // schedule.
 func ReadFile(state, of string, now time.Time) (Controls, error) {
-	text, err := os.ReadFile(path(state))
+	text, err := statedir.ReadFile(path(state))
 	if errors.Is(err, os.ErrNotExist) {
 		return Controls{Of: of}, nil
 	}
@@ -47,7 +47,7 @@ func ChangeFile(state, of string, now time.Time, change func(*Controls) (changed
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return err
 	}
-	folder, err := os.Open(state)
+	folder, err := statedir.OpenDir(state)
 	if err != nil {
 		return err
 	}

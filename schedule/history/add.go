@@ -45,7 +45,8 @@ const (
 
 func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) error {
 	counted := tally{}
-	if err := replaceMissed(ctx, tx, records, counted); err != nil {
+	replaced, err := findReplaced(ctx, tx, records)
+	if err != nil {
 		return err
 	}
 	insert, err := prepare(ctx, tx, insertRun, insertMissed)
@@ -89,6 +90,9 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) 
 			continue // it was there, and is counted
 		}
 		counted.count(r)
+	}
+	if err := replaced.remove(ctx, tx, counted); err != nil {
+		return err
 	}
 	return counted.write(ctx, tx)
 }

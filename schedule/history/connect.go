@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 
 	_ "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"sched/schedule/statedir"
 )
 
 // errOlder says that the file needs a migration.
@@ -69,6 +72,9 @@ func closeAll(conn *sql.DB, lock *os.File) error {
 	return err
 }
 
+// allSuffixes are those of the names of the files of a database (https://www.sqlite.org/tempfiles.html).
+var allSuffixes = []string{"", "-wal", "-shm", "-journal"}
+
 // A mode is what a connection may do.
 type mode string
 
@@ -85,8 +91,10 @@ const (
 // price is that what still waits in a log is not seen.
 func (db *DB) dialFile(m mode) (*sql.DB, int, error) {
 	db.readOnly = false
-	if info, err := os.Stat(db.path()); err == nil && info.IsDir() {
-		return nil, 0, errFolder
+	for _, suffix := range allSuffixes {
+		if err := statedir.CheckPlain(db.path() + suffix); err != nil {
+			return nil, 0, fmt.Errorf("%w: %w", errNotFile, err)
+		}
 	}
 	conn, version, err := dialVersion(db.dsn(m))
 	if code := primary(err); code != sqlite3.SQLITE_READONLY && code != sqlite3.SQLITE_CANTOPEN {

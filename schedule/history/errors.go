@@ -23,8 +23,8 @@ func (e *NewerError) Error() string {
 		e.Path, e.Version, e.Known)
 }
 
-// errFolder says that the place of the database is taken by a folder.
-var errFolder = errors.New("it is a folder, not a database")
+// errNotFile says that the place of one of the files of the database is taken by a folder, a device, a named pipe.
+var errNotFile = errors.New("it is no database")
 
 // errClosed says that the caller has closed the history.
 var errClosed = errors.New("it is closed")
@@ -34,7 +34,7 @@ var errClosed = errors.New("it is closed")
 // The codes are those of https://www.sqlite.org/rescode.html.
 func IsCorrupt(err error) bool {
 	code := primary(err)
-	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.Is(err, errFolder)
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.Is(err, errNotFile)
 }
 
 // primary is the primary result code of SQLite in err, 0 when there is none.

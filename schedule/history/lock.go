@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"sched/schedule/statedir"
 )
 
 func (db *DB) lockPath() string { return db.path() + "-lock" }
@@ -14,7 +16,7 @@ func (db *DB) lockPath() string { return db.path() + "-lock" }
 // takeLock waits for the lock of a file: shared (syscall.LOCK_SH) by the processes that have the database open, exclusive
 // (LOCK_EX) by the one that mends it. It returns nil where the folder cannot be written: nothing is mended there either.
 func (db *DB) takeLock(path string, how int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := statedir.OpenPlain(path, os.O_RDWR|os.O_CREATE)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil, nil
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"sched/schedule/statedir"
 )
 
 // mend makes the file one that db can use, runs op on it, and stays connected.
@@ -41,7 +43,7 @@ func (db *DB) mend(op func(*sql.DB) error) error {
 
 // tryMend mends unless another process has the file open, and reports whether it did.
 func (db *DB) tryMend(op func(*sql.DB) error) (bool, error) {
-	alone, err := os.OpenFile(db.lockPath(), os.O_RDWR|os.O_CREATE, 0o600)
+	alone, err := statedir.OpenPlain(db.lockPath(), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return false, err
 	}
@@ -89,7 +91,7 @@ func (db *DB) moveAside(now time.Time) error {
 	for n := 2; exists(to); n++ {
 		to = fmt.Sprintf("%s.corrupt-%s.%d", db.path(), now.UTC().Format("20060102T150405Z"), n)
 	}
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range allSuffixes {
 		err := os.Rename(db.path()+suffix, to+suffix)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("a damaged history cannot be moved aside: %w", err)

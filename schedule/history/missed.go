@@ -27,28 +27,45 @@ func lastGivingWay(records []outcome.Record) []outcome.Record {
 const insertMissed = `INSERT INTO runs ` + insertColumns + ` SELECT ` + insertValues + `
 	WHERE NOT EXISTS (SELECT 1 FROM runs WHERE task = ?2 AND slot = ?4 AND origin = '') ON CONFLICT (run) DO NOTHING`
 
-// replaceMissed removes what gives way to the records that are added: the record of a slot that was missed, and the
-// slot from a record that stands for several.
-func replaceMissed(ctx context.Context, tx *sql.Tx, records []outcome.Record, counted tally) error {
-	var settled []outcome.Record
+// A replaced is what gives way to records that are added: the records of slots that were missed, and slots of records that
+// stand for several.
+type replaced struct {
+	records []outcome.Record // by which it is replaced
+	ranges  []*rangeRow      // that lose slots
+}
+
+// findReplaced returns what gives way to the records. Call it before they are added, and remove afterwards: the number of a
+// row must not be free before the new rows have theirs (see metaPublished).
+func findReplaced(ctx context.Context, tx *sql.Tx, records []outcome.Record) (*replaced, error) {
+	found := &replaced{}
 	for _, r := range records {
 		if r.Origin == "" && !r.GivesWay() {
-			settled = append(settled, r)
+			found.records = append(found.records, r)
 		}
 	}
-	if len(settled) == 0 {
+	if len(found.records) == 0 {
+		return found, nil
+	}
+	return found, found.shrinkRanges(ctx, tx)
+}
+
+// remove removes what findReplaced has found.
+func (f *replaced) remove(ctx context.Context, tx *sql.Tx, counted tally) error {
+	if len(f.records) == 0 {
 		return nil
 	}
-	if err := removeMissed(ctx, tx, settled, counted); err != nil {
-		return err
+	for _, row := range f.ranges {
+		if err := row.write(ctx, tx, counted); err != nil {
+			return err
+		}
 	}
-	return shrinkRanges(ctx, tx, settled, counted)
+	return f.removeMissed(ctx, tx, counted)
 }
 
 // removeMissed removes the records of single slots. There is hardly ever one, so it checks first whether anything was
 // missed since then.
-func removeMissed(ctx context.Context, tx *sql.Tx, records []outcome.Record, counted tally) error {
-	first, _ := span(records)
+func (f *replaced) removeMissed(ctx context.Context, tx *sql.Tx, counted tally) error {
+	first, _ := span(f.records)
 	var any bool
 	err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM runs WHERE outcome = 'missed' AND outcome <> 'succeeded' AND slot >= ?1)
 		OR EXISTS (SELECT 1 FROM runs WHERE outcome = 'lost' AND outcome <> 'succeeded' AND slot >= ?1)`, first.UnixMicro()).Scan(&any)
@@ -56,7 +73,7 @@ func removeMissed(ctx context.Context, tx *sql.Tx, records []outcome.Record, cou
 		return err
 	}
 	var missed []string
-	for _, r := range records {
+	for _, r := range f.records {
 		missed = append(missed, outcome.MissedID(r.Task, r.Slot))
 	}
 	names, err := json.Marshal(missed)
@@ -74,7 +91,7 @@ func removeMissed(ctx context.Context, tx *sql.Tx, records []outcome.Record, cou
 		if err := rows.Scan(&key.task, &key.outcome); err != nil {
 			return err
 		}
-		counted.take(key)
+		counted.take(key, 1)
 	}
 	return rows.Err()
 }
@@ -93,34 +110,36 @@ func span(records []outcome.Record) (first, last time.Time) {
 	return first, last
 }
 
-// A rangeRow is the row of a record that stands for several slots.
+// A rangeRow is the row of a record that stands for several slots: those from slot through until that have no record of
+// their own.
 type rangeRow struct {
 	run, task, outcome, reason string
 	slot, until                int64 // in microseconds
 	slots                      int
+	lost                       int // how many of them get a record of their own now
 }
 
-// shrinkRanges takes the slots of the records from the records of several slots that they lie in. Those stand for the
-// slots from the first through the last one that have no record of their own. A range without a slot is removed.
-func shrinkRanges(ctx context.Context, tx *sql.Tx, records []outcome.Record, counted tally) error {
-	ranges, err := rangesOver(ctx, tx, records)
+// shrinkRanges takes the slots of the records from the ranges that they lie in.
+func (f *replaced) shrinkRanges(ctx context.Context, tx *sql.Tx) error {
+	ranges, err := rangesOver(ctx, tx, f.records)
 	if err != nil || len(ranges) == 0 {
 		return err
 	}
+	f.ranges = ranges
 	taken := map[Slot]bool{}
-	for _, r := range records {
-		i := slices.IndexFunc(ranges, func(row rangeRow) bool { return row.holds(r) })
+	for _, r := range f.records {
+		i := slices.IndexFunc(ranges, func(row *rangeRow) bool { return row.holds(r) })
 		slot := Slot{Task: r.Task, At: r.Slot.UTC()}
 		if i < 0 || taken[slot] {
 			continue
 		}
 		taken[slot] = true
 		own, err := hasOwn(ctx, tx, r) // it ran before, and was taken then
-		if err == nil && !own {
-			err = ranges[i].shrink(ctx, tx, counted)
-		}
 		if err != nil {
 			return err
+		}
+		if !own {
+			ranges[i].lost++
 		}
 	}
 	return nil
@@ -138,22 +157,22 @@ func hasOwn(ctx context.Context, tx *sql.Tx, r outcome.Record) (own bool, err er
 func withoutFirst(ctx context.Context, tx *sql.Tx, r *outcome.Record) error {
 	own, err := hasOwn(ctx, tx, *r)
 	if err == nil && own {
-		r.Reason = fewer(r.Reason, r.Slots)
+		r.Reason = fewer(r.Reason, r.Slots, r.Slots-1)
 		r.Slots--
 	}
 	return err
 }
 
-// fewer is the reason of a range of that many slots when it has lost one.
-func fewer(reason string, slots int) string {
+// fewer returns the reason of a range of that many slots when only some are left.
+func fewer(reason string, slots, left int) string {
 	if rest, ok := strings.CutPrefix(reason, outcome.Several(slots)); ok {
-		return outcome.Several(slots-1) + rest
+		return outcome.Several(left) + rest
 	}
 	return reason
 }
 
 // rangesOver returns the ranges that reach into the time of the records.
-func rangesOver(ctx context.Context, tx *sql.Tx, records []outcome.Record) (ranges []rangeRow, err error) {
+func rangesOver(ctx context.Context, tx *sql.Tx, records []outcome.Record) (ranges []*rangeRow, err error) {
 	first, last := span(records)
 	rows, err := tx.QueryContext(ctx, `SELECT run, task, outcome, reason, slot, until, slots FROM runs INDEXED BY runs_until
 		WHERE until >= ? AND slot <= ?`, first.UnixMicro(), last.UnixMicro())
@@ -162,7 +181,7 @@ func rangesOver(ctx context.Context, tx *sql.Tx, records []outcome.Record) (rang
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var row rangeRow
+		row := &rangeRow{}
 		if err := rows.Scan(&row.run, &row.task, &row.outcome, &row.reason, &row.slot, &row.until, &row.slots); err != nil {
 			return nil, err
 		}
@@ -171,21 +190,23 @@ func rangesOver(ctx context.Context, tx *sql.Tx, records []outcome.Record) (rang
 	return ranges, rows.Err()
 }
 
+// holds reports whether the range stands for the slot of r.
 func (row *rangeRow) holds(r outcome.Record) bool {
 	at := r.Slot.UnixMicro()
-	return row.slots > 0 && row.task == r.Task && row.slot <= at && at <= row.until
+	return row.slots > row.lost && row.task == r.Task && row.slot <= at && at <= row.until
 }
 
-// shrink takes one slot from the range.
-func (row *rangeRow) shrink(ctx context.Context, tx *sql.Tx, counted tally) (err error) {
-	row.reason = fewer(row.reason, row.slots)
-	row.slots--
-	if row.slots == 0 {
+// write writes down what the range has lost. A range without a slot is removed.
+func (row *rangeRow) write(ctx context.Context, tx *sql.Tx, counted tally) (err error) {
+	switch left := row.slots - row.lost; {
+	case row.lost == 0:
+		return nil
+	case left == 0:
 		_, err = tx.ExecContext(ctx, "DELETE FROM runs WHERE run = ?", row.run)
-	} else {
-		_, err = tx.ExecContext(ctx, "UPDATE runs SET slots = ?, reason = ? WHERE run = ?", row.slots, row.reason, row.run)
+	default:
+		_, err = tx.ExecContext(ctx, "UPDATE runs SET slots = ?, reason = ? WHERE run = ?", left, fewer(row.reason, row.slots, left), row.run)
 	}
-	counted.take(tallied{row.task, outcome.Outcome(row.outcome)})
+	counted.take(tallied{row.task, outcome.Outcome(row.outcome)}, int64(row.lost))
 	return err
 }
 

@@ -9,13 +9,15 @@ import (
 	"slices"
 
 	"sched/schedule/outcome"
+	"sched/schedule/statedir"
 )
 
 // metaPublished names, in the table meta, the rowid up to which runs were published. It is there
 // exactly for a history that is shared (AddShared).
 //
 // Rowids grow with the time of Add, whatever the ids of runs say: a long run is added after a short
-// one that began later. None is given twice, since Prune leaves the newest row of a shared history.
+// one that began later. None is given twice, since Prune leaves the newest row of a shared history, and Add removes the
+// rows that it replaces after it has added the new ones.
 const metaPublished = "published"
 
 // startsWith is how many runs of the past are published when a history begins to be shared.
@@ -107,7 +109,7 @@ func (db *DB) share(ctx context.Context, tx *sql.Tx, records []outcome.Record, b
 	if err != nil || !shared || !slices.ContainsFunc(records, outcome.Record.Ran) {
 		return err
 	}
-	file, err := os.OpenFile(unpublishedPath(db.dir), os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := statedir.OpenPlain(unpublishedPath(db.dir), os.O_CREATE|os.O_WRONLY)
 	if err != nil {
 		return nil // the record is worth more than a prompt copy, which goes with that of the next run
 	}

@@ -208,6 +208,22 @@ func TestARunIsPublishedAlthoughAllBeforeItWerePruned(t *testing.T) {
 	expectRuns(t, "after the newest row was as old as can be", publishAll(t, db, 5), ids(900))
 }
 
+// The newest row is a slot that was missed, and then that slot runs: its row must not get the number of the one that it
+// replaces, which the cursor has passed.
+func TestARunThatReplacesTheNewestRowIsPublished(t *testing.T) {
+	gap := missed("a", 10)
+	gap.Slots, gap.Until = 1, noon.Add(20*time.Minute)
+	for name, newest := range map[string]outcome.Record{"a missed slot": missed("a", 10), "the last slot of a range": gap} {
+		t.Run(name, func(t *testing.T) {
+			db := openTest(t, t.TempDir())
+			mustAddShared(t, db, rec(1, "a", outcome.Succeeded), newest)
+			publishAll(t, db, 5)
+			mustAddShared(t, db, ranAt(2, "a", 10, ""))
+			expectRuns(t, "the run of the slot", publishAll(t, db, 5), ids(2))
+		})
+	}
+}
+
 func TestRowsThatWereNumberedAnewArePublishedAgainRatherThanNever(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)

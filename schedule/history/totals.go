@@ -82,10 +82,10 @@ func (all tally) count(r outcome.Record) {
 	all[key] = t
 }
 
-// take takes one slot from a total, whose newest record stays.
-func (all tally) take(key tallied) {
+// take takes slots from a total, whose newest record stays.
+func (all tally) take(key tallied, slots int64) {
 	t := all[key]
-	t.Slots--
+	t.Slots -= slots
 	all[key] = t
 }
 

@@ -83,7 +83,8 @@ func BeginJournal(state string, p Promise) (*Journal, error) {
 	}
 	for n := 0; ; n++ {
 		file, err := statedir.OpenLocked(filepath.Join(ticksDir(state), strconv.Itoa(n)+".json"), os.O_RDWR|os.O_APPEND|os.O_CREATE)
-		if errors.Is(err, statedir.ErrLocked) {
+		var wrong *statedir.NotPlainError
+		if errors.Is(err, statedir.ErrLocked) || errors.As(err, &wrong) {
 			continue
 		}
 		if err != nil {
@@ -104,12 +105,13 @@ func BeginJournal(state string, p Promise) (*Journal, error) {
 }
 
 // ReadJournals returns the journals of dead ticks, those that are neither locked nor ended, and keeps them locked; and what
-// live ticks promise.
+// live ticks promise. The error is about journals that cannot be read; the others are returned all the same.
 func ReadJournals(state string) (dead []*Journal, live []Promise, err error) {
 	entries, err := os.ReadDir(ticksDir(state))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}
+	var problems []error
 	for _, entry := range entries {
 		path := filepath.Join(ticksDir(state), entry.Name())
 		if !strings.HasSuffix(path, ".json") {
@@ -123,18 +125,20 @@ func ReadJournals(state string) (dead []*Journal, live []Promise, err error) {
 				live = append(live, j.Promise)
 			}
 		case err != nil:
-			return dead, live, err
+			problems = append(problems, err)
 		case isDone(file):
 			file.Close()
 		default:
 			j, err := readJournal(file)
 			if err != nil {
-				return dead, live, err
+				file.Close()
+				problems = append(problems, err)
+				continue
 			}
 			dead = append(dead, j)
 		}
 	}
-	return dead, live, nil
+	return dead, live, errors.Join(problems...)
 }
 
 // isDone reports whether nothing in the file waits to be done: it is new, or kept for the next tick.
@@ -149,7 +153,7 @@ func isDone(file *os.File) bool {
 }
 
 func peekJournal(path string) (*Journal, error) {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func lastTickPath(state string) string { return filepath.Join(state, "last-tick"
 
 // LastTick returns the last minute that a tick covered with this state folder; zero when none ever did.
 func LastTick(state string) time.Time {
-	file, err := os.Open(lastTickPath(state))
+	file, err := statedir.OpenPlain(lastTickPath(state), os.O_RDONLY)
 	if err != nil {
 		return time.Time{}
 	}

@@ -38,7 +38,7 @@ func KeepValid(dir string, valid *schedule.Schedule) error {
 // LastValid returns the copy of the schedule in file, for schedule.LoadArchive; the error is os.ErrNotExist when there is
 // none.
 func LastValid(dir, file string) ([]byte, error) {
-	text, err := os.ReadFile(lastValidPath(dir))
+	text, err := statedir.ReadFile(lastValidPath(dir))
 	if err == nil && !bytes.HasPrefix(text, origin(file)) {
 		return nil, os.ErrNotExist
 	}
@@ -48,7 +48,7 @@ func LastValid(dir, file string) ([]byte, error) {
 
 // readStart returns the first n bytes of a file, or fewer.
 func readStart(path string, n int) []byte {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil
 	}

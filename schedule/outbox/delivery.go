@@ -10,6 +10,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/notify"
+
+	"sched/schedule/statedir"
 )
 
 // A Delivery is a notification of one run, with all that is needed to send it but its secrets.
@@ -62,7 +64,7 @@ func lastFailure(file *os.File, size int64) (failure, error) {
 
 // read reads the whole of a delivery that is open. The error is errUnreadable for one that is no JSON.
 func (d *Delivery) read() error {
-	text, err := os.ReadFile(d.file.Name())
+	text, err := statedir.ReadFile(d.file.Name())
 	if err != nil {
 		return err
 	}

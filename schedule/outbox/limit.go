@@ -56,7 +56,7 @@ func (o Outbox) limit(hook string) (*limit, error) {
 		return nil, err
 	}
 	l := &limit{Outbox: o, hook: hook, file: file}
-	text, _ := os.ReadFile(path)
+	text, _ := statedir.ReadFile(path)
 	line, _, _ := bytes.Cut(text, []byte{'\n'})
 	if json.Unmarshal(line, &l.limitMemory) != nil {
 		l.limitMemory = limitMemory{} // new, or what a power cut left: one message too many is better than none
@@ -139,7 +139,7 @@ func (o Outbox) ReleaseHeld(hook string) (name string, err error) {
 
 // held returns the held delivery; nil when there is none.
 func (m *limit) held() (*Delivery, error) {
-	text, err := os.ReadFile(m.heldPath(m.hook))
+	text, err := statedir.ReadFile(m.heldPath(m.hook))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

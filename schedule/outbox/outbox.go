@@ -78,7 +78,7 @@ func (o Outbox) Put(d *Delivery, mark func()) (kept bool, err error) {
 // List returns the names of the deliveries, oldest run first, and the hooks of which one is held back.
 // An outbox that does not exist is an empty one.
 func (o Outbox) List() (deliveries, held []string, err error) {
-	dir, err := os.Open(o.dir)
+	dir, err := statedir.OpenDir(o.dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
 	}

@@ -3,6 +3,8 @@ package outbox
 import (
 	"os"
 	"time"
+
+	"sched/schedule/statedir"
 )
 
 // Undelivered sums up the deliveries of outboxes of which an attempt has failed.
@@ -17,7 +19,7 @@ type Undelivered struct {
 func (u *Undelivered) Add(o Outbox) {
 	deliveries, _, _ := o.List()
 	for _, name := range deliveries {
-		file, err := os.Open(o.path(name))
+		file, err := statedir.OpenPlain(o.path(name), os.O_RDONLY)
 		if err != nil {
 			continue
 		}

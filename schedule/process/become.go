@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -55,16 +54,11 @@ func Become(text string, env []string) (code int, ok bool) {
 
 // closeOthers marks what the command is not meant to inherit as close-on-exec: what sched's own user has open.
 func (s setup) closeOthers() {
-	keep := 2
+	first := 3
 	if s.Keep {
-		keep = 3
+		first = 4
 	}
-	open, _ := os.ReadDir("/dev/fd")
-	for _, entry := range open {
-		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > keep {
-			syscall.CloseOnExec(fd)
-		}
-	}
+	CloseOnExecFrom(first)
 	syscall.CloseOnExec(s.Says)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
@@ -65,26 +64,6 @@ func RemoveFiles(ended []Ended, removed func(Ended)) (err error) {
 		}
 	}
 	return err
-}
-
-// PutAwayEnded puts the runs of a state folder that have ended into its history, before a command reads that; lost runs
-// are left to the next tick. It returns the runs that live or wait for a deferred retry, and those that are lost.
-func PutAwayEnded(dir string) (live, lost []runfile.State, err error) {
-	live, lost, records, err := Survey(dir)
-	if err != nil || len(records) == 0 {
-		return live, lost, err
-	}
-	var ended []Ended
-	for _, record := range records {
-		ended = append(ended, Ended{Record: record, Dir: dir})
-	}
-	err = Storage{Dir: dir}.PutAway(ended, func(*history.DB) error { return nil })
-	if err != nil {
-		return live, lost, err
-	}
-	// A background run that failed keeps its file: the next tick has yet to say so.
-	said := slices.DeleteFunc(ended, func(e Ended) bool { return e.Background && e.Outcome.Failure() })
-	return live, lost, RemoveFiles(said, func(Ended) {})
 }
 
 // previous returns the record of the task's newest run before the given one that was neither skipped nor missed.

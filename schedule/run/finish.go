@@ -7,6 +7,7 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
 )

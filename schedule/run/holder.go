@@ -23,8 +23,8 @@ func HolderOf(state runfile.State) mutex.Holder {
 // StillRunning returns the reason of a skip: for how long the mutex is held, and by which run. A holder without a Run left
 // nothing that can be read.
 func StillRunning(holder mutex.Holder, now time.Time) string {
-	if holder.Run == "" {
-		return "still running, held " + holder.String()
+	if holder.Since.IsZero() { // what the holder wrote down cannot be read
+		return "still running: its mutex is held " + holder.String()
 	}
 	return fmt.Sprintf("still running for %s, %s", text.Duration(max(0, now.Sub(holder.Since))), holder)
 }

@@ -14,6 +14,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/notify"
 	"sched/schedule/process"
+
+	"sched/schedule/statedir"
 )
 
 // outputCopied is the mark in the run's file that says that the copy was made. It is one of those that hooks leave.
@@ -26,7 +28,7 @@ func (r *Run) copyOutput(captured string) error {
 	if to.File == "" {
 		return nil
 	}
-	from, err := os.Open(captured)
+	from, err := statedir.OpenPlain(captured, os.O_RDONLY)
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
@@ -72,7 +74,7 @@ func (r *Run) copyContext() (context.Context, func()) {
 // tailOf returns the end of what a run printed, and whether there was more before it. It is a few bytes
 // longer than notify.OutputLimit, so that a message can begin with a whole character or line.
 func tailOf(path string) (tail []byte, cut bool) {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil, false
 	}
@@ -90,7 +92,9 @@ func tailOf(path string) (tail []byte, cut bool) {
 // createOutput makes the file that captures a run. It is locked as long as a process of the run has it
 // as its stdout or stderr (outputInUse).
 func createOutput(path string) (*os.File, error) {
-	unix.Rename(spareOutput(path), path) // os.Rename looks up the new name first
+	if spare, err := os.Lstat(spareOutput(path)); err == nil && spare.Mode().IsRegular() && spare.Size() == 0 {
+		unix.Rename(spareOutput(path), path) // os.Rename looks up the new name first
+	}
 	file, err := appendTo(path)
 	if err != nil {
 		return nil, err
@@ -112,10 +116,10 @@ func spareOutput(path string) string { return filepath.Join(filepath.Dir(path), 
 // appendTo opens a file that only its owner can read, and makes its folder where that is missing.
 func appendTo(path string) (*os.File, error) {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
-	file, err := os.OpenFile(path, flags, 0o600)
+	file, err := statedir.OpenPlain(path, flags)
 	if errors.Is(err, os.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			file, err = os.OpenFile(path, flags, 0o600)
+			file, err = statedir.OpenPlain(path, flags)
 		}
 	}
 	return file, err
@@ -123,7 +127,7 @@ func appendTo(path string) (*os.File, error) {
 
 // outputInUse reports whether a process of the run still has its output open.
 func outputInUse(path string) bool {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return false
 	}

@@ -58,7 +58,7 @@ func CreateEnded(dir string, begin, end outcome.Record) error {
 // one.
 func openDraft(dir, task, draft string) (*os.File, error) {
 	if statedir.Rename(sparePath(dir, task), draft) == nil {
-		file, err := os.OpenFile(draft, os.O_RDWR|os.O_APPEND, 0)
+		file, err := statedir.OpenPlain(draft, os.O_RDWR|os.O_APPEND)
 		if err == nil && statedir.Lock(file) == nil {
 			return file, nil
 		}

@@ -15,7 +15,7 @@ type Observer struct {
 
 // Observe opens the file of a run; the error is os.ErrNotExist when there is none.
 func Observe(dir, id string) (*Observer, error) {
-	file, err := os.OpenFile(Path(dir, id), os.O_RDWR|os.O_APPEND, 0)
+	file, err := statedir.OpenPlain(Path(dir, id), os.O_RDWR|os.O_APPEND)
 	if err != nil {
 		return nil, err
 	}

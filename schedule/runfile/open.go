@@ -20,7 +20,7 @@ func Inherit(file *os.File) (*File, State, error) {
 // Take locks the file of a run that is not alive, to finish it. It returns ErrAlive when the run is,
 // and an error that is os.ErrNotExist when there is no such run.
 func Take(dir, id string) (*File, State, error) {
-	file, err := os.OpenFile(Path(dir, id), os.O_RDWR|os.O_APPEND, 0)
+	file, err := statedir.OpenPlain(Path(dir, id), os.O_RDWR|os.O_APPEND)
 	if err != nil {
 		return nil, State{}, err
 	}
@@ -50,7 +50,7 @@ func aliveIf(err error) error {
 // Read reads the file of a run, and reports whether the run is alive. The error is os.ErrNotExist when there is no such
 // run.
 func Read(dir, id string) (state State, alive bool, err error) {
-	file, err := os.Open(Path(dir, id))
+	file, err := statedir.OpenPlain(Path(dir, id), os.O_RDONLY)
 	if err != nil {
 		return State{}, false, err
 	}

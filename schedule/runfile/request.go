@@ -68,7 +68,7 @@ func Requests(dir string) ([]Request, error) {
 		if !ok {
 			continue
 		}
-		text, rerr := os.ReadFile(requestPath(dir, id))
+		text, rerr := statedir.ReadFile(requestPath(dir, id))
 		if errors.Is(rerr, os.ErrNotExist) {
 			continue // a tick took it
 		}

@@ -13,7 +13,7 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/servers"
-
+	"sched/schedule/statedir"
 	"sched/schedule/text"
 )
 
@@ -106,7 +106,9 @@ func (t *Tick) onceAnHour(what string) bool {
 		return false
 	}
 	os.MkdirAll(t.Storage.Dir, 0o700)
-	os.WriteFile(path, nil, 0o600)
+	if file, err := statedir.Open(path, os.O_WRONLY|os.O_CREATE); err == nil {
+		file.Close()
+	}
 	now := time.Now()
 	os.Chtimes(path, now, now) // a file that is empty already is not changed by writing nothing
 	return true

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/statedir"
 )
 
 // FinishUnrecorded fires the after-hooks of a task as if a run of it that nobody recorded had ended now with the code (nil: 0).
@@ -39,6 +40,9 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, out io
 	r.deliveries.start(kill)
 	begun, err := r.starter.caller(t.Storage).Begin(record, &here, lock)
 	if err != nil {
+		if lock != nil {
+			lock.Release(context.Background())
+		}
 		return record, fmt.Errorf("cannot begin: %w", err)
 	}
 	t.Report.begun(begun.Record())
@@ -60,7 +64,7 @@ const followEvery = 50 * time.Millisecond
 
 // follow copies what is appended to the file at path, until over is closed and all was copied.
 func follow(path string, out io.Writer, over <-chan struct{}) {
-	file, err := os.Open(path)
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return
 	}

@@ -25,8 +25,9 @@ const controlsEvery = time.Second
 // A controlsCache caches what people asked of all ticks: pauses and the last interrupt. It reads them again when they are stale, or
 // every second while the tick waits for later slots of its minute. Safe for concurrent use.
 type controlsCache struct {
-	storage run.Storage
-	report  Report
+	storage  run.Storage
+	report   Report
+	readOnly bool // for a plan, which writes nothing
 
 	mu      sync.Mutex
 	last    controls.Controls
@@ -62,7 +63,7 @@ func (c *controlsCache) readAhead(needed bool) (wait func()) {
 // readSource reads the controls where they are kept. While a store does not answer they are this machine's last copy of them; the
 // outage itself is reported where locks are taken.
 func (c *controlsCache) readSource() controls.Controls {
-	read, err := controls.Source{Dir: c.storage.Dir, Store: c.storage.Store}.Read()
+	read, err := controls.Source{Dir: c.storage.Dir, Store: c.storage.Store, ReadOnly: c.readOnly}.Read()
 	switch {
 	case err == nil:
 	case c.storage.Store != nil:

@@ -34,15 +34,21 @@ type locks struct {
 
 // take is the takeLock of a single slot: it claims the slot first, then acquires the mutex.
 func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, reason string) {
+	lock, reason, _ = l.takeOrHeld(record, slot)
+	return lock, reason
+}
+
+// takeOrHeld is take, and reports with a reason whether another run has the lock; else the store did not answer.
+func (l *locks) takeOrHeld(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, reason string, isHeld bool) {
 	task := slot.Task
 	if !task.OneServer && !task.WithoutOverlapping {
-		return nil, ""
+		return nil, "", false
 	}
 	if holder, claimed := l.claimedAhead(slot); claimed {
-		return nil, slotTaken(holder)
+		return nil, slotTaken(holder), true
 	}
 	if holder, held := l.heldInSpare(record.Mutex); held && task.WithoutOverlapping {
-		return nil, run.StillRunning(holder, clock.Now())
+		return nil, run.StillRunning(holder, clock.Now()), true
 	}
 	lock, err := claimAndAcquire(l.storage, record, slot)
 	if spare, ok := l.spare.instead(err); ok {
@@ -58,15 +64,15 @@ func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Loc
 	}
 	switch {
 	case err == nil:
-		return lock, ""
+		return lock, "", false
 	case !errors.As(err, &held) && task.RunWhenStoreDown:
-		return nil, ""
+		return nil, "", false
 	case !errors.As(err, &held):
-		return nil, unknown(task, err)
+		return nil, unknown(task, err), false
 	case held.Name == record.Mutex:
-		return nil, run.StillRunning(held.Holder, clock.Now())
+		return nil, run.StillRunning(held.Holder, clock.Now()), true
 	}
-	return nil, slotTaken(held.Holder)
+	return nil, slotTaken(held.Holder), true
 }
 
 // claimAndAcquire claims the slot and acquires the mutex in one storage. The error is *mutex.HeldError for either of them.

@@ -21,6 +21,7 @@ type Plan struct {
 // Plan returns the due tasks in the order in which they would start. It starts, locks and writes nothing.
 func (t *Tick) Plan() []Plan {
 	r := t.prepare()
+	r.controls.readOnly = true
 	background, foreground := split(t.dueSlots(t.Schedule.Due(t.Minute)))
 	live, now := liveMutexes(t.Storage.Dir), clock.Now()
 	var plans []Plan

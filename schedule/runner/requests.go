@@ -89,9 +89,13 @@ func (r requests) begin(request runfile.Request, task *schedule.Task) (*run.Run,
 	}
 	record, here := r.requestRecord(request, task), *task
 	here.OneServer = false
-	lock, reason := r.locks.take(&record, schedule.Slot{Task: &here, At: request.At})
-	if reason != "" {
+	lock, reason, held := r.locks.takeOrHeld(&record, schedule.Slot{Task: &here, At: request.At})
+	switch {
+	case held:
 		r.putBack(taken, task, reason)
+		return nil, false
+	case reason != "": // the store is down, which was reported: the request goes on waiting, for as long as that takes
+		taken.Close()
 		return nil, false
 	}
 	begun, err := r.caller(r.Storage).BeginRequest(taken, record, task, lock)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"sched/mutex"
 	"sched/schedule"
@@ -24,6 +25,7 @@ type starter struct {
 	deliveries *deliveries
 	terminate  context.Context // see run.Caller; nil: never
 	skipHooks  sync.WaitGroup  // the on_skip hooks that run
+	failed     atomic.Bool     // a run could not begin, or could not be handed over
 }
 
 // startAll hands over the background runs of slots whose tasks have no condition commands.
@@ -48,6 +50,7 @@ func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
 func (s *starter) handOver(begun *run.Run) {
 	record := begun.Record()
 	if err := begun.HandOver(s.Host.Self); err != nil {
+		s.failed.Store(true)
 		s.records.done(begun.FailBeforeStart(err, nil), begun.Dir)
 		return
 	}
@@ -123,6 +126,7 @@ func (s *starter) skipAll(slots []schedule.Slot, reason string) {
 
 // cannotBegin records a run that no folder could hold as failed, and fires its hooks.
 func (s *starter) cannotBegin(record outcome.Record, task *schedule.Task, lock mutex.Lock, err error) {
+	s.failed.Store(true)
 	record.Outcome, record.Ended, record.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", err)
 	s.ledger.Settle(record)
 	s.records.done(s.caller(s.Storage).Unbegun(record, task).Fail(lock), s.Storage.Dir)

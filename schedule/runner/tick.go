@@ -52,7 +52,7 @@ type Report struct {
 // A Result is what the exit code of a tick depends on
 // (docs/decisions.md#a-tick-that-skipped-since-the-store-was-down-exits-with-1).
 type Result struct {
-	Failed         bool // a foreground task failed
+	Failed         bool // a foreground task failed, or a background one before its witness had it
 	SkippedUnknown bool // a slot was skipped since the store did not answer
 }
 
@@ -98,7 +98,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	leave()
 	beside.Wait()
 	r.end(terminate)
-	return Result{Failed: queue.failed, SkippedUnknown: r.locks.skippedUnknown}
+	return Result{Failed: queue.failed || r.starter.failed.Load(), SkippedUnknown: r.locks.skippedUnknown}
 }
 
 // running is a tick while it runs.

@@ -65,12 +65,12 @@ func HeldNow(file *os.File) bool {
 	return false
 }
 
-// OpenLocked opens and locks the file at path. With os.O_CREATE in flags it makes a missing one, with mode 0600. The
+// OpenLocked opens (OpenPlain) and locks the file at path. With os.O_CREATE in flags it makes a missing one, with mode 0600. The
 // error is ErrLocked when another process holds it, and os.ErrNotExist when there is none, also when another process
 // removed or renamed it since it was opened.
 func OpenLocked(path string, flags int) (*os.File, error) {
 	for {
-		file, err := os.OpenFile(path, flags, 0o600)
+		file, err := OpenPlain(path, flags)
 		if err != nil {
 			return nil, err
 		}

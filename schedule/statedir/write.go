@@ -3,6 +3,7 @@ package statedir
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,12 +12,12 @@ import (
 )
 
 // Open opens a file that only we may read, and makes its folder (mode 0700) and the file where flags say so. It tries
-// the file first: the folder is missing once.
+// the file first: the folder is missing once. See OpenPlain.
 func Open(path string, flags int) (*os.File, error) {
-	file, err := os.OpenFile(path, flags, 0o600)
+	file, err := OpenPlain(path, flags)
 	if errors.Is(err, os.ErrNotExist) && flags&os.O_CREATE != 0 {
 		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			file, err = os.OpenFile(path, flags, 0o600)
+			file, err = OpenPlain(path, flags)
 		}
 	}
 	return file, err
@@ -34,11 +35,15 @@ func AppendLine(file *os.File, value any) error {
 	return err
 }
 
-// ReadAll reads what the file has at this moment, from its beginning and with one read(2).
+// ReadAll reads what the file has at this moment, from its beginning and with one read(2). A file of more than LargestRead
+// bytes is an error.
 func ReadAll(file *os.File) ([]byte, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
+	}
+	if info.Size() > LargestRead {
+		return nil, fmt.Errorf("%s is larger than %d MiB", file.Name(), LargestRead>>20)
 	}
 	text := make([]byte, info.Size())
 	n, err := file.ReadAt(text, 0)
@@ -67,7 +72,12 @@ func Replace(path string, text []byte) error {
 // WriteSynced writes a file that only we may read, and to disk; its folder is made where that is missing. Where it
 // fails there is no file.
 func WriteSynced(path string, text []byte) error {
-	file, err := Open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	file, err := Open(path, flags)
+	var wrong *NotPlainError
+	if errors.As(err, &wrong) && os.Remove(path) == nil { // it is in the place of a draft, which nobody keeps
+		file, err = Open(path, flags)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,7 +98,7 @@ func Rename(from, to string) error {
 
 // SyncDir makes what was renamed in a folder survive a power cut, where the file system can.
 func SyncDir(path string) {
-	if dir, err := os.Open(path); err == nil {
+	if dir, err := OpenDir(path); err == nil {
 		dir.Sync()
 		dir.Close()
 	}

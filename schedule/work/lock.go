@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/statedir"
 )
 
 // A WorkingError is the error of Hold while another `sched work` ticks the schedule.
@@ -26,7 +28,7 @@ func Hold(dir string) (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(workLock(dir), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := statedir.OpenPlain(workLock(dir), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +56,7 @@ func Hold(dir string) (release func(), err error) {
 // Running returns the process of the `sched work` that ticks the schedule, if there is one. It takes no lock
 // for longer than it takes to look.
 func Running(dir string) (pid int, works bool) {
-	file, err := os.Open(workLock(dir))
+	file, err := statedir.OpenPlain(workLock(dir), os.O_RDONLY)
 	if err != nil {
 		return 0, false
 	}
