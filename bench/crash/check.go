@@ -65,7 +65,7 @@ func (c *check) join(records []record) {
 		}
 		first, again := seen[r.Run]
 		switch {
-		case i >= len(records) && r.Outcome == "missed" && slices.ContainsFunc(all, func(of record) bool { return another(of) && of.Outcome != "missed" }):
+		case i >= len(records) && r.Outcome == "missed" && r.Slots == 1 && slices.ContainsFunc(all, func(of record) bool { return another(of) && of.Outcome != "missed" }):
 		case !again:
 			seen[r.Run] = r
 			if len(c.before) > 0 && r.Outcome == "lost" && r.Attempts == 0 && slices.ContainsFunc(all, another) {
@@ -109,8 +109,11 @@ func (c *check) slots() {
 						open[r.Run]++
 					}
 				}
-				if len(own) > 0 {
+				switch {
+				case len(own) > 0:
 					of = own // a record for several slots gives way to that of one
+				case len(of) > 1 && slices.ContainsFunc(of, c.lostWithHistory):
+					of = of[:1] // what was found to be missed once more
 				}
 				ticks := slices.DeleteFunc(slices.Clone(c.ticks), func(k *tick) bool { return !k.couldStart(t.name, minute) })
 				c.slot(t, slot, ticks, of, traces[t.name+slot.String()])
@@ -144,6 +147,8 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 		}
 	}
 	switch {
+	case len(records) > most && len(slices.DeleteFunc(slices.Clone(records), c.lostWithHistory)) <= most:
+		c.excuse(damagedHistory, "%s ran again, since its record was", what)
 	case len(records) > most:
 		c.wrong(&records[0], nil, "%s has %d outcomes and %d ticks; the second: %+v", what, len(records), len(ticks), records[1])
 	case len(records) > 0:
@@ -166,15 +171,17 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 // missedBesides is wrong, since "missed" gives way to what became of a slot; unless the other record was lost with a
 // damaged history, so that sched could not know of it.
 func (c *check) missedBesides(missed record, records []record, what string) {
-	lost := func(r record) bool {
-		return slices.ContainsFunc(c.before, func(b record) bool { return b.Run == r.Run })
-	}
-	others := slices.DeleteFunc(slices.Clone(records), func(r record) bool { return r.Run == missed.Run || lost(r) })
+	others := slices.DeleteFunc(slices.Clone(records), func(r record) bool { return r.Run == missed.Run || c.lostWithHistory(r) })
 	if len(others) > 0 {
 		c.wrong(&missed, nil, "%s is called missed, and has another outcome: %+v", what, others[0])
 	} else {
 		c.excuse(damagedHistory, "%s is called missed, since its record is", what)
 	}
+}
+
+// lostWithHistory reports whether a record was in a history that was damaged, so that ticks did not know of it any more.
+func (c *check) lostWithHistory(r record) bool {
+	return slices.ContainsFunc(c.before, func(b record) bool { return b.Run == r.Run })
 }
 
 // span returns the lines of the journal between which a tick lived.
