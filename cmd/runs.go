@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"sched/schedule"
 	"sched/schedule/history"
@@ -27,8 +28,42 @@ func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []r
 		return live, lost, nil, err
 	}
 	defer db.Close()
-	records, err = db.Find(ctx, q)
+	records, err = a.find(db, q)
 	return live, lost, records, err
+}
+
+// find returns the records that the query covers, newest first. A slot that is yet to come, of --at, stands where its outcome
+// came, and at the end if that is yet to come, too: then the clock was wrong.
+func (a *app) find(db *history.DB, q history.Query) ([]outcome.Record, error) {
+	now := a.now()
+	past, future := q, q
+	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
+	if !q.Until.IsZero() && q.Until.Before(past.Until) || q.Since.After(now) || !q.Slot.IsZero() {
+		return db.Find(ctx, q)
+	}
+	records, err := db.Find(ctx, past)
+	if err != nil {
+		return nil, err
+	}
+	toCome, err := db.Find(ctx, future)
+	if len(toCome) == 0 {
+		return records, err
+	}
+	cameAt := func(r outcome.Record) time.Time {
+		switch {
+		case !r.Slot.After(now):
+			return r.Slot
+		case !r.Ended.After(now):
+			return r.Ended
+		}
+		return time.Time{}
+	}
+	records = append(slices.DeleteFunc(toCome, func(r outcome.Record) bool { return !r.Slot.After(now) }), records...)
+	slices.SortStableFunc(records, func(x, y outcome.Record) int { return cameAt(y).Compare(cameAt(x)) })
+	if q.Limit > 0 {
+		records = records[:min(q.Limit, len(records))]
+	}
+	return records, err
 }
 
 // findRun returns the record of the run with that id (see DB.Get), or an error that names what was meant.
@@ -59,17 +94,26 @@ func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error)
 	return outcome.Record{}, failed(hint, "there is no task and no run %q", name)
 }
 
-// newestRun returns the newest run of a task, or the one named. One that has not ended has no outcome. The
-// output is empty, or names a file that is missing, where nothing was printed.
+// newestRun returns the run of a task that began last, whatever its slot, or the one named. One that has not ended has no
+// outcome. The output is empty, or names a file that is missing, where nothing was printed.
 func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, error) {
-	live, lost, records, err := a.readHistory(s, history.Query{Task: name, Outcomes: outcome.Ran, Limit: 1})
+	live, lost, err := run.PutAwayEnded(s.StateDir)
+	if err != nil {
+		a.problem("%v", err)
+	}
+	db, err := history.OpenRead(s.StateDir)
 	if err != nil {
 		return outcome.Record{}, err
 	}
+	last, err := db.Last(ctx, []string{name})
+	if err = errors.Join(err, db.Close()); err != nil {
+		return outcome.Record{}, err
+	}
+	ended, ran := last[name]
 	for _, log := range slices.Backward(append(lost, live...)) { // oldest first
 		if log.Begin.Task == name || log.Begin.Run == name || text.ShortRun(log.Begin.Run) == name {
 			if log.Deferred() {
-				if log.Begin.Task == name && len(records) > 0 && records[0].Run > log.Begin.Run {
+				if log.Begin.Task == name && ran && ended.Run > log.Begin.Run {
 					continue // a newer one has ended
 				}
 				a.problem("run %s waits for attempt %d, until %s", text.ShortRun(log.Begin.Run), log.Deferral.Attempt, a.clock(log.Deferral.Until, s.Location))
@@ -77,10 +121,10 @@ func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, erro
 			return log.Begin, nil
 		}
 	}
-	if len(records) == 0 {
+	if !ran {
 		return a.findRun(s, name)
 	}
-	return records[0], nil
+	return ended, nil
 }
 
 // oneRun returns the id that name stands for: all of it, its beginning, or its end (from four characters
