@@ -81,6 +81,9 @@ func (a *Account) Open(due []schedule.Slot) []schedule.Slot {
 	for _, journal := range dead {
 		journal.eachOpenCondition(a.EndConditions)
 	}
+	if a.clockWasSetBack() {
+		due = a.withoutOutcome(due, live)
+	}
 	slots, gap := due, a.gap(dead, live)
 	if gap != nil || len(dead) > 0 {
 		slots = a.takeOver(due, gap, dead, live)
