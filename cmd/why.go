@@ -183,15 +183,9 @@ func (w *inquiry) free(next time.Time) *string {
 	if w.task.UnmetCondition(next) == "" {
 		return nil
 	}
-	for range 10_000 { // a minutely task finds the next Monday
-		var ok bool
-		if next, ok = w.task.When.Next(next); !ok {
-			break
-		}
-		if w.task.UnmetCondition(next) == "" {
-			text := w.zoned(next).Format(time.RFC3339)
-			return &text
-		}
+	if met, ok := w.task.NextRun(next); ok {
+		text := w.zoned(met).Format(time.RFC3339)
+		return &text
 	}
 	return nil
 }
