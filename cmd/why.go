@@ -58,7 +58,8 @@ type whyJSON struct {
 	Free     *string       `json:"free"`        // where the next slots would be skipped: the first that would not
 	Held     string        `json:"held"`        // who has its mutex now
 	Failures int           `json:"failures"`
-	Paused   *pausedJSON   `json:"paused"` // who paused it
+	Paused   *pausedJSON   `json:"paused"`  // who paused it
+	NoTicks  string        `json:"no_tick"` // that none come any more; else empty
 }
 
 // why explains a task, or one minute of it.
@@ -136,6 +137,7 @@ func (w *inquiry) answer() whyJSON {
 	for _, cron := range t.When.Crons {
 		answer.Cron = append(answer.Cron, cron.String())
 	}
+	answer.NoTicks = w.app.ticksMissing(w.s)
 	if !w.s.Active(t) {
 		answer.Off = switchedOff(w.s, t)
 	}
