@@ -95,7 +95,7 @@ func (a listCommand) listRow(t *schedule.Task, active bool, at time.Time, n int,
 	}
 	if row.Paused = pausedNow(p.pauses, t, a.now()); row.Paused != nil {
 		for i := range row.Waiting {
-			row.Waiting[i].paused = true
+			row.Waiting[i].paused = row.Paused
 		}
 	}
 	if row.Running == nil {

@@ -10,7 +10,6 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/records"
-	"sched/schedule/run"
 	"sched/schedule/runfile"
 )
 
@@ -130,7 +129,7 @@ func (w *inquiry) answer() whyJSON {
 	answer := whyJSON{Task: t.Name, Timezone: t.When.Location.String(), Asks: conditionTexts(t), Running: running(w.live, t.Name)}
 	if answer.Paused = pausedNow(w.pauses, t, w.now); answer.Paused != nil {
 		for i := range w.waiting {
-			w.waiting[i].paused = true
+			w.waiting[i].paused = answer.Paused
 		}
 	}
 	answer.Waiting = append([]waitingJSON{}, w.waiting...)
@@ -174,7 +173,7 @@ func (w *inquiry) lastAndNext(answer *whyJSON) (err error) {
 		answer.Free = w.free(next)
 		w.next = next
 	}
-	answer.Held = w.holder()
+	answer.Held = holderOf(w.live, w.task)
 	answer.Failures, err = w.failures()
 	return err
 }
@@ -190,19 +189,6 @@ func (w *inquiry) free(next time.Time) *string {
 		return &text
 	}
 	return nil
-}
-
-// holder says which run on this machine holds the mutex of the task now; empty when it is free, or the task needs none.
-func (w *inquiry) holder() string {
-	if !w.task.WithoutOverlapping {
-		return ""
-	}
-	for _, state := range w.live {
-		if state.Begin.Locks != "" && state.Begin.Mutex == w.task.Mutex {
-			return "by " + state.Begin.Task + " " + run.HolderOf(state).String()
-		}
-	}
-	return ""
 }
 
 // mostFailures is how many failures in a row are counted at most.
