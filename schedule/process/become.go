@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"sched/schedule"
-
 	"sched/schedule/dotenv"
 )
 

@@ -9,6 +9,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/statedir"
 )
 
 // An Ended run, or a slot that has no run, is to be put into the history.
@@ -21,7 +22,7 @@ type Ended struct {
 // PutAway adds what has ended to the history of the state folder, and then does what else the database is open for. What is
 // added twice is there once, so two ticks, or a tick and a person who looks at the history, may do it at the same time.
 func (s Storage) PutAway(ended []Ended, also func(*history.DB) error) error {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+	if err := statedir.MakeDir(s.Dir); err != nil {
 		return err
 	}
 	db, err := history.Open(s.Dir)

@@ -108,12 +108,8 @@ func (r *Run) keepAside(result outcome.Record) bool {
 	if statedir.IsSpare(r.Dir) {
 		return false // nobody would look in the spare folder of a spare one
 	}
-	for _, spare := range r.Storage.Spares() {
-		if statedir.OpenSpare(spare.Dir) == nil && runfile.CreateEnded(spare.Dir, r.Record(), result) == nil {
-			return true
-		}
-	}
-	return false
+	spare, _ := statedir.OpenAnySpare(r.Dir)
+	return spare != "" && runfile.CreateEnded(spare, r.Record(), result) == nil
 }
 
 // copyOutput makes the copy that output: asks for.

@@ -3,7 +3,6 @@ package run
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"sched/mutex"
@@ -30,7 +29,7 @@ func (s Storage) storeAt(locks string) mutex.Store { return mutex.NewStore(locks
 // RememberStore lets this machine know a Redis of the store that it has met before, if that was started anew.
 func (s Storage) RememberStore() {
 	if s.Store != nil {
-		os.MkdirAll(s.Dir, 0o700) // where that is impossible, others say so
+		statedir.MakeDir(s.Dir) // where that is impossible, others say so
 		s.Store.RememberInstances(filepath.Join(s.Dir, "store.json"))
 	}
 }
