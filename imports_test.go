@@ -35,6 +35,7 @@ var order = []string{
 	"schedule/servers",
 	"schedule/ledger",
 	"schedule/run",
+	"schedule/records",
 	"schedule/work",
 	"schedule/runner",
 	"schedule/status",

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command bench measures whole processes of sched, each beside a yardstick of the same moment, and
-// prints one table. See README.md in this folder.
+// Command bench measures whole processes of sched, each beside a yardstick that ran at the same time, and prints one
+// table. See README.md in this folder.
 package main
 
 import (
@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settle is waited for before what makes files: for 5 s after files were removed ext4 is slow to
-// make new ones (recently_deleted in fs/ext4/ialloc.c), and in real life a minute lies between.
+// settle is how long the benchmark waits before a measured program makes files: for 5 s after files were removed ext4 is
+// slow to make new ones (recently_deleted in fs/ext4/ialloc.c), and in real life a minute lies between two ticks.
 const settle = 6 * time.Second
 
 type bench struct {
@@ -175,14 +175,14 @@ func (b *bench) recorded(dir string) (n int) {
 	must(json.Unmarshal(text, &records))
 	ran, err := os.ReadFile(filepath.Join(dir, "ran"))
 	must(err)
-	story := map[string]string{}
+	became := map[string]string{}
 	for _, r := range records {
-		story[r.Task] += r.Outcome
+		became[r.Task] += r.Outcome
 	}
 	for _, task := range strings.Fields(string(ran)) {
-		story[task] += ", ran"
+		became[task] += ", ran"
 	}
-	for _, s := range story {
+	for _, s := range became {
 		if s == "succeeded, ran" {
 			n++
 		}

@@ -27,8 +27,8 @@ func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 
 func (b *bench) sched(dir string, args ...string) sample { return b.tree(dir, "sched", args...) }
 
-// tree runs one of our programs in the folder and waits for it and everything that it left behind:
-// we are its subreaper (prctl(2)), so orphans become our children, and their CPU time ours.
+// tree runs one of our programs in the folder and waits for it and everything that it left behind: this process is its
+// subreaper (prctl(2)), so orphans become its children, and their CPU time is counted.
 func (b *bench) tree(dir, program string, args ...string) (s sample) {
 	before, begun := used(), time.Now()
 	pid := b.start(dir, program, args...)
@@ -42,7 +42,7 @@ func (b *bench) tree(dir, program string, args ...string) (s sample) {
 	return s
 }
 
-// used returns the CPU time of all processes that we waited for, and that those waited for.
+// used returns the CPU time of all processes that this one waited for, and that those waited for.
 func used() time.Duration {
 	var usage unix.Rusage
 	must(unix.Getrusage(unix.RUSAGE_CHILDREN, &usage))
@@ -58,8 +58,8 @@ func (b *bench) start(dir, program string, args ...string) (pid int) {
 	return process.Pid
 }
 
-// wait waits for a child, -1 for any, and returns its pid; 0 when there is none. One that fails
-// ends the benchmark: its figure would mean nothing.
+// wait waits for a child, -1 for any, and returns its pid; 0 when there is none. A child that fails ends the benchmark:
+// its figure would mean nothing.
 func (b *bench) wait(which int) (pid int) {
 	var status unix.WaitStatus
 	err := error(unix.EINTR)

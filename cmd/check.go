@@ -13,7 +13,7 @@ import (
 	"sched/schedule/text"
 )
 
-func (a *app) checkCommand() *cobra.Command {
+func newCheckCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Print every problem of the schedule",

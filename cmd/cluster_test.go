@@ -398,7 +398,7 @@ func TestWhatIsTooLateClaimsNothing(t *testing.T) {
 	for i, seconds := range []int{40, 1} {
 		s[i].env = append(s[i].env, "SCHED_TEST_CLOCK="+minute.Add(time.Duration(seconds)*time.Second).Format(time.RFC3339))
 	}
-	if out, code, _ := s[0].tick(); strings.Count(out, "skipped: it could not start within 10s") != 3 || code != 0 {
+	if out, code, _ := s[0].tick(); strings.Count(out, "skipped: it could not start within 10 s") != 3 || code != 0 {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	if out, code, _ := s[1].tick(); strings.Count(out, "started in the background") != 3 || code != 0 {

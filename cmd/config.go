@@ -37,9 +37,16 @@ func (a *app) findConfig() (string, error) {
 		"there is no schedule: looked for %s", strings.Join(places, ", "))
 }
 
-// options are what loading a schedule needs of this process.
-func options() schedule.LoadOptions {
-	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: os.Geteuid(), Local: localZone(), CheckStore: checkStore, CheckNotification: checkNotification}
+// anyUser is the id of a user for whom the loader refuses no file of others: it is not root.
+const anyUser = 1
+
+// options are what loading a schedule needs of this process. Root may look at the schedule of any user: nothing of it is run.
+func (a *app) options() schedule.LoadOptions {
+	uid := os.Geteuid()
+	if a.looks {
+		uid = anyUser
+	}
+	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: uid, Local: localZone(), CheckStore: checkStore, CheckNotification: checkNotification}
 }
 
 // localZone returns the machine's zone under its IANA name, which time.Local does not know, where
@@ -69,7 +76,7 @@ func (a *app) load() (*schedule.Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	return schedule.Load(file, options())
+	return schedule.Load(file, a.options())
 }
 
 // loadLastValid returns the schedule or, where an edit broke it, the last one that was valid, and in invalid what is wrong
@@ -79,7 +86,7 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 	if err != nil {
 		return nil, nil, err
 	}
-	valid, broken := schedule.Load(file, options())
+	valid, broken := schedule.Load(file, a.options())
 	if broken == nil {
 		return valid, nil, nil
 	}
@@ -92,10 +99,10 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 		return nil, nil, broken
 	}
 	text, err := ledger.LastValid(problems.StateDir, path)
-	if err != nil || statedir.Check(problems.StateDir) != nil {
+	if err != nil || !(a.looks && os.Geteuid() == 0) && statedir.Check(problems.StateDir) != nil {
 		return nil, nil, broken
 	}
-	valid, err = parseLastValid(text, path)
+	valid, err = a.parseLastValid(text, path)
 	if err != nil {
 		return nil, nil, broken
 	}
@@ -104,8 +111,8 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 
 // parseLastValid reads a schedule that was valid once. It does not check the targets of notifications: that a secret is
 // missing since is no reason to run nothing, and is reported when a notification is sent.
-func parseLastValid(text []byte, file string) (*schedule.Schedule, error) {
-	opts := options()
+func (a *app) parseLastValid(text []byte, file string) (*schedule.Schedule, error) {
+	opts := a.options()
 	opts.CheckNotification = nil
 	return schedule.LoadArchive(text, file, opts)
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -86,6 +88,45 @@ func TestTheSupervisorIsKilled(t *testing.T) {
 	b.free("victim")
 }
 
+// A crash of the supervisor, as when it gets no thread, is exit code 2 (here SIGABRT does it). That is no code of its command,
+// which may never have run: a task with this success code once succeeded so.
+func TestTheSupervisorCrashes(t *testing.T) {
+	b := newBox(t, `
+defaults: {background: true, success_codes: [0, 2], after: 'echo $SCHED_OUTCOME code=$SCHED_EXIT_CODE >> after.txt'}
+tasks:
+  - {name: before, cron: "0 0 1 1 *", before: kill -ABRT $PPID; sleep 60, command: echo ran >> ran.txt}
+  - {name: during, cron: "0 0 1 1 *", command: kill -ABRT $PPID; sleep 60}
+`)
+	for _, row := range []struct{ task, outcome string }{{"before", "failed"}, {"during", "failed"}} {
+		b.sched("run", "--at", "2026-01-01T00:00:00Z", "--only", row.task)
+		r := b.outcome(row.task, 1)
+		if r.Outcome != row.outcome || r.ExitCode != nil || r.Reason != "its supervisor ended without a result (exit code 2), so what was left of its command was ended" {
+			t.Errorf("%s: %+v", row.task, r)
+		}
+	}
+	if b.read("after.txt") != "failed code=\nfailed code=\n" || b.read("ran.txt") != "" {
+		t.Errorf("after %q, ran %q", b.read("after.txt"), b.read("ran.txt"))
+	}
+}
+
+// The command ends by itself after its supervisor was killed, and before its witness looks: nothing ended it, and nobody can
+// say how it ended.
+func TestTheCommandEndsAfterItsSupervisorWasKilled(t *testing.T) {
+	b, witness, supervisor, command := start(t)
+	syscall.Kill(witness, syscall.SIGSTOP)
+	b.kill(supervisor)
+	b.write("go", "")
+	b.gone(command)
+	syscall.Kill(witness, syscall.SIGCONT)
+	r := b.outcome("victim", 1)
+	if r.Outcome != "lost" || r.ExitCode != nil || r.Reason != "its supervisor was killed (exit code 137), and nobody saw how its command ended" {
+		t.Errorf("%+v", r)
+	}
+	if b.read("after.txt") != "lost\n" {
+		t.Errorf("after %q", b.read("after.txt"))
+	}
+}
+
 // The supervisor goes on without its witness and writes down how the command ended; the next tick
 // finishes the run with that true outcome.
 func TestTheWitnessIsKilled(t *testing.T) {
@@ -146,6 +187,45 @@ func TestOnlyTheCommandSurvives(t *testing.T) {
 	b.gone(command)
 	b.until("the run is lost", func() bool { return b.read("after.txt") == "lost\n" })
 	b.free("victim")
+}
+
+// What lives is found by the id of its run, though it has nothing of the run open but its lock, or not even that: the mutex is not
+// free while it lives, and no second copy starts beside it.
+func TestOnlyACommandThatPrintsElsewhereSurvives(t *testing.T) {
+	for _, redirection := range []string{">> log 2>&1", ">> log 2>&1 3>&-"} {
+		b := newBox(t, `
+tasks:
+  - name: job
+    cron: "* * * * *"
+    background: true
+    without_overlapping: true
+    command: |
+      echo $PPID > supervisor.pid; echo $$ > command.pid
+      exec sh -c 'trap "" TERM; mkdir alone || echo two copies >> copies.txt; while [ ! -e go ]; do sleep 0.02; done; rmdir alone' `+redirection+`
+    kill_after: 200ms
+    after: rmdir alone; echo $SCHED_OUTCOME $SCHED_REASON >> after.txt
+`)
+		b.sched("run")
+		supervisor, command := b.pidIn("supervisor.pid"), b.pidIn("command.pid")
+		witness := parent(t, supervisor)
+		b.until("it prints elsewhere", func() bool { _, err := os.Stat(b.path("alone")); return err == nil })
+		b.kill(witness)
+		b.kill(supervisor)
+		b.gone(witness)
+		b.gone(supervisor)
+		if out, _ := b.sched("run"); !strings.Contains(out, "skipped: still running") {
+			t.Errorf("%s: a living command did not keep its mutex:\n%s", redirection, out)
+		}
+		b.gone(command)
+		b.until("the lost run is finished", func() bool { return b.count("after.txt") == 1 })
+		if b.read("after.txt") != "lost nobody watched it any more, so what was left of its command was ended\n" {
+			t.Errorf("%s: after %q", redirection, b.read("after.txt"))
+		}
+		b.free("job")
+		if b.read("copies.txt") != "" {
+			t.Errorf("%s: two copies ran at once", redirection)
+		}
+	}
 }
 
 func TestTheTickIsKilledInTheMiddle(t *testing.T) {
@@ -255,8 +335,7 @@ tasks:
 	syscall.Kill(b.pidIn("daemon.pid"), syscall.SIGKILL)
 }
 
-// With its daemon still there, everything of the run that sched knows is killed: the lock is broken
-// by the finish of the lost run.
+// A daemon that has shed the id of its run is not found, and has the lock of the run: the finish of the lost run breaks that.
 func TestALostRunWithADaemonKeepsNoLock(t *testing.T) {
 	b := newBox(t, `
 tasks:
@@ -264,7 +343,7 @@ tasks:
     cron: "* * * * *"
     background: true
     without_overlapping: true
-    command: setsid sleep 300 & echo $! > daemon.pid; echo $$ > command.pid; echo $PPID > supervisor.pid; sleep 300
+    command: env -u SCHED_RUN setsid sleep 300 & echo $! > daemon.pid; echo $$ > command.pid; echo $PPID > supervisor.pid; sleep 300
     after: echo $SCHED_OUTCOME >> after.txt
 `)
 	b.sched("run")
@@ -375,6 +454,50 @@ func TestSIGTERMStopsTheRunningTaskAndStartsNoOther(t *testing.T) {
 }
 
 // A command that ignores TERM is killed after kill_after, with all that it started.
+// A tick whose copy of an output goes to a named pipe without a reader ends soon after SIGTERM, and the finish of such a run
+// leaves the tasks after it alone: by itself the copy ends after 30 s.
+func TestSIGTERMEndsTheCopyToAPipeWithoutAReader(t *testing.T) {
+	users := []string{""}
+	if os.Geteuid() == 0 {
+		users = append(users, "user: daemon, ")
+	}
+	for _, user := range users {
+		b := newBox(t, `
+tasks:
+  - {name: piped, `+user+`cron: "* * * * *", command: echo hello, output: pipe, after: echo $SCHED_OUTCOME >> after.txt}
+  - {name: next, cron: "* * * * *", command: echo never > next.txt}
+`)
+		if err := syscall.Mkfifo(b.path("pipe"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		b.write("after.txt", "")
+		for _, name := range []string{"pipe", "after.txt"} {
+			os.Chmod(b.path(name), 0o666)
+		}
+		for _, name := range []string{".", ".."} { // which the user enters
+			os.Chmod(b.path(name), 0o755)
+		}
+		tick := b.command("run")
+		if err := tick.Start(); err != nil {
+			t.Fatal(err)
+		}
+		b.until("the command has ended", func() bool { return strings.Contains(b.openRuns(), `{"result":`) })
+		began := time.Now()
+		tick.Process.Signal(syscall.SIGTERM)
+		tick.Wait()
+		if took := time.Since(began); tick.ProcessState.ExitCode() != 143 || took > 20*time.Second {
+			t.Errorf("exit code %d after %s", tick.ProcessState.ExitCode(), took)
+		}
+		r := b.outcome("piped", 1)
+		if note := "output: stopped (by SIGTERM)"; r.Outcome != "succeeded" || !slices.Contains(r.Notes, note) {
+			t.Errorf("%+v", r)
+		}
+		if b.read("after.txt") != "succeeded\n" || b.read("next.txt") != "" {
+			t.Errorf("after %q, next %q", b.read("after.txt"), b.read("next.txt"))
+		}
+	}
+}
+
 func TestTimeoutEndsTheWholeGroup(t *testing.T) {
 	b := newBox(t, `
 tasks:
@@ -398,6 +521,107 @@ tasks:
 	if got := b.read("failure.txt"); got != "timed out 137\n" {
 		t.Errorf("failure.txt: %q", got)
 	}
+}
+
+// What does not end by KILL, as it waits in the kernel, is left behind: it keeps no other task of the foreground queue from
+// starting, and its run has an end. Here a tracer keeps the command from being waited for, which looks the same to its parent.
+func TestACommandThatSurvivesKILLIsLeftBehind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits five seconds for the command")
+	}
+	b := newBox(t, `
+defaults: {kill_after: 100ms, without_overlapping: true}
+tasks:
+  - {name: stuck, cron: "* * * * *", timeout: 1s, command: "echo $$ > command.pid; exec sleep 300", after: 'echo $SCHED_OUTCOME code=$SCHED_EXIT_CODE >> after.txt'}
+  - {name: next, cron: "* * * * *", command: echo next >> next.txt}
+`)
+	tick := b.command("run", "--at", "2026-01-01T00:00:00Z")
+	var out strings.Builder
+	tick.Stdout, tick.Stderr = &out, &out
+	if err := tick.Start(); err != nil {
+		t.Fatal(err)
+	}
+	command := b.pidIn("command.pid")
+	released := make(chan struct{})
+	traced := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: a tracer is a thread, and what it traces is free when it ends
+		traced <- trace(command)
+		<-released
+	}()
+	defer close(released)
+	if err := <-traced; err != nil {
+		b.kill(command)
+		tick.Wait()
+		t.Skip("no right to trace it: ", err)
+	}
+	tick.Wait()
+	note := fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", command)
+	if r := b.outcome("stuck", 1); r.Outcome != "timed out" || r.ExitCode != nil || !slices.Contains(r.Notes, note) {
+		t.Errorf("%+v", r)
+	}
+	if !strings.Contains(out.String(), note) {
+		t.Errorf("the tick said\n%s", out.String())
+	}
+	if b.read("next.txt") != "next\n" || b.read("after.txt") != "timed out code=\n" {
+		t.Errorf("next %q, after %q", b.read("next.txt"), b.read("after.txt"))
+	}
+}
+
+// trace makes this thread the tracer of a process (ptrace(2), PTRACE_SEIZE), which goes on.
+func trace(pid int) error {
+	const seize = 0x4206
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PTRACE, seize, uintptr(pid), 0, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// What the command started in a session of its own is ended with it, also where it ignores TERM. What a command leaves behind
+// that ends by itself is a daemon, and stays.
+func TestTimeoutEndsWhatHasASessionOfItsOwn(t *testing.T) {
+	b := newBox(t, `
+defaults: {kill_after: 300ms}
+tasks:
+  - {name: slow, cron: "* * * * *", timeout: 500ms, command: "setsid sh -c 'echo $$ > polite.pid; exec sleep 300' & setsid sh -c 'trap \"\" TERM; echo $$ > deaf.pid; while :; do sleep 0.1; done' & sleep 300"}
+  - {name: starter, cron: "* * * * *", command: "setsid sh -c 'echo $$ > daemon.pid; exec sleep 300' & while [ ! -s daemon.pid ]; do sleep 0.01; done"}
+`)
+	b.sched("run")
+	if r := b.outcome("slow", 1); r.Outcome != "timed out" || len(r.Notes) > 0 {
+		t.Errorf("%+v", r)
+	}
+	for _, name := range []string{"polite.pid", "deaf.pid"} {
+		if pid := b.pidIn(name); alive(pid) {
+			t.Errorf("%s lives on", name)
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	daemon := b.pidIn("daemon.pid")
+	if !alive(daemon) {
+		t.Error("the daemon of a run that went well was ended")
+	}
+	syscall.Kill(daemon, syscall.SIGKILL)
+}
+
+// The runs of a sched inside a task are none of that task's processes: they go on when it times out.
+func TestTimeoutLeavesTheRunsOfASchedInsideAlone(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - {name: outer, cron: "* * * * *", timeout: 1s, kill_after: 1s, command: "`+binary+` run -c inner.yaml --at 2026-01-01T00:00:00Z; sleep 60"}
+`)
+	b.write("inner.yaml", `
+tasks:
+  - {name: inner, cron: "* * * * *", background: true, command: 'env | grep ^SCHED_ > variables.txt; while [ ! -e go ]; do sleep 0.02; done', after: echo $SCHED_OUTCOME >> after.txt}
+`)
+	b.sched("run")
+	if r := b.outcome("outer", 1); r.Outcome != "timed out" {
+		t.Errorf("%+v", r)
+	}
+	if !strings.Contains(b.read("variables.txt"), "SCHED_TASK=inner\n") || b.read("after.txt") != "" {
+		t.Errorf("variables %q, after %q", b.read("variables.txt"), b.read("after.txt"))
+	}
+	b.write("go", "")
+	b.until("the inner run is finished", func() bool { return b.read("after.txt") == "succeeded\n" })
 }
 
 func TestABackgroundTaskDoesNotWaitForAForegroundTask(t *testing.T) {
@@ -627,5 +851,37 @@ func TestAThousandBackgroundRuns(t *testing.T) {
 	}
 	if got := b.count("after.txt"); got != n {
 		t.Errorf("%d after-hooks", got)
+	}
+}
+
+// A crontab line with flock(1) and a background task: the lock was held as long as the run lived, so no tick ran meanwhile.
+func TestDescriptorsOfTheCallerAreNotForRuns(t *testing.T) {
+	b := newBox(t, strings.ReplaceAll(victim, "name: victim", "name: victim\n    before: ls -l /proc/self/fd > hook.fds")+`
+  - name: front
+    cron: "* * * * *"
+    command: ls -l /proc/self/fd > front.fds
+`)
+	b.write("held", "")
+	c := exec.Command("/bin/sh", "-c", `exec 9>held 7<held; exec "$0" run`, binary)
+	c.Dir, c.Env = b.dir, b.command().Env
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	command, supervisor := b.pidIn("command.pid"), b.pidIn("supervisor.pid")
+	for _, pid := range []int{command, supervisor, parent(t, supervisor)} {
+		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		if len(fds) == 0 {
+			t.Fatalf("process %d has nothing open", pid)
+		}
+		for _, fd := range fds {
+			if path, _ := os.Readlink(fd); path == b.path("held") {
+				t.Errorf("process %d has the caller's descriptor %s", pid, filepath.Base(fd))
+			}
+		}
+	}
+	for _, name := range []string{"front.fds", "hook.fds"} {
+		if fds := b.read(name); fds == "" || strings.Contains(fds, "/held") {
+			t.Errorf("%s:\n%s", name, fds)
+		}
 	}
 }

@@ -86,7 +86,7 @@ func waiting(t *testing.T) *box {
 		}
 	})
 	b.write("go", "")
-	b.sched("run", "--at", leapDay)
+	b.sched("run", "--at", leapDay, "--force")
 	b.waits(2)
 	return b
 }
@@ -114,7 +114,7 @@ func TestALongWaitForTheNextAttemptIsNoProcess(t *testing.T) {
 	if out := b.tick(50 * time.Minute); out != "" {
 		t.Errorf("a tick that comes too early: %s", out)
 	}
-	if out, _ := b.sched("run", "--at", "2099-01-01T00:00:00Z"); out != "" {
+	if out, _ := b.sched("run", "--at", "2099-01-01T00:00:00Z", "--force"); out != "" {
 		t.Errorf("the tick of a minute that has not come: %s", out)
 	}
 	if out := b.tick(2*time.Hour, "--only", "flaky"); !strings.Contains(out, "flaky  attempt 2 started in the background") {
@@ -155,7 +155,7 @@ func TestOnFailureFiresAfterTheLastDeferredAttempt(t *testing.T) {
 func TestAnAttemptWaitsForItsMutexAgain(t *testing.T) {
 	b := waiting(t)
 	b.again()
-	b.sched("run", "--at", leapDay)
+	b.sched("run", "--at", leapDay, "--force")
 	b.pidIn("command.pid")
 	for range 2 {
 		if out := b.tick(2 * time.Hour); out != "" {
@@ -185,7 +185,7 @@ func TestAnAttemptWaitsForItsMutexAgain(t *testing.T) {
 func TestAnAttemptDoesNotWaitForItsMutexForEver(t *testing.T) {
 	b := waiting(t)
 	b.again()
-	b.sched("run", "--at", leapDay)
+	b.sched("run", "--at", leapDay, "--force")
 	b.pidIn("command.pid")
 	b.tick(2 * time.Hour)
 	if out := b.tick(25 * time.Hour); out != "" {
@@ -197,7 +197,7 @@ func TestAnAttemptDoesNotWaitForItsMutexForEver(t *testing.T) {
 	if r := b.outcome("flaky", 1); r.Outcome != "failed" || r.Attempts != 1 || b.read("failure.txt") != "failed\n" {
 		t.Errorf("%+v, failure %q", r, b.read("failure.txt"))
 	}
-	if out, _ := b.sched("run", "--at", leapDay); !strings.Contains(out, "skipped: still running") {
+	if out, _ := b.sched("run", "--at", leapDay, "--force"); !strings.Contains(out, "skipped: still running") {
 		t.Errorf("the mutex of the other run was broken: %s", out)
 	}
 	b.write("good", "")

@@ -57,7 +57,7 @@ func (a *app) exitCode(err error) int {
 			e = &exit{exitUsage, err, "see `sched --help`"}
 		}
 	}
-	if e.err != nil {
+	if failed := a.results.firstError(); e.err != nil && (failed == nil || !errors.Is(e.err, failed)) { // else exitOfResults prints it
 		a.problem("%v", e.err)
 	}
 	if e.hint != "" && hintOf(e.err) == "" {
@@ -87,12 +87,15 @@ func (a *app) printProblems(problems []schedule.Problem) {
 // hintOf returns what to do about an error of the store or of a notification; "" for any other error.
 func hintOf(err error) string {
 	var down *mutex.StoreError
-	var untold *notify.Error
+	var delivery *notify.Error
+	var denied *deniedError
 	switch {
 	case errors.As(err, &down):
 		return down.Hint
-	case errors.As(err, &untold):
-		return untold.Hint
+	case errors.As(err, &delivery):
+		return delivery.Hint
+	case errors.As(err, &denied):
+		return denied.Hint()
 	}
 	return ""
 }

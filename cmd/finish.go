@@ -13,7 +13,10 @@ import (
 	"sched/schedule/run"
 )
 
-func (a *app) finishCommand() *cobra.Command {
+// A finishCommand is `sched finish`.
+type finishCommand struct{ *app }
+
+func newFinishCommand(a *app) *cobra.Command {
 	var run string
 	c := &cobra.Command{
 		Use:   "finish MUTEX [CODE]",
@@ -25,14 +28,14 @@ fires the after-hooks of the task that has it. What is finished stays as it is.
 CODE is the exit code of the command, where nobody wrote it down.`,
 		Example: `  sched finish nightly-report 0`,
 		Args:    arguments(1, 2),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.finish(args, run) },
+		RunE:    func(_ *cobra.Command, args []string) error { return finishCommand{a}.finish(args, run) },
 	}
 	c.Flags().StringVar(&run, "run", "", "the id of the run")
 	return c
 }
 
 // finish ends a run by hand: of the mutex args[0], with the exit code args[1] where it is given.
-func (a *app) finish(args []string, run string) error {
+func (a finishCommand) finish(args []string, run string) error {
 	var code *int
 	if len(args) == 2 {
 		n, err := strconv.Atoi(args[1])
@@ -60,11 +63,11 @@ func (a *app) finish(args []string, run string) error {
 }
 
 // finishRun ends the run with the id, or without one the newest of the mutex that no process watches.
-func (a *app) finishRun(s *schedule.Schedule, mutex, id string, code *int) (outcome.Record, error) {
+func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *int) (outcome.Record, error) {
 	var record outcome.Record
 	var err error
 	if id != "" {
-		record, err = a.runs(s).FinishLost(id, code)
+		record, err = a.runs(s).FinishByHand(id, code)
 		if errors.Is(err, os.ErrNotExist) {
 			return a.findRun(s, id)
 		}
@@ -82,7 +85,7 @@ func (a *app) finishRun(s *schedule.Schedule, mutex, id string, code *int) (outc
 }
 
 // finishUnrecorded fires the after-hooks of the task with the mutex, of which no run was ever recorded.
-func (a *app) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (outcome.Record, error) {
+func (a finishCommand) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (outcome.Record, error) {
 	var mutexes []string
 	for _, t := range s.Tasks {
 		if t.Mutex == mutex {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,9 +59,6 @@ func tagFlag(c *cobra.Command, tags *[]string) {
 	c.Flags().StringSliceVar(tags, "tag", nil, "the tasks that have one of these tags now")
 }
 
-// wallLayouts are the forms in which people write a time on the wall clock of the schedule.
-var wallLayouts = []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"}
-
 // parseAt reads --at as parseTime does. Without one it is now.
 func (a *app) parseAt(text string, zone *time.Location) (time.Time, error) {
 	if text == "" {
@@ -69,34 +67,23 @@ func (a *app) parseAt(text string, zone *time.Location) (time.Time, error) {
 	return a.parseTime("at", text, zone)
 }
 
-// parseTime reads the time of a flag: RFC 3339, or a wall clock in the zone. For one that the clocks skip it prints
-// which time it takes.
+// parseTime reads the time of a flag, see readTime. For one that the clocks skip it prints which time it takes.
 func (a *app) parseTime(flag, text string, zone *time.Location) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
+	at, skipped, ok := readTime(text, a.now(), zone)
+	if !ok {
+		return time.Time{}, usage("write it as 2006-01-02 15:04, 14:30, tomorrow 9:00, or 2006-01-02T15:04:05Z", "--%s %q is not a time", flag, text)
 	}
-	for _, layout := range wallLayouts {
-		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
-			if t.Format(layout) != text {
-				a.problem("the clocks skip %s in %s; it is taken as %s", text, zone, t.Format("15:04"))
-			}
-			return t, nil
-		}
+	if skipped != "" {
+		a.problem("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
 	}
-	return time.Time{}, usage("write it as 2006-01-02 15:04, or as 2006-01-02T15:04:05Z", "--%s %q is not a time", flag, text)
+	return at, nil
 }
 
-// parseMinute reads --at as parseAt does, but takes a time that the clocks skip for the first minute after the gap, when
-// jobs with that time are due; clock then says so, and is empty otherwise.
+// parseMinute is parseAt for the minute that `sched why` is about. In clock it says so when the clocks skip the time.
 func (a *app) parseMinute(text string, zone *time.Location) (at time.Time, clock string, err error) {
-	for _, layout := range wallLayouts {
-		wall, err := time.Parse(layout, text)
-		if err != nil {
-			continue
-		}
-		at, skipped := cron.WallClock(wall, zone)
-		if skipped {
-			clock = fmt.Sprintf("%s did not exist on this day in %s: this is the end of the gap", wall.Format("15:04"), zone)
+	if at, skipped, ok := readTime(text, a.now(), zone); ok {
+		if skipped != "" {
+			clock = fmt.Sprintf("%s did not exist on this day in %s: this is the end of the gap", skipped, zone)
 		}
 		return at, clock, nil
 	}
@@ -112,10 +99,43 @@ func (a *app) parsePast(flag, text string, zone *time.Location) (time.Time, erro
 	if ago, err := schedule.ParseDuration(text); err == nil {
 		return a.now().Add(-ago), nil
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02", "2006-01-02 15:04", "2006-01-02 15:04:05"} {
-		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
-			return t, nil
+	if at, _, ok := readTime(text, a.now(), zone); ok {
+		return at, nil
+	}
+	return time.Time{}, usage("write it as 90m, 7d, 14:30, 2006-01-02 or 2006-01-02 15:04", "--%s %q is neither a time nor a duration", flag, text)
+}
+
+// days are the words for a day that may stand before a time, or alone for its midnight.
+var days = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
+
+// readTime reads a time as people write it: RFC 3339, or on the wall clock of the zone 2006-01-02 15:04[:05], with a T
+// for the blank, 15:04[:05] of today, "tomorrow 9:00", or a date or such a word alone. A time that the clocks show
+// twice is the first one, here and in every command; only RFC 3339, with its offset, can say the second. One that they
+// skip stands for the end of the gap, when jobs with that time are due, and is returned in skipped.
+func readTime(text string, now time.Time, zone *time.Location) (at time.Time, skipped string, ok bool) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, "", true
+	}
+	day, clock, both := strings.Cut(strings.ToLower(strings.Join(strings.Fields(text), " ")), " ")
+	if offset, isWord := days[day]; isWord {
+		day = now.In(zone).AddDate(0, 0, offset).Format(time.DateOnly)
+	} else if !both && strings.Contains(day, ":") && !strings.Contains(day, "t") {
+		day, clock, both = now.In(zone).Format(time.DateOnly), day, true
+	}
+	if !both {
+		clock = "0:00"
+		if date, time, isTime := strings.Cut(day, "t"); isTime {
+			day, clock = date, time
 		}
 	}
-	return time.Time{}, usage("write it as 90m, 7d, 2006-01-02 or 2006-01-02 15:04", "--%s %q is neither a time nor a duration", flag, text)
+	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05"} {
+		if wall, err := time.Parse(layout, day+" "+clock); err == nil {
+			at, gap := cron.WallClock(wall, zone)
+			if gap {
+				skipped = wall.Format("15:04")
+			}
+			return at, skipped, true
+		}
+	}
+	return time.Time{}, "", false
 }

@@ -11,11 +11,9 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
-
-	"sched/schedule/text"
-
 	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
 type historyOptions struct {
@@ -30,7 +28,10 @@ type historyOptions struct {
 	all      bool
 }
 
-func (a *app) historyCommand() *cobra.Command {
+// A historyCommand is `sched history`.
+type historyCommand struct{ *app }
+
+func newHistoryCommand(a *app) *cobra.Command {
 	var o historyOptions
 	c := &cobra.Command{
 		Use:   "history [TASK]",
@@ -53,7 +54,7 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 			if o.summary && o.all {
 				return usage("call it on each server", "--summary is of this machine")
 			}
-			return a.history(strings.Join(args, ""), o)
+			return historyCommand{a}.history(strings.Join(args, ""), o)
 		},
 	}
 	f := c.Flags()
@@ -70,10 +71,11 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 }
 
 // history prints the records of one task or, without a name, of all, after the live runs.
-func (a *app) history(name string, o historyOptions) error {
+func (a historyCommand) history(name string, o historyOptions) error {
 	if o.json && o.csv {
 		return usage("", "--json and --csv exclude each other")
 	}
+	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
@@ -111,7 +113,7 @@ func (a *app) history(name string, o historyOptions) error {
 }
 
 // exportHistory prints the records for programs.
-func (a *app) exportHistory(records []outcome.Record, o historyOptions) error {
+func (a historyCommand) exportHistory(records []outcome.Record, o historyOptions) error {
 	if o.json {
 		return a.printJSON(toJSONs(records))
 	}
@@ -120,7 +122,7 @@ func (a *app) exportHistory(records []outcome.Record, o historyOptions) error {
 
 // printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.
 // The column with the servers is there when the history is that of all of them. The limit is one of all rows together.
-func (a *app) printHistory(zone *time.Location, o historyOptions, waiting map[string][]waitingJSON, live, lost []runfile.State, records []outcome.Record) {
+func (a historyCommand) printHistory(zone *time.Location, o historyOptions, waiting map[string][]waitingJSON, live, lost []runfile.State, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
@@ -134,11 +136,11 @@ func (a *app) printHistory(zone *time.Location, o historyOptions, waiting map[st
 			t.add(outcome.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, terminal.Active, a.waitText(w, zone))
 		}
 	}
-	for _, log := range slices.Backward(live) {
-		t.add(log.Begin, terminal.Active, a.liveText(log))
+	for _, state := range slices.Backward(live) {
+		t.add(state.Begin, terminal.Active, a.liveText(state))
 	}
-	for _, log := range lost {
-		t.add(log.Begin, terminal.Bad, "vanished; the next tick will finish it")
+	for _, state := range lost {
+		t.add(state.Begin, terminal.Bad, "vanished; the next tick will finish it")
 	}
 	for _, r := range records {
 		words := describe(r) + late(r)
@@ -165,7 +167,8 @@ func newHistoryTable(out terminal.Stream, zone *time.Location, servers bool) his
 	return t
 }
 
-// add adds a row, unless there are enough. CPU and memory are known once commands of the run have ended.
+// add adds a row, unless there are enough. CPU and memory are known once commands of the run have ended; the memory only if
+// they needed much.
 func (t *historyTable) add(r outcome.Record, tone terminal.Tone, became string) {
 	if t.limit > 0 && t.rows == t.limit {
 		return
@@ -173,7 +176,10 @@ func (t *historyTable) add(r outcome.Record, tone terminal.Tone, became string) 
 	t.rows++
 	cpu, memory := "-", "-"
 	if r.Outcome != "" && r.Attempts > 0 && r.Outcome != outcome.Lost {
-		cpu, memory = text.Duration(r.UserCPU+r.SystemCPU), text.Bytes(r.PeakMemory)
+		cpu = text.Duration(r.UserCPU + r.SystemCPU)
+		if r.PeakMemory > 0 {
+			memory = text.Bytes(r.PeakMemory)
+		}
 	}
 	t.table.Row(t.columns(text.Second(r.Slot, t.zone), r.Task, r.Server, text.ShortRun(r.Run),
 		cpu, memory, t.out.Paint(tone, text.Line(became)))...)
@@ -188,13 +194,13 @@ func (t historyTable) columns(cells ...string) []string {
 }
 
 // liveText says how long a run has been running. What another server announced may be from before its command started.
-func (a *app) liveText(log runfile.State) string {
-	owner := run.HolderOf(log)
+func (a historyCommand) liveText(state runfile.State) string {
+	holder := run.HolderOf(state)
 	switch {
-	case log.Attempt == nil:
+	case state.Attempt == nil:
 		return "starting"
-	case owner.PID == 0:
-		return "running for " + a.ago(owner.Since)
+	case holder.PID == 0:
+		return "running for " + a.ago(holder.Since)
 	}
-	return fmt.Sprintf("running for %s, pid %d", a.ago(owner.Since), owner.PID)
+	return fmt.Sprintf("running for %s, pid %d", a.ago(holder.Since), holder.PID)
 }

@@ -26,7 +26,7 @@ type recordJSON struct {
 	Duration   float64  `json:"duration"`    // seconds
 	UserCPU    float64  `json:"user_cpu"`    // seconds
 	SystemCPU  float64  `json:"system_cpu"`  // seconds
-	PeakMemory int64    `json:"peak_memory"` // bytes
+	PeakMemory *int64   `json:"peak_memory"` // bytes; null when it is not known
 	Output     string   `json:"output"`
 	Notes      []string `json:"notes"`
 }
@@ -36,7 +36,10 @@ func toJSON(r outcome.Record) recordJSON {
 		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot.UTC().Format(time.RFC3339), Origin: r.Origin, Background: r.Background,
 		Server: r.Server, Ended: r.Ended.UTC().Format(time.RFC3339), Outcome: string(r.Outcome), Reason: r.Reason,
 		ExitCode: r.ExitCode, Attempts: r.Attempts, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
-		SystemCPU: r.SystemCPU.Seconds(), PeakMemory: r.PeakMemory, Output: r.Output, Notes: r.Notes,
+		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: r.Notes,
+	}
+	if r.PeakMemory > 0 {
+		out.PeakMemory = &r.PeakMemory
 	}
 	if out.Notes == nil {
 		out.Notes = []string{}

@@ -9,7 +9,7 @@ import (
 )
 
 // historyQuery turns the flags into a query; an empty name is that of all tasks.
-func (a *app) historyQuery(name string, o historyOptions, zone *time.Location) (q history.Query, err error) {
+func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.Location) (q history.Query, err error) {
 	q = history.Query{Task: name, Limit: o.limit}
 	switch {
 	case o.limit < 0:
@@ -43,12 +43,12 @@ func matching(logs []runfile.State, q history.Query) []runfile.State {
 	if len(q.Outcomes) > 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(logs), func(log runfile.State) bool {
-		r := log.Begin
+	return slices.DeleteFunc(slices.Clone(logs), func(state runfile.State) bool {
+		r := state.Begin
 		return q.Task != "" && r.Task != q.Task || r.Slot.Before(q.Since) || !q.Until.IsZero() && !r.Slot.Before(q.Until)
 	})
 }
 
 func hasTask(name string, logs []runfile.State) bool {
-	return slices.ContainsFunc(logs, func(log runfile.State) bool { return log.Begin.Task == name })
+	return slices.ContainsFunc(logs, func(state runfile.State) bool { return state.Begin.Task == name })
 }

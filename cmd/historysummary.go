@@ -8,10 +8,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-
 	"sched/schedule/text"
-
-	"sched/schedule/run"
 )
 
 type summaryJSON struct {
@@ -34,16 +31,13 @@ type summaryJSON struct {
 }
 
 // summary prints what the records of each task add up to, in the time of the query.
-func (a *app) summary(s *schedule.Schedule, q history.Query, o historyOptions) error {
-	if _, _, err := run.PutAwayEnded(s.StateDir); err != nil { // which moves what has ended into the history
-		a.problem("%v", err)
-	}
-	db, err := history.OpenRead(s.StateDir)
+func (a historyCommand) summary(s *schedule.Schedule, q history.Query, o historyOptions) error {
+	recorded, err := a.openRecords(s)
+	defer recorded.Close()
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	all, err := db.Summaries(ctx, q.Task, q.Since, q.Until)
+	all, err := recorded.Summaries(ctx, q.Task, q.Since, q.Until)
 	if err != nil {
 		return err
 	}
@@ -88,7 +82,7 @@ func toSummaryJSON(s history.Summary) summaryJSON {
 	return out
 }
 
-func (a *app) printSummary(zone *time.Location, all []history.Summary) {
+func (a historyCommand) printSummary(zone *time.Location, all []history.Summary) {
 	if len(all) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return

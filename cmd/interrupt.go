@@ -8,7 +8,10 @@ import (
 	"sched/schedule/controls"
 )
 
-func (a *app) interruptCommand() *cobra.Command {
+// A interruptCommand is `sched interrupt`.
+type interruptCommand struct{ *app }
+
+func newInterruptCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "interrupt",
 		Short: "End the ticks that wait for later seconds of their minute (after a deploy)",
@@ -18,12 +21,12 @@ recorded as skipped. What runs goes on to its end, and what was due at the full 
 its turn. The tick of the next minute has the new schedule and the new sched.`,
 		Example: `  sched interrupt`,
 		Args:    arguments(0, 0),
-		RunE:    func(*cobra.Command, []string) error { return a.interrupt() },
+		RunE:    func(*cobra.Command, []string) error { return interruptCommand{a}.interrupt() },
 	}
 }
 
-// interrupt tells the ticks that run to start no further slot of their minute.
-func (a *app) interrupt() error {
+// interrupt has the ticks that run start no further slot of their minute.
+func (a interruptCommand) interrupt() error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err

@@ -20,7 +20,10 @@ type listOptions struct {
 	tags []string
 }
 
-func (a *app) listCommand() *cobra.Command {
+// A listCommand is `sched list`.
+type listCommand struct{ *app }
+
+func newListCommand(a *app) *cobra.Command {
 	var o listOptions
 	c := &cobra.Command{
 		Use:   "list",
@@ -29,21 +32,22 @@ func (a *app) listCommand() *cobra.Command {
   sched list --next 3 --at "2026-03-28 12:00"   around a change of the clocks
   sched list --json`,
 		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error { return a.list(o) },
+		RunE: func(*cobra.Command, []string) error { return listCommand{a}.list(o) },
 	}
 	f := c.Flags()
 	f.IntVar(&o.next, "next", 1, "how many times to look ahead for each task")
-	f.StringVar(&o.at, "at", "", "look ahead from this time (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	f.StringVar(&o.at, "at", "", "look ahead from this time (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	f.StringSliceVar(&o.tags, "tag", nil, "only the tasks with one of these tags")
 	return c
 }
 
 // list prints the tasks, or those with one of the tags.
-func (a *app) list(o listOptions) error {
+func (a listCommand) list(o listOptions) error {
 	if o.next < 0 {
 		return usage("", "--next %d is negative", o.next)
 	}
+	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
@@ -70,7 +74,7 @@ func (a *app) list(o listOptions) error {
 }
 
 // printTasks prints the rows for people, and the pause and the maintenance that are for all tasks.
-func (a *app) printTasks(s *schedule.Schedule, rows []taskJSON, past past, at time.Time) {
+func (a listCommand) printTasks(s *schedule.Schedule, rows []taskJSON, past past, at time.Time) {
 	if all := past.pauses[controls.Everything]; all.InEffect(a.now()) && len(rows) > 0 {
 		fmt.Fprintln(a.out, a.stdout().Paint(toneOf(outcome.Skipped), "everything is "+all.Text(a.now(), s.Location)))
 	}

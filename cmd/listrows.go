@@ -6,7 +6,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/controls"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
@@ -34,7 +33,7 @@ type runningJSON struct {
 	Run   string `json:"run"`
 	PID   *int   `json:"pid"` // null until the command has started
 	Host  string `json:"host"`
-	Since string `json:"since"`
+	Since string `json:"since"` // empty where the holder of a lock did not write it down
 
 	since time.Time // exactly
 }
@@ -48,17 +47,18 @@ type past struct {
 }
 
 // past reads the history of this machine. An error is only printed: a list without it is still a list.
-func (a *app) past(s *schedule.Schedule) past {
+func (a listCommand) past(s *schedule.Schedule) past {
 	p := past{running: map[string][]runningJSON{}}
-	live, _, err := run.PutAwayEnded(s.StateDir)
-	p.waiting = a.waiting(s, live)
-	for _, log := range live {
-		if !log.Deferred() {
-			p.addRunning(log)
+	all, err := a.openRecords(s)
+	defer all.Close()
+	p.waiting = a.waiting(s, all.Live)
+	for _, state := range all.Live {
+		if !state.Deferred() {
+			p.addRunning(state)
 		}
 	}
 	if err == nil {
-		p.last, err = lastOf(s)
+		p.last, err = all.Last(ctx, taskNames(s))
 	}
 	if err != nil {
 		a.problem("the history cannot be read: %v", err)
@@ -66,20 +66,11 @@ func (a *app) past(s *schedule.Schedule) past {
 	return p
 }
 
-func (p past) addRunning(log runfile.State) {
-	p.running[log.Begin.Task] = append(p.running[log.Begin.Task], toRunningJSON(log))
+func (p past) addRunning(state runfile.State) {
+	p.running[state.Begin.Task] = append(p.running[state.Begin.Task], toRunningJSON(state))
 }
 
-func lastOf(s *schedule.Schedule) (map[string]outcome.Record, error) {
-	db, err := history.OpenRead(s.StateDir)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	return db.Last(ctx, taskNames(s))
-}
-
-func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSON {
+func (a listCommand) listRow(t *schedule.Task, active bool, at time.Time, n int, p past) taskJSON {
 	row := taskJSON{
 		Name: t.Name, Timezone: t.When.Location.String(), Command: commandText(t.Command), Description: t.Description,
 		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer,
@@ -119,9 +110,13 @@ func (a *app) listRow(t *schedule.Task, active bool, at time.Time, n int, p past
 	return row
 }
 
-func toRunningJSON(log runfile.State) runningJSON {
-	owner := run.HolderOf(log)
-	return runningJSON{owner.Run, pidOrNil(owner.PID), owner.Host, owner.Since.UTC().Format(time.RFC3339), owner.Since}
+func toRunningJSON(state runfile.State) runningJSON {
+	holder := run.HolderOf(state)
+	since := ""
+	if !holder.Since.IsZero() {
+		since = holder.Since.UTC().Format(time.RFC3339)
+	}
+	return runningJSON{holder.Run, pidOrNil(holder.PID), holder.Host, since, holder.Since}
 }
 
 // pidOrNil is nil for 0, which stands for a command that has not started yet.

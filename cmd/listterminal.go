@@ -35,7 +35,7 @@ var listShrinks = []terminal.Shrink{
 }
 
 // printListOnTerminal prints the table as wide as the terminal is.
-func (a *app) printListOnTerminal(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
+func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
 	out := a.stdout()
 	t := out.Table(listShrinks...)
 	defer t.Flush()
@@ -78,7 +78,7 @@ func until(t, at time.Time) (far, clock string) {
 	return "in " + text.Duration(t.Sub(at)), clock
 }
 
-func (a *app) lastCell(s *schedule.Schedule, last outcome.Record) string {
+func (a listCommand) lastCell(s *schedule.Schedule, last outcome.Record) string {
 	out, tone := a.stdout(), toneOf(last.Outcome)
 	if tone == "" {
 		return out.Paint(terminal.Faint, a.lastText(s, last))
@@ -86,7 +86,7 @@ func (a *app) lastCell(s *schedule.Schedule, last outcome.Record) string {
 	return out.Mark(tone) + " " + out.Paint(tone, a.lastText(s, last))
 }
 
-func (a *app) nowCell(row taskJSON, zone *time.Location) string {
+func (a listCommand) nowCell(row taskJSON, zone *time.Location) string {
 	words := a.nowText(row, zone)
 	if words == "-" {
 		return ""

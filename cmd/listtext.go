@@ -11,7 +11,7 @@ import (
 )
 
 // printList prints the table in a pipe (on a terminal: printListOnTerminal).
-func (a *app) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
+func (a listCommand) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
 	t := a.stdout().Table()
 	defer t.Flush()
 	t.Head("TASK", "WHEN", "NEXT", "LAST", "NOW")
@@ -54,7 +54,7 @@ func never(s *schedule.Schedule, name string) string {
 	return "-"
 }
 
-func (a *app) lastText(s *schedule.Schedule, last outcome.Record) string {
+func (a listCommand) lastText(s *schedule.Schedule, last outcome.Record) string {
 	if last.Run == "" {
 		return "-"
 	}
@@ -66,7 +66,7 @@ func (a *app) lastText(s *schedule.Schedule, last outcome.Record) string {
 }
 
 // nowText says what runs and what waits for a tick now; "-" when nothing does.
-func (a *app) nowText(row taskJSON, zone *time.Location) string {
+func (a listCommand) nowText(row taskJSON, zone *time.Location) string {
 	text, waiting := a.runningText(row.Running), row.Waiting
 	if row.Paused != nil {
 		text = strings.TrimPrefix(text+", "+row.Paused.text(a.now(), zone), ", ")
@@ -86,17 +86,23 @@ func (a *app) nowText(row taskJSON, zone *time.Location) string {
 	return text
 }
 
-func (a *app) runningText(running []runningJSON) string {
+func (a listCommand) runningText(running []runningJSON) string {
 	if len(running) == 0 {
 		return ""
 	}
 	first := running[0]
 	here, _ := hostname()
-	text := fmt.Sprintf("running on %s for %s", first.Host, a.ago(first.since))
-	switch {
-	case first.PID != nil:
-		text = fmt.Sprintf("running, pid %d on %s for %s", *first.PID, first.Host, a.ago(first.since))
-	case first.Host == here:
+	text := "running"
+	if first.PID != nil {
+		text += fmt.Sprintf(", pid %d", *first.PID)
+	}
+	if first.Host != "" {
+		text += " on " + first.Host
+	}
+	if !first.since.IsZero() {
+		text += " for " + a.ago(first.since)
+	}
+	if first.PID == nil && first.Host == here {
 		text = "starting"
 	}
 	if len(running) > 1 {

@@ -27,7 +27,7 @@ tasks:
 `
 
 // onLeapDay runs what is due on the 29th of February.
-var onLeapDay = []string{"run", "--at", "2028-02-29 00:00"}
+var onLeapDay = []string{"run", "--at", "2028-02-29 00:00", "--force"}
 
 // shows waits until what is seen matches.
 func (b *box) shows(term *testTerminal, pattern string) {

@@ -14,7 +14,10 @@ import (
 	"sched/schedule/text"
 )
 
-func (a *app) logsCommand() *cobra.Command {
+// A logsCommand is `sched logs`.
+type logsCommand struct{ *app }
+
+func newLogsCommand(a *app) *cobra.Command {
 	var follow bool
 	c := &cobra.Command{
 		Use:   "logs TASK|RUN",
@@ -27,14 +30,15 @@ With --follow it goes on until the run has ended, with all its attempts, and the
   sched logs nightly-report -f
   sched logs 5c2f9a1b3d4e`,
 		Args: arguments(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.logs(args[0], follow) },
+		RunE: func(_ *cobra.Command, args []string) error { return logsCommand{a}.logs(args[0], follow) },
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "print what is printed until the run ends")
 	return c
 }
 
 // logs prints the output of a run; with follow until the run has ended.
-func (a *app) logs(name string, follow bool) error {
+func (a logsCommand) logs(name string, follow bool) error {
+	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ const (
 )
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has no outcome
-// where no process watched the run to its end. It catches no signals: ^C ends it as it ends tail -f.
+// where no process supervised the run to its end. It catches no signals: ^C ends it as it ends tail -f.
 func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record, error) {
 	tail := &tail{path: begun.Output}
 	defer tail.close()
@@ -32,7 +32,7 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 		}
 		// A file in which nothing was printed is used again for another run. So what was read is of this
 		// run only if it still lives, or has ended with an output.
-		record, again, err := a.poll(s, begun)
+		record, again, err := logsCommand{a}.poll(s, begun)
 		if err != nil {
 			return begun, err
 		}
@@ -51,18 +51,20 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 }
 
 // poll returns after how long to call it again for a run that lives, or 0 and the record of one that is over. The
-// record has no outcome where no process watched the run to its end.
-func (a *app) poll(s *schedule.Schedule, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
-	log, watched, err := runfile.Read(s.StateDir, begun.Run)
-	switch {
-	case err == nil && log.End != nil:
-		return *log.End, 0, nil
-	case err == nil && watched:
-		return begun, followEvery, nil
-	case err == nil && log.Deferred():
-		return begun, waitEvery, nil
-	case !errors.Is(err, os.ErrNotExist):
-		return begun, 0, err
+// record has no outcome where no process supervised the run to its end.
+func (a logsCommand) poll(s *schedule.Schedule, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
+	for _, storage := range a.storage(s).Folders() {
+		state, alive, err := runfile.Read(storage.Dir, begun.Run)
+		switch {
+		case err == nil && state.End != nil:
+			return *state.End, 0, nil
+		case err == nil && alive:
+			return begun, followEvery, nil
+		case err == nil && state.Deferred():
+			return begun, waitEvery, nil
+		case !errors.Is(err, os.ErrNotExist):
+			return begun, 0, err
+		}
 	}
 	db, err := history.OpenRead(s.StateDir) // the file of a run is removed after its record was added
 	if err != nil {

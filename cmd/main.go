@@ -4,7 +4,7 @@
 //
 // Each command has a file with its name, and further ones that begin with it where it is long; what several commands need
 // is in a file that says what it is (flags, config, tasks, runs, requests, outcome, …). A command is a constructor, its
-// options, and a method of app that knows no cobra.
+// options, and a type of its own (listCommand) that embeds app and knows no cobra.
 //
 // It decides nothing about schedules or runs. How text looks on a terminal and in a pipe is for cmd/terminal.
 package cmd
@@ -21,6 +21,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/clock"
+	"sched/schedule/process"
 	"sched/schedule/text"
 )
 
@@ -28,9 +29,11 @@ import (
 type app struct {
 	in       io.Reader
 	out, err io.Writer
-	config   string // --config
+	results  *output // what out writes to
+	config   string  // --config
 	now      func() time.Time
 	remote   *mutex.Redis // the store, once it was needed: see app.store
+	looks    bool         // the command only reads: see app.look
 	begun    bool         // cobra has accepted the arguments: further errors are no wrong usage
 }
 
@@ -39,18 +42,20 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	if code, ok := become(args); ok {
 		return code
 	}
-	a := &app{in: in, out: out, err: errs, now: clock.Now}
+	results := &output{Writer: out}
+	a := &app{in: in, out: results, err: errs, results: results, now: clock.Now}
 	defer a.closeStore()
 	if code, ok := a.background(args); ok {
 		return code
 	}
-	debug.SetGCPercent(400) // these commands live for a moment: time counts, and memory is given back soon
+	process.CloseOnExecFrom(3) // what the caller has open is not for commands: `flock 9` would be held as long as a background run lives
+	debug.SetGCPercent(400)    // these commands live for a moment: time counts, and memory is given back soon
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(results)
 	root.SetErr(errs)
-	return a.exitCode(root.Execute())
+	return a.exitOfResults(a.exitCode(root.Execute()))
 }
 
 // root returns sched with all its commands.
@@ -86,11 +91,11 @@ a signal.`,
 	}
 	a.rootFlags(root, &version)
 	root.AddCommand(
-		a.runCommand(), a.workCommand(), a.listCommand(), a.checkCommand(), a.testCommand(),
-		a.statusCommand(), a.historyCommand(), a.logsCommand(), a.whyCommand(), a.finishCommand(), a.startCommand(),
-		a.triggerCommand(), a.retryCommand(), a.stopCommand(),
-		a.pauseCommand(), a.resumeCommand(), a.interruptCommand(),
-		a.serversCommand(), a.unlockCommand(), a.versionCommand(),
+		newRunCommand(a), newWorkCommand(a), newListCommand(a), newCheckCommand(a), newTestCommand(a),
+		newStatusCommand(a), newHistoryCommand(a), newLogsCommand(a), newWhyCommand(a), newFinishCommand(a), newStartCommand(a),
+		newTriggerCommand(a), newRetryCommand(a), newStopCommand(a),
+		newPauseCommand(a), newResumeCommand(a), newInterruptCommand(a),
+		newServersCommand(a), newUnlockCommand(a), newVersionCommand(a),
 	)
 	return root
 }

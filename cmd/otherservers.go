@@ -57,9 +57,9 @@ func (a *app) readAllHistory(s *schedule.Schedule, q history.Query) (live, lost 
 	for _, r := range slices.Concat(copies, records) { // the records of this machine replace their copies
 		runs[r.Run] = r
 	}
-	for _, log := range others {
-		if _, ended := runs[log.Begin.Run]; !ended {
-			live = append(live, log)
+	for _, state := range others {
+		if _, ended := runs[state.Begin.Run]; !ended {
+			live = append(live, state)
 		}
 	}
 	slices.SortStableFunc(live, func(a, b runfile.State) int { return a.Begin.Slot.Compare(b.Begin.Slot) })
@@ -92,8 +92,8 @@ func (a *app) withElsewhere(s *schedule.Schedule, p past) past {
 		a.leftOut(err)
 		return p
 	}
-	for _, log := range live {
-		p.addRunning(log)
+	for _, state := range live {
+		p.addRunning(state)
 	}
 	merged := maps.Clone(p.last)
 	if merged == nil {
@@ -118,11 +118,11 @@ func withHolders(s *schedule.Schedule, store *mutex.Redis, live []runfile.State,
 		}
 	}
 	holders, err := store.Held(ctx, names...)
-	for name, owner := range holders {
-		if !slices.ContainsFunc(live, func(log runfile.State) bool { return log.Begin.Run == owner.Run }) {
+	for name, holder := range holders {
+		if !slices.ContainsFunc(live, func(state runfile.State) bool { return state.Begin.Run == holder.Run }) {
 			live = append(live, runfile.State{
-				Begin:   outcome.Record{Run: owner.Run, Task: name, Server: owner.Host},
-				Attempt: &runfile.Attempt{PID: owner.PID, At: owner.Since},
+				Begin:   outcome.Record{Run: holder.Run, Task: name, Server: holder.Host},
+				Attempt: &runfile.Attempt{PID: holder.PID, At: holder.Since},
 			})
 		}
 	}

@@ -11,10 +11,8 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/controls"
-
-	"sched/schedule/text"
-
 	"sched/schedule/run"
+	"sched/schedule/text"
 )
 
 type pauseOptions struct {
@@ -22,7 +20,10 @@ type pauseOptions struct {
 	during, end, reason string // --for, --until, --reason
 }
 
-func (a *app) pauseCommand() *cobra.Command {
+// A pauseCommand is `sched pause`.
+type pauseCommand struct{ *app }
+
+func newPauseCommand(a *app) *cobra.Command {
 	var o pauseOptions
 	c := &cobra.Command{
 		Use:   "pause [TASK...]",
@@ -37,18 +38,18 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
   sched pause nightly-report
   sched pause --tag warehouse --until "2026-11-23 08:00"`,
 		Args: arguments(0, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error { return a.pause(args, o) },
+		RunE: func(_ *cobra.Command, args []string) error { return pauseCommand{a}.pause(args, o) },
 	}
 	f := c.Flags()
 	tagFlag(c, &o.tags)
 	f.StringVar(&o.during, "for", "", "end by itself after so long (10m, 2h)")
-	f.StringVar(&o.end, "until", "", "end by itself at this time (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	f.StringVar(&o.end, "until", "", "end by itself at this time (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
 	f.StringVar(&o.reason, "reason", "", "why, for those who wonder")
 	return c
 }
 
 // pause pauses the tasks that are named or tagged, or everything.
-func (a *app) pause(names []string, o pauseOptions) error {
+func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -82,7 +83,7 @@ func (a *app) pause(names []string, o pauseOptions) error {
 }
 
 // pauseEnd reads --for and --until. It is the zero time where neither is given: the pause has no end.
-func (a *app) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
+func (a pauseCommand) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
 	now := a.now()
 	switch {
 	case o.during != "" && o.end != "":
@@ -104,7 +105,7 @@ func (a *app) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
 }
 
 // sayPaused prints what is paused now, until when, and the pause that it replaces.
-func (a *app) sayPaused(s *schedule.Schedule, name string, pause, before controls.Pause) {
+func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, pause, before controls.Pause) {
 	end := "`sched resume" + a.configFlag() + " " + name + "`"
 	if name == controls.Everything {
 		end = "`sched resume" + a.configFlag() + "`"
@@ -131,8 +132,8 @@ func pauseSubject(name string) string {
 }
 
 // sayRunning prints which runs of the tasks go on, here and on other servers.
-func (a *app) sayRunning(s *schedule.Schedule, names []string) {
-	live, _, err := run.PutAwayEnded(s.StateDir)
+func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
+	live, _, _, err := run.Survey(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
@@ -145,13 +146,13 @@ func (a *app) sayRunning(s *schedule.Schedule, names []string) {
 	}
 	here, _ := hostname()
 	var runs []string
-	for _, log := range live {
-		if log.Deferred() || names[0] != controls.Everything && !slices.Contains(names, log.Begin.Task) {
+	for _, state := range live {
+		if state.Deferred() || names[0] != controls.Everything && !slices.Contains(names, state.Begin.Task) {
 			continue
 		}
-		run := log.Begin.Task
-		if log.Begin.Server != here {
-			run += " on " + log.Begin.Server
+		run := state.Begin.Task
+		if state.Begin.Server != here {
+			run += " on " + state.Begin.Server
 		}
 		runs = append(runs, run)
 	}

@@ -16,7 +16,7 @@ import (
 type progress struct {
 	out  terminal.Stream // what can be shown there
 	name string          // padded to the width of the names above it
-	stop context.Context // done when sched was told to end
+	stop context.Context // done when a signal has told sched to end
 
 	state string // the state folder
 	task  string

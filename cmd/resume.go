@@ -10,7 +10,10 @@ import (
 	"sched/schedule/controls"
 )
 
-func (a *app) resumeCommand() *cobra.Command {
+// A resumeCommand is `sched resume`.
+type resumeCommand struct{ *app }
+
+func newResumeCommand(a *app) *cobra.Command {
 	var tags []string
 	c := &cobra.Command{
 		Use:   "resume [TASK...]",
@@ -21,14 +24,14 @@ resumed by name. What is not paused is told, and no failure.`,
 		Example: `  sched resume
   sched resume nightly-report`,
 		Args: arguments(0, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error { return a.resume(args, tags) },
+		RunE: func(_ *cobra.Command, args []string) error { return resumeCommand{a}.resume(args, tags) },
 	}
 	tagFlag(c, &tags)
 	return c
 }
 
 // resume ends the pauses of the tasks that are named or tagged, or that of everything.
-func (a *app) resume(names, tags []string) error {
+func (a resumeCommand) resume(names, tags []string) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -54,7 +57,7 @@ func (a *app) resume(names, tags []string) error {
 }
 
 // ended returns those of the named pauses that are in effect, ended now.
-func (a *app) ended(all controls.Pauses, names []string) controls.Pauses {
+func (a resumeCommand) ended(all controls.Pauses, names []string) controls.Pauses {
 	ended := controls.Pauses{}
 	for _, name := range names {
 		if pause := all[name]; pause.InEffect(a.now()) {
@@ -67,7 +70,7 @@ func (a *app) ended(all controls.Pauses, names []string) controls.Pauses {
 
 // sayResumed prints what is resumed, and what stays paused by another pause. It is an error when a named task was not
 // paused by its name and does not start all the same, since everything is paused.
-func (a *app) sayResumed(s *schedule.Schedule, names []string, before controls.Pauses) (err error) {
+func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, before controls.Pauses) (err error) {
 	now := a.now()
 	all := before[controls.Everything]
 	everything := all.InEffect(now) && names[0] != controls.Everything

@@ -16,7 +16,10 @@ import (
 	"sched/schedule/text"
 )
 
-func (a *app) retryCommand() *cobra.Command {
+// A retryCommand is `sched retry`.
+type retryCommand struct{ *app }
+
+func newRetryCommand(a *app) *cobra.Command {
 	var o whenOptions
 	c := &cobra.Command{
 		Use:   "retry RUN...",
@@ -28,14 +31,14 @@ be retried, for none.`,
 		Example: `  sched retry 5c2f9a1b3d4e
   sched retry 5c2f9a1b3d4e 77d0c8a2f1b3 --in 1h`,
 		Args: arguments(1, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error { return a.retry(args, o) },
+		RunE: func(_ *cobra.Command, args []string) error { return retryCommand{a}.retry(args, o) },
 	}
 	o.flags(c)
 	return c
 }
 
 // retry requests another run for each of the runs, or for none where one cannot be retried.
-func (a *app) retry(names []string, o whenOptions) error {
+func (a retryCommand) retry(names []string, o whenOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -68,7 +71,7 @@ func (a *app) retry(names []string, o whenOptions) error {
 }
 
 // retriable returns the record of a run that is over, and its task, which ticks would start.
-func (a *app) retriable(s *schedule.Schedule, name string) (outcome.Record, *schedule.Task, error) {
+func (a retryCommand) retriable(s *schedule.Schedule, name string) (outcome.Record, *schedule.Task, error) {
 	record, err := a.endedRun(s, name)
 	if err != nil {
 		return record, nil, err
@@ -81,22 +84,22 @@ func (a *app) retriable(s *schedule.Schedule, name string) (outcome.Record, *sch
 }
 
 // endedRun returns the record of the run with that id, or an error that says why there is none to retry.
-func (a *app) endedRun(s *schedule.Schedule, name string) (outcome.Record, error) {
+func (a retryCommand) endedRun(s *schedule.Schedule, name string) (outcome.Record, error) {
 	live, lost, records, err := a.readHistory(s, history.Query{Task: name, Limit: 1})
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	for _, log := range append(live, lost...) {
-		if id, err := oneRun([]string{log.Begin.Run}, name); err != nil || id == "" {
+	for _, state := range append(live, lost...) {
+		if id, err := oneRun([]string{state.Begin.Run}, name); err != nil || id == "" {
 			continue
 		}
-		switch short := text.ShortRun(log.Begin.Run); {
-		case log.Deferred():
-			return outcome.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, log.Begin.Task, log.Deferral.Attempt)
-		case slices.ContainsFunc(lost, func(l runfile.State) bool { return l.Begin.Run == log.Begin.Run }):
-			return outcome.Record{}, failed("retry it then", "run %s of %s has vanished; the next tick will finish it", short, log.Begin.Task)
+		switch short := text.ShortRun(state.Begin.Run); {
+		case state.Deferred():
+			return outcome.Record{}, failed("end it first with `sched stop "+short+"`", "run %s of %s waits for its attempt %d", short, state.Begin.Task, state.Deferral.Attempt)
+		case slices.ContainsFunc(lost, func(l runfile.State) bool { return l.Begin.Run == state.Begin.Run }):
+			return outcome.Record{}, failed("retry it then", "run %s of %s has vanished; the next tick will finish it", short, state.Begin.Task)
 		default:
-			return outcome.Record{}, failed("stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, log.Begin.Task)
+			return outcome.Record{}, failed("stop it first with `sched stop "+short+"`", "run %s of %s is still running", short, state.Begin.Task)
 		}
 	}
 	if len(records) > 0 {

@@ -11,13 +11,14 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/runner"
-
 	"sched/schedule/status"
+	"sched/schedule/text"
 	"sched/schedule/work"
 )
 
 type runOptions struct {
 	at      string
+	force   bool
 	only    string
 	dryRun  bool
 	json    bool
@@ -27,7 +28,10 @@ type runOptions struct {
 	work    string // the minute of a tick that `sched work` started; else empty
 }
 
-func (a *app) runCommand() *cobra.Command {
+// A runCommand is `sched run`.
+type runCommand struct{ *app }
+
+func newRunCommand(a *app) *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
 		Use:   "run",
@@ -40,10 +44,11 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
   sched run --dry-run          what would run in this minute
   sched run --at "2026-03-29 02:30" --dry-run --json`,
 		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error { return a.run(o) },
+		RunE: func(*cobra.Command, []string) error { return runCommand{a}.run(o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.at, "at", "", "run the tick of this minute instead (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	f.StringVar(&o.at, "at", "", "run the tick of this minute instead (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
+	f.BoolVar(&o.force, "force", false, "with --at, also a minute that is yet to come: its tasks run now")
 	f.StringVar(&o.only, "only", "", "leave every task but this one alone")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would run, and do nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
@@ -55,33 +60,25 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 	return c
 }
 
-// run is one tick. The clock is read once, before anything else.
-func (a *app) run(o runOptions) error {
+// run is one tick. The clock is read once, before anything else. With --json it prints an object also when nothing could run.
+func (a runCommand) run(o runOptions) error {
 	now := a.now()
+	if !o.dryRun {
+		surviveReaders()
+	}
 	if o.quiet && o.verbose {
 		return usage("", "--quiet and --verbose exclude each other")
 	}
 	if o.work != "" {
 		return a.runWorked(o)
 	}
-	s, invalid, err := a.loadFor(o)
+	tick, invalid, err := a.load(o, now)
 	if err != nil {
-		return err
-	}
-	minute, err := a.minute(o, now, s.Location)
-	if err != nil {
-		return err
-	}
-	if o.only != "" {
-		if _, err := task(s, o.only); err != nil {
-			return err
+		if o.json {
+			a.printJSON(tickJSON{now.UTC().Truncate(time.Minute).Format(time.RFC3339), []runJSON{}})
 		}
-	}
-	if err := checkState(s); err != nil {
 		return err
 	}
-	tick := a.tick(s, minute, o)
-	tick.Began = now
 	if o.dryRun {
 		if err := a.dryRun(tick, o.json); err != nil {
 			return err
@@ -93,9 +90,32 @@ func (a *app) run(o runOptions) error {
 	return a.runTick(tick, o, invalid, terminate, terminate, kill)
 }
 
+// load returns the tick that the flags ask for. Invalid is the exit of one that runs the last valid schedule.
+func (a runCommand) load(o runOptions, now time.Time) (tick *runner.Tick, invalid, err error) {
+	s, invalid, err := a.loadFor(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	minute, err := a.minute(o, now, s.Location)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.only != "" {
+		if _, err := task(s, o.only); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := checkState(s); err != nil {
+		return nil, nil, err
+	}
+	tick = a.tick(s, minute, o)
+	tick.Began = now
+	return tick, invalid, nil
+}
+
 // runWorked is a tick that `sched work` started for the minute of --work, a little ahead of it or late. It reads the
 // schedule before the minute begins, and again when that was long before.
-func (a *app) runWorked(o runOptions) error {
+func (a runCommand) runWorked(o runOptions) error {
 	link, err := work.InheritLink()
 	if err != nil {
 		return usage("call `sched run` without --work", "%w", err)
@@ -129,9 +149,9 @@ func (a *app) runWorked(o runOptions) error {
 
 // loadFor loads the schedule of a tick. Where it is invalid it prints why, and returns the last valid one unless --strict;
 // invalid is then the exit of the tick.
-func (a *app) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
+func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
 	if o.strict {
-		s, err = a.load()
+		s, err = a.app.load()
 		return s, nil, err
 	}
 	s, broken, err := a.loadLastValid()
@@ -143,13 +163,25 @@ func (a *app) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
 	return s, &exit{code: exitUsage}, nil
 }
 
-// minute is the minute of the tick: that of --at, or of now.
-func (a *app) minute(o runOptions, now time.Time, zone *time.Location) (time.Time, error) {
-	if o.at != "" {
-		at, err := a.parseAt(o.at, zone)
-		return at.Truncate(time.Minute), err
+// mostAhead is how far ahead the minute of --at may be without --force: clocks differ.
+const mostAhead = time.Minute
+
+// minute returns the minute of the tick: that of --at, or of now. To run what is yet to come is usually a mistake: a tick of that
+// minute would run it now, and the tick that cron starts then runs it again.
+func (a runCommand) minute(o runOptions, now time.Time, zone *time.Location) (time.Time, error) {
+	if o.at == "" {
+		return now.Truncate(time.Minute), nil
 	}
-	return now.Truncate(time.Minute), nil
+	at, err := a.parseAt(o.at, zone)
+	if err != nil {
+		return at, err
+	}
+	minute := at.Truncate(time.Minute)
+	if minute.Sub(now) > mostAhead && !o.force && !o.dryRun {
+		return minute, usage("see what it would run with --dry-run; --force runs it now",
+			"%s is yet to come: it is %s now", text.MinuteZone(minute, zone), text.MinuteZone(now, zone))
+	}
+	return minute, nil
 }
 
 // tick returns the tick of a minute. Its callbacks are for the caller to set.
@@ -172,17 +204,17 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner
 
 // runTick runs the tick, reports what it does, and returns the exit of sched. The contexts: noNewStarts is done when
 // nothing more may start, terminate when what runs is to end, kill when it is to end at once.
-func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, noNewStarts, terminate, kill context.Context) error {
-	onTerminal, restore := newTerminalReport(a, tick, o, terminate)
+func (a runCommand) runTick(tick *runner.Tick, o runOptions, invalid error, noNewStarts, terminate, kill context.Context) error {
+	onTerminal, restore := newTerminalReport(a.app, tick, o, terminate)
 	defer restore()
-	r := newReporter(a, tick, o, onTerminal)
+	r := newReporter(a.app, tick, o, onTerminal)
 	tick.Report.Started, tick.Report.Done = r.started, r.done
 	if onTerminal != nil {
 		tick.Report.Begun = r.begun
 	}
 	tick.Valid = invalid == nil
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
-		return parseLastValid(text, tick.Schedule.File)
+		return a.parseLastValid(text, tick.Schedule.File)
 	}
 	result := tick.Run(noNewStarts, terminate, kill)
 	r.end()
@@ -199,7 +231,7 @@ func (a *app) runTick(tick *runner.Tick, o runOptions, invalid error, noNewStart
 }
 
 // writeMetrics writes the textfile that the schedule names, if any, with the time of now: the tick may have taken long.
-func (a *app) writeMetrics(s *schedule.Schedule, invalid bool) {
+func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	if s.Textfile == "" {
 		return
 	}

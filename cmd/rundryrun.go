@@ -23,7 +23,7 @@ type planTaskJSON struct {
 }
 
 // dryRun prints what a tick would do, and does nothing.
-func (a *app) dryRun(tick *runner.Tick, asJSON bool) error {
+func (a runCommand) dryRun(tick *runner.Tick, asJSON bool) error {
 	plan := planOf(tick)
 	if asJSON {
 		return a.printJSON(plan)
@@ -50,7 +50,7 @@ func planOf(tick *runner.Tick) planJSON {
 	return plan
 }
 
-func (a *app) printPlan(plan planJSON, minute string) {
+func (a runCommand) printPlan(plan planJSON, minute string) {
 	if len(plan.Tasks) == 0 {
 		fmt.Fprintf(a.out, "nothing is due at %s\n", minute)
 		return

@@ -29,6 +29,11 @@ type reporter struct {
 	tasks []runJSON
 }
 
+type tickJSON struct {
+	Minute string    `json:"minute"`
+	Tasks  []runJSON `json:"tasks"`
+}
+
 type runJSON struct {
 	Name       string   `json:"name"`
 	Slot       string   `json:"slot"`
@@ -115,7 +120,7 @@ func (r *reporter) plain(record outcome.Record, words string) {
 func (r *reporter) end() {
 	switch {
 	case r.opts.json:
-		r.app.printJSON(map[string]any{"minute": r.tick.Minute.UTC().Format(time.RFC3339), "tasks": r.tasks})
+		r.app.printJSON(tickJSON{r.tick.Minute.UTC().Format(time.RFC3339), r.tasks})
 	case r.lines == 0 && (r.opts.verbose || r.terminal != nil && !r.opts.quiet):
 		words, next := nothingDue(r.tick.Schedule, r.tick.Minute, r.opts.only)
 		if now := r.app.now(); r.terminal != nil && next.After(now) {

@@ -10,44 +10,49 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/run"
+	"sched/schedule/records"
 	"sched/schedule/runfile"
-
 	"sched/schedule/text"
 )
 
-// readHistory returns the live and the lost runs of all tasks, and the records that the query covers. A history that does
-// not exist yet is empty; what cannot be read of live runs is printed.
-func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
-	live, lost, err = run.PutAwayEnded(s.StateDir)
-	if err != nil {
-		a.problem("%v", err)
+// openRecords opens the records of the schedule, and prints why the file of a run could not be read.
+func (a *app) openRecords(s *schedule.Schedule) (*records.Records, error) {
+	if err := readable(s); err != nil {
+		return &records.Records{}, err
 	}
-	db, err := history.OpenRead(s.StateDir)
-	if err != nil {
-		return live, lost, nil, err
+	r, unread, err := records.Open(ctx, s.StateDir)
+	if unread != nil {
+		a.problem("%v", unread)
 	}
-	defer db.Close()
-	records, err = a.find(db, q)
-	return live, lost, records, err
+	return r, err
+}
+
+// readHistory returns the live and the lost runs of all tasks, and the records that the query covers.
+func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, found []outcome.Record, err error) {
+	r, err := a.openRecords(s)
+	defer r.Close()
+	if err == nil {
+		found, err = a.find(r, q)
+	}
+	return r.Live, r.Lost, found, err
 }
 
 // find returns the records that the query covers, newest first. A slot that is yet to come, of --at, stands where its outcome
 // came, and at the end if that is yet to come, too: then the clock was wrong.
-func (a *app) find(db *history.DB, q history.Query) ([]outcome.Record, error) {
+func (a *app) find(r *records.Records, q history.Query) ([]outcome.Record, error) {
 	now := a.now()
 	past, future := q, q
 	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
 	if !q.Until.IsZero() && q.Until.Before(past.Until) || q.Since.After(now) || !q.Slot.IsZero() {
-		return db.Find(ctx, q)
+		return r.Find(ctx, q)
 	}
-	records, err := db.Find(ctx, past)
+	found, err := r.Find(ctx, past)
 	if err != nil {
 		return nil, err
 	}
-	toCome, err := db.Find(ctx, future)
+	toCome, err := r.Find(ctx, future)
 	if len(toCome) == 0 {
-		return records, err
+		return found, err
 	}
 	cameAt := func(r outcome.Record) time.Time {
 		switch {
@@ -58,22 +63,22 @@ func (a *app) find(db *history.DB, q history.Query) ([]outcome.Record, error) {
 		}
 		return time.Time{}
 	}
-	records = append(slices.DeleteFunc(toCome, func(r outcome.Record) bool { return !r.Slot.After(now) }), records...)
-	slices.SortStableFunc(records, func(x, y outcome.Record) int { return cameAt(y).Compare(cameAt(x)) })
+	found = append(slices.DeleteFunc(toCome, func(r outcome.Record) bool { return !r.Slot.After(now) }), found...)
+	slices.SortStableFunc(found, func(x, y outcome.Record) int { return cameAt(y).Compare(cameAt(x)) })
 	if q.Limit > 0 {
-		records = records[:min(q.Limit, len(records))]
+		found = found[:min(q.Limit, len(found))]
 	}
-	return records, err
+	return found, err
 }
 
-// findRun returns the record of the run with that id (see DB.Get), or an error that names what was meant.
+// findRun returns the record of the run with that id (see records.Get), or an error that names what was meant.
 func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error) {
-	db, err := history.OpenRead(s.StateDir)
+	all, err := a.openRecords(s)
+	defer all.Close()
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	defer db.Close()
-	record, err := db.Get(ctx, name)
+	record, err := all.Get(ctx, name)
 	if err == nil || !errors.Is(err, history.ErrNotFound) {
 		return record, err
 	}
@@ -88,7 +93,7 @@ func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error)
 		names = append(names, t.Name)
 	}
 	hint := didYouMean(name, names)
-	if newest, err := db.Find(ctx, history.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
+	if newest, err := all.Find(ctx, history.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
 		hint = nearestRun(name, newest)
 	}
 	return outcome.Record{}, failed(hint, "there is no task and no run %q", name)
@@ -97,28 +102,25 @@ func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error)
 // newestRun returns the run of a task that began last, whatever its slot, or the one named. One that has not ended has no
 // outcome. The output is empty, or names a file that is missing, where nothing was printed.
 func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, error) {
-	live, lost, err := run.PutAwayEnded(s.StateDir)
-	if err != nil {
-		a.problem("%v", err)
-	}
-	db, err := history.OpenRead(s.StateDir)
+	r, err := a.openRecords(s)
+	defer r.Close()
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	last, err := db.Last(ctx, []string{name})
-	if err = errors.Join(err, db.Close()); err != nil {
+	last, err := r.Last(ctx, []string{name})
+	if err != nil {
 		return outcome.Record{}, err
 	}
 	ended, ran := last[name]
-	for _, log := range slices.Backward(append(lost, live...)) { // oldest first
-		if log.Begin.Task == name || log.Begin.Run == name || text.ShortRun(log.Begin.Run) == name {
-			if log.Deferred() {
-				if log.Begin.Task == name && ran && ended.Run > log.Begin.Run {
+	for _, state := range slices.Backward(append(r.Lost, r.Live...)) { // oldest first
+		if state.Begin.Task == name || state.Begin.Run == name || text.ShortRun(state.Begin.Run) == name {
+			if state.Deferred() {
+				if state.Begin.Task == name && ran && ended.Run > state.Begin.Run {
 					continue // a newer one has ended
 				}
-				a.problem("run %s waits for attempt %d, until %s", text.ShortRun(log.Begin.Run), log.Deferral.Attempt, a.clock(log.Deferral.Until, s.Location))
+				a.problem("run %s waits for attempt %d, until %s", text.ShortRun(state.Begin.Run), state.Deferral.Attempt, a.clock(state.Deferral.Until, s.Location))
 			}
-			return log.Begin, nil
+			return state.Begin, nil
 		}
 	}
 	if !ran {
@@ -128,7 +130,7 @@ func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, erro
 }
 
 // oneRun returns the id that name stands for: all of it, its beginning, or its end (from four characters
-// on), like DB.Get; empty for none.
+// on), like records.Get; empty for none.
 func oneRun(ids []string, name string) (string, error) {
 	var found []string
 	for _, id := range ids {

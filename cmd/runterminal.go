@@ -20,7 +20,7 @@ type terminalReport struct {
 	out  terminal.Stream
 	tick *runner.Tick
 	opts runOptions
-	stop context.Context // done when sched was told to end
+	stop context.Context // done when a signal has told sched to end
 	live *terminal.LiveLine
 	run  string // of the live line
 
@@ -31,7 +31,7 @@ type terminalReport struct {
 	lines  int
 }
 
-// A tally is how many lines said the same.
+// A tally counts lines with the same words.
 type tally struct {
 	word string
 	tone terminal.Tone
@@ -106,7 +106,7 @@ func (r *terminalReport) line(record outcome.Record) {
 	fmt.Fprintf(r.out, "%s %s  %s\n", r.out.Mark(tone), terminal.Pad(record.Task, r.width), strings.TrimRight(words, " "))
 }
 
-// took is how long a run took; "" where no process watched it to its end, or it has none yet.
+// took is how long a run took; "" where no process supervised it to its end, or it has none yet.
 func took(record outcome.Record) string {
 	if record.Started.IsZero() || record.Outcome == outcome.Lost || record.Outcome == "" {
 		return ""

@@ -207,10 +207,14 @@ func tick(ts *testscript.TestScript, neg bool, args []string) {
 func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 	m := ts.Value("redis").(*miniredis.Miniredis)
 	switch {
+	case len(args) == 3 && args[0] == "lock":
+		ts.Check(m.Set(args[1], args[2]))
 	case neg || len(args) != 1:
-		ts.Fatalf("usage: redis up|down")
+		ts.Fatalf("usage: redis up|down|empty, or redis lock KEY VALUE")
 	case args[0] == "down":
 		m.Close()
+	case args[0] == "empty":
+		m.FlushAll()
 	default:
 		ts.Check(m.Start())
 		ts.Defer(m.Close)

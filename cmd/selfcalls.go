@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"os"
 	"strconv"
 
@@ -27,6 +28,9 @@ func (a *app) background(args []string) (code int, ok bool) {
 	switch {
 	case !ours:
 		return 0, false
+	}
+	surviveReaders()
+	switch {
 	case err != nil:
 		return a.exitCode(failed("", "%w", err)), true
 	case len(args) == 2 && args[0] == "start":
@@ -36,7 +40,7 @@ func (a *app) background(args []string) (code int, ok bool) {
 		if err != nil {
 			return 0, false
 		}
-		if _, err := runs.FinishInherited(args[4], &seen); err != nil {
+		if err := runs.FinishInherited(args[4], seen); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return a.exitCode(failed("", "%w", err)), true
 		}
 		return exitOK, true

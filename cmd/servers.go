@@ -15,7 +15,10 @@ import (
 	"sched/schedule/text"
 )
 
-func (a *app) serversCommand() *cobra.Command {
+// A serversCommand is `sched servers`.
+type serversCommand struct{ *app }
+
+func newServersCommand(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "servers",
@@ -25,7 +28,7 @@ far their clocks are from Redis's, and what ran there when they last said so.`,
 		Example: `  sched servers
   sched servers --json`,
 		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error { return a.servers(asJSON) },
+		RunE: func(*cobra.Command, []string) error { return serversCommand{a}.servers(asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return c
@@ -50,7 +53,8 @@ type serverRunningJSON struct {
 }
 
 // servers prints the servers that ticked lately under the name of the schedule.
-func (a *app) servers(asJSON bool) error {
+func (a serversCommand) servers(asJSON bool) error {
+	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
@@ -94,7 +98,7 @@ func toServerJSON(s servers.Server) serverJSON {
 	return out
 }
 
-func (a *app) printServers(all []servers.Server) {
+func (a serversCommand) printServers(all []servers.Server) {
 	if len(all) == 0 {
 		fmt.Fprintln(a.out, "no server has ticked in the last 10 minutes")
 		return
@@ -113,7 +117,7 @@ func (a *app) printServers(all []servers.Server) {
 }
 
 // offsetText is how far a clock is ahead of Redis's, or behind, and whether that is too far.
-func (a *app) offsetText(offset time.Duration) string {
+func (a serversCommand) offsetText(offset time.Duration) string {
 	words := "+" + text.Duration(offset)
 	if offset.Round(time.Millisecond) < 0 {
 		words = "-" + text.Duration(-offset)

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) startCommand() *cobra.Command {
+func newStartCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "start RUN",
 		Short:  "Supervise a background run (used by sched run)",

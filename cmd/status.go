@@ -3,16 +3,18 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
-
+	"sched/schedule"
 	"sched/schedule/statedir"
-
 	"sched/schedule/status"
+	"sched/schedule/text"
 )
 
 type statusOptions struct {
@@ -20,7 +22,10 @@ type statusOptions struct {
 	textfile string
 }
 
-func (a *app) statusCommand() *cobra.Command {
+// A statusCommand is `sched status`.
+type statusCommand struct{ *app }
+
+func newStatusCommand(a *app) *cobra.Command {
 	var o statusOptions
 	c := &cobra.Command{
 		Use:   "status",
@@ -36,7 +41,7 @@ more than 3 minutes, or the schedule is invalid.`,
   sched status --json
   sched status --prometheus /var/lib/node_exporter/textfile/shop.prom`,
 		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error { return a.status(o) },
+		RunE: func(*cobra.Command, []string) error { return statusCommand{a}.status(o) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
@@ -46,32 +51,33 @@ more than 3 minutes, or the schedule is invalid.`,
 
 // status prints the verdict, and returns its exit code. With --prometheus it writes the file instead, and is an error only
 // when that fails.
-func (a *app) status(o statusOptions) error {
+func (a statusCommand) status(o statusOptions) error {
 	if o.json && o.textfile != "" {
 		return usage("", "--json and --prometheus exclude each other")
 	}
+	a.look()
 	s, invalid, err := a.loadLastValid()
 	if err != nil {
+		if unwritten := a.withoutSchedule(o, err); unwritten != nil {
+			a.problem("%v", unwritten)
+		}
 		return err
 	}
-	var foreign *statedir.ForeignError
-	if err := statedir.Check(s.StateDir); errors.As(err, &foreign) {
-		return usage(fmt.Sprintf("ask as its owner: sudo -u '#%d' sched status", foreign.Owner), "%w", err)
-	}
-	if err := checkState(s); err != nil {
-		return err
+	if os.Geteuid() != 0 { // who may read everything, and is told the truth by everybody
+		var foreign *statedir.ForeignError
+		if err := statedir.Check(s.StateDir); errors.As(err, &foreign) {
+			return usage("ask as its owner: "+asUser(foreign.Owner), "%w", err)
+		}
+		if err := checkState(s); err != nil {
+			return err
+		}
 	}
 	now := status.Of(s, invalid != nil, a.now())
-	switch o.textfile {
-	case "":
-	case "-":
-		_, err := a.out.Write(now.Metrics())
-		return err
-	default:
-		return status.WriteTextfile(o.textfile, now.Metrics())
+	if o.textfile != "" {
+		return a.writeMetrics(o.textfile, now)
 	}
-	if err := now.Explain(); err != nil && now.Unread == nil {
-		now.Unread = err
+	if err := now.Explain(); err != nil && now.Err == nil {
+		now.Err = err
 	}
 	v := a.judge(now)
 	if o.json {
@@ -85,7 +91,37 @@ func (a *app) status(o statusOptions) error {
 	return err
 }
 
-func (a *app) printStatus(v verdict) {
+// withoutSchedule answers programs when there is no schedule to run, not even an earlier one: in JSON, or as metrics, which say that
+// the schedule is invalid under the name of its folder.
+func (a statusCommand) withoutSchedule(o statusOptions, reason error) error {
+	none := &status.Status{Schedule: &schedule.Schedule{}, At: a.now(), Invalid: true}
+	if file, err := a.findConfig(); err == nil {
+		none.Schedule.File = file
+		if path, err := filepath.Abs(file); err == nil {
+			none.Schedule.Name = filepath.Base(filepath.Dir(path))
+		}
+	}
+	if o.textfile != "" {
+		return a.writeMetrics(o.textfile, none)
+	}
+	if !o.json {
+		return nil
+	}
+	words := "there is no schedule to run: " + text.Line(reason.Error())
+	v := verdict{code: exitUsage, first: "down: " + words, rows: []statusRow{{"", "schedule", words, "", "sched check" + a.configFlag()}}}
+	return a.printStatusJSON(none, v)
+}
+
+// writeMetrics writes the metrics to the file, or prints them for "-".
+func (a statusCommand) writeMetrics(path string, s *status.Status) error {
+	if path == "-" {
+		a.out.Write(s.Metrics())
+		return nil
+	}
+	return status.WriteTextfile(path, s.Metrics())
+}
+
+func (a statusCommand) printStatus(v verdict) {
 	verdict := map[int]terminal.Tone{exitOK: terminal.Good, exitFailed: terminal.Caution, exitUsage: terminal.Bad}[v.code]
 	fmt.Fprintln(a.out, a.stdout().Paint(verdict, v.first))
 	t := a.stdout().Table()
@@ -111,7 +147,7 @@ type statusJSON struct {
 	Paused   []pausedTaskJSON `json:"paused"`
 }
 
-func (a *app) printStatusJSON(s *status.Status, v verdict) error {
+func (a statusCommand) printStatusJSON(s *status.Status, v verdict) error {
 	word, _, _ := strings.Cut(v.first, ":")
 	out := statusJSON{word, v.code, nil, !s.Invalid, len(s.Tasks), s.Running, v.down, v.rows, pausedTasks(s)}
 	if !s.LastTick.IsZero() {

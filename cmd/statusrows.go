@@ -10,7 +10,6 @@ import (
 	"sched/schedule/controls"
 	"sched/schedule/outcome"
 	"sched/schedule/status"
-
 	"sched/schedule/text"
 )
 
@@ -34,15 +33,15 @@ type statusRow struct {
 }
 
 // judge turns a status into a verdict. The rows that make the exit code 2 come first.
-func (a *app) judge(s *status.Status) verdict {
+func (a statusCommand) judge(s *status.Status) verdict {
 	v := verdict{code: exitOK}
 	down := a.downRows(s)
 	v.rows = append(v.rows, down...)
-	if s.Unread != nil {
-		v.rows = append(v.rows, statusRow{"", "history", fmt.Sprintf("not all can be read: %v", s.Unread), "", "sched history" + a.configFlag()})
+	if s.Err != nil {
+		v.rows = append(v.rows, statusRow{"", "history", fmt.Sprintf("not all can be read: %v", s.Err), "", "sched history" + a.configFlag()})
 	}
-	if s.Untold.Count > 0 {
-		v.rows = append(v.rows, a.untoldRow(s))
+	if s.Undelivered.Count > 0 {
+		v.rows = append(v.rows, a.undeliveredRow(s))
 	}
 	for _, t := range s.Troubles {
 		v.rows = append(v.rows, a.troubleRow(t, s))
@@ -71,7 +70,7 @@ func (a *app) judge(s *status.Status) verdict {
 }
 
 // downRows are what makes the exit code 2: no ticks, or an invalid schedule.
-func (a *app) downRows(s *status.Status) (rows []statusRow) {
+func (a statusCommand) downRows(s *status.Status) (rows []statusRow) {
 	switch age := s.At.Sub(s.LastTick); {
 	case s.LastTick.IsZero():
 		rows = append(rows, statusRow{"", "tick", "no tick ever came", "", "crontab -l"})
@@ -87,9 +86,9 @@ func (a *app) downRows(s *status.Status) (rows []statusRow) {
 	return rows
 }
 
-// untoldRow says how many notifications are still to be sent, and why the oldest was not.
-func (a *app) untoldRow(s *status.Status) statusRow {
-	u := s.Untold
+// undeliveredRow shows how many notifications are still to be sent, and why the oldest was not.
+func (a statusCommand) undeliveredRow(s *status.Status) statusRow {
+	u := s.Undelivered
 	wait, of := " waits", ", of "
 	if u.Count > 1 {
 		wait, of = " wait", ", the oldest of "
@@ -100,7 +99,7 @@ func (a *app) untoldRow(s *status.Status) statusRow {
 }
 
 // troubleRow says what is wrong with a task, and which command shows more.
-func (a *app) troubleRow(t status.Trouble, s *status.Status) statusRow {
+func (a statusCommand) troubleRow(t status.Trouble, s *status.Status) statusRow {
 	row := statusRow{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.Run}
 	command, of := "why", t.Task
 	switch t.Kind {
@@ -122,7 +121,7 @@ func (a *app) troubleRow(t status.Trouble, s *status.Status) statusRow {
 	case status.RunsLong:
 		row.Text = fmt.Sprintf("running for %s, usually %s", text.Duration(t.For), text.Duration(t.Usual))
 		command, of = "logs", text.ShortRun(t.Run.Run)
-	case status.Vanished:
+	case status.RunLost:
 		row.Text = "a run vanished; the next tick will finish it"
 	}
 	row.Next = "sched " + command + a.configFlag() + " " + of
@@ -140,7 +139,7 @@ func missedText(t status.Trouble, zone *time.Location) string {
 const forgottenAfter = 24 * time.Hour
 
 // forgottenRows are the pauses that were probably forgotten.
-func (a *app) forgottenRows(s *status.Status) (rows []statusRow) {
+func (a statusCommand) forgottenRows(s *status.Status) (rows []statusRow) {
 	for _, p := range pausedTasks(s) {
 		if p.pause.Until.IsZero() && s.At.Sub(p.pause.Since) > forgottenAfter {
 			next, what := "sched resume"+a.configFlag(), "everything is "

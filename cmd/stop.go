@@ -12,14 +12,15 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
-
-	"sched/schedule/text"
-
 	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
-func (a *app) stopCommand() *cobra.Command {
+// A stopCommand is `sched stop`.
+type stopCommand struct{ *app }
+
+func newStopCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "stop TASK|RUN...",
 		Short: "Stop what runs: TERM, then KILL",
@@ -30,17 +31,17 @@ that waits for its next attempt ends at once. stop returns when the run has ende
 		Example: `  sched stop nightly-report
   sched stop 5c2f9a1b3d4e`,
 		Args: arguments(1, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error { return a.stop(args) },
+		RunE: func(_ *cobra.Command, args []string) error { return stopCommand{a}.stop(args) },
 	}
 }
 
 // stop stops the runs that the names stand for, all at the same time.
-func (a *app) stop(names []string) error {
+func (a stopCommand) stop(names []string) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}
-	live, lost, err := run.PutAwayEnded(s.StateDir)
+	live, lost, _, err := run.Survey(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
@@ -51,9 +52,9 @@ func (a *app) stop(names []string) error {
 		if err != nil {
 			code = a.exitCode(err)
 		}
-		for _, log := range found {
-			if !slices.ContainsFunc(chosen, func(l runfile.State) bool { return l.Begin.Run == log.Begin.Run }) {
-				chosen = append(chosen, log)
+		for _, state := range found {
+			if !slices.ContainsFunc(chosen, func(l runfile.State) bool { return l.Begin.Run == state.Begin.Run }) {
+				chosen = append(chosen, state)
 			}
 		}
 	}
@@ -68,32 +69,32 @@ func (a *app) stop(names []string) error {
 
 // liveRuns returns the live runs of the task of that name, or the one with that id. There is at least one unless there is
 // an error.
-func (a *app) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name string) ([]runfile.State, error) {
-	another := func(log runfile.State) bool { return log.Begin.Task != name }
+func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name string) ([]runfile.State, error) {
+	another := func(state runfile.State) bool { return state.Begin.Task != name }
 	if found := slices.DeleteFunc(slices.Clone(live), another); len(found) > 0 {
 		return found, nil
 	}
 	var ids []string
-	for _, log := range live {
-		ids = append(ids, log.Begin.Run)
+	for _, state := range live {
+		ids = append(ids, state.Begin.Run)
 	}
 	id, err := oneRun(ids, name)
 	if err != nil {
 		return nil, err
 	}
 	if id != "" {
-		return slices.DeleteFunc(slices.Clone(live), func(log runfile.State) bool { return log.Begin.Run != id }), nil
+		return slices.DeleteFunc(slices.Clone(live), func(state runfile.State) bool { return state.Begin.Run != id }), nil
 	}
-	for _, log := range lost {
-		if one, _ := oneRun([]string{log.Begin.Run}, name); one != "" || log.Begin.Task == name {
-			return nil, failed("", "run %s of %s: %w", text.ShortRun(log.Begin.Run), log.Begin.Task, run.ErrVanished)
+	for _, state := range lost {
+		if one, _ := oneRun([]string{state.Begin.Run}, name); one != "" || state.Begin.Task == name {
+			return nil, failed("", "run %s of %s: %w", text.ShortRun(state.Begin.Run), state.Begin.Task, run.ErrVanished)
 		}
 	}
 	return nil, a.notRunning(s, name)
 }
 
 // notRunning is the error for a task or run that does not live here: why there is nothing to stop.
-func (a *app) notRunning(s *schedule.Schedule, name string) error {
+func (a stopCommand) notRunning(s *schedule.Schedule, name string) error {
 	requests, _ := runfile.Requests(s.StateDir)
 	for _, r := range requests {
 		if r.Task == name {
@@ -114,7 +115,7 @@ func (a *app) notRunning(s *schedule.Schedule, name string) error {
 }
 
 // whereElse names the other servers on which a task or a run lives, as far as the store tells.
-func (a *app) whereElse(s *schedule.Schedule, name string) string {
+func (a stopCommand) whereElse(s *schedule.Schedule, name string) string {
 	store := a.store(s)
 	if store == nil {
 		return ""
@@ -127,9 +128,9 @@ func (a *app) whereElse(s *schedule.Schedule, name string) string {
 		a.leftOut(err)
 	}
 	var names []string
-	for _, log := range live {
-		if id, _ := oneRun([]string{log.Begin.Run}, name); id != "" || log.Begin.Task == name {
-			names = append(names, log.Begin.Server)
+	for _, state := range live {
+		if id, _ := oneRun([]string{state.Begin.Run}, name); id != "" || state.Begin.Task == name {
+			names = append(names, state.Begin.Server)
 		}
 	}
 	slices.Sort(names)
@@ -137,7 +138,7 @@ func (a *app) whereElse(s *schedule.Schedule, name string) string {
 }
 
 // stopAll stops the runs at the same time, prints what became of each, and reports whether all were stopped.
-func (a *app) stopAll(runs run.Caller, chosen []runfile.State) bool {
+func (a stopCommand) stopAll(runs run.Caller, chosen []runfile.State) bool {
 	type result struct {
 		run.Stopping
 		err error
@@ -145,21 +146,21 @@ func (a *app) stopAll(runs run.Caller, chosen []runfile.State) bool {
 	results := make([]result, len(chosen))
 	var all sync.WaitGroup
 	by := caller()
-	for i, log := range chosen {
+	for i, state := range chosen {
 		all.Go(func() {
-			results[i].Stopping, results[i].err = runs.Stop(log.Begin.Run, by)
+			results[i].Stopping, results[i].err = runs.Stop(state.Begin.Run, by)
 		})
 	}
 	all.Wait()
 	stopped := true
-	for i, log := range chosen {
-		stopped = a.sayStopped(log.Begin, results[i].Stopping, results[i].err) && stopped
+	for i, state := range chosen {
+		stopped = a.sayStopped(state.Begin, results[i].Stopping, results[i].err) && stopped
 	}
 	return stopped
 }
 
 // sayStopped prints what became of one run, and reports whether it was stopped.
-func (a *app) sayStopped(r outcome.Record, s run.Stopping, err error) bool {
+func (a stopCommand) sayStopped(r outcome.Record, s run.Stopping, err error) bool {
 	switch {
 	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":
 		a.problem("run %s of %s had ended", text.ShortRun(r.Run), r.Task)

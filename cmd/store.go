@@ -40,5 +40,5 @@ func (a *app) runs(s *schedule.Schedule) run.Caller {
 
 // controls is where what people ask of the ticks of a schedule is kept.
 func (a *app) controls(s *schedule.Schedule) controls.Source {
-	return controls.Source{Dir: s.StateDir, Store: a.store(s)}
+	return controls.Source{Dir: s.StateDir, Store: a.store(s), ReadOnly: a.looks}
 }

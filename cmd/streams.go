@@ -1,8 +1,13 @@
 package cmd
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"sched/cmd/terminal"
@@ -15,6 +20,42 @@ func (a *app) stdout() terminal.Stream { return terminal.Of(a.out, os.Getenv) }
 // stderr is where problems and hints go, with what can be shown there.
 func (a *app) stderr() terminal.Stream { return terminal.Of(a.err, os.Getenv) }
 
+// An output is where results go. It remembers the first error of a write. Safe for concurrent use as far as its Writer is.
+type output struct {
+	io.Writer
+	failed atomic.Pointer[error]
+}
+
+func (o *output) Write(text []byte) (int, error) {
+	n, err := o.Writer.Write(text)
+	if err != nil {
+		o.failed.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// firstError returns the error of the first write that failed; nil when all was written, and for a nil output.
+func (o *output) firstError() error {
+	if o == nil || o.failed.Load() == nil {
+		return nil
+	}
+	return *o.failed.Load()
+}
+
+// File returns the file that results go to; nil where that is none.
+func (o *output) File() *os.File { return terminal.File(o.Writer) }
+
+// exitOfResults prints that results could not be written, and returns the exit code of sched, which is no success then. That
+// the reader of a tick's report went away is no failure: the tasks ran.
+func (a *app) exitOfResults(code int) int {
+	failed := a.results.firstError()
+	if failed == nil || errors.Is(failed, syscall.EPIPE) {
+		return code
+	}
+	a.problem("what was to be printed is lost: %v", text.WithoutPath(failed))
+	return max(code, exitFailed)
+}
+
 // liveLine puts a live line below all that the app writes from now on, until restore is called. It is nil where none
 // can be shown. Nothing may have been written for as long as rest before it is drawn.
 func (a *app) liveLine(rest time.Duration) (line *terminal.LiveLine, restore func()) {
@@ -26,12 +67,17 @@ func (a *app) liveLine(rest time.Duration) (line *terminal.LiveLine, restore fun
 	}
 }
 
-// printJSON prints one value, indented: people read it, too.
+// printJSON prints one value, indented: people read it, too. What cannot be written exitOfResults reports.
 func (a *app) printJSON(v any) error {
-	encoder := json.NewEncoder(a.out)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	a.out.Write(text.Bytes())
+	return nil
 }
 
 // clock writes a time around now, with the date and the zone only where it is not today.

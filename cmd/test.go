@@ -14,7 +14,10 @@ import (
 	"sched/schedule/text"
 )
 
-func (a *app) testCommand() *cobra.Command {
+// A testCommand is `sched test`.
+type testCommand struct{ *app }
+
+func newTestCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test [TASK]",
 		Short: "Run one task now, whatever its schedule, and show its output",
@@ -23,12 +26,13 @@ lock. Only its schedule and its conditions do not count. It runs in the foregrou
 shown as it comes, and the run is in the history like any other.`,
 		Example: `  sched test nightly-report`,
 		Args:    arguments(0, 1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.test(strings.Join(args, "")) },
+		RunE:    func(_ *cobra.Command, args []string) error { return testCommand{a}.test(strings.Join(args, "")) },
 	}
 }
 
 // test runs the task with the name now; without a name it asks a person which.
-func (a *app) test(name string) error {
+func (a testCommand) test(name string) error {
+	surviveReaders()
 	s, err := a.load()
 	if err != nil {
 		return err
@@ -49,7 +53,7 @@ func (a *app) test(name string) error {
 }
 
 // testTask runs the task, its output above a live line where there is a terminal for both.
-func (a *app) testTask(s *schedule.Schedule, t *schedule.Task) error {
+func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task) error {
 	tick := a.tick(s, a.now(), runOptions{})
 	tick.Report.Started, tick.Report.Done = func(outcome.Record) {}, func(outcome.Record) {}
 	tick.Report.Detail = a.problem // to whom notifications were sent
@@ -86,7 +90,7 @@ func (a *app) testTask(s *schedule.Schedule, t *schedule.Task) error {
 const testRest = time.Second
 
 // printTested prints how the run ended, below its output.
-func (a *app) printTested(record outcome.Record) {
+func (a testCommand) printTested(record outcome.Record) {
 	out, tone := a.stderr(), toneOf(record.Outcome)
 	if !out.IsTerminal() {
 		fmt.Fprintf(a.err, "sched: %s %s\n", record.Task, describe(record))
@@ -96,7 +100,7 @@ func (a *app) printTested(record outcome.Record) {
 }
 
 // askTask prints the tasks, and returns the name of the one whose number a person types.
-func (a *app) askTask(s *schedule.Schedule) (string, error) {
+func (a testCommand) askTask(s *schedule.Schedule) (string, error) {
 	if !terminal.Is(a.in) {
 		return "", usage("see `sched list` for the names", "name the task to test")
 	}

@@ -12,7 +12,10 @@ import (
 	"sched/schedule/text"
 )
 
-func (a *app) triggerCommand() *cobra.Command {
+// A triggerCommand is `sched trigger`.
+type triggerCommand struct{ *app }
+
+func newTriggerCommand(a *app) *cobra.Command {
 	var o whenOptions
 	var cancel bool
 	c := &cobra.Command{
@@ -36,9 +39,9 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if cancel {
-				return a.cancel(args, o)
+				return triggerCommand{a}.cancel(args, o)
 			}
-			return a.trigger(args[0], o)
+			return triggerCommand{a}.trigger(args[0], o)
 		},
 	}
 	o.flags(c)
@@ -47,7 +50,7 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 }
 
 // trigger requests a run of the task.
-func (a *app) trigger(name string, o whenOptions) error {
+func (a triggerCommand) trigger(name string, o whenOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -68,7 +71,7 @@ func (a *app) trigger(name string, o whenOptions) error {
 }
 
 // cancel takes back requests: all for a task, or the one for a run.
-func (a *app) cancel(names []string, o whenOptions) error {
+func (a triggerCommand) cancel(names []string, o whenOptions) error {
 	if o.in != "" || o.at != "" || o.json {
 		return usage("name a task, or one run of those that `sched history` shows", "--cancel goes with no other flag")
 	}

@@ -11,7 +11,10 @@ import (
 	"sched/schedule"
 )
 
-func (a *app) unlockCommand() *cobra.Command {
+// A unlockCommand is `sched unlock`.
+type unlockCommand struct{ *app }
+
+func newUnlockCommand(a *app) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "unlock TASK|--all",
@@ -24,7 +27,7 @@ overlap with it. It is not needed after a crash: the kernel drops the lock of a 
 			if all == (len(args) == 1) {
 				return usage("see `sched list` for the names", "name one task, or say --all")
 			}
-			return a.unlock(strings.Join(args, ""))
+			return unlockCommand{a}.unlock(strings.Join(args, ""))
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "of every task")
@@ -32,7 +35,7 @@ overlap with it. It is not needed after a crash: the kernel drops the lock of a 
 }
 
 // unlock breaks the lock of the task, or without a name the locks of all tasks.
-func (a *app) unlock(name string) error {
+func (a unlockCommand) unlock(name string) error {
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
@@ -51,7 +54,7 @@ func (a *app) unlock(name string) error {
 			continue
 		}
 		done[t.Mutex] = true
-		owner, err := a.storage(s).Mutexes().Break(ctx, t.Mutex)
+		holder, err := a.storage(s).Mutexes().Break(ctx, t.Mutex)
 		switch {
 		case errors.Is(err, lock.ErrFree):
 			continue
@@ -59,7 +62,7 @@ func (a *app) unlock(name string) error {
 			return failed("", "cannot unlock %s: %w", t.Mutex, err)
 		}
 		broken++
-		fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", t.Mutex, owner)
+		fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", t.Mutex, holder)
 	}
 	if broken == 0 {
 		fmt.Fprintln(a.out, "nothing is locked")

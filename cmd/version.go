@@ -10,7 +10,7 @@ import (
 // Version is the version of sched (CHANGELOG.md).
 const Version = "0.1.0"
 
-func (a *app) versionCommand() *cobra.Command {
+func newVersionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",

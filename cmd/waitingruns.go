@@ -33,9 +33,9 @@ func (a *app) waiting(s *schedule.Schedule, live []runfile.State) map[string][]w
 		}
 		all[task] = append(all[task], w)
 	}
-	for _, log := range live {
-		if log.Deferred() {
-			add(log.Begin.Task, log.Begin.Run, log.Deferral.Until, log.Deferral.Attempt, log.Begin.Origin, log.Deferral.HeldSince)
+	for _, state := range live {
+		if state.Deferred() {
+			add(state.Begin.Task, state.Begin.Run, state.Deferral.Until, state.Deferral.Attempt, state.Begin.Origin, state.Deferral.HeldSince)
 		}
 	}
 	requests, err := runfile.Requests(s.StateDir)

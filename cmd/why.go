@@ -9,6 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/records"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 )
@@ -18,7 +19,10 @@ type whyOptions struct {
 	json bool
 }
 
-func (a *app) whyCommand() *cobra.Command {
+// A whyCommand is `sched why`.
+type whyCommand struct{ *app }
+
+func newWhyCommand(a *app) *cobra.Command {
 	var o whyOptions
 	c := &cobra.Command{
 		Use:   "why TASK",
@@ -32,9 +36,9 @@ could stop it.`,
 		Example: `  sched why nightly-report
   sched why nightly-report --at "2026-03-29 02:30"`,
 		Args: arguments(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.why(args[0], o) },
+		RunE: func(_ *cobra.Command, args []string) error { return whyCommand{a}.why(args[0], o) },
 	}
-	c.Flags().StringVar(&o.at, "at", "", "explain this minute (RFC 3339, or 2006-01-02 15:04 in the schedule's zone)")
+	c.Flags().StringVar(&o.at, "at", "", "explain this minute (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON object")
 	return c
 }
@@ -58,7 +62,8 @@ type whyJSON struct {
 }
 
 // why explains a task, or one minute of it.
-func (a *app) why(name string, o whyOptions) error {
+func (a whyCommand) why(name string, o whyOptions) error {
+	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
@@ -67,20 +72,16 @@ func (a *app) why(name string, o whyOptions) error {
 	if err != nil {
 		return err
 	}
-	live, lost, err := run.PutAwayEnded(s.StateDir) // before the database: what ends meanwhile is in there
-	if err != nil {
-		a.problem("%v", err)
-	}
-	db, err := history.OpenRead(s.StateDir)
+	all, err := a.openRecords(s)
+	defer all.Close()
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	t, err := task(s, name)
 	if err != nil {
-		return noLongerThere(db, name, err)
+		return noLongerThere(all, name, err)
 	}
-	w := a.inquire(s, t, db, live, lost)
+	w := a.inquire(s, t, all)
 	answer := w.answer()
 	if o.at != "" {
 		if answer.Minute, err = w.minute(at); err == nil && clock != "" {
@@ -100,23 +101,23 @@ func (a *app) why(name string, o whyOptions) error {
 }
 
 // noLongerThere is the error for a task that is not in the schedule: err, with a hint where the history has it.
-func noLongerThere(db *history.DB, name string, err error) error {
-	records, _ := db.Find(ctx, history.Query{Task: name, Limit: 1})
+func noLongerThere(all *records.Records, name string, err error) error {
+	found, _ := all.Find(ctx, history.Query{Task: name, Limit: 1})
 	var e *exit
-	if errors.As(err, &e) && len(records) > 0 {
+	if errors.As(err, &e) && len(found) > 0 {
 		return failed("what is remembered of it is in `sched history "+name+"`", "%w any more", e.err)
 	}
 	return err
 }
 
 // inquire collects what there is to know about a task at this moment.
-func (a *app) inquire(s *schedule.Schedule, t *schedule.Task, db *history.DB, live, lost []runfile.State) *inquiry {
-	w := &inquiry{app: a, s: s, task: t, now: a.now(), db: db, lost: lost, waiting: a.waiting(s, live)[t.Name], pauses: a.mustPauses(s)}
-	for _, log := range live {
-		if log.Deferred() {
-			w.deferred = append(w.deferred, log)
+func (a whyCommand) inquire(s *schedule.Schedule, t *schedule.Task, all *records.Records) *inquiry {
+	w := &inquiry{app: a.app, s: s, task: t, now: a.now(), records: all, lost: all.Lost, waiting: a.waiting(s, all.Live)[t.Name], pauses: a.mustPauses(s)}
+	for _, state := range all.Live {
+		if state.Deferred() {
+			w.deferred = append(w.deferred, state)
 		} else {
-			w.live = append(w.live, log)
+			w.live = append(w.live, state)
 		}
 	}
 	return w
@@ -147,9 +148,9 @@ func (w *inquiry) answer() whyJSON {
 // running returns the live runs of a task.
 func running(live []runfile.State, name string) []runningJSON {
 	all := []runningJSON{}
-	for _, log := range live {
-		if log.Begin.Task == name {
-			all = append(all, toRunningJSON(log))
+	for _, state := range live {
+		if state.Begin.Task == name {
+			all = append(all, toRunningJSON(state))
 		}
 	}
 	return all
@@ -200,9 +201,9 @@ func (w *inquiry) holder() string {
 	if !w.task.WithoutOverlapping {
 		return ""
 	}
-	for _, log := range w.live {
-		if log.Begin.Locks != "" && log.Begin.Mutex == w.task.Mutex {
-			return "by " + log.Begin.Task + " " + run.HolderOf(log).String()
+	for _, state := range w.live {
+		if state.Begin.Locks != "" && state.Begin.Mutex == w.task.Mutex {
+			return "by " + state.Begin.Task + " " + run.HolderOf(state).String()
 		}
 	}
 	return ""
@@ -213,7 +214,7 @@ const mostFailures = 100
 
 // failures is how many of the last runs failed in a row, at most mostFailures.
 func (w *inquiry) failures() (n int, err error) {
-	ran, err := w.db.Find(ctx, history.Query{Task: w.task.Name, Outcomes: outcome.Ran, Limit: mostFailures})
+	ran, err := w.records.Find(ctx, history.Query{Task: w.task.Name, Outcomes: outcome.Ran, Limit: mostFailures})
 	for n < len(ran) && ran[n].Outcome.Failure() {
 		n++
 	}

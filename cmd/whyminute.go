@@ -10,6 +10,7 @@ import (
 	"sched/schedule/cron"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/records"
 	"sched/schedule/runfile"
 )
 
@@ -20,7 +21,7 @@ type inquiry struct {
 	task       *schedule.Task
 	now        time.Time
 	next       time.Time // the next slot; zero with --at
-	db         *history.DB
+	records    *records.Records
 	live, lost []runfile.State
 	deferred   []runfile.State // runs that wait for a tick with their next attempt
 	waiting    []waitingJSON   // those of them of this task, and requests for it
@@ -132,7 +133,7 @@ func (w *inquiry) neighbours(minute time.Time) (before, after *string) {
 
 // outcomes says what became of each slot of the minute.
 func (w *inquiry) outcomes(m *minuteJSON, slots []time.Time) error {
-	records, err := w.db.Find(ctx, history.Query{Task: w.task.Name, Since: m.at, Until: m.at.Add(time.Minute)})
+	records, err := w.records.Find(ctx, history.Query{Task: w.task.Name, Since: m.at, Until: m.at.Add(time.Minute)})
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,9 @@ func (w *inquiry) pausedText(at time.Time) string {
 
 // says is what there is to say of a slot besides its records; empty where they tell all.
 func (w *inquiry) says(slot slotJSON) (string, error) {
-	of := func(log runfile.State) bool { return log.Begin.Task == w.task.Name && log.Begin.Slot.Equal(slot.at) }
+	of := func(state runfile.State) bool {
+		return state.Begin.Task == w.task.Name && state.Begin.Slot.Equal(slot.at)
+	}
 	if i := slices.IndexFunc(w.live, of); i >= 0 {
 		return runningText(w.live[i], w.now), nil
 	}

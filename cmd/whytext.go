@@ -5,15 +5,13 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
-
-	"sched/schedule/text"
-
 	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/text"
 )
 
 // printWhy prints the answer for people.
-func (a *app) printWhy(w *inquiry, answer whyJSON) {
+func (a whyCommand) printWhy(w *inquiry, answer whyJSON) {
 	if answer.Minute != nil {
 		a.printMinute(w, answer.Minute, answer.Off)
 		return
@@ -35,7 +33,7 @@ func (a *app) printWhy(w *inquiry, answer whyJSON) {
 }
 
 // printMinute prints what there is to say about one minute. Off is why the task does not run at all; else empty.
-func (a *app) printMinute(w *inquiry, m *minuteJSON, off string) {
+func (a whyCommand) printMinute(w *inquiry, m *minuteJSON, off string) {
 	verb, far := "was", fmt.Sprintf(" (%s ago)", text.Duration(w.now.Sub(m.at)))
 	if m.at.After(w.now) {
 		verb, far = "will be", fmt.Sprintf(" (in %s)", text.Duration(m.at.Sub(w.now)))
@@ -69,7 +67,7 @@ func (a *app) printMinute(w *inquiry, m *minuteJSON, off string) {
 }
 
 // printNeighbours prints when the task was due before a minute at which it is not, and when it is next.
-func (a *app) printNeighbours(w *inquiry, m *minuteJSON) {
+func (a whyCommand) printNeighbours(w *inquiry, m *minuteJSON) {
 	for _, n := range []struct {
 		what string
 		at   *string
@@ -92,7 +90,7 @@ func (w *inquiry) madeUp(at time.Time) string {
 }
 
 // printSlot prints what became of one slot, with its second where the minute has several or it is not at its start.
-func (a *app) printSlot(w *inquiry, m *minuteJSON, slot slotJSON) {
+func (a whyCommand) printSlot(w *inquiry, m *minuteJSON, slot slotJSON) {
 	prefix := "  "
 	if len(m.Slots) > 1 || slot.at.Second() != 0 {
 		prefix += w.zoned(slot.at).Format("15:04:05") + "  "
@@ -104,7 +102,7 @@ func (a *app) printSlot(w *inquiry, m *minuteJSON, slot slotJSON) {
 }
 
 // printRecords prints how each run ended, and below it the facts of its record.
-func (a *app) printRecords(w *inquiry, m *minuteJSON, records []recordJSON, prefix string) {
+func (a whyCommand) printRecords(w *inquiry, m *minuteJSON, records []recordJSON, prefix string) {
 	for _, record := range records {
 		r := m.records[record.Run]
 		fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Outcome), text.Line(describe(r))))
@@ -117,7 +115,7 @@ func (a *app) printRecords(w *inquiry, m *minuteJSON, records []recordJSON, pref
 }
 
 // facts are what a record says besides its outcome: pairs of a name and a text.
-func (a *app) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
+func (a whyCommand) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 	add := func(name, format string, args ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
 	}
@@ -150,21 +148,21 @@ func (a *app) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 }
 
 // runningText says since when a run lives, and where.
-func runningText(log runfile.State, now time.Time) string {
-	owner := run.HolderOf(log)
-	if owner.PID == 0 {
-		return "it is starting " + owner.String()
+func runningText(state runfile.State, now time.Time) string {
+	holder := run.HolderOf(state)
+	if holder.PID == 0 {
+		return "it is starting " + holder.String()
 	}
-	return fmt.Sprintf("it has been running for %s, %s", text.Duration(now.Sub(owner.Since)), owner)
+	return fmt.Sprintf("it has been running for %s, %s", text.Duration(now.Sub(holder.Since)), holder)
 }
 
 // printRunning prints the live runs that are not of the last slot (they are of older ones, or by hand), and those that
 // wait for a tick.
-func (a *app) printRunning(w *inquiry, answer whyJSON) {
-	for _, log := range w.live {
-		old := answer.Last == nil || !log.Begin.Slot.Truncate(time.Minute).Equal(answer.Last.at.UTC())
-		if log.Begin.Task == w.task.Name && old {
-			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.task.Name, w.time(log.Begin.Slot), runningText(log, w.now))
+func (a whyCommand) printRunning(w *inquiry, answer whyJSON) {
+	for _, state := range w.live {
+		old := answer.Last == nil || !state.Begin.Slot.Truncate(time.Minute).Equal(answer.Last.at.UTC())
+		if state.Begin.Task == w.task.Name && old {
+			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.task.Name, w.time(state.Begin.Slot), runningText(state, w.now))
 		}
 	}
 	for _, one := range w.waiting {
@@ -173,7 +171,7 @@ func (a *app) printRunning(w *inquiry, answer whyJSON) {
 }
 
 // printObstacles prints what could keep the next run from starting, or that nothing is known to.
-func (a *app) printObstacles(w *inquiry, answer whyJSON) {
+func (a whyCommand) printObstacles(w *inquiry, answer whyJSON) {
 	said := false
 	say := func(format string, args ...any) {
 		said = true

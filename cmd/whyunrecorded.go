@@ -15,7 +15,7 @@ func (w *inquiry) unrecorded(slot time.Time) (string, error) {
 		return waits, nil
 	}
 	keep := w.s.History
-	around, err := w.db.Around(ctx, w.task.Name, slot, max(keep.RunsPerTask, 1))
+	around, err := w.records.Around(ctx, w.task.Name, slot, max(keep.RunsPerTask, 1))
 	if err != nil {
 		return "", err
 	}
@@ -49,8 +49,8 @@ func (w *inquiry) unrecorded(slot time.Time) (string, error) {
 // waitsFor says that the tick of the slot's minute is still at work, where a foreground run of that minute lives; else "".
 func (w *inquiry) waitsFor(slot time.Time) string {
 	minute := slot.Truncate(time.Minute)
-	i := slices.IndexFunc(w.live, func(log runfile.State) bool {
-		return !log.Begin.Background && log.Begin.Slot.Truncate(time.Minute).Equal(minute)
+	i := slices.IndexFunc(w.live, func(state runfile.State) bool {
+		return !state.Begin.Background && state.Begin.Slot.Truncate(time.Minute).Equal(minute)
 	})
 	if i < 0 {
 		return ""

@@ -12,11 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/statedir"
-
 	"sched/schedule/run"
-
+	"sched/schedule/statedir"
 	"sched/schedule/work"
 )
 
@@ -25,7 +24,10 @@ type workOptions struct {
 	run   runOptions
 }
 
-func (a *app) workCommand() *cobra.Command {
+// A workCommand is `sched work`.
+type workCommand struct{ *app }
+
+func newWorkCommand(a *app) *cobra.Command {
 	var o workOptions
 	c := &cobra.Command{
 		Use:   "work",
@@ -34,12 +36,12 @@ func (a *app) workCommand() *cobra.Command {
 the first process of a container. An edit counts from the next minute on, also one that makes the
 schedule invalid: each tick says so, and runs the last valid one.
 
-SIGTERM, SIGINT and SIGHUP end it: nothing more is started, and what runs may finish within --grace.
+SIGTERM, SIGINT, SIGHUP and SIGQUIT end it: nothing more is started, and what runs may finish within --grace.
 Then the rest is stopped, with its hooks. A second signal kills it at once. The exit code is 143.`,
 		Example: `  sched work
   sched work -q --grace 5m -c /srv/shop/schedule.yaml`,
 		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error { return a.work(o) },
+		RunE: func(*cobra.Command, []string) error { return workCommand{a}.work(o) },
 	}
 	f := c.Flags()
 	f.DurationVar(&o.grace, "grace", 30*time.Second, "how long what runs may take to finish after a signal")
@@ -49,7 +51,8 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 	return c
 }
 
-func (a *app) work(o workOptions) error {
+func (a workCommand) work(o workOptions) error {
+	surviveReaders()
 	switch {
 	case o.run.quiet && o.run.verbose:
 		return usage("", "--quiet and --verbose exclude each other")
@@ -79,7 +82,7 @@ func (a *app) work(o workOptions) error {
 
 // worker reads the schedule once, to print at the start what is wrong with it, and to learn its state folder and zone. Only
 // a missing file is an error; the ticks mind every other mistake, until it is mended.
-func (a *app) worker(o workOptions) (*work.Worker, run.Storage, error) {
+func (a workCommand) worker(o workOptions) (*work.Worker, run.Storage, error) {
 	file, err := a.findConfig()
 	if err == nil {
 		file, err = filepath.Abs(file)
@@ -90,7 +93,7 @@ func (a *app) worker(o workOptions) (*work.Worker, run.Storage, error) {
 	var state run.Storage
 	var invalid *schedule.InvalidError
 	zone := localZone()
-	switch s, err := schedule.Load(file, options()); {
+	switch s, err := schedule.Load(file, a.options()); {
 	case err == nil:
 		state.Dir, zone = s.StateDir, s.Location
 	case errors.Is(err, os.ErrNotExist):
@@ -101,8 +104,6 @@ func (a *app) worker(o workOptions) (*work.Worker, run.Storage, error) {
 		}
 		a.exitCode(err) // the ticks print it again, until it is mended
 	}
-	output, _ := a.out.(*os.File)
-	errs, _ := a.err.(*os.File)
 	self, err := os.Executable()
 	if err != nil {
 		return nil, state, failed("", "where is sched? %w", err)
@@ -111,7 +112,7 @@ func (a *app) worker(o workOptions) (*work.Worker, run.Storage, error) {
 		Argv: func(minute time.Time) []string {
 			return o.tick(self, file, minute)
 		},
-		Environ: os.Environ(), Output: output, Errors: errs,
+		Environ: os.Environ(), Output: terminal.File(a.out), Errors: terminal.File(a.err),
 		Grace: o.grace, Zone: zone, Problem: a.problem,
 	}, state, nil
 }
@@ -131,7 +132,7 @@ func (o workOptions) tick(self, file string, minute time.Time) []string {
 // nohup(1) does.
 func stopSignals() <-chan os.Signal {
 	arrived := make(chan os.Signal, 4)
-	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		if !signal.Ignored(s) {
 			signal.Notify(arrived, s)
 		}

@@ -77,6 +77,17 @@ func (s Files) Held(name string) (holder Holder, held bool) {
 	return readHolder(file), true
 }
 
+// Last returns the last holder of the mutex that was written down, whether it has the mutex or not; false when there is none.
+func (s Files) Last(name string) (holder Holder, ok bool) {
+	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY)
+	if err != nil {
+		return Holder{}, false
+	}
+	defer file.Close()
+	holder = readHolder(file)
+	return holder, holder.Run != ""
+}
+
 // Break removes the file of a held lock: its holder keeps the lock on a file that cannot be opened
 // again. The fence goes into a new file, so that it goes on from there.
 func (s Files) Break(ctx context.Context, name string) (Holder, error) {

@@ -3,6 +3,8 @@ package mutex
 import (
 	"fmt"
 	"time"
+
+	"sched/schedule/text"
 )
 
 // A Holder says which run has a mutex, or has claimed a key. Only Run decides anything: a lock is
@@ -16,17 +18,23 @@ type Holder struct {
 	Fence int64     `json:"fence,omitempty"` // of its lock; 0 when it is unknown
 }
 
-// String returns a phrase that follows "is held": since when, and by which run and process.
+// String returns a phrase that follows "is held": since when, on the clock of this machine and with its zone, and by which
+// run and process, as far as the holder wrote that down.
 func (h Holder) String() string {
 	if h.Run == "" {
 		return "by a run that left no name"
 	}
-	run := h.Run[max(0, len(h.Run)-12):] // a UUIDv7 begins with the time: its end tells runs apart
-	since := h.Since.Local().Format("2006-01-02 15:04:05")
-	if h.PID == 0 {
-		return fmt.Sprintf("since %s (run %s on %s)", since, run, h.Host)
+	who := "run " + text.ShortRun(h.Run)
+	if h.PID != 0 {
+		who += fmt.Sprintf(", pid %d", h.PID)
 	}
-	return fmt.Sprintf("since %s (run %s, pid %d on %s)", since, run, h.PID, h.Host)
+	if h.Host != "" {
+		who += " on " + h.Host
+	}
+	if h.Since.IsZero() {
+		return "by " + who
+	}
+	return fmt.Sprintf("since %s (%s)", h.Since.Local().Format("2006-01-02 15:04:05 MST"), who)
 }
 
 // A HeldError says that another run has the mutex, or has claimed the key.

@@ -21,6 +21,7 @@ import (
 
 // topKeys are the keys at the top of the main file.
 var topKeys = keys[settings]{
+	Extensions: true,
 	Misplaced: func(name string, _, _ scope) string {
 		if taskKeys.Has(name, inTask) {
 			return "it is a key of tasks: put it into a task, or under `defaults:` for all of them"
@@ -284,5 +285,6 @@ var synonyms = map[string]string{
 	"tz": "timezone", "time_zone": "timezone", "cwd": "dir", "workdir": "dir", "working_directory": "dir",
 	"retries": "retry", "no_overlap": "without_overlapping", "overlapping": "without_overlapping", "without_overlap": "without_overlapping",
 	"on_error": "on_failure", "on_fail": "on_failure",
+	"run_in_background": "background", "on_one_server": "one_server", "even_in_maintenance_mode": "even_in_maintenance",
 	"jobs": "tasks", "log": "output", "disabled": "enabled", "weekdays": "days",
 }

@@ -70,6 +70,39 @@ var mistakes = []struct {
 	{"UTF-16", "\xff\xfen\x00", []string{
 		"schedule.yaml:1:1: the byte 0xff is not UTF-8: the file is not text in UTF-8"}},
 
+	{"a key without a space after its colon", "tasks:\n- name:a\n  every: minute\n  command: x\n", []string{
+		"schedule.yaml:2:7: a colon without a space after it\n  hint: write `key: value`"}},
+	{"backticks around a command", "tasks:\n- name: t\n  every: minute\n  command: `x`\n", []string{
+		"schedule.yaml:4:12: text cannot start with a backtick\n  hint: put the text in quotes; a shell runs what stands in $(…)"}},
+
+	// What people bring along from crontabs and from other schedulers.
+	{"days as a range of cron", one("days: mon-fri"), []string{
+		"schedule.yaml:5:9: task \"t\": days: the text \"mon-fri\" is not a day of the week\n  hint: write weekdays"}},
+	{"days as a range of numbers over the weekend", one("days: 5-1"), []string{
+		"schedule.yaml:5:9: task \"t\": days: the text \"5-1\" is not a day of the week\n  hint: write [fri, sat, sun, mon]"}},
+	{"a misspelt short day", one("days: [tus]"), []string{
+		"schedule.yaml:5:10: task \"t\": days: the text \"tus\" is not a day of the week\n  hint: did you mean \"tue\"?"}},
+	{"a crontab line with its user", "tasks:\n- name: t\n  cron: 0 5 * * * root /bin/x\n  command: x\n", []string{
+		"schedule.yaml:3:9: task \"t\": cron \"0 5 * * * root /bin/x\": \"root /bin/x\" is no field\n  hint: the command of a crontab line has its own key, command:, and the user before it user:"}},
+	{"a crontab line with its command", "tasks:\n- name: t\n  cron: 0 5 * * * /bin/x\n  command: x\n", []string{
+		"schedule.yaml:3:9: task \"t\": cron \"0 5 * * * /bin/x\": \"/bin/x\" is no field\n  hint: the command of a crontab line has its own key, command:, and the user before it user:"}},
+	{"daily, which is a day", "tasks:\n- name: t\n  every: daily at 13:00\n  command: x\n", []string{
+		"schedule.yaml:3:10: task \"t\": every \"daily at 13:00\": \"daily\" is not a word for a frequency\n  hint: did you mean \"day at 13:00\"?"}},
+	{"a method of Laravel", one("runInBackground: true"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"runInBackground\"\n  hint: did you mean \"background\"?"}},
+	{"variables as a list", one("env: [A=b]"), []string{
+		"schedule.yaml:5:8: task \"t\": env must be a mapping of keys and values, not a list\n  hint: write {NAME: value}, or a line `NAME: value` for each, without \"-\""}},
+
+	// false is no text: it once was the name of a mutex, a file called false, and a hook that always failed.
+	{"a mutex that is false", one("mutex: false"), []string{
+		"schedule.yaml:5:10: task \"t\": mutex must be text, not false\n  hint: leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken"}},
+	{"an output that is false", one("output: false"), []string{
+		"schedule.yaml:5:11: task \"t\": output must be text, not false\n  hint: leave the key out for no copy: what a task prints is kept anyway (sched logs)"}},
+	{"a hook that is false", one("before: false"), []string{
+		"schedule.yaml:5:11: task \"t\": before must be text, not false\n  hint: leave the key out for no hook, or write [] against one that is inherited; the command is written \"false\""}},
+	{"an env_file that is false", one("env_file: false"), []string{
+		"schedule.yaml:5:13: task \"t\": env_file must be text, not false\n  hint: write [] for none"}},
+
 	// The store.
 	{"a store without a name", "store: redis://a\ntasks: []\n", []string{
 		"schedule.yaml:1:8: a store needs a name\n  hint: add `name:`; servers that share a store meet under the name of their schedule"}},
@@ -185,7 +218,7 @@ var mistakes = []struct {
 	{"a home folder", "state_dir: ~/x\ntasks: []\n", []string{
 		"schedule.yaml:1:12: state_dir \"~/x\": \"~\" is not expanded here\n  hint: write ${HOME}/x"}},
 	{"variables that are a list", "env: [A]\ntasks: []\n", []string{
-		"schedule.yaml:1:6: env must be a mapping of keys and values, not a list"}},
+		"schedule.yaml:1:6: env must be a mapping of keys and values, not a list\n  hint: write {NAME: value}, or a line `NAME: value` for each, without \"-\""}},
 	{"variables with wrong names and values", "env: {'a=b': c, D: [e], F: }\ntasks: []\n", []string{
 		"schedule.yaml:1:7: env: \"a=b\" cannot name a variable",
 		"schedule.yaml:1:20: env.D must be text, not a list",
@@ -198,7 +231,7 @@ var mistakes = []struct {
 	{"metrics without a textfile", "metrics: {}\ntasks: []\n", []string{
 		"schedule.yaml:1:10: metrics has no textfile\n  hint: write {textfile: PATH}"}},
 	{"metrics that are a path", "metrics: /var/x.prom\ntasks: []\n", []string{
-		"schedule.yaml:1:10: metrics must be a mapping of keys and values, not the text \"/var/x.prom\""}},
+		"schedule.yaml:1:10: metrics must be a mapping of keys and values, not the text \"/var/x.prom\"\n  hint: write {textfile: /var/x.prom}"}},
 	{"metrics with wrong values", "metrics: {textfile: '', file: a.prom}\ntasks: []\n", []string{
 		"schedule.yaml:1:21: metrics.textfile is empty",
 		"schedule.yaml:1:25: unknown key \"file\" in metrics\n  hint: the only key here is textfile"}},

@@ -71,6 +71,9 @@ func readOutput(l *loader, n *node) (o Output, ok bool) {
 		l.Problemf(n, "write {file: PATH, append: true}", "output must be a file or a mapping, not a list")
 		return o, false
 	}
+	if !l.RefuseBool(n, "leave the key out for no copy: what a task prints is kept anyway (sched logs)") {
+		return o, false
+	}
 	o.File, ok = l.Path(n)
 	return o, ok
 }

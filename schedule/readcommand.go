@@ -81,6 +81,10 @@ func setConditionCommand(l *loader, t *taskDraft, n *node) {
 
 // readVariables reads a mapping of variables, and returns them together with those that are inherited.
 func readVariables(l *loader, n *node, inherited map[string]string) map[string]string {
+	if n.IsList() {
+		l.Problemf(n, "write {NAME: value}, or a line `NAME: value` for each, without \"-\"", "%s must be a mapping of keys and values, not a list", l.Key)
+		return inherited
+	}
 	if !l.RequireMapping(n, l.Key) {
 		return inherited
 	}
@@ -129,6 +133,9 @@ func readVariable(l *loader, n *node) (string, bool) {
 // readEnvFiles reads one path or a list; [] takes away those of the group or the defaults.
 func readEnvFiles(l *loader, n *node) (paths []string, ok bool) {
 	ok = n.Each(func(item *node) bool {
+		if !l.RefuseBool(item, "write [] for none") {
+			return false
+		}
 		path, ok := l.Path(item)
 		paths = append(paths, path)
 		return ok

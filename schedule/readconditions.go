@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -71,7 +72,7 @@ func readDays(l *loader, n *node) (days Days, ok bool) {
 		text, ok := l.Text(item)
 		day := daysOf(text)
 		if ok && day == 0 {
-			l.Problemf(item, document.DidYouMean(l.Nearest(text, dayNames())), "%s: %s is not a day of the week", l.Key, item.Describe())
+			l.Problemf(item, dayHint(l, text), "%s: %s is not a day of the week", l.Key, item.Describe())
 		}
 		days |= day
 		return day != 0
@@ -100,10 +101,53 @@ func daysOf(word string) Days {
 	return 0
 }
 
+// dayHint proposes what was probably meant by a word that is no day: the days of a range, or the nearest name. It is
+// empty where nothing is near.
+func dayHint(l *loader, word string) string {
+	if from, to, isRange := strings.Cut(word, "-"); isRange {
+		first, last := dayOf(from), dayOf(to)
+		if first < 0 || last < 0 {
+			return ""
+		}
+		if first == 1 && last == 5 {
+			return "write weekdays"
+		}
+		var names []string
+		for day := first; ; day = (day + 1) % 7 {
+			names = append(names, strings.ToLower(time.Weekday(day).String()[:3]))
+			if day == last {
+				return "write [" + strings.Join(names, ", ") + "]"
+			}
+		}
+	}
+	near := l.Nearest(word, dayNames())
+	if near == "" && len(word) <= 4 {
+		near = l.Nearest(word, shortDayNames())
+	}
+	return document.DidYouMean(near)
+}
+
+// dayOf returns the one day that the word stands for, Sunday being 0, and -1 when it is none.
+func dayOf(word string) int {
+	days := daysOf(strings.TrimSpace(word))
+	if bits.OnesCount8(uint8(days)) != 1 {
+		return -1
+	}
+	return bits.TrailingZeros8(uint8(days))
+}
+
 func dayNames() []string {
 	names := []string{"weekdays", "weekends"}
 	for day := time.Sunday; day <= time.Saturday; day++ {
 		names = append(names, strings.ToLower(day.String()))
+	}
+	return names
+}
+
+func shortDayNames() []string {
+	var names []string
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		names = append(names, strings.ToLower(day.String()[:3]))
 	}
 	return names
 }

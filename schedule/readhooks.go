@@ -43,6 +43,9 @@ func readHook(l *loader, n *node, shell []string) (Hook, bool) {
 		}
 		return finishHook(l, n, &h)
 	}
+	if !l.RefuseBool(n, "leave the key out for no hook, or write [] against one that is inherited; the command is written \""+n.Value+"\"") {
+		return Hook{}, false
+	}
 	command, ok := readCommand(l, n, shell)
 	return Hook{Run: command}, ok
 }

@@ -124,6 +124,10 @@ func setHistory(l *loader, s *settings, n *node) {
 
 // setMetrics reads a mapping with a textfile, which is all that there is.
 func setMetrics(l *loader, s *settings, n *node) {
+	if n.IsScalar() && !n.IsNull() {
+		l.Problemf(n, "write {textfile: "+document.Shorten(n.Value)+"}", "metrics must be a mapping of keys and values, not %s", n.Describe())
+		return
+	}
 	if !l.RequireMapping(n, l.Key) {
 		return
 	}

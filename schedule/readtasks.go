@@ -176,6 +176,9 @@ func setGroup(l *loader, t *taskDraft, n *node) {
 // setMutex reads the name of a mutex, which replaces the inherited one. It implies without_overlapping, since naming
 // a mutex has no other purpose. without_overlapping: false overrides that: its row comes later.
 func setMutex(l *loader, t *taskDraft, n *node) {
+	if !l.RefuseBool(n, "leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken") {
+		return
+	}
 	if text, ok := readName(l, n); ok {
 		t.Mutex = text
 		t.WithoutOverlapping = true

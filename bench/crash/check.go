@@ -7,145 +7,197 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
-// A check holds what sched recorded against the journal.
+// A check compares what sched recorded with the journal.
 type check struct {
-	*world
-	events  []event
-	records []record
-	tasks   map[string]task
-	stories map[string]*story
-	hits    map[string][]event // of ticks, by their number
-	windows []window
+	*campaign
+	events      []event
+	records     []record
+	tasks       map[string]task
+	traces      map[string]*trace
+	tickSignals map[string][]event // that ticks got, by the number of the tick
+	windows     []window
+	unread      bool // the history is damaged at the end, and was not set aside
 	findings
 }
 
-// check looks at everything, when all has ended.
-func (w *world) check() findings {
-	c := &check{world: w, tasks: map[string]task{}, stories: map[string]*story{}, hits: map[string][]event{}}
+// check looks at everything. It is called when all processes have ended.
+func (of *campaign) check() findings {
+	c := &check{campaign: of, tasks: map[string]task{}, traces: map[string]*trace{}, tickSignals: map[string][]event{}}
 	c.findings.losses, c.findings.outcomes = map[string]int{}, map[string]int{}
-	for _, t := range w.tasks {
+	for _, t := range of.tasks {
 		c.tasks[t.name] = t
 	}
 	c.leftovers()
-	records, err := w.recorded()
-	if err != nil {
+	records, err := of.recorded()
+	c.unread = err != nil && strings.Contains(err.Error(), "it is damaged: ")
+	switch {
+	case c.unread:
+		c.notes = append(c.notes, "the history was damaged where no tick met it, so it was not set aside; `sched history` says so")
+	case err != nil:
 		c.wrong(nil, nil, "the history cannot be read: %v", err)
 	}
-	c.events = w.journal.read()
+	c.events = of.journal.read()
 	c.join(records)
-	c.tell()
-	c.faults()
-	c.ends()
+	c.collectTraces()
+	c.faultWindows()
+	c.tickExits()
 	c.slots()
 	c.truth()
+	c.requested()
 	c.overlaps()
 	c.count()
 	return c.findings
 }
 
-// join adds the records that were there before a damage. None may have changed. But a missed slot gives way
-// to what became of it after all; and of a run whose record is gone sched knows that it began.
+// join adds the records that were read before the history was damaged. None may have changed, with three exceptions: a
+// missed slot gives way to what became of it after all; it may be found again, in another gap, by a tick that has not its
+// record any more; and a run whose record is gone, but whose runfile is not, is recorded as lost.
 func (c *check) join(records []record) {
 	seen := map[string]record{}
 	all := append(slices.Clone(records), c.before...)
 	for i, r := range all {
-		another := func(of record) bool { return of.Task == r.Task && of.Run != r.Run && of.covers(r.Slot) }
+		another := func(of record) bool {
+			return r.Origin == "" && of.Task == r.Task && of.Run != r.Run && of.covers(r.Slot)
+		}
 		first, again := seen[r.Run]
 		switch {
-		case i >= len(records) && r.Outcome == "missed" && slices.ContainsFunc(records, another):
+		case i >= len(records) && r.Outcome == "missed" && r.Slots == 1 && slices.ContainsFunc(all, func(of record) bool { return another(of) && of.Outcome != "missed" }):
 		case !again:
 			seen[r.Run] = r
 			if len(c.before) > 0 && r.Outcome == "lost" && r.Attempts == 0 && slices.ContainsFunc(all, another) {
-				c.excuse(damaged, "%s at %s is called lost, since its record is", r.Task, r.Slot)
+				c.excuse(damagedHistory, "%s at %s is called lost, since its record is", r.Task, r.Slot)
 				continue
 			}
 			c.records = append(c.records, r)
-		case !reflect.DeepEqual(first, r):
+		case !reflect.DeepEqual(first, r) && (first.Outcome != "missed" || r.Outcome != "missed"):
 			c.wrong(&r, nil, "run %s has another record: %+v", short(r.Run), first)
 		}
 	}
 }
 
-// slots looks for the one outcome of every slot since the first tick.
+// slots looks for the one outcome of every slot since the first tick. A slot whose minute was ticked or replayed again may
+// have as many as there were ticks, but none of them may be "missed".
 func (c *check) slots() {
 	byTask := map[string][]record{}
 	for _, r := range c.records {
 		byTask[r.Task] = append(byTask[r.Task], r)
 	}
-	stories := map[string][]*story{}
-	for _, s := range c.stories {
-		stories[s.task.name+s.slot.String()] = append(stories[s.task.name+s.slot.String()], s)
+	traces := map[string][]*trace{}
+	for _, s := range c.traces {
+		traces[s.task.name+s.slot.String()] = append(traces[s.task.name+s.slot.String()], s)
 	}
-	ticks := map[time.Time]*tick{}
+	last := c.from
 	for _, t := range c.ticks {
-		ticks[t.minute] = t
+		if t.minute.After(last) {
+			last = t.minute
+		}
 	}
-	expected := map[string]int{}
-	for minute := c.from; !minute.After(c.ticks[len(c.ticks)-1].minute); minute = minute.Add(time.Minute) {
-		for _, t := range c.world.tasks {
+	due, open := map[string]int{}, map[string]int{} // slots that a record covers, and those of them with no record of their own
+	for minute := c.from; !minute.After(last); minute = minute.Add(time.Minute) {
+		for _, t := range c.campaign.tasks {
 			for _, slot := range t.due(minute) {
 				c.all++
 				of := slices.DeleteFunc(slices.Clone(byTask[t.name]), func(r record) bool { return !r.covers(slot) })
+				own := slices.DeleteFunc(slices.Clone(of), func(r record) bool { return r.Slots > 1 })
 				for _, r := range of {
-					expected[r.Run]++
+					due[r.Run]++
+					if len(own) == 0 {
+						open[r.Run]++
+					}
 				}
-				c.slot(t, slot, ticks[minute], of, stories[t.name+slot.String()])
+				switch {
+				case len(own) > 0:
+					of = own // a record for several slots gives way to that of one
+				case len(of) > 1 && slices.ContainsFunc(of, c.lostWithHistory):
+					of = of[:1] // what was found to be missed once more
+				}
+				ticks := slices.DeleteFunc(slices.Clone(c.ticks), func(k *tick) bool { return !k.couldStart(t.name, minute) })
+				c.slot(t, slot, ticks, of, traces[t.name+slot.String()])
 			}
 		}
 	}
 	for _, r := range c.records {
-		if n := expected[r.Run]; n != max(1, r.Slots) {
-			c.wrong(&r, nil, "it stands for %d slots, of which %d were due", max(1, r.Slots), n)
+		if n := max(1, r.Slots); r.Origin == "" && (n > due[r.Run] || n < open[r.Run]) {
+			c.wrong(&r, nil, "it stands for %d slots, of which %d were due, and %d have no other record", n, due[r.Run], open[r.Run])
 		}
 	}
 }
 
-// slot holds the records of one slot against the runs that happened.
-func (c *check) slot(t task, slot time.Time, tick *tick, records []record, stories []*story) {
+// slot compares the records of one slot with the commands that ran for it, and with the ticks of its minute.
+func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, traces []*trace) {
 	what := fmt.Sprintf("%s at %s", t.name, slot.Format(time.RFC3339))
-	var ran []*story
-	for _, s := range stories {
+	var ran []*trace
+	for _, s := range traces {
 		if len(s.attempts) > 0 {
 			ran = append(ran, s)
 		}
 	}
+	most := max(1, len(ticks))
+	if t.once && (len(ticks) > 1 || len(ticks) == 1 && ticks[0].replay) {
+		most++ // a later tick may have run it besides
+	}
+	for _, r := range records {
+		c.outcomes[r.Outcome]++
+		if r.Outcome == "missed" && len(records) > 1 {
+			c.missedBesides(r, records, what)
+		}
+	}
 	switch {
-	case len(records) > 1:
-		c.wrong(&records[0], nil, "%s has %d outcomes; the second: %+v", what, len(records), records[1])
-	case len(records) == 1:
-		c.outcomes[records[0].Outcome]++
+	case len(records) > most && len(slices.DeleteFunc(slices.Clone(records), c.lostWithHistory)) <= most:
+		c.excuse(damagedHistory, "%s ran again, since its record was", what)
+	case len(records) > most:
+		c.wrong(&records[0], nil, "%s has %d outcomes and %d ticks; the second: %+v", what, len(records), len(ticks), records[1])
+	case len(records) > 0:
 		for _, s := range ran {
-			if s.run != records[0].Run {
-				c.lost(&records[0], s, s.first, s.last, "%s ran, and its record is of another run", what)
+			if !slices.ContainsFunc(records, func(r record) bool { return r.Run == s.run }) {
+				c.wrongUnlessExcused(&records[0], s, s.first, s.last, "%s ran, and its record is of another run", what)
 			}
 		}
 	case len(ran) > 0:
-		c.lost(nil, ran[0], ran[0].first, ran[0].last, "%s ran and has no outcome", what)
-	case tick == nil:
+		c.wrongUnlessExcused(nil, ran[0], ran[0].first, ran[0].last, "%s ran and has no outcome", what)
+	case len(ticks) == 0:
 		c.wrong(nil, nil, "%s has no outcome; no tick came", what)
 	default:
+		tick := ticks[len(ticks)-1]
 		from, to := c.span(tick)
-		c.lost(nil, nil, from, to, "%s has no outcome; tick %d, %s", what, tick.number, ending(tick.status))
+		c.wrongUnlessExcused(nil, nil, from, to, "%s has no outcome; tick %d, %s", what, tick.number, ending(tick.status))
 	}
 }
 
-// span returns the lines between which a tick lived.
+// missedBesides is wrong, since "missed" gives way to what became of a slot; unless the other record was lost with a
+// damaged history, so that sched could not know of it.
+func (c *check) missedBesides(missed record, records []record, what string) {
+	others := slices.DeleteFunc(slices.Clone(records), func(r record) bool { return r.Run == missed.Run || c.lostWithHistory(r) })
+	if len(others) > 0 {
+		c.wrong(&missed, nil, "%s is called missed, and has another outcome: %+v", what, others[0])
+	} else {
+		c.excuse(damagedHistory, "%s is called missed, since its record is", what)
+	}
+}
+
+// lostWithHistory reports whether a record was in a history that was damaged, so that ticks did not know of it any more.
+func (c *check) lostWithHistory(r record) bool {
+	return slices.ContainsFunc(c.before, func(b record) bool { return b.Run == r.Run })
+}
+
+// span returns the lines of the journal between which a tick lived.
 func (c *check) span(t *tick) (from, to int) {
 	for _, e := range c.events {
-		if e.tick == t.name() && e.what == ticking {
+		if e.tick == t.name() && e.what == tickBegan {
 			from = e.at
 		}
-		if e.tick == t.name() && e.what == ticked {
+		if e.tick == t.name() && e.what == tickEnded {
 			to = e.at
 		}
 	}
 	return from, to
 }
 
-// truth looks whether each record is true, and whether its hooks fired, once each.
+// truth checks that each record is true, and that its hooks fired, once each.
 func (c *check) truth() {
 	recorded := map[string]record{}
 	for _, r := range c.records {
@@ -156,26 +208,26 @@ func (c *check) truth() {
 			c.wrong(&r, nil, "run %s has two records", short(r.Run))
 		}
 		recorded[r.Run] = r
-		s := c.stories[r.Run]
+		s := c.traces[r.Run]
 		if s == nil {
-			s = &story{run: r.Run, task: c.tasks[r.Task], slot: r.Slot}
+			s = &trace{run: r.Run, task: c.tasks[r.Task], slot: r.Slot}
 		}
 		if s.task.name == "" { // its processes were killed before they could write
 			s.task, s.slot = c.tasks[r.Task], r.Slot
 		}
 		if s.tick == "" {
-			c.place(s)
+			c.assignTick(s)
 		}
-		if complaint := untrue(r, s); complaint != "" {
-			c.lost(&r, s, s.first, s.last, "%s", complaint)
+		if wrong := contradiction(r, s); wrong != "" {
+			c.wrongUnlessExcused(&r, s, s.first, s.last, "%s", wrong)
 		}
 		c.hooks(r, s)
 	}
-	for _, run := range slices.Sorted(maps.Keys(c.stories)) {
-		s := c.stories[run]
+	for _, run := range slices.Sorted(maps.Keys(c.traces)) {
+		s := c.traces[run]
 		for name, events := range s.hooks {
 			if len(events) > 1 {
-				c.lost(nil, s, s.first, s.last, "hook %s fired %d times", name, len(events))
+				c.wrongUnlessExcused(nil, s, s.first, s.last, "hook %s fired %d times", name, len(events))
 			}
 		}
 		for n, a := range s.attempts {
@@ -186,32 +238,32 @@ func (c *check) truth() {
 	}
 }
 
-// place finds the tick of a run that wrote nothing itself.
-func (c *check) place(s *story) {
+// assignTick finds the tick of a run whose processes wrote nothing.
+func (c *check) assignTick(s *trace) {
 	for _, t := range c.ticks {
-		if t.minute.Equal(s.slot.Truncate(time.Minute)) {
+		if t.couldStart(s.task.name, s.slot.Truncate(time.Minute)) {
 			s.tick = t.name()
-			s.hits = append(s.hits, c.hits[s.tick]...)
+			s.signals = append(s.signals, c.tickSignals[s.tick]...)
 			from, to := c.span(t)
 			s.first, s.last = max(s.first, from), max(s.last, to)
 		}
 	}
 }
 
-// overlaps looks for a command that goes on after the next one with its mutex has begun. One that
-// was killed writes no end, and nothing else either.
+// overlaps looks for a command that goes on after the next one with its mutex has begun. A command that was killed
+// writes no end, but nothing else either.
 func (c *check) overlaps() {
 	newest := map[string]string{}   // the run that began last, of each mutex
 	follower := map[string]string{} // the run that began after this one, with the same mutex
 	for _, e := range c.events {
 		name := c.tasks[e.task].lock()
 		switch {
-		case name == "" || e.what != began && e.what != beat && e.what != ended:
+		case name == "" || e.what != attemptBegan && e.what != attemptLives && e.what != attemptEnded:
 		case follower[e.run] != "":
-			s := c.stories[e.run]
+			s := c.traces[e.run]
 			c.wrong(nil, s, "run %s goes on in line %d although %s has begun, which has its mutex, too", short(e.run), e.at, short(follower[e.run]))
 			delete(follower, e.run) // once is enough
-		case e.what == began && newest[name] != e.run:
+		case e.what == attemptBegan && newest[name] != e.run:
 			follower[newest[name]] = e.run
 			newest[name] = e.run
 		}

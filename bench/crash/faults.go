@@ -14,96 +14,96 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskSize holds the history of an hour, and is soon full.
+// diskSize is the size of the disk with the state folder: enough for the history of an hour, and filled quickly.
 const diskSize = "size=96m"
 
-// mount makes a small disk for the state folder, where that is allowed.
-func (w *world) mount() {
+// mount makes a small disk for the state folder, where this process may mount.
+func (c *campaign) mount() {
 	if os.Getenv("CRASH_NAMESPACE") != "" {
 		err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
 		if err == nil {
-			err = unix.Mount("none", w.disk, "tmpfs", 0, diskSize)
+			err = unix.Mount("none", c.disk, "tmpfs", 0, diskSize)
 		}
-		w.mounted = err == nil
+		c.mounted = err == nil
 	}
-	if !w.mounted {
-		w.notes = append(w.notes, "the disk was not filled: that needs root, who may mount a small one")
+	if !c.mounted {
+		c.notes = append(c.notes, "the disk was not filled: that needs root, who may mount a small one")
 	}
-	must(os.Mkdir(w.state(), 0o700))
+	must(os.Mkdir(c.state(), 0o700))
 }
 
-func (w *world) unmount() {
-	if w.mounted {
-		unix.Unmount(w.disk, unix.MNT_DETACH)
-	}
-}
-
-// save copies what is on the small disk beside it, as evidence.
-func (w *world) save() {
-	if w.mounted {
-		must(os.CopyFS(w.path("evidence"), os.DirFS(w.disk)))
+func (c *campaign) unmount() {
+	if c.mounted {
+		unix.Unmount(c.disk, unix.MNT_DETACH)
 	}
 }
 
-// A harm befalls the state folder for a while, or once where it has no end.
-type harm struct {
+// save copies what is on the small disk beside it, as evidence: the disk is gone with the mounts.
+func (c *campaign) save() {
+	if c.mounted {
+		must(os.CopyFS(c.path("evidence"), os.DirFS(c.disk)))
+	}
+}
+
+// A faultKind is something that goes wrong with the state folder: for a while, or once where it has no end.
+type faultKind struct {
 	name  string
-	begin func(*world, *rand.Rand) error
-	again func(*world) // while it lasts
-	end   func(*world)
+	begin func(*campaign, *rand.Rand) error
+	again func(*campaign) // while it lasts
+	end   func(*campaign)
 }
 
-// The names of the harms that are asked for in the check.
+// The names of the faults, as findings.go looks for them.
 const (
-	fullDisk = "full disk"
-	readOnly = "read-only folder"
-	damaged  = "damaged history"
+	fullDisk       = "full disk"
+	readOnly       = "read-only folder"
+	damagedHistory = "damaged history"
 )
 
-func (w *world) harms() []harm {
-	damage := harm{name: damaged, begin: damageHistory}
-	if !w.mounted {
-		return []harm{{readOnly, forbid, func(*world) {}, permit}, damage}
+func (c *campaign) faults() []faultKind {
+	damage := faultKind{name: damagedHistory, begin: damageHistory}
+	if !c.mounted {
+		return []faultKind{{readOnly, makeReadOnly, func(*campaign) {}, makeWritable}, damage}
 	}
-	return []harm{
-		{fullDisk, func(w *world, _ *rand.Rand) error { fill(w); return nil }, fill, func(w *world) { os.Remove(w.filler()) }},
-		{readOnly, remount, func(*world) {}, func(w *world) { unix.Unmount(w.state(), unix.MNT_DETACH) }},
+	return []faultKind{
+		{fullDisk, func(c *campaign, _ *rand.Rand) error { fill(c); return nil }, fill, func(c *campaign) { os.Remove(c.filler()) }},
+		{readOnly, remount, func(*campaign) {}, func(c *campaign) { unix.Unmount(c.state(), unix.MNT_DETACH) }},
 		damage,
 	}
 }
 
-// damage lets one harm after another happen until over is closed.
-func (w *world) damage(over <-chan struct{}) {
-	r := w.random("faults")
-	harms := w.harms()
+// injectFaults makes one fault after another until over is closed.
+func (c *campaign) injectFaults(over <-chan struct{}) {
+	r := c.random("faults")
+	faults := c.faults()
 	for i := 0; ; i++ {
 		select {
 		case <-over:
 			return
 		case <-time.After(time.Duration(4000+r.IntN(5000)) * time.Millisecond):
 		}
-		h := harms[i%len(harms)]
-		w.journal.write(event{what: fault, detail: h.name})
-		if err := h.begin(w, r); err != nil {
-			must(fmt.Errorf("%s: %w", h.name, err))
+		f := faults[i%len(faults)]
+		c.journal.write(event{what: faultBegan, detail: f.name})
+		if err := f.begin(c, r); err != nil {
+			must(fmt.Errorf("%s: %w", f.name, err))
 		}
-		if h.end == nil {
+		if f.end == nil {
 			continue
 		}
 		for end := time.Now().Add(time.Duration(1000+r.IntN(3000)) * time.Millisecond); time.Now().Before(end); {
-			h.again(w)
+			f.again(c)
 			time.Sleep(30 * time.Millisecond)
 		}
-		h.end(w)
-		w.journal.write(event{what: passed, detail: h.name})
+		f.end(c)
+		c.journal.write(event{what: faultEnded, detail: f.name})
 	}
 }
 
-func (w *world) filler() string { return filepath.Join(w.disk, "filler") }
+func (c *campaign) filler() string { return filepath.Join(c.disk, "filler") }
 
-// fill takes all the room that there is, also what was given back since.
-func fill(w *world) {
-	file, err := os.OpenFile(w.filler(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+// fill takes all the room on the disk, also what was given back since it was called last.
+func fill(c *campaign) {
+	file, err := os.OpenFile(c.filler(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return
 	}
@@ -115,40 +115,39 @@ func fill(w *world) {
 	}
 }
 
-// remount lays a view of the state folder over it that nobody can write through. Files that are open
-// stay as they are.
-func remount(w *world, _ *rand.Rand) error {
-	if err := unix.Mount(w.state(), w.state(), "", unix.MS_BIND, ""); err != nil {
+// remount lays a read-only view of the state folder over it. Files that are open stay writable.
+func remount(c *campaign, _ *rand.Rand) error {
+	if err := unix.Mount(c.state(), c.state(), "", unix.MS_BIND, ""); err != nil {
 		return err
 	}
-	return unix.Mount("", w.state(), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
+	return unix.Mount("", c.state(), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
 }
 
-// forbid takes away the permission to write, which root would not notice.
-func forbid(w *world, _ *rand.Rand) error { return w.chmod(0o500) }
+// makeReadOnly takes away the permission to write. It has no effect on root, who uses remount.
+func makeReadOnly(c *campaign, _ *rand.Rand) error { return c.chmod(0o500) }
 
-func permit(w *world) { must(w.chmod(0o700)) }
+func makeWritable(c *campaign) { must(c.chmod(0o700)) }
 
-func (w *world) chmod(mode os.FileMode) error {
+func (c *campaign) chmod(mode os.FileMode) error {
 	for _, name := range []string{"", "runs", "locks", "output"} {
-		if err := os.Chmod(filepath.Join(w.state(), name), mode); err != nil && !os.IsNotExist(err) {
+		if err := os.Chmod(filepath.Join(c.state(), name), mode); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *world) history() string { return filepath.Join(w.state(), "history.db") }
+func (c *campaign) history() string { return filepath.Join(c.state(), "history.db") }
 
-// damageHistory overwrites some pages of the database, or cuts it off, or overwrites its beginning.
-// What was in it is remembered, since it will be gone.
-func damageHistory(w *world, r *rand.Rand) error {
+// damageHistory overwrites some pages of the database, or cuts it off, or overwrites its beginning. It first reads the
+// records, for join.
+func damageHistory(c *campaign, r *rand.Rand) error {
 	const page = 4096
-	if records, err := w.recorded(); err == nil {
-		w.before = append(w.before, records...)
-		w.journal.write(event{what: recalled, detail: fmt.Sprint(len(records))})
+	if records, err := c.recorded(); err == nil {
+		c.before = append(c.before, records...)
+		c.journal.write(event{what: historyRead, detail: fmt.Sprint(len(records))})
 	}
-	file, err := os.OpenFile(w.history(), os.O_RDWR, 0)
+	file, err := os.OpenFile(c.history(), os.O_RDWR, 0)
 	if os.IsNotExist(err) {
 		return nil // nothing was put away yet
 	}
@@ -176,14 +175,14 @@ func damageHistory(w *world, r *rand.Rand) error {
 	return err
 }
 
-// lookAside writes down the damaged histories that were set aside since it was called last.
-func (w *world) lookAside() {
-	files, _ := filepath.Glob(w.history() + ".corrupt-*Z*")
+// noteSetAside writes into the journal which damaged histories were set aside since it was called last.
+func (c *campaign) noteSetAside() {
+	files, _ := filepath.Glob(c.history() + ".corrupt-*Z*")
 	for _, file := range files {
 		name := filepath.Base(file)
-		if !w.asides[name] && !strings.HasSuffix(name, "-wal") && !strings.HasSuffix(name, "-shm") {
-			w.asides[name] = true
-			w.journal.write(event{what: aside, detail: name})
+		if !c.asides[name] && !strings.HasSuffix(name, "-wal") && !strings.HasSuffix(name, "-shm") {
+			c.asides[name] = true
+			c.journal.write(event{what: historySetAside, detail: name})
 		}
 	}
 }

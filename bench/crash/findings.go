@@ -22,6 +22,8 @@ type findings struct {
 	outcomes   map[string]int
 	kills      map[string]int
 	all        int // slots
+	asked      int // requests that sched confirmed
+	cancelled  int // of these
 	runs       int
 	setAside   int
 	drafts     int
@@ -33,48 +35,51 @@ type window struct {
 	from, to int
 }
 
-// faults finds the windows in which records may have been lost. A full or read-only folder counts
-// until the last tick has ended that saw it. A damaged history takes what was put into it since it was
-// read the last time, until it was set aside.
-func (c *check) faults() {
+// faultWindows finds the windows in which records may have been lost. A full or read-only folder counts until the last
+// tick has ended that saw it. With a damaged history goes what was added since it was read last, until it was set aside.
+func (c *check) faultWindows() {
 	alive, known, now := map[string]bool{}, 0, 0
 	for _, e := range c.events {
 		switch e.what {
-		case ticking:
+		case tickBegan:
 			alive[e.tick] = true
-		case fault:
-			if e.detail == damaged {
+		case faultBegan:
+			if e.detail == damagedHistory {
 				continue // until it is set aside it excuses nothing
 			}
 			now = len(c.windows)
 			c.windows = append(c.windows, window{e.detail, e.at, len(c.events)})
-		case passed:
+		case faultEnded:
 			c.windows[now].to = c.lastEnd(alive, e.at)
-		case ticked:
+		case tickEnded:
 			delete(alive, e.tick)
-		case recalled:
+		case historyRead:
 			known = e.at
-		case aside:
-			c.windows = append(c.windows, window{damaged, known, e.at})
+		case historySetAside:
+			c.windows = append(c.windows, window{damagedHistory, known, e.at})
 			c.setAside++
 		}
+	}
+	if c.unread {
+		c.windows = append(c.windows, window{damagedHistory, known, len(c.events)})
 	}
 }
 
 // lastEnd returns the line in which the last of the ticks has ended.
 func (c *check) lastEnd(ticks map[string]bool, line int) int {
 	for _, e := range c.events {
-		if e.what == ticked && ticks[e.tick] {
+		if e.what == tickEnded && ticks[e.tick] {
 			line = max(line, e.at)
 		}
 	}
 	return line
 }
 
-// lost is wrong, unless a fault at the time between the two lines excuses it. Losses are counted.
-func (c *check) lost(r *record, s *story, from, to int, format string, a ...any) {
+// wrongUnlessExcused reports a violation, unless a fault between the two lines of the journal explains it; that is
+// counted as a loss.
+func (c *check) wrongUnlessExcused(r *record, s *trace, from, to int, format string, a ...any) {
 	for _, w := range c.windows {
-		if w.name == damaged && to < w.from {
+		if w.name == damagedHistory && to < w.from {
 			to = c.putAway(to) // it may have been in no history yet when that was read
 		}
 		if from <= w.to && to >= w.from {
@@ -90,22 +95,22 @@ func (f *findings) excuse(why, format string, a ...any) {
 	f.excused = append(f.excused, why+": "+fmt.Sprintf(format, a...))
 }
 
-// putAway returns the line in which a tick had ended that began after the line: by then what had ended
-// before was in the history.
+// putAway returns the line in which a tick had ended that began after the given line: by then the history had what had
+// ended before.
 func (c *check) putAway(line int) int {
 	after := map[string]bool{}
 	for _, e := range c.events[line:] {
-		if e.what == ticking {
+		if e.what == tickBegan {
 			after[e.tick] = true
-		} else if e.what == ticked && after[e.tick] && strings.HasPrefix(e.detail, "exit") {
+		} else if e.what == tickEnded && after[e.tick] && strings.HasPrefix(e.detail, "exit") {
 			return e.at
 		}
 	}
 	return len(c.events)
 }
 
-// wrong is a violation, with its evidence.
-func (c *check) wrong(r *record, s *story, format string, a ...any) {
+// wrong adds a violation with its evidence: the record, and the lines of the journal about the run and its tick.
+func (c *check) wrong(r *record, s *trace, format string, a ...any) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "VIOLATION: "+format+"\n", a...)
 	run := ""
@@ -120,15 +125,15 @@ func (c *check) wrong(r *record, s *story, format string, a ...any) {
 		fmt.Fprintf(&b, "  task: %s, %s, mutex %q, does %q\n", s.task.name, s.task.cron(), s.task.lock(), s.task.does)
 	}
 	for _, e := range c.events {
-		ofTick := tick != "" && e.tick == tick && (e.what == ticking || e.what == ticked || e.what == signalled && e.detail == theTick)
-		if run != "" && e.run == run || ofTick || e.what == fault || e.what == passed || e.what == aside {
+		ofTick := tick != "" && e.tick == tick && (e.what == tickBegan || e.what == tickEnded || e.what == signalSent && e.detail == tickProcess)
+		if run != "" && e.run == run || ofTick || e.what == faultBegan || e.what == faultEnded || e.what == historySetAside {
 			fmt.Fprintf(&b, "  %s\n", e)
 		}
 	}
 	c.violations = append(c.violations, b.String())
 }
 
-// leftovers looks for what should be gone: processes, locks, files of runs.
+// leftovers looks for what should be gone: processes, held locks, runfiles without an end.
 func (c *check) leftovers() {
 	for _, p := range busy(c.processes()) {
 		c.wrong(nil, nil, "a process is left: %s", p)
@@ -142,7 +147,7 @@ func (c *check) leftovers() {
 				continue
 			}
 			if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-				c.wrong(nil, nil, "a lock is held by nobody who should: %s", path)
+				c.wrong(nil, nil, "a lock is held, and no run lives: %s", path)
 			}
 			file.Close()
 		}
@@ -158,8 +163,8 @@ func (c *check) leftovers() {
 	}
 }
 
-// ends looks how the ticks ended, and whether a process of sched crashed by itself.
-func (c *check) ends() {
+// tickExits checks how the ticks ended, and that no process of sched panicked.
+func (c *check) tickExits() {
 	for _, t := range c.ticks {
 		select {
 		case <-t.done:
@@ -167,10 +172,10 @@ func (c *check) ends() {
 			c.wrong(nil, nil, "tick %d of %s did not end", t.number, t.minute)
 			continue
 		}
-		asked := slices.ContainsFunc(c.hits[t.name()], func(e event) bool { return e.outcome != "stopped" })
+		asked := slices.ContainsFunc(c.tickSignals[t.name()], func(e event) bool { return e.outcome != "stopped" })
 		if code := t.status.ExitStatus(); code != 0 && code != 1 && !asked {
 			text, _ := os.ReadFile(c.output(t))
-			c.wrong(nil, nil, "tick %d: %s, and nobody did that to it\n%s", t.number, ending(t.status), text)
+			c.wrong(nil, nil, "tick %d: %s, and it got no signal\n%s", t.number, ending(t.status), text)
 		}
 	}
 	for _, dir := range []string{c.path("ticks"), c.state() + "/output"} {

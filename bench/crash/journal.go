@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// The journal is what the tasks wrote down themselves, outside the state folder. Ticker, killer and
-// faults write into it, too. Each line is one write(2) with O_APPEND, so the order of the lines is
-// the order in which things happened: no clock is compared.
+// A journal is what commands and hooks write down themselves, outside the state folder; this program adds what it does.
+// Each line is one write(2) with O_APPEND, so the order of the lines is the order in which things happened: no clock
+// is compared.
 type journal struct {
 	file *os.File
 }
 
 // An event is one line.
 type event struct {
-	at      int    // which line
+	at      int    // the number of the line
 	what    string // see below
 	run     string
 	task    string
@@ -26,26 +26,28 @@ type event struct {
 	tick    string // the number of the tick that started the process, CRASH_TICK
 	attempt int
 	detail  string
-	outcome string // that a hook was told
+	outcome string // that a hook found in its environment, or what a signal did
 }
 
-// Lines of commands and hooks.
+// The lines of commands and hooks.
 const (
-	began = "begin" // an attempt
-	beat  = "beat"  // it goes on
-	ended = "end"   // the last thing that the command does; detail is its exit code
-	fired = "hook"  // detail is the hook's name
+	attemptBegan = "begin" // an attempt
+	attemptLives = "beat"  // the command lives
+	attemptEnded = "end"   // the last thing that the command does; detail is its exit code
+	hookFired    = "hook"  // detail is the hook's name
 )
 
-// Lines of ours. Each is written before the thing it tells of, and "passed" and "ticked" after it.
+// The lines of this program. Each is written before what it is about, but faultEnded and tickEnded are written after it.
 const (
-	ticking   = "tick"     // slot is the minute
-	ticked    = "ticked"   // detail says how the tick ended
-	signalled = "signal"   // detail is the kind of process, slot the hook's name, attempt the pid, outcome what it got
-	fault     = "fault"    // detail is its name
-	passed    = "passed"   // the fault is over
-	recalled  = "recalled" // the history was read; detail is the number of records
-	aside     = "aside"    // a damaged history was set aside: detail is the file
+	tickBegan       = "tick"      // slot is the minute
+	tickEnded       = "ticked"    // detail says how the tick ended
+	signalSent      = "signal"    // detail is the kind of process, slot the hook's name, attempt the pid, outcome what it got
+	faultBegan      = "fault"     // detail is its name
+	faultEnded      = "passed"    // the fault is over
+	historyRead     = "recalled"  // the history was read; detail is the number of records
+	requestBegan    = "request"   // a run is asked for, or a request taken back: detail is the command
+	requestEnded    = "requested" // the same command has ended: slot is the run, outcome says how it ended
+	historySetAside = "aside"     // a damaged history was set aside: detail is the file
 )
 
 func openJournal(path string) *journal {

@@ -1,11 +1,11 @@
 //go:build linux
 
-// Command crash starts ticks of a real sched, kills its processes at random, takes away its disk and
-// damages its history. Then it holds what sched recorded against what the tasks themselves wrote
-// down. See README.md in this folder.
+// Command crash starts ticks of a real sched, kills its processes at random, takes away its disk and damages its history.
+// Then it compares what sched recorded with what the commands wrote down themselves. See README.md in this folder.
 //
-// schedule.go makes the schedule, ticker.go starts the ticks, killer.go and faults.go do the harm,
-// and check.go and truth.go look for what was lost, untrue or done twice.
+// schedule.go makes the schedule, ticker.go starts the ticks and replays and sets the clock, requester.go asks for runs and
+// takes requests back, killer.go and faults.go disturb all of it, and check.go, checkrequests.go and truth.go look for what
+// was lost, untrue or done twice.
 package main
 
 import (
@@ -18,30 +18,34 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// A world is one schedule with its folder, and all that happens in it.
-type world struct {
-	dir     string // of the schedule, the journal, and all else but the state folder
-	disk    string // holds the state folder, and is small where we may mount
-	mounted bool
-	seed    uint64
-	tasks   []task
-	journal *journal
-	reaper  *reaper
-	ticks   []*tick
-	from    time.Time // the first minute
-	asides  map[string]bool
-	before  []record // that were in the history before it was damaged
-	notes   []string // what could not be done
+// A campaign is one schedule with its folder, and what this program does with it.
+type campaign struct {
+	dir      string // of the schedule, the journal, and all else but the state folder
+	disk     string // holds the state folder, and is small where we may mount
+	mounted  bool
+	seed     uint64
+	tasks    []task
+	journal  *journal
+	reaper   *reaper
+	ticks    []*tick
+	from     time.Time // the first minute
+	clock    testClock
+	longGap  time.Time // the first minute of the last long gap; zero: there was none
+	asides   map[string]bool
+	requests requests
+	before   []record // that were in the history when it was damaged
+	notes    []string // what could not be done
 }
 
 func main() {
-	length := flag.Duration("for", 2*time.Minute, "how long to kill")
+	length := flag.Duration("for", 2*time.Minute, "how long to kill, and damage the disk")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano())%1e6, "chooses the schedule, the victims and the moments")
 	keep := flag.Bool("keep", false, "leave the folder with the journal, the ticks' output and the history")
 	flag.Parse()
@@ -49,19 +53,19 @@ func main() {
 	if enterNamespace() {
 		return
 	}
-	w := newWorld(*seed)
-	fmt.Printf("seed %d, %s, in %s\n", w.seed, *length, w.dir)
-	w.harm(*length)
-	w.calm()
-	found := w.check()
-	found.print(w)
+	c := newCampaign(*seed)
+	fmt.Printf("seed %d, %s, in %s\n", c.seed, *length, c.dir)
+	c.runFor(*length)
+	c.quiesce()
+	found := c.check()
+	found.print(c)
 	if *keep || len(found.violations) > 0 {
-		w.save()
-		fmt.Printf("the evidence is in %s\n", w.dir)
+		c.save()
+		fmt.Printf("the evidence is in %s\n", c.dir)
 	} else {
-		defer os.RemoveAll(w.dir)
+		defer os.RemoveAll(c.dir)
 	}
-	w.unmount()
+	c.unmount()
 	if len(found.violations) > 0 {
 		os.Exit(1)
 	}
@@ -87,82 +91,84 @@ func enterNamespace() bool {
 	return true
 }
 
-func newWorld(seed uint64) *world {
+func newCampaign(seed uint64) *campaign {
 	dir, err := os.MkdirTemp("", "sched-crash-")
 	must(err)
-	w := &world{dir: dir, disk: filepath.Join(dir, "disk"), seed: seed, asides: map[string]bool{}}
-	w.from = time.Now().UTC().Truncate(time.Minute)
+	c := &campaign{dir: dir, disk: filepath.Join(dir, "disk"), seed: seed, asides: map[string]bool{}}
+	c.requests.uncertain = map[string]int{}
+	c.from = time.Now().UTC().Truncate(time.Minute)
 	must(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) // so that no zombie stays of what was killed
 	for _, name := range []string{"disk", "ticks", "tmp"} {
-		must(os.Mkdir(w.path(name), 0o700))
+		must(os.Mkdir(c.path(name), 0o700))
 	}
-	build := exec.Command("go", "build", "-tags", "schedtest", "-o", w.path("sched"), "sched")
+	build := exec.Command("go", "build", "-tags", "schedtest", "-o", c.path("sched"), "sched")
 	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	must(build.Run())
-	w.mount()
-	w.tasks = makeTasks(w.random("schedule"))
-	writeSchedule(w.dir, w.tasks)
-	w.journal = openJournal(w.path("journal"))
-	w.reaper = startReaper()
+	c.mount()
+	c.tasks = makeTasks(c.random("schedule"))
+	writeSchedule(c.dir, c.tasks)
+	c.journal = openJournal(c.path("journal"))
+	c.reaper = startReaper()
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-stop
-		w.killAll()
-		w.unmount()
-		log.Fatalf("stopped; what there is stays in %s", w.dir)
+		c.killAll()
+		c.unmount()
+		log.Fatalf("stopped; what there is stays in %s", c.dir)
 	}()
-	return w
+	return c
 }
 
 // random returns numbers that depend on the seed and the purpose alone.
-func (w *world) random(purpose string) *rand.Rand {
+func (c *campaign) random(purpose string) *rand.Rand {
 	var sum uint64
-	for _, c := range purpose {
-		sum = sum*31 + uint64(c)
+	for _, letter := range purpose {
+		sum = sum*31 + uint64(letter)
 	}
-	return rand.New(rand.NewPCG(w.seed, sum))
+	return rand.New(rand.NewPCG(c.seed, sum))
 }
 
-func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
-func (w *world) state() string           { return filepath.Join(w.disk, "state") }
+func (c *campaign) path(name string) string { return filepath.Join(c.dir, name) }
+func (c *campaign) state() string           { return filepath.Join(c.disk, "state") }
 
-// harm ticks, kills and damages for so long.
-func (w *world) harm(length time.Duration) {
+// runFor ticks, kills and makes faults for so long.
+func (c *campaign) runFor(length time.Duration) {
 	over := make(chan struct{})
 	time.AfterFunc(length, func() { close(over) })
-	done := make(chan struct{}, 2)
-	go func() { w.kill(over); done <- struct{}{} }()
-	go func() { w.damage(over); done <- struct{}{} }()
-	w.tick(over)
-	<-done
-	<-done
+	var beside sync.WaitGroup
+	beside.Go(func() { c.kill(over) })
+	beside.Go(func() { c.injectFaults(over) })
+	beside.Go(func() { c.request(over) })
+	c.tick(over)
+	beside.Wait()
 }
 
-// patience is how long what is left to itself may take to end. The machine may be slow.
+// patience is how long processes that are not killed may take to end. The machine may be slow.
 const patience = 90 * time.Second
 
-// calm waits until all has ended that nobody kills any more, with two quiet ticks: the first finishes
-// what was lost.
-func (w *world) calm() {
-	for range 3 {
-		w.settle()
-		t := w.startTick(w.nextMinute())
+// quiesce waits until all processes have ended, with ticks that are not killed: they finish what was lost, answer the
+// requests that wait, and put all of it into the history.
+func (c *campaign) quiesce() {
+	const least, most = 3, 20 // requests wait for five minutes at most, and for those before them
+	for n := 0; n < least || n < most && len(c.waiting()) > 0; n++ {
+		c.settle()
+		t := c.startTick(c.nextMinute())
 		t.quiet = true
-		w.awaitTick(t, patience)
+		c.awaitTick(t, patience)
 	}
-	w.settle()
-	w.lookAside()
+	c.settle()
+	c.noteSetAside()
 }
 
 // settle waits until no process is left but daemons.
-func (w *world) settle() {
-	for end := time.Now().Add(patience); len(busy(w.processes())) > 0 && time.Now().Before(end); {
+func (c *campaign) settle() {
+	for end := time.Now().Add(patience); len(busy(c.processes())) > 0 && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-var verbose = flag.Bool("v", false, "tell of every loss that is allowed")
+var verbose = flag.Bool("v", false, "print every loss that is allowed")
 
 func must(err error) {
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A process is one of sched, or of its runs, at this moment.
+// A process is one of sched, or of a command or hook that it started, as it was when processes looked.
 type process struct {
 	pid  int
 	kind string
@@ -22,29 +22,29 @@ type process struct {
 	line string // the command line
 }
 
-// The kinds of processes. A fork is one that is about to become another, and looks like its parent.
+// The kinds of processes. A fork is about to become another program, and still looks like its parent.
 const (
-	theTick    = "tick"
-	witness    = "witness"
-	supervisor = "supervisor"
-	finish     = "finish"
-	hook       = "hook"
-	command    = "command"
-	child      = "child" // of a command or a hook
-	forked     = "fork"
-	daemon     = "daemon"
+	tickProcess = "tick"
+	requesting  = "request" // sched trigger, sched retry
+	witness     = "witness"
+	supervisor  = "supervisor"
+	finish      = "finish"
+	hook        = "hook"
+	command     = "command"
+	child       = "child" // of a command or a hook
+	forked      = "fork"
+	daemon      = "daemon"
 )
 
-// kinds are those that are killed; the daemons only when all is. How often is in proportion to the
-// number; where a kind is rare, each one of it is hit the more often.
+// kinds are what victim chooses from, each as often as it stands here. Daemons are killed only with all others.
 var kinds = []string{
-	theTick, witness, witness, supervisor, supervisor, command, command, child,
+	tickProcess, requesting, witness, witness, supervisor, supervisor, command, command, child,
 	finish, finish, finish, hook, hook, hook, forked, forked, forked, forked,
 }
 
 // processes returns those that have our journal in their environment, by pid.
-func (w *world) processes() (all []process) {
-	mine := []byte("\x00CRASH_JOURNAL=" + w.journal.file.Name() + "\x00")
+func (c *campaign) processes() (all []process) {
+	mine := []byte("\x00CRASH_JOURNAL=" + c.journal.file.Name() + "\x00")
 	lines := map[int]string{}
 	parents := map[int]int{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -73,24 +73,26 @@ func (w *world) processes() (all []process) {
 	return all
 }
 
-// describe tells from its arguments and its environment what a process is.
+// describe finds from its arguments and its environment what a process is.
 func describe(pid int, argv []string, environ []byte) process {
 	p := process{pid: pid, kind: child, tick: variable(environ, "CRASH_TICK"), run: variable(environ, "SCHED_RUN"), line: strings.Join(argv, " ")}
 	arg := func(i int) string { return append(argv, make([]string, 8)...)[i] }
 	switch {
-	case arg(0) == "sched": // as we call it
-		p.kind = theTick
+	case arg(0) == "sched" && arg(1) == "run": // as start calls it
+		p.kind = tickProcess
+	case arg(0) == "sched":
+		p.kind = requesting
 	case strings.HasSuffix(arg(0), "/sched") && arg(1) == "start":
 		p.kind, p.run = supervisor, arg(2)
 	case strings.HasSuffix(arg(0), "/sched") && arg(1) == "finish":
 		p.kind, p.run = finish, arg(5)
 	case strings.HasPrefix(arg(2), `"$0" start`):
 		p.kind, p.run = witness, arg(4)
-	case arg(0) == "/bin/sh" && strings.HasPrefix(arg(3), `{"hook":"`): // it leaves its mark
+	case arg(0) == "/bin/sh" && strings.HasPrefix(arg(3), `{"hook":"`): // it writes its mark into the runfile
 		p.kind, p.hook = hook, strings.TrimSuffix(strings.TrimPrefix(arg(3), `{"hook":"`), `"}`)
 	case arg(1) == "./hook":
 		p.kind, p.hook = hook, arg(2)
-	case strings.HasPrefix(arg(2), `exec ./hook "`): // of a skipped slot, which has no file to mark
+	case strings.HasPrefix(arg(2), `exec ./hook "`): // of a skipped slot, which has no runfile
 		p.kind, p.hook = hook, strings.Split(arg(2), `"`)[1]
 	case arg(1) == "./task", strings.HasPrefix(arg(2), "exec ./task"):
 		p.kind = command

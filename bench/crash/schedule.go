@@ -13,20 +13,20 @@ import (
 
 // A task is one of the schedule, and what its command does.
 type task struct {
-	name     string
-	every    int    // due in the minutes that this divides; 0 is 1
-	seconds  []int  // of those minutes; nil is the first
-	mutex    string // "-" is without_overlapping with its own
-	does     string // see taskScript; "" is works
-	beats    int    // how long the command takes, in fifths of a second
-	code     string // its exit code, as the shell reads it; "" is 0
-	attempts int
-	timeout  string
-	list     bool // the command is a list, run without a shell
-	guarded  bool // its before-hook fails now and then
-	once     bool // missed: once
-	asks     bool // a condition, which says no now and then
-	hooks    bool // of every kind
+	name        string
+	every       int    // due in the minutes that this divides; 0 is 1
+	seconds     []int  // of those minutes; nil is the first
+	mutex       string // "-" is without_overlapping with its own
+	does        string // see taskScript; "" is works
+	beats       int    // how long the command takes, in fifths of a second
+	code        string // its exit code, as the shell reads it; "" is 0
+	attempts    int
+	timeout     string
+	list        bool // the command is a list, run without a shell
+	beforeFails bool // its before-hook fails in some minutes
+	once        bool // missed: once
+	condition   bool // it has a condition command, which says no in some minutes
+	hooks       bool // of every kind
 }
 
 func (t task) background() bool { return strings.HasPrefix(t.name, "back") }
@@ -44,8 +44,8 @@ func makeTasks(r *rand.Rand) []task {
 		{name: "front-deaf", every: 2 + upTo(3), does: "deaf", timeout: "200ms"},
 		{name: "front-alone", beats: upTo(2), mutex: "-", hooks: true},
 		{name: "front-shared", every: upTo(3), beats: upTo(2), mutex: "shared", hooks: true},
-		{name: "front-guarded", every: upTo(3), guarded: true, hooks: true},
-		{name: "front-asks", every: upTo(3), asks: true, once: true, hooks: true},
+		{name: "front-before-fails", every: upTo(3), beforeFails: true, hooks: true},
+		{name: "front-condition", every: upTo(3), condition: true, once: true, hooks: true},
 		{name: "front-once", every: upTo(3), once: true},
 		{name: "front-seconds", every: upTo(3), seconds: []int{57, 58}, hooks: true},
 
@@ -57,8 +57,8 @@ func makeTasks(r *rand.Rand) []task {
 		{name: "back-retried", every: upTo(3), beats: upTo(2), code: second, attempts: 3, hooks: true},
 		{name: "back-hangs", every: 2 + upTo(3), does: "hangs", timeout: "500ms", attempts: 2, hooks: true},
 		{name: "back-deaf", every: 2 + upTo(3), does: "deaf", timeout: "300ms", mutex: "-"},
-		{name: "back-guarded", every: upTo(3), guarded: true, hooks: true},
-		{name: "back-asks", every: upTo(3), asks: true, mutex: "-", hooks: true},
+		{name: "back-before-fails", every: upTo(3), beforeFails: true, hooks: true},
+		{name: "back-condition", every: upTo(3), condition: true, mutex: "-", hooks: true},
 		{name: "back-daemon", every: 2 + upTo(3), does: "daemon", mutex: "-", hooks: true},
 		{name: "back-long", beats: 5 + upTo(20), mutex: "-", hooks: true},
 		{name: "back-longer", every: 2 + upTo(3), beats: 30 + upTo(20), hooks: true},
@@ -70,8 +70,7 @@ func makeTasks(r *rand.Rand) []task {
 	}
 }
 
-// due returns the slots of a task in a minute. It is the whole truth about when it is due, found
-// without sched.
+// due returns the slots of a task in a minute. It is a rule of its own: sched has no part in it.
 func (t task) due(minute time.Time) (slots []time.Time) {
 	if minute.Minute()%max(1, t.every) != 0 {
 		return nil
@@ -148,11 +147,11 @@ func (t task) yaml() string {
 	if t.once {
 		line("    missed: once")
 	}
-	if t.asks {
-		line(`    when: [./ask]`)
+	if t.condition {
+		line(`    when: [./condition]`)
 	}
-	if t.guarded {
-		line(`    before: exec ./hook "before 1" 0 guard`)
+	if t.beforeFails {
+		line(`    before: exec ./hook "before 1" 0 fails`)
 	} else if t.hooks {
 		line(`    before: exec ./hook "before 1" 0`)
 	}
@@ -193,25 +192,25 @@ say end "$code"
 exit "$code"
 `
 
-// daemonSleeps tells the daemon that a task leaves behind from all else.
+// daemonSleeps is an argument by which the daemon that a task leaves behind is recognised.
 const daemonSleeps = "7.5"
 
-// hookScript is every hook: ./hook NAME SECONDS [guard].
+// hookScript is every hook, ./hook NAME SECONDS [fails].
 const hookScript = say + `
 say hook "$1"
 [ "$2" = 0 ] || sleep "$2"
 [ -z "$3" ] || case $SCHED_SLOT in *[036]:??Z) exit 1 ;; esac
 `
 
-// askScript is every condition.
-const askScript = `#!/bin/sh
+// conditionScript is every condition command. It says no in some minutes (refuses).
+const conditionScript = `#!/bin/sh
 sleep 0.3
 case $SCHED_SLOT in *[036]:??Z) exit 1 ;; esac
 `
 
-// refuses reports whether the condition of the task says no to a slot.
+// refuses reports whether the condition command of the task says no to a slot.
 func (t task) refuses(slot time.Time) bool {
-	return t.asks && strings.ContainsRune("036", rune('0'+slot.Minute()%10))
+	return t.condition && strings.ContainsRune("036", rune('0'+slot.Minute()%10))
 }
 
 func writeSchedule(dir string, tasks []task) {
@@ -222,6 +221,6 @@ func writeSchedule(dir string, tasks []task) {
 	}
 	must(os.WriteFile(filepath.Join(dir, "schedule.yaml"), []byte(b.String()), 0o600))
 	must(os.WriteFile(filepath.Join(dir, "task"), []byte(taskScript), 0o700))
-	must(os.WriteFile(filepath.Join(dir, "ask"), []byte(askScript), 0o700))
+	must(os.WriteFile(filepath.Join(dir, "condition"), []byte(conditionScript), 0o700))
 	must(os.WriteFile(filepath.Join(dir, "hook"), []byte(hookScript), 0o700))
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// untrue says what is not true in a record; empty when all is.
-func untrue(r record, s *story) string {
+// contradiction says what the trace of a run contradicts in its record; empty when nothing.
+func contradiction(r record, s *trace) string {
 	code := -1
 	if r.ExitCode != nil {
 		code = *r.ExitCode
@@ -26,34 +26,34 @@ func untrue(r record, s *story) string {
 	switch {
 	case !r.ran() && newest > 0:
 		return "it did not run, says the history, and it did"
-	case newest > 0 && s.task.refuses(r.Slot):
+	case newest > 0 && s.task.refuses(r.Slot) && r.Origin == "": // requests override conditions
 		return "it ran although its condition says no"
 	case strings.HasPrefix(r.Reason, "when says no") && !s.task.refuses(r.Slot):
 		return "its condition says yes"
-	case strings.HasPrefix(r.Reason, killedAsking) && !s.task.asks:
+	case strings.HasPrefix(r.Reason, killedAsking) && !s.task.condition:
 		return "it has no condition"
-	case r.ran() && newest > r.Attempts && !s.hit(s.watchers()...):
+	case r.ran() && newest > r.Attempts && !s.gotSignal(s.watchers()...):
 		return fmt.Sprintf("attempt %d began", newest)
 	case r.Outcome == "succeeded" && (wrote != "0" || code != 0):
 		return "it did not succeed"
 	case r.Outcome == "failed":
-		return unfailed(r, s, code, wrote)
+		return failureContradiction(r, s, code, wrote)
 	case r.Outcome == "timed out" && (s.task.timeout == "" || wrote != ""):
 		return "its time was not over"
-	case r.Outcome == "stopped" && !s.hit(theTick, supervisor):
-		return "nobody stopped it"
-	case r.Outcome == "lost" && !s.hit(s.watchers()...):
-		return "nobody who watched it was killed"
+	case r.Outcome == "stopped" && !s.gotSignal(tickProcess, supervisor):
+		return "neither its tick nor its supervisor was asked to end"
+	case r.Outcome == "lost" && !s.gotSignal(s.watchers()...):
+		return "none of the processes that watched it was killed"
 	}
 	return ""
 }
 
-// unfailed says why a failure is none, or another one.
-func unfailed(r record, s *story, code int, wrote string) string {
+// failureContradiction is contradiction for a run that failed.
+func failureContradiction(r record, s *trace, code int, wrote string) string {
 	switch {
 	case code > 128:
-		if !s.hit(command, supervisor, forked, hook) {
-			return "nobody killed its command or its supervisor"
+		if !s.gotSignal(command, supervisor, forked, hook) {
+			return "neither its command nor its supervisor was killed"
 		}
 	case code >= 0:
 		if wrote != strconv.Itoa(code) || code == 0 {
@@ -66,36 +66,46 @@ func unfailed(r record, s *story, code int, wrote string) string {
 		if len(s.attempts) > 0 {
 			return "its command ran although its before-hook failed"
 		}
-		if !s.task.guarded && !s.hit(hook, forked) {
+		if !s.task.beforeFails && !s.gotSignal(hook, forked) {
 			return "its before-hook did not fail"
 		}
-	case strings.HasPrefix(r.Reason, "when gave no answer") && !s.hit(child, forked):
-		return "nobody killed its condition"
+	case strings.HasPrefix(r.Reason, "when gave no answer") && !s.gotSignal(child, forked):
+		return "its condition was not killed"
 	case len(s.attempts) > 0:
 		return "its command ran"
 	}
 	return ""
 }
 
-// killedAsking is how a slot was missed whose tick was killed while it asked.
+// withItsTick is why an on_skip hook may be missing: a slot that was skipped has no runfile that says which hooks fired.
+const withItsTick = "on_skip hook of a killed tick"
+
+// killedAsking is how the reason begins of a slot whose tick was killed while its condition command ran.
 const killedAsking = "sched run was killed while it asked"
 
-// hooks looks whether the hooks of a record fired, and no others.
-func (c *check) hooks(r record, s *story) {
+// hooks checks that the hooks of a record fired, and no others.
+func (c *check) hooks(r record, s *trace) {
 	must := s.task.hooksFor(r.Outcome)
+	if strings.HasPrefix(r.Reason, cancelledBy) {
+		must = nil
+	}
 	for _, name := range must {
 		if len(s.hooks[name]) > 0 {
 			continue
 		}
-		died := slices.ContainsFunc(s.hits, func(e event) bool { return e.detail == hook && e.slot == name || e.detail == forked && e.run != "" })
-		if !died {
-			c.lost(&r, s, s.first, s.last, "hook %s did not fire", name)
+		died := slices.ContainsFunc(s.signals, func(e event) bool { return e.detail == hook && e.slot == name || e.detail == forked && e.run != "" })
+		switch {
+		case died:
+		case r.Outcome == "skipped" && s.gotSignal(tickProcess):
+			c.excuse(withItsTick, "hook %s of %s at %s", name, r.Task, r.Slot)
+		default:
+			c.wrongUnlessExcused(&r, s, s.first, s.last, "hook %s did not fire", name)
 		}
 	}
 	for name, events := range s.hooks {
 		may := name == "before 1" && r.ran() || name == "on_recovery 1" && r.Outcome == "succeeded" || slices.Contains(must, name)
 		if told := events[0].outcome; !may || name != "before 1" && told != r.Outcome {
-			c.lost(&r, s, s.first, s.last, "hook %s fired, and was told %q", name, told)
+			c.wrongUnlessExcused(&r, s, s.first, s.last, "hook %s fired, and was told %q", name, told)
 		}
 	}
 }

@@ -127,6 +127,9 @@ type liveWriter struct {
 	file *os.File
 }
 
+// File returns the terminal.
+func (w liveWriter) File() *os.File { return w.file }
+
 func (w liveWriter) Write(text []byte) (int, error) {
 	l := w.line
 	l.mu.Lock()

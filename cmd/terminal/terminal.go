@@ -49,12 +49,19 @@ func Of(w io.Writer, getenv func(string) string) Stream {
 // Is reports whether a stream, of input or output, is a terminal.
 func Is(stream any) bool { return fileOf(stream) != nil }
 
+// File returns the file that a stream writes to or reads from, also through a wrapper that has a method File; nil where
+// there is none.
+func File(stream any) *os.File {
+	if wrapper, ok := stream.(interface{ File() *os.File }); ok {
+		return wrapper.File()
+	}
+	file, _ := stream.(*os.File)
+	return file
+}
+
 // fileOf returns the terminal that a stream is; nil where it is none.
 func fileOf(stream any) *os.File {
-	if w, ok := stream.(liveWriter); ok {
-		stream = w.file
-	}
-	if file, ok := stream.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if file := File(stream); file != nil && term.IsTerminal(int(file.Fd())) {
 		return file
 	}
 	return nil

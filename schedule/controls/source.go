@@ -13,6 +13,8 @@ import (
 type Source struct {
 	Dir   string
 	Store *mutex.Redis // nil for a machine that stands alone
+
+	ReadOnly bool // Read writes nothing: neither the copy, nor to a Redis that has forgotten
 }
 
 // owner is the name of the schedule whose controls the store has; "" for those of this machine alone.
@@ -31,11 +33,11 @@ func (s Source) Read() (Controls, error) {
 	if s.Store == nil {
 		return copied, err
 	}
-	current, err := readStore(context.Background(), s.Store, copied.Pauses)
+	current, err := readStore(context.Background(), s.Store, copied.Pauses, !s.ReadOnly)
 	if err != nil {
 		return copied, err
 	}
-	if copied.Pauses.Add(current.Pauses) {
+	if !s.ReadOnly && copied.Pauses.Add(current.Pauses) {
 		s.copyPauses(current.Pauses) // best effort: where it is not kept the next tick tries again
 	}
 	return current, nil

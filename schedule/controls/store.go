@@ -71,10 +71,10 @@ func writeControls(ctx context.Context, r *mutex.Redis, args []any) error {
 
 // readStore returns what is paused, and the last interrupt: of each pause the newest version that any of the Redis servers
 // which answered has, or that the caller remembers from an earlier call. A Redis that lacks one of these, as after
-// a restart without its data, gets it again.
+// a restart without its data, gets it again, where mend is true.
 //
 // It returns as soon as a majority has answered, and does not wait for slower Redis servers.
-func readStore(ctx context.Context, r *mutex.Redis, remembered Pauses) (Controls, error) {
+func readStore(ctx context.Context, r *mutex.Redis, remembered Pauses, mend bool) (Controls, error) {
 	answers, err := queryMajority(ctx, r, func(ctx context.Context, c *redis.Client) (Controls, error) {
 		return readControls(ctx, c, r.Key(controlsKey))
 	})
@@ -90,7 +90,7 @@ func readStore(ctx context.Context, r *mutex.Redis, remembered Pauses) (Controls
 		}
 	}
 	for _, answer := range answers {
-		if answer.Pauses.Add(newest.Pauses) {
+		if mend && answer.Pauses.Add(newest.Pauses) {
 			storePauses(ctx, r, newest.Pauses) // best effort: a later tick tries again
 			break
 		}

@@ -12,7 +12,7 @@ import (
 
 func mustControls(t *testing.T, r *mutex.Redis, remembered Pauses) Controls {
 	t.Helper()
-	c, err := readStore(t.Context(), r, remembered)
+	c, err := readStore(t.Context(), r, remembered, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestThereAreNoControlsWithoutAMajority(t *testing.T) {
 	gone := "redis://" + down.Addr()
 	down.Close()
 	r := dial(t, "redis://"+up.Addr(), gone, gone)
-	if o, err := readStore(t.Context(), r, nil); err == nil {
+	if o, err := readStore(t.Context(), r, nil, true); err == nil {
 		t.Errorf("%+v", o)
 	}
 	if err := storePauses(t.Context(), r, Pauses{"report": {Version: 1000, By: "ann"}}); err == nil {

@@ -8,6 +8,8 @@ import "fmt"
 // Hint says what to write instead, and is empty where that cannot be known.
 type Error struct {
 	Text, Hint string
+
+	unknown, meant string // a word of every: that is none, and what was probably meant; empty for other errors
 }
 
 // Error returns the text without the hint.

@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,6 +35,17 @@ const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", 
 // days begin at 0:00 and hours at :00. The words cover every frequency helper of Laravel, and also days that are counted
 // from a date. No cron expression says those, so the String of such an Expression is words. Every error is an *Error.
 func ParseEvery(text string) ([]Expression, error) {
+	expressions, err := parseEvery(text)
+	if wrong, ok := errors.AsType[*Error](err); ok && wrong.meant != "" {
+		whole := strings.Replace(strings.ToLower(text), wrong.unknown, wrong.meant, 1)
+		if _, err := parseEvery(whole); err == nil { // so the hint can be copied as it is
+			wrong.hint("did you mean %q?", whole)
+		}
+	}
+	return expressions, err
+}
+
+func parseEvery(text string) ([]Expression, error) {
 	p, err := splitPhrase(text)
 	if err != nil {
 		return nil, err

@@ -135,12 +135,12 @@ func TestParseEveryRefuses(t *testing.T) {
 		{"last friday of quarter", `"last friday" does not go with "quarter"`, `write cron: "0 0 * 3,6,9,12 5L" for the last friday of a quarter`},
 
 		// unknown words
-		{"daily at 8:00", `"daily" is not a word for a frequency`, `did you mean "day"?`},
+		{"daily at 8:00", `"daily" is not a word for a frequency`, `did you mean "day at 8:00"?`},
 		{"minuet", `"minuet" is not a word for a frequency`, `did you mean "minute"?`},
 		{"wensday", `"wensday" is not a word for a frequency`, `did you mean "wednesday"?`},
 		{"5m", `"5m" is not a word for a frequency`, `did you mean "5 minutes"?`},
-		{"5 min", `"min" is not a word for a frequency`, `did you mean "minutes"?`},
-		{"monday, tusday", `"tusday" is not a word for a frequency`, `did you mean "tuesday"?`},
+		{"5 min", `"min" is not a word for a frequency`, `did you mean "5 minutes"?`},
+		{"monday, tusday", `"tusday" is not a word for a frequency`, `did you mean "monday, tuesday"?`},
 		{"*/5 * * * *", `"*/5" is not a word for a frequency`, `write it under cron: instead`},
 		{"fortnight", `"fortnight" is not a word for a frequency`, `did you mean "2 weeks from 2026-01-05"?`},
 		{"", "no frequency in it", everyForms},

@@ -59,6 +59,7 @@ func unknownWord(word string) error {
 	case number != "":
 		return e.hint(`did you mean "%s %s"?`, number, meant)
 	}
+	e.unknown, e.meant = word, meant
 	return e.hint("did you mean %q?", meant)
 }
 

@@ -15,7 +15,7 @@ func TestParseRefuses(t *testing.T) {
 		{"daily", "1 field, " + need, ""},
 		{"* * * *", "4 fields, " + need, ""},
 		{"* * * * * * *", "7 fields, " + need, "there is no field for the year: leave out the last one"},
-		{"*/5 * * * * php artisan queue:work", "8 fields, " + need, ""},
+		{"*/5 * * * * php artisan queue:work", `"php artisan queue:work" is no field`, "the command of a crontab line has its own key, command:, and the user before it user:"},
 		{"0 0 1 1 * 2030", "weekday 2030 is not in 0-7", "the first of 6 fields is the second, and there is no field for the year"},
 		{"CRON_TZ=UTC 0 0 * * *", `"CRON_TZ=UTC" is no field`, "the time zone has its own key, timezone:"},
 

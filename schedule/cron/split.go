@@ -28,10 +28,25 @@ func splitCron(text string) ([]string, error) {
 	if len(words) > 0 && strings.Contains(words[0], "TZ=") {
 		return nil, wrong("%q is no field", words[0]).hint("the time zone has its own key, timezone:")
 	}
-	if n := len(words); n != 5 && n != 6 {
+	if n := len(words); n > 5 && isCommand(words[5:]) {
+		return nil, wrong("%q is no field", strings.Join(words[5:], " ")).
+			hint("the command of a crontab line has its own key, command:, and the user before it user:")
+	} else if n != 5 && n != 6 {
 		return nil, wrongCount(n)
 	}
 	return words, nil
+}
+
+// isCommand reports whether the words after the fifth look like the command of a crontab line, with or without a user:
+// as a path, or as letters that name no day.
+func isCommand(words []string) bool {
+	for _, word := range words {
+		if strings.HasPrefix(word, "/") || strings.HasPrefix(word, ".") {
+			return true
+		}
+	}
+	first := strings.ToLower(words[0])
+	return len(words) > 1 && weekdayWords[first] == nil && strings.ContainsFunc(first, func(r rune) bool { return 'a' <= r && r <= 'z' })
 }
 
 // splitMacro returns the fields that a macro stands for. Macros are known in any case.

@@ -3,6 +3,7 @@ package document
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"sched/schedule/text"
 )
@@ -10,10 +11,22 @@ import (
 // Nearest returns the known key or value that was probably meant by word, or "" where none is near: a synonym
 // (Options.Synonyms), or what differs in a few letters.
 func (r *Reader) Nearest(word string, known []string) string {
-	if meant := r.options.Synonyms[strings.ReplaceAll(strings.ToLower(word), "-", "_")]; slices.Contains(known, meant) {
+	if meant := r.options.Synonyms[snakeCase(word)]; slices.Contains(known, meant) {
 		return meant
 	}
 	return text.Nearest(word, known)
+}
+
+// snakeCase writes runInBackground and run-in-background as run_in_background.
+func snakeCase(word string) string {
+	var b strings.Builder
+	for i, r := range word {
+		if i > 0 && unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.ReplaceAll(b.String(), "-", "_")
 }
 
 // DidYouMean is the hint that proposes a word; it is empty for "".

@@ -21,6 +21,8 @@ var syntaxErrors = []syntaxError{
 	{"", `^(<<<<<<<|>>>>>>>|=======)`, "a mark of a merge conflict", "decide for one of the two versions"},
 	{"", `^ *(\t)`, "the indentation holds a tab", "indent with spaces"},
 	{"tab character", "", "a tab stands where only spaces may", "indent with spaces"},
+	{"cannot start any token", "(?:[:,\\[-]\\s+|^\\s*)(`)", "text cannot start with a backtick",
+		"put the text in quotes; a shell runs what stands in $(…)"},
 	{"cannot start any token", "(?:[:,\\[-]\\s+|^\\s*)([@`%])", "text cannot start with this character",
 		"put the text in quotes, as in `cron: \"@daily\"`"},
 	{"alphabetic or numeric", `(?:[:,\[-]\s+|^\s*)([*&])`, "text cannot start with this character",
@@ -50,6 +52,10 @@ func reportSyntaxError(r *Reader, data []byte, err error) {
 	line, message := brokenLine(data), strings.TrimPrefix(err.Error(), "yaml: ")
 	message = regexp.MustCompile(`^line \d+: `).ReplaceAllString(message, "")
 	text := string(lineOf(data, line))
+	if match := keyWithoutSpace(lineOf(data, line-1)); match > 0 && strings.Contains(message, "mapping values are not allowed") {
+		r.ProblemAt(Place{r.File, line - 1, match}, "write `key: value`", "a colon without a space after it")
+		return
+	}
 	at := Place{r.File, line, 1 + len(text) - len(strings.TrimLeft(text, " "))}
 	for _, known := range syntaxErrors {
 		if !strings.Contains(message, known.message) {
@@ -66,6 +72,15 @@ func reportSyntaxError(r *Reader, data []byte, err error) {
 		return
 	}
 	r.ProblemAt(at, "", "the YAML is broken: %s", message)
+}
+
+// keyWithoutSpace returns the column of the colon in a line like "- name:a", which YAML takes for a text; 0 in any other.
+func keyWithoutSpace(line []byte) int {
+	match := regexp.MustCompile(`^\s*(?:- +)?[a-z_]+(:)[^\s:/]\S*\s*$`).FindSubmatchIndex(line)
+	if match == nil {
+		return 0
+	}
+	return 1 + utf8.RuneCount(line[:match[2]])
 }
 
 // brokenLine returns the line that breaks the text: up to it the text is valid, and with it no longer. The parser itself

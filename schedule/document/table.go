@@ -21,6 +21,9 @@ type Table[C Context, T any] struct {
 	// are the scopes in which the key may stand; 0 for a key that the table has not. Misplaced may be nil.
 	Misplaced func(name string, in, known Scope) string
 
+	// Extensions says that keys which begin with "x-" are left alone: they hold what others are anchored to.
+	Extensions bool
+
 	once  sync.Once
 	index map[string]int
 }
@@ -95,6 +98,9 @@ func (t *Table[C, T]) prepare() {
 func (t *Table[C, T]) lookup(r *Reader, name *Node, in Scope) (int, bool) {
 	if !name.IsScalar() {
 		r.Problemf(name, "", "a key must be text, not %s", name.Describe())
+		return 0, false
+	}
+	if t.Extensions && strings.HasPrefix(name.Value, "x-") {
 		return 0, false
 	}
 	i, known := t.index[name.Value]

@@ -20,6 +20,15 @@ func (r *Reader) RequireValue(n *Node, hint string) bool {
 	return true
 }
 
+// RefuseBool refuses true and false without quotes where a text of that name is hardly meant.
+func (r *Reader) RefuseBool(n *Node, hint string) bool {
+	if n.IsScalar() && n.Tag == "!!bool" {
+		r.Problemf(n, hint, "%s must be text, not %s", r.Key, n.Describe())
+		return false
+	}
+	return true
+}
+
 // RequireMapping refuses what is no mapping. The message calls it what.
 func (r *Reader) RequireMapping(n *Node, what string) bool {
 	if !n.IsMapping() {

@@ -53,7 +53,7 @@ func FileError(path string, problem error) error {
 // readFile reads a file with the rights of this process. What runs as root takes no variables
 // from a file that others can write: with LD_PRELOAD or PATH they would be root.
 func readFile(path string) (string, error) {
-	// Without O_NONBLOCK a named pipe would stop us here for ever.
+	// Without O_NONBLOCK the open of a named pipe would wait for a writer.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", text.WithoutPath(err)

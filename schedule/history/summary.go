@@ -50,14 +50,19 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 
 // Summaries adds up the records of each task, by name, whose slots are in the time between since and until:
 // of all tasks for "", and without a bound for a zero time. It reads each of these records, in some 2 µs
-// (docs/decisions.md#a-summary-reads-its-records).
-// A record of several slots counts where the first of them is.
-func (db *DB) Summaries(ctx context.Context, task string, since, until time.Time) ([]Summary, error) {
+// (docs/decisions.md#a-summary-reads-its-records). A record of several slots counts where the first of them is. More are records
+// that are not in the history yet; those of the task and the time are added, too.
+func (db *DB) Summaries(ctx context.Context, task string, since, until time.Time, more ...outcome.Record) ([]Summary, error) {
 	var sums map[string]*sum
 	err := db.do(func(conn *sql.DB) (err error) {
 		sums, err = addUp(ctx, conn, task, since, until)
 		return err
 	})
+	for _, r := range more {
+		if sums != nil && (Query{Task: task, Since: since, Until: until}).Matches(r) {
+			summedRowOf(r).addTo(sums)
+		}
+	}
 	var all []Summary
 	for _, task := range slices.Sorted(maps.Keys(sums)) {
 		all = append(all, sums[task].summary())
@@ -114,6 +119,26 @@ const summed = `SELECT task, nullif(outcome, 'succeeded'), nullif(max(slots, 1),
 // A summedRow is a row of summed: of strings, of int64, and nil for NULL.
 type summedRow struct {
 	task, outcome, slots, took, late, slot, run any
+}
+
+// summedRowOf returns the row that summed would give for a record.
+func summedRowOf(r outcome.Record) *summedRow {
+	row := &summedRow{task: r.Task}
+	if r.Outcome == outcome.Succeeded {
+		row.took = r.Ended.Sub(r.Started).Microseconds()
+	} else {
+		row.outcome = string(r.Outcome)
+	}
+	if r.Slots > 1 {
+		row.slots = int64(r.Slots)
+	}
+	if r.Origin == "" && !r.Started.IsZero() {
+		row.late = max(r.Started.Sub(r.Slot).Microseconds(), 0)
+	}
+	if r.Outcome.Failure() {
+		row.slot, row.run = r.Slot.UnixMicro(), r.Run
+	}
+	return row
 }
 
 func (r *summedRow) addTo(sums map[string]*sum) {

@@ -78,6 +78,9 @@ func (b *backfill) addJournal(journal *Journal) {
 	b.addGap(journal.Promise.Gap)
 	for _, record := range journal.Outcomes {
 		b.rows = append(b.rows, record)
+		if record.Outcome == outcome.Skipped && !journal.Fired[Due{record.Task, record.Slot}] {
+			b.account.unfired = append(b.account.unfired, record)
+		}
 	}
 	for _, due := range journal.Promise.Due {
 		switch {

@@ -217,6 +217,19 @@ func TestSendmail(t *testing.T) {
 			}
 		})
 	}
+	t.Run("gets no secret of the environment", func(t *testing.T) {
+		t.Setenv("SCHED_STORE", "redis://:s3cret@10.0.0.1")
+		t.Setenv("DB_PASSWORD", "hunter2")
+		t.Setenv("LC_ALL", "C")
+		dir := sendmail(t, `cat >/dev/null; env > "$(dirname "$0")/environment"`)
+		target := notify.Target{Mail: &notify.Mail{To: []string{"ops@example.com"}}}
+		expect(t, send(t, target, failure()), target, "", "", false)
+		text, _ := os.ReadFile(filepath.Join(dir, "environment"))
+		if s := "\n" + string(text); strings.Contains(s, "s3cret") || strings.Contains(s, "hunter2") || !strings.Contains(s, "\nPATH=") ||
+			!strings.Contains(s, "\nLC_ALL=C\n") || !strings.Contains(s, "\nHOME=") {
+			t.Errorf("its environment is %s", text)
+		}
+	})
 	t.Run("hangs", func(t *testing.T) {
 		dir := sendmail(t, `echo $$ > "$(dirname "$0")/pid"; sleep 60; true`)
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

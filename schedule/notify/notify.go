@@ -11,7 +11,7 @@
 // Non-goals: deciding which events are sent to which targets, trying again, remembering what was delivered, and
 // expanding ${VAR} in targets. Those are for the callers.
 //
-// The package keeps nothing between calls. Of the environment it reads what net/http, crypto/x509, os/exec and os/user
+// The package keeps nothing between calls, and passes no secret of the environment on to sendmail. Of the environment it reads what net/http, crypto/x509, os/exec and os/user
 // read: the proxies, SSL_CERT_FILE, PATH, and USER where /etc/passwd lacks the user. Everything exported may be used
 // concurrently.
 package notify

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxPingOutput is how many bytes of output a ping carries: healthchecks.io keeps 100 kB, and one that people host themselves
@@ -22,7 +23,7 @@ func (t Target) sendPing(ctx context.Context, m Message) error {
 		var signal string
 		signal, body = m.signal()
 		u = withSignal(u, signal, m.Run)
-		body = tail(strings.ToValidUTF8(body, "\uFFFD"), maxPingOutput) // what is not UTF-8 is not kept
+		body = tail(body, maxPingOutput) // byte for byte as it was printed
 	}
 	if body != "" {
 		method = http.MethodPost
@@ -32,9 +33,17 @@ func (t Target) sendPing(ctx context.Context, m Message) error {
 		return t.permanent("the URL is none", "")
 	}
 	if body != "" {
-		r.Header.Set("Content-Type", "text/plain; charset=utf-8")
+		r.Header.Set("Content-Type", contentType(body))
 	}
 	return t.do(ctx, r)
+}
+
+// contentType is that of an output: whether it is UTF-8 is up to the command that printed it.
+func contentType(body string) string {
+	if utf8.ValidString(body) {
+		return "text/plain; charset=utf-8"
+	}
+	return "application/octet-stream"
 }
 
 // signal is the message in the pinging API (https://healthchecks.io/docs/http_api/): the last part of the path, empty for a
@@ -50,7 +59,10 @@ func (m Message) signal() (signal, body string) {
 	case m.Outcome == "failed" && m.ExitCode != nil && *m.ExitCode > 0 && *m.ExitCode <= 255:
 		return strconv.Itoa(*m.ExitCode), m.Output // 0 may be a failure here (success_codes), and never is there
 	}
-	return "fail", strings.TrimSuffix(m.headline()+"\n\n"+m.Output, "\n\n")
+	if m.Output == "" {
+		return "fail", m.headline()
+	}
+	return "fail", m.headline() + "\n\n" + m.Output
 }
 
 // withSignal returns the URL for a signal. The run's id, as the parameter rid, lets the other side match start and end; a

@@ -95,13 +95,21 @@ func TestTheProtocolOfHealthchecks(t *testing.T) {
 			t.Errorf("%s %s", last.Method, last.RequestURI)
 		}
 	})
-	t.Run("the end of a long output that is no text", func(t *testing.T) {
+	t.Run("the end of a long output", func(t *testing.T) {
 		msg := failure()
-		msg.Output = strings.Repeat("äöü", 20_000) + "\xff\x00the end\n"
+		msg.Output = strings.Repeat("äöü", 20_000) + "the end\n"
 		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, msg)
 		if len(last.body) > 10_000 || !strings.HasPrefix(last.body, "ä") && !strings.HasPrefix(last.body, "ö") && !strings.HasPrefix(last.body, "ü") ||
-			!strings.HasSuffix(last.body, "\uFFFD\x00the end\n") {
+			!strings.HasSuffix(last.body, "üthe end\n") || last.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Errorf("%d bytes: %q … %q", len(last.body), last.body[:10], last.body[len(last.body)-20:])
+		}
+	})
+	t.Run("what is no text comes as it was printed", func(t *testing.T) {
+		msg := failure()
+		msg.Output = "\xff\xfe\x00\x01 gr\xfc\xdfe \xc3\x28\n"
+		send(t, notify.Target{Ping: &notify.Ping{URL: server + "/uuid", Protocol: true}}, msg)
+		if last.body != msg.Output || last.Header.Get("Content-Type") != "application/octet-stream" {
+			t.Errorf("%q as %s", last.body, last.Header.Get("Content-Type"))
 		}
 	})
 }

@@ -14,9 +14,10 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A limit is the memory of at_most for one hook, a locked file. It knows what was sent in the time of the limit. Of
-// what was held back since, the newest letter is kept beside it, with the number of those before it:
-// the next letter that may be sent takes the number over, or a tick sends the held one when the time is over.
+// A limit is what at_most remembers of one hook, in a file that is locked while the limit is open: which messages were sent
+// in the time of the limit. Of the deliveries that were held back since, only the newest is kept, in another file, with the
+// number of those before it in its message. The next delivery that is admitted takes that number over; where none comes,
+// a tick sends the held one when the time is over (docs/decisions.md#at_most-sends-what-it-held-back).
 type limit struct {
 	Outbox
 	hook string
@@ -26,7 +27,8 @@ type limit struct {
 
 type limitMemory struct {
 	Sent []sent `json:"sent"`
-	// Counted is the id of the held letter that the last one which was sent has counted.
+	// Counted is the id of the held delivery whose number an admitted one has taken over. It is forgotten when the
+	// admitted one is in the outbox; after a kill between the two its number must not be taken over again.
 	Counted string `json:"counted,omitempty"`
 }
 
@@ -42,7 +44,7 @@ const (
 
 func (o Outbox) heldPath(hook string) string { return filepath.Join(o.dir, hook+heldSuffix) }
 
-// limit opens the memory of a hook. Its lock is held for a moment only, so it is waited for.
+// limit opens the limit of a hook. Processes hold its lock for a moment only, so limit waits for it (limitPatience).
 func (o Outbox) limit(hook string) (*limit, error) {
 	path := filepath.Join(o.dir, hook+limitSuffix)
 	file, err := statedir.Open(path, os.O_RDWR|os.O_CREATE)
@@ -57,18 +59,18 @@ func (o Outbox) limit(hook string) (*limit, error) {
 	text, _ := statedir.ReadFile(path)
 	line, _, _ := bytes.Cut(text, []byte{'\n'})
 	if json.Unmarshal(line, &l.limitMemory) != nil {
-		l.limitMemory = limitMemory{} // new, or what a power cut left: rather one too many than none
+		l.limitMemory = limitMemory{} // new, or what a power cut left: one message too many is better than none
 	}
 	return l, nil
 }
 
-// limitPatience is how long somebody who was stopped in the middle is waited for.
+// limitPatience is how long a process waits for another one that has the limit open: that may have been stopped with it.
 const limitPatience = 2 * time.Second
 
-// admit reports whether a letter may be sent now; else it is held back. Asked again about the same letter,
-// as after a kill, it answers the same.
-func (o Outbox) admit(l *Delivery) (bool, error) {
-	m, err := o.limit(hookOf(l.Message.ID))
+// admit reports whether a delivery may be sent now; else it holds the delivery back. For the same delivery, as after a kill,
+// the result is the same. After an error the delivery may be sent: one too many is better than none.
+func (o Outbox) admit(d *Delivery) (bool, error) {
+	m, err := o.limit(hookOf(d.Message.ID))
 	if err != nil {
 		return true, err
 	}
@@ -77,30 +79,30 @@ func (o Outbox) admit(l *Delivery) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	if m.allows(l.Message.ID, l.To.AtMost) {
+	if m.allows(d.Message.ID, d.To.AtMost) {
 		if held != nil {
-			l.Message.HeldBack, l.Message.HeldSince = held.Message.HeldBack+1, held.since()
+			d.Message.HeldBack, d.Message.HeldSince = held.Message.HeldBack+1, held.since()
 			m.Counted = held.Message.ID
 		}
-		return true, m.add(l.Message.ID)
+		return true, m.add(d.Message.ID)
 	}
-	if held != nil && (held.Message.ID == l.Message.ID || m.Counted == held.Message.ID) {
-		if held.Message.ID == l.Message.ID {
+	if held != nil && (held.Message.ID == d.Message.ID || m.Counted == held.Message.ID) {
+		if held.Message.ID == d.Message.ID {
 			return false, nil
 		}
 		held = nil
 	}
 	if held != nil {
-		l.Message.HeldBack, l.Message.HeldSince = held.Message.HeldBack+1, held.since()
+		d.Message.HeldBack, d.Message.HeldSince = held.Message.HeldBack+1, held.since()
 	}
 	draft := m.heldPath(m.hook) + ".new"
-	if err := m.writeTo(draft, l); err != nil {
+	if err := m.writeTo(draft, d); err != nil {
 		return true, err
 	}
 	return false, statedir.Rename(draft, m.heldPath(m.hook))
 }
 
-// forgetCounted forgets the held letter that was counted, when the one that counts it is in the outbox.
+// forgetCounted removes the held delivery whose number was taken over, when the delivery with that number is in the outbox.
 func (o Outbox) forgetCounted(hook string) {
 	m, err := o.limit(hook)
 	if err != nil {
@@ -112,7 +114,8 @@ func (o Outbox) forgetCounted(hook string) {
 	}
 }
 
-// ReleaseHeld puts the held letter of a hook into the outbox when the limit allows another one, and returns its name.
+// ReleaseHeld puts the held delivery of a hook into the outbox when the limit allows another one, and returns its name. The
+// name is empty when there is none, or when it has to wait.
 func (o Outbox) ReleaseHeld(hook string) (name string, err error) {
 	m, err := o.limit(hook)
 	if err != nil {
@@ -134,7 +137,7 @@ func (o Outbox) ReleaseHeld(hook string) (name string, err error) {
 	return held.Message.ID, os.Rename(m.heldPath(hook), m.path(held.Message.ID))
 }
 
-// held returns the held letter; nil when there is none.
+// held returns the held delivery; nil when there is none.
 func (m *limit) held() (*Delivery, error) {
 	text, err := statedir.ReadFile(m.heldPath(m.hook))
 	if errors.Is(err, os.ErrNotExist) {
@@ -147,24 +150,24 @@ func (m *limit) held() (*Delivery, error) {
 	return held, err
 }
 
-// since is when the first of the held letters was.
-func (l *Delivery) since() time.Time {
-	if l.Message.HeldSince.IsZero() {
-		return l.Message.At
+// since is when the first of the messages happened that were held back up to this one.
+func (d *Delivery) since() time.Time {
+	if d.Message.HeldSince.IsZero() {
+		return d.Message.At
 	}
-	return l.Message.HeldSince
+	return d.Message.HeldSince
 }
 
-// allows reports whether a letter may be sent, or has been already. What was sent in the future, when the clock was
+// allows reports whether a message may be sent, or has been already. What was sent in the future, when the clock was
 // wrong, does not count. Ticks are not quite on time, so a little less than the time of the limit is enough: a task that fails
-// at every full hour tells so once an hour.
+// at every full hour sends a message once an hour.
 func (m *limit) allows(id string, at schedule.Limit) bool {
 	now, enough := clock.Now(), at.Per-min(15*time.Second, at.Per/20)
 	m.Sent = slices.DeleteFunc(m.Sent, func(s sent) bool { return s.At.After(now) || now.Sub(s.At) >= enough })
 	return len(m.Sent) < at.N || slices.ContainsFunc(m.Sent, func(s sent) bool { return s.ID == id })
 }
 
-// add notes that a letter is sent.
+// add notes that a message is sent.
 func (m *limit) add(id string) error {
 	if !slices.ContainsFunc(m.Sent, func(s sent) bool { return s.ID == id }) {
 		m.Sent = append(m.Sent, sent{id, clock.Now().UTC()})

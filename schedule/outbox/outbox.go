@@ -1,11 +1,8 @@
 package outbox
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,16 +10,15 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/notify"
 	"sched/schedule/statedir"
 )
 
-// An Outbox is the folder with the notifications that were not delivered yet: one file a letter, removed
-// when it was delivered. A letter is locked (flock(2)) while somebody tries, so two never send it at once.
-// A kill between the sending and the removal sends it again.
+// An Outbox is the folder with the notifications that were not delivered yet: one file a delivery, removed
+// when the message was accepted. The file is locked (flock(2)) during an attempt, so two processes never make one at once.
+// A kill between the acceptance and the removal sends the message again.
 //
-//	HOOK-RUN-1.json         a letter; HOOK is made from the names of task and hook. 0 is for the start of the run
-//	.draft-HOOK-RUN-1.json  one whose run has not noted yet that the hook fired: nobody sends it
+//	HOOK-RUN-1.json         a delivery; HOOK is made from the names of task and hook. 0 instead of 1 is for the start of the run
+//	.draft-HOOK-RUN-1.json  a draft: its run has not noted yet that the hook fired, and no process sends it
 //	HOOK.limit, HOOK.held   what at_most has to remember (limit)
 type Outbox struct{ dir string }
 
@@ -39,67 +35,20 @@ const (
 	draftPrefix    = ".draft-"
 )
 
-// A Delivery is a notification of one run, with all that is needed to send it but its secrets.
-type Delivery struct {
-	Hook    string                `json:"hook"` // after 2
-	Folder  string                `json:"folder"`
-	To      schedule.Notification `json:"to"`
-	Message notify.Message        `json:"news"` // its ID is the name of the letter; without the output
-	Output  []byte                `json:"output,omitempty"`
+// write writes a delivery as a draft, synced to disk: once the run has noted that the hook fired, nothing writes it again.
+func (o Outbox) write(d *Delivery) error { return o.writeTo(o.draft(d.Message.ID), d) }
 
-	file *os.File // nil for one that no outbox took
-	last failure
-}
-
-// A failure is one attempt to deliver a letter: a line after the letter.
-type failure struct {
-	Tries     int       `json:"tries"`
-	Since     time.Time `json:"since"` // of the first
-	At        time.Time `json:"at"`
-	Task      string    `json:"task"`
-	Why       string    `json:"why"`
-	Permanent bool      `json:"permanent,omitempty"`
-	Told      bool      `json:"told,omitempty"` // to people
-	Left      []int     `json:"left,omitempty"` // of several addresses those that are left; none: all
-}
-
-type failureLine struct {
-	Failed failure `json:"failed"`
-}
-
-// hookHash names a hook of a task.
-func hookHash(task, hook string) string {
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(task+"\x00"+hook)))[:16]
-}
-
-func Name(task, hook, run string, start bool) string {
-	part := "1"
-	if start {
-		part = "0"
-	}
-	return hookHash(task, hook) + "-" + run + "-" + part
-}
-
-// hookOf and runOf return the parts of a letter's name that stand for its hook and its run.
-func hookOf(name string) string { return name[:min(len(name), 16)] }
-
-func RunOf(name string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(name, hookOf(name)+"-"), "-0"), "-1")
-}
-
-// write writes a letter as a draft, and to disk: a run that has noted that the hook fired does so no more.
-func (o Outbox) write(l *Delivery) error { return o.writeTo(o.draft(l.Message.ID), l) }
-
-func (o Outbox) writeTo(path string, l *Delivery) error {
-	text, err := json.Marshal(l)
+func (o Outbox) writeTo(path string, d *Delivery) error {
+	text, err := json.Marshal(d)
 	if err != nil {
 		return err
 	}
 	return statedir.WriteSynced(path, append(text, '\n'))
 }
 
-// Post makes a letter of a draft. That there is none is no error: it was done before.
-func (o Outbox) Post(name string) error {
+// Publish makes a delivery of a draft: from here on ticks send it. Without a draft it does nothing, and returns nil: it
+// was published before.
+func (o Outbox) Publish(name string) error {
 	err := statedir.Rename(o.draft(name), o.path(name))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -107,27 +56,28 @@ func (o Outbox) Post(name string) error {
 	return err
 }
 
-// Put puts a letter into the outbox exactly once, whatever is killed: it is written as a draft; then mark notes
-// that the hook fired; then the draft becomes a letter, which ticks send. Who finds the mark does the last step (post)
-// alone, and who does not begins again. It reports false for one that at_most holds back.
-func (o Outbox) Put(l *Delivery, mark func()) (kept bool, err error) {
-	if l.To.AtMost.N > 0 {
-		if admitted, err := o.admit(l); !admitted && err == nil {
+// Put puts a delivery into the outbox exactly once, whatever is killed: it is written as a draft; then mark notes
+// that the hook fired; then the draft is published. A process that finds the mark of one that was killed calls Publish
+// alone, and without the mark it calls Put again. Put reports false for a delivery that at_most holds back, and after an error.
+func (o Outbox) Put(d *Delivery, mark func()) (kept bool, err error) {
+	if d.To.AtMost.N > 0 {
+		if admitted, err := o.admit(d); !admitted && err == nil {
 			mark()
 			return false, nil
 		}
-		defer o.forgetCounted(hookOf(l.Message.ID))
+		defer o.forgetCounted(hookOf(d.Message.ID))
 	}
-	err = o.write(l)
+	err = o.write(d)
 	mark()
 	if err == nil {
-		err = o.Post(l.Message.ID)
+		err = o.Publish(d.Message.ID)
 	}
 	return err == nil, err
 }
 
-// List returns the names of the letters, and the hooks of which some are held back, each by time.
-func (o Outbox) List() (letters, held []string, err error) {
+// List returns the names of the deliveries, oldest run first, and the hooks of which one is held back.
+// An outbox that does not exist is an empty one.
+func (o Outbox) List() (deliveries, held []string, err error) {
 	dir, err := statedir.OpenDir(o.dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
@@ -139,99 +89,40 @@ func (o Outbox) List() (letters, held []string, err error) {
 	files, err := dir.Readdirnames(-1)
 	for _, file := range files {
 		if name, ok := strings.CutSuffix(file, deliverySuffix); ok && !strings.HasPrefix(file, ".") {
-			letters = append(letters, name)
+			deliveries = append(deliveries, name)
 		} else if hook, ok := strings.CutSuffix(file, heldSuffix); ok {
 			held = append(held, hook)
 		}
 	}
-	slices.SortFunc(letters, func(a, b string) int { return strings.Compare(a[len(hookOf(a)):], b[len(hookOf(b)):]) })
-	return letters, held, err
+	slices.SortFunc(deliveries, func(a, b string) int { return strings.Compare(a[len(hookOf(a)):], b[len(hookOf(b)):]) })
+	return deliveries, held, err
 }
 
-var errUnreadable = errors.New("it cannot be read")
-
-// open locks a letter, and reads how the last attempt to deliver it ended. The error is os.ErrNotExist when it was delivered,
-// errTaken while another process has it.
+// open locks a delivery, and reads how its last attempt ended. The error is os.ErrNotExist when the message was delivered,
+// statedir.ErrLocked while another process makes an attempt.
 func (o Outbox) open(name string) (*Delivery, error) {
 	file, err := statedir.OpenLocked(o.path(name), os.O_RDWR|os.O_APPEND)
 	if err != nil {
 		return nil, err
 	}
-	l := &Delivery{file: file}
+	d := &Delivery{file: file}
 	info, err := file.Stat()
 	if err == nil {
-		l.last, err = lastFailure(file, info.Size())
+		d.last, err = lastFailure(file, info.Size())
 	}
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
-	return l, nil
+	return d, nil
 }
 
-// lastFailure reads the last line of a letter alone: those that have to wait are many where a server is down.
-func lastFailure(file *os.File, size int64) (failure, error) {
-	tail := make([]byte, min(size, 8<<10))
-	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {
-		return failure{}, err
-	}
-	start := bytes.LastIndex(tail, []byte("\n{\"failed\":"))
-	if start < 0 {
-		return failure{}, nil
-	}
-	line, _, whole := bytes.Cut(tail[start+1:], []byte{'\n'})
-	var last failureLine
-	if !whole || json.Unmarshal(line, &last) != nil {
-		return failure{}, nil // torn by a kill: it is tried again at once
-	}
-	return last.Failed, nil
-}
-
-// read reads the whole of a letter that is open.
-func (l *Delivery) read() error {
-	text, err := statedir.ReadFile(l.file.Name())
-	if err != nil {
-		return err
-	}
-	line, _, _ := bytes.Cut(text, []byte{'\n'})
-	if err := json.Unmarshal(line, l); err != nil {
-		return errUnreadable // as a power cut may leave it
-	}
-	return nil
-}
-
-// fail notes that an attempt failed. Where that cannot be written, the next one comes sooner.
-func (l *Delivery) fail(f failure) {
-	l.last = f
-	text, err := json.Marshal(failureLine{f})
-	if err == nil {
-		_, err = l.file.Write(slices.Concat([]byte{'\n'}, text, []byte{'\n'}))
-	}
-	if err == nil {
-		l.file.Sync()
-	}
-}
-
-// remove removes a letter that is open.
-func (l *Delivery) remove() error {
-	if l.file == nil {
-		return nil
-	}
-	return os.Remove(l.file.Name())
-}
-
-func (l *Delivery) close() {
-	if l.file != nil {
-		l.file.Close()
-	}
-}
-
-// replacedByNewer looks for other letters of the same hook, if it is a ping: a ping says how things are now. A newer one
-// makes this one superfluous. Older ones are removed; one that is being sent at this moment is waited
-// for, or it could arrive last.
+// replacedByNewer reports whether the outbox has a newer delivery of the same hook: of pings, which say how things are now,
+// only the newest counts (docs/decisions.md#a-newer-ping-replaces-an-older-one). It withdraws older ones. One that is being
+// sent at this moment is waited for until then: it could arrive last.
 func (o Outbox) replacedByNewer(name string, until time.Time) bool {
-	letters, _, _ := o.List()
-	for _, other := range letters {
+	deliveries, _, _ := o.List()
+	for _, other := range deliveries {
 		switch {
 		case hookOf(other) != hookOf(name) || other == name:
 		case other > name:
@@ -243,15 +134,17 @@ func (o Outbox) replacedByNewer(name string, until time.Time) bool {
 	return false
 }
 
-// pollEvery is how often an outbox looks whether another process has done with a delivery.
+// pollEvery is the time between two looks whether another process has ended its attempt.
 const pollEvery = 20 * time.Millisecond
 
+// Withdraw removes a delivery, if it is there. While another process makes an attempt for it, Withdraw waits for the end of
+// that, at most until then.
 func (o Outbox) Withdraw(name string, until time.Time) {
 	for {
-		l, err := o.open(name)
+		d, err := o.open(name)
 		if err == nil {
-			l.remove()
-			l.close()
+			d.remove()
+			d.close()
 			return
 		}
 		if !errors.Is(err, statedir.ErrLocked) || time.Now().After(until) {
@@ -261,8 +154,8 @@ func (o Outbox) Withdraw(name string, until time.Time) {
 	}
 }
 
-// Sweep removes what a kill left of drafts, and what at_most remembers of hooks that have not fired for as long
-// as any limit lasts.
+// Sweep removes the drafts of processes that were killed a day ago, and what at_most remembers of hooks that have not fired
+// for as long as any limit lasts (schedule.LookBack).
 func (o Outbox) Sweep(now time.Time) {
 	drafts, _ := filepath.Glob(filepath.Join(o.dir, draftPrefix+"*"))
 	limits, _ := filepath.Glob(filepath.Join(o.dir, "*"+limitSuffix))
@@ -276,6 +169,3 @@ func (o Outbox) Sweep(now time.Time) {
 		}
 	}
 }
-
-// Kept reports whether an outbox has the delivery, so that later ticks know of it.
-func (l *Delivery) Kept() bool { return l.file != nil }

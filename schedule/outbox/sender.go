@@ -9,39 +9,37 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/notify"
-
 	"sched/schedule/clock"
-
+	"sched/schedule/notify"
 	"sched/schedule/process"
 )
 
 const (
-	// attemptTimeout bounds one attempt to deliver a letter, and lettersAtOnce how many are made at a time.
+	// attemptTimeout bounds one attempt, and attemptsAtOnce how many of a process are made at a time.
 	attemptTimeout = 30 * time.Second
 	attemptsAtOnce = 16
 
-	// giveUpAfter is how long a letter is tried; the waits in between double from firstWait to longestWait.
+	// giveUpAfter is the time from the first attempt to the last one; the waits in between double from firstWait to longestWait.
 	giveUpAfter = 24 * time.Hour
 	firstWait   = time.Minute
 	longestWait = time.Hour
 
-	// A process waits at its end for the attempts that it has begun, but no longer than one may take; and hardly at all
-	// once it was asked to stop.
-	Patience        = attemptTimeout
+	// Patience is how long a process waits at its end for the attempts that it has begun: as long as one may take.
+	Patience = attemptTimeout
+	// stoppedPatience is how long it waits once it was asked to stop.
 	stoppedPatience = 5 * time.Second
 )
 
-// A Sender delivers letters beside everything else that a process does. A nil one delivers nothing: what is in
-// the outbox is left to the next tick.
+// A Sender makes attempts beside everything else that a process does. A nil Sender makes none: what is in the outbox is
+// left to the next tick. Its fields are set before the first Deliver; its methods may be called concurrently.
 type Sender struct {
-	env []string // what the secrets are taken from
+	env []string // the environment in which ${VAR} of the targets is expanded
 
-	// tell is told of a letter that was not delivered, and what becomes of it. It reports whether people know now.
-	// Where it is nil nobody does, and a later tick tells them.
-	Undelivered func(l *Delivery, err error, what string) bool
-	// delivered is told of one that was; it may be nil.
-	Delivered func(l *Delivery, target string)
+	// Undelivered reports an attempt that failed to people, with what becomes of the delivery. It returns whether that
+	// was possible; where Undelivered is nil, a later tick reports it.
+	Undelivered func(d *Delivery, err error, what string) bool
+	// Delivered is called after an attempt that succeeded; it may be nil.
+	Delivered func(d *Delivery, target string)
 
 	ctx      context.Context
 	stop     context.CancelFunc
@@ -49,83 +47,84 @@ type Sender struct {
 	attempts sync.WaitGroup
 }
 
-// NewSender returns one that gives up when ctx is done.
+// NewSender returns a Sender whose attempts end when ctx is done. Targets are expanded with the variables of env.
 func NewSender(ctx context.Context, env []string) *Sender {
-	p := &Sender{env: env, slots: make(chan struct{}, attemptsAtOnce)}
-	p.ctx, p.stop = context.WithCancel(ctx)
-	return p
+	s := &Sender{env: env, slots: make(chan struct{}, attemptsAtOnce)}
+	s.ctx, s.stop = context.WithCancel(ctx)
+	return s
 }
 
-// Deliver makes one attempt for each of the letters, and returns at once.
-func (p *Sender) Deliver(box Outbox, names ...string) {
-	if p == nil {
+// Deliver makes one attempt for each of the deliveries of the outbox, and returns at once.
+func (s *Sender) Deliver(box Outbox, names ...string) {
+	if s == nil {
 		return
 	}
 	for _, name := range names {
-		p.beside(func() { p.attempt(box, name) })
+		s.beside(func() { s.attempt(box, name) })
 	}
 }
 
-// DeliverUnkept is deliver for letters that no outbox took.
-func (p *Sender) DeliverUnkept(letters ...*Delivery) {
-	if p == nil {
+// DeliverUnkept is Deliver for what no outbox took: there will be no second attempt.
+func (s *Sender) DeliverUnkept(deliveries ...*Delivery) {
+	if s == nil {
 		return
 	}
-	for _, l := range letters {
-		p.beside(func() { p.try(Outbox{}, l) })
+	for _, d := range deliveries {
+		s.beside(func() { s.try(Outbox{}, d) })
 	}
 }
 
-func (p *Sender) beside(do func()) {
-	p.attempts.Go(func() {
+func (s *Sender) beside(do func()) {
+	s.attempts.Go(func() {
 		select {
-		case p.slots <- struct{}{}:
-			defer func() { <-p.slots }()
-			if p.ctx.Err() == nil {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+			if s.ctx.Err() == nil {
 				do()
 			}
-		case <-p.ctx.Done():
+		case <-s.ctx.Done():
 		}
 	})
 }
 
-// Wait waits for the attempts, and gives them up when its patience is at an end: when ctx is done that is soon.
-func (p *Sender) Wait(ctx context.Context, patience time.Duration) {
-	timer := time.AfterFunc(patience, p.stop)
+// Wait waits for the attempts that were begun, and ends them when patience has passed, or stoppedPatience after ctx is
+// done. The Sender makes no attempt after it.
+func (s *Sender) Wait(ctx context.Context, patience time.Duration) {
+	timer := time.AfterFunc(patience, s.stop)
 	defer timer.Stop()
 	defer context.AfterFunc(ctx, func() { timer.Reset(min(patience, stoppedPatience)) })()
-	p.attempts.Wait()
-	p.stop()
+	s.attempts.Wait()
+	s.stop()
 }
 
-// attempt makes one attempt for a letter in the outbox, if it is time for one.
-func (p *Sender) attempt(box Outbox, name string) {
-	l, err := box.open(name)
+// attempt makes one attempt for a delivery of the outbox, if it is time for one.
+func (s *Sender) attempt(box Outbox, name string) {
+	d, err := box.open(name)
 	if err != nil {
-		return // it was delivered, or somebody else is at it
+		return // it was delivered, or another process makes an attempt
 	}
-	defer l.close()
-	if l.last.Permanent && p.Undelivered == nil || !l.last.Permanent && l.last.waits(clock.Now()) {
+	defer d.close()
+	if d.last.Permanent && s.Undelivered == nil || !d.last.Permanent && d.last.waits(clock.Now()) {
 		return
 	}
-	if err := l.read(); err != nil {
-		l.Message.Task, l.Hook = "a notification", name
-		if p.Undelivered != nil && p.Undelivered(l, err, "it is dropped") {
-			l.remove()
+	if err := d.read(); err != nil {
+		d.Message.Task, d.Hook = "a notification", name
+		if s.Undelivered != nil && s.Undelivered(d, err, "it is dropped") {
+			d.remove()
 		}
 		return
 	}
-	if l.last.Permanent {
-		if p.Undelivered(l, errors.New(l.last.Why), "it is dropped") {
-			l.remove()
+	if d.last.Permanent {
+		if s.Undelivered(d, errors.New(d.last.Why), "it is dropped") {
+			d.remove()
 		}
 		return
 	}
-	p.try(box, l)
+	s.try(box, d)
 }
 
-// waits reports whether it is too early for another attempt. The waits begin with a full minute, as ticks do. One that
-// would be longer than any was written with a wrong clock.
+// waits reports whether it is too early for another attempt. The waits begin with a full minute, as ticks do. A failure
+// that would have to wait for longer than longestWait was written with a wrong clock, and waits no more.
 func (f failure) waits(now time.Time) bool {
 	if f.Tries == 0 {
 		return false
@@ -138,46 +137,46 @@ func (f failure) waits(now time.Time) bool {
 	return 0 < rest && rest <= longestWait
 }
 
-// try makes one attempt.
-func (p *Sender) try(box Outbox, l *Delivery) {
-	ctx, cancel := context.WithTimeout(p.ctx, attemptTimeout)
+// try makes one attempt for a delivery that is open, or that no outbox took.
+func (s *Sender) try(box Outbox, d *Delivery) {
+	ctx, cancel := context.WithTimeout(s.ctx, attemptTimeout)
 	defer cancel()
-	if l.file != nil && l.To.Ping != "" {
+	if d.file != nil && d.To.Ping != "" {
 		deadline, _ := ctx.Deadline()
-		if box.replacedByNewer(l.Message.ID, deadline) {
-			l.remove()
+		if box.replacedByNewer(d.Message.ID, deadline) {
+			d.remove()
 			return
 		}
 	}
-	target, err := p.target(l)
+	target, err := s.target(d)
 	if err == nil && target == (notify.Target{}) {
-		l.remove() // there is nobody to tell any more
+		d.remove() // its variables are empty now: no target any more
 		return
 	}
 	if err == nil {
-		m := l.Message
-		m.Output = string(l.Output)
+		m := d.Message
+		m.Output = string(d.Output)
 		err = target.Send(ctx, m)
 	}
 	if err != nil {
-		p.failed(l, target, err)
+		s.failed(d, target, err)
 		return
 	}
-	if err := l.remove(); err != nil && p.Undelivered != nil {
-		p.Undelivered(l, err, "it was sent, and will be sent again")
+	if err := d.remove(); err != nil && s.Undelivered != nil {
+		s.Undelivered(d, err, "it was sent, and will be sent again")
 	}
-	if p.Delivered != nil {
-		p.Delivered(l, target.String())
+	if s.Delivered != nil {
+		s.Delivered(d, target.String())
 	}
 }
 
-// target puts the secrets in.
-func (p *Sender) target(l *Delivery) (notify.Target, error) {
-	to, err := l.To.Expanded(schedule.Expansion{Getenv: process.Lookup(p.env), Folder: l.Folder})
+// target is where the next attempt goes to, with its secrets expanded.
+func (s *Sender) target(d *Delivery) (notify.Target, error) {
+	to, err := d.To.Expanded(schedule.Expansion{Getenv: process.Lookup(s.env), Folder: d.Folder})
 	if err != nil {
 		return notify.Target{}, err
 	}
-	if left := l.last.Left; len(left) > 0 && slices.Max(left) < len(to.Mail) {
+	if left := d.last.Left; len(left) > 0 && slices.Max(left) < len(to.Mail) {
 		all := to.Mail
 		to.Mail = nil
 		for _, i := range left {
@@ -187,7 +186,7 @@ func (p *Sender) target(l *Delivery) (notify.Target, error) {
 	return Target(to), nil
 }
 
-// Target returns whom an expanded notification is sent to; the zero target for nobody.
+// Target returns the target of an expanded notification; the zero Target for one whose variables are empty.
 func Target(n schedule.Notification) (t notify.Target) {
 	switch {
 	case n.Ping != "":
@@ -200,10 +199,11 @@ func Target(n schedule.Notification) (t notify.Target) {
 	return t
 }
 
-// failed notes an attempt that failed, or drops the letter.
-func (p *Sender) failed(l *Delivery, target notify.Target, err error) {
+// failed notes an attempt that failed, or drops the delivery: after a permanent error, and after a day. It drops nothing
+// that Undelivered could not report.
+func (s *Sender) failed(d *Delivery, target notify.Target, err error) {
 	now := clock.Now().UTC()
-	f := failure{Tries: l.last.Tries + 1, Since: l.last.Since, At: now, Task: l.Message.Task, Why: err.Error(), Told: l.last.Told, Left: l.last.Left}
+	f := failure{Tries: d.last.Tries + 1, Since: d.last.Since, At: now, Task: d.Message.Task, Why: err.Error(), Reported: d.last.Reported, Left: d.last.Left}
 	if f.Since.IsZero() || f.Since.After(now) {
 		f.Since = now
 	}
@@ -215,7 +215,7 @@ func (p *Sender) failed(l *Delivery, target notify.Target, err error) {
 	}
 	what := ""
 	switch {
-	case l.file == nil:
+	case d.file == nil:
 		what = "the outbox cannot be written either, so nobody will be told"
 	case f.Permanent:
 		what = "it is dropped"
@@ -223,19 +223,19 @@ func (p *Sender) failed(l *Delivery, target notify.Target, err error) {
 		what = fmt.Sprintf("it is dropped, after a day and %d attempts", f.Tries)
 	}
 	switch {
-	case what != "" && p.Undelivered != nil && p.Undelivered(l, err, what):
-		l.remove()
+	case what != "" && s.Undelivered != nil && s.Undelivered(d, err, what):
+		d.remove()
 		return
-	case l.file == nil:
+	case d.file == nil:
 		return
-	case what == "" && !f.Told && p.Undelivered != nil:
-		f.Told = p.Undelivered(l, err, "it is tried again for a day")
+	case what == "" && !f.Reported && s.Undelivered != nil:
+		f.Reported = s.Undelivered(d, err, "it is tried again for a day")
 	}
-	l.fail(f)
+	d.fail(f)
 }
 
-// left returns which of the addresses are in rest. An earlier attempt may have left only some of all: then
-// before says which of all the addresses are.
+// left returns the indexes of those addresses that are in rest. Where addresses are only what an earlier attempt left of
+// all, before has their indexes in all.
 func left(before []int, addresses, rest []string) (left []int) {
 	for i, address := range addresses {
 		if slices.Contains(rest, address) {

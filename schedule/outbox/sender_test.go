@@ -10,7 +10,7 @@ func TestTheWaitsBetweenAttempts(t *testing.T) {
 	for _, row := range []struct {
 		tries int
 		now   string
-		rests bool
+		waits bool
 	}{
 		{0, "10:00:20", false},
 		{1, "10:00:59", true},
@@ -27,8 +27,8 @@ func TestTheWaitsBetweenAttempts(t *testing.T) {
 		{1, "08:00:00", false},
 	} {
 		now, _ := time.Parse(time.DateTime, "2026-01-01 "+row.now)
-		if got := (failure{Tries: row.tries, At: at}).waits(now); got != row.rests {
-			t.Errorf("after attempt %d it rests at %s: %v", row.tries, row.now, got)
+		if got := (failure{Tries: row.tries, At: at}).waits(now); got != row.waits {
+			t.Errorf("after attempt %d it waits at %s: %v", row.tries, row.now, got)
 		}
 	}
 }

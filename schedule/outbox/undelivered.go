@@ -7,18 +7,18 @@ import (
 	"sched/schedule/statedir"
 )
 
-// Undelivered is what waits in the outbox of a state folder since an attempt to deliver it failed.
+// Undelivered sums up the deliveries of outboxes of which an attempt has failed.
 type Undelivered struct {
 	Count int
 	Since time.Time // the first attempt for the oldest
-	Task  string    // of the oldest
+	Task  string    // of the delivery that failed first
 	Why   string    // its last attempt failed
 }
 
-// Add looks at the letters in an outbox, and locks none.
+// Add adds the deliveries of an outbox. It locks none of them, and passes over what it cannot read.
 func (u *Undelivered) Add(o Outbox) {
-	letters, _, _ := o.List()
-	for _, name := range letters {
+	deliveries, _, _ := o.List()
+	for _, name := range deliveries {
 		file, err := statedir.OpenPlain(o.path(name), os.O_RDONLY)
 		if err != nil {
 			continue

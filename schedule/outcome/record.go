@@ -43,7 +43,7 @@ type Record struct {
 	Attempts   int             `json:"attempts"`
 	UserCPU    time.Duration   `json:"user_cpu"` // of all attempts together
 	SystemCPU  time.Duration   `json:"system_cpu"`
-	PeakMemory int64           `json:"peak_memory"`      // bytes; of the largest process of the command
+	PeakMemory int64           `json:"peak_memory"`      // bytes; of the largest process of the command; 0 when it is not known
 	Output     string          `json:"output,omitempty"` // the file, absolute; empty when nothing was printed
 	Notes      []string        `json:"notes,omitempty"`  // hooks that failed, copies that could not be made
 	Locks      string          `json:"locks,omitempty"`  // while it lives: the folder of the lock it holds; empty when it holds none

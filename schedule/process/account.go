@@ -13,21 +13,21 @@ import (
 	"sched/schedule"
 )
 
-// An account is as whom a command runs.
+// An account is the user and the groups of a command.
 type account struct {
 	name     string // for people
-	given    bool   // the task names the user, not its group alone
+	given    bool   // the task names the user, not only a group
 	uid, gid int
 	groups   []int // supplementary
 	home     string
-	change   bool // it is not what this process is
+	change   bool // this process must change to it
 }
 
 // accountOf looks up the user and the group of a task on this machine. The error says what is wrong
-// with them, or that this process may not become them.
+// with them, or that this process may not change to them.
 //
-// A program without cgo, as sched is when it is static, knows the users of /etc/passwd and
-// /etc/group, and not those of LDAP. They have numbers: a number needs no entry.
+// A program without cgo, as sched is when it is static, finds the users of /etc/passwd and
+// /etc/group, and not those of LDAP. These can be given as numbers: a number needs no entry.
 func accountOf(as schedule.As) (account, error) {
 	if as.User == "" && as.Group == "" {
 		return account{}, nil
@@ -120,6 +120,7 @@ func noEntry(err error) bool {
 	return errors.As(err, &name) || errors.As(err, &id) || errors.As(err, &group) || errors.Is(err, os.ErrNotExist)
 }
 
+// ownName names the user of this process.
 func ownName() string {
 	uid := strconv.Itoa(os.Geteuid())
 	if u, err := user.LookupId(uid); err == nil {
@@ -128,7 +129,7 @@ func ownName() string {
 	return "uid " + uid
 }
 
-// become gives this process the account, for good.
+// become changes this process to the account, for good.
 func (a account) become() error {
 	if !a.change {
 		return nil
@@ -146,7 +147,7 @@ func (a account) become() error {
 	return syscall.Setuid(a.uid)
 }
 
-// variables are those that login(1) and cron set for a user.
+// variables returns the variables that login(1) and cron set for a user.
 func (a account) variables() []string {
 	if !a.given {
 		return nil
@@ -154,13 +155,13 @@ func (a account) variables() []string {
 	return []string{"HOME=" + a.home, "USER=" + a.name, "LOGNAME=" + a.name}
 }
 
-// ofAccount reports whether the pair is one of those.
+// ofAccount reports whether a NAME=value is one of account.variables.
 func ofAccount(pair string) bool {
 	name, _, _ := strings.Cut(pair, "=")
 	return name == "HOME" || name == "USER" || name == "LOGNAME"
 }
 
-// setNice sets the priority of this thread, which on Linux has one of its own, and of what it becomes.
+// setNice sets the priority of this thread, which on Linux has one of its own, and so of the program that replaces it.
 func setNice(nice *int) error {
 	if nice == nil {
 		return nil

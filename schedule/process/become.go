@@ -1,26 +1,26 @@
 package process
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
+	"slices"
 	"syscall"
+	"time"
 
 	"sched/schedule"
 	"sched/schedule/dotenv"
 )
 
-// BecomeArgument is the first argument of a process that is to become a command.
+// BecomeArgument is the first argument of a process of sched that is to become a command (Become).
 const BecomeArgument = "become"
 
-// A setup is what a process that is still sched does before it becomes a command, where a task has
-// `user`, `group`, `umask` or `nice`. A process can change its own umask and no other's, a hook must be
-// marked as started by the process that becomes it (see markAndRun) and by nobody who is not sched's own
-// user, and only a process that is the user already finds out what that user may not read or enter.
+// A setup is what a process of sched does before it becomes a command, where a task has `user`, `group`, `umask` or
+// `nice` (docs/decisions.md#sched-itself-becomes-another-user). A process can change no umask but its own; a hook must be
+// marked by the process that becomes it (markAndRun), with the rights of sched's own user; and only a process of the
+// user finds out what that user may not read or enter.
 type setup struct {
 	As        schedule.As     `json:"as"`
 	Argv      []string        `json:"argv,omitempty"`
@@ -30,14 +30,13 @@ type setup struct {
 	Dir       string          `json:"dir,omitempty"`
 	Folder    string          `json:"folder,omitempty"` // with Anyway: where it starts when it cannot start in Dir
 	EnvFiles  []string        `json:"env_file,omitempty"`
-	Variables []string        `json:"variables,omitempty"` // which win over those of the files
+	Variables []string        `json:"variables,omitempty"` // they replace those of the files
 	Lenient   bool            `json:"anyway,omitempty"`
 	Says      int             `json:"says"` // the descriptor for the reason why there is no command
 }
 
-// Become becomes the command that the text describes, with the environment of this process. Where it
-// returns it could not, and the process must end with the code. It reports false for a text that is
-// not from sched.
+// Become becomes the command that the text describes, with the environment env. Where it returns there is no command, and
+// the process must end with the code. It reports false for a text that is not from startAs.
 func Become(text string, env []string) (code int, ok bool) {
 	var s setup
 	if json.Unmarshal([]byte(text), &s) != nil || s.Says < 3 {
@@ -53,22 +52,18 @@ func Become(text string, env []string) (code int, ok bool) {
 	return StartExitCode(err), true
 }
 
-// closeOthers sees to it that the command inherits what it is meant to, and nothing that root has open.
+// closeOthers marks what the command is not meant to inherit as close-on-exec: what sched's own user has open.
 func (s setup) closeOthers() {
-	keep := 2
+	first := 3
 	if s.Keep {
-		keep = 3
+		first = 4
 	}
-	open, _ := os.ReadDir("/dev/fd")
-	for _, entry := range open {
-		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > keep {
-			syscall.CloseOnExec(fd)
-		}
-	}
+	CloseOnExecFrom(first)
 	syscall.CloseOnExec(s.Says)
 }
 
-// apply does first what needs the rights of sched, and then the rest with those of the user.
+// apply does what needs the rights of sched's own user first, and the rest with those of the task's user. It returns nil
+// after a copy, else the error why there is no command.
 func (s setup) apply(env []string) error {
 	who, err := accountOf(s.As)
 	if err != nil {
@@ -88,7 +83,9 @@ func (s setup) apply(env []string) error {
 		return fmt.Errorf("cannot become %s: %w", who.name, err)
 	}
 	if s.Copy.File != "" {
-		err = CopyTo(s.Copy, os.NewFile(3, "the output"))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // sched ends it before, if that lives
+		defer cancel()
+		err = CopyTo(ctx, s.Copy, os.NewFile(3, "the output"))
 	} else {
 		err = s.exec(who, env)
 	}
@@ -100,12 +97,12 @@ func (s setup) apply(env []string) error {
 
 // exec replaces this process by the command.
 func (s setup) exec(who account, env []string) error {
-	env = Environ(who.variables(), schedule.Task{}, env...)
+	env = Environ(nil, schedule.Task{}, slices.Concat(who.variables(), env)...)
 	more, err := dotenv.Read(s.EnvFiles, env)
 	if err != nil && !s.Lenient {
 		return err
 	}
-	env = Environ(env, schedule.Task{}, append(more, s.Variables...)...)
+	env = Environ(env, schedule.Task{}, slices.Concat(more, s.Variables)...)
 	if err := os.Chdir(s.Dir); err != nil && (!s.Lenient || os.Chdir(s.Folder) != nil) {
 		return folderError(s.Dir, err)
 	}
@@ -113,25 +110,8 @@ func (s setup) exec(who account, env []string) error {
 	if err != nil {
 		return err
 	}
-	return &os.PathError{Op: "exec", Path: path, Err: syscall.Exec(path, s.Argv, env)}
-}
-
-// CopyTo makes the copy that output asks for.
-func CopyTo(to schedule.Output, from io.Reader) error {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	if to.Append {
-		flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
-	}
-	if err := os.MkdirAll(filepath.Dir(to.File), 0o755); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(to.File, flags, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(file, from)
-	if cerr := file.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	sayPeak(s.Says)
+	// As the user, whose limit of processes counts from here on (execve(2): EAGAIN).
+	err = whileShort(func() error { return syscall.Exec(path, s.Argv, env) })
+	return &os.PathError{Op: "exec", Path: path, Err: err}
 }

@@ -1,13 +1,16 @@
 package process
 
 import (
+	"os"
 	"slices"
 	"strings"
 
 	"sched/schedule"
+	"sched/schedule/dotenv"
+	"sched/schedule/text"
 )
 
-// Lookup finds variables in an environment; of two with one name the last.
+// Lookup returns a function that finds variables in an environment; of two with one name the last.
 func Lookup(env []string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		for _, pair := range slices.Backward(env) {
@@ -19,8 +22,8 @@ func Lookup(env []string) func(string) (string, bool) {
 	}
 }
 
-// Environ returns what a command or hook of the run finds in its environment: the caller's, then
-// the task's, then the SCHED_ variables; of two with one name the later.
+// Environ returns the environment of a command or hook: base without the variables of runs (ofRuns), then env of the task,
+// then more; of two with one name the later.
 func Environ(base []string, task schedule.Task, more ...string) []string {
 	env := make([]string, 0, len(base)+len(task.Env)+len(more))
 	at := make(map[string]int, cap(env))
@@ -34,7 +37,7 @@ func Environ(base []string, task schedule.Task, more ...string) []string {
 		env = append(env, pair)
 	}
 	for _, pair := range base {
-		if !strings.HasPrefix(pair, StateVariable+"=") && !strings.HasPrefix(pair, StoreVariable+"=") {
+		if name, _, _ := strings.Cut(pair, "="); !slices.Contains(ofRuns, name) {
 			set(pair)
 		}
 	}
@@ -47,10 +50,48 @@ func Environ(base []string, task schedule.Task, more ...string) []string {
 	return env
 }
 
-// What the processes of a background run are told in their environment; commands and hooks do not see
-// it. StateVariable is the state folder, StoreVariable the store as JSON (mutex.Config), with its
-// passwords: only their own user can read it there.
+// The variables with which the processes of a background run find its storage. Commands and hooks do not get them.
+// StateVariable is the state folder; StoreVariable is the store as JSON (mutex.Config), with its passwords.
 const (
 	StateVariable = "SCHED_STATE"
 	StoreVariable = "SCHED_STORE"
 )
+
+// OfMachine returns those variables of an environment that say how the machine is set up: where programs are (PATH), the zone
+// (TZ) and the language (LANG, LANGUAGE, LC_…). Programs that are not of sched's own user, or not sched's business, get these
+// and none of the others, among which there may be secrets (docs/decisions.md#another-user-gets-what-the-schedule-names).
+// Variables with the names of more are kept, too.
+func OfMachine(env []string, more ...string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		switch name {
+		case "PATH", "TZ", "LANG", "LANGUAGE":
+			return false
+		}
+		return !strings.HasPrefix(name, "LC_") && !slices.Contains(more, name)
+	})
+}
+
+// ofRuns are the variables that one run passes on to its own processes, and none of which a `sched` inside a task passes on
+// to those of its runs: else they would count as processes of the outer run.
+var ofRuns = []string{
+	StateVariable, StoreVariable,
+	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_MUTEX", "SCHED_ATTEMPT", "SCHED_FENCE",
+	"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON",
+}
+
+// CheckEnvFiles returns why the files of a task's env_file cannot be used now, or nil; env is the environment of the
+// caller. For a task of another user it checks only that they exist: whether that user may read them, only a process of
+// that user finds out (docs/decisions.md#env_file-is-read-as-the-user-of-the-task).
+func CheckEnvFiles(t *schedule.Task, env []string) error {
+	if who, err := accountOf(t.As); err != nil || !who.change || who.uid == 0 {
+		_, err := dotenv.Read(t.EnvFiles, Environ(env, *t))
+		return err
+	}
+	for _, path := range t.EnvFiles {
+		if _, err := os.Stat(path); err != nil {
+			return dotenv.FileError(path, text.WithoutPath(err))
+		}
+	}
+	return nil
+}

@@ -13,7 +13,7 @@ const (
 	exitNotFound      = 127
 )
 
-// StartExitCode returns the code that a shell would give for the error of spawn.
+// StartExitCode returns the exit code that a shell would give for an error of Spec.Start.
 func StartExitCode(err error) int {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotFound) {
 		return exitNotFound
@@ -21,7 +21,7 @@ func StartExitCode(err error) int {
 	return exitNotExecutable
 }
 
-// ExitText says what an exit code means that no schedule explains.
+// ExitText returns an exit code with what it usually means.
 func ExitText(code int) string {
 	switch {
 	case code == exitNotFound:

@@ -22,7 +22,7 @@ func TestTheProcessGroupInProcStat(t *testing.T) {
 		{"nothing", "", 0},
 		{"a number that is none", "4242 (sleep) S 4240 many 4200", 0},
 	} {
-		if got := processGroup([]byte(test.stat)); got != test.want {
+		if _, _, got := ParseStat([]byte(test.stat)); got != test.want {
 			t.Errorf("%s: %d, not %d", test.about, got, test.want)
 		}
 	}
@@ -30,12 +30,12 @@ func TestTheProcessGroupInProcStat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := processGroup(self); got != syscall.Getpgrp() {
+	if _, _, got := ParseStat(self); got != syscall.Getpgrp() {
 		t.Errorf("our own group is %d, not %d", syscall.Getpgrp(), got)
 	}
 }
 
-// A number alone says nothing: the kernel may have given it to somebody else.
+// A number alone says nothing: the kernel may have given it to processes of others.
 func TestAGroupBelongsToTheRunInItsEnvironment(t *testing.T) {
 	c := exec.Command("sleep", "300")
 	c.Env = []string{"SCHED_RUN=run-1", "SCHED_ATTEMPT=2"}
@@ -53,8 +53,8 @@ func TestAGroupBelongsToTheRunInItsEnvironment(t *testing.T) {
 		want  []int
 	}{
 		{"its own run", "run-1", pid, 2, []int{pid}},
-		{"its own run, and nobody could write down the group", "run-1", 0, 0, []int{pid}},
-		{"its own run, and nobody could write down the second attempt", "run-1", syscall.Getpgrp(), 1, []int{pid}},
+		{"its own run, whose group was not written down", "run-1", 0, 0, []int{pid}},
+		{"its own run, whose second attempt was not written down", "run-1", syscall.Getpgrp(), 1, []int{pid}},
 		{"another run that had the same number", "run-2", pid, 2, nil},
 		{"another group that has the number now", "run-1", syscall.Getpgrp(), 2, nil},
 		{"what an earlier attempt left behind", "run-1", syscall.Getpgrp(), 3, nil},

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
+// errNotFound is the error of a program without a path that no folder of PATH has.
 var errNotFound = errors.New("there is no such command in PATH")
 
-// lookPath finds a program like execvp(3) in dir with the PATH of env.
+// lookPath finds a program as execvp(3) would in the folder dir with the PATH of env; of two PATHs the last counts.
 func lookPath(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil

@@ -6,18 +6,17 @@ import (
 	"sched/schedule"
 )
 
-// markAndRun is the shell of a hook: it notes in the run's file that the hook was started, and
-// becomes the hook. The mark is written by the process that becomes the hook, so that a finish
-// that is killed at this moment leaves both or neither: the one that comes after it does not fire
-// the hook again, and does not leave it out. Until the mark is there the process watches the run with
-// the descriptor that it inherited, so no other finish comes before it.
+// The scripts with which a hook marks itself as started in the run's file, and becomes its command
+// (docs/decisions.md#a-hook-marks-itself-as-started). A finish that is killed at this moment leaves both or neither: the
+// finish after it does not fire the hook again, and does not leave it out. Until the mark is written the process has the
+// run's file open, which is the proof of life of the run, so no other finish begins before.
 const (
 	markAndRun  = mark + `exec "$@"`
-	markAndEval = mark + `eval "$1"` // a line for /bin/sh needs no second one
+	markAndEval = mark + `eval "$1"` // for a line for /bin/sh: no second shell
 	mark        = `printf '\n%s\n' "$0" >&3; exec 3>&-; `
 )
 
-// marked returns the command of a hook that leaves its mark, the event.
+// marked returns the command of a hook that writes the event to descriptor 3 before it starts.
 func marked(event string, hook schedule.Command) []string {
 	if slices.Equal(hook.Shell, []string{"/bin/sh", "-c"}) {
 		return []string{"/bin/sh", "-c", markAndEval, event, hook.Line}

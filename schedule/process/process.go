@@ -8,6 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,11 +25,13 @@ type Process struct {
 	Done    chan struct{} // closed when the command has ended; then the fields below are set
 	status  syscall.WaitStatus
 	Usage   syscall.Rusage
-	Refusal string // of a stage: why it did not become the command
+	Refusal string // of a process that was to become the command (Become): why it did not
+
+	ownPeak int64 // the peak memory that is not the command's, in units of ru_maxrss
 }
 
 // spawn starts argv. Relative programs are found from dir and the PATH of env, as a shell there
-// would: not from our own. What it prints goes to output (nil: nowhere), its stdin is empty, and it
+// would: not from those of this process. What it prints goes to output (nil: nowhere), its stdin is empty, and it
 // inherits the extra descriptors as 3, 4 and so on.
 func spawn(argv []string, dir string, env []string, output *os.File, extra ...*os.File) (*Process, error) {
 	path, err := lookPath(argv[0], dir, env)
@@ -39,7 +44,8 @@ func spawn(argv []string, dir string, env []string, output *os.File, extra ...*o
 	return Fork(path, argv, dir, env, output, extra, &syscall.SysProcAttr{Setpgid: true}, nil)
 }
 
-// folderError says that nothing can run in a folder. It is no error of a program that was not found.
+// folderError is the error of a command that has no folder to run in. It does not wrap err: a folder that does not exist is
+// not a program that was not found (StartExitCode).
 func folderError(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the folder %s does not exist", dir)
@@ -47,8 +53,8 @@ func folderError(dir string, err error) error {
 	return fmt.Errorf("the folder %s: %v", dir, text.WithoutPath(err))
 }
 
-// Fork is spawn for a program that was found. Where said is not nil it reads from there why a stage did not
-// become the command, and closes it.
+// Fork starts the program at path. Where said is not nil, the Process reads from there why it did not become the command
+// (Process.Refusal), and closes it.
 func Fork(path string, argv []string, dir string, env []string, output *os.File, extra []*os.File, how *syscall.SysProcAttr, said *os.File) (*Process, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -62,23 +68,47 @@ func Fork(path string, argv []string, dir string, env []string, output *os.File,
 	for _, file := range extra {
 		files = append(files, file.Fd())
 	}
-	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: how})
+	var pid int
+	err = whileShort(func() (err error) {
+		pid, err = forkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: how})
+		return err
+	})
 	runtime.KeepAlive(output)
 	runtime.KeepAlive(extra) // until here, or the garbage collector may close what the command inherits
 	if err != nil {
 		return nil, &os.PathError{Op: "exec", Path: path, Err: err}
 	}
-	p := &Process{PID: pid, Done: make(chan struct{})}
+	p := &Process{PID: pid, Done: make(chan struct{}), ownPeak: ownPeak()}
 	go p.wait(said)
 	return p, nil
 }
 
+// forkExec is the call of the kernel; tests let it fail.
+var forkExec = syscall.ForkExec
+
+// forkPatience is how long a fork is tried that fails since there are too many processes, or too little memory. Otherwise a
+// moment of that would cost a run its hooks for good.
+const forkPatience = 30 * time.Second
+
+// whileShort calls fork, again and again while the machine has no room for another process, for forkPatience at most.
+func whileShort(fork func() error) error {
+	end := time.Now().Add(forkPatience)
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
+		err := fork()
+		if !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.ENOMEM) || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// wait waits for the end of the process, and sets what there is to know of it.
 func (p *Process) wait(said *os.File) {
 	defer close(p.Done)
 	if said != nil {
-		reason, _ := io.ReadAll(said) // up to exec(2), or the end of the stage
+		text, _ := io.ReadAll(said) // up to execve(2), or the end of the process
 		said.Close()
-		p.Refusal = string(reason)
+		p.Refusal = p.takePeak(string(text))
 	}
 	for {
 		_, err := syscall.Wait4(p.PID, &p.status, 0, &p.Usage)
@@ -88,7 +118,43 @@ func (p *Process) wait(said *os.File) {
 	}
 }
 
-// ExitCode returns the command's exit code: 128 plus the signal if one ended it, as in a shell.
+// PeakMemory returns the peak memory of a process that has ended and of its children that it waited for, in bytes. It is 0
+// where that is not known: ru_maxrss (getrusage(2)) of a command begins with the memory that sched had when the command
+// replaced it, so what needs no more than that cannot be measured
+// (docs/decisions.md#peak-memory-below-our-own-is-not-known).
+func (p *Process) PeakMemory() int64 {
+	const rounding = 1 << 20 // the kernel counts memory by processor, and adds that up now and then
+	peak := int64(p.Usage.Maxrss) * MaxrssUnit
+	if peak <= p.ownPeak*MaxrssUnit+rounding {
+		return 0
+	}
+	return peak
+}
+
+// ownPeak is the peak memory of this process, in units of ru_maxrss.
+func ownPeak() int64 {
+	var own syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &own)
+	return int64(own.Maxrss)
+}
+
+// takePeak takes the peak memory from what a process wrote that was to become the command (sayPeak), and returns the rest.
+func (p *Process) takePeak(said string) (rest string) {
+	line, rest, _ := strings.Cut(said, "\n")
+	peak, err := strconv.ParseInt(line, 10, 64)
+	if err != nil {
+		return said
+	}
+	p.ownPeak = max(p.ownPeak, peak)
+	return rest
+}
+
+// sayPeak writes the peak memory of this process, which is about to become a command, to the descriptor.
+func sayPeak(descriptor int) {
+	syscall.Write(descriptor, []byte(strconv.FormatInt(ownPeak(), 10)+"\n"))
+}
+
+// ExitCode returns the exit code of a process that has ended: 128 plus the signal if one ended it, as in a shell.
 func (p *Process) ExitCode() int {
 	if p.status.Signaled() {
 		return 128 + int(p.status.Signal())
@@ -96,15 +162,43 @@ func (p *Process) ExitCode() int {
 	return p.status.ExitStatus()
 }
 
-// End sends TERM to the group, and KILL when some of it is left after killAfter, or at once when
-// ctx is done. It returns when the command has ended and its group is empty or killed.
-func (p *Process) End(ctx context.Context, killAfter time.Duration) {
-	EndGroup(ctx, p.PID, killAfter)
-	<-p.Done
+// End ends the process and the rest of its group as Family.End does. Of those that survived KILL, and were left behind, it
+// returns the ids: if the process itself is among them, Done is not closed.
+func (p *Process) End(ctx context.Context, killAfter time.Duration) (survivors []int) {
+	return p.endFamily(ctx, Family{Groups: []int{p.PID}}, killAfter)
+}
+
+// EndRun is End that on Linux also ends what the process started outside its group for the attempt of the run.
+func (p *Process) EndRun(ctx context.Context, run string, attempt int, killAfter time.Duration) (survivors []int) {
+	return p.endFamily(ctx, Family{[]int{p.PID}, run, attempt}, killAfter)
+}
+
+func (p *Process) endFamily(ctx context.Context, f Family, killAfter time.Duration) (survivors []int) {
+	survivors = f.End(ctx, killAfter)
+	if slices.Contains(survivors, p.PID) {
+		return survivors
+	}
+	select {
+	case <-p.Done:
+	case <-time.After(killPatience):
+		survivors = append(survivors, p.PID)
+	}
+	return survivors
+}
+
+// Ended reports whether Done is closed.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.Done:
+		return true
+	default:
+		return false
+	}
 }
 
 // EndWithin waits for a process, and ends its group when it takes longer or ctx is done. It reports
-// whether the process ended by itself. One that cannot even be killed, as it hangs in the kernel, is left alone.
+// whether the process ended by itself. A process that does not end by KILL either, since it hangs in the kernel, is left
+// behind after a while.
 func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -114,10 +208,6 @@ func (p *Process) EndWithin(ctx context.Context, limit, killAfter time.Duration)
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	EndGroup(context.Background(), p.PID, killAfter)
-	select {
-	case <-p.Done:
-	case <-time.After(killAfter):
-	}
+	p.End(context.Background(), killAfter)
 	return false
 }

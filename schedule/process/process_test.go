@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -51,6 +53,40 @@ func TestAProgramIsLookedForInThePathOfTheTask(t *testing.T) {
 	}
 }
 
+// A machine that has no room for another process for a moment has it a moment later; a hook that did not start is lost for good.
+func TestAForkIsTriedAgainWhileTheMachineHasNoRoom(t *testing.T) {
+	defer func() { forkExec = syscall.ForkExec }()
+	for _, row := range []struct {
+		failure error
+		times   int // how often it fails
+		calls   int
+		starts  bool
+	}{
+		{syscall.EAGAIN, 4, 5, true},
+		{syscall.ENOMEM, 1, 2, true},
+		{syscall.ENOENT, 1, 1, false},
+		{syscall.E2BIG, 1, 1, false},
+	} {
+		calls := 0
+		forkExec = func(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+			if calls++; calls <= row.times {
+				return 0, row.failure
+			}
+			return syscall.ForkExec(path, argv, attr)
+		}
+		p, err := spawn([]string{"true"}, "/", []string{"PATH=/usr/bin:/bin"}, nil)
+		if calls != row.calls || (err == nil) != row.starts || err != nil && !errors.Is(err, row.failure) {
+			t.Errorf("%v: %d calls, %v", row.failure, calls, err)
+		}
+		if err == nil {
+			<-p.Done
+			if p.ExitCode() != 0 {
+				t.Errorf("%v: exit code %d", row.failure, p.ExitCode())
+			}
+		}
+	}
+}
+
 func TestTheExitCodeOfWhatCannotBeStarted(t *testing.T) {
 	for _, test := range []struct {
 		err  error
@@ -64,6 +100,51 @@ func TestTheExitCodeOfWhatCannotBeStarted(t *testing.T) {
 	} {
 		if got := StartExitCode(test.err); got != test.want {
 			t.Errorf("%v: %d, not %d", test.err, got, test.want)
+		}
+	}
+}
+
+// Peak memory is the command's, or none: what sched itself has at the fork is not shown for a command that needs less.
+func TestThePeakMemoryIsTheCommandsOwn(t *testing.T) {
+	const own = 64 << 20 // of this process
+	ballast := make([]byte, own)
+	for i := range ballast {
+		ballast[i] = 1
+	}
+	peak := func(command string) int64 {
+		p, err := spawn([]string{"/bin/sh", "-c", command}, "/", []string{"PATH=/usr/bin:/bin"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-p.Done
+		if p.ExitCode() != 0 {
+			t.Fatalf("%s: exit code %d", command, p.ExitCode())
+		}
+		return p.PeakMemory()
+	}
+	if got := peak("true"); got != 0 {
+		t.Errorf("true: %d MiB", got>>20)
+	}
+	// dd has a buffer of that size; awk and others may not be there.
+	if got := peak("dd if=/dev/zero of=/dev/null bs=256M count=1"); got < 256<<20 || got > 400<<20 {
+		t.Errorf("a command that needs 256 MiB: %d MiB", got>>20)
+	}
+	runtime.KeepAlive(ballast)
+}
+
+func TestThePeakMemoryBeforeTheCommandIsTakenOff(t *testing.T) {
+	for _, row := range []struct{ said, refusal string }{
+		{"", ""},
+		{"no such user\nat all", "no such user\nat all"},
+		{"123456\n", ""},
+		{"123456\nexec /x: permission denied", "exec /x: permission denied"},
+	} {
+		p := &Process{ownPeak: 5}
+		if got := p.takePeak(row.said); got != row.refusal {
+			t.Errorf("%q: %q", row.said, got)
+		}
+		if strings.HasPrefix(row.said, "123456\n") != (p.ownPeak == 123456) {
+			t.Errorf("%q: %d", row.said, p.ownPeak)
 		}
 	}
 }

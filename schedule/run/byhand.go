@@ -43,7 +43,7 @@ func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 		default:
 			if r, state, err := c.take(id); err == nil {
 				defer r.sendAlone()()
-				return r.conclude(state, code), nil
+				return r.conclude(state, exitCodes{command: code}), nil
 			}
 			alive = &AliveError{id} // another process takes it at this moment
 		}
@@ -55,17 +55,6 @@ func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 		return *last, nil
 	}
 	return newestRecorded(c.Dir, mutex)
-}
-
-// FinishLost finishes the run with this id, which is lost or waits for a deferred retry. The error is runfile.ErrAlive, or
-// os.ErrNotExist where there is no such run.
-func (c Caller) FinishLost(id string, code *int) (outcome.Record, error) {
-	r, state, err := c.take(id)
-	if err != nil {
-		return outcome.Record{}, err
-	}
-	defer r.sendAlone()()
-	return r.conclude(state, code), nil
 }
 
 // newestRecorded returns the newest run of the mutex in the history; ErrNothing when there is none.
@@ -85,8 +74,7 @@ func newestRecorded(dir, mutex string) (outcome.Record, error) {
 	return records[0], nil
 }
 
-// FinishUnrecorded fires the after-hooks of a task of whose run nothing is recorded, as if the run had ended now with the
-// code (nil: 0).
+// FinishUnrecorded fires the hooks of a task that has no recorded run, as if one had ended now with the code (nil: 0).
 func (c Caller) FinishUnrecorded(record outcome.Record, task *schedule.Task, code *int) (outcome.Record, error) {
 	if code == nil {
 		code = new(int)
@@ -95,13 +83,13 @@ func (c Caller) FinishUnrecorded(record outcome.Record, task *schedule.Task, cod
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	result := r.settle(runfile.State{}, code)
-	result.Outcome, result.Reason = r.judge(*code)
+	result := r.settle(runfile.State{}, exitCodes{command: code})
 	result.Reason = join(result.Reason, "finished by hand")
 	defer r.sendAlone()()
 	return r.Finish(result), nil
 }
 
+// join joins two reasons, of which the first may be empty.
 func join(a, b string) string {
 	if a == "" {
 		return b

@@ -13,9 +13,9 @@ import (
 // lostAtOnce is how many lost runs are finished at the same time: their hooks may be slow.
 const lostAtOnce = 16
 
-// CollectLost finishes every run of the state folder that is lost (no process of it lives, and it has no end), and returns
+// CollectLost finishes every run of the state folder that is lost (no process holds its file, and it has no end), and returns
 // the records of these and of those that had ended already and wait to be put into the history. A run that waits for
-// a deferred retry is given to retry, which says whether it has ended instead. What cannot be read or finished is told to problem.
+// a deferred retry is passed to retry, which reports whether it ended the run instead. Errors about single runs go to problem.
 func (c Caller) CollectLost(retry func(Deferred) (outcome.Record, bool), problem func(error)) []outcome.Record {
 	ids, err := runfile.List(c.Dir)
 	if err != nil {
@@ -44,13 +44,13 @@ func (c Caller) CollectLost(retry func(Deferred) (outcome.Record, bool), problem
 		case err != nil:
 			problem(err)
 		case state.End != nil:
-			add(r.conclude(state, nil))
+			add(r.conclude(state, exitCodes{}))
 		default:
 			slots <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-slots }()
 				if !state.Deferred() {
-					add(r.conclude(state, nil))
+					add(r.conclude(state, exitCodes{}))
 				} else if record, ended := retry(Deferred{r, state}); ended {
 					add(record)
 				}
@@ -61,8 +61,9 @@ func (c Caller) CollectLost(retry func(Deferred) (outcome.Record, bool), problem
 	return records
 }
 
-// conclude finishes a run whose supervisor is gone. One that has ended already stays as it is.
-func (r *Run) conclude(state runfile.State, code *int) outcome.Record {
+// conclude finishes a run whose supervisor is gone: with the result that this wrote down, or else with what settle finds
+// out. A run that has ended already stays as it is.
+func (r *Run) conclude(state runfile.State, codes exitCodes) outcome.Record {
 	switch {
 	case state.End != nil:
 		r.file.Close()
@@ -70,9 +71,9 @@ func (r *Run) conclude(state runfile.State, code *int) outcome.Record {
 	case state.Result != nil:
 		return r.finish(state, *state.Result)
 	case state.Deferred():
-		return r.finish(state, r.giveUp(state, code, fmt.Sprintf("finished by hand before attempt %d", state.Deferral.Attempt)))
+		return r.finish(state, r.giveUp(state, codes.command, fmt.Sprintf("finished by hand before attempt %d", state.Deferral.Attempt)))
 	}
-	return r.finish(state, r.settle(state, code))
+	return r.finish(state, r.settle(state, codes))
 }
 
 // Survey reads the files of the runs in a state folder, oldest first: those that live or wait for a deferred retry, those

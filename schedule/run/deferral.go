@@ -15,8 +15,8 @@ import (
 	"sched/schedule/runfile"
 )
 
-// A retry of a background run that is a long time away is deferred: the run rests without a process and with its mutex
-// free, until a tick goes on with it. So a reboot does not lose it, and nothing waits for it in memory.
+// This file is about deferred retries: when the next attempt of a background run is a long time away, the run rests without
+// a process and with its mutex free, until a tick goes on with it. So a reboot does not lose it, and nothing waits in memory.
 
 // deferAfter is the longest wait between two attempts for which a process waits.
 const deferAfter = time.Minute
@@ -33,7 +33,7 @@ func (r *Run) deferRetry(attempt int, wait time.Duration, result outcome.Record,
 	return err == nil && r.file.Sync() == nil
 }
 
-// soFar is the record of a run before its first attempt, or with a deferral what the attempts before it came to; without an outcome.
+// soFar returns the record of a run without an outcome: as it began, or with a deferral after the attempts before that.
 func (r *Run) soFar(deferral *runfile.Deferral) outcome.Record {
 	result := r.Record()
 	if deferral != nil {
@@ -44,8 +44,8 @@ func (r *Run) soFar(deferral *runfile.Deferral) outcome.Record {
 	return result
 }
 
-// resumeDeferred notes that the deferred attempt is about to start. From here on no tick starts it again; where that
-// cannot be written, it does not start.
+// resumeDeferred notes that the deferred attempt is about to start: from here on no tick starts it again. After an error
+// the attempt must not start.
 func (r *Run) resumeDeferred(deferral *runfile.Deferral) error {
 	r.deferral = deferral
 	return r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: deferral.Attempt, At: clock.Now()}})
@@ -60,8 +60,8 @@ func (r *Run) leaveDeferred(deferral *runfile.Deferral) outcome.Record {
 	return r.soFar(deferral)
 }
 
-// giveUp says how a run ended whose deferred attempt will not start: as the attempt before, unless it was stopped or code
-// (nil: not known) says otherwise.
+// giveUp returns the result of a run whose deferred attempt will not start: that of the attempt before, unless the run was
+// stopped, or a code is given (sched finish MUTEX CODE).
 func (r *Run) giveUp(state runfile.State, code *int, reason string) outcome.Record {
 	result := state.Deferral.Record
 	result.Ended = clock.Now()
@@ -77,7 +77,8 @@ func (r *Run) giveUp(state runfile.State, code *int, reason string) outcome.Reco
 	return result
 }
 
-// A Deferred is a run at rest that this process has taken, until one of its methods but Task and Until is called.
+// A Deferred is a run that waits for a deferred retry. It belongs to the process that has taken it, until one of Finish,
+// Leave, Retry and Hold was called.
 type Deferred struct {
 	run   *Run
 	state runfile.State
@@ -86,26 +87,29 @@ type Deferred struct {
 // Task returns the snapshot of the run's task.
 func (d Deferred) Task() *schedule.Task { return &d.run.task }
 
-// Until is the time of its next attempt; Attempt its number.
+// Until returns the time of its next attempt.
 func (d Deferred) Until() time.Time { return d.state.Deferral.Until }
-func (d Deferred) Attempt() int     { return d.state.Deferral.Attempt }
 
-// Stopped reports whether somebody asked to stop the run: then it is to be finished.
+// Attempt returns the number of its next attempt.
+func (d Deferred) Attempt() int { return d.state.Deferral.Attempt }
+
+// Stopped reports whether the run was asked to stop: then it is to be finished.
 func (d Deferred) Stopped() bool { return d.state.Stop != nil }
 
 // Finish ends the run without another attempt.
-func (d Deferred) Finish() outcome.Record { return d.run.conclude(d.state, nil) }
+func (d Deferred) Finish() outcome.Record { return d.run.conclude(d.state, exitCodes{}) }
 
 // Leave leaves the run to a later tick.
 func (d Deferred) Leave() { d.run.file.Close() }
 
-// A HeldError says why a deferred retry cannot start: its mutex is held, or nobody knows whether it is.
+// A HeldError says why a deferred retry cannot start: its mutex is held, or may be.
 type HeldError struct{ Reason string }
 
 func (e *HeldError) Error() string { return e.Reason }
 
 // Retry takes the mutex again and hands the run over for its next attempt, with the program at the path self. It
-// returns the record so far. After a *HeldError the run is the caller's still (Hold); after any other it was left to a later tick.
+// returns the record so far. After a *HeldError the run still belongs to the caller (Hold); after any other error it was
+// left to a later tick.
 func (d Deferred) Retry(self string) (outcome.Record, error) {
 	r, deferral := d.run, d.state.Deferral
 	if reason := r.lockAgain(*deferral); reason != "" {
@@ -118,9 +122,11 @@ func (d Deferred) Retry(self string) (outcome.Record, error) {
 	return r.soFar(deferral), nil
 }
 
-// lockAgain takes the mutex, which was free while the run rested. The reason says why it cannot be had.
+// lockAgain takes the mutex, which was free while the run rested
+// (docs/decisions.md#the-mutex-is-free-during-a-deferred-retry). The reason says why that is impossible; it is empty
+// where the run has its mutex, or needs none.
 func (r *Run) lockAgain(deferral runfile.Deferral) (reason string) {
-	r.lock = nil // that of the attempts before
+	r.lock = nil // the lock of the attempts before
 	record := r.Record()
 	if record.Locks == "" {
 		return ""
@@ -142,8 +148,8 @@ func (r *Run) lockAgain(deferral runfile.Deferral) (reason string) {
 	return ""
 }
 
-// Hold leaves a run whose mutex is held to a later tick than that of the minute, and notes since when it is held. After atMost it ends
-// the run instead, and reports that with its record.
+// Hold leaves a run whose mutex is held to a later tick, and notes that it is held since the tick of the minute. When that
+// has been so for atMost, it ends the run instead, and returns its record.
 func (d Deferred) Hold(minute time.Time, atMost time.Duration, reason string) (record outcome.Record, ended bool) {
 	r, deferral := d.run, *d.state.Deferral
 	if !deferral.HeldSince.IsZero() && minute.Sub(deferral.HeldSince) >= atMost {

@@ -1,8 +1,10 @@
-// Package run is one execution of a task, told once: Begin writes it down, Supervise runs its before-hooks and then its
-// command as often as the task says, and Finish settles what became of it. In the foreground one process does all of
-// that (Execute). A background run is handed over to a witness (HandOver), whose processes go on with it:
-// SuperviseInherited and FinishInherited. Where both are gone, CollectLost finishes it.
+// Package run is one execution of a task: Begin writes it down; its supervisor runs the before-hooks, and then the command
+// as often as the task says; Finish copies its output, runs the hooks, releases the lock, and writes the record. In the
+// foreground one process does all of that (Execute). A background run is handed over to a witness (HandOver), whose
+// processes go on with it: SuperviseInherited and FinishInherited. Where they are gone, CollectLost finishes the run.
 //
-// It decides how a run goes, not whether and when there is one: that is for package runner. What a run needs of the
-// outside is in its Caller; what it must not forget is in its file (package runfile).
+// A run goes by the snapshot of its task: whatever becomes of the schedule meanwhile, it stays as it began. What a run
+// needs of its process is in Caller; what must survive that process is in the run's file (package runfile).
+//
+// Non-goals: whether and when there is a run (package runner), and how a command is started and ended (package process).
 package run

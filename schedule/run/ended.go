@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
@@ -12,15 +11,15 @@ import (
 	"sched/schedule/statedir"
 )
 
-// An Ended run, or a slot that has no run, is to be put into the history.
+// An Ended is the record of a run that has ended, or of a slot without a run, on its way into the history.
 type Ended struct {
 	outcome.Record
 	Dir      string // the state folder that has the files of the run; empty where there are none
 	Unstated bool   // no tick has said yet how it ended
 }
 
-// PutAway adds what has ended to the history of the state folder, and then does what else the database is open for. What is
-// added twice is there once, so two ticks, or a tick and a person who looks at the history, may do it at the same time.
+// PutAway adds records to the history of the state folder, and then calls also while the database is open. A record that is
+// added twice is there once, so two processes may put the same runs away at the same time.
 func (s Storage) PutAway(ended []Ended, also func(*history.DB) error) error {
 	if err := statedir.MakeDir(s.Dir); err != nil {
 		return err
@@ -44,8 +43,8 @@ func (s Storage) PutAway(ended []Ended, also func(*history.DB) error) error {
 	return also(db)
 }
 
-// RemoveFiles removes the files of runs that are in the history, and calls removed for each run whose file this call removed
-// and no other process.
+// RemoveFiles removes the files of runs that are in the history. Where several processes do that, removed is called in the
+// one of them that removed the file of the run.
 func RemoveFiles(ended []Ended, removed func(Ended)) (err error) {
 	for _, e := range ended {
 		if e.Dir == "" {
@@ -66,26 +65,6 @@ func RemoveFiles(ended []Ended, removed func(Ended)) (err error) {
 		}
 	}
 	return err
-}
-
-// PutAwayEnded puts the runs of a state folder that have ended into its history, for those who want to read that; lost runs
-// are left to the next tick. It returns the runs that live or wait for a deferred retry, and those that are lost.
-func PutAwayEnded(dir string) (live, lost []runfile.State, err error) {
-	live, lost, records, err := Survey(dir)
-	if err != nil || len(records) == 0 {
-		return live, lost, err
-	}
-	var ended []Ended
-	for _, record := range records {
-		ended = append(ended, Ended{Record: record, Dir: dir})
-	}
-	err = Storage{Dir: dir}.PutAway(ended, func(*history.DB) error { return nil })
-	if err != nil {
-		return live, lost, err
-	}
-	// A background run that failed keeps its file: the next tick has yet to say so.
-	said := slices.DeleteFunc(ended, func(e Ended) bool { return e.Background && e.Outcome.Failure() })
-	return live, lost, RemoveFiles(said, func(Ended) {})
 }
 
 // previous returns the record of the task's newest run before the given one that was neither skipped nor missed.

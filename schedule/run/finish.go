@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 
-	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
-	"sched/schedule/process"
+
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
 )
@@ -17,8 +15,8 @@ import (
 // Finish ends a run of this process whose command is over, and returns its record.
 func (r *Run) Finish(result outcome.Record) outcome.Record { return r.finish(runfile.State{}, result) }
 
-// FailBeforeStart ends a run whose command cannot be started, or must not since a condition command is broken: printed is what there is to show of
-// that. The run has a file of its own by then, so its hooks fire even if this process is killed.
+// FailBeforeStart finishes a run whose command cannot be started, or must not since a condition command failed: the error is
+// the reason, and printed becomes the run's output. Like any run that began, it fires its hooks even if this process is killed.
 func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
 	r.output.Write(printed)
 	result := r.Record()
@@ -27,9 +25,9 @@ func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
 	return r.Finish(result)
 }
 
-// finish copies the output, fires the shell hooks, releases the lock, puts the notifications into the outbox, writes the
-// record, and has the notifications delivered; each even if the one before failed. It is the same code for
-// foreground runs, for `sched finish`, and for runs that were lost; state is what the file said when it was taken.
+// finish copies the output, runs the commands of the hooks, releases the lock, puts the notifications into the outbox, writes
+// the record, and begins to send the notifications; each even if the one before failed. It is the same code for
+// foreground runs, for `sched finish`, and for lost runs; state is what the file said when this process took it.
 //
 // This process holds the run's file, so no two finish it at once. One that is killed in the middle leaves the file
 // without an end; the next tick finishes it again, and hooks that were started are not started twice.
@@ -50,9 +48,9 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 	}
 
 	_, lease := r.renewLease(context.Background()) // the lock is held until the hooks are done
-	hooks := r.hooksAfter(result)
+	hooks := r.hooks.after(result)
 	for _, h := range hooks {
-		result.Notes = append(result.Notes, r.runHooks(h, state, result)...)
+		result.Notes = append(result.Notes, r.hooks.run(h, state, result)...)
 	}
 
 	result.Notes = append(result.Notes, lease.end()...)
@@ -60,26 +58,22 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 		note(r.lock.Release(context.Background()))
 	}
 	for _, h := range hooks {
-		r.queueNotifications(h, state, result)
+		r.hooks.queue(h, state, result)
 	}
 	result = r.end(result)
 	if r.output != nil {
 		r.output.Close()
 	}
 	r.file.Close()
-	r.sendQueued()
+	r.hooks.send()
 	return result
 }
 
-// outputCopied is the mark of a copy that was made, among those of the hooks.
-const outputCopied = "output"
-
-// end writes the record as the last event of the run's file. Where that is impossible, as on a full disk, the
-// record goes to a spare state folder, and the file is removed: its hooks must not fire again with
-// every tick. A file that is gone, with the state folder or alone, is made anew.
+// end writes the record as the last event of the run's file, and returns it. Where that is impossible, as on a full disk,
+// the record goes to a spare state folder, and the file is removed: the hooks of the run must not fire again at every tick. A file that is gone, with the state folder or alone, is made anew.
 func (r *Run) end(result outcome.Record) outcome.Record {
 	if info, err := os.Stat(result.Output); err != nil || info.Size() == 0 {
-		result.Output = "" // putAway removes the file, and what else is empty
+		result.Output = "" // RemoveFiles removes the file
 	}
 	gone := !statedir.IsAt(r.file.Descriptor(), runfile.Path(r.Dir, result.Run)) // before readers can see that the run is over
 	err := r.file.Append(runfile.Event{End: &result})
@@ -98,89 +92,17 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 		if !gone { // or what is there is not ours
 			os.Remove(runfile.Path(r.Dir, result.Run))
 		}
+		r.file.Descriptor().Truncate(0) // whoever inherited the file must not finish the run again
 	}
 	result.Snapshot = r.Record().Snapshot
 	return result
 }
 
-// keepAside writes the record into a spare state folder, where the next tick finds it.
+// keepAside writes the record into a spare state folder, where the next tick finds it. It reports whether that was possible.
 func (r *Run) keepAside(result outcome.Record) bool {
 	if statedir.IsSpare(r.Dir) {
-		return false // nobody would look in the spare folder of a spare one
+		return false // ticks do not look into the spare folders of a spare one
 	}
 	spare, _ := statedir.OpenAnySpare(r.Dir)
 	return spare != "" && runfile.CreateEnded(spare, r.Record(), result) == nil
-}
-
-// copyOutput makes the copy that output: asks for.
-func (r *Run) copyOutput(captured string) error {
-	to := r.task.Output
-	if to.File == "" {
-		return nil
-	}
-	from, err := statedir.OpenPlain(captured, os.O_RDONLY)
-	if err != nil {
-		return fmt.Errorf("output: %w", err)
-	}
-	defer from.Close()
-	if r.task.As == (schedule.As{}) {
-		err = process.CopyTo(to, from)
-	} else {
-		err = process.Spec{Task: &r.task, Caller: r.Environ}.CopyOutput(to, from)
-	}
-	if err != nil {
-		return fmt.Errorf("output: %w", err)
-	}
-	return nil
-}
-
-// settle says how a run ended whose supervisor did not live to say it. It first ends what the
-// supervisor left: nobody would stop it in time, and nobody would see how it ends.
-//
-// The code is what the witness saw of the supervisor; it is nil when no witness lived either.
-func (r *Run) settle(state runfile.State, code *int) outcome.Record {
-	result := r.soFar(state.Deferral)
-	result.ExitCode = nil
-	result.Ended = clock.Now()
-	for _, note := range state.Notes {
-		if !slices.Contains(result.Notes, note) { // it may have come with what earlier attempts came to
-			result.Notes = append(result.Notes, note)
-		}
-	}
-	group := 0
-	if a := state.Attempt; a != nil {
-		result.Attempts, group = a.Number, a.PID
-		if state.Deferral == nil {
-			result.Started = a.At
-		}
-	}
-	left := r.orphans(group, result.Attempts, code)
-	for _, group := range left {
-		process.EndGroup(context.Background(), group, r.task.KillAfter)
-		result.Ended = clock.Now()
-	}
-	switch {
-	case code != nil && *code < 128: // the supervisor could not write down what it saw
-		result.ExitCode = code
-		result.Outcome, result.Reason = r.judge(*code)
-	case code != nil:
-		result.Outcome, result.ExitCode = outcome.Failed, code
-		result.Reason = fmt.Sprintf("its supervisor was killed (exit code %d), and the command with it", *code)
-	case state.Attempt == nil && len(left) == 0:
-		result.Outcome, result.Reason = outcome.Lost, "sched was killed before the command started"
-	case len(left) > 0:
-		result.Outcome, result.Reason = outcome.Lost, "nobody watched its command any more, so it was ended"
-	default:
-		result.Outcome, result.Reason = outcome.Lost, "its processes vanished, and nobody saw how it ended"
-	}
-	return result
-}
-
-// orphans returns the process groups of the command that live on. Where a witness saw the supervisor
-// die, this process has the output open itself and cannot ask who else has.
-func (r *Run) orphans(group, attempt int, witness *int) []int {
-	if witness == nil && !outputInUse(r.Record().Output) {
-		return nil
-	}
-	return process.Orphans(r.Record().Run, group, attempt)
 }

@@ -12,8 +12,9 @@ import (
 	"sched/schedule/process"
 )
 
-// witnessScript waits for the supervisor and then finishes the run. It is a plain shell so that hardly anything can go
-// wrong with it: when the supervisor is killed, finish still comes, with 137. Nothing is spliced into it.
+// witnessScript is the witness: it waits for the supervisor and becomes the process that finishes the run. It is a plain
+// shell, since there is hardly anything that can go wrong with one: when the supervisor is killed, finish comes with 137.
+// The script is fixed; program, run and mutex are its arguments.
 const witnessScript = `"$0" start "$1"; exec "$0" finish "$2" "$?" --run "$1"`
 
 // The descriptors that the processes of a background run inherit from the witness.
@@ -22,9 +23,9 @@ const (
 	lockDescriptor = 4
 )
 
-// HandOver starts the witness of a background run, with the program at the path self, and returns at once. This process has
-// no part in the run any more. The witness has a session of its own and none of our pipes, or cron would wait for
-// it; it inherits the run's file and lock. After an error the run is the caller's still.
+// HandOver starts the witness of a background run, with the program at the path self, and returns at once. Then this
+// process has no part in the run any more. The witness has a session of its own and no pipe of its caller, or cron would
+// wait for it; it inherits the run's file and lock. After an error the run still belongs to this process.
 func (r *Run) HandOver(self string) error {
 	record := r.Record()
 	argv := []string{"/bin/sh", "-c", witnessScript, self, record.Run, record.Mutex}
@@ -50,8 +51,8 @@ func (r *Run) handOverAgain(self string) error {
 	return r.HandOver(self)
 }
 
-// Close ends the part of this process in a run. While no process has the run's file open the run counts as lost, unless
-// it has ended or waits for a deferred retry.
+// Close ends the part of this process in a run. A run whose file no process has open counts as lost, unless it has ended
+// or waits for a deferred retry.
 func (r *Run) Close() {
 	if r.output != nil {
 		r.output.Close()
@@ -62,8 +63,8 @@ func (r *Run) Close() {
 	}
 }
 
-// inheritedLock is the file of the lock that every process of the command must inherit: the lock lives as long as they do. It is nil
-// for a run without a lock.
+// inheritedLock returns the file of the lock that every process of the command inherits: the lock is held as long as one of
+// them lives. It is nil for a run without a lock.
 func (r *Run) inheritedLock() *os.File {
 	if r.lock == nil {
 		return nil

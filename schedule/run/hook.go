@@ -8,12 +8,9 @@ import (
 	"time"
 
 	"sched/schedule"
-
 	"sched/schedule/outcome"
-
-	"sched/schedule/runfile"
-
 	"sched/schedule/process"
+	"sched/schedule/runfile"
 )
 
 // hookTimeout is how long a hook may take; hookKillAfter is how long it may then take to end.
@@ -25,22 +22,22 @@ const (
 // HooksPath names the file with what the hooks of a run print, beside its output.
 func HooksPath(output string) string { return strings.TrimSuffix(output, ".log") + ".hooks.log" }
 
-// runHook runs one hook in its own process group under its own deadline. It returns "" when it went
-// well, else a sentence for the record: a hook fails alone.
-func (r *Run) runHook(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
-	l := process.Spec{
-		Task: &r.task, Command: hook.Run, Dir: r.hookDir(), Caller: r.Environ, Variables: variables,
-		Lenient: !strings.HasPrefix(name, "before "), // whoever tells of a failure must be able to
+// runOne runs one hook in its own process group under its own deadline, and marks it as started in the run's file. The note
+// says how it failed, for the record; it is empty for a hook that succeeded.
+func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
+	spec := process.Spec{
+		Task: &h.task, Command: hook.Run, Dir: h.hookDir(), Caller: h.Environ, Variables: variables,
+		Lenient: !strings.HasPrefix(name, "before "), // the hooks after a run run even where the command could not
 	}
-	if l.MarkFile = r.file.Descriptor(); l.MarkFile != nil {
-		l.Mark = fmt.Sprintf(`{"hook":%q}`, name)
+	if spec.MarkFile = h.file.Descriptor(); spec.MarkFile != nil {
+		spec.Mark = fmt.Sprintf(`{"hook":%q}`, name)
 	}
-	output, err := appendTo(HooksPath(runfile.OutputPath(r.Dir, r.Record())))
-	if err == nil { // a hook runs without it, too
+	output, err := appendTo(HooksPath(runfile.OutputPath(h.Dir, h.Record())))
+	if err == nil { // without that file the hook runs nevertheless
 		defer output.Close()
-		l.Output = output
+		spec.Output = output
 	}
-	p, err := l.Start()
+	p, err := spec.Start()
 	if err != nil {
 		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
 	}
@@ -49,8 +46,8 @@ func (r *Run) runHook(ctx context.Context, name string, hook schedule.Hook, vari
 	select {
 	case <-p.Done:
 	case <-timer.C:
-		p.End(ctx, hookKillAfter)
-		return fmt.Sprintf("hook %s: no end after %s", name, hookTimeout)
+		survivors := p.End(ctx, hookKillAfter)
+		return strings.Join(append([]string{fmt.Sprintf("hook %s: no end after %s", name, hookTimeout)}, leftBehind(survivors)...), "; ")
 	case <-ctx.Done():
 		p.End(context.Background(), hookKillAfter)
 		return fmt.Sprintf("hook %s: stopped (%v)", name, context.Cause(ctx))
@@ -64,30 +61,30 @@ func (r *Run) runHook(ctx context.Context, name string, hook schedule.Hook, vari
 	return ""
 }
 
-// hookName names a hook in marks, notes and letters: after 2.
+// hookName names a hook in marks, notes and messages, as in `after 2`.
 func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) }
 
-// runHooks runs the commands among the hooks of one key that were not started yet, and returns the notes of those
-// that failed.
-func (r *Run) runHooks(f keyedHooks, state runfile.State, result outcome.Record) (notes []string) {
+// run runs the commands among the hooks of one key, one after another, and returns the notes about those that failed.
+// Those that state has as started are left out (docs/decisions.md#a-hook-marks-itself-as-started).
+func (h *hooks) run(f keyedHooks, state runfile.State, result outcome.Record) (notes []string) {
 	for i, hook := range f.hooks {
 		name := hookName(f.key, i)
 		if hook.Notify != nil || state.Hooks[name] {
 			continue
 		}
-		variables := append(r.variables(result.Attempts), outcomeVariables(result)...)
-		if note := r.runHook(context.Background(), name, hook, variables); note != "" {
+		variables := append(h.variables(result.Attempts), outcomeVariables(result)...)
+		if note := h.runOne(context.Background(), name, hook, variables); note != "" {
 			notes = append(notes, note)
 		}
 	}
 	return notes
 }
 
-// hookDir is the task's folder; where that is missing, the schedule's, so that the hook that tells
-// of it can still run.
-func (r *Run) hookDir() string {
-	if info, err := os.Stat(r.task.Dir); err == nil && info.IsDir() {
-		return r.task.Dir
+// hookDir is the folder of the task. Where that does not exist it is the schedule's: an on_failure hook must be able to report
+// just that.
+func (h *hooks) hookDir() string {
+	if info, err := os.Stat(h.task.Dir); err == nil && info.IsDir() {
+		return h.task.Dir
 	}
-	return r.task.Folder
+	return h.task.Folder
 }

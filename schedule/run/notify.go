@@ -1,33 +1,38 @@
 package run
 
 import (
-	"io"
 	"os"
 	"slices"
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/clock"
 	"sched/schedule/notify"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
-	"sched/schedule/statedir"
 )
 
-// A keyedHooks is a key of hooks that fires.
+// A keyedHooks is a key of hooks, such as on_failure, with what the task has for it.
 type keyedHooks struct {
 	key   string
 	hooks []schedule.Hook
 }
 
-// hooksAfter returns what fires after a run that ended with the result, in order.
-func (r *Run) hooksAfter(result outcome.Record) (all []keyedHooks) {
-	hooks := r.task.Hooks
+// hooks fire the hooks of a run in this process, and remember what of them is still to be delivered.
+type hooks struct {
+	*Run
+	deliveries []string           // names of those that this process put into the outbox and has made no attempt for
+	unkept     []*outbox.Delivery // those that no outbox took
+	lastFailed *bool              // whether the run before this one failed; nil until failedBefore has looked
+}
+
+// after returns the hooks that fire after a run that ended with the result, in their order.
+func (h *hooks) after(result outcome.Record) (all []keyedHooks) {
+	hooks := h.task.Hooks
 	switch {
 	case result.Outcome == outcome.Succeeded:
 		all = append(all, keyedHooks{"on_success", hooks.OnSuccess})
-		if len(hooks.OnRecovery) > 0 && r.failedBefore() {
+		if len(hooks.OnRecovery) > 0 && h.failedBefore() {
 			all = append(all, keyedHooks{"on_recovery", hooks.OnRecovery})
 		}
 	case result.Outcome.Failure():
@@ -36,51 +41,51 @@ func (r *Run) hooksAfter(result outcome.Record) (all []keyedHooks) {
 	return append(all, keyedHooks{"after", hooks.After})
 }
 
-// failedBefore reports whether the run before this one failed. It may have to look into the history, so it looks once.
-func (r *Run) failedBefore() bool {
-	if r.lastFailed == nil {
-		last, ok := previous(r.Dir, r.Record().Task, r.Record().Run)
+// failedBefore reports whether the run before this one failed. It may have to open the history, so it looks once.
+func (h *hooks) failedBefore() bool {
+	if h.lastFailed == nil {
+		last, ok := previous(h.Dir, h.Record().Task, h.Record().Run)
 		failed := ok && last.Outcome.Failure()
-		r.lastFailed = &failed
+		h.lastFailed = &failed
 	}
-	return *r.lastFailed
+	return *h.lastFailed
 }
 
-// events are what messages are about, by the key of the hook that sends them.
+// events has the event of a message for each key of hooks.
 var events = map[string]notify.Event{
 	"before": notify.Start, "after": notify.Finish, "on_success": notify.Success,
 	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip,
 }
 
-// queueNotifications puts the notifications of a key into the outbox, those that were not put there before. What is in the
-// outbox is delivered when the caller says so (deliver), or by a later tick.
-func (r *Run) queueNotifications(f keyedHooks, state runfile.State, result outcome.Record) {
+// queue puts the notifications of a key into the outbox, except those that were put there before. They are
+// sent by send, or by a later tick.
+func (h *hooks) queue(f keyedHooks, state runfile.State, result outcome.Record) {
 	for i, hook := range f.hooks {
 		if hook.Notify != nil {
 			name := hookName(f.key, i)
-			r.queueNotification(name, name, events[f.key], *hook.Notify, state, result)
+			h.queueOne(name, name, events[f.key], *hook.Notify, state, result)
 		}
 	}
 }
 
-// queueStartPings does the same for the pings that tell of the start, too.
-func (r *Run) queueStartPings() {
-	for i, hook := range r.task.Hooks.After {
+// queueStartPings puts the pings of the key after into the outbox that are to be sent at the start, too.
+func (h *hooks) queueStartPings() {
+	for i, hook := range h.task.Hooks.After {
 		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
 			name := hookName("after", i)
-			r.queueNotification(name, name+" start", notify.Start, *hook.Notify, runfile.State{}, r.soFar(nil))
+			h.queueOne(name, name+" start", notify.Start, *hook.Notify, runfile.State{}, h.soFar(nil))
 		}
 	}
 }
 
-// queueNotification puts one notification into the outbox, if it is for a run that ended like this, and was not put there before.
-// The mark is the name of the hook, or another one for the start of a run.
-func (r *Run) queueNotification(hook, mark string, event notify.Event, n schedule.Notification, state runfile.State, result outcome.Record) {
-	name := outbox.Name(r.Record().Task, hook, r.Record().Run, mark != hook)
-	box := outbox.In(r.Dir)
+// queueOne puts one notification into the outbox, if it is for a run that ended with the result, and was not put
+// there before. The mark in the run's file is the name of the hook, or another one for the start of a run.
+func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notification, state runfile.State, result outcome.Record) {
+	name := outbox.Name(h.Record().Task, hook, h.Record().Run, mark != hook)
+	box := outbox.In(h.Dir)
 	if state.Hooks[mark] {
-		if box.Post(name) == nil {
-			r.deliveries = append(r.deliveries, name)
+		if box.Publish(name) == nil {
+			h.deliveries = append(h.deliveries, name)
 		}
 		return
 	}
@@ -90,39 +95,39 @@ func (r *Run) queueNotification(hook, mark string, event notify.Event, n schedul
 			event = notify.Failure
 		}
 	}
-	if !r.wanted(n, event, result) {
+	if !h.wanted(n, event, result) {
 		if n.On != nil {
-			box.Withdraw(outbox.Name(r.Record().Task, hook, r.Record().Run, true), time.Now()) // it has not started now
+			box.Withdraw(outbox.Name(h.Record().Task, hook, h.Record().Run, true), time.Now()) // what it says is not true any more
 		}
 		return
 	}
-	l := &outbox.Delivery{Hook: hook, Folder: r.task.Folder, To: n, Message: r.message(name, event, result)}
+	d := &outbox.Delivery{Hook: hook, Folder: h.task.Folder, To: n, Message: h.message(name, event, result)}
 	if n.Ping == "" || n.On != nil {
-		l.Output, l.Message.Cut = tailOf(result.Output)
+		d.Output, d.Message.Cut = tailOf(result.Output)
 	}
-	r.put(box, l, mark)
+	h.put(box, d, mark)
 }
 
-// put puts a letter into the outbox, and leaves the mark that the hook fired in the run's file. Where no outbox takes it, it is
-// tried from memory.
-func (r *Run) put(box outbox.Outbox, l *outbox.Delivery, mark string) {
-	kept, err := box.Put(l, func() { r.file.Append(runfile.Event{Hook: mark}) })
+// put puts a delivery into the outbox, and marks in the run's file that the hook fired. What no outbox takes, as on a full
+// disk, is kept in memory for one attempt.
+func (h *hooks) put(box outbox.Outbox, d *outbox.Delivery, mark string) {
+	kept, err := box.Put(d, func() { h.file.Append(runfile.Event{Hook: mark}) })
 	switch {
 	case err != nil:
-		r.unkept = append(r.unkept, l)
+		h.unkept = append(h.unkept, d)
 	case kept:
-		r.deliveries = append(r.deliveries, l.Message.ID)
+		h.deliveries = append(h.deliveries, d.Message.ID)
 	}
 }
 
-// wanted reports whether the notification is for a run that ended like this.
-func (r *Run) wanted(n schedule.Notification, event notify.Event, result outcome.Record) bool {
+// wanted reports whether the notification is for the event of a run that ended with the result.
+func (h *hooks) wanted(n schedule.Notification, event notify.Event, result outcome.Record) bool {
 	if n.On != nil && !slices.Contains(n.On, schedule.Moment(event)) {
 		return false
 	}
 	switch n.When {
 	case schedule.Changed:
-		return result.Outcome.Failure() != r.failedBefore()
+		return result.Outcome.Failure() != h.failedBefore()
 	case schedule.Printed:
 		info, err := os.Stat(result.Output)
 		return err == nil && info.Size() > 0
@@ -130,52 +135,9 @@ func (r *Run) wanted(n schedule.Notification, event notify.Event, result outcome
 	return true
 }
 
-// message is what is sent of a run that ended with the result.
-func (r *Run) message(id string, event notify.Event, result outcome.Record) notify.Message {
-	sender, zone := r.task.Sender, time.UTC
-	if z, err := time.LoadLocation(sender.Zone); err == nil {
-		zone = z
-	}
-	in := func(t time.Time) time.Time {
-		if t.IsZero() {
-			return t
-		}
-		return t.In(zone)
-	}
-	m := notify.Message{
-		ID: id, Event: event, At: in(clock.Now()),
-		Schedule: sender.Schedule, Config: sender.File, Task: result.Task, Description: r.task.Description,
-		Run: result.Run, Server: result.Server,
-		Outcome: string(result.Outcome), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempts,
-		Slot: in(result.Slot), Started: in(result.Started), Ended: in(result.Ended), Duration: result.Duration(),
-	}
-	if event == notify.Skip {
-		m.Run = ""
-	}
-	return m
-}
-
-// tailOf returns the end of what a run printed, and whether there was more before it. It is a few bytes
-// longer than what is sent of it, so that the sender can begin with a whole character or line.
-func tailOf(path string) (tail []byte, cut bool) {
-	file, err := statedir.OpenPlain(path, os.O_RDONLY)
-	if err != nil {
-		return nil, false
-	}
-	defer file.Close()
-	const most = notify.OutputLimit + 4
-	info, err := file.Stat()
-	if err != nil {
-		return nil, false
-	}
-	from := max(0, info.Size()-most)
-	tail, _ = io.ReadAll(io.NewSectionReader(file, from, most))
-	return tail, from > 0
-}
-
-// sendQueued tries at once to deliver what this process put into the outbox, beside everything else.
-func (r *Run) sendQueued() {
-	r.Sender.Deliver(outbox.In(r.Dir), r.deliveries...)
-	r.Sender.DeliverUnkept(r.unkept...)
-	r.deliveries, r.unkept = nil, nil
+// send begins an attempt for each delivery that this process put into the outbox, and returns at once.
+func (h *hooks) send() {
+	h.Sender.Deliver(outbox.In(h.Dir), h.deliveries...)
+	h.Sender.DeliverUnkept(h.unkept...)
+	h.deliveries, h.unkept = nil, nil
 }

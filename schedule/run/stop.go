@@ -6,46 +6,45 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"syscall"
 	"time"
 
 	"sched/schedule"
-
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
-
-	"sched/schedule/runfile"
-
 	"sched/schedule/process"
+	"sched/schedule/runfile"
 )
 
-// Whoever wants a run stopped notes that in the run's file and ends the command's process group. The
-// process that supervises the run finds the note when the command has ended, and before it would try
-// again. So the command gets its signals also when that process is a tick with other tasks to run.
+// This file is about `sched stop`: it writes into the run's file that the run is to be stopped, and signals the command's
+// process group itself (docs/decisions.md#sched-stop-signals-the-command). The supervisor of the run finds what was written
+// when the command has ended, and before the next attempt.
 
 // ErrNotRunning says that the command of a run is not running any more.
 var ErrNotRunning = errors.New("its command has ended already")
 
-// ErrVanished says that nobody watches the run, so that the next tick will finish it.
+// ErrVanished says that the run is lost, and that the next tick will finish it.
 var ErrVanished = errors.New("its processes have vanished, and the next tick will finish it")
 
-// A Stopping is what became of an order to stop a run.
+// A Stopping says what became of a run that was to be stopped.
 type Stopping struct {
-	Record outcome.Record // its outcome; empty if it was not seen
+	Record outcome.Record // of the end; without an outcome if Stop did not see that
 	Killed bool           // TERM was not enough
-	Over   bool           // its hooks have ended, too
+	Over   bool           // the hooks of the run have ended, too
 }
 
 const (
-	// stopPatience bounds the wait for the end of a run after its command had to be ended: two hooks.
+	// stopPatience bounds the wait for the end of a run after its command had to be ended: the time of two hooks.
 	stopPatience = 2 * (hookTimeout + hookKillAfter)
-	lookEvery    = 20 * time.Millisecond
+	// pollEvery is the time between two looks at the run's file.
+	pollEvery = 20 * time.Millisecond
+	// lookAgainAfter is the time between two looks through all processes of the machine.
+	lookAgainAfter = time.Second
 )
 
-// Stop ends the command of a live run (TERM, and KILL after the task's kill_after), and waits until
-// the run has ended. A run that waits for its next attempt ends at once. The error is ErrNotRunning
-// with the result where the command has ended already, ErrVanished, or os.ErrNotExist.
+// Stop ends the command of a live run (TERM, and KILL after the task's kill_after), and waits until the run has ended. A run
+// that waits for its next attempt ends at once. The error is ErrNotRunning, with the result, where the command has ended
+// already; ErrVanished; os.ErrNotExist where there is no such run; or says why the run goes on. The text by names who stops it.
 func (c Caller) Stop(id, by string) (Stopping, error) {
 	file, err := runfile.Observe(c.Dir, id)
 	if err != nil {
@@ -69,7 +68,7 @@ func (c Caller) Stop(id, by string) (Stopping, error) {
 		return Stopping{}, err
 	}
 	s := stopper{caller: c, id: id, killAfter: task.KillAfter}
-	return s.see(file)
+	return s.follow(file)
 }
 
 // A stopper follows a run to its end.
@@ -79,12 +78,14 @@ type stopper struct {
 	id        string
 	killAfter time.Duration
 
-	attempt int // that has got TERM
-	killAt  time.Time
+	attempt int       // the number of the one that has got TERM
+	killAt  time.Time // when it gets KILL
+	lookAt  time.Time // when to look again for a process group that was not found
 }
 
-func (s *stopper) see(file *runfile.Observer) (Stopping, error) {
-	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(lookEvery) {
+// follow waits for the end of the run, and signals its command until then. The error is that of Stop.
+func (s *stopper) follow(file *runfile.Observer) (Stopping, error) {
+	for deadline := time.Now().Add(s.killAfter + stopPatience); ; time.Sleep(pollEvery) {
 		state, alive, err := file.Read()
 		if errors.Is(err, os.ErrNotExist) { // the file is another run's already
 			s.Over = true
@@ -104,7 +105,7 @@ func (s *stopper) see(file *runfile.Observer) (Stopping, error) {
 		case state.Deferred():
 			if r, state, err := s.caller.take(s.id); err == nil {
 				defer r.sendAlone()()
-				s.Record, s.Over = r.conclude(state, nil), true
+				s.Record, s.Over = r.conclude(state, exitCodes{}), true
 				return s.Stopping, nil
 			}
 		case state.Result != nil: // a tick goes on with its hooks
@@ -121,16 +122,17 @@ func (s *stopper) see(file *runfile.Observer) (Stopping, error) {
 	}
 }
 
-// signal ends the command of the last attempt, if its process group is that of the run: a number that
-// the kernel gave to somebody else is safe.
+// signal signals the command of the last attempt, if its process group is that of the run: the kernel may have given the
+// number to processes of others.
 func (s *stopper) signal(state runfile.State) {
 	a := state.Attempt
 	if a == nil || a.PID == 0 {
 		return
 	}
 	switch again := a.Number == s.attempt; {
-	case again && (s.Killed || time.Now().Before(s.killAt)):
-	case !slices.Contains(process.Orphans(s.id, a.PID, a.Number), a.PID):
+	case again && (s.Killed || time.Now().Before(s.killAt)), time.Now().Before(s.lookAt):
+	case !process.HasGroup(s.id, a.PID):
+		s.lookAt = time.Now().Add(lookAgainAfter)
 	case again:
 		s.Killed = true
 		syscall.Kill(-a.PID, syscall.SIGKILL)
@@ -141,7 +143,7 @@ func (s *stopper) signal(state runfile.State) {
 	}
 }
 
-// late says why a run goes on.
+// late returns why a run has not ended in time; nil when it is only its hooks that take long.
 func (s *stopper) late(state runfile.State) error {
 	switch {
 	case state.Result != nil:
@@ -154,7 +156,7 @@ func (s *stopper) late(state runfile.State) error {
 	return fmt.Errorf("its command (process %d) survived KILL; it may wait for a disk", state.Attempt.PID)
 }
 
-// stopAsked reports whether somebody asked to stop the run, and says so in result.
+// stopAsked reports whether the run was asked to stop, and then sets that in result.
 func (r *Run) stopAsked(result *outcome.Record) bool {
 	stop, asked := r.file.StopRequested()
 	if asked {
@@ -167,8 +169,8 @@ func stoppedBy(result *outcome.Record, stop runfile.StopRequest) {
 	result.Outcome, result.Reason = outcome.Stopped, "sched stop by "+stop.By
 }
 
-// waitUnlessStopped waits before the next attempt. It returns early when somebody asked to stop the
-// run, and reports false when ctx was done first.
+// waitUnlessStopped waits before the next attempt. It returns early when the run was asked to stop, and reports false when
+// ctx was done first.
 func (r *Run) waitUnlessStopped(ctx context.Context, d time.Duration) bool {
 	for ; d > time.Second; d -= time.Second {
 		if !clock.Wait(ctx, time.Second) {

@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule/process"
 	"sched/schedule/runfile"
 )
 
-// The number of a command's process group may be somebody else's by now.
-func TestStopSignalsNobodyElse(t *testing.T) {
+// The kernel may have given the number of a command's process group to processes of others.
+func TestStopSignalsNoProcessOfOthers(t *testing.T) {
 	for _, row := range []struct {
 		about, run string // what the process that has the number was started for
 		ends       bool
@@ -24,9 +25,13 @@ func TestStopSignalsNobodyElse(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
+		// Its environment can be read a moment after execve(2) has closed what closes there.
+		for end := time.Now().Add(10 * time.Second); !process.HasGroup(row.run, c.Process.Pid) && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
 		s := stopper{id: "run-1", killAfter: time.Minute}
-		log := runfile.State{Attempt: &runfile.Attempt{Number: 1, PID: c.Process.Pid, At: time.Now()}}
-		s.signal(log)
+		state := runfile.State{Attempt: &runfile.Attempt{Number: 1, PID: c.Process.Pid, At: time.Now()}}
+		s.signal(state)
 		if signalled := s.attempt == 1; signalled != row.ends {
 			t.Errorf("%s: it got a signal: %v", row.about, signalled)
 		}

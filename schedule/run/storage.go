@@ -24,9 +24,12 @@ func (s Storage) Mutexes() mutex.Store { return s.storeAt(s.Locks()) }
 
 // storeAt is Mutexes with the part of this machine in another folder: a run that began while the state folder could
 // not be written has its lock in a spare one.
-func (s Storage) storeAt(locks string) mutex.Store { return mutex.NewStore(locks, s.Store) }
+func (s Storage) storeAt(locks string) mutex.Store {
+	return runStore{mutex.NewStore(locks, s.Store), locks}
+}
 
-// RememberStore lets this machine know a Redis of the store that it has met before, if that was started anew.
+// RememberStore has the store keep which instances of Redis it has met, in the state folder: one that was started anew since
+// gives no locks at first (docs/decisions.md#a-restarted-redis-gives-no-locks-at-first).
 func (s Storage) RememberStore() {
 	if s.Store != nil {
 		statedir.MakeDir(s.Dir) // where that is impossible, others say so
@@ -34,10 +37,10 @@ func (s Storage) RememberStore() {
 	}
 }
 
-// Alone is the same storage without the store.
+// Alone returns the storage without its store.
 func (s Storage) Alone() Storage { return Storage{Dir: s.Dir} }
 
-// Spares are the same storage with each of the spare folders of its state folder, whether they are there or not.
+// Spares returns the storage with each of the spare folders of its state folder, whether they exist or not.
 func (s Storage) Spares() (spares []Storage) {
 	for _, dir := range statedir.Spares(s.Dir) {
 		spares = append(spares, Storage{dir, s.Store})
@@ -45,7 +48,7 @@ func (s Storage) Spares() (spares []Storage) {
 	return spares
 }
 
-// Folders are the storage, and those of its spares that are there and ours alone.
+// Folders returns the storage, and those of its spares that exist and belong to this user alone.
 func (s Storage) Folders() (all []Storage) {
 	for _, dir := range statedir.Folders(s.Dir) {
 		all = append(all, Storage{dir, s.Store})
@@ -53,7 +56,7 @@ func (s Storage) Folders() (all []Storage) {
 	return all
 }
 
-// variables pass the storage on to the processes of a background run (StorageFrom).
+// variables returns what passes the storage on to the processes of a background run (StorageFrom).
 func (s Storage) variables() []string {
 	variables := []string{process.StateVariable + "=" + s.Dir}
 	if s.Store != nil {
@@ -63,7 +66,8 @@ func (s Storage) variables() []string {
 	return variables
 }
 
-// StorageFrom returns the storage that the environment of a background run's process names, and false in any other process.
+// StorageFrom returns the storage that the environment of a process of a background run names; ok is false in any other
+// process.
 func StorageFrom(getenv func(string) string) (s Storage, ok bool, err error) {
 	s.Dir = getenv(process.StateVariable)
 	if store := getenv(process.StoreVariable); store != "" && s.Dir != "" {

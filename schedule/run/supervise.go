@@ -6,24 +6,29 @@ import (
 	"slices"
 	"time"
 
-	"sched/schedule/notify"
-
 	"sched/schedule/clock"
+	"sched/schedule/notify"
 	"sched/schedule/outcome"
-
-	"sched/schedule/runfile"
-
 	"sched/schedule/process"
+	"sched/schedule/runfile"
 )
 
-// Execute runs the run to its end in this process, and returns its record: in the foreground, or for a person who
-// tests the task. When terminate is done the command is stopped; when kill is done too it is killed at once.
+// Execute supervises and finishes the run in this process, and returns its record. When terminate is done the command is
+// stopped; when kill is done too it is killed at once.
 func (r *Run) Execute(terminate, kill context.Context) outcome.Record {
-	return r.Finish(r.supervise(terminate, kill))
+	return r.ExecuteThen(terminate, kill, func() {})
 }
 
-// supervise runs the before-hooks and then the command, as often as the task says, and returns how that ended. It is
-// the same code for foreground and background runs. A record without an outcome says that the retry was deferred.
+// ExecuteThen is Execute that calls ended when the command has ended, before the hooks after it.
+func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome.Record {
+	r.Terminate = terminate
+	result := r.supervise(terminate, kill)
+	ended()
+	return r.Finish(result)
+}
+
+// supervise runs the before-hooks and then the command, as often as the task says, and returns the result. It is
+// the same code for foreground and background runs. A result without an outcome means that the retry was deferred.
 func (r *Run) supervise(terminate, kill context.Context) outcome.Record {
 	terminate, lease := r.renewLease(terminate)
 	result := r.attempts(terminate, kill, lease)
@@ -58,24 +63,24 @@ func (r *Run) attempts(terminate, kill context.Context, lease *leaseRenewer) out
 	return result
 }
 
-// before runs the before-hooks; the first that fails fails the run, and its note is the reason. Notifications are
-// sent beside it all, and fail nothing.
+// before runs the before-hooks up to the first that fails; its note is the reason why the run failed. Notifications are
+// sent meanwhile, and fail nothing.
 func (r *Run) before(terminate context.Context) (note string) {
-	defer r.sendQueued()
-	r.queueStartPings()
+	defer r.hooks.send()
+	r.hooks.queueStartPings()
 	for i, hook := range r.task.Hooks.Before {
 		name := hookName("before", i)
 		if hook.Notify != nil {
-			r.queueNotification(name, name, notify.Start, *hook.Notify, runfile.State{}, r.soFar(nil))
-			r.sendQueued()
-		} else if note := r.runHook(terminate, name, hook, r.variables(1)); note != "" {
+			r.hooks.queueOne(name, name, notify.Start, *hook.Notify, runfile.State{}, r.soFar(nil))
+			r.hooks.send()
+		} else if note := r.hooks.runOne(terminate, name, hook, r.variables(1)); note != "" {
 			return note
 		}
 	}
 	return ""
 }
 
-// attempt runs the command once, and adds what became of it to result.
+// attempt runs the command once, and adds the outcome and what the command used to result.
 func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Record) {
 	if terminate.Err() != nil {
 		stopped(result, "before attempt %d", n)
@@ -97,13 +102,17 @@ func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Re
 		r.unstartable(result, process.StartExitCode(err), err.Error())
 		return
 	}
-	// The command runs already: what is written from here on costs it nothing.
+	// The command runs already: what is written from here on does not delay it (docs/decisions.md#nothing-delays-the-start-of-the-command).
 	r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, PID: p.PID, At: now}})
 	r.describeLock(p.PID, now)
 
-	result.Outcome, result.Reason = r.wait(terminate, kill, p)
-	if result.Outcome == "" && r.stopAsked(result) {
-		p.End(kill, r.task.KillAfter) // what is left of its group
+	result.Outcome, result.Reason = r.wait(terminate, p)
+	if result.Outcome != "" || r.stopAsked(result) {
+		survivors := p.EndRun(kill, r.Record().Run, n, r.task.KillAfter)
+		result.Notes = append(result.Notes, leftBehind(survivors)...)
+	}
+	if !p.Ended() {
+		return // without an exit code
 	}
 	code := p.ExitCode()
 	result.ExitCode = &code
@@ -116,15 +125,23 @@ func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Re
 	measure(result, p)
 }
 
-// unstartable says that there was no command, and why.
+// unstartable sets that the command could not be started, and why; in the output, too.
 func (r *Run) unstartable(result *outcome.Record, code int, why string) {
 	result.Outcome, result.ExitCode, result.Reason = outcome.Failed, &code, "cannot start: "+why
 	fmt.Fprintf(r.output, "sched: %s\n", result.Reason)
 }
 
-// wait waits for the command, and ends it when its time is over or terminate is done. The outcome is
-// empty when the command ended by itself.
-func (r *Run) wait(terminate, kill context.Context, p *process.Process) (outcome.Outcome, string) {
+// leftBehind returns the notes about processes that did not end by KILL: nothing waits for them any more.
+func leftBehind(survivors []int) (notes []string) {
+	for _, pid := range survivors {
+		notes = append(notes, fmt.Sprintf("process %d survived KILL (it may wait for a disk), and was left behind", pid))
+	}
+	return notes
+}
+
+// wait waits for the end of the command, of its time, or for terminate. The outcome is empty when the command ended by
+// itself; else it is to be ended.
+func (r *Run) wait(terminate context.Context, p *process.Process) (outcome.Outcome, string) {
 	var timeout <-chan time.Time
 	if r.task.Timeout > 0 {
 		timer := time.NewTimer(r.task.Timeout)
@@ -140,10 +157,8 @@ func (r *Run) wait(terminate, kill context.Context, p *process.Process) (outcome
 		case <-long.C:
 			r.file.Sync() // best effort: some file systems cannot
 		case <-timeout:
-			p.End(kill, r.task.KillAfter)
 			return outcome.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
 		case <-terminate.Done():
-			p.End(kill, r.task.KillAfter)
 			return outcome.Stopped, context.Cause(terminate).Error()
 		}
 	}
@@ -153,7 +168,7 @@ func (r *Run) wait(terminate, kill context.Context, p *process.Process) (outcome
 // that the next tick after it can finish the run. Shorter runs do not wait for the disk.
 const syncAfter = time.Second
 
-// judge says what the exit code of a command means that nobody ended.
+// judge returns the outcome and the reason for the exit code of a command that ended by itself.
 func (r *Run) judge(code int) (outcome.Outcome, string) {
 	if slices.Contains(r.task.SuccessCodes, code) {
 		return outcome.Succeeded, ""
@@ -161,21 +176,14 @@ func (r *Run) judge(code int) (outcome.Outcome, string) {
 	return outcome.Failed, process.ExitText(code)
 }
 
-// measure adds what the command used, itself and its children that it waited for (getrusage(2)). The kernel counts
-// from before the command replaced us in its process, so the peak memory is never below our own few MiB.
+// measure adds what the command used, itself and its children that it waited for (getrusage(2)).
 func measure(result *outcome.Record, p *process.Process) {
 	result.UserCPU += time.Duration(p.Usage.Utime.Nano())
 	result.SystemCPU += time.Duration(p.Usage.Stime.Nano())
-	result.PeakMemory = max(result.PeakMemory, int64(p.Usage.Maxrss)*process.MaxrssUnit)
+	result.PeakMemory = max(result.PeakMemory, p.PeakMemory())
 }
 
+// stopped sets that the run was stopped, and when.
 func stopped(result *outcome.Record, format string, args ...any) {
 	result.Outcome, result.Reason = outcome.Stopped, fmt.Sprintf(format, args...)
-}
-
-// ExecuteThen is Execute that calls ended when the command has ended, before the hooks that come after it.
-func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome.Record {
-	result := r.supervise(terminate, kill)
-	ended()
-	return r.Finish(result)
 }

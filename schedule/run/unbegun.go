@@ -12,32 +12,33 @@ import (
 // An Unbegun is a slot that has hooks to fire and no run: it is skipped, or no folder could hold its run.
 type Unbegun struct{ r *Run }
 
-// Unbegun returns it for a slot that has its outcome in the record.
+// Unbegun returns the slot of the record, which has its outcome already.
 func (c Caller) Unbegun(record outcome.Record, task *schedule.Task) Unbegun {
-	return Unbegun{&Run{Caller: c, task: *task, file: &runfile.File{Record: record}}}
+	return Unbegun{c.newRun(*task, &runfile.File{Record: record})}
 }
 
-// Skip fires the on_skip hooks of the task, and returns the record with what there is to note of them.
+// Skip fires the on_skip hooks of the task, and returns the record with the notes about those that failed.
 func (u Unbegun) Skip() outcome.Record {
 	return u.fire([]keyedHooks{{"on_skip", u.r.task.Hooks.OnSkip}}, nil)
 }
 
-// Fail fires the hooks that come after a failed run, and releases the lock (nil: none) between commands and notifications.
+// Fail fires the hooks that come after a failed run, releases the lock (nil: none) between commands and notifications, and
+// returns the record with the notes about hooks that failed.
 func (u Unbegun) Fail(lock mutex.Lock) outcome.Record {
-	return u.fire(u.r.hooksAfter(u.r.Record()), lock)
+	return u.fire(u.r.hooks.after(u.r.Record()), lock)
 }
 
 func (u Unbegun) fire(hooks []keyedHooks, lock mutex.Lock) outcome.Record {
 	record := u.r.Record()
 	for _, h := range hooks {
-		record.Notes = append(record.Notes, u.r.runHooks(h, runfile.State{}, record)...)
+		record.Notes = append(record.Notes, u.r.hooks.run(h, runfile.State{}, record)...)
 	}
 	if lock != nil {
 		lock.Release(context.Background())
 	}
 	for _, h := range hooks {
-		u.r.queueNotifications(h, runfile.State{}, record)
+		u.r.hooks.queue(h, runfile.State{}, record)
 	}
-	u.r.sendQueued()
+	u.r.hooks.send()
 	return record
 }

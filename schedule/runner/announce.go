@@ -14,47 +14,48 @@ import (
 	"sched/schedule/runfile"
 	"sched/schedule/servers"
 	"sched/schedule/statedir"
+	"sched/schedule/text"
 )
 
 const (
-	// announceEvery is how often a tick that lives tells the other servers what runs here.
+	// announceEvery is how often a tick announces this server to the others.
 	announceEvery = 10 * time.Second
 
-	// MostOffset is how far a clock may be off before people are told: due times and claims go by it.
+	// MostOffset is how far a clock may be off before that is reported: due times and claims go by it.
 	MostOffset = 10 * time.Second
 
-	// repeatAfter is how often what stays wrong is said.
+	// repeatAfter is how often a problem that goes on is reported.
 	repeatAfter = time.Hour
 )
 
-// announceWhile tells the other servers that this one ticks and what runs here, until the function that it returns is called, and once more then if
-// something was started since. The tick does not depend on it: a failure is only a detail, and the store's outage is said
-// elsewhere.
-func (r *running) announceWhile() (end func()) {
-	if r.Storage.Store == nil {
+// announceWhile announces to the other servers that this one ticks and what runs here, until the function that it returns is
+// called, and once more then if something was started since. The tick does not depend on it: a failure is only a detail, and the
+// outage of the store is reported where locks are taken.
+func (t *Tick) announceWhile() (end func()) {
+	if t.Storage.Store == nil {
 		return func() {}
 	}
 	ticking, over := context.WithCancel(context.Background())
 	var announcing sync.WaitGroup
-	announcing.Go(func() { r.announce(ticking) })
+	announcing.Go(func() { t.announce(ticking) })
 	return func() {
 		over()
 		announcing.Wait()
 	}
 }
 
-func (r *running) announce(ticking context.Context) {
+func (t *Tick) announce(ticking context.Context) {
 	announce, last := servers.Announce, []servers.Running(nil)
 	for alive := true; ; alive = clock.Wait(ticking, announceEvery) {
-		self := r.self()
+		self := t.self()
 		if !alive && slices.Equal(self.Running, last) {
 			return
 		}
-		offset, err := announce(context.WithoutCancel(ticking), r.Storage.Store, clock.Now, self)
+		offset, err := announce(context.WithoutCancel(ticking), t.Storage.Store, clock.Now, self)
 		if err != nil {
-			r.Report.detail("this server is not announced: %v", err)
+			t.Report.detail("this server is not announced: %v", err)
 		} else {
-			r.checkClock(offset)
+			t.checkClock(offset)
 			announce, last = servers.Refresh, self.Running
 		}
 		if !alive {
@@ -63,10 +64,10 @@ func (r *running) announce(ticking context.Context) {
 	}
 }
 
-// self is what this machine says of itself.
-func (r *running) self() servers.Server {
-	s := servers.Server{Name: r.Host.Server, Version: r.Host.Version, Minute: r.Minute}
-	for _, storage := range append(r.Storage.Spares(), r.Storage) {
+// self is the announcement of this server.
+func (t *Tick) self() servers.Server {
+	s := servers.Server{Name: t.Host.Server, Version: t.Host.Version, Minute: t.Minute}
+	for _, storage := range append(t.Storage.Spares(), t.Storage) {
 		ids, _ := runfile.List(storage.Dir)
 		for _, id := range ids {
 			state, alive, err := runfile.Read(storage.Dir, id)
@@ -82,23 +83,23 @@ func (r *running) self() servers.Server {
 	return s
 }
 
-// checkClock warns of a clock that is off, at most once an hour.
+// checkClock reports a clock that is off by more than MostOffset, at most once an hour.
 func (t *Tick) checkClock(offset time.Duration) {
 	if offset.Abs() > MostOffset && t.onceAnHour("clock") {
 		t.Report.Problem("the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or Redis's, with NTP)", t.Host.Server, OffsetText(offset))
 	}
 }
 
-// OffsetText says how a clock differs from Redis's.
+// OffsetText describes how a clock differs from Redis's: "12s behind Redis's".
 func OffsetText(offset time.Duration) string {
 	side := "ahead of"
 	if offset < 0 {
 		side = "behind"
 	}
-	return fmt.Sprintf("%s %s Redis's", offset.Abs().Round(time.Second), side)
+	return fmt.Sprintf("%s %s Redis's", text.Duration(offset.Abs()), side)
 }
 
-// onceAnHour reports whether something is to be said now, since it was not said in the last hour.
+// onceAnHour reports whether a problem is to be reported now, since it was not in the last hour. What names the problem.
 func (t *Tick) onceAnHour(what string) bool {
 	path := filepath.Join(t.Storage.Dir, "told-"+what)
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()).Abs() < repeatAfter {

@@ -16,8 +16,7 @@ import (
 	"sched/schedule/statedir"
 )
 
-// FinishUnrecorded fires the after-hooks of a task of whose run nothing is recorded, as if it had ended now with the code
-// (nil: 0).
+// FinishUnrecorded fires the after-hooks of a task as if a run of it that nobody recorded had ended now with the code (nil: 0).
 func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record, error) {
 	caller := run.Caller{Storage: t.Storage, Environ: t.Host.Environ}
 	return caller.FinishUnrecorded(t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, code)
@@ -38,9 +37,12 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, out io
 		record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
 		return record, nil
 	}
-	r.startSending(kill)
-	begun, err := r.caller(t.Storage).Begin(record, &here, lock)
+	r.deliveries.start(kill)
+	begun, err := r.starter.caller(t.Storage).Begin(record, &here, lock)
 	if err != nil {
+		if lock != nil {
+			lock.Release(context.Background())
+		}
 		return record, fmt.Errorf("cannot begin: %w", err)
 	}
 	t.Report.begun(begun.Record())
@@ -51,7 +53,7 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, out io
 		close(over)
 		shown.Wait()
 	})
-	r.sender.Wait(terminate, outbox.Patience)
+	r.deliveries.sender.Wait(terminate, outbox.Patience)
 	r.records.add(run.Ended{Record: record, Dir: begun.Dir})
 	r.records.write()
 	return record, nil

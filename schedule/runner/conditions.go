@@ -11,35 +11,36 @@ import (
 	"sched/schedule/run"
 )
 
-// conditions ask the condition commands (when, skip) of a tick's slots beside everything else, but those of one task one slot at a
-// time: its slots keep their order, and a command that hangs in a task of every second hangs once. Safe for concurrent use.
+// conditions runs the condition commands (when, skip) of a tick's slots beside everything else, but those of one task one slot at
+// a time: its slots keep their order, and a command that hangs in a task of every second hangs once. Safe for concurrent use.
 type conditions struct {
-	asking     chan struct{}  // has an element for each background slot whose commands are being asked
-	background sync.WaitGroup // of background slots
+	starter    *starter
+	active     chan struct{}  // has an element for each background slot whose commands run
+	background sync.WaitGroup // of background slots that are not decided
 
 	mu     sync.Mutex
 	newest map[*schedule.Task]chan struct{} // closed when the task's newest slot is decided
 }
 
-// The condition commands of background tasks are asked for so many slots at a time. Those that take longer than conditionPatience do not
-// count any more: they wait for something, and nobody shall wait for them.
+// The condition commands of so many background slots run at a time. Those that take longer than conditionPatience do not count any
+// more: they wait for something, and shall make no other slot wait.
 const (
-	maxAsking         = 16
+	maxActive         = 16
 	conditionPatience = time.Second
 )
 
-func newConditions() *conditions {
-	return &conditions{asking: make(chan struct{}, maxAsking), newest: map[*schedule.Task]chan struct{}{}}
+func newConditions(starter *starter) *conditions {
+	return &conditions{starter: starter, active: make(chan struct{}, maxActive), newest: map[*schedule.Task]chan struct{}{}}
 }
 
-// enter waits until the commands of one more background slot may be asked.
+// enter waits until the commands of one more background slot may run.
 func (c *conditions) enter(ctx context.Context) (leave func()) {
 	select {
-	case c.asking <- struct{}{}:
+	case c.active <- struct{}{}:
 	case <-ctx.Done():
 		return func() {}
 	}
-	leave = sync.OnceFunc(func() { <-c.asking })
+	leave = sync.OnceFunc(func() { <-c.active })
 	time.AfterFunc(conditionPatience, leave)
 	return leave
 }
@@ -47,19 +48,18 @@ func (c *conditions) enter(ctx context.Context) (leave func()) {
 // A conditional is a slot whose task has condition commands.
 type conditional struct {
 	slot    schedule.Slot
-	ctx     context.Context // of the tick's readiness to start it
+	ctx     context.Context // when done, the slot must not start any more
 	record  outcome.Record
 	verdict verdict
 	before  <-chan struct{} // closed when the task's slot before this one is decided; nil when there is none
 	decided chan struct{}   // to be closed when this one is
 }
 
-// conditional takes up a slot with condition commands.
-func (r *running) conditional(ctx context.Context, slot schedule.Slot) *conditional {
-	c := r.conditions
+// add puts a slot behind the earlier ones of its task.
+func (c *conditions) add(ctx context.Context, slot schedule.Slot) *conditional {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := &conditional{slot: slot, ctx: ctx, record: r.newRecord(slot), before: c.newest[slot.Task], decided: make(chan struct{})}
+	s := &conditional{slot: slot, ctx: ctx, record: c.starter.newRecord(slot), before: c.newest[slot.Task], decided: make(chan struct{})}
 	c.newest[slot.Task] = s.decided
 	return s
 }
@@ -74,8 +74,9 @@ func (s *conditional) first() bool {
 	}
 }
 
-// ask asks whether the slot may run. When its context is done there may be no verdict.
-func (r *running) ask(s *conditional) {
+// check fills in the verdict of the slot: it runs the commands unless something else keeps the slot from starting. When the slot's
+// context is done there may be no verdict.
+func (c *conditions) check(s *conditional) {
 	ctx := s.ctx
 	if s.before != nil {
 		select {
@@ -84,56 +85,56 @@ func (r *running) ask(s *conditional) {
 		}
 	}
 	if s.slot.Task.Background {
-		defer r.conditions.enter(ctx)()
+		defer c.enter(ctx)()
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	if s.verdict.skip = r.refusal(s.slot); s.verdict.skip == "" {
-		s.verdict = r.askConditions(ctx, s.record, s.slot.Task)
+	if s.verdict.skip = c.starter.admission.refusal(s.slot); s.verdict.skip == "" {
+		s.verdict = c.starter.runConditions(ctx, s.record, s.slot.Task)
 	}
 }
 
-// decide does what the verdict says: it skips the slot, fails it, or begins its run. Failed says that it has failed already.
-func (r *running) decide(s *conditional) (begun *run.Run, failed bool) {
+// decide does what the verdict of a slot demands: it skips the slot, fails it, or begins its run. Failed reports that it failed
+// without a run.
+func (c *conditions) decide(s *conditional) (begun *run.Run, failed bool) {
 	task := s.slot.Task
 	switch v := s.verdict; {
 	case v.skip != "":
-		r.skip(s.record, task, v.skip)
+		c.starter.skip(s.record, task, v.skip)
 	case v.broken != "":
-		r.failUnanswered(s)
+		c.failUnanswered(s)
 		return nil, true
 	case s.ctx.Err() != nil:
-		r.skip(s.record, task, whyDone(s.ctx))
+		c.starter.skip(s.record, task, whyDone(s.ctx))
 	default:
-		if late := r.tooLate(s.slot); late != "" { // by now
-			r.skip(s.record, task, late)
+		if late := c.starter.admission.tooLate(s.slot); late != "" { // by now
+			c.starter.skip(s.record, task, late)
 			return nil, false
 		}
-		begun, _ = r.admit(s.record, s.slot, r.locks.take)
+		begun, _ = c.starter.beginLocked(s.record, s.slot, c.starter.locks.take)
 	}
 	return begun, false
 }
 
-// failUnanswered records that a condition command is broken: the task fails, since a skip would silence it for good. The run
-// only begins to end.
-func (r *running) failUnanswered(s *conditional) {
-	begun, ok := r.beginRun(s.record, s.slot.Task, nil)
+// failUnanswered records that a condition command is broken: the task fails, since a skip would silence it for good
+// (docs/decisions.md#a-condition-without-an-answer-fails-its-task). Its run ends before it starts a command.
+func (c *conditions) failUnanswered(s *conditional) {
+	begun, ok := c.starter.beginRun(s.record, s.slot.Task, nil)
 	if !ok {
 		return
 	}
-	r.records.done(begun.FailBeforeStart(errors.New(s.verdict.broken), s.verdict.output), begun.Dir)
+	c.starter.records.done(begun.FailBeforeStart(errors.New(s.verdict.broken), s.verdict.output), begun.Dir)
 }
 
-// startConditional asks the condition commands of a background slot, and hands its run over when they allow it. Nothing waits for
-// that but the end of the tick.
-func (r *running) startConditional(ctx context.Context, slot schedule.Slot) {
-	s := r.conditional(ctx, slot)
-	r.conditions.background.Go(func() {
+// start checks the conditions of a background slot, and hands its run over when they allow it. It does not wait: background does.
+func (c *conditions) start(ctx context.Context, slot schedule.Slot) {
+	s := c.add(ctx, slot)
+	c.background.Go(func() {
 		defer close(s.decided)
-		r.ask(s)
-		if begun, _ := r.decide(s); begun != nil {
-			r.handOver(begun)
+		c.check(s)
+		if begun, _ := c.decide(s); begun != nil {
+			c.starter.handOver(begun)
 		}
 	})
 }

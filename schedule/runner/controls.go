@@ -11,7 +11,6 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/controls"
 	"sched/schedule/run"
-	"sched/schedule/text"
 )
 
 // The controls that a tick goes by are never older than this, on files and on a store: there each read is a round trip.
@@ -23,26 +22,27 @@ const (
 // controlsEvery is how often a tick that waits for later slots reads the controls.
 const controlsEvery = time.Second
 
-// A controlsCache has what people ask of all ticks: pauses and the last interrupt. It reads them again when they are stale, or every
-// second while the tick stays. Safe for concurrent use.
+// A controlsCache caches what people asked of all ticks: pauses and the last interrupt. It reads them again when they are stale, or
+// every second while the tick waits for later slots of its minute. Safe for concurrent use.
 type controlsCache struct {
-	storage run.Storage
-	report  Report
+	storage  run.Storage
+	report   Report
+	readOnly bool // for a plan, which writes nothing
 
 	mu      sync.Mutex
 	last    controls.Controls
 	read    time.Time // when; zero: not yet
-	watched bool      // they are read every second, by watch
-	unread  sync.Once // says that they cannot be read
+	polled  bool      // watch reads them every second
+	problem sync.Once // reports that they cannot be read
 }
 
-// now returns the controls. The first caller reads them, and the others wait for that: a tick with nothing due reads none.
+// now returns the controls, never older than staleFile or staleStore. The first caller reads them, and the others wait for that.
 func (c *controlsCache) now() controls.Controls {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stale := time.Since(c.read) >= staleFile
 	if c.storage.Store != nil {
-		stale = time.Since(c.read) >= staleStore && !c.watched
+		stale = time.Since(c.read) >= staleStore && !c.polled
 	}
 	if c.read.IsZero() || stale {
 		c.last, c.read = c.readSource(), time.Now()
@@ -50,7 +50,8 @@ func (c *controlsCache) now() controls.Controls {
 	return c.last
 }
 
-// readAhead reads the controls, if they will be needed, while the tick does something else. The function that it returns waits for that.
+// readAhead reads the controls, if they will be needed, while the tick does something else. The function that it returns waits
+// until they were read.
 func (c *controlsCache) readAhead(needed bool) (wait func()) {
 	var reading sync.WaitGroup
 	if needed {
@@ -59,29 +60,29 @@ func (c *controlsCache) readAhead(needed bool) (wait func()) {
 	return reading.Wait
 }
 
-// readSource reads the controls where they are kept. Without an answer they are what this machine knew last; the outage of a
-// store is said where locks are asked for.
+// readSource reads the controls where they are kept. While a store does not answer they are this machine's last copy of them; the
+// outage itself is reported where locks are taken.
 func (c *controlsCache) readSource() controls.Controls {
-	read, err := controls.Source{Dir: c.storage.Dir, Store: c.storage.Store}.Read()
+	read, err := controls.Source{Dir: c.storage.Dir, Store: c.storage.Store, ReadOnly: c.readOnly}.Read()
 	switch {
 	case err == nil:
 	case c.storage.Store != nil:
 		c.report.detail("what is paused is what this machine knew last: %v", err)
 	default:
-		c.unread.Do(func() { c.report.Problem("%v", err) })
+		c.problem.Do(func() { c.report.Problem("%v", err) })
 	}
 	return read
 }
 
-func (c *controlsCache) set(read controls.Controls, watched bool) {
+func (c *controlsCache) set(read controls.Controls, polled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last, c.read, c.watched = read, time.Now(), watched
+	c.last, c.read, c.polled = read, time.Now(), polled
 }
 
-// watch reads the controls every second, until ctx is done or an interrupt ends this tick, which is age old. An interrupt
-// that was there at first counts if it is younger than the tick, which may have read an older schedule; one that lies in
-// the future is of a clock that was wrong.
+// watch reads the controls every second until ctx is done, and then returns false, or until there is an interrupt for this tick.
+// Age returns how long ago the tick began. An interrupt that was there at first counts if it is younger than the tick, which may
+// have read an older schedule; one that lies in the future comes from a clock that was wrong.
 func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (controls.Interrupt, bool) {
 	first := c.now()
 	if i := first.Interrupt; i.By != "" && i.Age >= 0 && i.Age <= age() {
@@ -98,17 +99,8 @@ func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (co
 	return controls.Interrupt{}, false
 }
 
-// paused says who paused a task that is to start at the time, or now where that is later; "" when nobody has.
-func (r *running) paused(task *schedule.Task, at time.Time) string {
-	now := text.Later(at, clock.Now())
-	if pause, ok := r.controls.now().Pauses.Of(task.Name, task.EvenWhenPaused, now); ok {
-		return pause.Text(now, r.Schedule.Location)
-	}
-	return ""
-}
-
-// stay looks out for interrupts as long as this tick waits for later slots of its minute, until leave was called as often as
-// leaves says. The context is done at an interrupt, and when ctx is.
+// stay returns a context that is done when ctx is, and at an interrupt as long as this tick waits for later slots of its minute.
+// The tick stops looking for interrupts when leave was called as often as leaves says.
 func (r *running) stay(ctx context.Context, leaves int32, slots []schedule.Slot) (staying context.Context, leave func()) {
 	if !slices.ContainsFunc(slots, func(s schedule.Slot) bool { return s.At.After(r.Minute) }) {
 		return ctx, func() {}

@@ -11,7 +11,7 @@ import (
 	"sched/schedule/run"
 )
 
-// contexts are the four ways in which a tick is told to end. Each later one is stronger.
+// contexts are the four ways in which a tick is made to end. Each later one is stronger.
 type contexts struct {
 	noNewStarts context.Context // it starts no other task
 	staying     context.Context // it waits for no later second of its minute; done at an interrupt, too
@@ -26,7 +26,7 @@ type foregroundQueue struct {
 	contexts contexts
 	lastRun  lastRun
 	answered chan *conditional // slots with a verdict that are not decided yet
-	open     int               // slots whose condition commands are being asked, or that are in answered
+	open     int               // slots whose condition commands run, or that are in answered
 	failed   bool              // a task failed
 }
 
@@ -45,7 +45,7 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 			ctx = q.contexts.staying
 		}
 		if reason := q.reach(ctx, slots[i]); reason != "" {
-			q.tick.skipAll(slots[i:], reason)
+			q.tick.starter.skipAll(slots[i:], reason)
 			return
 		}
 		q.slot(ctx, slots[i], slots[i+1:])
@@ -56,13 +56,13 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 func (q *foregroundQueue) slot(ctx context.Context, slot schedule.Slot, later []schedule.Slot) {
 	if len(slot.Task.ConditionCommands) > 0 {
 		q.conditional(ctx, slot, later)
-	} else if begun, ok := q.tick.begin(slot, q.tick.locks.take); ok {
+	} else if begun, ok := q.tick.starter.begin(slot, q.tick.locks.take); ok {
 		q.lastRun.note(slot.Task)
 		q.execute(begun)
 	}
 }
 
-// rest runs what has not answered yet.
+// rest runs the slots whose condition commands have not answered yet, as they do.
 func (q *foregroundQueue) rest() {
 	for q.open > 0 {
 		q.decide(<-q.answered)
@@ -71,7 +71,7 @@ func (q *foregroundQueue) rest() {
 
 var errAnswered = errors.New("a condition has answered")
 
-// reach waits for the instant of a slot like running.reach, and meanwhile runs what has answered.
+// reach is Tick.reach, and meanwhile runs the slots whose condition commands have answered.
 func (q *foregroundQueue) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 	for q.open > 0 {
 		for len(q.answered) > 0 { // they were due before
@@ -92,21 +92,21 @@ func (q *foregroundQueue) reach(ctx context.Context, slot schedule.Slot) (reason
 	return q.tick.reach(ctx, slot)
 }
 
-// conditional asks the condition commands of a slot and runs it, unless it is too long until they answer.
+// conditional checks the condition commands of a slot and runs it, unless they take too long to answer: then rest or reach will.
 func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot, later []schedule.Slot) {
-	asked := q.tick.conditional(ctx, slot)
-	patience := time.NewTimer(q.patience(asked, later))
+	checked := q.tick.conditions.add(ctx, slot)
+	patience := time.NewTimer(q.patience(checked, later))
 	defer patience.Stop()
 	q.open++
 	go func() {
-		q.tick.ask(asked)
-		q.answered <- asked
+		q.tick.conditions.check(checked)
+		q.answered <- checked
 	}()
 	for {
 		select {
 		case s := <-q.answered:
 			q.decide(s)
-			if s == asked {
+			if s == checked {
 				return
 			}
 		case <-patience.C:
@@ -116,7 +116,8 @@ func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot, l
 }
 
 // patience is how long the later slots wait for the condition commands of this one: half the time to the next slot of a later second, so
-// that no command makes tasks of seconds late, and not at all where those of an earlier slot of the task have not answered yet.
+// that no command makes tasks of seconds late, and not at all where those of an earlier slot of the task have not answered yet
+// (docs/decisions.md#a-condition-that-hangs-gives-way).
 func (q *foregroundQueue) patience(s *conditional, later []schedule.Slot) time.Duration {
 	if !s.first() {
 		return 0
@@ -129,11 +130,11 @@ func (q *foregroundQueue) patience(s *conditional, later []schedule.Slot) time.D
 	return conditionPatience
 }
 
-// decide does what the condition commands of a slot say.
+// decide runs a slot, skips it or fails it, as its condition commands have answered.
 func (q *foregroundQueue) decide(s *conditional) {
 	defer close(s.decided)
 	q.open--
-	begun, failed := q.tick.decide(s)
+	begun, failed := q.tick.conditions.decide(s)
 	q.failed = q.failed || failed
 	if begun != nil {
 		q.lastRun.note(s.slot.Task)
@@ -149,7 +150,7 @@ func (q *foregroundQueue) execute(begun *run.Run) {
 	q.failed = q.failed || record.Outcome.Failure()
 }
 
-// lastRun says in which order foreground tasks ran last.
+// lastRun remembers in which order foreground tasks ran last.
 type lastRun struct {
 	runs int
 	at   map[*schedule.Task]int // 0: not yet
@@ -160,8 +161,9 @@ func (l *lastRun) note(task *schedule.Task) {
 	l.at[task] = l.runs
 }
 
-// sort gives the first of the slots, those of one instant, another order when their tick is behind: the task that has waited longest comes
-// first. In file order a task that takes longer than its interval would leave those after it without a run for ever.
+// sort orders the first of the slots, those of one instant, by how long their tasks have waited, the longest first. In file order
+// a task that takes longer than its interval would leave those after it without a run for ever
+// (docs/decisions.md#the-task-that-waited-longest-goes-first).
 func (l *lastRun) sort(slots []schedule.Slot) {
 	first, _ := untilSecond(slots, slots[0].At)
 	slices.SortStableFunc(first, func(a, b schedule.Slot) int { return l.at[a.Task] - l.at[b.Task] })

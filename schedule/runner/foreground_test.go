@@ -18,8 +18,8 @@ func TestWhatHasAnsweredGoesFirst(t *testing.T) {
 `)
 	tick, slots := w.begin()
 	queue := tick.queue(len(slots))
-	late := tick.conditional(t.Context(), slots[0])
-	tick.ask(late)
+	late := tick.conditions.add(t.Context(), slots[0])
+	tick.conditions.check(late)
 	queue.open++
 	queue.answered <- late
 	queue.run(slots[1:])
@@ -38,7 +38,7 @@ func TestPatience(t *testing.T) {
 `)
 	tick, slots := w.begin() // t :00, other :00, other :01, t :20
 	queue := tick.queue(len(slots))
-	first, second := tick.conditional(t.Context(), slots[0]), tick.conditional(t.Context(), slots[3])
+	first, second := tick.conditions.add(t.Context(), slots[0]), tick.conditions.add(t.Context(), slots[3])
 	for _, row := range []struct {
 		name string
 		slot *conditional

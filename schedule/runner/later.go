@@ -10,8 +10,8 @@ import (
 	"sched/schedule/controls"
 )
 
-// A task may be due several times in a minute. Its slots are absolute, so a tick that has some stays until the last of
-// them has started. Each starts on time, or not at all once the next one of its task is due (overrun).
+// A task may be due several times in a minute. Its slots are absolute, so a tick that has such slots runs until the last of
+// them has started. Each starts on time, or not at all once the next slot of its task is due (overrun).
 
 // untilSecond cuts the slots, which are in order, after those that are due until the given second.
 func untilSecond(slots []schedule.Slot, second time.Time) (until, later []schedule.Slot) {
@@ -23,11 +23,11 @@ func untilSecond(slots []schedule.Slot, second time.Time) (until, later []schedu
 	return slots, nil
 }
 
-// startLater hands over the runs of slots in later seconds of the minute, those of one instant together.
+// startLater hands over the background runs of slots in later seconds of the minute, those of one instant together.
 func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
 	for len(slots) > 0 {
 		if reason := r.reach(staying, slots[0]); reason != "" {
-			r.skipAll(slots, reason)
+			r.starter.skipAll(slots, reason)
 			return
 		}
 		now, later := untilSecond(slots, slots[0].At)
@@ -36,8 +36,8 @@ func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
 	}
 }
 
-// reach waits for the instant of a slot. The reason says why that does not come: ctx is done, or the clock was set back so far
-// that later ticks have this minute before them.
+// reach waits for the instant of a slot and returns "", or returns the reason why the instant does not come: ctx is done, or the
+// clock was set back so far that this minute lies ahead again and later ticks will have it.
 func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 	for ctx.Err() == nil {
 		now := clock.Now().Round(0) // by the wall clock alone
@@ -59,12 +59,12 @@ func (t *Tick) reach(ctx context.Context, slot schedule.Slot) (reason string) {
 // behind reports whether the time of a slot has come before it can run.
 func (t *Tick) behind(slot schedule.Slot) bool { return !t.Replay && clock.Now().After(slot.At) }
 
-// An interruption is the cause why a tick does not stay.
+// An interruption is the cause with which stay ends a context.
 type interruption struct{ controls.Interrupt }
 
 func (i interruption) Error() string { return i.String() }
 
-// whyDone says why nothing more starts.
+// whyDone returns why nothing more starts since ctx is done: an interrupt or a signal.
 func whyDone(ctx context.Context) string {
 	if i, ok := errors.AsType[interruption](context.Cause(ctx)); ok {
 		return i.String()

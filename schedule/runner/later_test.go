@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"sched/schedule"
-
 	"sched/schedule/clock"
-
 	"sched/schedule/controls"
 )
 

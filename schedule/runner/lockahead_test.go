@@ -28,7 +28,7 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 	for range 50 {
 		given := make(chan bool)
 		go func() {
-			ahead := tick.lockAhead(slots)
+			ahead := tick.starter.lockAhead(slots)
 			ahead.release(0, len(slots))
 			close(given)
 		}()

@@ -15,8 +15,8 @@ import (
 	"sched/schedule/run"
 )
 
-// takeLock claims the slot and takes the mutex, as the task asks, and notes in the record what it took. The lock is nil where the task
-// needs none. The reason says why the slot may not run.
+// takeLock claims the slot and takes the mutex, as far as the task asks for them, and notes in the record what it took. The lock is
+// nil where the task needs none. Reason is why the slot may not run; "" when it may.
 type takeLock func(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, reason string)
 
 // locks take the locks and claims of a tick. Safe for concurrent use.
@@ -28,21 +28,27 @@ type locks struct {
 	mu             sync.Mutex
 	claimed        map[string]mutex.Holder // claims of other servers, found by lookAhead
 	folders        []run.Storage           // the state folder, and the spare ones that were there at first
-	saidDown       bool                    // that the store does not answer
-	skippedUnknown bool                    // a slot was skipped since nobody knows whether it may run
+	reportedDown   bool                    // that the store does not answer
+	skippedUnknown bool                    // a slot was skipped since the store did not answer
 }
 
-// take is how a tick takes the lock of one slot.
+// take is the takeLock of a single slot: it claims the slot first, then acquires the mutex.
 func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, reason string) {
+	lock, reason, _ = l.takeOrHeld(record, slot)
+	return lock, reason
+}
+
+// takeOrHeld is take, and reports with a reason whether another run has the lock; else the store did not answer.
+func (l *locks) takeOrHeld(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, reason string, isHeld bool) {
 	task := slot.Task
 	if !task.OneServer && !task.WithoutOverlapping {
-		return nil, ""
+		return nil, "", false
 	}
 	if holder, claimed := l.claimedAhead(slot); claimed {
-		return nil, slotTaken(holder)
+		return nil, slotTaken(holder), true
 	}
 	if holder, held := l.heldInSpare(record.Mutex); held && task.WithoutOverlapping {
-		return nil, run.StillRunning(holder, clock.Now())
+		return nil, run.StillRunning(holder, clock.Now()), true
 	}
 	lock, err := claimAndAcquire(l.storage, record, slot)
 	if spare, ok := l.spare.instead(err); ok {
@@ -58,18 +64,18 @@ func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Loc
 	}
 	switch {
 	case err == nil:
-		return lock, ""
+		return lock, "", false
 	case !errors.As(err, &held) && task.RunWhenStoreDown:
-		return nil, ""
+		return nil, "", false
 	case !errors.As(err, &held):
-		return nil, unknown(task, err)
+		return nil, unknown(task, err), false
 	case held.Name == record.Mutex:
-		return nil, run.StillRunning(held.Holder, clock.Now())
+		return nil, run.StillRunning(held.Holder, clock.Now()), true
 	}
-	return nil, slotTaken(held.Holder)
+	return nil, slotTaken(held.Holder), true
 }
 
-// claimAndAcquire does it with one storage.
+// claimAndAcquire claims the slot and acquires the mutex in one storage. The error is *mutex.HeldError for either of them.
 func claimAndAcquire(storage run.Storage, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store := context.Background(), storage.Mutexes()
 	holder := mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
@@ -104,7 +110,7 @@ func (l *locks) heldInSpare(name string) (holder mutex.Holder, held bool) {
 	return holder, false
 }
 
-// unknown is not "still running": that nobody knows is another trouble, with another cure.
+// unknown is the reason of a skip because the store did not answer. It must never read as "still running": the cure is another.
 func unknown(task *schedule.Task, err error) string {
 	if task.OneServer {
 		return fmt.Sprintf("nobody knows whether another server runs it: %v", err)
@@ -112,15 +118,15 @@ func unknown(task *schedule.Task, err error) string {
 	return fmt.Sprintf("nobody knows whether it is running: %v", err)
 }
 
-// storeDown says, once in a tick, that nobody knows who has which lock.
+// storeDown reports, once in a tick, that the store does not answer.
 func (l *locks) storeDown(err error, task *schedule.Task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !task.RunWhenStoreDown {
 		l.skippedUnknown = true
 	}
-	if !l.saidDown {
-		l.saidDown = true
+	if !l.reportedDown {
+		l.reportedDown = true
 		l.problem("%v; until that is over tasks that need a lock are skipped, or run without one if they say store_down: run", err)
 	}
 }
@@ -128,7 +134,7 @@ func (l *locks) storeDown(err error, task *schedule.Task) {
 // claimFor is how long a claim outlives its slot: longer than any two clocks differ.
 const claimFor = time.Hour
 
-// claimKey names a slot for all who may claim it.
+// claimKey is the key under which every server claims a slot.
 func claimKey(slot schedule.Slot) string {
 	return slot.Task.Mutex + "@" + slot.At.UTC().Format("20060102T150405Z")
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // lookAhead asks a store, with one request, which of the foreground slots other servers have claimed already. The others
-// are claimed one by one when their turn comes: until then another server may claim them.
+// are claimed one by one right before they start: until then another server may claim them.
 func (l *locks) lookAhead(slots []schedule.Slot) {
 	var claims []string
 	for _, slot := range slots {
@@ -35,10 +35,10 @@ func (l *locks) claimedAhead(slot schedule.Slot) (holder mutex.Holder, claimed b
 	return holder, claimed
 }
 
-// locksAhead are taken ahead for slots that start at the same time.
+// locksAhead are locks that are taken ahead, for slots that start at the same time.
 type locksAhead struct {
 	take    takeLock
-	results []chan lockResult // nil where the lock is taken in the slot's turn
+	results []chan lockResult // nil where the lock is taken when the slot starts
 }
 
 type lockResult struct {
@@ -48,17 +48,18 @@ type lockResult struct {
 }
 
 // lockAhead asks a store for the locks of all slots at once: a hundred answers one after another are a hundred round trips.
-// Slots with the same mutex are asked for in their order. The locks of this machine take microseconds, and are taken in turn.
-func (r *running) lockAhead(slots []schedule.Slot) locksAhead {
-	ahead := locksAhead{take: r.locks.take}
-	if r.Storage.Store == nil || len(slots) < 2 {
+// Slots with the same mutex are asked for in their order (docs/decisions.md#locks-of-background-tasks-are-taken-ahead). The locks
+// of this machine take microseconds, and are taken when a slot starts.
+func (s *starter) lockAhead(slots []schedule.Slot) locksAhead {
+	ahead := locksAhead{take: s.locks.take}
+	if s.Storage.Store == nil || len(slots) < 2 {
 		return ahead
 	}
 	ahead.results = make([]chan lockResult, len(slots))
 	queues := map[string][]int{}
 	for i, slot := range slots {
 		task := slot.Task
-		if (task.OneServer || task.WithoutOverlapping) && r.refusal(slot) == "" {
+		if (task.OneServer || task.WithoutOverlapping) && s.admission.refusal(slot) == "" {
 			ahead.results[i] = make(chan lockResult, 1)
 			queues[task.Mutex] = append(queues[task.Mutex], i)
 		}
@@ -67,8 +68,8 @@ func (r *running) lockAhead(slots []schedule.Slot) locksAhead {
 	for _, queue := range queues {
 		go func() {
 			for _, i := range queue {
-				record := r.newRecord(slots[i])
-				lock, reason := r.locks.take(&record, slots[i])
+				record := s.newRecord(slots[i])
+				lock, reason := s.locks.take(&record, slots[i])
 				results[i] <- lockResult{record, lock, reason}
 			}
 		}()
@@ -89,7 +90,7 @@ func (a locksAhead) of(i int) takeLock {
 	}
 }
 
-// release gives back the locks of the slots from i to j that were not used: they do not start.
+// release gives back the locks of the slots from i up to j, which do not start.
 func (a locksAhead) release(i, j int) {
 	var all sync.WaitGroup
 	for ; i < min(j, len(a.results)); i++ {

@@ -14,8 +14,8 @@ import (
 	"sched/schedule"
 )
 
-// Maintenance says in words that the maintenance file of the schedule exists; "" when it does not, or the schedule
-// names none.
+// Maintenance returns in words that the maintenance file of the schedule exists; "" when it does not, or the schedule
+// names none. After an error it is not known.
 func Maintenance(s *schedule.Schedule) (reason string, err error) {
 	if s.Maintenance == "" {
 		return "", nil
@@ -34,29 +34,19 @@ func Maintenance(s *schedule.Schedule) (reason string, err error) {
 	return "maintenance: " + shown + " exists", nil
 }
 
-// maintenance is what a tick has found out about it. The tick looks once for each instant at which something is due, so that all tasks
-// of that instant are treated alike. Safe for concurrent use.
+// maintenance remembers what a tick found out about its schedule's maintenance file. The tick looks once for each instant at which
+// something is due, so that all tasks of that instant are treated alike
+// (docs/decisions.md#maintenance-is-looked-for-once-for-each-instant). Safe for concurrent use.
 type maintenance struct {
 	schedule *schedule.Schedule
 	problem  func(format string, a ...any)
 
-	mu   sync.Mutex
-	at   map[time.Time]string // what was found for each instant
-	said bool                 // that it cannot be found out
+	mu       sync.Mutex
+	at       map[time.Time]string // the reason at each instant; "" for none
+	reported bool                 // the problem that it cannot be found out
 }
 
-// inMaintenance says why a task that is to start at the time does not run in maintenance, and "" when it may. Where that cannot be found out the
-// task runs.
-func (r *running) inMaintenance(task *schedule.Task, at time.Time) string {
-	if r.Schedule.Maintenance == "" {
-		return ""
-	}
-	if reason := r.maintenance.reason(at.UTC()); !task.EvenInMaintenance {
-		return reason
-	}
-	return ""
-}
-
+// reason returns why there is maintenance at an instant; "" for none, and where that cannot be found out.
 func (m *maintenance) reason(at time.Time) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,8 +55,8 @@ func (m *maintenance) reason(at time.Time) string {
 		return reason
 	}
 	reason, err := Maintenance(m.schedule)
-	if err != nil && !m.said {
-		m.said = true
+	if err != nil && !m.reported {
+		m.reported = true
 		m.problem("%v; the tasks run", err)
 	}
 	if m.at == nil {

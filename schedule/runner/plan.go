@@ -6,24 +6,22 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-
 	"sched/schedule/clock"
-
-	"sched/schedule/runfile"
-
 	"sched/schedule/run"
+	"sched/schedule/runfile"
 )
 
-// A Plan says what a tick would do with one due task.
+// A Plan is what a tick would do with one due task.
 type Plan struct {
 	Task   *schedule.Task
 	Slots  []time.Time
-	Reason string // why it would be skipped; empty when it would run, unless a condition says no when it is asked
+	Reason string // why it would be skipped; empty when it would run, as far as its condition commands allow it
 }
 
 // Plan returns the due tasks in the order in which they would start. It starts, locks and writes nothing.
 func (t *Tick) Plan() []Plan {
 	r := t.prepare()
+	r.controls.readOnly = true
 	background, foreground := split(t.dueSlots(t.Schedule.Due(t.Minute)))
 	live, now := liveMutexes(t.Storage.Dir), clock.Now()
 	var plans []Plan
@@ -40,16 +38,16 @@ func (t *Tick) Plan() []Plan {
 	return plans
 }
 
-// wouldSkip says why a slot would be skipped, as far as no condition command has to be asked; "" when it would run.
+// wouldSkip returns why a slot would be skipped; "" when it would run, as far as its condition commands allow it.
 func (r *running) wouldSkip(slot schedule.Slot, live map[string]mutex.Holder, now time.Time) string {
 	task := slot.Task
 	if reason := task.UnmetCondition(slot.At); reason != "" {
 		return reason
 	}
-	if reason := r.paused(task, slot.At); reason != "" {
+	if reason := r.admission.paused(task, slot.At); reason != "" {
 		return reason
 	}
-	if reason := r.inMaintenance(task, slot.At); reason != "" {
+	if reason := r.admission.inMaintenance(task, slot.At); reason != "" {
 		return reason
 	}
 	if task.OneServer {
@@ -77,7 +75,7 @@ func (r *running) wouldSkip(slot schedule.Slot, live map[string]mutex.Holder, no
 	return ""
 }
 
-// heldInStore asks the store who has the mutex.
+// heldInStore returns the holder of a mutex in the store, if there is one; without a store none is held.
 func heldInStore(store *mutex.Redis, name string) (holder mutex.Holder, held bool, err error) {
 	if store == nil {
 		return holder, false, nil
@@ -89,12 +87,12 @@ func heldInStore(store *mutex.Redis, name string) (holder mutex.Holder, held boo
 
 // liveMutexes returns the mutexes that live runs hold, from the files of the runs: trying the locks
 // themselves would get in the way of a tick.
-func liveMutexes(state string) map[string]mutex.Holder {
+func liveMutexes(dir string) map[string]mutex.Holder {
 	held := map[string]mutex.Holder{}
-	ids, _ := runfile.List(state)
+	ids, _ := runfile.List(dir)
 	for _, id := range ids {
-		if log, watched, err := runfile.Read(state, id); err == nil && watched && log.Begin.Locks != "" {
-			held[log.Begin.Mutex] = run.HolderOf(log)
+		if state, alive, err := runfile.Read(dir, id); err == nil && alive && state.Begin.Locks != "" {
+			held[state.Begin.Mutex] = run.HolderOf(state)
 		}
 	}
 	return held

@@ -13,13 +13,13 @@ const (
 	// batch is how many runs are published at a time.
 	batch = 500
 
-	// publishFor bounds how long a tick publishes; the rest is left to the next one.
+	// publishFor bounds how long a tick publishes; what is left then is for the next one.
 	publishFor = 2 * time.Second
 )
 
-// publish tells the other servers of the runs that wait for it in the history, until none is left, the
-// store fails, or it has taken long enough. A run may be published twice, when a kill comes before
-// it is noted; the others see it once.
+// publish copies the runs that wait for it in the history to the store, where the other servers find them, until none is left, the
+// store fails, or publishFor has passed. A run may be copied twice, when a kill comes before that is noted; the
+// other servers show it once.
 func publish(ctx context.Context, db *history.DB, store *mutex.Redis) error {
 	for begun := time.Now(); time.Since(begun) < publishFor; {
 		records, cursor, err := db.Unpublished(ctx, batch)
@@ -41,8 +41,8 @@ func (t *Tick) mayPublish() bool {
 	return t.Storage.Store != nil && t.Storage.Store.Down() == nil && history.HasUnpublished(t.Storage.Dir)
 }
 
-// publish tells the other servers what ended here. While the store is down, which is said elsewhere,
-// the runs wait. For a schedule that has no store any more they need not.
+// publish copies the runs that ended here to the store. While the store is down, which is reported where locks are taken, they wait.
+// For a schedule that has no store any more they stop waiting.
 func (t *Tick) publish(db *history.DB) error {
 	ctx := context.Background()
 	switch {

@@ -12,11 +12,9 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/history"
-	"sched/schedule/servers"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/run"
+	"sched/schedule/servers"
 )
 
 func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
@@ -92,8 +90,8 @@ func TestWhatStaysWrongIsSaidOnceAnHour(t *testing.T) {
 
 func TestOffsetText(t *testing.T) {
 	for offset, want := range map[time.Duration]string{
-		45400 * time.Millisecond: "45s ahead of Redis's",
-		-90 * time.Second:        "1m30s behind Redis's",
+		45400 * time.Millisecond: "45 s ahead of Redis's",
+		-90 * time.Second:        "1 m 30 s behind Redis's",
 	} {
 		if got := OffsetText(offset); got != want {
 			t.Errorf("%s: %s", fmt.Sprint(offset), got)

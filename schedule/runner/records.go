@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"sched/schedule/clock"
 	"sched/schedule/history"
 	"sched/schedule/ledger"
 	"sched/schedule/outbox"
@@ -14,7 +15,7 @@ import (
 	"sched/schedule/runfile"
 )
 
-// records are what a tick has to put into the history. Safe for concurrent use, but for write.
+// records collects what a tick has to put into the history. Safe for concurrent use, but for write.
 type records struct {
 	tick   *Tick
 	spare  *spare
@@ -22,7 +23,7 @@ type records struct {
 
 	mu    sync.Mutex
 	ended []run.Ended
-	notes map[string][]string // by run: what there is to note of those that are in the history, or will be
+	notes map[string][]string // by run, for records that are in the history or in ended
 }
 
 // done reports an outcome and keeps its record for the history. Dir is the folder that has the run's files.
@@ -31,6 +32,7 @@ func (r *records) done(record outcome.Record, dir string) {
 	r.tick.Report.Done(record)
 }
 
+// add keeps a record for the history without reporting it.
 func (r *records) add(e run.Ended) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,8 +49,8 @@ func (r *records) note(id, note string) {
 	r.notes[id] = append(r.notes[id], note)
 }
 
-// write moves what has ended into the history, and reports what no tick has reported. Where that fails the files of the
-// runs stay, and a later tick tries again.
+// write moves the collected records into the history, and reports those that no tick has reported. Where that fails the files of
+// the runs stay, and a later tick tries again.
 func (r *records) write() {
 	r.mu.Lock()
 	ended, notes := r.ended, r.notes
@@ -64,7 +66,7 @@ func (r *records) write() {
 	written := false
 	err := r.tick.Storage.PutAway(ended, func(db *history.DB) error {
 		written = true
-		r.saySetAside(db)
+		r.reportSetAside(db)
 		return errors.Join(db.Note(context.Background(), notes), r.tick.publish(db), r.prune(db, len(ended)))
 	})
 	if written {
@@ -79,28 +81,29 @@ func (r *records) write() {
 			}
 		})
 	}
-	if err != nil && !r.spare.InUse() { // else it was said already
+	if err != nil && !r.spare.InUse() { // else that was reported already
 		r.tick.Report.Problem("the history is not written: %v", err)
 	}
 }
 
-// saySetAside says that a damaged history was met.
-func (r *records) saySetAside(db *history.DB) {
+// reportSetAside reports that a damaged history was found and set aside.
+func (r *records) reportSetAside(db *history.DB) {
 	if path := db.SetAside(); path != "" {
 		r.tick.Report.Problem("the history was damaged; it is now %s, and a new one was begun", path)
 	}
 }
 
-// prune removes what the history need not keep, with its output: a little at a time, once a day, but twice as much as was added,
-// so that the pass ends.
+// prune removes records that the history need not keep, with their outputs, when that is due: a pass a day in steps, each of twice
+// as many records as this tick adds, so that the pass ends. It goes by the clock, whatever the minute of the tick: a tick of a minute
+// to come would remove the whole history.
 func (r *records) prune(db *history.DB, added int) error {
-	ctx, keep, dir, minute := context.Background(), r.tick.Schedule.History, r.tick.Storage.Dir, r.tick.Minute
-	if !db.PruneDue(ctx, minute) {
+	ctx, keep, dir, now := context.Background(), r.tick.Schedule.History, r.tick.Storage.Dir, clock.Now()
+	if !db.PruneDue(ctx, now) {
 		return nil
 	}
-	runfile.SweepDrafts(dir, minute)
-	outbox.In(dir).Sweep(minute)
-	did, err := db.Prune(ctx, minute, keep.Keep, keep.RunsPerTask, 2*added)
+	runfile.SweepDrafts(dir, now)
+	outbox.In(dir).Sweep(now)
+	did, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask, 2*added)
 	for _, output := range did.Outputs {
 		os.Remove(output)
 		os.Remove(run.HooksPath(output))

@@ -14,39 +14,44 @@ import (
 	"sched/schedule/runfile"
 )
 
-// heldAtMost is how long a request, or a deferred retry, that waits for its mutex is tried again with every tick.
+// heldAtMost is how long every tick tries again to begin a request, or a deferred retry, whose mutex is held.
 const heldAtMost = 24 * time.Hour
 
-// startRequested hands over the background runs that people asked for and whose time has come.
-func (r *running) startRequested(noNewStarts context.Context) {
-	requests, err := runfile.Requests(r.Storage.Dir)
+// requests answers what people asked for with trigger and retry.
+type requests struct{ *starter }
+
+// startBackground hands over the requested background runs whose time has come.
+func (r requests) startBackground(noNewStarts context.Context) {
+	waiting, err := runfile.Requests(r.Storage.Dir)
 	if err != nil {
 		r.Report.Problem("%v", err)
 	}
-	r.eachRequest(noNewStarts, requests, func(request runfile.Request, task *schedule.Task) {
+	r.each(noNewStarts, waiting, func(request runfile.Request, task *schedule.Task) {
 		if task.Background {
-			if begun, ok := r.beginRequest(request, task); ok {
+			if begun, ok := r.begin(request, task); ok {
 				r.handOver(begun)
 			}
 		}
 	})
 }
 
-// runRequested runs the foreground runs that people asked for, in the order of the times they asked for.
+// runRequested runs the requested foreground runs, in the order of the times they were requested for.
 func (q *foregroundQueue) runRequested() {
-	requests, _ := runfile.Requests(q.tick.Storage.Dir) // again: the tasks of the minute may have taken long
-	q.tick.eachRequest(q.contexts.noNewStarts, requests, func(request runfile.Request, task *schedule.Task) {
+	requests := q.tick.requests
+	waiting, _ := runfile.Requests(requests.Storage.Dir) // again: the tasks of the minute may have taken long
+	requests.each(q.contexts.noNewStarts, waiting, func(request runfile.Request, task *schedule.Task) {
 		if !task.Background {
-			if begun, ok := q.tick.beginRequest(request, task); ok {
+			if begun, ok := requests.begin(request, task); ok {
 				q.execute(begun)
 			}
 		}
 	})
 }
 
-// eachRequest calls start for each request whose time has come. What cannot run any more it refuses.
-func (r *running) eachRequest(ctx context.Context, requests []runfile.Request, start func(runfile.Request, *schedule.Task)) {
-	for _, request := range requests {
+// each calls start for each of the waiting requests whose time has come, and refuses those that can never run. Requests for tasks
+// that are paused or in maintenance go on waiting (docs/decisions.md#requests-wait-for-the-end-of-a-maintenance).
+func (r requests) each(ctx context.Context, waiting []runfile.Request, start func(runfile.Request, *schedule.Task)) {
+	for _, request := range waiting {
 		if ctx.Err() != nil {
 			return
 		}
@@ -58,7 +63,7 @@ func (r *running) eachRequest(ctx context.Context, requests []runfile.Request, s
 			r.refuse(request, "it is no longer in the schedule")
 		case !r.Schedule.Active(task):
 			r.refuse(request, "it is switched off, or not for this environment")
-		case r.paused(task, request.At) != "", r.inMaintenance(task, r.Minute) != "": // it waits on
+		case r.admission.paused(task, request.At) != "", r.admission.inMaintenance(task, r.Minute) != "": // it waits on
 		default:
 			start(request, task)
 		}
@@ -75,18 +80,22 @@ func (t *Tick) task(name string) *schedule.Task {
 	return nil
 }
 
-// beginRequest begins the run of a request. While its mutex is held the request stays for a later tick. The task's conditions do not
-// count, nor does one_server: a person asked for it, here.
-func (r *running) beginRequest(request runfile.Request, task *schedule.Task) (*run.Run, bool) {
+// begin begins the run of a request. While its mutex is held the request stays for a later tick. Neither the task's conditions nor
+// one_server count: a person asked for the run, and on this server (docs/decisions.md#a-request-overrides-conditions-not-the-mutex).
+func (r requests) begin(request runfile.Request, task *schedule.Task) (*run.Run, bool) {
 	taken, ok := r.take(request)
 	if !ok {
 		return nil, false
 	}
 	record, here := r.requestRecord(request, task), *task
 	here.OneServer = false
-	lock, reason := r.locks.take(&record, schedule.Slot{Task: &here, At: request.At})
-	if reason != "" {
+	lock, reason, held := r.locks.takeOrHeld(&record, schedule.Slot{Task: &here, At: request.At})
+	switch {
+	case held:
 		r.putBack(taken, task, reason)
+		return nil, false
+	case reason != "": // the store is down, which was reported: the request goes on waiting, for as long as that takes
+		taken.Close()
 		return nil, false
 	}
 	begun, err := r.caller(r.Storage).BeginRequest(taken, record, task, lock)
@@ -101,8 +110,8 @@ func (r *running) beginRequest(request runfile.Request, task *schedule.Task) (*r
 	return begun, true
 }
 
-// take locks a request; false for one that another tick has, or took.
-func (r *running) take(request runfile.Request) (*runfile.TakenRequest, bool) {
+// take locks a request; false for one that another tick has locked, or has begun.
+func (r requests) take(request runfile.Request) (*runfile.TakenRequest, bool) {
 	taken, err := runfile.TakeRequest(r.Storage.Dir, request.Run)
 	if err != nil && !errors.Is(err, runfile.ErrAlive) && !errors.Is(err, os.ErrNotExist) {
 		r.Report.Problem("%s waits on: %v", request.Task, err)
@@ -110,28 +119,29 @@ func (r *running) take(request runfile.Request) (*runfile.TakenRequest, bool) {
 	return taken, err == nil
 }
 
-// putBack leaves a request whose mutex is held for later, but not for ever.
-func (r *running) putBack(taken *runfile.TakenRequest, task *schedule.Task, reason string) {
-	if !taken.HeldSince.IsZero() && r.Minute.Sub(taken.HeldSince) >= heldAtMost {
+// putBack leaves a request whose mutex is held to later ticks, and refuses it after heldAtMost.
+func (r requests) putBack(taken *runfile.TakenRequest, task *schedule.Task, reason string) {
+	if !taken.HeldSince.IsZero() && clock.Now().Sub(taken.HeldSince) >= heldAtMost {
 		r.refuseTaken(taken, task, fmt.Sprintf("it waited for %.0f hours: %s", heldAtMost.Hours(), reason))
 		return
 	}
 	defer taken.Close()
 	if taken.HeldSince.IsZero() {
-		if err := taken.NoteHeld(r.Minute); err != nil {
+		if err := taken.NoteHeld(clock.Now().Truncate(time.Minute)); err != nil {
 			r.Report.Problem("%s waits on: %v", taken.Task, err)
 		}
 	}
 }
 
-// refuse records that a run which was asked for is skipped.
-func (r *running) refuse(request runfile.Request, reason string) {
+// refuse records that a requested run is skipped, and removes the request.
+func (r requests) refuse(request runfile.Request, reason string) {
 	if taken, ok := r.take(request); ok {
 		r.refuseTaken(taken, r.taskOf(request), reason)
 	}
 }
 
-func (r *running) refuseTaken(taken *runfile.TakenRequest, task *schedule.Task, reason string) {
+// refuseTaken is refuse for a request that is locked.
+func (r requests) refuseTaken(taken *runfile.TakenRequest, task *schedule.Task, reason string) {
 	record := r.requestRecord(taken.Request, task)
 	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
 	if err := taken.Refuse(record); err != nil {
@@ -141,8 +151,8 @@ func (r *running) refuseTaken(taken *runfile.TakenRequest, task *schedule.Task, 
 	r.skip(record, task, reason)
 }
 
-// Cancel takes a request back, and records that. The error is runfile.ErrAlive while a tick begins its run, and os.ErrNotExist when
-// it does not wait any more.
+// Cancel removes the request of a run, and records it as skipped for the reason. The error is runfile.ErrAlive
+// while a tick begins its run, and os.ErrNotExist when it does not wait any more.
 func (t *Tick) Cancel(id, reason string) (outcome.Record, error) {
 	taken, err := runfile.TakeRequest(t.Storage.Dir, id)
 	if err != nil {
@@ -153,7 +163,7 @@ func (t *Tick) Cancel(id, reason string) (outcome.Record, error) {
 	return record, taken.Refuse(record)
 }
 
-// taskOf is the task of a request, or a stand-in for one that is no longer in the schedule.
+// taskOf returns the task of a request, or one with only its name if it is no longer in the schedule.
 func (t *Tick) taskOf(request runfile.Request) *schedule.Task {
 	if task := t.task(request.Task); task != nil {
 		return task
@@ -161,6 +171,7 @@ func (t *Tick) taskOf(request runfile.Request) *schedule.Task {
 	return &schedule.Task{Name: request.Task, Mutex: request.Task}
 }
 
+// requestRecord returns the record of the run of a request.
 func (t *Tick) requestRecord(request runfile.Request, task *schedule.Task) outcome.Record {
 	record := t.newRecord(schedule.Slot{Task: task, At: request.At})
 	record.Run, record.Origin = request.Run, request.Origin

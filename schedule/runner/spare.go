@@ -8,7 +8,8 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A spare is the storage that a tick uses instead of its own, once that could not be written. Safe for concurrent use.
+// A spare is the storage that a tick uses instead of its own, once that could not be written
+// (docs/decisions.md#there-is-a-spare-one). Safe for concurrent use.
 type spare struct {
 	storage run.Storage
 	problem func(format string, a ...any)
@@ -17,8 +18,8 @@ type spare struct {
 	used *run.Storage // nil until it is needed
 }
 
-// instead returns the storage to use instead of one that err says cannot be written; false where the error is another, or no
-// spare folder can be used. It says so the first time.
+// instead returns the spare storage if err means that a storage cannot be written; false where the error is another, or no spare
+// folder can be used. The first time it reports which folder is used.
 func (s *spare) instead(err error) (run.Storage, bool) {
 	if err == nil || !statedir.Unwritable(err) {
 		return run.Storage{}, false

@@ -3,98 +3,101 @@ package runner
 import (
 	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/ledger"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 )
 
-// startBackground hands over the runs of the slots. Those whose condition commands must be asked first come last, and nothing
-// waits for them.
-func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
-	var free, conditional []schedule.Slot
-	for _, slot := range slots {
-		if len(slot.Task.ConditionCommands) > 0 {
-			conditional = append(conditional, slot)
-		} else {
-			free = append(free, slot)
-		}
-	}
-	r.startAtOnce(ctx, free)
-	for _, slot := range conditional {
-		r.startConditional(ctx, slot)
-	}
+// A starter begins runs, and records the slots that do not start. Safe for concurrent use.
+type starter struct {
+	*Tick
+	admission  *admission
+	locks      *locks
+	spare      *spare
+	ledger     *ledger.Account
+	records    *records
+	deliveries *deliveries
+	terminate  context.Context // see run.Caller; nil: never
+	skipHooks  sync.WaitGroup  // the on_skip hooks that run
+	skipping   chan struct{}   // has an element for each slot whose on_skip hooks run
+	failed     atomic.Bool     // a run could not begin, or could not be handed over
 }
 
-// startAtOnce hands over the runs of slots without condition commands.
-func (r *running) startAtOnce(ctx context.Context, slots []schedule.Slot) {
-	locks := r.lockAhead(slots)
+// startAll hands over the background runs of slots whose tasks have no condition commands.
+func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
+	locks := s.lockAhead(slots)
 	for i, slot := range slots {
 		if ctx.Err() != nil {
-			r.skipAll(slots[i:], whyDone(ctx))
+			s.skipAll(slots[i:], whyDone(ctx))
 			locks.release(i, len(slots))
 			return
 		}
-		begun, ok := r.begin(slot, locks.of(i))
+		begun, ok := s.begin(slot, locks.of(i))
 		if !ok {
 			locks.release(i, i+1)
 			continue
 		}
-		r.handOver(begun)
+		s.handOver(begun)
 	}
 }
 
 // handOver gives a run that has begun to its witness.
-func (r *running) handOver(begun *run.Run) {
+func (s *starter) handOver(begun *run.Run) {
 	record := begun.Record()
-	if err := begun.HandOver(r.Host.Self); err != nil {
-		r.records.done(begun.FailBeforeStart(err, nil), begun.Dir)
+	if err := begun.HandOver(s.Host.Self); err != nil {
+		s.failed.Store(true)
+		s.records.done(begun.FailBeforeStart(err, nil), begun.Dir)
 		return
 	}
-	r.Report.Started(record)
+	s.Report.Started(record)
 }
 
-// begin decides whether a slot runs whose task has no condition commands, takes its lock, and begins its run.
-func (r *running) begin(slot schedule.Slot, take takeLock) (*run.Run, bool) {
-	record := r.newRecord(slot)
-	if reason := r.refusal(slot); reason != "" {
-		r.skip(record, slot.Task, reason)
+// begin begins the run of a slot whose task has no condition commands; false when the slot was skipped or failed, which is recorded.
+func (s *starter) begin(slot schedule.Slot, take takeLock) (*run.Run, bool) {
+	record := s.newRecord(slot)
+	if reason := s.admission.refusal(slot); reason != "" {
+		s.skip(record, slot.Task, reason)
 		return nil, false
 	}
-	return r.admit(record, slot, take)
+	return s.beginLocked(record, slot, take)
 }
 
-// admit takes the lock of a slot that may run, and begins its run.
-func (r *running) admit(record outcome.Record, slot schedule.Slot, take takeLock) (*run.Run, bool) {
+// beginLocked takes the lock of a slot that may start, and begins its run.
+func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot, take takeLock) (*run.Run, bool) {
 	lock, reason := take(&record, slot)
 	if reason != "" {
-		r.skip(record, slot.Task, reason)
+		s.skip(record, slot.Task, reason)
 		return nil, false
 	}
-	return r.beginRun(record, slot.Task, lock)
+	return s.beginRun(record, slot.Task, lock)
 }
 
-// beginRun begins the run of a slot, in a spare folder where it must.
-func (r *running) beginRun(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
-	begun, err := r.caller(r.Storage).Begin(record, task, lock)
-	if spare, ok := r.spare.instead(err); ok {
-		begun, err = r.caller(spare).Begin(record, task, lock)
+// beginRun begins the run of a slot whose lock is taken: in a spare folder where the state folder cannot be written.
+func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mutex.Lock) (*run.Run, bool) {
+	begun, err := s.caller(s.Storage).Begin(record, task, lock)
+	if spare, ok := s.spare.instead(err); ok {
+		begun, err = s.caller(spare).Begin(record, task, lock)
 	}
 	if err != nil {
-		r.cannotBegin(record, task, lock, err)
+		s.cannotBegin(record, task, lock, err)
 		return nil, false
 	}
-	r.ledger.Started(task.Name, record.Slot)
+	s.ledger.Started(task.Name, record.Slot)
 	return begun, true
 }
 
-// caller is what this tick gives to its runs.
-func (r *running) caller(storage run.Storage) run.Caller {
-	return run.Caller{Storage: storage, Environ: r.Host.Environ, Sender: r.sender}
+// caller returns what this tick gives to its runs.
+func (s *starter) caller(storage run.Storage) run.Caller {
+	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender, Terminate: s.terminate}
 }
 
+// newRecord returns the record of a run that is to begin for a slot.
 func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {
 	return outcome.Record{
 		Run: outcome.NewID(), Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
@@ -103,28 +106,50 @@ func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {
 }
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
-func (r *running) skip(record outcome.Record, task *schedule.Task, reason string) {
+func (s *starter) skip(record outcome.Record, task *schedule.Task, reason string) {
 	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
-	r.ledger.Settle(record)
+	s.ledger.Settle(record)
 	if len(task.Hooks.OnSkip) == 0 {
-		r.records.done(record, r.Storage.Dir)
+		s.records.done(record, s.Storage.Dir)
 		return
 	}
-	r.skipHooks.Go(func() {
-		r.records.done(r.caller(r.Storage).Unbegun(record, task).Skip(), r.Storage.Dir)
+	s.skipHooks.Go(func() {
+		record := s.fireSkip(record, task)
+		s.ledger.HooksFired(record)
+		s.records.done(record, s.Storage.Dir)
 	})
 }
 
-// skipAll records slots that something keeps from starting.
-func (r *running) skipAll(slots []schedule.Slot, reason string) {
-	for _, slot := range slots {
-		r.skip(r.newRecord(slot), slot.Task, reason)
+// fireSkip fires the on_skip hooks of a slot when not too many others fire, and returns its record with what there is to note.
+func (s *starter) fireSkip(record outcome.Record, task *schedule.Task) outcome.Record {
+	s.skipping <- struct{}{}
+	defer func() { <-s.skipping }()
+	return s.caller(s.Storage).Unbegun(record, task).Skip()
+}
+
+// fireUnfired fires the on_skip hooks that ticks before this one were killed before.
+func (s *starter) fireUnfired() {
+	for _, record := range s.ledger.Unfired() {
+		if task := s.task(record.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
+			s.skipHooks.Go(func() { s.fireSkip(record, task) })
+		}
 	}
 }
 
-// cannotBegin records a run that no folder could hold. Its failure is told like any other.
-func (r *running) cannotBegin(record outcome.Record, task *schedule.Task, lock mutex.Lock, err error) {
+// maxSkipping is how many slots fire their on_skip hooks at a time.
+const maxSkipping = 16
+
+// skipAll skips slots for one reason.
+func (s *starter) skipAll(slots []schedule.Slot, reason string) {
+	for _, slot := range slots {
+		s.skip(s.newRecord(slot), slot.Task, reason)
+	}
+}
+
+// cannotBegin records a run that no folder could hold as failed, and fires its hooks.
+func (s *starter) cannotBegin(record outcome.Record, task *schedule.Task, lock mutex.Lock, err error) {
+	s.failed.Store(true)
 	record.Outcome, record.Ended, record.Reason = outcome.Failed, clock.Now(), fmt.Sprintf("cannot begin: %v", err)
-	r.ledger.Settle(record)
-	r.records.done(r.caller(r.Storage).Unbegun(record, task).Fail(lock), r.Storage.Dir)
+	s.ledger.Settle(record)
+	s.records.done(s.caller(s.Storage).Unbegun(record, task).Fail(lock), s.Storage.Dir)
 }

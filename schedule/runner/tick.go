@@ -8,20 +8,19 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/history"
 	"sched/schedule/ledger"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/work"
-
-	"sched/schedule/history"
 )
 
 // A Tick is one call of `sched run`: it starts what is due in one minute. The minute was read once and decides everything;
 // how late the tick starts and how long it takes change no decision.
 type Tick struct {
 	Schedule *schedule.Schedule
-	Valid    bool                                     // Schedule is what the file says, not the last valid one instead
+	Valid    bool                                     // Schedule is that of the file, not the last valid one instead
 	Parse    func([]byte) (*schedule.Schedule, error) // reads the archive of the last valid one
 	Minute   time.Time
 	Began    time.Time  // when this process read its clock, before it read the schedule; zero: when it runs
@@ -33,7 +32,7 @@ type Tick struct {
 	Report   Report
 }
 
-// A Host is the machine and the program that tick.
+// A Host is the machine and the program that a tick runs on.
 type Host struct {
 	Server  string   // the name of this machine
 	Version string   // of sched
@@ -41,7 +40,7 @@ type Host struct {
 	Environ []string // of the caller
 }
 
-// A Report is told what a tick does, as it happens, by several goroutines.
+// A Report receives what a tick does, as it happens. Several goroutines may call its functions at once.
 type Report struct {
 	Begun   func(outcome.Record)          // a foreground run begins; may be nil
 	Started func(outcome.Record)          // a background run was handed over
@@ -50,10 +49,11 @@ type Report struct {
 	Detail  func(format string, a ...any) // something that only few want to know; may be nil
 }
 
-// A Result is what the caller of a tick must know of it.
+// A Result is what the exit code of a tick depends on
+// (docs/decisions.md#a-tick-that-skipped-since-the-store-was-down-exits-with-1).
 type Result struct {
-	Failed         bool // a foreground task failed
-	SkippedUnknown bool // a slot was skipped since nobody knew whether it may run: that is no skip that all is well with
+	Failed         bool // a foreground task failed, or a background one before its witness had it
+	SkippedUnknown bool // a slot was skipped since the store did not answer
 }
 
 // Run runs the tick. It returns when the foreground tasks have ended and the background tasks were handed over. When
@@ -62,10 +62,11 @@ type Result struct {
 func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.Storage.RememberStore()
 	r := t.prepare()
+	r.starter.terminate = terminate
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	defer r.controls.readAhead(len(due) > 0)()
 	background, foreground := split(r.account(due))
-	r.startSending(kill)
+	r.deliveries.start(kill)
 	defer r.announceWhile()()
 
 	// Background tasks first, so that no foreground task delays them. Those of a later second of this minute are
@@ -73,7 +74,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	now, later := untilSecond(background, t.Minute)
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
 	r.startBackground(noNewStarts, now)
-	r.startRequested(noNewStarts)
+	r.requests.startBackground(noNewStarts)
 	var beside sync.WaitGroup
 	beside.Go(func() {
 		r.startLater(staying, later)
@@ -96,69 +97,82 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	queue.rest()
 	leave()
 	beside.Wait()
-	r.skipHooks.Wait()
-	r.sendHeld()
-	r.sender.Wait(terminate, outbox.Patience)
-	r.records.write()
-	r.ledger.Close()
-	return Result{Failed: queue.failed, SkippedUnknown: r.locks.skippedUnknown}
+	r.end(terminate)
+	return Result{Failed: queue.failed || r.starter.failed.Load(), SkippedUnknown: r.locks.skippedUnknown}
 }
 
-// running is a tick while it runs: what it has found out, and what it has begun.
+// running is a tick while it runs.
 type running struct {
 	*Tick
-	began       time.Time
-	controls    *controlsCache
-	maintenance *maintenance
-	spare       *spare
-	locks       *locks
-	ledger      *ledger.Account
-	records     *records
-	conditions  *conditions
-	sender      *outbox.Sender // nil until startSending
-	held        []heldBack     // that may be sent before the tick ends
-	skipHooks   sync.WaitGroup // of skipped slots
+	began      time.Time
+	controls   *controlsCache
+	admission  *admission
+	locks      *locks
+	ledger     *ledger.Account
+	records    *records
+	deliveries *deliveries
+	starter    *starter
+	conditions *conditions
+	requests   requests
 }
 
 // prepare returns the tick before it has done anything.
 func (t *Tick) prepare() *running {
-	r := &running{Tick: t, began: t.Began, conditions: newConditions()}
+	r := &running{Tick: t, began: t.Began}
 	if r.began.IsZero() {
 		r.began = clock.Now()
 	}
-	r.spare = &spare{storage: t.Storage, problem: t.Report.Problem}
+	spare := &spare{storage: t.Storage, problem: t.Report.Problem}
 	r.controls = &controlsCache{storage: t.Storage, report: t.Report}
-	r.maintenance = &maintenance{schedule: t.Schedule, problem: t.Report.Problem}
-	r.locks = &locks{storage: t.Storage, spare: r.spare, problem: t.Report.Problem}
-	r.ledger = r.newAccount()
-	r.records = &records{tick: t, spare: r.spare, ledger: r.ledger}
+	r.admission = &admission{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
+	r.locks = &locks{storage: t.Storage, spare: spare, problem: t.Report.Problem}
+	r.ledger = r.newAccount(spare)
+	r.records = &records{tick: t, spare: spare, ledger: r.ledger}
+	r.deliveries = &deliveries{tick: t, records: r.records}
+	r.starter = &starter{
+		Tick: t, admission: r.admission, locks: r.locks, spare: spare, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
+		skipping: make(chan struct{}, maxSkipping),
+	}
+	r.conditions = newConditions(r.starter)
+	r.requests = requests{r.starter}
 	return r
 }
 
-// newAccount is what the ledger must know of this tick.
-func (r *running) newAccount() *ledger.Account {
+// newAccount returns the ledger's part of this tick.
+func (r *running) newAccount(spare *spare) *ledger.Account {
 	return &ledger.Account{
 		Schedule: r.Schedule, Valid: r.Valid, Parse: r.Parse,
 		Dir: r.Storage.Dir, Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
-		Spare:         r.spare,
+		Spare:         spare,
 		UnderWork:     func() (int, bool) { return work.Running(r.Storage.Dir) },
 		StartedByWork: r.Work != nil,
 		Paused: func(task *schedule.Task, at time.Time) bool {
 			return r.controls.now().Pauses.Covered(task.Name, task.EvenWhenPaused, at)
 		},
 		EndConditions: endConditions,
-		History:       func(db *history.DB) { r.records.saySetAside(db) },
+		History:       func(db *history.DB) { r.records.reportSetAside(db) },
 		Problem:       r.Report.Problem,
 	}
 }
 
-// account has the ledger account for this minute, and returns the slots that the tick starts. Then `sched work` may start the next tick.
+// account enters this minute into the ledger, and returns the slots that the tick starts. From then on `sched work` may start the
+// next tick.
 func (r *running) account(due []schedule.Slot) []schedule.Slot {
 	defer r.Work.Covered()
 	return r.ledger.Open(due)
 }
 
-// dueSlots are the slots of the tasks that this tick does not leave alone.
+// end waits for hooks and notifications, and writes what is left to record. Notifications that take longer than outbox.Patience,
+// or than until terminate is done, are left to the next tick.
+func (r *running) end(terminate context.Context) {
+	r.starter.skipHooks.Wait()
+	r.deliveries.sendHeld()
+	r.deliveries.sender.Wait(terminate, outbox.Patience)
+	r.records.write()
+	r.ledger.Close()
+}
+
+// dueSlots returns the slots of the tasks that this tick does not leave alone.
 func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
 	if t.Only == "" {
 		return slots
@@ -166,7 +180,7 @@ func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
 	return slices.DeleteFunc(slots, func(s schedule.Slot) bool { return s.Task.Name != t.Only })
 }
 
-// split parts the slots that go to the background from those that do not.
+// split returns the slots of background tasks, and those of foreground tasks.
 func split(slots []schedule.Slot) (background, foreground []schedule.Slot) {
 	for _, slot := range slots {
 		if slot.Task.Background {
@@ -178,6 +192,22 @@ func split(slots []schedule.Slot) (background, foreground []schedule.Slot) {
 	return background, foreground
 }
 
+// startBackground hands over the runs of background slots. Those with condition commands come last, and nothing waits for them.
+func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
+	var free, conditional []schedule.Slot
+	for _, slot := range slots {
+		if len(slot.Task.ConditionCommands) > 0 {
+			conditional = append(conditional, slot)
+		} else {
+			free = append(free, slot)
+		}
+	}
+	r.starter.startAll(ctx, free)
+	for _, slot := range conditional {
+		r.conditions.start(ctx, slot)
+	}
+}
+
 // begun reports that a foreground run begins.
 func (r Report) begun(record outcome.Record) {
 	if r.Begun != nil {
@@ -185,7 +215,7 @@ func (r Report) begun(record outcome.Record) {
 	}
 }
 
-// detail says what only those want to know who asked for more.
+// detail reports what only those want to know who asked for more.
 func (r Report) detail(format string, a ...any) {
 	if r.Detail != nil {
 		r.Detail(format, a...)

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Metrics writes the status in the text format of Prometheus, as its node exporter reads it from files
+// Metrics returns the status in the text format of Prometheus, as its node exporter reads it from files
 // (https://prometheus.io/docs/instrumenting/exposition_formats/). Every series has the label schedule,
 // since a machine may have several schedules, and their files must not contradict each other.
 //
 // We write these lines ourselves: to link the library of Prometheus costs every start of sched a
-// quarter to two thirds more (docs/decisions.md). The tests read them with that library.
+// quarter to two thirds more (docs/decisions.md#metrics-without-the-library-of-prometheus). The tests read them with that library.
 func (s *Status) Metrics() []byte {
 	m := &metrics{schedule: s.Schedule.Name}
 	m.family("sched_last_tick_timestamp_seconds", gauge, "The last minute that a tick covered.")
@@ -26,7 +26,7 @@ func (s *Status) Metrics() []byte {
 	m.family("sched_troubles", gauge, "What sched status has to say of tasks.")
 	m.sample(float64(len(s.Troubles)))
 	m.family("sched_notifications_waiting", gauge, "Notifications that could not be delivered yet.")
-	m.sample(float64(s.Untold.Count))
+	m.sample(float64(s.Undelivered.Count))
 	for _, f := range families {
 		m.family(f.name, f.kind, f.help)
 		for i := range s.Tasks {
@@ -42,7 +42,7 @@ const (
 	counter = "counter"
 )
 
-// families are the figures that each task has. What is not known has no sample.
+// families are the metrics of each task. A value that is not known has no sample: a 0 would be a time in 1970.
 var families = []struct {
 	name, kind, help string
 	samples          func(m *metrics, t *TaskStatus, now time.Time)
@@ -92,10 +92,10 @@ var families = []struct {
 	}},
 }
 
-// seconds is a time as Prometheus has it: since 1970, in UTC.
+// seconds is a time in the unit of Prometheus: seconds since 1970.
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// metrics writes samples.
+// metrics writes families and samples in the text format.
 type metrics struct {
 	out                  bytes.Buffer
 	schedule, name, task string
@@ -123,5 +123,5 @@ func (m *metrics) sampleOf(outcome string, value float64) {
 	m.out.WriteByte('\n')
 }
 
-// escape is what the format asks of the value of a label.
+// escape quotes the value of a label as the format demands.
 var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)

@@ -17,9 +17,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"sched/schedule/outcome"
-
 	"sched/schedule/ledger"
+	"sched/schedule/outcome"
 )
 
 // samples parses metrics as the node exporter does, and returns each sample as `name{task,outcome}`.

@@ -6,47 +6,42 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
-
-	"sched/schedule/outcome"
-
 	"sched/schedule/controls"
+	"sched/schedule/history"
 	"sched/schedule/ledger"
-	"sched/schedule/runfile"
-
 	"sched/schedule/outbox"
-
+	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/runfile"
 )
 
 // A Status is how a schedule is doing at one moment.
 type Status struct {
-	Schedule *schedule.Schedule
-	At       time.Time
-	Invalid  bool         // an edit broke the file, and Schedule is the last valid one
-	LastTick time.Time    // the last minute that a tick covered; zero when none did
-	Running  int          // runs that live, also those of tasks that are gone
-	Tasks    []TaskStatus // the active ones, in file order
-	Troubles []Trouble    // in the order of their tasks
-	Pauses   controls.Pauses
-	Untold   outbox.Undelivered // the notifications that wait
-	Unread   error              // why the history, or the file of a run, cannot be read
+	Schedule    *schedule.Schedule
+	At          time.Time
+	Invalid     bool         // an edit broke the file, and Schedule is the last valid one
+	LastTick    time.Time    // the last minute that a tick covered; zero when none did
+	Running     int          // runs that live, also those of tasks that are gone
+	Tasks       []TaskStatus // the active ones, in file order
+	Troubles    []Trouble    // in the order of their tasks
+	Pauses      controls.Pauses
+	Undelivered outbox.Undelivered // the notifications that wait
+	Err         error              // why the history, the controls or the file of a run could not be read
 }
 
-// A TaskStatus is what is known of an active task.
+// A TaskStatus is how an active task is doing.
 type TaskStatus struct {
 	*schedule.Task
-	Totals   []history.Total // what the history counts
-	Last     outcome.Record  // its newest run that has ended, in short; without a Run there is none
-	Success  time.Time       // when its newest success ended; zero when there is none
-	Usual    history.Usual   // of a task that is running for a while; zero when its history tells nothing
-	Running  []runfile.State
-	Vanished []runfile.State // runs that nobody watches, and that no tick has finished yet
+	Totals  []history.Total // the slots in the history, by outcome
+	Last    outcome.Record  // its newest run that has ended, in short; without a Run there is none
+	Success time.Time       // when its newest success ended; zero when there is none
+	Usual   history.Usual   // read only while the task runs longer than slowLeast; zero with too little history
+	Running []runfile.State
+	Lost    []runfile.State // runs without a process, which no tick has finished yet
 }
 
-// Of looks at the schedule and at what its state folder tells. It writes nothing, and keeps neither
-// a tick nor a run from anything. Its cost depends on the tasks and on the runs that live, not on the
-// length of the history.
+// Of returns the status of the schedule at the time now, from its state folder. It writes nothing, and holds no lock that a tick or
+// a run would wait for. Its cost depends on the tasks and on the runs that live, not on the length of the history.
 func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 	status := &Status{Schedule: s, Invalid: invalid, At: now}
 	index := map[string]*TaskStatus{}
@@ -62,22 +57,22 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 		if tick := ledger.LastTick(place.Dir); tick.After(status.LastTick) {
 			status.LastTick = tick
 		}
-		ended = append(ended, status.lookAtRuns(place.Dir, index)...)
-		status.Untold.Add(outbox.In(place.Dir))
+		ended = append(ended, status.addRuns(place.Dir, index)...)
+		status.Undelivered.Add(outbox.In(place.Dir))
 	}
 	of := ""
 	if len(s.Store.Servers) > 0 {
 		of = s.Name
 	}
-	orders, err := controls.ReadFile(s.StateDir, of, now) // of a store this machine's copy: nobody waits for it here
+	read, err := controls.ReadFile(s.StateDir, of, now) // of a store this machine's copy: a status never waits for it
 	if err != nil {
-		status.Unread = err
+		status.Err = err
 	}
-	status.Pauses = orders.Pauses
-	status.lookAtHistory(index) // after the runs: what ended meanwhile is in it
+	status.Pauses = read.Pauses
+	status.addHistory(index) // after the runs: what ended meanwhile is in it
 	for _, r := range ended {
 		if t := index[r.Task]; t != nil {
-			t.ended(r)
+			t.addEnded(r)
 		}
 	}
 	for i := range status.Tasks {
@@ -86,39 +81,38 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 	return status
 }
 
-// lookAtRuns gives each task its runs that live or vanished, and returns those that have ended and wait
-// to be put into the history.
-func (s *Status) lookAtRuns(state string, index map[string]*TaskStatus) (ended []outcome.Record) {
-	live, lost, ended, err := run.Survey(state)
+// addRuns gives each task its runs that live or are lost, and returns those that have ended and are not in the history yet.
+func (s *Status) addRuns(dir string, index map[string]*TaskStatus) (ended []outcome.Record) {
+	live, lost, ended, err := run.Survey(dir)
 	if err != nil {
-		s.Unread = err
+		s.Err = err
 	}
-	live = slices.DeleteFunc(live, runfile.State.Deferred) // for their next attempt: nothing of them runs
+	live = slices.DeleteFunc(live, runfile.State.Deferred) // nothing runs until their next attempt
 	s.Running += len(live)
-	for _, log := range live {
-		if t := index[log.Begin.Task]; t != nil {
-			t.Running = append(t.Running, log)
+	for _, state := range live {
+		if t := index[state.Begin.Task]; t != nil {
+			t.Running = append(t.Running, state)
 		}
 	}
-	for _, log := range lost {
-		if t := index[log.Begin.Task]; t != nil {
-			t.Vanished = append(t.Vanished, log)
+	for _, state := range lost {
+		if t := index[state.Begin.Task]; t != nil {
+			t.Lost = append(t.Lost, state)
 		}
 	}
 	return ended
 }
 
-// lookAtHistory opens the history once, for all tasks.
-func (s *Status) lookAtHistory(index map[string]*TaskStatus) {
+// addHistory gives each task what the history has of it. It opens the history once, for all tasks.
+func (s *Status) addHistory(index map[string]*TaskStatus) {
 	db, err := history.OpenRead(s.Schedule.StateDir)
 	if err != nil {
-		s.Unread = err
+		s.Err = err
 		return
 	}
 	defer db.Close()
 	totals, err := db.Totals(context.Background())
 	if err != nil {
-		s.Unread = err
+		s.Err = err
 		return
 	}
 	var slow []string
@@ -142,15 +136,15 @@ func (s *Status) lookAtHistory(index map[string]*TaskStatus) {
 	}
 	usual, err := db.Usual(context.Background(), slow)
 	if err != nil {
-		s.Unread = err
+		s.Err = err
 	}
 	for name, u := range usual {
 		index[name].Usual = u
 	}
 }
 
-// ended takes a record that is not in the history yet.
-func (t *TaskStatus) ended(r outcome.Record) {
+// addEnded takes a record that is not in the history yet into account.
+func (t *TaskStatus) addEnded(r outcome.Record) {
 	if r.Run > t.Last.Run {
 		t.Last = r
 	}

@@ -11,9 +11,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/runfile"
 )
 
@@ -75,8 +73,8 @@ func remember(t *testing.T, s *schedule.Schedule, records ...outcome.Record) {
 func troublesOf(t *testing.T, s *schedule.Schedule, now time.Time) []string {
 	t.Helper()
 	status := Of(s, false, now)
-	if err := status.Explain(); err != nil || status.Unread != nil {
-		t.Fatal(err, status.Unread)
+	if err := status.Explain(); err != nil || status.Err != nil {
+		t.Fatal(err, status.Err)
 	}
 	words := []string{}
 	for _, trouble := range status.Troubles {
@@ -218,8 +216,8 @@ func TestADamagedHistoryIsToldAndNotMended(t *testing.T) {
 	if err := os.WriteFile(path, []byte("this is no database, and never was one"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status := Of(s, false, noon); !history.IsCorrupt(status.Unread) {
-		t.Errorf("got %v", status.Unread)
+	if status := Of(s, false, noon); !history.IsCorrupt(status.Err) {
+		t.Errorf("got %v", status.Err)
 	}
 	if text, _ := os.ReadFile(path); len(text) != 38 {
 		t.Errorf("the file was changed: %q", text)

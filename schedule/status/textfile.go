@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WriteTextfile puts text into a file that others read at any time: they see the old text or the new one,
-// never a part. Like the node exporter wants it, the draft lies beside the file under a name that
-// does not end in .prom, and everybody may read the file.
+// WriteTextfile replaces the content of the file at path, which others read at any time: they see the old text or the new one,
+// never a part. As the node exporter wants it, the draft lies beside the file under a name that does not end in .prom, and
+// everybody may read the file.
 //
-// There is one draft for all who write: it is locked, and who finds it locked leaves the file to the
-// other, who writes what is true at the same moment. So a kill leaves one draft at most, for the
-// next to use. Nothing is forced to the disk: a minute later the text is another.
+// All processes use one draft, and lock it. A process that finds it locked returns nil and leaves the file to the other, whose text
+// is as new. So a kill leaves one draft at most, which the next process uses. Nothing is synced to disk: a minute later the text
+// is another.
 func WriteTextfile(path string, text []byte) error {
 	draft, err := lockDraft(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new"))
 	if draft == nil || err != nil {
@@ -39,7 +39,7 @@ func WriteTextfile(path string, text []byte) error {
 	return err
 }
 
-// lockDraft opens the draft for this process alone; nil when another has it.
+// lockDraft opens the draft and locks it; the file is nil while another process has it.
 func lockDraft(path string) (*os.File, error) {
 	for range 10 {
 		draft, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o600)

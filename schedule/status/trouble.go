@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"sched/schedule/history"
-
 	"sched/schedule/outcome"
-
 	"sched/schedule/runfile"
 )
 
@@ -18,51 +16,52 @@ const (
 	LastFailed Kind = "failed"   // its last run was no success
 	HasMissed  Kind = "missed"   // slots since its last run, that no tick covered
 	RunsLong   Kind = "slow"     // much longer than usual
-	Vanished   Kind = "vanished" // a run that nobody watches, and that no tick has finished
+	RunLost    Kind = "vanished" // a run without a process, which no tick has finished
 )
 
 // A Trouble is one thing that is wrong with one task.
 type Trouble struct {
 	Kind Kind
 	Task string
-	Run  outcome.Record // failed, missed: the last one; slow, vanished: the beginning of the one that is
+	Run  outcome.Record // failed, missed: the last one; slow, vanished: the run itself, as it began
 
-	For   time.Duration // slow: how long it has been running
-	Usual time.Duration // slow: how long it usually does
+	For   time.Duration // slow: how long the run has taken so far
+	Usual time.Duration // slow: how long a run usually takes
 	Slots int64         // missed: how many; 0 until Explain
 	First time.Time     // missed: the first of them, and the last
 	Final time.Time
 }
 
-// A run is slow when it has taken more than three times as long as usual, and at least a minute more:
-// a task of 2 s that takes 10 is nobody's worry. What is usual takes three successes to know.
+// A run is slow when it has taken more than slowFactor times as long as usual, and at least slowLeast more: a run of 10 s instead of 2
+// is no trouble. What is usual is known after slowKnown successes.
 const (
 	slowFactor = 3
 	slowLeast  = time.Minute
 	slowKnown  = 3
 )
 
+// slow reports whether a run that has taken so long is slow.
 func slow(running time.Duration, usual history.Usual) bool {
 	return usual.Runs >= slowKnown && running > slowFactor*usual.Duration && running >= usual.Duration+slowLeast
 }
 
-// runningFor is for how long the present attempt of a run has been running.
-func runningFor(log runfile.State, now time.Time) time.Duration {
-	if log.Attempt == nil {
-		return 0 // it is starting
+// runningFor returns how long the present attempt of a run has taken so far; 0 while it starts.
+func runningFor(state runfile.State, now time.Time) time.Duration {
+	if state.Attempt == nil {
+		return 0
 	}
-	return now.Sub(log.Attempt.At)
+	return now.Sub(state.Attempt.At)
 }
 
-// longest is for how long the task has been running.
+// longest returns how long the longest of the task's running attempts has taken so far.
 func (t *TaskStatus) longest(now time.Time) (longest time.Duration) {
-	for _, log := range t.Running {
-		longest = max(longest, runningFor(log, now))
+	for _, state := range t.Running {
+		longest = max(longest, runningFor(state, now))
 	}
 	return longest
 }
 
-// troubles are what is wrong with the task.
+// troubles returns what is wrong with the task.
 func (t *TaskStatus) troubles(now time.Time) (all []Trouble) {
 	if t.Last.Outcome.Failure() {
 		all = append(all, Trouble{Kind: LastFailed, Task: t.Name, Run: t.Last})
@@ -72,19 +71,18 @@ func (t *TaskStatus) troubles(now time.Time) (all []Trouble) {
 			all = append(all, Trouble{Kind: HasMissed, Task: t.Name, Run: t.Last, First: total.Slot, Final: total.Slot})
 		}
 	}
-	for _, log := range t.Running {
-		if running := runningFor(log, now); slow(running, t.Usual) {
-			all = append(all, Trouble{Kind: RunsLong, Task: t.Name, Run: log.Begin, For: running, Usual: t.Usual.Duration})
+	for _, state := range t.Running {
+		if running := runningFor(state, now); slow(running, t.Usual) {
+			all = append(all, Trouble{Kind: RunsLong, Task: t.Name, Run: state.Begin, For: running, Usual: t.Usual.Duration})
 		}
 	}
-	for _, log := range t.Vanished {
-		all = append(all, Trouble{Kind: Vanished, Task: t.Name, Run: log.Begin})
+	for _, state := range t.Lost {
+		all = append(all, Trouble{Kind: RunLost, Task: t.Name, Run: state.Begin})
 	}
 	return all
 }
 
-// Explain looks up what the troubles are about, which takes a question for each: why runs failed, and how many
-// slots were missed.
+// Explain fills in what Of leaves out of the troubles, with a query for each: why runs failed, and how many slots were missed.
 func (s *Status) Explain() error {
 	if len(s.Troubles) == 0 {
 		return nil
@@ -110,7 +108,7 @@ func (s *Status) Explain() error {
 		case t.Kind == LastFailed && r.Run == t.Run.Run:
 			t.Run = r
 		case t.Kind == HasMissed:
-			if err := t.count(db); err != nil {
+			if err := t.countMissed(db); err != nil {
 				return err
 			}
 		}
@@ -118,13 +116,13 @@ func (s *Status) Explain() error {
 	return nil
 }
 
-// count counts the slots that were missed since the last run.
-func (t *Trouble) count(db *history.DB) error {
+// countMissed counts the slots that were missed since the last run, and finds the first and the last of them.
+func (t *Trouble) countMissed(db *history.DB) error {
 	records, err := db.Find(context.Background(), history.Query{
 		Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
 	for _, r := range records {
 		t.Slots += int64(max(r.Slots, 1))
-		t.First = r.Slot // they come newest first
+		t.First = r.Slot // records come newest first
 		if last := r.Until; last.After(t.Final) {
 			t.Final = last
 		}

@@ -31,5 +31,12 @@ func Bytes(n int64) string {
 }
 
 // ShortRun is the part of a run's id that people see: its last 12 characters. They differ between runs of the same
-// second, while the beginning of a UUIDv7 is the time. Commands take it for the whole id.
-func ShortRun(id string) string { return id[max(0, len(id)-12):] }
+// second, while the beginning of a UUIDv7 is the time. Commands take it for the whole id. What is no id, as another program may write
+// it into a lock, stays as it is.
+func ShortRun(id string) string {
+	const long, short = 36, 12
+	if len(id) != long {
+		return id
+	}
+	return id[long-short:]
+}

@@ -13,12 +13,12 @@ import (
 )
 
 // adoptOrphans makes this process the parent of what its descendants leave behind (prctl(2)), as the
-// first process of a container is anyway. So it knows the background runs that its ticks started from
-// those that others did.
+// first process of a container is anyway. So it can tell the background runs of its own ticks from
+// those of others.
 func adoptOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// backgroundRuns returns the processes that watch background runs which our ticks started: descendants
-// of ours with StateVariable in their environment, which commands and hooks have not.
+// backgroundRuns returns the processes that supervise background runs of our ticks: descendants of this
+// process with process.StateVariable in their environment, which commands and hooks do not have.
 func backgroundRuns() (runs []backgroundRun) {
 	parents := map[int]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -45,8 +45,8 @@ func backgroundRuns() (runs []backgroundRun) {
 // descends reports whether this process is an ancestor of another one.
 func descends(pid int, parents map[int]int) bool {
 	for n := 0; n < len(parents); n++ { // they were not all read at the same moment
-		parent, known := parents[pid]
-		if !known {
+		parent, found := parents[pid]
+		if !found {
 			return false
 		}
 		if parent == os.Getpid() {

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// lookForEnd is how often a worker that ends looks whether its runs have ended: they are not all its
-// children.
+// lookForEnd is how often a worker that ends looks whether its runs have ended: not all of them are its
+// children, whose end the kernel reports.
 const lookForEnd = 50 * time.Millisecond
 
-// An ending is the end of a worker, which has three steps: what runs may finish and nothing else starts;
-// what still runs is stopped, with its hooks; and its commands are killed.
+// An ending is the end of a worker, in three steps: 0, nothing new starts and what runs may finish; 1, what
+// still runs is stopped, with its hooks; 2, its commands are killed.
 type ending struct {
-	w       *Worker
-	step    int
-	stopped map[int]int // how many signals each process got
+	worker *Worker
+	step   int
+	sent   map[int]int // how many signals each process got
 }
 
-// end ends the worker. It returns when no tick lives, and no run of theirs that would end with us.
-// A signal that arrives meanwhile is for those who cannot wait.
+// end ends the worker. It returns when no tick of it lives, and no background run of theirs
+// (docs/decisions.md#it-ends-its-background-runs). A signal that arrives meanwhile leads to step 2 at once.
 func (w *Worker) end(signals <-chan os.Signal) {
 	e := &ending{w, 0, map[int]int{}}
 	for _, t := range w.ticks {
@@ -53,12 +53,13 @@ func (w *Worker) end(signals <-chan os.Signal) {
 	}
 }
 
-// signal gives each tick, and each supervisor of a background run, one of as many signals as the step says.
-// The first makes them stop their command, the second kill it. They are different, since two pending ones
-// of a kind are one; and they come one after the other, since the first is the reason that people read.
+// signal sends each tick, and each supervisor of a background run, the next signal until they got as many as
+// the step is. The first makes them stop their command, the second kill it. The two are of different kinds,
+// since two pending signals of one kind are one; and they are sent by different calls, since the name of the
+// first to arrive becomes the reason in the record.
 func (e *ending) signal(runs []backgroundRun) {
 	var all []int
-	for pid := range e.w.ticks {
+	for pid := range e.worker.ticks {
 		all = append(all, pid)
 	}
 	for _, run := range runs {
@@ -67,14 +68,14 @@ func (e *ending) signal(runs []backgroundRun) {
 		}
 	}
 	for _, pid := range all {
-		if n := e.stopped[pid]; n < e.step {
+		if n := e.sent[pid]; n < e.step {
 			syscall.Kill(pid, []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}[n])
-			e.stopped[pid]++
+			e.sent[pid]++
 		}
 	}
 }
 
-// A backgroundRun is a process that watches a background run: its witness, its supervisor, or
+// A backgroundRun is a process of a background run other than its command: the witness, the supervisor, or
 // `sched finish`.
 type backgroundRun struct {
 	pid        int

@@ -15,10 +15,10 @@ import (
 // linkDescriptor is where a tick finds the socket to the `sched work` that started it.
 const linkDescriptor = 3
 
-// A Link is a tick's end of the socket to the `sched work` that started it. The tick says when it had its
-// turn in the ledger: the next tick is not started before that, so that the minutes are covered in
-// their order. `sched work` says when the tick shall start nothing more. When either is killed the other
-// goes on.
+// A Link is a tick's end of the socket to the `sched work` that started it. The tick writes a byte when its
+// minute is covered in the ledger: the next tick is not started before that, so that the minutes are covered in
+// their order. `sched work` writes a byte when the tick shall start nothing more. When either is killed the
+// other goes on.
 type Link struct{ socket *os.File }
 
 // InheritLink returns the link that this process inherited. No process that it starts inherits it.
@@ -31,7 +31,7 @@ func InheritLink() (*Link, error) {
 	return &Link{os.NewFile(linkDescriptor, "the link to sched work")}, nil
 }
 
-// newLink makes both ends of a link. Neither is inherited by processes that are not given it.
+// newLink returns both ends of a new link. Neither is inherited by a process unless it is passed to it.
 func newLink() (worker, tick *os.File, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -55,7 +55,7 @@ func (l *Link) NoNewStarts(ctx context.Context) context.Context {
 	return noNewStarts
 }
 
-// Covered says that the tick had its turn. A tick that cron started has nobody to tell.
+// Covered lets `sched work` start the next tick. For a tick that cron started, whose link is nil, it does nothing.
 func (l *Link) Covered() {
 	if l != nil {
 		l.socket.Write([]byte{1})
@@ -67,13 +67,13 @@ const (
 	// the minute begins.
 	leadTime = time.Second
 
-	// staleAfter is after which wait the schedule is read again: the clock was set back meanwhile.
+	// staleAfter is the wait after which the schedule is read again: the clock was set back meanwhile.
 	staleAfter = 3 * leadTime
 )
 
-// Await waits for the minute of a tick that was started ahead of it. It came unless ctx was done first,
-// or the clock was set back so far that the minute will get another tick. When it took long the schedule
-// that was read before may be another one now.
+// Await waits for the minute of a tick that was started ahead of it. Came is false when ctx was done first,
+// or the clock was set back so far that the minute will get another tick. Long is true when the schedule that
+// was read before the wait may have changed since.
 func Await(ctx context.Context, minute time.Time) (came, long bool) {
 	begun := time.Now()
 	for ctx.Err() == nil && minute.Sub(clock.Now()) <= setBackAtMost {

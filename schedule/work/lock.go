@@ -12,14 +12,14 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A WorkingError says that another `sched work` ticks the schedule.
+// A WorkingError is the error of Hold while another `sched work` ticks the schedule.
 type WorkingError struct{ PID int }
 
 func (e *WorkingError) Error() string {
 	return fmt.Sprintf("another sched work (process %d) ticks this schedule", e.PID)
 }
 
-// workLock is held (flock(2)) by the `sched work` of the schedule. It says for people which process that is.
+// workLock is the file that the `sched work` of the schedule holds (flock(2)). Its content names that process, for people.
 func workLock(dir string) string { return filepath.Join(dir, "work") }
 
 // Hold makes this process the only `sched work` of the schedule, until it ends or calls release. The
@@ -32,7 +32,7 @@ func Hold(dir string) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for range 10 { // somebody may be looking
+	for range 10 { // Running holds it for a moment
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			break

@@ -4,7 +4,7 @@ import "time"
 
 // Bounds on what `sched work` makes of a clock that does not go on evenly.
 const (
-	// lateAtMost is for how many minutes `sched work` makes up when it could not run. Of a longer
+	// lateAtMost is how many minutes get their tick late when `sched work` could not run. Of a longer
 	// time, as when a laptop slept, only the present minute gets its tick: the rest was missed.
 	lateAtMost = 10
 
@@ -13,15 +13,15 @@ const (
 	setBackAtMost = 3 * time.Hour
 )
 
-// minutes tells which minutes are to be ticked.
+// minutes decides which minutes get a tick (docs/decisions.md#ten-late-minutes-or-one).
 type minutes struct {
-	last   time.Time // the newest minute that was dealt with
+	last   time.Time // the minute of the last call of due
 	ticked map[time.Time]bool
 }
 
-// since are the minutes after the one that holds now. That one counts as ticked: it has begun already, and
-// another `sched work` that ended a moment ago may have ticked it.
-func since(now time.Time) *minutes {
+// newMinutes returns the minutes after the one that contains now. That one counts as ticked: it has begun
+// already, and another `sched work` that ended a moment ago may have ticked it.
+func newMinutes(now time.Time) *minutes {
 	minute := minuteOf(now)
 	return &minutes{last: minute, ticked: map[time.Time]bool{minute: true}}
 }
@@ -52,5 +52,5 @@ func (m *minutes) due(now time.Time) (due []time.Time) {
 	return due
 }
 
-// minuteOf cuts a time to its minute, in UTC and without the clock of this process.
+// minuteOf cuts a time to its minute, in UTC and without Go's monotonic clock.
 func minuteOf(t time.Time) time.Time { return t.UTC().Truncate(time.Minute) }

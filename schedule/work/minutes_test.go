@@ -35,7 +35,7 @@ func TestWhichMinutesAreTicked(t *testing.T) {
 			}
 			now := midnight.Add(time.Duration(hour*3600+minute*60+second) * time.Second)
 			if m == nil {
-				m = since(now)
+				m = newMinutes(now)
 			}
 			for _, minute := range m.due(now) {
 				at := minute.Sub(midnight)

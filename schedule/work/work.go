@@ -15,12 +15,12 @@ import (
 )
 
 // A Worker is `sched work`: it starts a tick each minute, as a child process. All it keeps in its own
-// memory is which minutes were ticked; nothing is lost when it is killed. Everything happens in one
-// loop, so no lock is needed and no exit code is stolen: the loop alone waits for children.
+// memory is which minutes were ticked; nothing is lost when it is killed. Everything happens in the loop
+// of Run, which alone waits for children, so no lock is needed.
 type Worker struct {
 	Argv    func(minute time.Time) []string // the tick of a minute; its first word is a path
 	Environ []string
-	Output  *os.File // of the ticks, which have it as it is: they outlive a worker that is killed
+	Output  *os.File // of the ticks, passed on as it is: they outlive a worker that is killed
 	Errors  *os.File
 	Grace   time.Duration // how long what runs may still take when the worker was asked to end
 	Zone    *time.Location
@@ -28,42 +28,41 @@ type Worker struct {
 
 	minutes  *minutes
 	pending  []time.Time   // minutes whose tick was not started yet
-	tried    time.Time     // when the first of them could not be started
-	ticks    map[int]*work // those that live, by their process
-	newest   *work
+	tried    time.Time     // when the first of them could last not be started
+	ticks    map[int]*tick // those that live, by their process
+	newest   *tick         // the one that was started last
 	children chan os.Signal
 }
 
-// A work is a tick that was started.
-type work struct {
-	pid    int
-	minute time.Time
-	begun  time.Time
-	link   *os.File
-	turned chan struct{} // closed when it had its turn in the ledger, or has ended
+// A tick is a `sched run` that was started.
+type tick struct {
+	pid     int
+	minute  time.Time
+	started time.Time
+	link    *os.File
+	covered chan struct{} // closed when its minute is covered in the ledger, or it has ended
 }
 
 const (
-	// turnPatience bounds the wait for the turn of a tick before the next one is started beside it.
-	turnPatience = 20 * time.Second
+	// coverPatience bounds the wait until a tick's minute is covered: then the next one is started beside it.
+	coverPatience = 20 * time.Second
 
 	// tryAgain is the pause after a tick could not be started.
 	tryAgain = time.Second
 )
 
-// Run starts ticks until a signal arrives, and returns when what runs has ended: see end. When a signal
-// arrives it calls ending first.
+// Run starts ticks until a signal arrives, calls ending, ends what runs (see end), and returns the signal.
 func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
 	adoptOrphans()
-	w.minutes, w.ticks = since(clock.Now()), map[int]*work{}
+	w.minutes, w.ticks = newMinutes(clock.Now()), map[int]*tick{}
 	w.children = make(chan os.Signal, 1)
 	signal.Notify(w.children, syscall.SIGCHLD)
 	for {
 		w.pending = append(w.pending, w.minutes.due(ahead())...)
-		w.start()
+		w.startTicks()
 		select {
 		case <-clock.After(w.pause()):
-		case <-w.turn():
+		case <-w.covered():
 		case <-w.children:
 			w.reap()
 		case s := <-signals:
@@ -74,29 +73,29 @@ func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
 	}
 }
 
-// ahead is the clock by which ticks are started.
+// ahead is the time by which ticks are started: leadTime before their minute.
 func ahead() time.Time { return clock.Now().Add(leadTime) }
 
-// pause returns how long there is nothing to do: until the next minute, but no longer than the clock
-// is trusted.
+// pause returns how long to sleep: until the next minute, but at most clock.Recheck, since the clock may be
+// set.
 func (w *Worker) pause() time.Duration {
 	now := ahead()
 	return max(0, min(clock.Recheck, minuteOf(now).Add(time.Minute).Sub(now.Round(0))))
 }
 
-// turn is what a tick that waits to be started waits for; nil when there is none, or nothing to wait for.
-func (w *Worker) turn() <-chan struct{} {
+// covered returns a channel that is closed when a pending minute may get its tick; nil when none has to wait.
+func (w *Worker) covered() <-chan struct{} {
 	if len(w.pending) == 0 || w.free() {
 		return nil
 	}
-	return w.newest.turned
+	return w.newest.covered
 }
 
-// start starts the ticks of the pending minutes, each when the one before had its turn.
-func (w *Worker) start() {
+// startTicks starts the ticks of the pending minutes, each when the minute of the one before is covered.
+func (w *Worker) startTicks() {
 	for len(w.pending) > 0 && w.free() && time.Since(w.tried) >= tryAgain {
 		minute := w.pending[0]
-		if err := w.tick(minute); err != nil {
+		if err := w.startTick(minute); err != nil {
 			w.Problem("the tick of %s cannot be started, and is tried again: %v", text.Minute(minute, w.Zone), err)
 			w.tried = time.Now()
 			return
@@ -108,22 +107,22 @@ func (w *Worker) start() {
 	}
 }
 
-// free reports whether the newest tick had its turn.
+// free reports whether the next tick may be started.
 func (w *Worker) free() bool {
 	if w.newest == nil {
 		return true
 	}
 	select {
-	case <-w.newest.turned:
+	case <-w.newest.covered:
 		return true
 	default:
-		return time.Since(w.newest.begun) > turnPatience
+		return time.Since(w.newest.started) > coverPatience
 	}
 }
 
-// tick starts the tick of a minute, in a session of its own: what a terminal sends (^C, or SIGHUP when
-// it is closed) reaches us alone.
-func (w *Worker) tick(minute time.Time) error {
+// startTick starts the tick of a minute, in a session of its own: what a terminal sends (^C, or SIGHUP when
+// it is closed) reaches the worker alone.
+func (w *Worker) startTick(minute time.Time) error {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return err
@@ -145,17 +144,16 @@ func (w *Worker) tick(minute time.Time) error {
 		ours.Close()
 		return fmt.Errorf("%s: %w", argv[0], err)
 	}
-	t := &work{pid, minute, time.Now(), ours, make(chan struct{})}
+	t := &tick{pid, minute, time.Now(), ours, make(chan struct{})}
 	go func() {
-		defer close(t.turned)
+		defer close(t.covered)
 		ours.Read(make([]byte, 1))
 	}()
 	w.ticks[pid], w.newest = t, t
 	return nil
 }
 
-// reap waits for every child that has ended: ticks, and as process 1 or a subreaper whatever was left to
-// us.
+// reap waits for every child that has ended: ticks, and the orphans that this process adopted.
 func (w *Worker) reap() {
 	for {
 		var status syscall.WaitStatus

@@ -16,32 +16,33 @@ import (
 )
 
 // ConditionTimeout is how long a condition command may take to answer; tests change it. conditionKillAfter is how long it may
-// then take to end.
+// take to end after that, before it is killed.
 var ConditionTimeout = 30 * time.Second
 
 const conditionKillAfter = 2 * time.Second
 
-// A verdict is what the condition commands of a task say of a slot; empty when they allow it.
+// A verdict is the result of the condition commands of a task for a slot; empty when they allow it.
 type verdict struct {
 	skip   string // why it does not run
 	broken string // why there is no answer
 	output []byte // what the broken one printed
 }
 
-// askConditions asks the condition commands of a task one after another, until one is against or gives no answer. What ctx interrupts has
-// said nothing.
-func (r *running) askConditions(ctx context.Context, record outcome.Record, task *schedule.Task) verdict {
-	r.ledger.AskConditions(record.Task, record.Slot, record.Run) // before they begin: see endConditions
+// runConditions runs the condition commands of a task one after another, until one does not allow the slot or gives no answer. The
+// verdict is empty when ctx was done before.
+func (s *starter) runConditions(ctx context.Context, record outcome.Record, task *schedule.Task) verdict {
+	s.ledger.AskConditions(record.Task, record.Slot, record.Run) // before they begin: see endConditions
 	for _, command := range task.ConditionCommands {
-		spec := process.Spec{Task: task, Command: command.Command, Dir: task.Dir, Caller: r.Host.Environ, Variables: run.TaskVariables(record)}
-		if v := askCondition(ctx, command, spec); v.skip != "" || v.broken != "" {
+		spec := process.Spec{Task: task, Command: command.Command, Dir: task.Dir, Caller: s.Host.Environ, Variables: run.TaskVariables(record)}
+		if v := runCondition(ctx, command, spec); v.skip != "" || v.broken != "" {
 			return v
 		}
 	}
 	return verdict{}
 }
 
-func askCondition(ctx context.Context, command schedule.ConditionCommand, spec process.Spec) (v verdict) {
+// runCondition runs one condition command.
+func runCondition(ctx context.Context, command schedule.ConditionCommand, spec process.Spec) (v verdict) {
 	capture, output, err := newCapture()
 	if err != nil {
 		v.broken = fmt.Sprintf("%s cannot be asked: %v", command.Key, err)
@@ -68,6 +69,7 @@ func askCondition(ctx context.Context, command schedule.ConditionCommand, spec p
 	return judgeCondition(command, p, printed)
 }
 
+// judgeCondition returns the verdict of a command that has ended by itself.
 func judgeCondition(command schedule.ConditionCommand, p *process.Process, printed []byte) (v verdict) {
 	code := p.ExitCode()
 	allows, answered := command.Allows(code)
@@ -85,21 +87,21 @@ func judgeCondition(command schedule.ConditionCommand, p *process.Process, print
 	return v
 }
 
-// withLast adds the last line of what was printed to what there is to say, and how the command ended.
-func withLast(says string, printed []byte, ended string) string {
+// withLast returns a reason with the last line that was printed, and how the command ended; both may be empty.
+func withLast(reason string, printed []byte, ended string) string {
 	last := lastLine(printed)
 	switch {
 	case last == "" && ended == "":
-		return says
+		return reason
 	case last == "":
-		return says + ": " + ended
+		return reason + ": " + ended
 	case ended == "":
-		return says + ": " + last
+		return reason + ": " + last
 	}
-	return fmt.Sprintf("%s: %s (%s)", says, last, ended)
+	return fmt.Sprintf("%s: %s (%s)", reason, last, ended)
 }
 
-// lastLine returns the last line that is not blank, as one can print it.
+// lastLine returns the last line that is not blank, safe to print and at most 200 characters long.
 func lastLine(printed []byte) string {
 	const longest = 200
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(printed), "?")), "\n")
@@ -110,15 +112,16 @@ func lastLine(printed []byte) string {
 	return last
 }
 
-// endConditions kills the condition commands that a tick was asking for a run which is no more: nobody hears their answer.
+// endConditions kills the condition commands of a run whose tick was killed while they ran
+// (docs/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next).
 func endConditions(run string) {
 	for _, group := range process.Orphans(run, 0, 0) {
 		syscall.Kill(-group, syscall.SIGKILL)
 	}
 }
 
-// A capture keeps the end of what a condition command prints. It is a pipe, so that one that prints for ever fills neither a
-// disk nor the memory. What the command leaves behind and prints later is lost.
+// A capture keeps the last maxCaptured bytes that a condition command prints. It is a pipe, so that a command that prints for ever
+// fills neither a disk nor the memory. What processes that the command left behind print later is lost.
 type capture struct {
 	pipe *os.File
 	done chan struct{} // closed when text is complete
@@ -153,8 +156,8 @@ func (c *capture) read() {
 	}
 }
 
-// end returns what was printed. A process that was left behind may have the pipe open still: what is in it is read, but
-// nobody waits for more.
+// end returns what was printed. A process that was left behind may still have the pipe open: what is in it is read, but no more
+// is waited for.
 func (c *capture) end() []byte {
 	c.pipe.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	<-c.done

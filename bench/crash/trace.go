@@ -1,0 +1,148 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A record is what `sched history --json` says of a slot, or of several.
+type record struct {
+	Run      string    `json:"run"`
+	Task     string    `json:"task"`
+	Slot     time.Time `json:"slot"`
+	Until    time.Time `json:"until"`
+	Slots    int       `json:"slots"`
+	Origin   string    `json:"origin"`
+	Outcome  string    `json:"outcome"`
+	Reason   string    `json:"reason"`
+	ExitCode *int      `json:"exit_code"`
+	Attempts int       `json:"attempts"`
+	Notes    []string  `json:"notes"`
+}
+
+func isFailure(outcome string) bool {
+	return slices.Contains([]string{"failed", "timed out", "stopped", "lost"}, outcome)
+}
+
+// ran reports whether the record is about a run.
+func (r record) ran() bool { return r.Outcome == "succeeded" || isFailure(r.Outcome) }
+
+// covers reports whether the record is about the slot. What was asked for is about none.
+func (r record) covers(slot time.Time) bool {
+	return r.Origin == "" && (r.Slot.Equal(slot) || r.Slots > 0 && r.Slot.Before(slot) && !r.Until.Before(slot))
+}
+
+// recorded returns what `sched history` says now: all of it, unless the arguments say otherwise. That process is not
+// killed: it is not in processes.
+func (c *campaign) recorded(args ...string) (records []record, err error) {
+	out, err := os.CreateTemp(c.dir, "history-")
+	must(err)
+	defer os.Remove(out.Name())
+	defer out.Close()
+	ended := make(chan unix.WaitStatus)
+	attr := &os.ProcAttr{Dir: c.dir, Env: c.environment(), Files: []*os.File{nil, out, out}}
+	c.reaper.start(c.path("sched"), append([]string{"sched", "history", "--json", "-n", "0"}, args...), attr, func(s unix.WaitStatus) { go func() { ended <- s }() })
+	status := <-ended
+	text, err := os.ReadFile(out.Name())
+	if err == nil {
+		err = json.Unmarshal(text, &records)
+	}
+	if err != nil || status != 0 {
+		return nil, fmt.Errorf("sched history, %s: %.300s", ending(status), text)
+	}
+	return records, nil
+}
+
+// A trace is what the journal says of one run.
+type trace struct {
+	run      string
+	task     task
+	slot     time.Time
+	tick     string // the number of the tick that started it
+	first    int    // line
+	last     int
+	attempts map[int]*attempt
+	hooks    map[string][]event
+	signals  []event // the signals that its processes got, and the tick that started it
+}
+
+// An attempt is what the command wrote.
+type attempt struct {
+	began int    // how many times
+	code  string // empty while it wrote no end
+}
+
+// collectTraces sorts the journal by run. A line with a run is of one of its processes.
+func (c *check) collectTraces() {
+	for _, e := range c.events {
+		if e.what == signalSent && (e.detail == tickProcess || e.detail == forked) {
+			c.tickSignals[e.tick] = append(c.tickSignals[e.tick], e)
+		}
+		if e.run == "" {
+			continue
+		}
+		s := c.traces[e.run]
+		if s == nil {
+			s = &trace{run: e.run, first: e.at, attempts: map[int]*attempt{}, hooks: map[string][]event{}}
+			c.traces[e.run] = s
+		}
+		s.last = e.at
+		s.add(c, e)
+	}
+	for _, s := range c.traces {
+		s.signals = append(s.signals, c.tickSignals[s.tick]...)
+	}
+}
+
+func (s *trace) add(c *check, e event) {
+	if e.what == signalSent {
+		s.signals = append(s.signals, e)
+		return
+	}
+	s.task = c.tasks[e.task]
+	s.slot, _ = time.Parse(time.RFC3339, e.slot)
+	if e.what == hookFired {
+		s.hooks[e.detail] = append(s.hooks[e.detail], e)
+		if s.tick == "" && e.detail == "before 1" {
+			s.tick = e.tick
+		}
+		return
+	}
+	s.tick = e.tick
+	a := s.attempts[e.attempt]
+	if a == nil {
+		a = &attempt{}
+		s.attempts[e.attempt] = a
+	}
+	switch e.what {
+	case attemptBegan:
+		a.began++
+	case attemptEnded:
+		a.code = e.detail
+	}
+}
+
+// gotSignal reports whether a process of one of the kinds got a signal for good. A stop passes.
+func (s *trace) gotSignal(kinds ...string) bool {
+	return slices.ContainsFunc(s.signals, func(e event) bool {
+		return e.outcome != "stopped" && slices.Contains(kinds, e.detail)
+	})
+}
+
+// watchers are the kinds of processes of which one must have been killed if the run is lost.
+func (s *trace) watchers() []string {
+	if s.task.background() && len(s.attempts) > 0 {
+		return []string{witness, supervisor, finish, forked}
+	}
+	return []string{tickProcess, witness, supervisor, finish, forked}
+}
+
+// killed reports whether a process was ended by a signal.
+func killed(status unix.WaitStatus) bool { return status.Signaled() }

@@ -1,0 +1,159 @@
+package records
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+)
+
+// Records are the records of a state folder and of its spare ones at one moment. Close them after use.
+type Records struct {
+	Live []runfile.State // runs that live, or wait for a deferred retry, oldest first
+	Lost []runfile.State // runs without a process, which the next tick will finish, oldest first
+
+	db      *history.DB
+	waiting []outcome.Record // records that are not in the history yet
+}
+
+// Open reads the files of the runs and opens the history, in this order: what is moved meanwhile is in one of them or in both. A
+// history that does not exist is an empty one. Unread is why the file of a run could not be read; the records are good without it.
+func Open(ctx context.Context, dir string) (r *Records, unread error, err error) {
+	r = &Records{}
+	var ended []outcome.Record
+	for _, storage := range (run.Storage{Dir: dir}).Folders() {
+		live, lost, records, err := run.Survey(storage.Dir)
+		r.Live, r.Lost, ended = append(r.Live, live...), append(r.Lost, lost...), append(ended, records...)
+		unread = errors.Join(unread, err)
+	}
+	for _, states := range [][]runfile.State{r.Live, r.Lost} {
+		slices.SortStableFunc(states, func(a, b runfile.State) int { return strings.Compare(a.Begin.Run, b.Begin.Run) })
+	}
+	if r.db, err = history.OpenRead(dir); err != nil {
+		return r, unread, err
+	}
+	for _, record := range ended {
+		_, err := r.db.Get(ctx, record.Run)
+		if errors.Is(err, history.ErrNotFound) {
+			r.waiting = append(r.waiting, record)
+		} else if err != nil {
+			return r, unread, errors.Join(err, r.db.Close())
+		}
+	}
+	return r, unread, nil
+}
+
+// Close closes the history. It may be called on what Open returned with an error.
+func (r *Records) Close() error {
+	if r.db == nil {
+		return nil
+	}
+	return r.db.Close()
+}
+
+// Find returns the records that q asks for, the newest slot first, and the newest run of a slot first.
+func (r *Records) Find(ctx context.Context, q history.Query) ([]outcome.Record, error) {
+	found, err := r.db.Find(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, record := range r.waiting {
+		if q.Matches(record) {
+			found = append(found, record)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b outcome.Record) int {
+		return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.Run, a.Run))
+	})
+	if q.Limit > 0 {
+		found = found[:min(q.Limit, len(found))]
+	}
+	return found, nil
+}
+
+// Get returns the record of the run with that id, or of the only one that id is the beginning of, or the end (from four characters
+// on). The error is history.ErrNotFound or *history.AmbiguousError where there is none or several.
+func (r *Records) Get(ctx context.Context, id string) (outcome.Record, error) {
+	var found []outcome.Record
+	for _, record := range r.waiting {
+		if record.Run == id {
+			return record, nil
+		}
+		if id != "" && strings.HasPrefix(record.Run, id) || len(id) >= 4 && strings.HasSuffix(record.Run, id) {
+			found = append(found, record)
+		}
+	}
+	record, err := r.db.Get(ctx, id)
+	var several *history.AmbiguousError
+	switch {
+	case len(found) == 0, err == nil && record.Run == id, errors.As(err, &several):
+		return record, err
+	case err == nil:
+		found = append(found, record)
+	case !errors.Is(err, history.ErrNotFound):
+		return record, err
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	ambiguous := &history.AmbiguousError{ID: id}
+	for _, record := range found {
+		ambiguous.Candidates = append(ambiguous.Candidates, record.Run)
+	}
+	slices.Sort(ambiguous.Candidates)
+	slices.Reverse(ambiguous.Candidates)
+	return outcome.Record{}, ambiguous
+}
+
+// Last returns, for each of the tasks that has one, its newest record that tells how its command went: neither skipped nor missed.
+func (r *Records) Last(ctx context.Context, tasks []string) (map[string]outcome.Record, error) {
+	last, err := r.db.Last(ctx, tasks)
+	if err != nil {
+		return nil, err
+	}
+	for _, record := range r.waiting {
+		if slices.Contains(outcome.Ran, record.Outcome) && slices.Contains(tasks, record.Task) && record.Run > last[record.Task].Run {
+			last[record.Task] = record
+		}
+	}
+	return last, nil
+}
+
+// Summaries is history.DB.Summaries.
+func (r *Records) Summaries(ctx context.Context, task string, since, until time.Time) ([]history.Summary, error) {
+	return r.db.Summaries(ctx, task, since, until, r.waiting...)
+}
+
+// Around is history.DB.Around.
+func (r *Records) Around(ctx context.Context, task string, at time.Time, limit int) (history.Around, error) {
+	a, err := r.db.Around(ctx, task, at, limit)
+	earliest := func(t *time.Time, slot time.Time) {
+		if t.IsZero() || slot.Before(*t) {
+			*t = slot
+		}
+	}
+	for _, record := range r.waiting {
+		earliest(&a.First, record.Slot)
+		if record.Slot.Before(at) {
+			if record.Slot.After(a.Before) {
+				a.Before = record.Slot
+			}
+		} else {
+			earliest(&a.After, record.Slot)
+		}
+		if record.Task == task {
+			earliest(&a.TaskFirst, record.Slot)
+			if !record.Slot.Before(at) {
+				a.TaskSince = min(a.TaskSince+1, limit)
+			}
+		}
+	}
+	return a, err
+}

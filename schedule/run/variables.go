@@ -1,0 +1,43 @@
+package run
+
+import (
+	"strconv"
+	"time"
+
+	"sched/schedule/outcome"
+)
+
+// variables returns the SCHED_ variables of the command at that attempt.
+func (r *Run) variables(attempt int) []string {
+	record := r.Record()
+	variables := append(TaskVariables(record), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
+	if record.Fence != 0 {
+		variables = append(variables, "SCHED_FENCE="+strconv.FormatInt(record.Fence, 10))
+	}
+	return variables
+}
+
+// TaskVariables returns the SCHED_ variables that condition commands have, too: they run before there is an attempt.
+func TaskVariables(record outcome.Record) []string {
+	return []string{
+		"SCHED_TASK=" + record.Task,
+		"SCHED_RUN=" + record.Run,
+		"SCHED_SLOT=" + record.Slot.UTC().Format(time.RFC3339),
+		"SCHED_MUTEX=" + record.Mutex,
+	}
+}
+
+// outcomeVariables returns the SCHED_ variables that hooks after a run have besides.
+func outcomeVariables(result outcome.Record) []string {
+	code := ""
+	if result.ExitCode != nil {
+		code = strconv.Itoa(*result.ExitCode)
+	}
+	return []string{
+		"SCHED_OUTCOME=" + string(result.Outcome),
+		"SCHED_EXIT_CODE=" + code,
+		"SCHED_DURATION=" + strconv.FormatFloat(result.Duration().Seconds(), 'f', 3, 64),
+		"SCHED_OUTPUT=" + result.Output,
+		"SCHED_REASON=" + result.Reason,
+	}
+}
