@@ -167,8 +167,7 @@ func newHistoryTable(out terminal.Stream, zone *time.Location, servers bool) his
 	return t
 }
 
-// add adds a row, unless there are enough. CPU and memory are known once commands of the run have ended; the memory only if
-// they needed much.
+// add adds a row, unless there are enough. CPU and memory are known once commands of the run have ended; the memory only if they needed much.
 func (t *historyTable) add(r outcome.Record, tone terminal.Tone, became string) {
 	if t.limit > 0 && t.rows == t.limit {
 		return

@@ -70,6 +70,9 @@ func (a listCommand) list(o listOptions) error {
 		return a.printJSON(rows)
 	}
 	a.printTasks(s, rows, past, at)
+	if missing := a.ticksMissing(s); missing != "" && o.at == "" {
+		a.problem("%s, so nothing starts (see `sched status`)", missing)
+	}
 	return nil
 }
 

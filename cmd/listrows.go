@@ -22,11 +22,18 @@ type taskJSON struct {
 	OneServer          bool          `json:"one_server"`
 	Next               []string      `json:"next"`
 	times              []time.Time   // the same, in the task's zone
-	Unmet              []string      `json:"unmet,omitempty"` // for each time of next the condition that will not be met; absent where all will be
+	conditions         string        // those of time, in words
+	Slots              []dueJSON     `json:"slots,omitempty"` // the next times at which it is due; absent where all of them meet the conditions
 	Last               *recordJSON   `json:"last"`
 	Running            []runningJSON `json:"running"`
 	Waiting            []waitingJSON `json:"waiting"`
 	Paused             *pausedJSON   `json:"paused"`
+}
+
+// A dueJSON is a time at which a task is due. Unmet is the condition that will keep it from running then; empty where none will.
+type dueJSON struct {
+	Slot  string `json:"slot"`
+	Unmet string `json:"unmet"`
 }
 
 type runningJSON struct {
@@ -74,23 +81,13 @@ func (a listCommand) listRow(t *schedule.Task, active bool, at time.Time, n int,
 	row := taskJSON{
 		Name: t.Name, Timezone: t.When.Location.String(), Command: commandText(t.Command), Description: t.Description,
 		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer,
-		Next: []string{}, Running: p.running[t.Name], Waiting: p.waiting[t.Name],
+		conditions: t.Conditions.String(), Next: []string{}, Running: p.running[t.Name], Waiting: p.waiting[t.Name],
 	}
 	for _, cron := range t.When.Crons {
 		row.Cron = append(row.Cron, cron.String())
 	}
-	for range n {
-		next, ok := t.When.Next(at)
-		if !ok || !active {
-			break
-		}
-		row.times = append(row.times, next.In(t.When.Location))
-		row.Next = append(row.Next, next.In(t.When.Location).Format(time.RFC3339))
-		row.Unmet = append(row.Unmet, t.UnmetCondition(next))
-		at = next
-	}
-	if !slices.ContainsFunc(row.Unmet, func(reason string) bool { return reason != "" }) {
-		row.Unmet = nil
+	if active {
+		row.lookAhead(t, at, n, p.pauses)
 	}
 	if last, ok := p.last[t.Name]; ok {
 		json := toJSON(last)
@@ -98,7 +95,7 @@ func (a listCommand) listRow(t *schedule.Task, active bool, at time.Time, n int,
 	}
 	if row.Paused = pausedNow(p.pauses, t, a.now()); row.Paused != nil {
 		for i := range row.Waiting {
-			row.Waiting[i].paused = true
+			row.Waiting[i].paused = row.Paused
 		}
 	}
 	if row.Running == nil {
@@ -127,9 +124,44 @@ func pidOrNil(pid int) *int {
 	return &pid
 }
 
-func (row taskJSON) unmet(i int) string {
-	if row.Unmet == nil {
-		return ""
+// lookAhead fills in the next n times at which the task will run, and those at which it is due.
+func (row *taskJSON) lookAhead(t *schedule.Task, at time.Time, n int, pauses controls.Pauses) {
+	from := at
+	for range n {
+		next, ok := nextRun(t, from, pauses)
+		if !ok {
+			break
+		}
+		row.times = append(row.times, next.In(t.When.Location))
+		row.Next = append(row.Next, next.In(t.When.Location).Format(time.RFC3339))
+		from = next
 	}
-	return row.Unmet[i]
+	from = at
+	for range n {
+		slot, ok := t.When.Next(from)
+		if !ok {
+			break
+		}
+		row.Slots = append(row.Slots, dueJSON{slot.In(t.When.Location).Format(time.RFC3339), t.UnmetCondition(slot)})
+		from = slot
+	}
+	if !slices.ContainsFunc(row.Slots, func(due dueJSON) bool { return due.Unmet != "" }) {
+		row.Slots = nil
+	}
+}
+
+// nextRun returns when a task will run next after a time, as far as time decides: its conditions, and pauses that have an end. When a
+// pause without an end is over time does not tell, so it does not count.
+func nextRun(t *schedule.Task, after time.Time, pauses controls.Pauses) (time.Time, bool) {
+	for {
+		next, ok := t.NextRun(after)
+		if !ok {
+			return next, false
+		}
+		pause, paused := pauses.Of(t.Name, t.EvenWhenPaused, next)
+		if !paused || !pause.Until.After(next) {
+			return next, true
+		}
+		after = pause.Until.Add(-1)
+	}
 }

@@ -47,7 +47,7 @@ func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []taskJSON, 
 	}
 	t.Head("TASK", "WHEN", "NEXT", "", "LAST", now, "DOES")
 	for _, row := range rows {
-		next, clock := out.Paint(terminal.Faint, never(s, row.Name)), ""
+		next, clock := out.Paint(terminal.Faint, row.never(s)), ""
 		if len(row.times) > 0 {
 			next, clock = row.nextCells(out, 0, at)
 		}
@@ -59,14 +59,10 @@ func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []taskJSON, 
 	}
 }
 
-// nextCells says how far the i-th of the next times is, and when that is, with the condition that will not be met then.
+// nextCells returns how far the i-th of the next times is, and when that is.
 func (row taskJSON) nextCells(out terminal.Stream, i int, at time.Time) (next, clock string) {
 	next, clock = until(row.times[i], at)
-	reason := row.unmet(i)
-	if reason == "" {
-		return next, out.Paint(terminal.Faint, clock)
-	}
-	return out.Paint(terminal.Caution, next), out.Paint(terminal.Faint, clock+", but ") + out.Paint(terminal.Caution, text.Line(reason))
+	return next, out.Paint(terminal.Faint, clock)
 }
 
 // until says how far a time is, and when that is: with the date where it is not that of at.

@@ -16,7 +16,7 @@ func (a listCommand) printList(s *schedule.Schedule, rows []taskJSON, p past, at
 	defer t.Flush()
 	t.Head("TASK", "WHEN", "NEXT", "LAST", "NOW")
 	for _, row := range rows {
-		next := never(s, row.Name)
+		next := row.never(s)
 		if len(row.times) > 0 {
 			next = row.nextText(0, at)
 		}
@@ -27,29 +27,32 @@ func (a listCommand) printList(s *schedule.Schedule, rows []taskJSON, p past, at
 	}
 }
 
-// nextText says when the i-th of the next times is and how far, with the condition that will not be met then.
+// nextText returns the i-th of the next times, and how far it is.
 func (row taskJSON) nextText(i int, at time.Time) string {
 	t := row.times[i]
-	words := fmt.Sprintf("%s (in %s)", text.SlotZone(t, t.Location()), text.Duration(t.Sub(at)))
-	if reason := row.unmet(i); reason != "" {
-		words += ", but " + reason
-	}
-	return words
+	return fmt.Sprintf("%s (in %s)", text.SlotZone(t, t.Location()), text.Duration(t.Sub(at)))
 }
 
-// when shows the expressions, and the zone where it is not the schedule's.
+// when shows the expressions, the zone where it is not the schedule's, and the conditions of time.
 func when(row taskJSON, s *schedule.Schedule) string {
 	text := strings.Join(row.Cron, "; ")
 	if row.Timezone != s.Location.String() {
 		text += " " + row.Timezone
 	}
+	if row.conditions != "" {
+		text += ", " + row.conditions
+	}
 	return text
 }
 
-// never says why a task is not due again: it is switched off, or "-" where its times are over.
-func never(s *schedule.Schedule, name string) string {
-	if t, err := task(s, name); err == nil && !s.Active(t) {
+// never returns why a task does not run again: it is switched off, or none of its slots meets its conditions. It is "-" where its times
+// are over.
+func (row taskJSON) never(s *schedule.Schedule) string {
+	if t, err := task(s, row.Name); err == nil && !s.Active(t) {
 		return switchedOff(s, t)
+	}
+	if len(row.Slots) > 0 && row.Slots[0].Unmet != "" {
+		return "never: " + row.Slots[0].Unmet
 	}
 	return "-"
 }

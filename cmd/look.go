@@ -9,11 +9,22 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/statedir"
+	"sched/schedule/status"
 )
 
 // look begins a command that only reads. Such a command writes nothing, neither into the state folder nor to the store, and works
 // for everybody who may read the files: also for root on the schedule of another user.
 func (a *app) look() { a.looks = true }
+
+// ticksMissing returns in words that no ticks come any more, as sched status does; "" while they come, and where none ever came: before
+// the crontab has its line.
+func (a *app) ticksMissing(s *schedule.Schedule) string {
+	last := status.LastTick(s.StateDir)
+	if last.IsZero() {
+		return ""
+	}
+	return status.TicksMissing(last, a.now())
+}
 
 // A deniedError says that the state folder of another user cannot be read.
 type deniedError struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
 )
@@ -59,6 +60,19 @@ func firstTick(at, now time.Time) time.Time {
 	return minute
 }
 
+// holderOf returns which of the live runs holds the mutex of a task; "" when it is free, or the task needs none.
+func holderOf(live []runfile.State, t *schedule.Task) string {
+	if !t.WithoutOverlapping {
+		return ""
+	}
+	for _, state := range live {
+		if state.Begin.Locks != "" && state.Begin.Mutex == t.Mutex && !state.Deferred() {
+			return "by " + state.Begin.Task + " " + run.HolderOf(state).String()
+		}
+	}
+	return ""
+}
+
 type requestJSON struct {
 	Run    string `json:"run"`
 	Task   string `json:"task"`
@@ -72,6 +86,10 @@ type requestJSON struct {
 func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o whenOptions, value func([]requestJSON) any) error {
 	out := []requestJSON{}
 	pauses := a.mustPauses(s)
+	live, _, _, err := run.Survey(s.StateDir)
+	if err != nil {
+		a.problem("%v", err)
+	}
 	for _, r := range requests {
 		if err := runfile.AddRequest(s.StateDir, r); err != nil {
 			return failed("`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
@@ -90,6 +108,8 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 			when += " or when it is resumed: it is " + pause.pause.Text(a.now(), s.Location)
 		} else if down := a.maintenance(s); down != "" && !t.EvenInMaintenance {
 			when += " or when that is over: " + down
+		} else if holder := holderOf(live, t); holder != "" {
+			when += " or when its mutex is free: it is held " + holder
 		}
 		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, text.ShortRun(r.Run))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/runner"
 	"sched/schedule/status"
@@ -84,6 +85,9 @@ func (a runCommand) run(o runOptions) error {
 			return err
 		}
 		return invalid
+	}
+	if o.at == "" && terminal.Is(a.err) && status.LastTick(tick.Storage.Dir).Equal(tick.Minute) {
+		a.problem("a tick of %s has come already; what is due starts once more", text.SlotOfDay(tick.Minute, tick.Schedule.Location))
 	}
 	terminate, kill, release := signals()
 	defer release()

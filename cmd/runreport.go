@@ -146,7 +146,7 @@ func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words stri
 		if !s.Active(t) && only != "" {
 			return only + " is " + switchedOff(s, t), first
 		}
-		if next, ok := t.When.Next(minute); ok && s.Active(t) && (first.IsZero() || next.Before(first)) {
+		if next, ok := t.NextRun(minute); ok && s.Active(t) && (first.IsZero() || next.Before(first)) {
 			first, name = next, t.Name
 		}
 	}

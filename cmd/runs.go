@@ -39,18 +39,18 @@ func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []r
 
 // find returns the records that the query covers, newest first. A slot that is yet to come, of --at, stands where its outcome
 // came, and at the end if that is yet to come, too: then the clock was wrong.
-func (a *app) find(r *records.Records, q history.Query) ([]outcome.Record, error) {
+func (a *app) find(all *records.Records, q history.Query) ([]outcome.Record, error) {
 	now := a.now()
 	past, future := q, q
 	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
 	if !q.Until.IsZero() && q.Until.Before(past.Until) || q.Since.After(now) || !q.Slot.IsZero() {
-		return r.Find(ctx, q)
+		return all.Find(ctx, q)
 	}
-	found, err := r.Find(ctx, past)
+	found, err := all.Find(ctx, past)
 	if err != nil {
 		return nil, err
 	}
-	toCome, err := r.Find(ctx, future)
+	toCome, err := all.Find(ctx, future)
 	if len(toCome) == 0 {
 		return found, err
 	}
@@ -102,17 +102,17 @@ func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error)
 // newestRun returns the run of a task that began last, whatever its slot, or the one named. One that has not ended has no
 // outcome. The output is empty, or names a file that is missing, where nothing was printed.
 func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, error) {
-	r, err := a.openRecords(s)
-	defer r.Close()
+	all, err := a.openRecords(s)
+	defer all.Close()
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	last, err := r.Last(ctx, []string{name})
+	last, err := all.Last(ctx, []string{name})
 	if err != nil {
 		return outcome.Record{}, err
 	}
 	ended, ran := last[name]
-	for _, state := range slices.Backward(append(r.Lost, r.Live...)) { // oldest first
+	for _, state := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
 		if state.Begin.Task == name || state.Begin.Run == name || text.ShortRun(state.Begin.Run) == name {
 			if state.Deferred() {
 				if state.Begin.Task == name && ran && ended.Run > state.Begin.Run {

@@ -13,9 +13,6 @@ import (
 	"sched/schedule/text"
 )
 
-// stale is how old the last tick may be: with an older one at least two did not come.
-const stale = 3 * time.Minute
-
 // A verdict is what status prints.
 type verdict struct {
 	code  int    // the exit code
@@ -51,7 +48,7 @@ func (a statusCommand) judge(s *status.Status) verdict {
 	if !s.LastTick.IsZero() {
 		figures += ", last tick " + text.MinuteZone(s.LastTick, s.Schedule.Location)
 	}
-	if age := s.At.Sub(s.LastTick); age >= 0 && age <= stale { // else it is a row
+	if age := s.At.Sub(s.LastTick); age >= 0 && status.TicksMissing(s.LastTick, s.At) == "" { // else it is a row
 		figures += " (" + text.Duration(age) + " ago)"
 	}
 	figures += pausedFigure(s)
@@ -71,13 +68,12 @@ func (a statusCommand) judge(s *status.Status) verdict {
 
 // downRows are what makes the exit code 2: no ticks, or an invalid schedule.
 func (a statusCommand) downRows(s *status.Status) (rows []statusRow) {
-	switch age := s.At.Sub(s.LastTick); {
-	case s.LastTick.IsZero():
-		rows = append(rows, statusRow{"", "tick", "no tick ever came", "", "crontab -l"})
-	case age > stale:
-		rows = append(rows, statusRow{"", "tick", "no tick came for " + text.Duration(age), "", "crontab -l"})
-	case age < -stale:
-		rows = append(rows, statusRow{"", "tick", "the last tick is " + text.Duration(-age) + " ahead of the clock, which was set back", "", "date"})
+	if missing := status.TicksMissing(s.LastTick, s.At); missing != "" {
+		next := "crontab -l"
+		if s.LastTick.After(s.At) {
+			next = "date"
+		}
+		rows = append(rows, statusRow{"", "tick", missing, "", next})
 	}
 	if s.Invalid {
 		words := filepath.Base(s.Schedule.File) + " is invalid, the last valid one runs"

@@ -1,8 +1,10 @@
 package cmd
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -99,7 +101,7 @@ func (a testCommand) printTested(record outcome.Record) {
 	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), record.Task, out.Paint(tone, text.Line(describe(record))))
 }
 
-// askTask prints the tasks, and returns the name of the one whose number a person types.
+// askTask prints the tasks, and returns the name of the one whose number or name a person types.
 func (a testCommand) askTask(s *schedule.Schedule) (string, error) {
 	if !terminal.Is(a.in) {
 		return "", usage("see `sched list` for the names", "name the task to test")
@@ -108,9 +110,20 @@ func (a testCommand) askTask(s *schedule.Schedule) (string, error) {
 		fmt.Fprintf(a.out, "%3d  %s\n", i+1, t.Name)
 	}
 	fmt.Fprint(a.out, "which one? ")
-	var n int
-	if _, err := fmt.Fscan(a.in, &n); err != nil || n < 1 || n > len(s.Tasks) {
-		return "", usage("", "that is none of them")
+	line, _ := bufio.NewReader(a.in).ReadString('\n') // all of it: the shell would take the rest for a command
+	line = strings.TrimSpace(line)
+	if line == "" {
+		return "", usage("type a number or a name", "that is none of them")
 	}
-	return s.Tasks[n-1].Name, nil
+	t, err := task(s, line)
+	if err == nil {
+		return t.Name, nil
+	}
+	if n, nerr := strconv.Atoi(line); nerr == nil {
+		if n < 1 || n > len(s.Tasks) {
+			return "", usage(fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks)), "that is none of them")
+		}
+		return s.Tasks[n-1].Name, nil
+	}
+	return "", err
 }

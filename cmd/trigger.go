@@ -98,7 +98,7 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 		case err != nil:
 			return failed("", "%s: %w", r.Task, err)
 		default:
-			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(r.At, s.Location), text.ShortRun(r.Run))
+			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(firstTick(r.At, r.At.Add(-1)), s.Location), text.ShortRun(r.Run))
 		}
 	}
 	if missed != nil {

@@ -19,7 +19,7 @@ type waitingJSON struct {
 	Held    *string `json:"held"` // since when it waits for its mutex; null where it does not
 
 	at     time.Time
-	paused bool // its task is paused
+	paused *pausedJSON // the pause of its task; nil for none
 }
 
 // waiting returns what waits for a tick, by task, the first to come first. The live runs are those of runner.Finished.
@@ -58,7 +58,9 @@ func (a *app) waitText(w waitingJSON, zone *time.Location) string {
 		text = fmt.Sprintf("waiting for attempt %d", w.Attempt)
 	}
 	switch {
-	case w.paused:
+	case w.paused != nil && !w.paused.pause.Until.IsZero():
+		text += " until " + a.clock(firstTick(w.paused.pause.Until, w.paused.pause.Until.Add(-1)), zone) + ", when its pause is over"
+	case w.paused != nil:
 		text += " until it is resumed"
 	case w.Held != nil:
 		text += " until its mutex is free"

@@ -10,7 +10,6 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/records"
-	"sched/schedule/run"
 	"sched/schedule/runfile"
 )
 
@@ -58,7 +57,8 @@ type whyJSON struct {
 	Free     *string       `json:"free"`        // where the next slots would be skipped: the first that would not
 	Held     string        `json:"held"`        // who has its mutex now
 	Failures int           `json:"failures"`
-	Paused   *pausedJSON   `json:"paused"` // who paused it
+	Paused   *pausedJSON   `json:"paused"`  // who paused it
+	NoTicks  string        `json:"no_tick"` // that none come any more; else empty
 }
 
 // why explains a task, or one minute of it.
@@ -129,13 +129,14 @@ func (w *inquiry) answer() whyJSON {
 	answer := whyJSON{Task: t.Name, Timezone: t.When.Location.String(), Asks: conditionTexts(t), Running: running(w.live, t.Name)}
 	if answer.Paused = pausedNow(w.pauses, t, w.now); answer.Paused != nil {
 		for i := range w.waiting {
-			w.waiting[i].paused = true
+			w.waiting[i].paused = answer.Paused
 		}
 	}
 	answer.Waiting = append([]waitingJSON{}, w.waiting...)
 	for _, cron := range t.When.Crons {
 		answer.Cron = append(answer.Cron, cron.String())
 	}
+	answer.NoTicks = w.app.ticksMissing(w.s)
 	if !w.s.Active(t) {
 		answer.Off = switchedOff(w.s, t)
 	}
@@ -172,7 +173,7 @@ func (w *inquiry) lastAndNext(answer *whyJSON) (err error) {
 		answer.Free = w.free(next)
 		w.next = next
 	}
-	answer.Held = w.holder()
+	answer.Held = holderOf(w.live, w.task)
 	answer.Failures, err = w.failures()
 	return err
 }
@@ -183,30 +184,11 @@ func (w *inquiry) free(next time.Time) *string {
 	if w.task.UnmetCondition(next) == "" {
 		return nil
 	}
-	for range 10_000 { // a minutely task finds the next Monday
-		var ok bool
-		if next, ok = w.task.When.Next(next); !ok {
-			break
-		}
-		if w.task.UnmetCondition(next) == "" {
-			text := w.zoned(next).Format(time.RFC3339)
-			return &text
-		}
+	if met, ok := w.task.NextRun(next); ok {
+		text := w.zoned(met).Format(time.RFC3339)
+		return &text
 	}
 	return nil
-}
-
-// holder says which run on this machine holds the mutex of the task now; empty when it is free, or the task needs none.
-func (w *inquiry) holder() string {
-	if !w.task.WithoutOverlapping {
-		return ""
-	}
-	for _, state := range w.live {
-		if state.Begin.Locks != "" && state.Begin.Mutex == w.task.Mutex {
-			return "by " + state.Begin.Task + " " + run.HolderOf(state).String()
-		}
-	}
-	return ""
 }
 
 // mostFailures is how many failures in a row are counted at most.

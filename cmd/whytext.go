@@ -184,6 +184,9 @@ func (a whyCommand) printObstacles(w *inquiry, answer whyJSON) {
 		free, _ := time.Parse(time.RFC3339, *answer.Free)
 		say("its conditions let it run again at %s", w.time(free))
 	}
+	if answer.NoTicks != "" {
+		say("%s, so it will not start", answer.NoTicks)
+	}
 	paused := answer.Next != nil && pausedNow(w.pauses, w.task, w.next) != nil // which its slot says
 	for _, words := range answer.Asks {
 		say("right before it starts it asks %s", text.Line(words))

@@ -58,6 +58,69 @@ func (t *Task) UnmetCondition(at time.Time) string {
 	return t.Conditions.FirstUnmet(at.In(t.When.Location))
 }
 
+// mostSteps bounds the search of NextRun: a task of each minute reaches the next week, one of each day the next 27 years.
+const mostSteps = 10_000
+
+// NextRun returns the first slot after the given time whose conditions of time are met; false where there is none, or none that is near
+// enough to be found. Condition commands, pauses, maintenance and locks do not count.
+func (t *Task) NextRun(after time.Time) (time.Time, bool) {
+	for range mostSteps {
+		next, ok := t.When.Next(after)
+		if !ok {
+			return time.Time{}, false
+		}
+		local := next.In(t.When.Location)
+		switch {
+		case t.UnmetCondition(next) == "":
+			return next, true
+		case !t.Conditions.Days.Contain(local.Weekday()) || t.Conditions.Holidays.On(local) != "": // nor in the rest of the day
+			year, month, day := local.Date()
+			after = time.Date(year, month, day+1, 0, 0, 0, 0, t.When.Location).Add(-1)
+		default: // nor in the rest of the minute
+			after = next.Truncate(time.Minute).Add(time.Minute - 1)
+		}
+		if after.Before(next) { // clocks that skip midnight
+			after = next
+		}
+	}
+	return time.Time{}, false
+}
+
+// String returns the conditions as people read them beside the expressions: "weekdays, 8:00-17:00, not 12:00-13:00"; "" for none.
+func (c Conditions) String() string {
+	var words []string
+	if days := c.Days.String(); days != "" {
+		words = append(words, days)
+	}
+	if len(c.Between) > 0 {
+		words = append(words, windowText(c.Between))
+	}
+	if len(c.UnlessBetween) > 0 {
+		words = append(words, "not "+windowText(c.UnlessBetween))
+	}
+	if len(c.Holidays) > 0 {
+		words = append(words, "not on holidays")
+	}
+	return strings.Join(words, ", ")
+}
+
+// String returns "weekdays", "weekends", or the names of the days, from Monday on; "" for every day.
+func (d Days) String() string {
+	switch d {
+	case weekdays:
+		return "weekdays"
+	case weekends:
+		return "weekends"
+	}
+	var names []string
+	for i := range 7 {
+		if day := time.Weekday((i + 1) % 7); d&(1<<day) != 0 {
+			names = append(names, day.String()[:3])
+		}
+	}
+	return strings.Join(names, " ")
+}
+
 // Days is a set of weekdays, a bit for each, Sunday the lowest. The empty set means every day.
 type Days uint8
 

@@ -8,7 +8,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/controls"
 	"sched/schedule/history"
-	"sched/schedule/ledger"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
@@ -43,7 +42,7 @@ type TaskStatus struct {
 // Of returns the status of the schedule at the time now, from its state folder. It writes nothing, and holds no lock that a tick or
 // a run would wait for. Its cost depends on the tasks and on the runs that live, not on the length of the history.
 func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
-	status := &Status{Schedule: s, Invalid: invalid, At: now}
+	status := &Status{Schedule: s, Invalid: invalid, At: now, LastTick: LastTick(s.StateDir)}
 	index := map[string]*TaskStatus{}
 	status.Tasks = make([]TaskStatus, 0, len(s.Tasks))
 	for _, t := range s.Tasks {
@@ -54,9 +53,6 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 	}
 	var ended []outcome.Record
 	for _, place := range (run.Storage{Dir: s.StateDir}).Folders() {
-		if tick := ledger.LastTick(place.Dir); tick.After(status.LastTick) {
-			status.LastTick = tick
-		}
 		ended = append(ended, status.addRuns(place.Dir, index)...)
 		status.Undelivered.Add(outbox.In(place.Dir))
 	}

@@ -1,0 +1,47 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// sched test took the number from what was typed and left the rest of the line to the shell, which said "m-x: command not found".
+func TestTestTakesANumberOrANameAndAllOfTheLine(t *testing.T) {
+	for typed, want := range map[string]string{
+		"2":       "ran second",
+		" second": "ran second",
+		"1 ":      "ran m-x",
+		"m-x":     "ran m-x",
+		"2m-x":    `sched: there is no task "2m-x" in schedule.yaml`,
+		"secnd":   `hint: did you mean "second"?`,
+		"3":       "hint: type a number from 1 to 2, or a name",
+		"":        "sched: that is none of them",
+	} {
+		b := newBox(t, `
+tasks:
+  - {name: m-x, every: day, command: echo ran m-x}
+  - {name: second, every: day, command: echo ran second}
+`)
+		term, tty, err := newTestTerminal(80)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := exec.Command("/bin/sh", "-c", `"$0" test; read rest; echo "the shell got <$rest>"`, binary)
+		c.Dir, c.Env = b.dir, b.command().Env
+		if err := term.start(c, tty); err != nil {
+			t.Fatal(err)
+		}
+		b.until("it asks", func() bool { return strings.Contains(term.seen(), "which one? ") })
+		term.press(typed + "\n")
+		term.press("pwd\n")
+		c.Wait()
+		<-term.ended
+		term.ctrl.Close()
+		if screen := term.screen(); !strings.Contains(screen, want) || !strings.Contains(screen, "the shell got <pwd>") {
+			t.Errorf("%q:\n%s", typed, screen)
+		}
+	}
+}
