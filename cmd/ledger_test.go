@@ -18,7 +18,7 @@ import (
 func (b *box) tickAt(clock string) (output string, code int) {
 	b.Helper()
 	c := b.command("run")
-	c.Env = append(c.Env, "SCHED_TEST_CLOCK="+clock, "TMPDIR="+b.dir)
+	c.Env = append(c.Env, "SCHED_TEST_CLOCK="+clock)
 	out, _ := c.CombinedOutput()
 	return string(out), c.ProcessState.ExitCode()
 }

@@ -294,7 +294,7 @@ func (b *box) read(name string) string {
 func (b *box) command(args ...string) *exec.Cmd {
 	c := exec.Command(binary, args...)
 	c.Dir = b.dir
-	c.Env = append(os.Environ(), "TZ=UTC", "NO_COLOR=1", "HOME="+b.dir)
+	c.Env = append(os.Environ(), "TZ=UTC", "NO_COLOR=1", "HOME="+b.dir, "SCHED_TEST_SPARE="+b.dir)
 	return c
 }
 

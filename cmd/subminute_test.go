@@ -24,7 +24,7 @@ func (b *box) begin(clock string, env ...string) (tick *exec.Cmd, end func() (ou
 	}
 	var out strings.Builder
 	c := b.command("run")
-	c.Env = append(append(c.Env, "SCHED_TEST_CLOCK_OFFSET="+time.Until(at).String(), "TMPDIR="+b.dir), env...)
+	c.Env = append(append(c.Env, "SCHED_TEST_CLOCK_OFFSET="+time.Until(at).String()), env...)
 	c.Stdout, c.Stderr = &out, &out
 	if err := c.Start(); err != nil {
 		b.Fatal(err)

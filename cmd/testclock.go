@@ -9,6 +9,7 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/runner"
+	"sched/schedule/statedir"
 )
 
 // A binary that is built with the tag schedtest, as the tests of this package do, has a clock that can
@@ -17,6 +18,7 @@ import (
 //	SCHED_TEST_CLOCK=2026-11-21T10:44:30Z   it is this time when the process begins
 //	SCHED_TEST_CLOCK_OFFSET=-45s            the clock is slow by so much; added to the above
 //	SCHED_TEST_CLOCK_FILE=clock             what the file says counts instead: see fileClock
+//	SCHED_TEST_SPARE=/tmp/test              spare state folders are made there
 //
 // The first two go on from there at the usual pace. SCHED_TEST_SERVER gives the machine another name, and a condition
 // command may take SCHED_TEST_GUARD_TIMEOUT. The binary that people build knows none of these.
@@ -35,6 +37,9 @@ func init() {
 			panic(fmt.Sprintf("SCHED_TEST_CLOCK_OFFSET: %v", err))
 		}
 		offset += d
+	}
+	if place := os.Getenv("SCHED_TEST_SPARE"); place != "" {
+		statedir.SparePlaces = []string{place}
 	}
 	if name := os.Getenv("SCHED_TEST_SERVER"); name != "" {
 		hostname = func() (string, error) { return name, nil }

@@ -179,3 +179,26 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// The disk of the state folder is not mounted: the folder is a link to nowhere. Ticks do what they do with one that is
+// read-only.
+func TestAStateFolderThatIsALinkToNowhere(t *testing.T) {
+	b := newBox(t, "state_dir: link\ntasks:\n- {name: front, cron: '* * * * *', without_overlapping: true, command: echo front >> ran.txt}\n"+
+		"- {name: back, cron: '* * * * *', background: true, command: echo back >> ran.txt, after: echo after >> ran.txt}")
+	if err := os.Symlink(b.path("mnt/sched"), b.path("link")); err != nil {
+		t.Fatal(err)
+	}
+	out, code := b.sched("run")
+	if code != 0 || !strings.Contains(out, "link is a link that leads nowhere") || !strings.Contains(out, "the history waits in "+b.dir) {
+		t.Errorf("%d\n%s", code, out)
+	}
+	b.until("both tasks and the hook ran", func() bool { return b.count("ran.txt") == 3 })
+	if err := os.MkdirAll(b.path("mnt/sched"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.write("schedule.yaml", "state_dir: link\ntasks: []\n")
+	b.until("the history has come", func() bool {
+		b.sched("run")
+		return len(b.history("")) == 2
+	})
+}

@@ -63,7 +63,7 @@ func (s Files) claimPath(key string, until time.Time) string {
 // makeHour makes the folder of an hour. Where it is new, it sweeps those of other hours.
 func makeHour(folder string, now time.Time) error {
 	claims := filepath.Dir(folder)
-	if err := os.MkdirAll(claims, 0o700); err != nil {
+	if err := statedir.MakeDir(claims); err != nil {
 		return err
 	}
 	if err := os.Mkdir(folder, 0o700); err != nil {

@@ -22,7 +22,7 @@ const folderTimeout = 2 * time.Second
 func (s Files) lockFolder(ctx context.Context) (*os.File, error) {
 	folder, err := statedir.OpenDir(s.Dir)
 	if errors.Is(err, os.ErrNotExist) {
-		if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		if err := statedir.MakeDir(s.Dir); err != nil {
 			return nil, err
 		}
 		folder, err = statedir.OpenDir(s.Dir)

@@ -44,7 +44,7 @@ func ReadFile(state, of string, now time.Time) (Controls, error) {
 // nothing has changed. It is one step: a kill at any moment leaves the old file or the new one, also after
 // a power cut, and no change of another process is lost.
 func ChangeFile(state, of string, now time.Time, change func(*Controls) (changed bool)) error {
-	if err := os.MkdirAll(state, 0o700); err != nil {
+	if err := statedir.MakeDir(state); err != nil {
 		return err
 	}
 	folder, err := statedir.OpenDir(state)

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"os"
 	"slices"
 	"time"
 
@@ -181,7 +180,7 @@ func (a *Account) promiseConditions(due []schedule.Slot) {
 	if !slices.ContainsFunc(due, func(s schedule.Slot) bool { return len(s.Task.ConditionCommands) > 0 }) {
 		return
 	}
-	err := os.MkdirAll(a.Dir, 0o700)
+	err := statedir.MakeDir(a.Dir)
 	if err == nil {
 		a.journal, err = BeginJournal(a.Dir, Promise{})
 	}

@@ -8,6 +8,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/statedir"
 )
 
 // An Ended is the record of a run that has ended, or of a slot without a run, on its way into the history.
@@ -20,7 +21,7 @@ type Ended struct {
 // PutAway adds records to the history of the state folder, and then calls also while the database is open. A record that is
 // added twice is there once, so two processes may put the same runs away at the same time.
 func (s Storage) PutAway(ended []Ended, also func(*history.DB) error) error {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+	if err := statedir.MakeDir(s.Dir); err != nil {
 		return err
 	}
 	db, err := history.Open(s.Dir)

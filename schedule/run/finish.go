@@ -103,10 +103,6 @@ func (r *Run) keepAside(result outcome.Record) bool {
 	if statedir.IsSpare(r.Dir) {
 		return false // ticks do not look into the spare folders of a spare one
 	}
-	for _, spare := range r.Storage.Spares() {
-		if statedir.OpenSpare(spare.Dir) == nil && runfile.CreateEnded(spare.Dir, r.Record(), result) == nil {
-			return true
-		}
-	}
-	return false
+	spare, _ := statedir.OpenAnySpare(r.Dir)
+	return spare != "" && runfile.CreateEnded(spare, r.Record(), result) == nil
 }

@@ -118,7 +118,7 @@ func appendTo(path string) (*os.File, error) {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	file, err := statedir.OpenPlain(path, flags)
 	if errors.Is(err, os.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+		if err = statedir.MakeDir(filepath.Dir(path)); err == nil {
 			file, err = statedir.OpenPlain(path, flags)
 		}
 	}

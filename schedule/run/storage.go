@@ -3,7 +3,6 @@ package run
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"sched/mutex"
@@ -33,7 +32,7 @@ func (s Storage) storeAt(locks string) mutex.Store {
 // gives no locks at first (docs/decisions.md#a-restarted-redis-gives-no-locks-at-first).
 func (s Storage) RememberStore() {
 	if s.Store != nil {
-		os.MkdirAll(s.Dir, 0o700) // where that is impossible, whatever writes there next says so
+		statedir.MakeDir(s.Dir) // where that is impossible, others say so
 		s.Store.RememberInstances(filepath.Join(s.Dir, "store.json"))
 	}
 }

@@ -152,7 +152,7 @@ func (t *TakenRequest) become(run *File, events ...Event) error {
 	if err := run.Sync(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(runsDir(t.dir), 0o700); err != nil {
+	if err := statedir.MakeDir(runsDir(t.dir)); err != nil {
 		return err
 	}
 	if err := statedir.Rename(requestPath(t.dir, t.Run), Path(t.dir, t.Run)); err != nil {

@@ -105,7 +105,7 @@ func (t *Tick) onceAnHour(what string) bool {
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()).Abs() < repeatAfter {
 		return false
 	}
-	os.MkdirAll(t.Storage.Dir, 0o700)
+	statedir.MakeDir(t.Storage.Dir)
 	if file, err := statedir.Open(path, os.O_WRONLY|os.O_CREATE); err == nil {
 		file.Close()
 	}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"strings"
 	"sync"
 
 	"sched/schedule/run"
@@ -28,14 +29,18 @@ func (s *spare) instead(err error) (run.Storage, bool) {
 	if s.used != nil {
 		return *s.used, true
 	}
-	for _, spare := range s.storage.Spares() {
-		if statedir.OpenSpare(spare.Dir) == nil {
-			s.used = &spare
-			s.problem("the state folder cannot be written: %v; the history waits in %s until it can", err, spare.Dir)
-			return spare, true
-		}
+	dir, others := statedir.OpenAnySpare(s.storage.Dir)
+	cause := err.Error()
+	if others != nil {
+		cause += "; " + strings.ReplaceAll(others.Error(), "\n", "; ")
 	}
-	return run.Storage{}, false
+	if dir == "" {
+		s.problem("the state folder cannot be written: %s", cause)
+		return run.Storage{}, false
+	}
+	s.used = &run.Storage{Dir: dir, Store: s.storage.Store}
+	s.problem("the state folder cannot be written: %s; the history waits in %s until it can", cause, dir)
+	return *s.used, true
 }
 
 // Instead is instead for the ledger.

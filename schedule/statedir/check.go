@@ -27,7 +27,11 @@ func Check(dir string) error {
 		return err
 	}
 	if info.Mode()&os.ModeSymlink != 0 {
-		if info, err = os.Stat(dir); err != nil {
+		info, err = os.Stat(dir)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil // a folder that is not there yet, as on a disk that is not mounted
+		}
+		if err != nil {
 			return err
 		}
 	}

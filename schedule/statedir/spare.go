@@ -29,19 +29,29 @@ func Unwritable(err error) bool {
 // Their names depend on the user and the folder alone, so that every tick and every run finds the same ones.
 func Spares(dir string) (spares []string) {
 	name := fmt.Sprintf("%s%x", sparePrefix(), sha256.Sum256([]byte(dir)))[:30]
-	for _, place := range sparePlaces() {
+	for _, place := range SparePlaces {
 		spares = append(spares, filepath.Join(place, name))
 	}
 	return spares
 }
 
-func sparePlaces() []string { return []string{os.TempDir(), "/dev/shm"} }
+// SparePlaces are the folders in which spare ones are made, in the order in which they are tried. No variable of the
+// environment changes them: locks hold only between processes that use the same one. Only tests set it, before anything runs.
+var SparePlaces = placesOf(os.Geteuid())
+
+// placesOf begins with a folder in which root alone can make a spare one; where others can, they can be first.
+func placesOf(uid int) []string {
+	if uid == 0 {
+		return []string{"/run", "/dev/shm", "/tmp"}
+	}
+	return []string{"/tmp", "/dev/shm"}
+}
 
 func sparePrefix() string { return fmt.Sprintf("sched-%d-", os.Geteuid()) }
 
 // IsSpare reports whether the folder is a spare one itself.
 func IsSpare(dir string) bool {
-	return slices.Contains(sparePlaces(), filepath.Dir(dir)) && strings.HasPrefix(filepath.Base(dir), sparePrefix())
+	return slices.Contains(SparePlaces, filepath.Dir(dir)) && strings.HasPrefix(filepath.Base(dir), sparePrefix())
 }
 
 // Folders returns the state folder, and the spare ones that are there and ours alone: those of others are not
@@ -56,7 +66,7 @@ func Folders(dir string) []string {
 	return all
 }
 
-// OpenSpare makes a spare folder. One that is there must be ours alone.
+// OpenSpare makes a spare folder, and tries whether it can be written. One that is there must be ours alone.
 func OpenSpare(spare string) error {
 	if err := os.Mkdir(spare, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
@@ -64,5 +74,34 @@ func OpenSpare(spare string) error {
 	if info, err := os.Lstat(spare); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s is not a folder", spare) // a link would lead to a place that another user chose
 	}
-	return Check(spare)
+	if err := Check(spare); err != nil {
+		return err
+	}
+	return tryWrite(filepath.Join(spare, ".try"))
+}
+
+// tryWrite writes a file and removes it: where a folder can be made, there may be no room for a file.
+func tryWrite(path string) error {
+	err := os.WriteFile(path, make([]byte, 4096), 0o600)
+	return errors.Join(err, os.Remove(path))
+}
+
+// OpenAnySpare opens the first spare folder of a state folder that can be used: one that is there already before one that is
+// not, so that locks go on to hold. The error says why each cannot.
+func OpenAnySpare(dir string) (spare string, err error) {
+	candidates := Folders(dir)[1:]
+	for _, spare := range Spares(dir) {
+		if !slices.Contains(candidates, spare) {
+			candidates = append(candidates, spare)
+		}
+	}
+	var problems []error
+	for _, spare := range candidates {
+		err := OpenSpare(spare)
+		if err == nil {
+			return spare, errors.Join(problems...)
+		}
+		problems = append(problems, fmt.Errorf("nor can %s: %w", spare, err))
+	}
+	return "", errors.Join(problems...)
 }

@@ -16,11 +16,21 @@ import (
 func Open(path string, flags int) (*os.File, error) {
 	file, err := OpenPlain(path, flags)
 	if errors.Is(err, os.ErrNotExist) && flags&os.O_CREATE != 0 {
-		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+		if err = MakeDir(filepath.Dir(path)); err == nil {
 			file, err = OpenPlain(path, flags)
 		}
 	}
 	return file, err
+}
+
+// MakeDir makes a folder (mode 0700), and those above it, where they are missing. A link to nowhere is an error that says that
+// the folder cannot be written (Unwritable).
+func MakeDir(path string) error {
+	err := os.MkdirAll(path, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s is a link that leads nowhere: %w", path, unix.ENOTDIR)
+	}
+	return err
 }
 
 // AppendLine adds a value as one line of JSON, with one write(2). It begins with a line break, so that it stands alone

@@ -25,7 +25,7 @@ func workLock(dir string) string { return filepath.Join(dir, "work") }
 // Hold makes this process the only `sched work` of the schedule, until it ends or calls release. The
 // error is *WorkingError when there is one already.
 func Hold(dir string) (release func(), err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := statedir.MakeDir(dir); err != nil {
 		return nil, err
 	}
 	file, err := statedir.OpenPlain(workLock(dir), os.O_RDWR|os.O_CREATE)
