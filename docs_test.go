@@ -189,6 +189,16 @@ func isFile(name string) bool {
 	return slices.Contains([]string{".md", ".yaml", ".yml", ".db", ".json", ".prom", ".log", ".txt", ".sh", ".conf", ".service", ".timer", ".svg", ".txtar"}, path.Ext(name))
 }
 
+// The layout in docs/design.md has every package of the list in imports_test.go, so that it cannot rot.
+func TestTheLayoutHasEveryPackage(t *testing.T) {
+	layout := text(t, "docs/design.md")
+	for _, name := range order {
+		if name != "." && !strings.Contains(layout, "`"+name+"/`") {
+			t.Errorf("docs/design.md has no line for %s", name)
+		}
+	}
+}
+
 // A path in backticks that begins with one of our folders exists; one of a Go file exists there or below schedule.
 func TestFilesInTheDocsExist(t *testing.T) {
 	ours := regexp.MustCompile(`^(cmd|schedule|mutex|docs|examples|bench|\.ci)(/[\w.*-]+)+/?$`)

@@ -470,8 +470,12 @@ tasks:
 		if err := syscall.Mkfifo(b.path("pipe"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"pipe", ".", ".."} {
-			os.Chmod(b.path(name), 0o777)
+		b.write("after.txt", "")
+		for _, name := range []string{"pipe", "after.txt"} {
+			os.Chmod(b.path(name), 0o666)
+		}
+		for _, name := range []string{".", ".."} { // which the user enters
+			os.Chmod(b.path(name), 0o755)
 		}
 		tick := b.command("run")
 		if err := tick.Start(); err != nil {

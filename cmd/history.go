@@ -108,7 +108,7 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	if o.json || o.csv {
 		return a.exportHistory(records, o)
 	}
-	a.printHistory(s.Location, o.all, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
+	a.printHistory(s.Location, o, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
 	return nil
 }
 
@@ -121,13 +121,14 @@ func (a historyCommand) exportHistory(records []outcome.Record, o historyOptions
 }
 
 // printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.
-// The column with the servers is there when the history is that of all of them.
-func (a historyCommand) printHistory(zone *time.Location, all bool, waiting map[string][]waitingJSON, live, lost []runfile.State, records []outcome.Record) {
+// The column with the servers is there when the history is that of all of them. The limit is one of all rows together.
+func (a historyCommand) printHistory(zone *time.Location, o historyOptions, waiting map[string][]waitingJSON, live, lost []runfile.State, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
 	}
-	t := newHistoryTable(a.stdout(), zone, all)
+	t := newHistoryTable(a.stdout(), zone, o.all)
+	t.limit = o.limit
 	defer t.table.Flush()
 	here, _ := hostname()
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
@@ -156,16 +157,22 @@ type historyTable struct {
 	table   *terminal.Table
 	zone    *time.Location
 	servers bool // there is a column for them
+	limit   int  // of the rows; 0 for none
+	rows    int
 }
 
 func newHistoryTable(out terminal.Stream, zone *time.Location, servers bool) historyTable {
-	t := historyTable{out, out.Table(), zone, servers}
+	t := historyTable{out: out, table: out.Table(), zone: zone, servers: servers}
 	t.table.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
 	return t
 }
 
-// add adds a row. CPU and memory are known once commands of the run have ended; the memory only if they needed much.
-func (t historyTable) add(r outcome.Record, tone terminal.Tone, became string) {
+// add adds a row, unless there are enough. CPU and memory are known once commands of the run have ended; the memory only if they needed much.
+func (t *historyTable) add(r outcome.Record, tone terminal.Tone, became string) {
+	if t.limit > 0 && t.rows == t.limit {
+		return
+	}
+	t.rows++
 	cpu, memory := "-", "-"
 	if r.Outcome != "" && r.Attempts > 0 && r.Outcome != outcome.Lost {
 		cpu = text.Duration(r.UserCPU + r.SystemCPU)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"sched/schedule"
 	"sched/schedule/history"
@@ -31,9 +32,43 @@ func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []r
 	r, err := a.openRecords(s)
 	defer r.Close()
 	if err == nil {
-		found, err = r.Find(ctx, q)
+		found, err = a.find(r, q)
 	}
 	return r.Live, r.Lost, found, err
+}
+
+// find returns the records that the query covers, newest first. A slot that is yet to come, of --at, stands where its outcome
+// came, and at the end if that is yet to come, too: then the clock was wrong.
+func (a *app) find(all *records.Records, q history.Query) ([]outcome.Record, error) {
+	now := a.now()
+	past, future := q, q
+	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
+	if !q.Until.IsZero() && q.Until.Before(past.Until) || q.Since.After(now) || !q.Slot.IsZero() {
+		return all.Find(ctx, q)
+	}
+	found, err := all.Find(ctx, past)
+	if err != nil {
+		return nil, err
+	}
+	toCome, err := all.Find(ctx, future)
+	if len(toCome) == 0 {
+		return found, err
+	}
+	cameAt := func(r outcome.Record) time.Time {
+		switch {
+		case !r.Slot.After(now):
+			return r.Slot
+		case !r.Ended.After(now):
+			return r.Ended
+		}
+		return time.Time{}
+	}
+	found = append(slices.DeleteFunc(toCome, func(r outcome.Record) bool { return !r.Slot.After(now) }), found...)
+	slices.SortStableFunc(found, func(x, y outcome.Record) int { return cameAt(y).Compare(cameAt(x)) })
+	if q.Limit > 0 {
+		found = found[:min(q.Limit, len(found))]
+	}
+	return found, err
 }
 
 // findRun returns the record of the run with that id (see records.Get), or an error that names what was meant.
@@ -64,17 +99,23 @@ func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error)
 	return outcome.Record{}, failed(hint, "there is no task and no run %q", name)
 }
 
-// newestRun returns the newest run of a task, or the one named. One that has not ended has no outcome. The
-// output is empty, or names a file that is missing, where nothing was printed.
+// newestRun returns the run of a task that began last, whatever its slot, or the one named. One that has not ended has no
+// outcome. The output is empty, or names a file that is missing, where nothing was printed.
 func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, error) {
-	live, lost, records, err := a.readHistory(s, history.Query{Task: name, Outcomes: outcome.Ran, Limit: 1})
+	all, err := a.openRecords(s)
+	defer all.Close()
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	for _, state := range slices.Backward(append(lost, live...)) { // oldest first
+	last, err := all.Last(ctx, []string{name})
+	if err != nil {
+		return outcome.Record{}, err
+	}
+	ended, ran := last[name]
+	for _, state := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
 		if state.Begin.Task == name || state.Begin.Run == name || text.ShortRun(state.Begin.Run) == name {
 			if state.Deferred() {
-				if state.Begin.Task == name && len(records) > 0 && records[0].Run > state.Begin.Run {
+				if state.Begin.Task == name && ran && ended.Run > state.Begin.Run {
 					continue // a newer one has ended
 				}
 				a.problem("run %s waits for attempt %d, until %s", text.ShortRun(state.Begin.Run), state.Deferral.Attempt, a.clock(state.Deferral.Until, s.Location))
@@ -82,10 +123,10 @@ func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, erro
 			return state.Begin, nil
 		}
 	}
-	if len(records) == 0 {
+	if !ran {
 		return a.findRun(s, name)
 	}
-	return records[0], nil
+	return ended, nil
 }
 
 // oneRun returns the id that name stands for: all of it, its beginning, or its end (from four characters

@@ -94,7 +94,7 @@ func (b *box) asRoot(commands ...string) {
 // whose hooks are theirs. The run ends with what it inherited.
 func TestARunEndsWithItsOwnHooksWhateverIsInItsPlace(t *testing.T) {
 	onlyRoot(t)
-	b, _, _, _ := start(t)
+	b, witness, _, _ := start(t)
 	b.reachable()
 	ids, err := runfile.List(b.path(".sched"))
 	if err != nil || len(ids) != 1 {
@@ -118,7 +118,10 @@ func TestARunEndsWithItsOwnHooksWhateverIsInItsPlace(t *testing.T) {
 	if pwned := b.read("pwned.txt"); pwned != "" {
 		t.Errorf("the hook of another user ran as %s", pwned)
 	}
+	b.gone(witness) // its record is in the spare folder now, since the place of its own is not ours
 	b.asRoot("rm -r .sched", "mv moved .sched")
+	b.write("schedule.yaml", strings.Replace(victim, `"* * * * *"`, `"0 0 1 1 *"`, 1))
+	b.sched("run", "--at", "2026-03-03T03:03:00Z")
 	if r := b.outcome("victim", 1); r.Outcome != "succeeded" {
 		t.Errorf("%+v", r)
 	}

@@ -79,7 +79,7 @@ func (s Files) Held(name string) (holder Holder, held bool) {
 
 // Last returns the last holder of the mutex that was written down, whether it has the mutex or not; false when there is none.
 func (s Files) Last(name string) (holder Holder, ok bool) {
-	file, err := os.Open(s.path(name))
+	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY)
 	if err != nil {
 		return Holder{}, false
 	}

@@ -2,6 +2,7 @@ package mutex_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -356,4 +357,28 @@ func until(t *testing.T, what string, condition func() bool) {
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	until(t, "the process is gone", func() bool { return syscall.Kill(pid, 0) != nil })
+}
+
+// The last holder stays written down when it has released the mutex.
+func TestTheLastHolder(t *testing.T) {
+	files, ctx := mutex.Files{Dir: t.TempDir()}, context.Background()
+	if holder, ok := files.Last("m"); ok {
+		t.Errorf("before any: %+v", holder)
+	}
+	lock, err := files.Acquire(ctx, "m", mutex.Holder{Run: "run-1", PID: 1, Host: "here", Since: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, when := range []string{"held", "released"} {
+		if holder, ok := files.Last("m"); !ok || holder.Run != "run-1" {
+			t.Errorf("%s: %+v, %v", when, holder, ok)
+		}
+		lock.Release(ctx)
+	}
+	if err := syscall.Mkfifo(filepath.Join(files.Dir, "pipe.lock"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if holder, ok := files.Last("pipe"); ok {
+		t.Errorf("a named pipe: %+v", holder)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,6 +20,7 @@ type check struct {
 	traces      map[string]*trace
 	tickSignals map[string][]event // that ticks got, by the number of the tick
 	windows     []window
+	unread      bool // the history is damaged at the end, and was not set aside
 	findings
 }
 
@@ -31,7 +33,11 @@ func (of *campaign) check() findings {
 	}
 	c.leftovers()
 	records, err := of.recorded()
-	if err != nil {
+	c.unread = err != nil && strings.Contains(err.Error(), "it is damaged: ")
+	switch {
+	case c.unread:
+		c.notes = append(c.notes, "the history was damaged where no tick met it, so it was not set aside; `sched history` says so")
+	case err != nil:
 		c.wrong(nil, nil, "the history cannot be read: %v", err)
 	}
 	c.events = of.journal.read()
@@ -41,22 +47,25 @@ func (of *campaign) check() findings {
 	c.tickExits()
 	c.slots()
 	c.truth()
+	c.requested()
 	c.overlaps()
 	c.count()
 	return c.findings
 }
 
-// join adds the records that were read before the history was damaged. None may have changed, with two exceptions: a
-// missed slot gives way to what became of it after all; and a run whose record is gone, but whose runfile is not, is
-// recorded as lost.
+// join adds the records that were read before the history was damaged. None may have changed, with three exceptions: a
+// missed slot gives way to what became of it after all; it may be found again, in another gap, by a tick that has not its
+// record any more; and a run whose record is gone, but whose runfile is not, is recorded as lost.
 func (c *check) join(records []record) {
 	seen := map[string]record{}
 	all := append(slices.Clone(records), c.before...)
 	for i, r := range all {
-		another := func(of record) bool { return of.Task == r.Task && of.Run != r.Run && of.covers(r.Slot) }
+		another := func(of record) bool {
+			return r.Origin == "" && of.Task == r.Task && of.Run != r.Run && of.covers(r.Slot)
+		}
 		first, again := seen[r.Run]
 		switch {
-		case i >= len(records) && r.Outcome == "missed" && slices.ContainsFunc(records, another):
+		case i >= len(records) && r.Outcome == "missed" && r.Slots == 1 && slices.ContainsFunc(all, func(of record) bool { return another(of) && of.Outcome != "missed" }):
 		case !again:
 			seen[r.Run] = r
 			if len(c.before) > 0 && r.Outcome == "lost" && r.Attempts == 0 && slices.ContainsFunc(all, another) {
@@ -64,73 +73,115 @@ func (c *check) join(records []record) {
 				continue
 			}
 			c.records = append(c.records, r)
-		case !reflect.DeepEqual(first, r):
+		case !reflect.DeepEqual(first, r) && (first.Outcome != "missed" || r.Outcome != "missed"):
 			c.wrong(&r, nil, "run %s has another record: %+v", short(r.Run), first)
 		}
 	}
 }
 
-// slots looks for the one outcome of every slot since the first tick.
+// slots looks for the one outcome of every slot since the first tick. A slot whose minute was ticked or replayed again may
+// have as many as there were ticks, but none of them may be "missed".
 func (c *check) slots() {
 	byTask := map[string][]record{}
 	for _, r := range c.records {
 		byTask[r.Task] = append(byTask[r.Task], r)
 	}
-	stories := map[string][]*trace{}
+	traces := map[string][]*trace{}
 	for _, s := range c.traces {
-		stories[s.task.name+s.slot.String()] = append(stories[s.task.name+s.slot.String()], s)
+		traces[s.task.name+s.slot.String()] = append(traces[s.task.name+s.slot.String()], s)
 	}
-	ticks := map[time.Time]*tick{}
+	last := c.from
 	for _, t := range c.ticks {
-		ticks[t.minute] = t
+		if t.minute.After(last) {
+			last = t.minute
+		}
 	}
-	expected := map[string]int{}
-	for minute := c.from; !minute.After(c.ticks[len(c.ticks)-1].minute); minute = minute.Add(time.Minute) {
+	due, open := map[string]int{}, map[string]int{} // slots that a record covers, and those of them with no record of their own
+	for minute := c.from; !minute.After(last); minute = minute.Add(time.Minute) {
 		for _, t := range c.campaign.tasks {
 			for _, slot := range t.due(minute) {
 				c.all++
 				of := slices.DeleteFunc(slices.Clone(byTask[t.name]), func(r record) bool { return !r.covers(slot) })
+				own := slices.DeleteFunc(slices.Clone(of), func(r record) bool { return r.Slots > 1 })
 				for _, r := range of {
-					expected[r.Run]++
+					due[r.Run]++
+					if len(own) == 0 {
+						open[r.Run]++
+					}
 				}
-				c.slot(t, slot, ticks[minute], of, stories[t.name+slot.String()])
+				switch {
+				case len(own) > 0:
+					of = own // a record for several slots gives way to that of one
+				case len(of) > 1 && slices.ContainsFunc(of, c.lostWithHistory):
+					of = of[:1] // what was found to be missed once more
+				}
+				ticks := slices.DeleteFunc(slices.Clone(c.ticks), func(k *tick) bool { return !k.couldStart(t.name, minute) })
+				c.slot(t, slot, ticks, of, traces[t.name+slot.String()])
 			}
 		}
 	}
 	for _, r := range c.records {
-		if n := expected[r.Run]; n != max(1, r.Slots) {
-			c.wrong(&r, nil, "it stands for %d slots, of which %d were due", max(1, r.Slots), n)
+		if n := max(1, r.Slots); r.Origin == "" && (n > due[r.Run] || n < open[r.Run]) {
+			c.wrong(&r, nil, "it stands for %d slots, of which %d were due, and %d have no other record", n, due[r.Run], open[r.Run])
 		}
 	}
 }
 
-// slot compares the records of one slot with the commands that ran for it.
-func (c *check) slot(t task, slot time.Time, tick *tick, records []record, stories []*trace) {
+// slot compares the records of one slot with the commands that ran for it, and with the ticks of its minute.
+func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, traces []*trace) {
 	what := fmt.Sprintf("%s at %s", t.name, slot.Format(time.RFC3339))
 	var ran []*trace
-	for _, s := range stories {
+	for _, s := range traces {
 		if len(s.attempts) > 0 {
 			ran = append(ran, s)
 		}
 	}
+	most := max(1, len(ticks))
+	if t.once && (len(ticks) > 1 || len(ticks) == 1 && ticks[0].replay) {
+		most++ // a later tick may have run it besides
+	}
+	for _, r := range records {
+		c.outcomes[r.Outcome]++
+		if r.Outcome == "missed" && len(records) > 1 {
+			c.missedBesides(r, records, what)
+		}
+	}
 	switch {
-	case len(records) > 1:
-		c.wrong(&records[0], nil, "%s has %d outcomes; the second: %+v", what, len(records), records[1])
-	case len(records) == 1:
-		c.outcomes[records[0].Outcome]++
+	case len(records) > most && len(slices.DeleteFunc(slices.Clone(records), c.lostWithHistory)) <= most:
+		c.excuse(damagedHistory, "%s ran again, since its record was", what)
+	case len(records) > most:
+		c.wrong(&records[0], nil, "%s has %d outcomes and %d ticks; the second: %+v", what, len(records), len(ticks), records[1])
+	case len(records) > 0:
 		for _, s := range ran {
-			if s.run != records[0].Run {
+			if !slices.ContainsFunc(records, func(r record) bool { return r.Run == s.run }) {
 				c.wrongUnlessExcused(&records[0], s, s.first, s.last, "%s ran, and its record is of another run", what)
 			}
 		}
 	case len(ran) > 0:
 		c.wrongUnlessExcused(nil, ran[0], ran[0].first, ran[0].last, "%s ran and has no outcome", what)
-	case tick == nil:
+	case len(ticks) == 0:
 		c.wrong(nil, nil, "%s has no outcome; no tick came", what)
 	default:
+		tick := ticks[len(ticks)-1]
 		from, to := c.span(tick)
 		c.wrongUnlessExcused(nil, nil, from, to, "%s has no outcome; tick %d, %s", what, tick.number, ending(tick.status))
 	}
+}
+
+// missedBesides is wrong, since "missed" gives way to what became of a slot; unless the other record was lost with a
+// damaged history, so that sched could not know of it.
+func (c *check) missedBesides(missed record, records []record, what string) {
+	others := slices.DeleteFunc(slices.Clone(records), func(r record) bool { return r.Run == missed.Run || c.lostWithHistory(r) })
+	if len(others) > 0 {
+		c.wrong(&missed, nil, "%s is called missed, and has another outcome: %+v", what, others[0])
+	} else {
+		c.excuse(damagedHistory, "%s is called missed, since its record is", what)
+	}
+}
+
+// lostWithHistory reports whether a record was in a history that was damaged, so that ticks did not know of it any more.
+func (c *check) lostWithHistory(r record) bool {
+	return slices.ContainsFunc(c.before, func(b record) bool { return b.Run == r.Run })
 }
 
 // span returns the lines of the journal between which a tick lived.
@@ -190,7 +241,7 @@ func (c *check) truth() {
 // assignTick finds the tick of a run whose processes wrote nothing.
 func (c *check) assignTick(s *trace) {
 	for _, t := range c.ticks {
-		if t.minute.Equal(s.slot.Truncate(time.Minute)) {
+		if t.couldStart(s.task.name, s.slot.Truncate(time.Minute)) {
 			s.tick = t.name()
 			s.signals = append(s.signals, c.tickSignals[s.tick]...)
 			from, to := c.span(t)

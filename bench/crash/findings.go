@@ -22,6 +22,8 @@ type findings struct {
 	outcomes   map[string]int
 	kills      map[string]int
 	all        int // slots
+	asked      int // requests that sched confirmed
+	cancelled  int // of these
 	runs       int
 	setAside   int
 	drafts     int
@@ -57,6 +59,9 @@ func (c *check) faultWindows() {
 			c.windows = append(c.windows, window{damagedHistory, known, e.at})
 			c.setAside++
 		}
+	}
+	if c.unread {
+		c.windows = append(c.windows, window{damagedHistory, known, len(c.events)})
 	}
 }
 

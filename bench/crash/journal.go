@@ -39,13 +39,15 @@ const (
 
 // The lines of this program. Each is written before what it is about, but faultEnded and tickEnded are written after it.
 const (
-	tickBegan       = "tick"     // slot is the minute
-	tickEnded       = "ticked"   // detail says how the tick ended
-	signalSent      = "signal"   // detail is the kind of process, slot the hook's name, attempt the pid, outcome what it got
-	faultBegan      = "fault"    // detail is its name
-	faultEnded      = "passed"   // the fault is over
-	historyRead     = "recalled" // the history was read; detail is the number of records
-	historySetAside = "aside"    // a damaged history was set aside: detail is the file
+	tickBegan       = "tick"      // slot is the minute
+	tickEnded       = "ticked"    // detail says how the tick ended
+	signalSent      = "signal"    // detail is the kind of process, slot the hook's name, attempt the pid, outcome what it got
+	faultBegan      = "fault"     // detail is its name
+	faultEnded      = "passed"    // the fault is over
+	historyRead     = "recalled"  // the history was read; detail is the number of records
+	requestBegan    = "request"   // a run is asked for, or a request taken back: detail is the command
+	requestEnded    = "requested" // the same command has ended: slot is the run, outcome says how it ended
+	historySetAside = "aside"     // a damaged history was set aside: detail is the file
 )
 
 func openJournal(path string) *journal {

@@ -3,8 +3,9 @@
 // Command crash starts ticks of a real sched, kills its processes at random, takes away its disk and damages its history.
 // Then it compares what sched recorded with what the commands wrote down themselves. See README.md in this folder.
 //
-// schedule.go makes the schedule, ticker.go starts the ticks, killer.go and faults.go disturb them, and check.go and
-// truth.go look for what was lost, untrue or done twice.
+// schedule.go makes the schedule, ticker.go starts the ticks and replays and sets the clock, requester.go asks for runs and
+// takes requests back, killer.go and faults.go disturb all of it, and check.go, checkrequests.go and truth.go look for what
+// was lost, untrue or done twice.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -25,18 +27,21 @@ import (
 
 // A campaign is one schedule with its folder, and what this program does with it.
 type campaign struct {
-	dir     string // of the schedule, the journal, and all else but the state folder
-	disk    string // holds the state folder, and is small where we may mount
-	mounted bool
-	seed    uint64
-	tasks   []task
-	journal *journal
-	reaper  *reaper
-	ticks   []*tick
-	from    time.Time // the first minute
-	asides  map[string]bool
-	before  []record // that were in the history when it was damaged
-	notes   []string // what could not be done
+	dir      string // of the schedule, the journal, and all else but the state folder
+	disk     string // holds the state folder, and is small where we may mount
+	mounted  bool
+	seed     uint64
+	tasks    []task
+	journal  *journal
+	reaper   *reaper
+	ticks    []*tick
+	from     time.Time // the first minute
+	clock    testClock
+	longGap  time.Time // the first minute of the last long gap; zero: there was none
+	asides   map[string]bool
+	requests requests
+	before   []record // that were in the history when it was damaged
+	notes    []string // what could not be done
 }
 
 func main() {
@@ -90,6 +95,7 @@ func newCampaign(seed uint64) *campaign {
 	dir, err := os.MkdirTemp("", "sched-crash-")
 	must(err)
 	c := &campaign{dir: dir, disk: filepath.Join(dir, "disk"), seed: seed, asides: map[string]bool{}}
+	c.requests.uncertain = map[string]int{}
 	c.from = time.Now().UTC().Truncate(time.Minute)
 	must(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) // so that no zombie stays of what was killed
 	for _, name := range []string{"disk", "ticks", "tmp"} {
@@ -130,21 +136,22 @@ func (c *campaign) state() string           { return filepath.Join(c.disk, "stat
 func (c *campaign) runFor(length time.Duration) {
 	over := make(chan struct{})
 	time.AfterFunc(length, func() { close(over) })
-	done := make(chan struct{}, 2)
-	go func() { c.kill(over); done <- struct{}{} }()
-	go func() { c.injectFaults(over); done <- struct{}{} }()
+	var beside sync.WaitGroup
+	beside.Go(func() { c.kill(over) })
+	beside.Go(func() { c.injectFaults(over) })
+	beside.Go(func() { c.request(over) })
 	c.tick(over)
-	<-done
-	<-done
+	beside.Wait()
 }
 
 // patience is how long processes that are not killed may take to end. The machine may be slow.
 const patience = 90 * time.Second
 
-// quiesce waits until all processes have ended, with three ticks that are not killed: they finish what was lost, and put
-// it into the history.
+// quiesce waits until all processes have ended, with ticks that are not killed: they finish what was lost, answer the
+// requests that wait, and put all of it into the history.
 func (c *campaign) quiesce() {
-	for range 3 {
+	const least, most = 3, 20 // requests wait for five minutes at most, and for those before them
+	for n := 0; n < least || n < most && len(c.waiting()) > 0; n++ {
 		c.settle()
 		t := c.startTick(c.nextMinute())
 		t.quiet = true

@@ -25,6 +25,7 @@ type process struct {
 // The kinds of processes. A fork is about to become another program, and still looks like its parent.
 const (
 	tickProcess = "tick"
+	requesting  = "request" // sched trigger, sched retry
 	witness     = "witness"
 	supervisor  = "supervisor"
 	finish      = "finish"
@@ -37,7 +38,7 @@ const (
 
 // kinds are what victim chooses from, each as often as it stands here. Daemons are killed only with all others.
 var kinds = []string{
-	tickProcess, witness, witness, supervisor, supervisor, command, command, child,
+	tickProcess, requesting, witness, witness, supervisor, supervisor, command, command, child,
 	finish, finish, finish, hook, hook, hook, forked, forked, forked, forked,
 }
 
@@ -77,8 +78,10 @@ func describe(pid int, argv []string, environ []byte) process {
 	p := process{pid: pid, kind: child, tick: variable(environ, "CRASH_TICK"), run: variable(environ, "SCHED_RUN"), line: strings.Join(argv, " ")}
 	arg := func(i int) string { return append(argv, make([]string, 8)...)[i] }
 	switch {
-	case arg(0) == "sched": // as startTick calls it
+	case arg(0) == "sched" && arg(1) == "run": // as start calls it
 		p.kind = tickProcess
+	case arg(0) == "sched":
+		p.kind = requesting
 	case strings.HasSuffix(arg(0), "/sched") && arg(1) == "start":
 		p.kind, p.run = supervisor, arg(2)
 	case strings.HasSuffix(arg(0), "/sched") && arg(1) == "finish":

@@ -26,16 +26,20 @@ func (c *check) count() {
 
 // print prints the figures, and then the violations.
 func (f findings) print(w *campaign) {
-	quiet, dead := 0, 0
+	quiet, dead, replays := 0, 0, 0
 	for _, t := range w.ticks {
 		if t.quiet {
 			quiet++
+		}
+		if t.replay {
+			replays++
 		}
 		if killed(t.status) {
 			dead++
 		}
 	}
-	fmt.Printf("ticks: %d, of which %d were killed and %d quiet at the end\n", len(w.ticks), dead, quiet)
+	fmt.Printf("ticks: %d, of which %d were killed, %d replayed a minute and %d were quiet at the end\n", len(w.ticks), dead, replays, quiet)
+	fmt.Printf("requests: %d confirmed, of which %d were taken back\n", f.asked, f.cancelled)
 	fmt.Printf("signals: %s\n", list(f.kills))
 	fmt.Printf("slots: %d; commands that ran: %d; outcomes: %s\n", f.all, f.runs, list(f.outcomes))
 	fmt.Printf("damaged histories set aside: %d; drafts left for the sweep: %d\n", f.setAside, f.drafts)

@@ -4,10 +4,12 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +19,9 @@ import (
 type tick struct {
 	number int
 	minute time.Time
-	quiet  bool // nothing was killed any more
+	replay bool   // with --at
+	only   string // the task of --only
+	quiet  bool   // nothing was killed any more
 	done   chan struct{}
 	status unix.WaitStatus // when done is closed
 }
@@ -32,13 +36,19 @@ const (
 	crowd   = 150 // no tick while so many processes live
 )
 
-// tick starts ticks until over is closed. Now and then a few minutes pass without one, as on a
-// machine that was off.
+// tick starts ticks until over is closed. Now and then a few minutes or hours pass without one, as on a machine that was
+// off or whose clock was set; the clock is set back; a minute gets a second tick; or a minute of the past is replayed.
 func (c *campaign) tick(over <-chan struct{}) {
 	r := c.random("ticks")
 	for {
-		t := c.startTick(c.nextMinute().Add(time.Duration(max(0, r.IntN(40)-36)) * time.Minute))
+		t := c.startTick(c.jump(r, c.nextMinute()))
 		begun := time.Now()
+		switch n := r.IntN(100); {
+		case n < 5:
+			c.startTick(t.minute)
+		case n < 15:
+			c.replay(r)
+		}
 		c.awaitTick(t, slowest)
 		pause := time.After(fastest - time.Since(begun))
 		select {
@@ -53,31 +63,95 @@ func (c *campaign) tick(over <-chan struct{}) {
 	}
 }
 
+// nextMinute is the minute after that of the clock; the first one, when none was ticked.
 func (c *campaign) nextMinute() time.Time {
 	if len(c.ticks) == 0 {
 		return c.from
 	}
-	return c.ticks[len(c.ticks)-1].minute.Add(time.Minute)
+	return c.clock.minute().Add(time.Minute)
 }
 
-// startTick starts the tick of a minute. Its clock begins late in the minute, so that the slots of
-// later seconds are reached soon.
+// jump returns the minute that the clock shows where it would show next: mostly that one.
+func (c *campaign) jump(r *rand.Rand, next time.Time) time.Time {
+	by := time.Duration(0)
+	switch n := r.IntN(200); {
+	case n < 15:
+		by = time.Duration(1+r.IntN(3)) * time.Minute
+	case n < 18: // so long that the older slots of a task have one record together
+		by = time.Duration(60+r.IntN(240)) * time.Minute
+		c.longGap = next
+	case n < 25:
+		by = -time.Duration(1+r.IntN(6)) * time.Minute
+	}
+	if to := next.Add(by); !to.Before(c.from) {
+		return to
+	}
+	return c.from
+}
+
+// replay starts a tick of a minute of the past: of a recent one, or of one in the last long gap, often its first. Sometimes
+// it is for one task alone.
+func (c *campaign) replay(r *rand.Rand) {
+	minute := c.clock.minute().Add(-time.Duration(r.IntN(15)) * time.Minute)
+	if !c.longGap.IsZero() && r.IntN(2) == 0 {
+		minute = c.longGap.Add(time.Duration(max(0, r.IntN(8)-4)) * time.Minute)
+	}
+	if minute.Before(c.from) {
+		return
+	}
+	only := ""
+	if r.IntN(2) == 0 {
+		only = c.tasks[r.IntN(len(c.tasks))].name
+	}
+	c.start(&tick{minute: minute, replay: true, only: only})
+}
+
+// startTick sets the clock to a minute, and starts its tick.
 func (c *campaign) startTick(minute time.Time) *tick {
-	t := &tick{number: len(c.ticks) + 1, minute: minute, done: make(chan struct{})}
+	c.clock.set(minute)
+	return c.start(&tick{minute: minute})
+}
+
+// start starts a tick.
+func (c *campaign) start(t *tick) *tick {
+	t.number, t.done = len(c.ticks)+1, make(chan struct{})
 	c.ticks = append(c.ticks, t)
-	c.journal.write(event{what: tickBegan, tick: t.name(), slot: minute.Format(time.RFC3339)})
-	clock := "SCHED_TEST_CLOCK=" + minute.Add(56500*time.Millisecond).Format(time.RFC3339Nano)
+	c.journal.write(event{what: tickBegan, tick: t.name(), slot: t.minute.Format(time.RFC3339), task: t.only})
+	argv := []string{"sched", "run", "-v"}
+	if t.replay {
+		argv = append(argv, "--at", t.minute.Format(time.RFC3339))
+	}
+	if t.only != "" {
+		argv = append(argv, "--only", t.only)
+	}
 	out, err := os.Create(c.output(t))
 	must(err)
 	defer out.Close()
-	env := append(c.environment(), clock, "CRASH_TICK="+t.name(), "CRASH_JOURNAL="+c.journal.file.Name())
-	attr := &os.ProcAttr{Dir: c.dir, Env: env, Files: []*os.File{nil, out, out}}
-	c.reaper.start(c.path("sched"), []string{"sched", "run", "-v"}, attr, func(status unix.WaitStatus) {
+	attr := &os.ProcAttr{Dir: c.dir, Env: append(c.watched(), "CRASH_TICK="+t.name()), Files: []*os.File{nil, out, out}}
+	c.reaper.start(c.path("sched"), argv, attr, func(status unix.WaitStatus) {
 		t.status = status
 		c.journal.write(event{what: tickEnded, tick: t.name(), detail: ending(status)})
 		close(t.done)
 	})
 	return t
+}
+
+// couldStart reports whether the tick may have started a slot of a task in its minute.
+func (t *tick) couldStart(task string, minute time.Time) bool {
+	return t.minute.Equal(minute) && (t.only == "" || t.only == task)
+}
+
+// A testClock is what the clocks of new processes show. Safe for concurrent use.
+type testClock struct{ at atomic.Int64 }
+
+func (c *testClock) set(minute time.Time) { c.at.Store(minute.Unix()) }
+func (c *testClock) minute() time.Time    { return time.Unix(c.at.Load(), 0).UTC() }
+
+// watched is the environment of what this program kills: its journal, by which processes finds it, and the clock. That
+// begins late in its minute, so that the slots of later seconds are reached soon.
+func (c *campaign) watched() []string {
+	clock := c.clock.minute().Add(56500 * time.Millisecond).Format(time.RFC3339Nano)
+	return append(c.environment(), "SCHED_TEST_CLOCK="+clock, "CRASH_JOURNAL="+c.journal.file.Name())
 }
 
 // environment is that of cron, and little else.

@@ -19,6 +19,7 @@ type record struct {
 	Slot     time.Time `json:"slot"`
 	Until    time.Time `json:"until"`
 	Slots    int       `json:"slots"`
+	Origin   string    `json:"origin"`
 	Outcome  string    `json:"outcome"`
 	Reason   string    `json:"reason"`
 	ExitCode *int      `json:"exit_code"`
@@ -33,20 +34,21 @@ func isFailure(outcome string) bool {
 // ran reports whether the record is about a run.
 func (r record) ran() bool { return r.Outcome == "succeeded" || isFailure(r.Outcome) }
 
-// covers reports whether the record is about the slot.
+// covers reports whether the record is about the slot. What was asked for is about none.
 func (r record) covers(slot time.Time) bool {
-	return r.Slot.Equal(slot) || r.Slots > 0 && r.Slot.Before(slot) && !r.Until.Before(slot)
+	return r.Origin == "" && (r.Slot.Equal(slot) || r.Slots > 0 && r.Slot.Before(slot) && !r.Until.Before(slot))
 }
 
-// recorded returns all that `sched history` says now. That process is not killed: it is not in processes.
-func (c *campaign) recorded() (records []record, err error) {
+// recorded returns what `sched history` says now: all of it, unless the arguments say otherwise. That process is not
+// killed: it is not in processes.
+func (c *campaign) recorded(args ...string) (records []record, err error) {
 	out, err := os.CreateTemp(c.dir, "history-")
 	must(err)
 	defer os.Remove(out.Name())
 	defer out.Close()
 	ended := make(chan unix.WaitStatus)
 	attr := &os.ProcAttr{Dir: c.dir, Env: c.environment(), Files: []*os.File{nil, out, out}}
-	c.reaper.start(c.path("sched"), []string{"sched", "history", "--json", "-n", "0"}, attr, func(s unix.WaitStatus) { go func() { ended <- s }() })
+	c.reaper.start(c.path("sched"), append([]string{"sched", "history", "--json", "-n", "0"}, args...), attr, func(s unix.WaitStatus) { go func() { ended <- s }() })
 	status := <-ended
 	text, err := os.ReadFile(out.Name())
 	if err == nil {
@@ -77,7 +79,7 @@ type attempt struct {
 	code  string // empty while it wrote no end
 }
 
-// stories sorts the journal by run. A line with a run is of one of its processes.
+// collectTraces sorts the journal by run. A line with a run is of one of its processes.
 func (c *check) collectTraces() {
 	for _, e := range c.events {
 		if e.what == signalSent && (e.detail == tickProcess || e.detail == forked) {

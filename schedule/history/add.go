@@ -69,15 +69,16 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) 
 			return err
 		}
 		how := insert[0]
-		if r.GivesWay() && r.Until.IsZero() {
-			how = insert[1]
-		} else if r.GivesWay() {
-			if err := withoutFirst(ctx, tx, &r); err != nil {
+		switch {
+		case r.IsRange():
+			if err := withoutOwn(ctx, tx, &r); err != nil {
 				return err
 			}
 			if r.Slots == 0 {
 				continue
 			}
+		case r.GivesWay():
+			how = insert[1]
 		}
 		result, err := how.ExecContext(ctx, r.Run, r.Task, r.Mutex, r.Slot.UnixMicro(), r.Background, r.Server,
 			packTime(r.Started), packTime(r.Ended), string(r.Outcome), r.Reason, r.ExitCode, r.Attempts,

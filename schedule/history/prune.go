@@ -44,8 +44,8 @@ func (db *DB) PruneDue(ctx context.Context, now time.Time) bool {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// Prune removes records that are older than keep, and of each task those beyond its newest perTask; a
-// bound that is not positive does not count. The newest record of a task that tells how its command
+// Prune removes records that are older than keep, and of each task the runs beyond its newest perTask, and as many of the
+// slots that were skipped or missed: a weekend of these removes no run. A bound that is not positive does not count. The newest record of a task that tells how its command
 // went always stays, so that a yearly task has a last outcome, and its recovery is noticed.
 //
 // Runs that wait to be published count against keep alone: a store that is down for a day costs no copy, and
@@ -165,14 +165,23 @@ func (p *pruning) surplus(perTask int) (done bool, err error) {
 	}
 }
 
-// surplusOf removes what a task has too many. Its order is that of runs_task, so that the rows which stay cost
-// a step in the index each, and nothing is sorted.
+// surplusOf removes what a task has too many: of runs in the order of runs_ran, so that those which stay cost a step in
+// the index each, and of slots without a run, whose rows are read only where there are too many.
 func (p *pruning) surplusOf(task string, perTask int) (done bool, err error) {
-	return p.removeAll(`SELECT id FROM
-		(SELECT rowid AS id FROM runs WHERE task = ?1 ORDER BY slot DESC, snapshot DESC, rowid DESC LIMIT -1 OFFSET ?3)
-		WHERE id IS NOT (SELECT rowid FROM runs WHERE task = ?1 AND `+ran+` ORDER BY run DESC LIMIT 1)
-		AND id <> ?4 AND (id <= ?5 OR (SELECT outcome FROM runs WHERE rowid = id) IN ('skipped', 'missed'))
-		LIMIT ?2`, task, perTask, p.newest, p.published)
+	done, err = p.removeAll(`SELECT id FROM
+		(SELECT rowid AS id FROM runs WHERE task = ?1 AND `+ran+` ORDER BY run DESC LIMIT -1 OFFSET max(?3, 1))
+		WHERE id <> ?4 AND id <= ?5 LIMIT ?2`, task, perTask, p.newest, p.published)
+	if err != nil || !done {
+		return done, err
+	}
+	var others int
+	err = p.tx.QueryRowContext(p.ctx, `SELECT (SELECT count(*) FROM runs WHERE task = ?1) - (SELECT count(*) FROM runs WHERE task = ?1 AND `+ran+`)`,
+		task).Scan(&others)
+	if err != nil || others <= perTask {
+		return true, err
+	}
+	return p.removeAll(`SELECT rowid FROM runs WHERE task = ?1 AND outcome IN ('skipped', 'missed') AND rowid <> ?4
+		ORDER BY slot DESC, rowid DESC LIMIT ?2 OFFSET ?3`, task, perTask, p.newest)
 }
 
 // removeAll removes the rows that which selects, a chunk (?2) at a time, until there are none, which is done,

@@ -42,6 +42,7 @@ type Account struct {
 	journal   *Journal         // of what this tick has promised; nil when it promised nothing
 	dead      []*Journal       // of ticks that are no more; this process holds their locks
 	backfill  []outcome.Record // outcomes for slots that those left, and that no tick covered
+	unfired   []outcome.Record // see Unfired
 	missed    string           // what was missed, in words; empty when nothing was
 	unwritten bool             // not all of it is in the history, so the journals stay for a later tick
 	kept      bool             // the schedule is the last valid one
@@ -79,6 +80,9 @@ func (a *Account) Open(due []schedule.Slot) []schedule.Slot {
 	dead, live := a.journals()
 	for _, journal := range dead {
 		journal.eachOpenCondition(a.EndConditions)
+	}
+	if a.clockWasSetBack() {
+		due = a.withoutOutcome(due, live)
 	}
 	slots, gap := due, a.gap(dead, live)
 	if gap != nil || len(dead) > 0 {
@@ -196,6 +200,13 @@ func (a *Account) AskConditions(task string, slot time.Time, run string) {
 
 // Settle writes down the outcome of a slot that has no run.
 func (a *Account) Settle(record outcome.Record) { a.journal.Settle(record) }
+
+// HooksFired writes down that the on_skip hooks of a slot have ended: no later tick fires them.
+func (a *Account) HooksFired(record outcome.Record) { a.journal.HooksFired(record) }
+
+// Unfired returns the records of the slots that dead ticks skipped without having fired their on_skip hooks. They are
+// part of the backfill, too.
+func (a *Account) Unfired() []outcome.Record { return a.unfired }
 
 // Backfill returns the outcomes that are to be put into the history for slots that no tick covered, or that dead
 // ticks left. It returns them once.

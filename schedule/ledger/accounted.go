@@ -98,8 +98,7 @@ func (k accounted) has(name string, at time.Time) bool {
 	return k.itself(name, at) || k.inRange(name, at)
 }
 
-// itself reports whether a slot is accounted for by itself. One that a tick promised must be: that tick may have
-// recorded a gap around it in one row, which leaves out the slot that was to run.
+// itself reports whether a slot is accounted for by itself.
 func (k accounted) itself(name string, at time.Time) bool {
 	o := k[name]
 	return o != nil && o.single[at.UTC()]
@@ -119,16 +118,11 @@ func (k accounted) firstOpen(task *schedule.Task, from time.Time) time.Time {
 	return first
 }
 
-// count returns how many slots of the task in [from, to) are accounted for.
-func (k accounted) count(task *schedule.Task, from, to time.Time) (n int) {
+// inRanges returns how many slots of the task in [from, to) lie in ranges.
+func (k accounted) inRanges(task *schedule.Task, from, to time.Time) (n int) {
 	o := k[task.Name]
 	if o == nil {
 		return 0
-	}
-	for at := range o.single { // a run that was started by hand may have the time of no slot
-		if !at.Before(from) && at.Before(to) && !k.inRange(task.Name, at) && task.When.Count(at, at.Add(time.Second)) == 1 {
-			n++
-		}
 	}
 	for _, s := range o.ranges {
 		end := s.Until.Add(time.Second)

@@ -23,11 +23,11 @@ func TestWhatIsAccountedFor(t *testing.T) {
 	if first := k.firstOpen(task, noon); !first.Equal(minute(1)) {
 		t.Errorf("the first that is open is %s", first)
 	}
-	if n := k.count(task, noon, minute(10)); n != 5 {
-		t.Errorf("%d are accounted for", n)
+	if n := k.inRanges(task, noon, minute(10)); n != 4 {
+		t.Errorf("%d are in ranges", n)
 	}
-	if n := k.count(task, minute(1), minute(7)); n != 2 {
-		t.Errorf("%d of the first are accounted for", n)
+	if n := k.inRanges(task, minute(1), minute(7)); n != 2 {
+		t.Errorf("%d of the first are in ranges", n)
 	}
 	if k.itself("each", minute(7)) || !k.has("each", minute(7)) || !k.itself("each", minute(6)) || k.has("each", minute(9)) {
 		t.Error("what is accounted for by itself, and what in a row")

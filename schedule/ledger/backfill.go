@@ -71,11 +71,16 @@ func (b *backfill) addGap(gap *Gap) {
 	}
 }
 
-// addJournal adds what a dead tick left open. What it skipped has its outcome in the journal.
+// addJournal adds what a dead tick left open. What it skipped has its outcome in the journal. After a clock was set back there
+// may be slots that are yet to come: those are left to their minute. A slot that was to run once may lie in the range that the
+// tick recorded around it, which then stands for it.
 func (b *backfill) addJournal(journal *Journal) {
 	b.addGap(journal.Promise.Gap)
 	for _, record := range journal.Outcomes {
 		b.rows = append(b.rows, record)
+		if record.Outcome == outcome.Skipped && !journal.Fired[Due{record.Task, record.Slot}] {
+			b.account.unfired = append(b.account.unfired, record)
+		}
 	}
 	for _, due := range journal.Promise.Due {
 		switch {
@@ -83,6 +88,8 @@ func (b *backfill) addJournal(journal *Journal) {
 		case journal.Started[due]:
 			b.rows = append(b.rows, b.row(due.Task, due.Slot, outcome.Lost, traceless))
 			b.accounted.add(due.Task, due.Slot, due.Slot)
+		case !due.Slot.Before(b.account.Minute.Add(time.Minute)):
+		case b.accounted.inRange(due.Task, due.Slot):
 		case journal.Conditions[due] != "":
 			b.missed[due.Task] = append(b.missed[due.Task], miss{due.Slot, killedAsking})
 		default:

@@ -25,6 +25,7 @@ type Journal struct {
 	Started    map[Due]bool           // the slots whose run began
 	Conditions map[Due]string         // the slots whose condition commands were started, and the ids of the runs that they were to allow
 	Outcomes   map[Due]outcome.Record // of slots that have no run: skipped, or they could not begin
+	Fired      map[Due]bool           // the skipped slots whose on_skip hooks have ended
 
 	file *os.File
 }
@@ -56,6 +57,7 @@ type Gap struct {
 type journalEvent struct {
 	Tick    *Promise         `json:"tick,omitempty"`
 	Started *Due             `json:"started,omitempty"`
+	Fired   *Due             `json:"fired,omitempty"`
 	Asked   *askedConditions `json:"guard,omitempty"`
 	Outcome *outcome.Record  `json:"outcome,omitempty"`
 	End     bool             `json:"end,omitempty"`
@@ -168,7 +170,7 @@ func readJournal(file *os.File) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{Started: map[Due]bool{}, Conditions: map[Due]string{}, Outcomes: map[Due]outcome.Record{}, file: file}
+	j := &Journal{Started: map[Due]bool{}, Conditions: map[Due]string{}, Outcomes: map[Due]outcome.Record{}, Fired: map[Due]bool{}, file: file}
 	last := max(0, bytes.LastIndex(text, []byte("\n{\"tick\":")))
 	for line := range bytes.Lines(text[last:]) {
 		var e journalEvent
@@ -184,6 +186,8 @@ func readJournal(file *os.File) (*Journal, error) {
 			j.Conditions[e.Asked.Due] = e.Asked.Run
 		case e.Outcome != nil:
 			j.Outcomes[Due{e.Outcome.Task, e.Outcome.Slot}] = *e.Outcome
+		case e.Fired != nil:
+			j.Fired[*e.Fired] = true
 		}
 	}
 	return j, nil
@@ -201,6 +205,13 @@ func (j *Journal) Start(task string, slot time.Time) {
 func (j *Journal) Condition(task string, slot time.Time, run string) {
 	if j != nil {
 		j.append(journalEvent{Asked: &askedConditions{Due{task, slot.UTC()}, run}})
+	}
+}
+
+// HooksFired writes down that the on_skip hooks of a slot have ended.
+func (j *Journal) HooksFired(r outcome.Record) {
+	if j != nil && r.Origin == "" {
+		j.append(journalEvent{Fired: &Due{r.Task, r.Slot.UTC()}})
 	}
 }
 

@@ -1,14 +1,11 @@
 package ledger
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"sched/schedule/outcome"
 )
@@ -94,32 +91,4 @@ func TestAJournalIsUsedAgain(t *testing.T) {
 	if files, _ := filepath.Glob(filepath.Join(ticksDir(state), "*")); len(files) > 1 {
 		t.Errorf("files are left: %v", files)
 	}
-}
-
-func TestATurnIsOneAtATime(t *testing.T) {
-	state := filepath.Join(t.TempDir(), "new")
-	if last := LastTick(state); !last.IsZero() {
-		t.Errorf("the last tick was at %s", last)
-	}
-	turn, err := LockLastTick(state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !turn.Covered().IsZero() {
-		t.Error("something is covered")
-	}
-	if _, err := LockLastTick(state); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("a second turn: %v", err)
-	}
-	for _, minute := range []time.Time{noon, noon.Add(time.Minute), noon.Add(-time.Hour)} {
-		if err := turn.Cover(minute); err != nil || !turn.Covered().Equal(minute) || !LastTick(state).Equal(minute) {
-			t.Errorf("%v: covered is %s", err, turn.Covered())
-		}
-	}
-	turn.Unlock()
-	again, err := LockLastTick(state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again.Unlock()
 }

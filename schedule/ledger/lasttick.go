@@ -2,29 +2,35 @@ package ledger
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
 
 	"sched/schedule/statedir"
+	"sched/schedule/text"
 )
 
-// The file last-tick holds the last minute that a tick covered, in UTC. It is always of one length and
-// written in place, so it can be written on a full disk, and never is half of one minute and half of
-// another.
+// The file last-tick holds two minutes in UTC, a line each: the last that a tick covered, and the newest that one ever did,
+// which is later when the clock was set back since. It is always of one length and written in place, so it can be written
+// on a full disk, and never is half of one minute and half of another. An older sched writes and reads the first line alone.
 const minuteLayout = "2006-01-02T15:04:00Z"
 
 func lastTickPath(state string) string { return filepath.Join(state, "last-tick") }
 
 // LastTick returns the last minute that a tick covered with this state folder; zero when none ever did.
 func LastTick(state string) time.Time {
+	last, _ := lastTicks(state)
+	return last
+}
+
+// lastTicks returns the last minute that a tick covered with this state folder, and the newest; zero when none ever did.
+func lastTicks(state string) (last, newest time.Time) {
 	file, err := statedir.OpenPlain(lastTickPath(state), os.O_RDONLY)
 	if err != nil {
-		return time.Time{}
+		return time.Time{}, time.Time{}
 	}
 	defer file.Close()
-	return readMinute(file)
+	return readMinutes(file)
 }
 
 // A LastTickLock lets one tick at a time read what others have covered, and cover its own minute.
@@ -46,25 +52,29 @@ func LockLastTick(state string) (*LastTickLock, error) {
 	return &LastTickLock{file}, nil
 }
 
-// Covered returns the last minute that a tick covered; zero when none ever did.
-func (l *LastTickLock) Covered() time.Time { return readMinute(l.file) }
-
 // Cover writes down that a tick covers the minute.
 func (l *LastTickLock) Cover(minute time.Time) error {
-	_, err := l.file.WriteAt([]byte(minute.UTC().Format(minuteLayout)+"\n"), 0)
+	_, newest := readMinutes(l.file)
+	lines := minute.UTC().Format(minuteLayout) + "\n" + text.Later(minute, newest).UTC().Format(minuteLayout) + "\n"
+	_, err := l.file.WriteAt([]byte(lines), 0)
 	return err
 }
 
 // Unlock lets the next tick go on.
 func (l *LastTickLock) Unlock() { l.file.Close() }
 
-// readMinute returns zero for a file that it cannot read, as for one that was never written.
-func readMinute(file *os.File) time.Time {
-	text := make([]byte, len(minuteLayout))
-	if _, err := io.ReadFull(io.NewSectionReader(file, 0, 1<<10), text); err != nil {
-		return time.Time{}
-	}
-	minute, err := time.Parse(minuteLayout, string(text))
+// readMinutes returns zero for what it cannot read, as for a file that was never written. The newest is never before the last.
+func readMinutes(file *os.File) (last, newest time.Time) {
+	const length = len(minuteLayout) + 1
+	lines := make([]byte, 2*length)
+	n, _ := file.ReadAt(lines, 0)
+	last = parseMinute(lines[:min(n, length-1)])
+	newest = parseMinute(lines[min(n, length):min(n, 2*length-1)])
+	return last, text.Later(last, newest)
+}
+
+func parseMinute(line []byte) time.Time {
+	minute, err := time.Parse(minuteLayout, string(line))
 	if err != nil {
 		return time.Time{}
 	}

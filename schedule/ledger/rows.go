@@ -25,7 +25,7 @@ func (b *backfill) addRows() {
 	rows := min(maxRows/max(len(b.gaps), 1), maxRowsOfTask)
 	for _, name := range b.names() {
 		for _, one := range b.missed[name] {
-			if !b.accounted.itself(name, one.slot) { // run once, or promised by two journals
+			if !b.accounted.has(name, one.slot) { // run once, or promised by two journals
 				b.add(name, one.slot, one.slot, 1, one.reason)
 			}
 		}
@@ -52,19 +52,18 @@ func (b *backfill) names() (names []string) {
 
 // addGapRows adds a row for each of the newest slots in the gap, and one for all older ones.
 func (b *backfill) addGapRows(task *schedule.Task, gap *Gap, rows int) {
-	reason, oldest := gap.reason(b.account.Schedule.Location), gap.To
+	reason := gap.reason(b.account.Schedule.Location)
 	for at := range task.When.Backward(gap.From, gap.To) {
 		if b.accounted.has(task.Name, at) {
 			continue
 		}
 		if rows == 0 {
 			first := b.accounted.firstOpen(task, gap.From)
-			n := task.When.Count(first, oldest) - b.accounted.count(task, first, oldest)
-			b.add(task.Name, first, at, n, reason)
+			end := at.Add(time.Second)
+			b.add(task.Name, first, at, task.When.Count(first, end)-b.accounted.inRanges(task, first, end), reason)
 			return
 		}
 		b.add(task.Name, at, at, 1, reason)
-		oldest = at
 		rows--
 	}
 }
@@ -73,7 +72,7 @@ func (b *backfill) addGapRows(task *schedule.Task, gap *Gap, rows int) {
 func (b *backfill) add(name string, at, until time.Time, n int, reason string) {
 	row := b.row(name, at, outcome.Missed, reason)
 	if n > 1 {
-		row.Slots, row.Until = n, until
+		row.Run, row.Slots, row.Until = outcome.RangeID(name, at), n, until
 		row.Reason = fmt.Sprintf("%s%s: %s", outcome.Several(n), text.Minute(until, b.account.Schedule.Location), reason)
 	}
 	b.rows = append(b.rows, row)

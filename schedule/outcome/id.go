@@ -29,6 +29,10 @@ func Begun(id string) time.Time {
 	return time.Unix(seconds, nanoseconds)
 }
 
+// RangeID returns the id of the record that stands for the slots of a task from that one on (Record.IsRange). It is made
+// as MissedID is, and differs from the id of that slot alone.
+func RangeID(task string, first time.Time) string { return MissedID(task+"\x00range", first) }
+
 // MissedID returns the id of the record of a slot that left no trace of a run: missed, or lost. It has the form of any
 // other and is made of the task and the slot, so that the slot has one such record however many ticks add it.
 func MissedID(task string, slot time.Time) string {

@@ -55,7 +55,8 @@ type Record struct {
 func (r Record) Ran() bool { return r.Outcome != Skipped && r.Outcome != Missed }
 
 // IsRange reports whether the record stands for the slots from Slot through Until that have no record of their own: one is
-// added for the older slots of a long gap. Slots says how many there are, 1 or more.
+// added for the older slots of a long gap. Slots says how many there are, 1 or more. In a record that is about to be added
+// it counts those with a record of their own, too.
 func (r Record) IsRange() bool { return !r.Until.IsZero() }
 
 // Duration is the time from the start of the first attempt to the end of the run.

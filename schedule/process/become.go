@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-
 	"syscall"
 	"time"
 

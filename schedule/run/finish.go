@@ -75,12 +75,12 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 	if info, err := os.Stat(result.Output); err != nil || info.Size() == 0 {
 		result.Output = "" // RemoveFiles removes the file
 	}
+	gone := !statedir.IsAt(r.file.Descriptor(), runfile.Path(r.Dir, result.Run)) // before readers can see that the run is over
 	err := r.file.Append(runfile.Event{End: &result})
 	if err == nil && (r.output == nil || result.Duration() >= syncAfter) {
 		err = r.file.Sync() // a short foreground run is in the database before its tick ends
 	}
-	gone := err == nil && !statedir.IsAt(r.file.Descriptor(), runfile.Path(r.Dir, result.Run))
-	if gone {
+	if gone && err == nil {
 		if err = statedir.Check(r.Dir); err == nil {
 			err = runfile.CreateEnded(r.Dir, r.Record(), result)
 		}

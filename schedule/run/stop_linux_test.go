@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule/process"
 	"sched/schedule/runfile"
 )
 
@@ -23,6 +24,10 @@ func TestStopSignalsNoProcessOfOthers(t *testing.T) {
 		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
+		}
+		// Its environment can be read a moment after execve(2) has closed what closes there.
+		for end := time.Now().Add(10 * time.Second); !process.HasGroup(row.run, c.Process.Pid) && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
 		}
 		s := stopper{id: "run-1", killAfter: time.Minute}
 		state := runfile.State{Attempt: &runfile.Attempt{Number: 1, PID: c.Process.Pid, At: time.Now()}}

@@ -15,6 +15,7 @@ import (
 // deliver what waits in the outbox. Lost runs, and background runs that failed, are reported when they are in the history: no tick
 // has reported them (docs/decisions.md#the-next-tick-prints-a-failed-background-run).
 func (r *running) collectLost(noNewStarts context.Context) {
+	r.starter.fireUnfired()
 	for _, storage := range r.Storage.Folders() {
 		caller := r.starter.caller(storage)
 		retry := func(d run.Deferred) (outcome.Record, bool) { return r.retryDeferred(noNewStarts, d) }

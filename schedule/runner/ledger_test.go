@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -307,5 +308,47 @@ func TestALongGapOfManyTasks(t *testing.T) {
 	}
 	if rows := len(w.records("each-0")) + len(w.records("daily-0")); rows > 6 {
 		t.Errorf("two tasks have %d rows", rows)
+	}
+}
+
+// A tick skips a slot and is killed before the task's on_skip hooks have ended. The next tick fires them, and the one after that does not.
+func TestHooksOfASkipSurviveTheKillOfTheirTick(t *testing.T) {
+	w := newWorld(t, 0, "- {name: each, cron: '* * * * *', command: ['true'], on_skip: echo \"$SCHED_SLOT\" >> skipped}\n")
+	w.run("2026-01-01 10:43:00")
+	w.at("2026-01-01 10:44:01")
+	tick, slots := w.begin()
+	record := tick.newRecord(slots[0])
+	record.Outcome, record.Reason = outcome.Skipped, "for the test"
+	tick.ledger.Settle(record)
+	tick.die()
+	w.run("2026-01-01 10:45:01")
+	w.run("2026-01-01 10:46:01")
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(w.schedule.File), "skipped"))
+	if err != nil || string(text) != "2026-01-01T10:44:00Z\n" {
+		t.Errorf("%v, the hook saw:\n%s", err, text)
+	}
+	if got := w.outcomes("each"); got != "skipped 1, succeeded 3" {
+		t.Error(got)
+	}
+}
+
+// A machine with sixty skips at once is not to start sixty hooks at once.
+func TestFewHooksOfSkipsRunAtATime(t *testing.T) {
+	w := newWorld(t, 0, "- {name: t, cron: '* * * * *', command: ['true'], on_skip: 'mkdir -p running; > running/$$; ls running | wc -l >> seen; sleep 0.05; rm running/$$'}\n")
+	tick, slots := w.begin()
+	for range 60 {
+		tick.starter.skip(tick.newRecord(slots[0]), slots[0].Task, "for the test")
+	}
+	tick.starter.skipHooks.Wait()
+	tick.end()
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(w.schedule.File), "seen"))
+	lines := strings.Fields(string(text))
+	if err != nil || len(lines) != 60 {
+		t.Fatalf("%v, %d hooks ran", err, len(lines))
+	}
+	for _, line := range lines {
+		if n, _ := strconv.Atoi(line); n > maxSkipping {
+			t.Errorf("%d hooks ran at a time", n)
+		}
 	}
 }

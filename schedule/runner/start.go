@@ -25,6 +25,7 @@ type starter struct {
 	deliveries *deliveries
 	terminate  context.Context // see run.Caller; nil: never
 	skipHooks  sync.WaitGroup  // the on_skip hooks that run
+	skipping   chan struct{}   // has an element for each slot whose on_skip hooks run
 	failed     atomic.Bool     // a run could not begin, or could not be handed over
 }
 
@@ -113,9 +114,30 @@ func (s *starter) skip(record outcome.Record, task *schedule.Task, reason string
 		return
 	}
 	s.skipHooks.Go(func() {
-		s.records.done(s.caller(s.Storage).Unbegun(record, task).Skip(), s.Storage.Dir)
+		record := s.fireSkip(record, task)
+		s.ledger.HooksFired(record)
+		s.records.done(record, s.Storage.Dir)
 	})
 }
+
+// fireSkip fires the on_skip hooks of a slot when not too many others fire, and returns its record with what there is to note.
+func (s *starter) fireSkip(record outcome.Record, task *schedule.Task) outcome.Record {
+	s.skipping <- struct{}{}
+	defer func() { <-s.skipping }()
+	return s.caller(s.Storage).Unbegun(record, task).Skip()
+}
+
+// fireUnfired fires the on_skip hooks that ticks before this one were killed before.
+func (s *starter) fireUnfired() {
+	for _, record := range s.ledger.Unfired() {
+		if task := s.task(record.Task); task != nil && len(task.Hooks.OnSkip) > 0 {
+			s.skipHooks.Go(func() { s.fireSkip(record, task) })
+		}
+	}
+}
+
+// maxSkipping is how many slots fire their on_skip hooks at a time.
+const maxSkipping = 16
 
 // skipAll skips slots for one reason.
 func (s *starter) skipAll(slots []schedule.Slot, reason string) {

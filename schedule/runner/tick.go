@@ -131,6 +131,7 @@ func (t *Tick) prepare() *running {
 	r.deliveries = &deliveries{tick: t, records: r.records}
 	r.starter = &starter{
 		Tick: t, admission: r.admission, locks: r.locks, spare: spare, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
+		skipping: make(chan struct{}, maxSkipping),
 	}
 	r.conditions = newConditions(r.starter)
 	r.requests = requests{r.starter}

@@ -1,0 +1,75 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/runfile"
+	"sched/schedule/statedir"
+	"sched/schedule/text"
+)
+
+// clockWasSetBack reports whether a tick covered this minute, or a later one, before the clock was set back
+// (docs/decisions.md#wrong-clocks). A second tick of a minute is something else: somebody asked for it.
+func (a *Account) clockWasSetBack() bool {
+	var last, newest time.Time
+	for _, folder := range statedir.Folders(a.Dir) {
+		l, n := lastTicks(folder)
+		last, newest = text.Later(last, l), text.Later(newest, n)
+	}
+	return a.Minute.Before(newest) || a.Minute.Equal(newest) && last.Before(newest)
+}
+
+// withoutOutcome returns those of the slots that have no outcome yet. A slot that was taken for missed when the clock was
+// wrong runs.
+func (a *Account) withoutOutcome(due []schedule.Slot, live []Promise) []schedule.Slot {
+	if len(due) == 0 {
+		return due
+	}
+	settled, err := a.settled(live)
+	if err != nil {
+		a.Problem("the clock was set back, and what ran at %s before that is not known: %v", text.Minute(a.Minute, a.Schedule.Location), err)
+	}
+	open := slices.DeleteFunc(slices.Clone(due), func(s schedule.Slot) bool { return settled[Due{s.Task.Name, s.At.UTC()}] })
+	if n := len(due) - len(open); n > 0 {
+		a.Problem("the clock was set back: %s of %s had an outcome before, and `sched run --at` alone runs them again",
+			text.Count(n, "slot"), text.Minute(a.Minute, a.Schedule.Location))
+	}
+	return open
+}
+
+// settled returns the slots of this minute that live ticks account for, and those that have a run or an outcome in the history.
+func (a *Account) settled(live []Promise) (map[Due]bool, error) {
+	settled := map[Due]bool{}
+	for _, promise := range live {
+		for _, due := range promise.Due {
+			settled[due] = true
+		}
+	}
+	var problems []error
+	for _, folder := range statedir.Folders(a.Dir) {
+		ids, err := runfile.List(folder)
+		problems = append(problems, err)
+		for _, id := range ids {
+			if state, _, err := runfile.Read(folder, id); err == nil && state.Begin.Origin == "" {
+				settled[Due{state.Begin.Task, state.Begin.Slot.UTC()}] = true
+			}
+		}
+	}
+	db, err := history.OpenRead(a.Dir)
+	if err != nil {
+		return settled, errors.Join(append(problems, err)...)
+	}
+	defer db.Close()
+	slots, err := db.Slots(context.Background(), a.Minute, a.Minute.Add(time.Minute))
+	for _, slot := range slots {
+		if !slot.Missed {
+			settled[Due{slot.Task, slot.At.UTC()}] = true
+		}
+	}
+	return settled, errors.Join(append(problems, err)...)
+}
