@@ -61,11 +61,11 @@ func (c *check) join(records []record) {
 	all := append(slices.Clone(records), c.before...)
 	for i, r := range all {
 		another := func(of record) bool {
-			return r.Origin == "" && of.Task == r.Task && of.Run != r.Run && of.covers(r.Slot)
+			return r.Origin == "" && of.Task == r.Task && of.Run != r.Run && of.Outcome != "missed" && of.covers(r.Slot)
 		}
 		first, again := seen[r.Run]
 		switch {
-		case i >= len(records) && r.Outcome == "missed" && r.Slots == 1 && slices.ContainsFunc(all, func(of record) bool { return another(of) && of.Outcome != "missed" }):
+		case i >= len(records) && r.Outcome == "missed" && r.Slots == 1 && slices.ContainsFunc(all, another):
 		case !again:
 			seen[r.Run] = r
 			if len(c.before) > 0 && r.Outcome == "lost" && r.Attempts == 0 && slices.ContainsFunc(all, another) {

@@ -77,9 +77,6 @@ func failureContradiction(r record, s *trace, code int, wrote string) string {
 	return ""
 }
 
-// withItsTick is why an on_skip hook may be missing: a slot that was skipped has no runfile that says which hooks fired.
-const withItsTick = "on_skip hook of a killed tick"
-
 // killedAsking is how the reason begins of a slot whose tick was killed while its condition command ran.
 const killedAsking = "sched run was killed while it asked"
 
@@ -94,11 +91,7 @@ func (c *check) hooks(r record, s *trace) {
 			continue
 		}
 		died := slices.ContainsFunc(s.signals, func(e event) bool { return e.detail == hook && e.slot == name || e.detail == forked && e.run != "" })
-		switch {
-		case died:
-		case r.Outcome == "skipped" && s.gotSignal(tickProcess):
-			c.excuse(withItsTick, "hook %s of %s at %s", name, r.Task, r.Slot)
-		default:
+		if !died {
 			c.wrongUnlessExcused(&r, s, s.first, s.last, "hook %s did not fire", name)
 		}
 	}

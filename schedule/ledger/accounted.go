@@ -24,21 +24,24 @@ type outcomes struct {
 // accountedSince collects them for the time of a gap and of what dead ticks promised. The order matters: a run that ends in
 // the meantime moves from its file into the history, and is found there at the latest.
 func (a *Account) accountedSince(gap *Gap, dead []*Journal, live []Promise) (accounted, error) {
-	k, from := accounted{}, a.Minute
+	k, from, to := accounted{}, a.Minute, a.Minute.Add(time.Minute)
 	since := func(at time.Time) {
 		if at.Before(from) {
 			from = at
 		}
 	}
+	until := func(at time.Time) { to = text.Later(to, at) } // what a dead tick left lies ahead when the clock was set back
 	if gap != nil {
 		since(gap.From)
 	}
 	for _, journal := range dead {
 		if journal.Promise.Gap != nil {
 			since(journal.Promise.Gap.From)
+			until(journal.Promise.Gap.To)
 		}
 		for _, due := range journal.Promise.Due {
 			since(due.Slot)
+			until(due.Slot.Add(time.Second))
 		}
 		for due := range journal.Outcomes {
 			k.add(due.Task, due.Slot, due.Slot)
@@ -60,18 +63,18 @@ func (a *Account) accountedSince(gap *Gap, dead []*Journal, live []Promise) (acc
 			}
 		}
 	}
-	return k, a.inHistory(k, from)
+	return k, a.inHistory(k, from, to)
 }
 
-// inHistory adds the slots that the history has from a time on. It opens the history as one that writes it does: a
+// inHistory adds the slots that the history has from a time to before another. It opens the history as one that writes it does: a
 // damaged one is mended, and has none then.
-func (a *Account) inHistory(k accounted, from time.Time) error {
+func (a *Account) inHistory(k accounted, from, to time.Time) error {
 	db, err := history.Open(a.Dir)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	slots, err := db.Slots(context.Background(), from, a.Minute.Add(time.Minute))
+	slots, err := db.Slots(context.Background(), from, to)
 	for _, slot := range slots {
 		k.add(slot.Task, slot.At, slot.Until)
 	}
