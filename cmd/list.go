@@ -52,6 +52,9 @@ func (a listCommand) list(o listOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := knownTags(s, o.tags); err != nil {
+		return err
+	}
 	at, err := a.parseAt(o.at, s.Location)
 	if err != nil {
 		return err

@@ -64,17 +64,13 @@ func (a *app) chosen(s *schedule.Schedule, paused controls.Pauses, names, tags [
 			return nil, err
 		}
 	}
-	var tagsInUse []string
 	for _, t := range s.Tasks {
-		tagsInUse = append(tagsInUse, t.Tags...)
 		if slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(tags, tag) }) {
 			names = append(names, t.Name)
 		}
 	}
-	for _, tag := range tags {
-		if !slices.Contains(tagsInUse, tag) {
-			return nil, failed(didYouMean(tag, tagsInUse), "no task has the tag %q", tag)
-		}
+	if err := knownTags(s, tags); err != nil {
+		return nil, err
 	}
 	var chosen []string
 	for _, name := range names {
@@ -83,4 +79,18 @@ func (a *app) chosen(s *schedule.Schedule, paused controls.Pauses, names, tags [
 		}
 	}
 	return chosen, nil
+}
+
+// knownTags returns an error for a tag that no task has, which names the nearest.
+func knownTags(s *schedule.Schedule, tags []string) error {
+	var used []string
+	for _, t := range s.Tasks {
+		used = append(used, t.Tags...)
+	}
+	for _, tag := range tags {
+		if !slices.Contains(used, tag) {
+			return failed(didYouMean(tag, used), "no task has the tag %q", tag)
+		}
+	}
+	return nil
 }

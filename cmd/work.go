@@ -20,7 +20,7 @@ import (
 )
 
 type workOptions struct {
-	grace time.Duration
+	grace string
 	run   runOptions
 }
 
@@ -44,7 +44,7 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 		RunE: func(*cobra.Command, []string) error { return workCommand{a}.work(o) },
 	}
 	f := c.Flags()
-	f.DurationVar(&o.grace, "grace", 30*time.Second, "how long what runs may take to finish after a signal")
+	f.StringVar(&o.grace, "grace", "30s", "how long what runs may take to finish after a signal (90s, 10m, 1d)")
 	f.BoolVarP(&o.run.quiet, "quiet", "q", false, "print only what went wrong")
 	f.BoolVarP(&o.run.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
 	f.BoolVar(&o.run.strict, "strict", false, "run nothing while the schedule is invalid")
@@ -56,10 +56,15 @@ func (a workCommand) work(o workOptions) error {
 	switch {
 	case o.run.quiet && o.run.verbose:
 		return usage("", "--quiet and --verbose exclude each other")
-	case o.grace < 0:
+	}
+	grace, err := schedule.ParseDuration(o.grace)
+	if err != nil {
+		return usage("write it as 90s, 10m, 2h or 1d", "--grace %q is not a time to wait", o.grace)
+	}
+	if grace < 0 {
 		return usage("", "--grace %s is negative", o.grace)
 	}
-	worker, state, err := a.worker(o)
+	worker, state, err := a.worker(o, grace)
 	if err != nil {
 		return err
 	}
@@ -82,7 +87,7 @@ func (a workCommand) work(o workOptions) error {
 
 // worker reads the schedule once, to print at the start what is wrong with it, and to learn its state folder and zone. Only
 // a missing file is an error; the ticks mind every other mistake, until it is mended.
-func (a workCommand) worker(o workOptions) (*work.Worker, run.Storage, error) {
+func (a workCommand) worker(o workOptions, grace time.Duration) (*work.Worker, run.Storage, error) {
 	file, err := a.findConfig()
 	if err == nil {
 		file, err = filepath.Abs(file)
@@ -113,7 +118,7 @@ func (a workCommand) worker(o workOptions) (*work.Worker, run.Storage, error) {
 			return o.tick(self, file, minute)
 		},
 		Environ: os.Environ(), Output: terminal.File(a.out), Errors: terminal.File(a.err),
-		Grace: o.grace, Zone: zone, Problem: a.problem,
+		Grace: grace, Zone: zone, Problem: a.problem,
 	}, state, nil
 }
 
