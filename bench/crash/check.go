@@ -160,7 +160,8 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 	case len(ran) > 0:
 		c.wrongUnlessExcused(nil, ran[0], ran[0].first, ran[0].last, "%s ran and has no outcome", what)
 	case len(ticks) == 0:
-		c.wrong(nil, nil, "%s has no outcome; no tick came", what)
+		from, to := c.spanAfter(slot)
+		c.wrongUnlessExcused(nil, nil, from, to, "%s has no outcome; no tick came", what)
 	default:
 		tick := ticks[len(ticks)-1]
 		from, to := c.span(tick)
@@ -195,6 +196,16 @@ func (c *check) span(t *tick) (from, to int) {
 		}
 	}
 	return from, to
+}
+
+// spanAfter returns the lines between which the first tick lived that can have found out that a slot was missed.
+func (c *check) spanAfter(slot time.Time) (from, to int) {
+	for _, t := range c.ticks {
+		if !t.replay && t.minute.After(slot) {
+			return c.span(t)
+		}
+	}
+	return 0, 0
 }
 
 // truth checks that each record is true, and that its hooks fired, once each.

@@ -75,6 +75,7 @@ func (c *campaign) nextMinute() time.Time {
 func (c *campaign) jump(r *rand.Rand, next time.Time) time.Time {
 	by := time.Duration(0)
 	switch n := r.IntN(200); {
+	case len(c.ticks) == 0: // what lies before the first tick was not missed
 	case n < 15:
 		by = time.Duration(1+r.IntN(3)) * time.Minute
 	case n < 18: // so long that the older slots of a task have one record together
