@@ -33,10 +33,10 @@ type summaryJSON struct {
 // summary prints what the records of each task add up to, in the time of the query.
 func (a historyCommand) summary(s *schedule.Schedule, q history.Query, o historyOptions) error {
 	recorded, err := a.openRecords(s)
-	defer recorded.Close()
 	if err != nil {
 		return err
 	}
+	defer recorded.Close()
 	all, err := recorded.Summaries(ctx, q.Task, q.Since, q.Until)
 	if err != nil {
 		return err

@@ -57,18 +57,18 @@ type past struct {
 func (a listCommand) past(s *schedule.Schedule) past {
 	p := past{running: map[string][]runningJSON{}}
 	all, err := a.openRecords(s)
-	defer all.Close()
+	if err == nil {
+		defer all.Close()
+		p.last, err = all.Last(ctx, taskNames(s))
+	}
+	if err != nil {
+		a.problem("the history cannot be read: %v", err)
+	}
 	p.waiting = a.waiting(s, all.Live)
 	for _, state := range all.Live {
 		if !state.Deferred() {
 			p.addRunning(state)
 		}
-	}
-	if err == nil {
-		p.last, err = all.Last(ctx, taskNames(s))
-	}
-	if err != nil {
-		a.problem("the history cannot be read: %v", err)
 	}
 	return p
 }

@@ -30,10 +30,11 @@ func (a *app) openRecords(s *schedule.Schedule) (*records.Records, error) {
 // readHistory returns the live and the lost runs of all tasks, and the records that the query covers.
 func (a *app) readHistory(s *schedule.Schedule, q history.Query) (live, lost []runfile.State, found []outcome.Record, err error) {
 	r, err := a.openRecords(s)
-	defer r.Close()
-	if err == nil {
-		found, err = a.find(r, q)
+	if err != nil {
+		return r.Live, r.Lost, nil, err
 	}
+	defer r.Close()
+	found, err = a.find(r, q)
 	return r.Live, r.Lost, found, err
 }
 
@@ -74,10 +75,10 @@ func (a *app) find(all *records.Records, q history.Query) ([]outcome.Record, err
 // findRun returns the record of the run with that id (see records.Get), or an error that names what was meant.
 func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error) {
 	all, err := a.openRecords(s)
-	defer all.Close()
 	if err != nil {
 		return outcome.Record{}, err
 	}
+	defer all.Close()
 	record, err := all.Get(ctx, name)
 	if err == nil || !errors.Is(err, history.ErrNotFound) {
 		return record, err
@@ -103,10 +104,10 @@ func (a *app) findRun(s *schedule.Schedule, name string) (outcome.Record, error)
 // outcome. The output is empty, or names a file that is missing, where nothing was printed.
 func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, error) {
 	all, err := a.openRecords(s)
-	defer all.Close()
 	if err != nil {
 		return outcome.Record{}, err
 	}
+	defer all.Close()
 	last, err := all.Last(ctx, []string{name})
 	if err != nil {
 		return outcome.Record{}, err

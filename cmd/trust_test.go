@@ -16,9 +16,6 @@ import (
 	"sched/schedule/runfile"
 )
 
-// attacker is a user that is not root.
-const attacker = 12345
-
 func onlyRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -73,10 +73,10 @@ func (a whyCommand) why(name string, o whyOptions) error {
 		return err
 	}
 	all, err := a.openRecords(s)
-	defer all.Close()
 	if err != nil {
 		return err
 	}
+	defer all.Close()
 	t, err := task(s, name)
 	if err != nil {
 		return noLongerThere(all, name, err)

@@ -25,6 +25,7 @@ type Records struct {
 
 // Open reads the files of the runs and opens the history, in this order: what is moved meanwhile is in one of them or in both. A
 // history that does not exist is an empty one. Unread is why the file of a run could not be read; the records are good without it.
+// With an error the records have the files of the runs only, and need not be closed.
 func Open(ctx context.Context, dir string) (r *Records, unread error, err error) {
 	r = &Records{}
 	var ended []outcome.Record
@@ -50,11 +51,8 @@ func Open(ctx context.Context, dir string) (r *Records, unread error, err error)
 	return r, unread, nil
 }
 
-// Close closes the history. It may be called on what Open returned with an error.
+// Close closes the history.
 func (r *Records) Close() error {
-	if r.db == nil {
-		return nil
-	}
 	return r.db.Close()
 }
 
