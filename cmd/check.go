@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,6 +27,11 @@ exits with 2 if there is a problem, which suits a commit hook or a build.`,
 		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			s, err := a.load()
+			var invalid *schedule.InvalidError
+			if errors.As(err, &invalid) {
+				a.printProblems(invalid.Problems)
+				return &exit{code: exitUsage}
+			}
 			if err != nil {
 				return err
 			}

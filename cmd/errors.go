@@ -47,7 +47,7 @@ func (a *app) exitCode(err error) int {
 	}
 	var invalid *schedule.InvalidError
 	if errors.As(err, &invalid) {
-		a.printProblems(invalid.Problems)
+		a.printFirstProblems(invalid.Problems)
 		return exitUsage
 	}
 	var e *exit
@@ -81,6 +81,17 @@ func (a *app) problem(format string, args ...any) {
 func (a *app) printProblems(problems []schedule.Problem) {
 	for _, p := range problems {
 		fmt.Fprintf(a.err, "%s\n", p)
+	}
+}
+
+// mostProblems is how many problems of a schedule commands other than check print: cron may mail what a tick prints, each minute.
+const mostProblems = 10
+
+func (a *app) printFirstProblems(problems []schedule.Problem) {
+	first := problems[:min(mostProblems, len(problems))]
+	a.printProblems(first)
+	if more := len(problems) - len(first); more > 0 {
+		fmt.Fprintf(a.err, "and %s: see `sched check`\n", text.Count(more, "more problem"))
 	}
 }
 
