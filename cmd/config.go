@@ -16,9 +16,9 @@ import (
 )
 
 // findConfig returns the path of the schedule: that of --config or $SCHED_CONFIG, else the first usual place that has one.
-func (a *app) findConfig() (string, error) {
-	if a.config != "" {
-		return a.config, nil
+func (f *scheduleFile) findConfig() (string, error) {
+	if f.config != "" {
+		return f.config, nil
 	}
 	if file := os.Getenv("SCHED_CONFIG"); file != "" {
 		return file, nil
@@ -41,9 +41,9 @@ func (a *app) findConfig() (string, error) {
 const anyUser = 1
 
 // options are what loading a schedule needs of this process. Root may look at the schedule of any user: nothing of it is run.
-func (a *app) options() schedule.LoadOptions {
+func (f *scheduleFile) options() schedule.LoadOptions {
 	uid := os.Geteuid()
-	if a.looks {
+	if f.looks {
 		uid = anyUser
 	}
 	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: uid, Local: localZone(), CheckStore: checkStore, CheckNotification: checkNotification}
@@ -71,22 +71,22 @@ func localZone() *time.Location {
 }
 
 // load returns the schedule as the file is now. Problems of the file are a *schedule.InvalidError.
-func (a *app) load() (*schedule.Schedule, error) {
-	file, err := a.findConfig()
+func (f *scheduleFile) load() (*schedule.Schedule, error) {
+	file, err := f.findConfig()
 	if err != nil {
 		return nil, err
 	}
-	return schedule.Load(file, a.options())
+	return schedule.Load(file, f.options())
 }
 
 // loadLastValid returns the schedule or, where an edit broke it, the last one that was valid, and in invalid what is wrong
 // now. Err says that there is neither.
-func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err error) {
-	file, err := a.findConfig()
+func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error, err error) {
+	file, err := f.findConfig()
 	if err != nil {
 		return nil, nil, err
 	}
-	valid, broken := schedule.Load(file, a.options())
+	valid, broken := schedule.Load(file, f.options())
 	if broken == nil {
 		return valid, nil, nil
 	}
@@ -99,10 +99,10 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 		return nil, nil, broken
 	}
 	text, err := ledger.LastValid(problems.StateDir, path)
-	if err != nil || !(a.looks && os.Geteuid() == 0) && statedir.Check(problems.StateDir) != nil {
+	if err != nil || !(f.looks && os.Geteuid() == 0) && statedir.Check(problems.StateDir) != nil {
 		return nil, nil, broken
 	}
-	valid, err = a.parseLastValid(text, path)
+	valid, err = f.parseLastValid(text, path)
 	if err != nil {
 		return nil, nil, broken
 	}
@@ -111,18 +111,18 @@ func (a *app) loadLastValid() (valid *schedule.Schedule, invalid error, err erro
 
 // parseLastValid reads a schedule that was valid once. It does not check the targets of notifications: that a secret is
 // missing since is no reason to run nothing, and is reported when a notification is sent.
-func (a *app) parseLastValid(text []byte, file string) (*schedule.Schedule, error) {
-	opts := a.options()
+func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Schedule, error) {
+	opts := f.options()
 	opts.CheckNotification = nil
 	return schedule.LoadArchive(text, file, opts)
 }
 
 // loadAnyway is loadLastValid for commands that only need the tasks and the folders of the schedule: that it is invalid
 // now is printed, and no error.
-func (a *app) loadAnyway() (*schedule.Schedule, error) {
-	valid, invalid, err := a.loadLastValid()
+func (f *scheduleFile) loadAnyway() (*schedule.Schedule, error) {
+	valid, invalid, err := f.loadLastValid()
 	if invalid != nil {
-		a.problem("%s is invalid now (see `sched check`); this is about the last valid schedule", filepath.Base(valid.File))
+		f.problem("%s is invalid now (see `sched check`); this is about the last valid schedule", filepath.Base(valid.File))
 	}
 	return valid, err
 }
@@ -162,16 +162,16 @@ func checkStore(servers []string) (problem, hint string) {
 }
 
 // configFlag is what a command in a hint needs to mean the same schedule: " -c FILE", or "" where sched finds it by itself.
-func (a *app) configFlag() string {
-	if a.config == "" {
+func (f *scheduleFile) configFlag() string {
+	if f.config == "" {
 		return ""
 	}
-	return " -c " + a.config
+	return " -c " + f.config
 }
 
 // loadTrusted is loadAnyway for commands that leave something in the state folder: it refuses one that ticks would refuse.
-func (a *app) loadTrusted() (*schedule.Schedule, error) {
-	s, err := a.loadAnyway()
+func (f *scheduleFile) loadTrusted() (*schedule.Schedule, error) {
+	s, err := f.loadAnyway()
 	if err != nil {
 		return nil, err
 	}

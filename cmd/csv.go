@@ -10,8 +10,8 @@ import (
 
 // printCSV prints rows, a slice of the structs that --json prints, under a header line of the same
 // names (RFC 4180). What cannot be written exitOfResults reports. What is null there is empty here, and a list is joined with "; ".
-func (a *app) printCSV(rows any) error {
-	w := csv.NewWriter(a.out)
+func (c *console) printCSV(rows any) error {
+	w := csv.NewWriter(c.out)
 	w.UseCRLF = true
 	all := reflect.ValueOf(rows)
 	kind := all.Type().Elem()

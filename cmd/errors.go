@@ -68,30 +68,30 @@ func (a *app) exitCode(err error) int {
 
 // problem prints a line to stderr: what is wrong, or what people should know besides the result. The hint of an error
 // among the arguments follows. Several goroutines may call it at once.
-func (a *app) problem(format string, args ...any) {
+func (c *console) problem(format string, args ...any) {
 	text := fmt.Sprintf("sched: "+format+"\n", args...)
 	for _, arg := range args {
 		if err, ok := arg.(error); ok && hintOf(err) != "" {
 			text += "hint: " + hintOf(err) + "\n"
 		}
 	}
-	io.WriteString(a.err, text) // in one write, so that lines do not mix
+	io.WriteString(c.err, text) // in one write, so that lines do not mix
 }
 
-func (a *app) printProblems(problems []schedule.Problem) {
+func (c *console) printProblems(problems []schedule.Problem) {
 	for _, p := range problems {
-		fmt.Fprintf(a.err, "%s\n", p)
+		fmt.Fprintf(c.err, "%s\n", p)
 	}
 }
 
 // mostProblems is how many problems of a schedule commands other than check print: cron may mail what a tick prints, each minute.
 const mostProblems = 10
 
-func (a *app) printFirstProblems(problems []schedule.Problem) {
+func (c *console) printFirstProblems(problems []schedule.Problem) {
 	first := problems[:min(mostProblems, len(problems))]
-	a.printProblems(first)
+	c.printProblems(first)
 	if more := len(problems) - len(first); more > 0 {
-		fmt.Fprintf(a.err, "and %s: see `sched check`\n", text.Count(more, "more problem"))
+		fmt.Fprintf(c.err, "and %s: see `sched check`\n", text.Count(more, "more problem"))
 	}
 }
 

@@ -60,46 +60,46 @@ func tagFlag(c *cobra.Command, tags *[]string) {
 }
 
 // parseAt reads --at as parseTime does. Without one it is now.
-func (a *app) parseAt(text string, zone *time.Location) (time.Time, error) {
+func (c *console) parseAt(text string, zone *time.Location) (time.Time, error) {
 	if text == "" {
-		return a.now(), nil
+		return c.now(), nil
 	}
-	return a.parseTime("at", text, zone)
+	return c.parseTime("at", text, zone)
 }
 
 // parseTime reads the time of a flag, see readTime. For one that the clocks skip it prints which time it takes.
-func (a *app) parseTime(flag, text string, zone *time.Location) (time.Time, error) {
-	at, skipped, ok := readTime(text, a.now(), zone)
+func (c *console) parseTime(flag, text string, zone *time.Location) (time.Time, error) {
+	at, skipped, ok := readTime(text, c.now(), zone)
 	if !ok {
 		return time.Time{}, usage("write it as 2006-01-02 15:04, 14:30, tomorrow 9:00, or 2006-01-02T15:04:05Z", "--%s %q is not a time", flag, text)
 	}
 	if skipped != "" {
-		a.problem("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
+		c.problem("the clocks skip %s in %s; it is taken as %s", text, zone, at.Format("15:04"))
 	}
 	return at, nil
 }
 
 // parseMinute is parseAt for the minute that `sched why` is about. In clock it says so when the clocks skip the time.
-func (a *app) parseMinute(text string, zone *time.Location) (at time.Time, clock string, err error) {
-	if at, skipped, ok := readTime(text, a.now(), zone); ok {
+func (c *console) parseMinute(text string, zone *time.Location) (at time.Time, clock string, err error) {
+	if at, skipped, ok := readTime(text, c.now(), zone); ok {
 		if skipped != "" {
 			clock = fmt.Sprintf("%s did not exist on this day in %s: this is the end of the gap", skipped, zone)
 		}
 		return at, clock, nil
 	}
-	at, err = a.parseAt(text, zone)
+	at, err = c.parseAt(text, zone)
 	return at, "", err
 }
 
 // parsePast reads the value of a flag that is a time, or how long ago that was. It is the zero time for an empty one.
-func (a *app) parsePast(flag, text string, zone *time.Location) (time.Time, error) {
+func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 	if ago, err := schedule.ParseDuration(text); err == nil {
-		return a.now().Add(-ago), nil
+		return c.now().Add(-ago), nil
 	}
-	if at, _, ok := readTime(text, a.now(), zone); ok {
+	if at, _, ok := readTime(text, c.now(), zone); ok {
 		return at, nil
 	}
 	return time.Time{}, usage("write it as 90m, 7d, 14:30, 2006-01-02 or 2006-01-02 15:04", "--%s %q is neither a time nor a duration", flag, text)

@@ -30,7 +30,8 @@ func TestFollowPrintsNothingOfAnotherRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs strings.Builder
-	a := &app{out: &out, err: &errs}
+	a := &app{}
+	a.out, a.err = &out, &errs
 	record, err := a.follow(&schedule.Schedule{StateDir: dir}, begun)
 	if err != nil || record.Outcome != outcome.Succeeded || out.String() != "" {
 		t.Errorf("got %q, %v, %v", &out, record.Outcome, err)

@@ -14,7 +14,7 @@ import (
 
 // look begins a command that only reads. Such a command writes nothing, neither into the state folder nor to the store, and works
 // for everybody who may read the files: also for root on the schedule of another user.
-func (a *app) look() { a.looks = true }
+func (f *scheduleFile) look() { f.looks = true }
 
 // ticksMissing returns in words that no ticks come any more, as sched status does; "" while they come, and where none ever came: before
 // the crontab has its line.

@@ -25,16 +25,31 @@ import (
 	"sched/schedule/text"
 )
 
-// An app is the process as commands see it: its streams, its clock, and the flags of all commands.
-type app struct {
+// A console is what commands share with the person who typed them: streams and a clock.
+type console struct {
 	in       io.Reader
 	out, err io.Writer
 	results  *output // what out writes to
-	config   string  // --config
 	now      func() time.Time
-	remote   *mutex.Redis // the store, once it was needed: see app.store
-	looks    bool         // the command only reads: see app.look
-	begun    bool         // cobra has accepted the arguments: further errors are no wrong usage
+}
+
+// A scheduleFile is the schedule that the flags name.
+type scheduleFile struct {
+	console
+	config string // --config
+	looks  bool   // the command only reads: see look
+}
+
+// The stores are the state folder of a schedule and, where it has one, its Redis.
+type stores struct {
+	scheduleFile
+	remote *mutex.Redis // once it was needed: see store
+}
+
+// An app is the process as commands see it.
+type app struct {
+	stores
+	begun bool // cobra has accepted the arguments: further errors are no wrong usage
 }
 
 // Main runs sched with the arguments, without the name of the program, and returns its exit code.
@@ -43,7 +58,8 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		return code
 	}
 	results := &output{Writer: out}
-	a := &app{in: in, out: results, err: errs, results: results, now: clock.Now}
+	a := &app{}
+	a.console = console{in: in, out: results, err: errs, results: results, now: clock.Now}
 	defer a.closeStore()
 	if code, ok := a.background(args); ok {
 		return code

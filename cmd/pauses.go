@@ -19,16 +19,16 @@ type pausedJSON struct {
 }
 
 // pauses returns the pauses, with those that are over. With an error they are those that this machine read last.
-func (a *app) pauses(s *schedule.Schedule) (controls.Pauses, error) {
-	orders, err := a.controls(s).Read()
+func (st *stores) pauses(s *schedule.Schedule) (controls.Pauses, error) {
+	orders, err := st.controls(s).Read()
 	return orders.Pauses, err
 }
 
 // mustPauses is pauses with an error printed.
-func (a *app) mustPauses(s *schedule.Schedule) controls.Pauses {
-	pauses, err := a.pauses(s)
+func (st *stores) mustPauses(s *schedule.Schedule) controls.Pauses {
+	pauses, err := st.pauses(s)
 	if err != nil {
-		a.problem("what is paused is what this machine knew last: %v", err)
+		st.problem("what is paused is what this machine knew last: %v", err)
 	}
 	return pauses
 }

@@ -27,8 +27,8 @@ func (o *whenOptions) flags(c *cobra.Command) {
 }
 
 // requestTime reads --in and --at. It is now without both.
-func (a *app) requestTime(o whenOptions, zone *time.Location) (time.Time, error) {
-	now := a.now()
+func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, error) {
+	now := c.now()
 	at := now
 	switch {
 	case o.in != "" && o.at != "":
@@ -41,7 +41,7 @@ func (a *app) requestTime(o whenOptions, zone *time.Location) (time.Time, error)
 		at = now.Add(d)
 	case o.at != "":
 		var err error
-		if at, err = a.parseAt(o.at, zone); err != nil {
+		if at, err = c.parseAt(o.at, zone); err != nil {
 			return at, err
 		}
 		if !at.After(now) {

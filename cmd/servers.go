@@ -79,8 +79,8 @@ func (a serversCommand) servers(asJSON bool) error {
 }
 
 // needStore returns the store of the schedule, or an error for a schedule that has none.
-func (a *app) needStore(s *schedule.Schedule) (*mutex.Redis, error) {
-	store := a.store(s)
+func (st *stores) needStore(s *schedule.Schedule) (*mutex.Redis, error) {
+	store := st.store(s)
 	if store == nil {
 		return nil, failed("let the servers share a Redis: `store: redis://…` in the schedule", "%s has no store, so this machine stands alone", s.File)
 	}

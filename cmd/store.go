@@ -10,35 +10,35 @@ import (
 )
 
 // store returns the store of the schedule, without connecting to it yet; nil where there is none.
-func (a *app) store(s *schedule.Schedule) *mutex.Redis {
-	if a.remote == nil && len(s.Store.Servers) > 0 {
+func (st *stores) store(s *schedule.Schedule) *mutex.Redis {
+	if st.remote == nil && len(s.Store.Servers) > 0 {
 		remote, err := mutex.Dial(mutex.Config{Servers: s.Store.Servers, Namespace: s.Name, Lease: s.Store.Lease})
 		if err != nil {
 			panic(err) // the schedule is valid, so these servers were checked
 		}
-		a.remote = remote
+		st.remote = remote
 	}
-	return a.remote
+	return st.remote
 }
 
 // closeStore ends the connections to the store; what is still on its way has a moment to arrive.
-func (a *app) closeStore() {
-	if a.remote != nil {
-		a.remote.Close()
+func (st *stores) closeStore() {
+	if st.remote != nil {
+		st.remote.Close()
 	}
 }
 
 // storage is where the runs of the schedule keep what they must not forget.
-func (a *app) storage(s *schedule.Schedule) run.Storage {
-	return run.Storage{Dir: s.StateDir, Store: a.store(s)}
+func (st *stores) storage(s *schedule.Schedule) run.Storage {
+	return run.Storage{Dir: s.StateDir, Store: st.store(s)}
 }
 
 // runs is what a command that finishes or stops runs gives to them.
-func (a *app) runs(s *schedule.Schedule) run.Caller {
-	return run.Caller{Storage: a.storage(s), Environ: os.Environ()}
+func (st *stores) runs(s *schedule.Schedule) run.Caller {
+	return run.Caller{Storage: st.storage(s), Environ: os.Environ()}
 }
 
 // controls is where what people ask of the ticks of a schedule is kept.
-func (a *app) controls(s *schedule.Schedule) controls.Source {
-	return controls.Source{Dir: s.StateDir, Store: a.store(s), ReadOnly: a.looks}
+func (st *stores) controls(s *schedule.Schedule) controls.Source {
+	return controls.Source{Dir: s.StateDir, Store: st.store(s), ReadOnly: st.looks}
 }

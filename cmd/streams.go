@@ -15,10 +15,10 @@ import (
 )
 
 // stdout is where results go, with what can be shown there.
-func (a *app) stdout() terminal.Stream { return terminal.Of(a.out, os.Getenv) }
+func (c *console) stdout() terminal.Stream { return terminal.Of(c.out, os.Getenv) }
 
 // stderr is where problems and hints go, with what can be shown there.
-func (a *app) stderr() terminal.Stream { return terminal.Of(a.err, os.Getenv) }
+func (c *console) stderr() terminal.Stream { return terminal.Of(c.err, os.Getenv) }
 
 // An output is where results go. It remembers the first error of a write. Safe for concurrent use as far as its Writer is.
 type output struct {
@@ -47,28 +47,28 @@ func (o *output) File() *os.File { return terminal.File(o.Writer) }
 
 // exitOfResults prints that results could not be written, and returns the exit code of sched, which is no success then. That
 // the reader of a tick's report went away is no failure: the tasks ran.
-func (a *app) exitOfResults(code int) int {
-	failed := a.results.firstError()
+func (c *console) exitOfResults(code int) int {
+	failed := c.results.firstError()
 	if failed == nil || errors.Is(failed, syscall.EPIPE) {
 		return code
 	}
-	a.problem("what was to be printed is lost: %v", text.WithoutPath(failed))
+	c.problem("what was to be printed is lost: %v", text.WithoutPath(failed))
 	return max(code, exitFailed)
 }
 
 // liveLine puts a live line below all that the app writes from now on, until restore is called. It is nil where none
 // can be shown. Nothing may have been written for as long as rest before it is drawn.
-func (a *app) liveLine(rest time.Duration) (line *terminal.LiveLine, restore func()) {
-	out, errs := a.out, a.err
-	line, a.out, a.err = terminal.NewLiveLine(a.stdout(), a.stderr(), rest)
+func (c *console) liveLine(rest time.Duration) (line *terminal.LiveLine, restore func()) {
+	out, errs := c.out, c.err
+	line, c.out, c.err = terminal.NewLiveLine(c.stdout(), c.stderr(), rest)
 	return line, func() {
 		line.Hide()
-		a.out, a.err = out, errs
+		c.out, c.err = out, errs
 	}
 }
 
 // printJSON prints one value, indented: people read it, too. What cannot be written exitOfResults reports.
-func (a *app) printJSON(v any) error {
+func (c *console) printJSON(v any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetIndent("", "  ")
@@ -76,17 +76,17 @@ func (a *app) printJSON(v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	a.out.Write(text.Bytes())
+	c.out.Write(text.Bytes())
 	return nil
 }
 
 // clock writes a time around now, with the date and the zone only where it is not today.
-func (a *app) clock(t time.Time, zone *time.Location) string {
-	if now := a.now(); text.SameDay(t, now, zone) {
+func (c *console) clock(t time.Time, zone *time.Location) string {
+	if now := c.now(); text.SameDay(t, now, zone) {
 		return text.MinuteNear(t, now, zone)
 	}
 	return text.MinuteZone(t, zone)
 }
 
 // ago writes how long ago a time was; 0 for one in the future, since the clock of another server may be ahead.
-func (a *app) ago(t time.Time) string { return text.Duration(max(0, a.now().Sub(t))) }
+func (c *console) ago(t time.Time) string { return text.Duration(max(0, c.now().Sub(t))) }

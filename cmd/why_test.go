@@ -95,7 +95,8 @@ tasks:
 			[]string{"  nothing was ever recorded of this task: it is new"}, ""},
 	} {
 		var out strings.Builder
-		a := &app{out: &out, err: &out, config: file, now: func() time.Time { return at(tt.now) }}
+		a := &app{}
+		a.out, a.err, a.config, a.now = &out, &out, file, func() time.Time { return at(tt.now) }
 		root := a.root()
 		root.SetArgs(append([]string{"why", "-c", file}, tt.args...))
 		if code := a.exitCode(root.Execute()); code != 0 {
