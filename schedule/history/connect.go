@@ -22,40 +22,40 @@ var errOlder = errors.New("it was written by an older sched, and cannot be broug
 
 // connect opens the file and looks at its version: errOlder when it has to be mended first.
 // While db is connected it holds the lock file shared, so that no process moves the database away.
-func (db *DB) connect() error {
-	lock, err := db.takeLock(db.lockPath(), syscall.LOCK_SH)
+func (f *file) connect() error {
+	lock, err := f.takeLock(f.lockPath(), syscall.LOCK_SH)
 	if err != nil {
 		return err
 	}
 	mode := writing
-	if db.reading || lock == nil {
+	if f.reading || lock == nil {
 		mode = looking
 	}
-	conn, version, err := db.dialFile(mode)
-	db.readOnly = db.readOnly || lock == nil
+	conn, version, err := f.dialFile(mode)
+	f.readOnly = f.readOnly || lock == nil
 	if err == nil {
-		err = db.current(version)
+		err = f.current(version)
 	}
 	if err != nil {
 		return errors.Join(err, closeAll(conn, lock))
 	}
-	db.conn, db.lock = conn, lock
+	f.conn, f.lock = conn, lock
 	return nil
 }
 
-func (db *DB) current(version int) error {
-	switch known := len(db.migrations); {
+func (f *file) current(version int) error {
+	switch known := len(f.migrations); {
 	case version > known:
-		return &NewerError{Path: db.path(), Version: version, Known: known}
+		return &NewerError{Path: f.path(), Version: version, Known: known}
 	case version < known:
 		return errOlder
 	}
 	return nil
 }
 
-func (db *DB) disconnect() error {
-	conn, lock := db.conn, db.lock
-	db.conn, db.lock = nil, nil
+func (f *file) disconnect() error {
+	conn, lock := f.conn, f.lock
+	f.conn, f.lock = nil, nil
 	return closeAll(conn, lock)
 }
 
@@ -89,19 +89,19 @@ const (
 // A database in WAL mode needs to create files beside it even for reading, so the last resort is to
 // promise SQLite that no process changes it (https://www.sqlite.org/wal.html#read_only_databases). The
 // price is that what still waits in a log is not seen.
-func (db *DB) dialFile(m mode) (*sql.DB, int, error) {
-	db.readOnly = false
+func (f *file) dialFile(m mode) (*sql.DB, int, error) {
+	f.readOnly = false
 	for _, suffix := range allSuffixes {
-		if err := statedir.CheckPlain(db.path() + suffix); err != nil {
+		if err := statedir.CheckPlain(f.path() + suffix); err != nil {
 			return nil, 0, fmt.Errorf("%w: %w", errNotFile, err)
 		}
 	}
-	conn, version, err := dialVersion(db.dsn(m))
+	conn, version, err := dialVersion(f.dsn(m))
 	if code := primary(err); code != sqlite3.SQLITE_READONLY && code != sqlite3.SQLITE_CANTOPEN {
 		return conn, version, err
 	}
-	db.readOnly = true
-	still, version, stillErr := dialVersion(db.dsn(frozen))
+	f.readOnly = true
+	still, version, stillErr := dialVersion(f.dsn(frozen))
 	if stillErr != nil {
 		return conn, 0, errors.Join(err, closeAll(still, nil))
 	}
@@ -119,13 +119,13 @@ func (db *DB) dialFile(m mode) (*sql.DB, int, error) {
 // wait (https://www.sqlite.org/rescode.html#busy_snapshot). With synchronous=FULL a record survives
 // a power cut once Add has returned (https://www.sqlite.org/pragma.html#pragma_synchronous).
 // The records of a thousand tasks touch some 4,000 pages, 16 MB, which are used only then.
-func (db *DB) dsn(m mode) string {
-	wait := strconv.FormatInt(db.patience.Milliseconds(), 10)
+func (f *file) dsn(m mode) string {
+	wait := strconv.FormatInt(f.patience.Milliseconds(), 10)
 	q := url.Values{"_busy_timeout": {wait}, "_txlock": {"immediate"}, "_synchronous": {"FULL"}, "_pragma": {"cache_size(-16000)"}}
 	switch m {
 	case writing:
 		q.Set("mode", "rwc")
-		q.Set("modeof", db.lockPath())
+		q.Set("modeof", f.lockPath())
 	case looking:
 		q.Set("mode", "rw")
 		q.Set("_query_only", "1")
@@ -133,7 +133,7 @@ func (db *DB) dsn(m mode) string {
 		q.Set("mode", "ro")
 		q.Set("immutable", "1")
 	}
-	u := url.URL{Scheme: "file", OmitHost: true, Path: db.path(), RawQuery: strings.ReplaceAll(q.Encode(), "+", "%20")}
+	u := url.URL{Scheme: "file", OmitHost: true, Path: f.path(), RawQuery: strings.ReplaceAll(q.Encode(), "+", "%20")}
 	return u.String()
 }
 

@@ -58,13 +58,13 @@ var plain = map[int]string{
 }
 
 // explain names the file.
-func (db *DB) explain(err error) error {
+func (f *file) explain(err error) error {
 	var newer *NewerError
 	if err == nil || errors.As(err, &newer) {
 		return err
 	}
 	if words, ok := plain[primary(err)]; ok {
-		return fmt.Errorf("history: %s: %s: %w", db.path(), words, err)
+		return fmt.Errorf("history: %s: %s: %w", f.path(), words, err)
 	}
-	return fmt.Errorf("history: %s: %w", db.path(), err)
+	return fmt.Errorf("history: %s: %w", f.path(), err)
 }

@@ -11,22 +11,22 @@ import (
 	"sched/schedule/statedir"
 )
 
-func (db *DB) lockPath() string { return db.path() + "-lock" }
+func (f *file) lockPath() string { return f.path() + "-lock" }
 
 // takeLock waits for the lock of a file: shared (syscall.LOCK_SH) by the processes that have the database open, exclusive
 // (LOCK_EX) by the one that mends it. It returns nil where the folder cannot be written: nothing is mended there either.
-func (db *DB) takeLock(path string, how int) (*os.File, error) {
-	f, err := statedir.OpenPlain(path, os.O_RDWR|os.O_CREATE)
+func (f *file) takeLock(path string, how int) (*os.File, error) {
+	lock, err := statedir.OpenPlain(path, os.O_RDWR|os.O_CREATE)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := db.poll(func() (bool, error) { return flock(f, how) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	if err := f.poll(func() (bool, error) { return flock(lock, how) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), lock.Close())
 	}
-	return f, nil
+	return lock, nil
 }
 
 // flock tries once, and reports whether it has the lock, which the kernel drops with its holder: flock(2).
@@ -39,12 +39,12 @@ func flock(f *os.File, how int) (bool, error) {
 	return err == nil, err
 }
 
-// errWaited says that db.patience has run out.
+// errWaited says that file.patience has run out.
 var errWaited = errors.New("another process kept it locked for too long")
 
 // poll calls try until it is done or fails, and gives up with errWaited.
-func (db *DB) poll(try func() (bool, error)) error {
-	deadline := time.Now().Add(db.patience)
+func (f *file) poll(try func() (bool, error)) error {
+	deadline := time.Now().Add(f.patience)
 	for pause := time.Millisecond; ; pause = min(2*pause, 10*time.Millisecond) {
 		if done, err := try(); done || err != nil {
 			return err

@@ -19,8 +19,8 @@ import (
 // found. No other process may have the file open meanwhile: it would go on writing to a file that has been
 // moved away. Processes that wait to mend have closed it, so only those are waited for that met no
 // damage.
-func (db *DB) mend(op func(*sql.DB) error) error {
-	alone, err := db.takeLock(db.path()+"-mend", syscall.LOCK_EX)
+func (f *file) mend(op func(*sql.DB) error) error {
+	alone, err := f.takeLock(f.path()+"-mend", syscall.LOCK_EX)
 	if err != nil {
 		return err
 	}
@@ -29,11 +29,11 @@ func (db *DB) mend(op func(*sql.DB) error) error {
 	}
 	defer alone.Close()
 	var found error
-	err = db.poll(func() (bool, error) {
-		if found = db.use(op); !db.mendable(found) {
+	err = f.poll(func() (bool, error) {
+		if found = f.use(op); !f.mendable(found) {
 			return true, found
 		}
-		return db.tryMend(op)
+		return f.tryMend(op)
 	})
 	if errors.Is(err, errWaited) {
 		return fmt.Errorf("%w, and another process keeps it open", found)
@@ -42,35 +42,35 @@ func (db *DB) mend(op func(*sql.DB) error) error {
 }
 
 // tryMend mends unless another process has the file open, and reports whether it did.
-func (db *DB) tryMend(op func(*sql.DB) error) (bool, error) {
-	alone, err := statedir.OpenPlain(db.lockPath(), os.O_RDWR|os.O_CREATE)
+func (f *file) tryMend(op func(*sql.DB) error) (bool, error) {
+	alone, err := statedir.OpenPlain(f.lockPath(), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return false, err
 	}
 	if locked, err := flock(alone, syscall.LOCK_EX); !locked {
 		return false, errors.Join(err, alone.Close())
 	}
-	err = db.useAlone(op)
-	if IsCorrupt(err) && !db.reading {
-		if err = db.moveAside(time.Now()); err == nil {
-			err = db.useAlone(op)
+	err = f.useAlone(op)
+	if IsCorrupt(err) && !f.reading {
+		if err = f.moveAside(time.Now()); err == nil {
+			err = f.useAlone(op)
 		}
 	}
 	err = errors.Join(err, alone.Close())
-	if again := db.use(nil); err == nil {
+	if again := f.use(nil); err == nil {
 		err = again
 	}
 	return true, err
 }
 
 // useAlone opens the file, brings it up to date, runs op, and closes it.
-func (db *DB) useAlone(op func(*sql.DB) error) error {
-	conn, version, err := db.dialFile(writing)
-	if err == nil && version > len(db.migrations) {
-		err = db.current(version)
+func (f *file) useAlone(op func(*sql.DB) error) error {
+	conn, version, err := f.dialFile(writing)
+	if err == nil && version > len(f.migrations) {
+		err = f.current(version)
 	}
 	if err == nil {
-		err = upgrade(context.Background(), conn, version, db.migrations)
+		err = upgrade(context.Background(), conn, version, f.migrations)
 	}
 	if err == nil && op != nil {
 		err = op(conn)
@@ -86,17 +86,17 @@ func exists(path string) bool {
 
 // moveAside renames the file and its log to history.db.corrupt-<UTC time>, where `sqlite3 FILE .recover`
 // finds them. A death between two renames is harmless: SQLite ignores a log without its database.
-func (db *DB) moveAside(now time.Time) error {
-	to := db.path() + ".corrupt-" + now.UTC().Format("20060102T150405Z")
+func (f *file) moveAside(now time.Time) error {
+	to := f.path() + ".corrupt-" + now.UTC().Format("20060102T150405Z")
 	for n := 2; exists(to); n++ {
-		to = fmt.Sprintf("%s.corrupt-%s.%d", db.path(), now.UTC().Format("20060102T150405Z"), n)
+		to = fmt.Sprintf("%s.corrupt-%s.%d", f.path(), now.UTC().Format("20060102T150405Z"), n)
 	}
 	for _, suffix := range allSuffixes {
-		err := os.Rename(db.path()+suffix, to+suffix)
+		err := os.Rename(f.path()+suffix, to+suffix)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("a damaged history cannot be moved aside: %w", err)
 		}
 	}
-	db.setAside = to
+	f.setAside = to
 	return nil
 }

@@ -183,7 +183,7 @@ func TestALockedFileIsNotCorrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := &DB{dir: dir, migrations: migrations} // no patience
+	db := &DB{file{dir: dir, migrations: migrations}} // no patience
 	if err := db.open(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestADamagedFileIsNotMovedUnderAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := &DB{dir: dir, migrations: migrations} // no patience
+	db := &DB{file{dir: dir, migrations: migrations}} // no patience
 	if err := db.open(nil); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,10 @@ import (
 // A damaged file makes no method fail: the method that meets the damage moves the file aside,
 // starts an empty one, and does its work there. SetAside then names the damaged file, so that the
 // caller can say so.
-type DB struct {
+type DB struct{ file }
+
+// A file is the file of a history: it is opened, locked, mended and closed here, and operations on its tables run in do and write.
+type file struct {
 	dir        string // absolute
 	migrations []migration
 	patience   time.Duration // bounds the wait for other processes
@@ -54,7 +57,7 @@ func open(dir string, reading bool) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	db := &DB{dir: dir, migrations: migrations, patience: 10 * time.Second, reading: reading}
+	db := &DB{file{dir: dir, migrations: migrations, patience: 10 * time.Second, reading: reading}}
 	if err := db.open(nil); err != nil {
 		return nil, db.explain(errors.Join(err, db.disconnect()))
 	}
@@ -63,96 +66,96 @@ func open(dir string, reading bool) (*DB, error) {
 
 // open connects to the file, mending it first when it is new, old or damaged, and runs op when there
 // is one.
-func (db *DB) open(op func(*sql.DB) error) error {
-	if info, err := os.Stat(db.path()); db.reading && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0) {
-		return db.openEmpty()
+func (f *file) open(op func(*sql.DB) error) error {
+	if info, err := os.Stat(f.path()); f.reading && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0) {
+		return f.openEmpty()
 	}
-	err := db.use(op)
-	if db.mendable(err) {
-		err = db.mend(op)
+	err := f.use(op)
+	if f.mendable(err) {
+		err = f.mend(op)
 	}
 	return err
 }
 
 // use connects and runs op. It stays connected unless the file has to be mended.
-func (db *DB) use(op func(*sql.DB) error) error {
-	err := db.connect()
+func (f *file) use(op func(*sql.DB) error) error {
+	err := f.connect()
 	if err == nil && op != nil {
-		err = op(db.conn)
+		err = op(f.conn)
 	}
-	if db.mendable(err) {
-		_ = db.disconnect() // err says already what is wrong
+	if f.mendable(err) {
+		_ = f.disconnect() // err says already what is wrong
 	}
 	return err
 }
 
 // mendable reports whether mend has a remedy for the error.
-func (db *DB) mendable(err error) bool {
-	return !db.readOnly && (errors.Is(err, errOlder) || IsCorrupt(err) && !db.reading)
+func (f *file) mendable(err error) bool {
+	return !f.readOnly && (errors.Is(err, errOlder) || IsCorrupt(err) && !f.reading)
 }
 
 // Close closes the file. The last process that closes it folds the write-ahead log into it.
-func (db *DB) Close() error {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	db.closed = true
-	return db.explain(db.disconnect())
+func (f *file) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	return f.explain(f.disconnect())
 }
 
 // SetAside is the path to which a damaged history was moved since Open began; empty when none was.
-func (db *DB) SetAside() string {
-	db.mu.RLock()
-	defer db.mu.RUnlock()
-	return db.setAside
+func (f *file) SetAside() string {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.setAside
 }
 
 // do runs op, and once more on a mended file when the file turns out to be damaged. An op that
 // fails must have changed nothing.
-func (db *DB) do(op func(*sql.DB) error) error {
-	db.mu.RLock()
+func (f *file) do(op func(*sql.DB) error) error {
+	f.mu.RLock()
 	var err error
-	open := db.conn != nil
+	open := f.conn != nil
 	if open {
-		err = op(db.conn)
+		err = op(f.conn)
 	}
-	mend := db.mendable(err)
-	db.mu.RUnlock()
+	mend := f.mendable(err)
+	f.mu.RUnlock()
 	if mend || !open {
-		err = db.doMended(op)
+		err = f.doMended(op)
 	}
-	return db.explain(err)
+	return f.explain(err)
 }
 
 // doMended opens the file anew, mending it where it must, and runs op. It also tries again what could not be mended the
 // last time.
-func (db *DB) doMended(op func(*sql.DB) error) error {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if db.closed {
+func (f *file) doMended(op func(*sql.DB) error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
 		return errClosed
 	}
-	_ = db.disconnect()
-	return db.open(op)
+	_ = f.disconnect()
+	return f.open(op)
 }
 
 // openEmpty connects to an empty database in memory, for a file that does not exist or is empty.
-func (db *DB) openEmpty() error {
+func (f *file) openEmpty() error {
 	conn, err := dial(":memory:")
 	if err != nil {
 		return err
 	}
-	err = upgrade(context.Background(), conn, 0, db.migrations)
+	err = upgrade(context.Background(), conn, 0, f.migrations)
 	if err == nil {
 		_, err = conn.Exec("PRAGMA query_only = ON")
 	}
 	if err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	db.conn = conn
+	f.conn = conn
 	return nil
 }
 
-func (db *DB) path() string { return filepath.Join(db.dir, "history.db") }
+func (f *file) path() string { return filepath.Join(f.dir, "history.db") }
 
 // A rower is a connection or a transaction.
 type rower interface {
@@ -160,8 +163,8 @@ type rower interface {
 }
 
 // write runs op in a transaction. It waits for other writers when it begins, so op never has to.
-func (db *DB) write(ctx context.Context, op func(*sql.Tx) error) error {
-	return db.do(func(conn *sql.DB) error {
+func (f *file) write(ctx context.Context, op func(*sql.Tx) error) error {
+	return f.do(func(conn *sql.DB) error {
 		tx, err := conn.BeginTx(ctx, nil)
 		if err != nil {
 			return err

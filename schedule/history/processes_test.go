@@ -44,7 +44,7 @@ func TestDBHelper(t *testing.T) {
 
 // openPatiently is Open for tests of what is lost, not of how long a crowd on a slow machine may take.
 func openPatiently(dir string, m []migration) (*DB, error) {
-	db := &DB{dir: dir, migrations: m, patience: 5 * time.Minute}
+	db := &DB{file{dir: dir, migrations: m, patience: 5 * time.Minute}}
 	if err := db.open(nil); err != nil {
 		return nil, err
 	}

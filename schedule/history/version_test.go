@@ -23,7 +23,7 @@ var later = append(slices.Clone(migrations),
 // openVersion opens the history as the sched with those migrations does.
 func openVersion(t testing.TB, dir string, m []migration, reading bool) (*DB, error) {
 	t.Helper()
-	db := &DB{dir: dir, migrations: m, patience: 10 * time.Second, reading: reading}
+	db := &DB{file{dir: dir, migrations: m, patience: 10 * time.Second, reading: reading}}
 	err := db.open(nil)
 	if err == nil {
 		t.Cleanup(func() { db.Close() })
