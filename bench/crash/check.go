@@ -20,13 +20,14 @@ type check struct {
 	traces      map[string]*trace
 	tickSignals map[string][]event // that ticks got, by the number of the tick
 	windows     []window
-	unread      bool // the history is damaged at the end, and was not set aside
+	calledLost  map[string]bool // runs whose record is one that join excused; they may have run, in a second tick of their minute
+	unread      bool            // the history is damaged at the end, and was not set aside
 	findings
 }
 
 // check looks at everything. It is called when all processes have ended.
 func (of *campaign) check() findings {
-	c := &check{campaign: of, tasks: map[string]task{}, traces: map[string]*trace{}, tickSignals: map[string][]event{}}
+	c := &check{campaign: of, tasks: map[string]task{}, traces: map[string]*trace{}, tickSignals: map[string][]event{}, calledLost: map[string]bool{}}
 	c.findings.losses, c.findings.outcomes = map[string]int{}, map[string]int{}
 	for _, t := range of.tasks {
 		c.tasks[t.name] = t
@@ -70,6 +71,7 @@ func (c *check) join(records []record) {
 			seen[r.Run] = r
 			if len(c.before) > 0 && r.Outcome == "lost" && r.Attempts == 0 && slices.ContainsFunc(all, another) {
 				c.excuse(damagedHistory, "%s at %s is called lost, since its record is", r.Task, r.Slot)
+				c.calledLost[r.Run] = true
 				continue
 			}
 			c.records = append(c.records, r)
@@ -153,7 +155,7 @@ func (c *check) slot(t task, slot time.Time, ticks []*tick, records []record, tr
 		c.wrong(&records[0], nil, "%s has %d outcomes and %d ticks; the second: %+v", what, len(records), len(ticks), records[1])
 	case len(records) > 0:
 		for _, s := range ran {
-			if !slices.ContainsFunc(records, func(r record) bool { return r.Run == s.run }) {
+			if !c.calledLost[s.run] && !slices.ContainsFunc(records, func(r record) bool { return r.Run == s.run }) {
 				c.wrongUnlessExcused(&records[0], s, s.first, s.last, "%s ran, and its record is of another run", what)
 			}
 		}
