@@ -97,6 +97,7 @@ var but = map[string][]string{
 	"schedule/process/self_other.go": {"os.Executable"},
 	// For tests alone.
 	"mutex/redistest/redistest.go": {"os.Getenv"},
+	"mutex/redistest/stores.go":    {"github.com/alicebob/miniredis/v2"},
 }
 
 func TestImportsRunOneWayAndEveryLibraryHasOneOwner(t *testing.T) {

@@ -27,7 +27,7 @@ func mustPause(t *testing.T, r *mutex.Redis, name string, p Pause) {
 }
 
 func TestThePauseWithTheNewestVersionCounts(t *testing.T) {
-	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		if o := mustControls(t, r, nil); len(o.Pauses) > 0 || o.Of != "shop" || o.Interrupt.By != "" {
 			t.Errorf("before the first pause: %+v", o)
 		}
@@ -46,7 +46,7 @@ func TestThePauseWithTheNewestVersionCounts(t *testing.T) {
 // A Redis that was started again without its data gets the pauses back from servers that remember them. One
 // server was away for long, and remembers a pause as in effect that was ended meanwhile.
 func TestARedisThatLostItsDataGetsThePausesBack(t *testing.T) {
-	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		paused := Pauses{"report": {Version: 2000, By: "ann"}, "import": {Version: 3000, By: "ann", Ended: noon}}
 		if o := mustControls(t, r, paused); o.Pauses["report"].By != "ann" {
 			t.Errorf("%+v", o)
@@ -59,7 +59,7 @@ func TestARedisThatLostItsDataGetsThePausesBack(t *testing.T) {
 }
 
 func TestAnInterruptHasItsAgeFromTheClockOfRedis(t *testing.T) {
-	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		wrong := time.Now().Add(-12 * time.Hour) // the clock of the server on which ann is
 		if err := storeInterrupt(t.Context(), r, Interrupt{By: "ann", Server: "web-1", At: wrong}); err != nil {
 			t.Fatal(err)
@@ -85,17 +85,17 @@ func TestAnInterruptHasItsAgeFromTheClockOfRedis(t *testing.T) {
 func TestAPauseOnOneOfThreeRedisServersIsWrittenToTheOthers(t *testing.T) {
 	one, two, three := miniredis.RunT(t), miniredis.RunT(t), miniredis.RunT(t)
 	urls := []string{"redis://" + one.Addr(), "redis://" + two.Addr(), "redis://" + three.Addr()}
-	mustPause(t, dial(t, urls[0]), "report", Pause{Version: 1000, By: "ann"})
+	mustPause(t, redistest.Dial(t, urls[0]), "report", Pause{Version: 1000, By: "ann"})
 
 	two.Close()
-	if o := mustControls(t, dial(t, urls...), nil); o.Pauses["report"].By != "ann" {
+	if o := mustControls(t, redistest.Dial(t, urls...), nil); o.Pauses["report"].By != "ann" {
 		t.Fatalf("%+v", o)
 	}
 	one.Close()
 	if err := two.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	if o := mustControls(t, dial(t, urls...), nil); o.Pauses["report"].By != "ann" {
+	if o := mustControls(t, redistest.Dial(t, urls...), nil); o.Pauses["report"].By != "ann" {
 		t.Errorf("it was lost with the Redis server that had it: %+v", o)
 	}
 }
@@ -104,7 +104,7 @@ func TestAPauseOnOneOfThreeRedisServersIsWrittenToTheOthers(t *testing.T) {
 // answered.
 func TestOneRedisOfThreeThatHangsIsNotWaitedFor(t *testing.T) {
 	hangs := redistest.Start(t)
-	r := dial(t, hangs.URL, "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr())
+	r := redistest.Dial(t, hangs.URL, "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr())
 	mustPause(t, r, "report", Pause{Version: 1000, By: "ann"})
 	hangs.Pause()
 	defer hangs.Resume()
@@ -121,32 +121,13 @@ func TestThereAreNoControlsWithoutAMajority(t *testing.T) {
 	up, down := miniredis.RunT(t), miniredis.RunT(t)
 	gone := "redis://" + down.Addr()
 	down.Close()
-	r := dial(t, "redis://"+up.Addr(), gone, gone)
+	r := redistest.Dial(t, "redis://"+up.Addr(), gone, gone)
 	if o, err := readStore(t.Context(), r, nil, true); err == nil {
 		t.Errorf("%+v", o)
 	}
 	if err := storePauses(t.Context(), r, Pauses{"report": {Version: 1000, By: "ann"}}); err == nil {
 		t.Error("paused")
 	}
-}
-
-// everywhere runs a test on each kind of store.
-func everywhere(t *testing.T, test func(*testing.T, *mutex.Redis)) {
-	t.Run("miniredis", func(t *testing.T) { test(t, dial(t, "redis://"+miniredis.RunT(t).Addr())) })
-	t.Run("redis-server", func(t *testing.T) { test(t, dial(t, redistest.Start(t).URL)) })
-	t.Run("three servers", func(t *testing.T) {
-		test(t, dial(t, "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr()))
-	})
-}
-
-func dial(t *testing.T, urls ...string) *mutex.Redis {
-	t.Helper()
-	r, err := mutex.Dial(mutex.Config{Servers: urls, Namespace: "shop", Lease: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Close() })
-	return r
 }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

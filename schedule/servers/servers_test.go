@@ -19,25 +19,6 @@ import (
 
 var ctx = context.Background()
 
-// everywhere runs a test on each kind of store.
-func everywhere(t *testing.T, test func(*testing.T, *mutex.Redis)) {
-	t.Run("miniredis", func(t *testing.T) { test(t, dial(t, "redis://"+miniredis.RunT(t).Addr())) })
-	t.Run("redis-server", func(t *testing.T) { test(t, dial(t, redistest.Start(t).URL)) })
-	t.Run("three servers", func(t *testing.T) {
-		test(t, dial(t, "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr()))
-	})
-}
-
-func dial(t *testing.T, urls ...string) *mutex.Redis {
-	t.Helper()
-	r, err := mutex.Dial(mutex.Config{Servers: urls, Namespace: "shop", Lease: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Close() })
-	return r
-}
-
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // run is the n-th run of a task, one a minute, on one of three servers in turn.
@@ -77,7 +58,7 @@ func mustRecent(t *testing.T, r *mutex.Redis, q history.Query) (runs []string) {
 }
 
 func TestAServerIsListedAsItAnnouncedItself(t *testing.T) {
-	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		if servers := mustList(t, r); len(servers) != 0 {
 			t.Fatalf("before the first tick: %v", servers)
 		}
@@ -107,7 +88,7 @@ func TestAServerIsListedAsItAnnouncedItself(t *testing.T) {
 
 // A tick with a long foreground task goes on while cron starts others.
 func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T) {
-	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		early := Server{Name: "web-1", Version: "1", Minute: noon}
 		late := Server{Name: "web-1", Version: "2", Minute: noon.Add(time.Minute)}
 		for _, call := range []func() (time.Duration, error){
@@ -131,7 +112,7 @@ func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T)
 
 // Redis was restarted empty while a tick lives.
 func TestARefreshIsEnoughForAServerThatIsNotListed(t *testing.T) {
-	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		if _, err := Refresh(ctx, r, time.Now, Server{Name: "web-1", Version: "1", Minute: noon}); err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +123,7 @@ func TestARefreshIsEnoughForAServerThatIsNotListed(t *testing.T) {
 }
 
 func TestAtMostAHundredRunsAreListed(t *testing.T) {
-	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		s := Server{Name: "web-1"}
 		for n := range maxRunning + 7 {
 			s.Running = append(s.Running, Running{Run: runID(n), Task: "a"})
@@ -158,7 +139,7 @@ func TestAtMostAHundredRunsAreListed(t *testing.T) {
 
 func TestAServerIsForgottenTenMinutesAfterItsLastTick(t *testing.T) {
 	m := miniredis.RunT(t)
-	r := dial(t, "redis://"+m.Addr())
+	r := redistest.Dial(t, "redis://"+m.Addr())
 	at := time.Now()
 	m.SetTime(at)
 	for _, name := range []string{"web-1", "web-2"} {
@@ -182,7 +163,7 @@ func TestAServerIsForgottenTenMinutesAfterItsLastTick(t *testing.T) {
 }
 
 func TestARunIsNotListedAsRunningOnceItIsPublished(t *testing.T) {
-	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		s := Server{Name: "web-1", Running: []Running{{Run: runID(1), Task: "a"}, {Run: runID(2), Task: "b"}}}
 		if _, err := Announce(ctx, r, time.Now, s); err != nil {
 			t.Fatal(err)
@@ -195,7 +176,7 @@ func TestARunIsNotListedAsRunningOnceItIsPublished(t *testing.T) {
 }
 
 func TestARunComesBackAsItWasPublished(t *testing.T) {
-	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		code := 3
 		full := run(1, "report", outcome.Failed)
 		full.ExitCode, full.Reason, full.Notes, full.Attempts = &code, `exit code 3: "x" {y}`, []string{"hook after 1: ümläut"}, 2
@@ -223,7 +204,7 @@ func values(r outcome.Record) any {
 
 func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
 	failures := []outcome.Outcome{outcome.Failed, outcome.TimedOut}
-	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		mustPublish(t, r, run(4, "b", outcome.Succeeded), run(6, "a", outcome.TimedOut))
 		mustPublish(t, r, run(1, "a", outcome.Succeeded), run(2, "a", outcome.Failed)) // late: their server could not reach Redis
 		mustPublish(t, r)
@@ -252,7 +233,7 @@ func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
 }
 
 func TestPublishingTwiceShowsARunOnce(t *testing.T) {
-	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		for range 3 {
 			mustPublish(t, r, run(1, "a", outcome.Succeeded), run(2, "a", outcome.Failed), run(2, "a", outcome.Failed))
 		}
@@ -272,7 +253,7 @@ func TestPublishingTwiceShowsARunOnce(t *testing.T) {
 }
 
 func TestALateCopyIsNotTheLastRun(t *testing.T) {
-	everywhere(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		mustPublish(t, r, run(5, "a", outcome.Failed), run(2, "b", outcome.Succeeded))
 		mustPublish(t, r, run(3, "a", outcome.Succeeded), run(4, "b", outcome.Lost))
 		last, err := Last(ctx, r, []string{"a", "never ran", "b", "a"})
@@ -288,7 +269,7 @@ func TestALateCopyIsNotTheLastRun(t *testing.T) {
 // The stream is read from its end, as far as it may matter: an hour beyond the query.
 func TestALongStreamIsReadToItsEndWhereThatMatters(t *testing.T) {
 	m := miniredis.RunT(t)
-	r := dial(t, "redis://"+m.Addr())
+	r := redistest.Dial(t, "redis://"+m.Addr())
 	const all = 3 * pageSize
 	late := run(all+1, "late", outcome.Succeeded) // published before all others, and newer than they are
 	m.SetTime(late.Ended)
@@ -311,7 +292,7 @@ func TestALongStreamIsReadToItsEndWhereThatMatters(t *testing.T) {
 
 func TestWhatIsFarInThePastIsNotRead(t *testing.T) {
 	m := miniredis.RunT(t)
-	r := dial(t, "redis://"+m.Addr())
+	r := redistest.Dial(t, "redis://"+m.Addr())
 	const all = 4 * pageSize
 	for n := range all {
 		m.SetTime(run(n, "a", outcome.Succeeded).Ended)
@@ -330,7 +311,7 @@ func TestTheStreamIsCapped(t *testing.T) {
 	if testing.Short() {
 		t.Skip("publishes more than is kept")
 	}
-	r := dial(t, redistest.Start(t).URL)
+	r := redistest.Dial(t, redistest.Start(t).URL)
 	const all = maxRuns + 1500
 	for n := 0; n < all; n += pageSize {
 		var some []outcome.Record
@@ -363,7 +344,7 @@ func TestAnyMajorityReadsWhatAnyMajorityWrote(t *testing.T) {
 		m, urls = append(m, one), append(urls, "redis://"+one.Addr())
 	}
 	m[0].SetError("LOADING")
-	r := dial(t, urls...)
+	r := redistest.Dial(t, urls...)
 	mustPublish(t, r, run(1, "a", outcome.Succeeded))
 	s := Server{Name: "web-1", Running: []Running{{Run: runID(1), Task: "a"}, {Run: runID(2), Task: "a"}}}
 	if _, err := Announce(ctx, r, time.Now, s); err != nil {
@@ -371,7 +352,7 @@ func TestAnyMajorityReadsWhatAnyMajorityWrote(t *testing.T) {
 	}
 	m[0].SetError("")
 	m[1].SetError("LOADING")
-	r = dial(t, urls...)
+	r = redistest.Dial(t, urls...)
 	mustPublish(t, r, run(2, "a", outcome.Failed))
 	if got := mustRecent(t, r, history.Query{}); !slices.Equal(got, []string{runID(2), runID(1)}) {
 		t.Errorf("recent: %v", got)
@@ -383,7 +364,7 @@ func TestAnyMajorityReadsWhatAnyMajorityWrote(t *testing.T) {
 		t.Errorf("servers: %+v", servers)
 	}
 	m[2].SetError("LOADING")
-	r = dial(t, urls...)
+	r = redistest.Dial(t, urls...)
 	if _, err := Recent(ctx, r, history.Query{}); err == nil {
 		t.Error("one of three answered, and that was enough")
 	}
@@ -394,7 +375,7 @@ func TestAnyMajorityReadsWhatAnyMajorityWrote(t *testing.T) {
 
 func TestWhatNoSchedWroteIsLeftOut(t *testing.T) {
 	m := miniredis.RunT(t)
-	r := dial(t, "redis://"+m.Addr())
+	r := redistest.Dial(t, "redis://"+m.Addr())
 	mustPublish(t, r, run(1, "a", outcome.Succeeded))
 	m.XAdd(r.Key("runs"), "*", []string{"record", "{torn"})
 	m.XAdd(r.Key("runs"), "*", []string{"another", "field"})
@@ -414,7 +395,7 @@ func TestWhatNoSchedWroteIsLeftOut(t *testing.T) {
 
 func TestSchedulesOfOtherNamesAreOthers(t *testing.T) {
 	m := miniredis.RunT(t)
-	r := dial(t, "redis://"+m.Addr())
+	r := redistest.Dial(t, "redis://"+m.Addr())
 	mustPublish(t, r, run(1, "a", outcome.Succeeded))
 	if _, err := Announce(ctx, r, time.Now, Server{Name: "web-1"}); err != nil {
 		t.Fatal(err)
