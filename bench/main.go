@@ -68,7 +68,7 @@ type part struct {
 }
 
 func (b *bench) parts() []part {
-	return []part{{"idle", b.idle}, {"hundred", b.hundred}, {"thousand", b.thousand}, {"lateness", b.lateness}, {"memory", b.memory}, {"million", b.million}, {"servers", b.servers}}
+	return []part{{"idle", b.idle}, {"starts", b.starts}, {"hundred", b.hundred}, {"thousand", b.thousand}, {"lateness", b.lateness}, {"million", b.million}, {"servers", b.servers}}
 }
 
 // schedule makes a folder with a schedule of n tasks, and returns the folder.
@@ -152,14 +152,19 @@ func (b *bench) hundred() {
 
 // thousand starts 1,000 background tasks at once, and looks whether each ran once and is recorded.
 func (b *bench) thousand() {
-	var tick, all, wrong []float64
+	var tick, all, wrong, last []float64
 	for i := range 3 {
-		dir := b.due(fmt.Sprintf("thousand-%d", i), 1000, `command: "echo $SCHED_TASK >> ran", background: true`)
+		dir := b.due(fmt.Sprintf("thousand-%d", i), 1000, `command: "echo $SCHED_TASK >> ran; date +%s%N >> started", background: true`)
 		time.Sleep(settle)
+		bare := b.bareForks(1000, "echo task >> ran; date +%s%N >> started")
+		time.Sleep(settle)
+		begun := time.Now()
 		s := b.sched(dir, "run")
 		tick, all = append(tick, s.first.Seconds()), append(all, s.all.Seconds())
+		last = append(last, ms(slices.MaxFunc(times(dir, "started"), time.Time.Compare).Sub(begun))/slices.Max(bare))
 		wrong = append(wrong, float64(1000-b.recorded(dir)))
 	}
+	b.row("1000 background tasks at once: the last has started after", median(last), "× bare forks", 1.5)
 	b.row("1000 background tasks at once: `sched run`", median(tick), "s", 60)
 	b.row("1000 background tasks at once: all have ended", median(all), "s", none)
 	b.row("1000 background tasks at once: not run once and recorded", slices.Max(wrong), "", 0)
@@ -188,22 +193,4 @@ func (b *bench) recorded(dir string) (n int) {
 		}
 	}
 	return n
-}
-
-// memory looks at a background run while its command sleeps.
-func (b *bench) memory() {
-	dir := b.due("memory", 1, `command: [sleep, "3"], background: true`)
-	var sizes []float64
-	for range 5 {
-		pid := b.start(dir, "sched", "run")
-		b.wait(pid) // now the witness is our child
-		time.Sleep(time.Second)
-		witness := child(os.Getpid())
-		supervisor := child(witness)
-		child(supervisor) // the command runs
-		sizes = append(sizes, anonymous(witness)+anonymous(supervisor))
-		for b.wait(-1) != 0 {
-		}
-	}
-	b.row("a waiting background run: anonymous memory", median(sizes), "MiB", 4)
 }

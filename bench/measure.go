@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -73,31 +72,6 @@ func (b *bench) wait(which int) (pid int) {
 		log.Fatalf("process %d: %v, status %#x; see %s", pid, err, status, b.out.Name())
 	}
 	return pid
-}
-
-// child returns the only child of a process.
-func child(parent int) (pid int) {
-	var text []byte
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent)) // one for each thread
-	for _, list := range lists {
-		more, _ := os.ReadFile(list)
-		text = append(text, more...)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		log.Fatalf("process %d has the children %q, and not one", parent, text)
-	}
-	return pid
-}
-
-// anonymous returns the anonymous resident memory of a process in MiB (proc_pid_status(5)).
-func anonymous(pid int) (mib float64) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	must(err)
-	_, after, _ := strings.Cut(string(text), "RssAnon:")
-	_, err = fmt.Sscan(after, &mib)
-	must(err)
-	return mib / 1024
 }
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }

@@ -172,7 +172,7 @@ func (c *check) tickExits() {
 			c.wrong(nil, nil, "tick %d of %s did not end", t.number, t.minute)
 			continue
 		}
-		asked := slices.ContainsFunc(c.tickSignals[t.name()], func(e event) bool { return e.outcome != "stopped" })
+		asked := slices.ContainsFunc(c.tickSignals[t.name()], func(e event) bool { return e.detail == tickProcess && e.outcome != "stopped" })
 		if code := t.status.ExitStatus(); code != 0 && code != 1 && !asked {
 			text, _ := os.ReadFile(c.output(t))
 			c.wrong(nil, nil, "tick %d: %s, and it got no signal\n%s", t.number, ending(t.status), text)

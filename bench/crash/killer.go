@@ -31,10 +31,10 @@ func (c *campaign) kill(over <-chan struct{}) {
 			for range 2 + r.IntN(3) {
 				c.signal(unix.SIGKILL, victim(r, all))
 			}
-		case n < 84: // all of one run
-			run := victim(r, all).run
+		case n < 84: // all of one run, or all that watch the runs of a tick
+			chosen := victim(r, all)
 			for _, p := range all {
-				if run != "" && p.run == run && p.kind != daemon {
+				if (chosen.run != "" && p.run == chosen.run || chosen.watches() && p.watches() && p.tick == chosen.tick) && p.kind != daemon {
 					c.signal(unix.SIGKILL, p)
 				}
 			}

@@ -28,6 +28,7 @@ const (
 	requesting  = "request" // sched trigger, sched retry
 	witness     = "witness"
 	supervisor  = "supervisor"
+	successor   = "successor" // a witness in the place of its supervisor
 	finish      = "finish"
 	hook        = "hook"
 	command     = "command"
@@ -38,7 +39,7 @@ const (
 
 // kinds are what victim chooses from, each as often as it stands here. Daemons are killed only with all others.
 var kinds = []string{
-	tickProcess, requesting, witness, witness, supervisor, supervisor, command, command, child,
+	tickProcess, requesting, witness, supervisor, supervisor, supervisor, successor, command, command, child,
 	finish, finish, finish, hook, hook, hook, forked, forked, forked, forked,
 }
 
@@ -82,12 +83,14 @@ func describe(pid int, argv []string, environ []byte) process {
 		p.kind = tickProcess
 	case arg(0) == "sched":
 		p.kind = requesting
+	case strings.HasSuffix(arg(0), "/sched") && arg(1) == "witness":
+		p.kind = witness
 	case strings.HasSuffix(arg(0), "/sched") && arg(1) == "start":
-		p.kind, p.run = supervisor, arg(2)
+		p.kind = supervisor
+	case strings.HasSuffix(arg(0), "/sched") && arg(1) == "finish" && arg(2) == "--tick":
+		p.kind = successor
 	case strings.HasSuffix(arg(0), "/sched") && arg(1) == "finish":
 		p.kind, p.run = finish, arg(5)
-	case strings.HasPrefix(arg(2), `"$0" start`):
-		p.kind, p.run = witness, arg(4)
 	case arg(0) == "/bin/sh" && strings.HasPrefix(arg(3), `{"hook":"`): // it writes its mark into the runfile
 		p.kind, p.hook = hook, strings.TrimSuffix(strings.TrimPrefix(arg(3), `{"hook":"`), `"}`)
 	case arg(1) == "./hook":
@@ -118,4 +121,9 @@ func busy(all []process) []process {
 
 func (p process) String() string {
 	return fmt.Sprintf("%d %s of run %s, tick %s: %.200s", p.pid, p.kind, short(p.run), p.tick, p.line)
+}
+
+// watches reports whether it watches the background runs of its tick.
+func (p process) watches() bool {
+	return p.kind == witness || p.kind == supervisor || p.kind == successor
 }

@@ -82,7 +82,7 @@ type attempt struct {
 // collectTraces sorts the journal by run. A line with a run is of one of its processes.
 func (c *check) collectTraces() {
 	for _, e := range c.events {
-		if e.what == signalSent && (e.detail == tickProcess || e.detail == forked) {
+		if e.what == signalSent && slices.Contains([]string{tickProcess, forked, witness, supervisor, successor}, e.detail) {
 			c.tickSignals[e.tick] = append(c.tickSignals[e.tick], e)
 		}
 		if e.run == "" {
@@ -139,9 +139,9 @@ func (s *trace) gotSignal(kinds ...string) bool {
 // watchers are the kinds of processes of which one must have been killed if the run is lost.
 func (s *trace) watchers() []string {
 	if s.task.background() && len(s.attempts) > 0 {
-		return []string{witness, supervisor, finish, forked}
+		return []string{witness, supervisor, successor, finish, forked}
 	}
-	return []string{tickProcess, witness, supervisor, finish, forked}
+	return []string{tickProcess, witness, supervisor, successor, finish, forked}
 }
 
 // killed reports whether a process was ended by a signal.

@@ -44,6 +44,8 @@ func contradiction(r record, s *trace) string {
 		return "neither its tick nor its supervisor was asked to end"
 	case r.Outcome == "lost" && !s.gotSignal(s.watchers()...):
 		return "none of the processes that watched it was killed"
+	case r.Outcome == "lost" && s.task.background() && s.task.beats >= 5 && newest > 0 && !s.gotSignal(witness, successor, finish, forked):
+		return "its supervisor alone was killed, and its command ran for a second"
 	}
 	return ""
 }
@@ -52,8 +54,8 @@ func contradiction(r record, s *trace) string {
 func failureContradiction(r record, s *trace, code int, wrote string) string {
 	switch {
 	case code > 128:
-		if !s.gotSignal(command, supervisor, forked, hook) {
-			return "neither its command nor its supervisor was killed"
+		if !s.gotSignal(command, forked, hook) {
+			return "its command was not killed"
 		}
 	case code >= 0:
 		if wrote != strconv.Itoa(code) || code == 0 {
@@ -66,7 +68,7 @@ func failureContradiction(r record, s *trace, code int, wrote string) string {
 		if len(s.attempts) > 0 {
 			return "its command ran although its before-hook failed"
 		}
-		if !s.task.beforeFails && !s.gotSignal(hook, forked) {
+		if !s.task.beforeFails && !s.gotSignal(hook, supervisor, forked) {
 			return "its before-hook did not fail"
 		}
 	case strings.HasPrefix(r.Reason, "when gave no answer") && !s.gotSignal(child, forked):

@@ -1,0 +1,108 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// waits is the command of starts: it writes down when it runs, and takes two seconds.
+const waits = "date +%s%N >> started; sleep 2"
+
+// starts measures a hundred background tasks of two seconds that are due together, with `sched run`: how long after the call they
+// start, beside bare forks of the same commands by this process; and while they run, the memory of all that is ours.
+func (b *bench) starts() {
+	dir := b.due("starts", 100, `background: true, after: "true", command: "`+waits+`"`)
+	figures := map[string][]float64{}
+	for i := range 8 {
+		time.Sleep(settle)
+		bare := b.bareForks(100, waits)
+		time.Sleep(settle)
+		ours, memory, returned := b.startsOf(dir, 100)
+		if i == 0 {
+			continue // it makes the state folder
+		}
+		for _, p := range []int{50, 95, 100} {
+			name := strconv.Itoa(p)
+			figures[name] = append(figures[name], percentile(ours, p)/percentile(bare, p))
+			figures["bare"+name] = append(figures["bare"+name], percentile(bare, p))
+		}
+		figures["memory"], figures["returned"] = append(figures["memory"], memory), append(figures["returned"], returned)
+	}
+	for _, p := range []string{"50", "95", "100"} {
+		limit := float64(none)
+		if p == "50" {
+			limit = 1.3
+		}
+		b.row("100 background tasks of 2 s: "+p+" have started after", median(figures[p]), "× bare forks", limit)
+		b.row("100 bare forks of the same command: "+p+" have started after", median(figures["bare"+p]), "ms", none)
+	}
+	b.row("100 background tasks of 2 s: `sched run` returns after", median(figures["returned"]), "ms", none)
+	b.row("100 waiting background runs: private memory of all that is ours", median(figures["memory"]), "MiB", 12)
+}
+
+// startsOf runs a tick of n tasks, and returns how many ms after the call each command ran, the private memory of ours while
+// all wait, in MiB, and how many ms `sched run` took.
+func (b *bench) startsOf(dir string, n int) (late []float64, memory, returned float64) {
+	os.Remove(filepath.Join(dir, "started"))
+	begun := time.Now()
+	b.wait(b.start(dir, "sched", "run"))
+	returned = ms(time.Since(begun))
+	for len(times(dir, "started")) < n && time.Since(begun) < time.Minute {
+		time.Sleep(10 * time.Millisecond)
+	}
+	memory = private("sched")
+	for b.wait(-1) != 0 {
+	}
+	for _, t := range times(dir, "started") {
+		late = append(late, ms(t.Sub(begun)))
+	}
+	if len(late) != n {
+		log.Fatalf("%d of %d tasks were started", len(late), n)
+	}
+	return late, memory, returned
+}
+
+// bareForks starts n shells with the command at once, and returns how many ms after that each ran.
+func (b *bench) bareForks(n int, command string) (late []float64) {
+	dir := b.path("bare")
+	os.MkdirAll(dir, 0o700)
+	os.Remove(filepath.Join(dir, "started"))
+	begun := time.Now()
+	for range n {
+		_, err := os.StartProcess("/bin/sh", []string{"sh", "-c", command}, &os.ProcAttr{Dir: dir, Env: os.Environ(), Files: []*os.File{nil, nil, nil}})
+		must(err)
+	}
+	for b.wait(-1) != 0 {
+	}
+	for _, t := range times(dir, "started") {
+		late = append(late, ms(t.Sub(begun)))
+	}
+	return late
+}
+
+// private returns the memory that no other process shares of all processes of the program, in MiB (proc_pid_smaps_rollup(5)).
+func private(program string) (mib float64) {
+	programs, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, exe := range programs {
+		if target, err := os.Readlink(exe); err != nil || filepath.Base(target) != program {
+			continue
+		}
+		text, _ := os.ReadFile(filepath.Join(filepath.Dir(exe), "smaps_rollup"))
+		for line := range strings.Lines(string(text)) {
+			var kib float64
+			if name, rest, _ := strings.Cut(line, ":"); slices.Contains([]string{"Private_Clean", "Private_Dirty"}, name) {
+				fmt.Sscan(rest, &kib)
+				mib += kib / 1024
+			}
+		}
+	}
+	return mib
+}
