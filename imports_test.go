@@ -35,6 +35,7 @@ var order = []string{
 	"schedule/servers",
 	"schedule/ledger",
 	"schedule/run",
+	"schedule/supervisor",
 	"schedule/records",
 	"schedule/work",
 	"schedule/runner",
@@ -91,8 +92,9 @@ var but = map[string][]string{
 	// main passes the world on to cmd.
 	"main.go": {"os.Args", "os.Exit", "os.Stdin", "os.Stdout", "os.Stderr"},
 	// In a process of a background run these are the run's captured output, set up by its witness.
-	"schedule/run/inherit.go": {"os.Stdout", "os.Stderr"},
-	"schedule/run/finish.go":  {"os.Stderr"},
+	"schedule/run/inherit.go":          {"os.Stderr"},
+	"schedule/supervisor/supervise.go": {"os.Stderr"},
+	"schedule/run/finish.go":           {"os.Stderr"},
 	// A task that runs as another user is started by way of sched itself.
 	"schedule/process/self_other.go": {"os.Executable"},
 	// For tests alone.

@@ -201,17 +201,28 @@ func TestTheLockOfADeadServerIsFreeWithinALease(t *testing.T) {
 	}
 }
 
-func TestTheLockIsFreeAtOnceWhenTheWitnessLives(t *testing.T) {
+// The supervisor is killed. Its witness goes on to renew the lease, for longer than one lasts, and the lock is free as soon as the
+// run is over.
+func TestTheLeaseOutlivesItsSupervisor(t *testing.T) {
 	t.Parallel()
 	s := newServers(t, 2, redistest.Start(t).URL, held)
-	for _, one := range s {
-		one.write("schedule.yaml", strings.Replace(one.read("schedule.yaml"), "lease: 5s", "lease: 10m", 1))
-	}
 	s[0].tick()
 	_, supervisor, _ := s[0].pids()
 	s[0].kill(supervisor)
-	s[0].lineIn("hooks.txt")
-	if took := s[1].takesOver(); took > 20*time.Second {
+	s[0].gone(supervisor)
+	for begun := time.Now(); time.Since(begun) < 8*time.Second; { // the lease is one of 5 s
+		if out, _, _ := s[1].tick(); !strings.Contains(out, "skipped: still running") || !strings.Contains(out, "on web-1") {
+			t.Fatalf("after %s: %s", time.Since(begun), out)
+		}
+	}
+	s[0].write("go", "")
+	if hook := s[0].lineIn("hooks.txt"); hook != "succeeded" {
+		t.Errorf("hook %q", hook)
+	}
+	if r := s[0].outcome("long", 1); len(r.Notes) > 0 {
+		t.Errorf("%+v", r)
+	}
+	if took := s[1].takesOver(); took > 4*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	fences := s[0].linesOf("fences")

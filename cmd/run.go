@@ -140,14 +140,17 @@ func (a runCommand) runWorked(o runOptions) error {
 		if err != nil {
 			return err
 		}
+		tick := a.tick(s, minute, o)
+		tick.Began, tick.Work = now, link
+		tick.Await()
 		switch came, long := work.Await(noNewStarts, minute); {
-		case !came:
-			return nil
-		case !long:
-			tick := a.tick(s, minute, o)
-			tick.Began, tick.Work = now, link
+		case came && !long:
 			return a.runTick(tick, o, invalid, noNewStarts, terminate, kill)
+		case !came:
+			tick.Leave()
+			return nil
 		}
+		tick.Leave()
 	}
 }
 
@@ -190,15 +193,11 @@ func (a runCommand) minute(o runOptions, now time.Time, zone *time.Location) (ti
 
 // tick returns the tick of a minute. Its callbacks are for the caller to set.
 func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner.Tick {
-	self, err := os.Executable()
-	if err != nil {
-		self = os.Args[0]
-	}
 	server, _ := hostname()
 	tick := &runner.Tick{
 		Schedule: s, Minute: minute, Only: o.only, Replay: o.at != "",
 		Storage: a.storage(s), Report: runner.Report{Problem: a.problem},
-		Host: runner.Host{Server: server, Version: Version, Self: self, Environ: os.Environ()},
+		Host: runner.Host{Server: server, Version: Version, Self: self(), Environ: os.Environ()},
 	}
 	if o.verbose {
 		tick.Report.Detail = a.problem

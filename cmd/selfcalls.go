@@ -3,10 +3,10 @@ package cmd
 import (
 	"errors"
 	"os"
-	"strconv"
 
 	"sched/schedule/process"
 	"sched/schedule/run"
+	"sched/schedule/supervisor"
 )
 
 // become replaces this process by a command that runs as another user, where sched itself called it for that; else it
@@ -18,43 +18,47 @@ func become(args []string) (code int, ok bool) {
 	return process.Become(args[1], os.Environ())
 }
 
-// background runs the two commands of a background run, `start RUN` and `finish MUTEX CODE --run RUN`, where its witness
-// called them; else it returns false. It comes before cobra and YAML, which they do not need: a thousand of
-// them may start in one second.
+// background runs what the processes of background runs call: `witness ID` and `start ID`, `finish --tick ID` in the place of a
+// supervisor that was killed, and `finish MUTEX CODE --run RUN`; else it returns false. It comes before cobra and YAML, which
+// these do not need: a thousand of the last may start in one second.
 func (a *app) background(args []string) (code int, ok bool) {
 	storage, ours, err := run.StorageFrom(os.Getenv)
 	a.remote = storage.Store
 	runs := run.Caller{Storage: storage, Environ: os.Environ()}
-	switch {
-	case !ours:
+	if !ours || len(args) < 2 {
 		return 0, false
 	}
 	surviveReaders()
 	switch {
 	case err != nil:
-		return a.exitCode(failed("", "%w", err)), true
+	case len(args) == 2 && args[0] == supervisor.WitnessCommand:
+		err = supervisor.Witness(self(), args[1], runs.Environ)
 	case len(args) == 2 && args[0] == "start":
-		return a.start(runs, args[1]), true
+		terminate, kill, release := signals()
+		defer release()
+		err = supervisor.Supervise(terminate, kill, runs, self(), args[1])
+	case len(args) == 3 && args[0] == "finish" && args[1] == "--tick":
+		terminate, kill, release := signals()
+		defer release()
+		err = supervisor.SuperviseOn(terminate, kill, runs, self(), args[2])
 	case len(args) == 5 && args[0] == "finish" && args[3] == "--run":
-		seen, err := strconv.Atoi(args[2])
-		if err != nil {
-			return 0, false
+		if err = runs.FinishInherited(args[4]); errors.Is(err, os.ErrNotExist) {
+			err = nil // its supervisor has finished it
 		}
-		if err := runs.FinishInherited(args[4], seen); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return a.exitCode(failed("", "%w", err)), true
-		}
-		return exitOK, true
+	default:
+		return 0, false
 	}
-	return 0, false
+	if err != nil {
+		return a.exitCode(failed("", "%w", err)), true
+	}
+	return exitOK, true
 }
 
-// start supervises a background run, and returns the exit code for its witness.
-func (a *app) start(runs run.Caller, id string) int {
-	terminate, kill, release := signals()
-	defer release()
-	code, err := runs.SuperviseInherited(terminate, kill, id)
+// self returns the path of this program.
+func self() string {
+	path, err := os.Executable()
 	if err != nil {
-		return a.exitCode(failed("", "%w", err))
+		return os.Args[0]
 	}
-	return code
+	return path
 }

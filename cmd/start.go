@@ -8,8 +8,8 @@ import (
 
 func newStartCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:    "start RUN",
-		Short:  "Supervise a background run (used by sched run)",
+		Use:    "start TICK",
+		Short:  "Supervise the background runs of a tick (used by sched run)",
 		Hidden: true,
 		Args:   arguments(1, 1),
 		RunE: func(*cobra.Command, []string) error {

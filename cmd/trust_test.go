@@ -13,7 +13,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/outcome"
+	"sched/schedule/run"
 	"sched/schedule/runfile"
+	"sched/schedule/supervisor"
 )
 
 func onlyRoot(t *testing.T) {
@@ -138,42 +140,34 @@ func TestTheStateFolderIsDeletedWhileARunLives(t *testing.T) {
 	b.free("victim")
 }
 
-// It is deleted when `sched run` has said that it started the run, and the run has not begun to watch its file.
+// It is deleted when the run has begun, and its supervisor has not got it yet.
 func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	b := newBox(t, "tasks: [{name: early, cron: '* * * * *', background: true, command: echo came >> came.txt, after: echo after >> after.txt}]")
 	s, err := schedule.Load(b.path("schedule.yaml"), schedule.LoadOptions{UID: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshot, err := json.Marshal(s.Tasks[0])
+	c := b.command()
+	storage := run.Storage{Dir: b.path(".sched")}
+	handover := &supervisor.Handover{Self: c.Path, Environ: c.Env}
+	handover.Ahead(storage)
+	record := outcome.Record{Run: outcome.NewID(), Task: "early", Mutex: "early", Slot: time.Now().UTC().Truncate(time.Minute), Background: true}
+	begun, err := run.Caller{Storage: storage, Environ: c.Env}.Begin(record, s.Tasks[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, id := b.path(".sched"), outcome.NewID()
-	record := outcome.Record{Run: id, Task: "early", Mutex: "early", Slot: time.Now().UTC().Truncate(time.Minute), Background: true, Snapshot: snapshot}
-	record.Output = runfile.OutputPath(state, record)
-	run, err := runfile.Create(state, record)
-	if err != nil {
+	if err := os.RemoveAll(storage.Dir); err != nil {
 		t.Fatal(err)
 	}
-	defer run.Close()
-	if err := os.RemoveAll(state); err != nil {
+	if err := handover.Give(begun); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"start", id}, {"finish", "early", "0", "--run", id}} {
-		c := b.command(args...)
-		c.Env = append(c.Env, "SCHED_STATE="+state)
-		c.ExtraFiles = []*os.File{run.Descriptor()}
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Errorf("%v: %v\n%s", args, err, out)
-		}
-	}
-	run.Close()
-	if came, after := b.read("came.txt"), b.read("after.txt"); came != "came\n" || after != "after\n" {
-		t.Errorf("came %q, after %q", came, after)
-	}
+	handover.Close()
 	if r := b.outcome("early", 1); r.Outcome != "succeeded" {
 		t.Errorf("%+v", r)
+	}
+	if came, after := b.read("came.txt"), b.read("after.txt"); came != "came\n" || after != "after\n" {
+		t.Errorf("came %q, after %q", came, after)
 	}
 }
 

@@ -92,47 +92,6 @@ func (l *lease) Fence() int64 { return l.description.get().Fence }
 // Lease returns the lease of the config.
 func (l *lease) Lease() time.Duration { return l.redis.config.lease() }
 
-// Renew begins the lease anew, also while the store is taken for down. Where the key is gone it is
-// taken again: before the lease ended Redis forgot it, and nothing is lost; later another run may have
-// had the mutex in between. After Release it does nothing.
-func (l *lease) Renew(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.released {
-		return nil
-	}
-	r, holder, begun := l.redis, l.description.get(), time.Now()
-	answers := r.send(deadline(ctx), request{rule: evenIfDown, script: renewScript, keys: l.keys(),
-		args: []any{l.run, milliseconds(l.Lease()), holderText(holder), holder.Fence}}, &l.sequence)
-	t := r.tally(answers, func(t *tally) bool { return t.ours >= r.quorum() })
-
-	inTime := elapsed(l.renewed, begun) < l.Lease()
-	switch {
-	case t.ours >= r.quorum():
-		l.renewed = begun
-		return nil
-	case t.ours+t.retaken >= r.quorum():
-		l.renewed = begun
-		if inTime {
-			return nil
-		}
-		return &LostError{Name: l.name}
-	case t.ours+t.retaken+len(t.failed) >= r.quorum():
-		return joinErrors(len(r.servers), t.failed) // those that did not answer may be ours
-	}
-	if t.ours+t.retaken > 0 {
-		l.redlock(ctx).release() // a minority that is ours would be in the way of the next holder
-	}
-	lost := &LostError{Name: l.name, Broken: t.broken >= r.quorum()}
-	if other, servers := t.holder(); servers >= r.quorum() {
-		lost.Holder = other
-	}
-	return lost
-}
-
 // elapsed is how long ago something was, by the clock that says more: the monotonic one stands still
 // while the machine sleeps, the wall clock may be set back.
 func elapsed(since, now time.Time) time.Duration {

@@ -83,6 +83,58 @@ func (s *server) run(end time.Time, q *request) (words []string, err error) {
 	return nil, s.failed("does not answer in time", "does its clock jump?")
 }
 
+// runAll is run for several requests, in one round trip, or two where the clock of the server was set. An error is that of all.
+func (s *server) runAll(end time.Time, rule sendRule, requests []request) []answer {
+	ctx, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
+	answers := make([]answer, len(requests))
+	for range 2 {
+		err := s.do(ctx, rule, true, func(ctx context.Context, c *redis.Client) error { return s.pipeline(ctx, c, end, requests, answers) })
+		late := false
+		for i := range answers {
+			if answers[i].err = err; err == nil && answers[i].word(0) == "late" {
+				late = true
+				s.setClock(answers[i].word(1))
+			}
+		}
+		if !late {
+			return answers
+		}
+	}
+	for i := range answers {
+		if answers[i].word(0) == "late" {
+			answers[i] = answer{err: s.failed("does not answer in time", "does its clock jump?")}
+		}
+	}
+	return answers
+}
+
+// pipeline sends the requests, and reads the answers. Each script is sent once; from then on the server knows it by its digest.
+func (s *server) pipeline(ctx context.Context, c *redis.Client, end time.Time, requests []request, answers []answer) error {
+	var known *redis.Script
+	pipe := c.Pipeline()
+	commands := make([]*redis.Cmd, len(requests))
+	for i, q := range requests {
+		send := q.script.Eval
+		if q.script == known {
+			send = q.script.EvalSha
+		}
+		known = q.script
+		commands[i] = send(ctx, pipe, q.keys, append([]any{serverDeadline{s, q.rule, end}}, q.args...)...)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	for i, c := range commands {
+		words, err := c.StringSlice()
+		if err != nil {
+			return err
+		}
+		answers[i].words = words
+	}
+	return nil
+}
+
 // A serverDeadline is a deadline by the clock of the server, in microseconds. It becomes text when it
 // is written to a connection: then onConnect has seen the instance and the clock at the other end.
 type serverDeadline struct {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -76,7 +77,7 @@ func (s setup) apply(env []string) error {
 		syscall.Umask(*s.As.Umask)
 	}
 	if s.Mark != "" {
-		syscall.Write(3, []byte("\n"+s.Mark+"\n"))
+		syscall.Write(3, fmt.Appendf(nil, "\n%s,\"pid\":%d}\n", strings.TrimSuffix(s.Mark, "}"), os.Getpid()))
 		syscall.Close(3)
 	}
 	if err := who.become(); err != nil {

@@ -66,11 +66,15 @@ func readMember(pid int) (m member, living bool) {
 	if err != nil || group == 0 || state == 'Z' || state == 'X' {
 		return m, false
 	}
-	m = member{pid: pid, group: group}
+	return member{pid, group, startTicks(stat)}, true
+}
+
+// startTicks reads field 22 of /proc/PID/stat (proc(5)): when the process started, in ticks since the boot; empty where there is none.
+func startTicks(stat []byte) string {
 	if fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(fields) > 19 {
-		m.start = string(fields[19])
+		return string(fields[19])
 	}
-	return m, true
+	return ""
 }
 
 // runOf returns the run and the attempt for which a process was started; none for a process that was not, or whose

@@ -13,10 +13,10 @@ import (
 const (
 	markAndRun  = mark + `exec "$@"`
 	markAndEval = mark + `eval "$1"` // for a line for /bin/sh: no second shell
-	mark        = `printf '\n%s\n' "$0" >&3; exec 3>&-; `
+	mark        = `printf '\n%s,"pid":%d}\n' "${0%?}" $$ >&3; exec 3>&-; `
 )
 
-// marked returns the command of a hook that writes the event to descriptor 3 before it starts.
+// marked returns the command of a hook that writes the event, a JSON object, to descriptor 3 before it starts, with its pid in it.
 func marked(event string, hook schedule.Command) []string {
 	if slices.Equal(hook.Shell, []string{"/bin/sh", "-c"}) {
 		return []string{"/bin/sh", "-c", markAndEval, event, hook.Line}

@@ -110,12 +110,22 @@ func (p *Process) wait(said *os.File) {
 		said.Close()
 		p.Refusal = p.takePeak(string(text))
 	}
+	if p.awaitEnd() {
+		return
+	}
 	for {
 		_, err := syscall.Wait4(p.PID, &p.status, 0, &p.Usage)
 		if err != syscall.EINTR {
 			return
 		}
 	}
+}
+
+// awaitChild waits for a child of this process, and returns its exit code as ExitCode does.
+func awaitChild(pid int) (code int) {
+	p := Process{PID: pid, Done: make(chan struct{})}
+	p.wait(nil)
+	return p.ExitCode()
 }
 
 // PeakMemory returns the peak memory of a process that has ended and of its children that it waited for, in bytes. It is 0

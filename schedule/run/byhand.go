@@ -43,7 +43,7 @@ func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 		default:
 			if r, state, err := c.take(id); err == nil {
 				defer r.sendAlone()()
-				return r.conclude(state, exitCodes{command: code}), nil
+				return r.conclude(state, code), nil
 			}
 			alive = &AliveError{id} // another process takes it at this moment
 		}
@@ -83,7 +83,7 @@ func (c Caller) FinishUnrecorded(record outcome.Record, task *schedule.Task, cod
 	if err != nil {
 		return outcome.Record{}, err
 	}
-	result := r.settle(runfile.State{}, exitCodes{command: code})
+	result := r.settle(runfile.State{}, code)
 	result.Reason = join(result.Reason, "finished by hand")
 	defer r.sendAlone()()
 	return r.Finish(result), nil

@@ -15,8 +15,9 @@ const lostAtOnce = 16
 
 // CollectLost finishes every run of the state folder that is lost (no process holds its file, and it has no end), and returns
 // the records of these and of those that had ended already and wait to be put into the history. A run that waits for
-// a deferred retry is passed to retry, which reports whether it ended the run instead. Errors about single runs go to problem.
-func (c Caller) CollectLost(retry func(Deferred) (outcome.Record, bool), problem func(error)) []outcome.Record {
+// a deferred retry is passed to retry, which reports whether it ended the run instead. It leaves runs alone that recent accepts. Errors
+// about single runs go to problem.
+func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (outcome.Record, bool), problem func(error)) []outcome.Record {
 	ids, err := runfile.List(c.Dir)
 	if err != nil {
 		problem(err)
@@ -34,6 +35,9 @@ func (c Caller) CollectLost(retry func(Deferred) (outcome.Record, bool), problem
 		records = append(records, record)
 	}
 	for _, id := range ids {
+		if recent(id) {
+			continue
+		}
 		r, state, err := c.take(id)
 		switch {
 		case errors.Is(err, runfile.ErrAlive), errors.Is(err, os.ErrNotExist):
@@ -44,13 +48,13 @@ func (c Caller) CollectLost(retry func(Deferred) (outcome.Record, bool), problem
 		case err != nil:
 			problem(err)
 		case state.End != nil:
-			add(r.conclude(state, exitCodes{}))
+			add(r.conclude(state, nil))
 		default:
 			slots <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-slots }()
 				if !state.Deferred() {
-					add(r.conclude(state, exitCodes{}))
+					add(r.conclude(state, nil))
 				} else if record, ended := retry(Deferred{r, state}); ended {
 					add(record)
 				}
@@ -63,7 +67,7 @@ func (c Caller) CollectLost(retry func(Deferred) (outcome.Record, bool), problem
 
 // conclude finishes a run whose supervisor is gone: with the result that this wrote down, or else with what settle finds
 // out. A run that has ended already stays as it is.
-func (r *Run) conclude(state runfile.State, codes exitCodes) outcome.Record {
+func (r *Run) conclude(state runfile.State, code *int) outcome.Record {
 	switch {
 	case state.End != nil:
 		r.file.Close()
@@ -71,9 +75,9 @@ func (r *Run) conclude(state runfile.State, codes exitCodes) outcome.Record {
 	case state.Result != nil:
 		return r.finish(state, *state.Result)
 	case state.Deferred():
-		return r.finish(state, r.giveUp(state, codes.command, fmt.Sprintf("finished by hand before attempt %d", state.Deferral.Attempt)))
+		return r.finish(state, r.giveUp(state, code, fmt.Sprintf("finished by hand before attempt %d", state.Deferral.Attempt)))
 	}
-	return r.finish(state, r.settle(state, codes))
+	return r.finish(state, r.settle(state, code))
 }
 
 // Survey reads the files of the runs in a state folder, oldest first: those that live or wait for a deferred retry, those

@@ -56,7 +56,7 @@ func (r *Run) leaveDeferred(deferral *runfile.Deferral) outcome.Record {
 	if r.lock != nil {
 		r.lock.Release(context.Background())
 	}
-	r.file.Close()
+	r.Close()
 	return r.soFar(deferral)
 }
 
@@ -97,7 +97,7 @@ func (d Deferred) Attempt() int { return d.state.Deferral.Attempt }
 func (d Deferred) Stopped() bool { return d.state.Stop != nil }
 
 // Finish ends the run without another attempt.
-func (d Deferred) Finish() outcome.Record { return d.run.conclude(d.state, exitCodes{}) }
+func (d Deferred) Finish() outcome.Record { return d.run.conclude(d.state, nil) }
 
 // Leave leaves the run to a later tick.
 func (d Deferred) Leave() { d.run.file.Close() }
@@ -107,15 +107,14 @@ type HeldError struct{ Reason string }
 
 func (e *HeldError) Error() string { return e.Reason }
 
-// Retry takes the mutex again and hands the run over for its next attempt, with the program at the path self. It
-// returns the record so far. After a *HeldError the run still belongs to the caller (Hold); after any other error it was
-// left to a later tick.
-func (d Deferred) Retry(self string) (outcome.Record, error) {
+// Retry takes the mutex again and hands the run over for its next attempt. It returns the record so far. After a *HeldError the
+// run still belongs to the caller (Hold); after any other error, such as one of handOver, it was left to a later tick.
+func (d Deferred) Retry(handOver func(*Run) error) (outcome.Record, error) {
 	r, deferral := d.run, d.state.Deferral
 	if reason := r.lockAgain(*deferral); reason != "" {
 		return outcome.Record{}, &HeldError{reason}
 	}
-	if err := r.handOverAgain(self); err != nil {
+	if err := handOver(r); err != nil {
 		r.leaveDeferred(deferral)
 		return outcome.Record{}, err
 	}

@@ -1,58 +1,41 @@
 package run
 
 import (
-	"fmt"
 	"os"
-	"syscall"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"sched/schedule"
-	"sched/schedule/clock"
+	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/runfile"
 )
 
-// witnessScript is the witness: it waits for the supervisor and becomes the process that finishes the run. It is a plain
-// shell, since there is hardly anything that can go wrong with one: when the supervisor is killed, finish comes with 137.
-// The script is fixed; program, run and mutex are its arguments.
-const witnessScript = `"$0" start "$1"; exec "$0" finish "$2" "$?" --run "$1"`
-
-// The descriptors that the processes of a background run inherit from the witness.
-const (
-	runDescriptor  = 3
-	lockDescriptor = 4
-)
-
-// HandOver starts the witness of a background run, with the program at the path self, and returns at once. Then this
-// process has no part in the run any more. The witness has a session of its own and no pipe of its caller, or cron would
-// wait for it; it inherits the run's file and lock. After an error the run still belongs to this process.
-func (r *Run) HandOver(self string) error {
-	record := r.Record()
-	argv := []string{"/bin/sh", "-c", witnessScript, self, record.Run, record.Mutex}
-	env := process.Environ(r.Environ, schedule.Task{}, r.Storage.variables()...)
-	files := append([]*os.File{r.file.Descriptor()}, process.Present(r.inheritedLock())...)
-	witness, err := process.Fork(argv[0], argv, "/", env, r.output, files, &syscall.SysProcAttr{Setsid: true}, nil)
-	if err != nil {
-		return fmt.Errorf("cannot start its witness: %w", err)
-	}
-	r.describeLock(witness.PID, clock.Now())
-	r.Close()
-	return nil
+// Descriptors are what a process needs to go on with a run that another one began. That they are those of the run is known by what
+// the file says, not by paths, where another user may have put something else.
+type Descriptors struct {
+	Runfile *os.File // locked
+	Output  *os.File
+	Lock    *os.File // of the mutex; nil where there is none
 }
 
-// handOverAgain is HandOver for the next attempt, whose output follows that of the attempts before.
-func (r *Run) handOverAgain(self string) error {
-	output, err := appendTo(r.Record().Output)
-	if err != nil {
-		return err
+// GiveTo writes down that the run is given to the supervisor, and returns what that needs. From here on the run is alive as long
+// as the supervisor lives, or its witness: it must be passed on to them.
+func (r *Run) GiveTo(supervisor string) (Descriptors, error) {
+	if r.output == nil { // a deferred retry: what it prints follows the attempts before
+		output, err := openOutput(r.Record().Output)
+		if err != nil {
+			return Descriptors{}, err
+		}
+		r.output = output
 	}
-	unix.Flock(int(output.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	r.output = output
-	return r.HandOver(self)
+	err := r.file.Append(runfile.Event{Supervisor: supervisor})
+	return Descriptors{r.file.Descriptor(), r.output, r.inheritedLock()}, err
 }
 
-// Close ends the part of this process in a run. A run whose file no process has open counts as lost, unless it has ended
-// or waits for a deferred retry.
+// Close ends the part of this process in a run. A run whose file no process has open counts as lost, unless its supervisor lives,
+// or it has ended or waits for a deferred retry.
 func (r *Run) Close() {
 	if r.output != nil {
 		r.output.Close()
@@ -70,4 +53,28 @@ func (r *Run) inheritedLock() *os.File {
 		return nil
 	}
 	return r.lock.Inherit()
+}
+
+// The descriptors that the trailing `sched finish` of a run inherits.
+const (
+	runDescriptor  = 3
+	lockDescriptor = 4
+)
+
+// finishApart starts the trailing `sched finish` of the run, with the program at the path self: hooks and mail of one run delay
+// no other. The part of this process in the run ends with that. After an error it has not begun.
+func (r *Run) finishApart(self string, result outcome.Record) error {
+	code := 1
+	if result.ExitCode != nil {
+		code = *result.ExitCode
+	}
+	record := r.Record()
+	argv := []string{self, "finish", record.Mutex, strconv.Itoa(code), "--run", record.Run}
+	env := process.Environ(r.Environ, schedule.Task{}, r.Storage.Variables()...)
+	files := append([]*os.File{r.file.Descriptor()}, process.Present(r.inheritedLock())...)
+	if _, err := process.Fork(self, argv, "/", env, r.output, files, &unix.SysProcAttr{Setpgid: true}, nil); err != nil {
+		return err
+	}
+	r.Close()
+	return nil
 }

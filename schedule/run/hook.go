@@ -41,7 +41,12 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	if err != nil {
 		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
 	}
-	timer := time.NewTimer(hookTimeout)
+	return awaitHook(ctx, name, p, 0)
+}
+
+// awaitHook waits for a hook that was started the age ago, under its deadline.
+func awaitHook(ctx context.Context, name string, p *process.Process, age time.Duration) (note string) {
+	timer := time.NewTimer(max(0, hookTimeout-age))
 	defer timer.Stop()
 	select {
 	case <-p.Done:

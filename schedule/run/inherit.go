@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"syscall"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,61 +19,79 @@ import (
 	"sched/schedule"
 )
 
-// This file is how `sched start` and `sched finish` go on with a run that another process began.
+// This file is how other processes go on with a run that a tick began: its supervisor, and `sched finish`.
 
 // startDeliveryPatience is how long a supervisor whose command has ended waits for the delivery of messages about the
 // start: the run's lock is held meanwhile. While a longer command runs, there is time enough.
 const startDeliveryPatience = 5 * time.Second
 
-// SuperviseInherited supervises the background run whose file this process inherited from its witness, and returns
-// the exit code of the command. When terminate is done it stops the command, when kill is done too it kills it. After an
-// error no command was started.
-func (c Caller) SuperviseInherited(terminate, kill context.Context, id string) (int, error) {
-	r, state, err := c.inherit(id)
+// Receive returns the run of the descriptors, which belong to it then.
+func (c Caller) Receive(d Descriptors) (*Run, error) {
+	r, state, err := c.inherit(d)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	switch {
 	case state.Deferred():
-		if err := r.resumeDeferred(state.Deferral); err != nil {
-			return 0, err
-		}
+		err = r.resumeDeferred(state.Deferral)
 	case state.Attempt != nil || state.Result != nil:
-		return 0, fmt.Errorf("run %s was started before", id)
+		err = fmt.Errorf("run %s was started before", r.Record().Run)
 	}
-	r.output, r.Terminate = os.Stdout, terminate
-	r.Sender = outbox.NewSender(kill, c.Environ)
-	defer r.Sender.Wait(terminate, startDeliveryPatience)
-	result := r.supervise(terminate, kill)
-	if result.Outcome == "" {
-		return 0, nil // a later tick goes on with the deferred retry
+	if err != nil {
+		r.Close()
 	}
-	if err := r.file.Append(runfile.Event{Result: &result}); err != nil {
-		// As on a full disk. This process alone knows the result, and the exit code alone is no proof of one
-		// (docs/decisions.md#an-exit-code-alone-is-no-result).
-		r.Finish(result)
-	}
-	if result.ExitCode == nil {
-		return 1, nil
-	}
-	return *result.ExitCode, nil
+	return r, err
 }
 
-// FinishInherited finishes the background run whose file this process inherited from its witness, with the result that its
-// supervisor wrote down. Where there is none, the exit code of the supervisor says how that ended, and nothing of the
-// command. A run that waits for a deferred retry is left to a later tick. The error is os.ErrNotExist where the run is
-// over, since its supervisor has finished it.
-func (c Caller) FinishInherited(id string, supervisor int) error {
-	r, state, err := c.inherit(id)
+// Supervise supervises a background run to the end of its command, and starts its trailing `sched finish`, with the program at
+// the path self. A run whose next attempt was deferred ends without that. When terminate is done it stops the command, when
+// kill is done too it kills it. It calls begun when the command was started first, or when its hooks are to come first.
+func (r *Run) Supervise(terminate, kill context.Context, self string, begun func()) {
+	r.Terminate, r.begun = terminate, sync.OnceFunc(begun)
+	defer r.begun()
+	r.Sender = outbox.NewSender(kill, r.Environ)
+	result := r.supervise(terminate, kill)
+	if result.Outcome == "" { // a later tick goes on with the deferred retry
+		r.leaveDeferred(nil)
+		return
+	}
+	// Where that is impossible, as on a full disk, this process alone knows the result: the exit code alone is no proof of one
+	// (docs/decisions.md#an-exit-code-alone-is-no-result).
+	err := r.file.Append(runfile.Event{Result: &result})
+	r.Sender.Wait(terminate, startDeliveryPatience)
+	if err == nil {
+		err = r.finishApart(self, result)
+	}
+	if err != nil {
+		defer r.sendAlone()()
+		r.finish(runfile.State{Result: &result}, result)
+	}
+}
+
+// FinishInherited finishes the background run whose file this process inherited, with the result that its supervisor wrote
+// down. The error is os.ErrNotExist where the run is over.
+func (c Caller) FinishInherited(id string) error {
+	strange := fmt.Errorf("run %s was not begun by the process that calls this", id)
+	if !isOwnFile(runDescriptor) {
+		return strange
+	}
+	d := Descriptors{Runfile: os.NewFile(runDescriptor, runfile.Path(c.Dir, id))}
+	if isOwnFile(lockDescriptor) {
+		d.Lock = os.NewFile(lockDescriptor, "the inherited lock")
+	}
+	r, state, err := c.inherit(d)
 	if err != nil {
 		return err
+	}
+	if r.Record().Run != id {
+		return strange
 	}
 	if state.Deferred() {
 		r.leaveDeferred(state.Deferral)
 		return nil
 	}
 	defer r.sendAlone()()
-	r.conclude(state, exitCodes{supervisor: &supervisor})
+	r.conclude(state, nil)
 	return nil
 }
 
@@ -86,7 +104,7 @@ func (c Caller) FinishByHand(id string, code *int) (outcome.Record, error) {
 		return outcome.Record{}, err
 	}
 	defer r.sendAlone()()
-	return r.conclude(state, exitCodes{command: code}), nil
+	return r.conclude(state, code), nil
 }
 
 // sendAlone gives the run a Sender of its own; the function that it returns waits for the attempts. What is not
@@ -102,23 +120,13 @@ func (r *Run) sendAlone() (wait func()) {
 	return func() { r.Sender.Wait(context.Background(), outbox.Patience) }
 }
 
-// inherit returns the run whose file and lock this process inherited as runDescriptor and lockDescriptor. That they are
-// those of the run is known by what the file says, not by its path, where another user may have put something else, or
-// which may be gone with the state folder. The error is os.ErrNotExist for a run that its supervisor has finished (end).
-func (c Caller) inherit(id string) (*Run, runfile.State, error) {
-	strange := fmt.Errorf("run %s was not begun by the process that calls this", id)
-	if !isOwnFile(runDescriptor) {
-		return nil, runfile.State{}, strange
-	}
-	syscall.CloseOnExec(runDescriptor)
-	inherited := os.NewFile(runDescriptor, runfile.Path(c.Dir, id))
-	if info, err := inherited.Stat(); err == nil && info.Size() == 0 {
+// inherit returns the run of descriptors that this process inherited or received. The error is os.ErrNotExist for a run that
+// is over, and could not write that into its file (end).
+func (c Caller) inherit(d Descriptors) (*Run, runfile.State, error) {
+	if info, err := d.Runfile.Stat(); err == nil && info.Size() == 0 {
 		return nil, runfile.State{}, os.ErrNotExist
 	}
-	file, state, err := runfile.Inherit(inherited)
-	if err == nil && file.Record.Run != id {
-		err = strange
-	}
+	file, state, err := runfile.Inherit(d.Runfile)
 	if err != nil {
 		return nil, state, err
 	}
@@ -126,10 +134,14 @@ func (c Caller) inherit(id string) (*Run, runfile.State, error) {
 	if err != nil {
 		return nil, state, err
 	}
+	unix.CloseOnExec(int(d.Runfile.Fd()))
 	if locks := file.Record.Locks; locks != "" {
-		syscall.CloseOnExec(lockDescriptor)
-		r.lock = c.storeAt(locks).Adopt(r.task.Mutex, r.holder(), os.NewFile(lockDescriptor, "the inherited lock"))
+		if d.Lock != nil {
+			unix.CloseOnExec(int(d.Lock.Fd()))
+		}
+		r.lock = c.storeAt(locks).Adopt(r.task.Mutex, r.holder(), d.Lock)
 	}
+	r.output = d.Output
 	return r, state, nil
 }
 

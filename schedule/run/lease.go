@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,20 +22,75 @@ const renewals = 3
 // renewTimeout bounds one renewal. It is shorter than the time between two.
 const renewTimeout = 1500 * time.Millisecond
 
-// A leaseRenewer renews the lease of a run's lock while this process waits for the run. It ends with this process, so that
-// the lock of a run without a supervisor expires. A nil one stands for a lock that is no lease.
+// Leases are the leases of the locks of all runs that this process waits for. They are renewed together, with one round trip. They
+// end with this process, so that the lock of a run that nobody watches expires. Safe for concurrent use.
+type Leases struct {
+	mu       sync.Mutex
+	all      map[*leaseRenewer]bool
+	renewing bool // run is at work
+}
+
+// add begins to renew a lease.
+func (s *Leases) add(l *leaseRenewer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[*leaseRenewer]bool{}
+	}
+	s.all[l] = true
+	if !s.renewing {
+		s.renewing = true
+		go s.run(l.lock.Lease() / renewals) // which is the same for all: they are in one store
+	}
+}
+
+func (s *Leases) remove(l *leaseRenewer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, l)
+}
+
+// run renews the leases as long as there are any.
+func (s *Leases) run(every time.Duration) {
+	for {
+		time.Sleep(every)
+		s.mu.Lock()
+		all := slices.Collect(maps.Keys(s.all))
+		s.renewing = len(all) > 0
+		s.mu.Unlock()
+		if len(all) == 0 {
+			return
+		}
+		renew(all)
+	}
+}
+
+// renew renews leases once.
+func renew(all []*leaseRenewer) {
+	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
+	defer cancel()
+	var locks []mutex.Lock
+	for _, l := range all {
+		locks = append(locks, l.lock)
+	}
+	begun := clock.Now().Round(0) // the wall clock goes on while the machine sleeps
+	for i, err := range mutex.RenewAll(ctx, locks) {
+		all[i].judge(begun, err)
+	}
+}
+
+// A leaseRenewer is the lease of a run's lock while this process waits for the run. A nil one stands for a lock that is no lease.
 type leaseRenewer struct {
+	leases      *Leases
 	lock        mutex.Lock
 	note        func(string) // of the run: written down at once
 	stopCommand func()       // when the lease is lost; nil to go on without it
+	release     func()
 
-	over context.Context // done when the run does not need its lock any more
-	stop func()
-	done sync.WaitGroup
-	held time.Time // when the lease began that is held; zero while it is lost
-
-	mu   sync.Mutex
-	lost []string // the notes of the record about each loss
+	mu    sync.Mutex
+	ended bool      // the run does not need its lock any more
+	held  time.Time // when the lease began that is held; zero while it is lost
+	lost  []string  // the notes of the record about each loss
 }
 
 // renewLease renews the lease of the run's lock until end is called. The context that it returns ends when the lease is
@@ -44,13 +100,17 @@ func (r *Run) renewLease(ctx context.Context) (context.Context, *leaseRenewer) {
 		return ctx, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	over, stop := context.WithCancel(context.Background())
-	l := &leaseRenewer{lock: r.lock, note: r.note, over: over, held: clock.Now().Round(0)}
-	l.stop = func() { stop(); cancel(nil) }
+	l := &leaseRenewer{leases: r.Leases, lock: r.lock, note: r.note, held: clock.Now().Round(0), release: func() { cancel(nil) }}
+	if l.leases == nil {
+		l.leases = &Leases{}
+	}
 	if r.task.StopOnLostLease {
 		l.stopCommand = func() { cancel(errLostLease) }
 	}
-	l.done.Go(l.run)
+	if r.left != nil {
+		go renew([]*leaseRenewer{l}) // nobody did since its supervisor was killed, or before
+	}
+	l.leases.add(l)
 	return ctx, l
 }
 
@@ -59,8 +119,11 @@ func (l *leaseRenewer) end() []string {
 	if l == nil {
 		return nil
 	}
-	l.stop()
-	l.done.Wait()
+	l.leases.remove(l)
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
+	l.release()
 	return l.noted()
 }
 
@@ -74,27 +137,14 @@ func (l *leaseRenewer) noted() []string {
 	return slices.Clone(l.lost)
 }
 
-func (l *leaseRenewer) run() {
-	every := time.NewTicker(l.lock.Lease() / renewals)
-	defer every.Stop()
-	for {
-		select {
-		case <-l.over.Done():
-			return
-		case <-every.C:
-			l.renew()
-		}
-	}
-}
-
-// renew renews the lease once. When that has failed for the time of a whole lease, it is lost: another run may have it.
-func (l *leaseRenewer) renew() {
-	ctx, cancel := context.WithTimeout(l.over, renewTimeout)
-	defer cancel()
-	begun := clock.Now().Round(0) // the wall clock goes on while the machine sleeps
-	err := l.lock.Renew(ctx)
+// judge takes the answer to a renewal that was begun at the given time. When renewals have failed for the time of a whole lease, it
+// is lost: another run may have it.
+func (l *leaseRenewer) judge(begun time.Time, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var lost *mutex.LostError
 	switch {
+	case l.ended:
 	case err == nil:
 		l.held = begun
 	case errors.As(err, &lost):
@@ -112,9 +162,7 @@ func (l *leaseRenewer) lose(err error) {
 	l.held = time.Time{}
 	lost := fmt.Sprintf("lost its lock at %s: %v", clock.Now().Format("15:04:05"), err)
 	l.note(lost)
-	l.mu.Lock()
 	l.lost = append(l.lost, lost)
-	l.mu.Unlock()
 	if l.stopCommand != nil {
 		l.stopCommand()
 	}

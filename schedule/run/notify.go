@@ -69,11 +69,11 @@ func (h *hooks) queue(f keyedHooks, state runfile.State, result outcome.Record) 
 }
 
 // queueStartPings puts the pings of the key after into the outbox that are to be sent at the start, too.
-func (h *hooks) queueStartPings() {
+func (h *hooks) queueStartPings(state runfile.State) {
 	for i, hook := range h.task.Hooks.After {
 		if hook.Notify != nil && slices.Contains(hook.Notify.On, schedule.OnStart) {
 			name := hookName("after", i)
-			h.queueOne(name, name+" start", notify.Start, *hook.Notify, runfile.State{}, h.soFar(nil))
+			h.queueOne(name, name+" start", notify.Start, *hook.Notify, state, h.soFar(nil))
 		}
 	}
 }

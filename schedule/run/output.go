@@ -89,12 +89,17 @@ func tailOf(path string) (tail []byte, cut bool) {
 	return tail, from > 0
 }
 
-// createOutput makes the file that captures a run. It is locked as long as a process of the run has it
-// as its stdout or stderr (outputInUse).
+// createOutput makes the file that captures a run.
 func createOutput(path string) (*os.File, error) {
 	if spare, err := os.Lstat(spareOutput(path)); err == nil && spare.Mode().IsRegular() && spare.Size() == 0 {
 		unix.Rename(spareOutput(path), path) // os.Rename looks up the new name first
 	}
+	return openOutput(path)
+}
+
+// openOutput opens the file that captures a run. It is locked as long as a process of the run has it as its stdout or
+// stderr (outputInUse).
+func openOutput(path string) (*os.File, error) {
 	file, err := appendTo(path)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ type Caller struct {
 	Storage
 	Environ []string       // the environment of this process, which commands and hooks inherit
 	Sender  *outbox.Sender // nil leaves what is in the outbox to the next tick
+	Leases  *Leases        // of the process; nil: those of each run alone
 	// Terminate is done when this process was asked to end; nil: never. It ends what a run waits for and could do without.
 	Terminate context.Context
 }
@@ -32,6 +33,8 @@ type Run struct {
 	hooks *hooks
 
 	deferral *runfile.Deferral // in a process that goes on with a deferred retry, else nil
+	left     *leftover         // in a process that goes on where a supervisor was killed, else nil
+	begun    func()            // to be called when the command was started, or hooks come before it; nil in the foreground
 }
 
 // Begin writes down that a run is about to start, and opens its output. From here on the run will be finished,

@@ -9,22 +9,21 @@ import (
 	"sched/schedule/runfile"
 )
 
-// A runStore is a mutex.Store that gives no mutex away while the command of its last run on this machine lives, though nothing
-// holds the lock of the kernel any more: the watchers of that run were killed, and the command has closed the descriptor
-// that it inherited.
+// A runStore is a mutex.Store that gives no mutex away while its last run on this machine goes on, though nothing holds the lock
+// of the kernel any more. So it is where the supervisor was killed, which had the descriptor, and the command has closed
+// its own: the witness goes on with the run, or where that was killed, too, the command lives on.
 type runStore struct {
 	mutex.Store
 	locks string // the folder of the locks of this machine, in the state folder of their runs
 }
 
-// Acquire takes the mutex, unless the command of a lost run has it. It looks for that only where the last run of the mutex has
-// no result, and the lock is free.
+// Acquire takes the mutex, unless the last run still has it. It looks for that only where that has no end, and the lock is free.
 func (s runStore) Acquire(ctx context.Context, name string, holder mutex.Holder) (mutex.Lock, error) {
 	local := mutex.Files{Dir: s.locks}
 	if last, ok := local.Last(name); ok {
-		state, _, err := runfile.Read(filepath.Dir(s.locks), last.Run)
-		if err == nil && state.Result == nil && state.End == nil && !state.Deferred() {
-			if _, held := local.Held(name); !held && livesOn(state) {
+		state, alive, err := runfile.Read(filepath.Dir(s.locks), last.Run)
+		if err == nil && state.End == nil && !state.Deferred() {
+			if _, held := local.Held(name); !held && (alive && state.Supervisor != "" || livesOn(state)) {
 				return nil, &mutex.HeldError{Name: name, Holder: last}
 			}
 		}
@@ -32,9 +31,9 @@ func (s runStore) Acquire(ctx context.Context, name string, holder mutex.Holder)
 	return s.Store.Acquire(ctx, name, holder)
 }
 
-// livesOn reports whether the command of a run lives, where the system can tell.
+// livesOn reports whether the command of a run without a result lives, where the system can tell.
 func livesOn(state runfile.State) bool {
-	if !process.FindsByRun {
+	if !process.FindsByRun || state.Result != nil {
 		return false
 	}
 	group, attempt := 0, 0

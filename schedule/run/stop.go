@@ -105,7 +105,7 @@ func (s *stopper) follow(file *runfile.Observer) (Stopping, error) {
 		case state.Deferred():
 			if r, state, err := s.caller.take(s.id); err == nil {
 				defer r.sendAlone()()
-				s.Record, s.Over = r.conclude(state, exitCodes{}), true
+				s.Record, s.Over = r.conclude(state, nil), true
 				return s.Stopping, nil
 			}
 		case state.Result != nil: // a tick goes on with its hooks

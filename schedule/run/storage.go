@@ -56,8 +56,8 @@ func (s Storage) Folders() (all []Storage) {
 	return all
 }
 
-// variables returns what passes the storage on to the processes of a background run (StorageFrom).
-func (s Storage) variables() []string {
+// Variables returns what passes the storage on to the processes of a background run (StorageFrom).
+func (s Storage) Variables() []string {
 	variables := []string{process.StateVariable + "=" + s.Dir}
 	if s.Store != nil {
 		config, _ := json.Marshal(s.Store.Config()) // texts and a number

@@ -38,12 +38,7 @@ func (r *Run) supervise(terminate, kill context.Context) outcome.Record {
 
 // attempts is supervise while the lease of the lock is renewed.
 func (r *Run) attempts(terminate, kill context.Context, lease *leaseRenewer) outcome.Record {
-	result, first := r.soFar(r.deferral), 1
-	if r.deferral != nil {
-		first = r.deferral.Attempt
-	} else if note := r.before(terminate); note != "" {
-		result.Outcome, result.Reason = outcome.Failed, note
-	}
+	result, first := r.firstAttempt(terminate)
 	for n := first; result.Outcome == ""; n++ {
 		r.attempt(terminate, kill, n, &result)
 		if result.Outcome == outcome.Succeeded || result.Outcome == outcome.Stopped || n >= r.task.Retry.Attempts {
@@ -53,6 +48,7 @@ func (r *Run) attempts(terminate, kill context.Context, lease *leaseRenewer) out
 		if r.deferRetry(n+1, wait, result, lease.noted()) {
 			return r.soFar(nil)
 		}
+		r.noteRetry(n+1, wait, result, lease.noted())
 		if !r.waitUnlessStopped(terminate, wait) {
 			stopped(&result, "before attempt %d", n+1)
 			break
@@ -63,17 +59,45 @@ func (r *Run) attempts(terminate, kill context.Context, lease *leaseRenewer) out
 	return result
 }
 
+// firstAttempt returns the number of the attempt to begin with, and what the run came to before that. A result with an outcome
+// is that of a run that starts no attempt.
+func (r *Run) firstAttempt(terminate context.Context) (result outcome.Record, attempt int) {
+	switch {
+	case r.deferral != nil:
+		return r.soFar(r.deferral), r.deferral.Attempt
+	case r.left.beyondHooks():
+		return r.goOn(terminate)
+	}
+	result = r.soFar(nil)
+	if note := r.before(terminate, r.left.hooks()); note != "" {
+		result.Outcome, result.Reason = outcome.Failed, note
+	}
+	return result, 1
+}
+
 // before runs the before-hooks up to the first that fails; its note is the reason why the run failed. Notifications are
-// sent meanwhile, and fail nothing.
-func (r *Run) before(terminate context.Context) (note string) {
+// sent meanwhile, and fail nothing. Where a supervisor that was killed has started hooks, it goes on after those.
+func (r *Run) before(terminate context.Context, started map[string]bool) (note string) {
 	defer r.hooks.send()
-	r.hooks.queueStartPings()
+	if len(r.task.Hooks.Before) > 0 && r.begun != nil {
+		r.begun()
+	}
+	state := runfile.State{Hooks: started}
+	r.hooks.queueStartPings(state)
+	last := lastStarted(r.task.Hooks.Before, started)
 	for i, hook := range r.task.Hooks.Before {
 		name := hookName("before", i)
-		if hook.Notify != nil {
-			r.hooks.queueOne(name, name, notify.Start, *hook.Notify, runfile.State{}, r.soFar(nil))
+		switch {
+		case hook.Notify != nil:
+			r.hooks.queueOne(name, name, notify.Start, *hook.Notify, state, r.soFar(nil))
 			r.hooks.send()
-		} else if note := r.hooks.runOne(terminate, name, hook, r.variables(1)); note != "" {
+		case i < last: // it succeeded, or the next one would not have been started
+		case i == last:
+			note = r.hooks.awaitOrphan(terminate, name)
+		default:
+			note = r.hooks.runOne(terminate, name, hook, r.variables(1))
+		}
+		if note != "" {
 			return note
 		}
 	}
@@ -82,31 +106,13 @@ func (r *Run) before(terminate context.Context) (note string) {
 
 // attempt runs the command once, and adds the outcome and what the command used to result.
 func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Record) {
-	if terminate.Err() != nil {
-		stopped(result, "before attempt %d", n)
-		return
+	p, age := r.left.command(n)
+	if p == nil {
+		if p = r.start(terminate, n, result); p == nil {
+			return
+		}
 	}
-	if r.stopAsked(result) {
-		return
-	}
-	result.Attempts = n
-	now := clock.Now()
-	p, err := process.Spec{
-		Task: &r.task, Command: r.task.Command, Dir: r.task.Dir,
-		Caller: r.Environ, Variables: r.variables(n), Output: r.output, Lock: r.inheritedLock(),
-	}.Start()
-	if result.Started.IsZero() {
-		result.Started = now
-	}
-	if err != nil {
-		r.unstartable(result, process.StartExitCode(err), err.Error())
-		return
-	}
-	// The command runs already: what is written from here on does not delay it (docs/decisions.md#nothing-delays-the-start-of-the-command).
-	r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, PID: p.PID, At: now}})
-	r.describeLock(p.PID, now)
-
-	result.Outcome, result.Reason = r.wait(terminate, p)
+	result.Outcome, result.Reason = r.wait(terminate, p, age)
 	if result.Outcome != "" || r.stopAsked(result) {
 		survivors := p.EndRun(kill, r.Record().Run, n, r.task.KillAfter)
 		result.Notes = append(result.Notes, leftBehind(survivors)...)
@@ -125,6 +131,40 @@ func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Re
 	measure(result, p)
 }
 
+// start starts the command. It returns nil where that is impossible, or not wanted any more, and sets the outcome.
+func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *process.Process {
+	if terminate.Err() != nil {
+		stopped(result, "before attempt %d", n)
+		return nil
+	}
+	if r.stopAsked(result) {
+		return nil
+	}
+	result.Attempts = n
+	now := clock.Now()
+	if r.Record().Background { // for the process that may have to go on here
+		r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, At: now}})
+	}
+	p, err := process.Spec{
+		Task: &r.task, Command: r.task.Command, Dir: r.task.Dir,
+		Caller: r.Environ, Variables: r.variables(n), Output: r.output, Lock: r.inheritedLock(),
+	}.Start()
+	if r.begun != nil {
+		r.begun()
+	}
+	if result.Started.IsZero() {
+		result.Started = now
+	}
+	if err != nil {
+		r.unstartable(result, process.StartExitCode(err), err.Error())
+		return nil
+	}
+	// The command runs already: what is written from here on does not delay it (docs/decisions.md#nothing-delays-the-start-of-the-command).
+	r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, PID: p.PID, At: now}})
+	r.describeLock(p.PID, now)
+	return p
+}
+
 // unstartable sets that the command could not be started, and why; in the output, too.
 func (r *Run) unstartable(result *outcome.Record, code int, why string) {
 	result.Outcome, result.ExitCode, result.Reason = outcome.Failed, &code, "cannot start: "+why
@@ -140,11 +180,11 @@ func leftBehind(survivors []int) (notes []string) {
 }
 
 // wait waits for the end of the command, of its time, or for terminate. The outcome is empty when the command ended by
-// itself; else it is to be ended.
-func (r *Run) wait(terminate context.Context, p *process.Process) (outcome.Outcome, string) {
+// itself; else it is to be ended. The age is how long the command has run already.
+func (r *Run) wait(terminate context.Context, p *process.Process, age time.Duration) (outcome.Outcome, string) {
 	var timeout <-chan time.Time
 	if r.task.Timeout > 0 {
-		timer := time.NewTimer(r.task.Timeout)
+		timer := time.NewTimer(max(0, r.task.Timeout-age))
 		defer timer.Stop()
 		timeout = timer.C
 	}

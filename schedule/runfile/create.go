@@ -90,9 +90,10 @@ func sparePath(dir, task string) string {
 	return filepath.Join(runsDir(dir), ".spare-"+strings.ReplaceAll(task, "/", "+"))
 }
 
-// SweepDrafts removes what a kill left in the moment in which the file of a run or a request was made, and the spare files
-// of tasks that have not run for a day.
+// SweepDrafts removes what a kill left in the moment in which the file of a run, a request or a supervisor was made, the
+// files of supervisors that were killed, and the spare files of tasks that have not run for a day.
 func SweepDrafts(dir string, now time.Time) {
+	sweepSupervisors(dir, now)
 	drafts, _ := filepath.Glob(filepath.Join(runsDir(dir), ".draft-*"))
 	requests, _ := filepath.Glob(filepath.Join(waitingDir(dir), ".draft-*"))
 	spares, _ := filepath.Glob(filepath.Join(runsDir(dir), ".spare-*"))

@@ -12,24 +12,35 @@ import (
 	"sched/schedule/statedir"
 )
 
-// An Event is one line of a run's file; exactly one field is set. Their names in the file do not change: files of an older
+// An Event is one line of a run's file; exactly one field is set, and with Hook also PID. Their names in the file do not change: files of an older
 // sched are read, too.
 type Event struct {
-	Begin    *outcome.Record `json:"begin,omitempty"`
-	Attempt  *Attempt        `json:"attempt,omitempty"`
-	Result   *outcome.Record `json:"result,omitempty"` // how the command ended; its hooks may still come. No snapshot
-	Note     string          `json:"note,omitempty"`   // for the record, of the run while its command lives
-	Hook     string          `json:"hook,omitempty"`   // this hook was started; written by the hook's own process
-	Deferral *Deferral       `json:"wait,omitempty"`   // the next attempt was left to a later tick; no process watches until then
-	Stop     *StopRequest    `json:"stop,omitempty"`   // `sched stop` asked to stop the run
-	End      *outcome.Record `json:"end,omitempty"`    // the run is finished, and waits to be put into the history. No snapshot
+	Begin      *outcome.Record `json:"begin,omitempty"`
+	Supervisor string          `json:"supervisor,omitempty"` // the one that the run is given to
+	Attempt    *Attempt        `json:"attempt,omitempty"`
+	Retry      *Retry          `json:"retry,omitempty"`  // an attempt has failed, and its supervisor waits for the next one
+	Result     *outcome.Record `json:"result,omitempty"` // how the command ended; its hooks may still come. No snapshot
+	Note       string          `json:"note,omitempty"`   // for the record, of the run while its command lives
+	Hook       string          `json:"hook,omitempty"`   // this hook was started; written by the hook's own process
+	PID        int             `json:"pid,omitempty"`    // of that process; 0 for a notification
+	Deferral   *Deferral       `json:"wait,omitempty"`   // the next attempt was left to a later tick; no process watches until then
+	Stop       *StopRequest    `json:"stop,omitempty"`   // `sched stop` asked to stop the run
+	End        *outcome.Record `json:"end,omitempty"`    // the run is finished, and waits to be put into the history. No snapshot
 }
 
 // An Attempt says that the command was started.
 type Attempt struct {
 	Number int       `json:"number"`
-	PID    int       `json:"pid"` // and the id of its process group; 0 right before it is started after a wait
+	PID    int       `json:"pid"` // and the id of its process group; 0 right before it is started in the background
 	At     time.Time `json:"at"`
+}
+
+// A Retry says that the supervisor of a run waits for its next attempt, and what the attempts so far came to: the process that
+// takes the place of a killed supervisor goes on with that.
+type Retry struct {
+	Attempt int            `json:"attempt"`
+	At      time.Time      `json:"at"`
+	Record  outcome.Record `json:"record"` // No snapshot
 }
 
 // A Deferral says that the next attempt is left to a later tick, since it is a long time until then
@@ -52,14 +63,22 @@ type StopRequest struct {
 
 // State is what the file of a run says.
 type State struct {
-	Begin    outcome.Record
-	Attempt  *Attempt // the last one
-	Result   *outcome.Record
-	Notes    []string        // of a run without a Result; later they are in that
-	Hooks    map[string]bool // those that were started
-	Deferral *Deferral       // the last one, which may be over: see Deferred
-	Stop     *StopRequest
-	End      *outcome.Record
+	Begin      outcome.Record
+	Supervisor string   // of a background run, once it was given to one
+	Attempt    *Attempt // the last one
+	Retry      *Retry   // the last one, which may be over: see Resting
+	Result     *outcome.Record
+	Notes      []string        // of a run without a Result; later they are in that
+	Hooks      map[string]bool // those that were started
+	HookPID    int             // the process of the last of them that was a command
+	Deferral   *Deferral       // the last one, which may be over: see Deferred
+	Stop       *StopRequest
+	End        *outcome.Record
+}
+
+// Resting reports whether the supervisor of the run waits for its next attempt.
+func (s State) Resting() bool {
+	return s.Retry != nil && (s.Attempt == nil || s.Attempt.Number < s.Retry.Attempt)
 }
 
 // Deferred reports whether the run waits for a tick to go on with its next attempt. No process watches it meanwhile.
@@ -96,14 +115,21 @@ func (s *State) add(e Event) {
 	switch {
 	case e.Begin != nil:
 		s.Begin = *e.Begin
+	case e.Supervisor != "":
+		s.Supervisor = e.Supervisor
 	case e.Attempt != nil:
 		s.Attempt = e.Attempt
+	case e.Retry != nil:
+		s.Retry = e.Retry
 	case e.Result != nil:
 		s.Result = e.Result
 	case e.Note != "":
 		s.Notes = append(s.Notes, e.Note)
 	case e.Hook != "":
 		s.Hooks[e.Hook] = true
+		if e.PID != 0 {
+			s.HookPID = e.PID
+		}
 	case e.Deferral != nil:
 		s.Deferral = e.Deferral
 		s.Begin.Fence = max(s.Begin.Fence, e.Deferral.Fence)

@@ -9,8 +9,8 @@ import (
 // An Observer reads the file of a run that other processes watch, and stays with it to its end: also
 // when a tick has put the run away and the file has another name.
 type Observer struct {
-	id   string
-	file *os.File
+	dir, id string
+	file    *os.File
 }
 
 // Observe opens the file of a run; the error is os.ErrNotExist when there is none.
@@ -19,7 +19,7 @@ func Observe(dir, id string) (*Observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Observer{id, file}, nil
+	return &Observer{dir, id, file}, nil
 }
 
 // Read reads the file, and reports whether the run is alive. The error is os.ErrNotExist when
@@ -30,7 +30,7 @@ func (o *Observer) Read() (state State, alive bool, err error) {
 	if err == nil && state.Begin.Run != o.id {
 		err = os.ErrNotExist
 	}
-	return state, alive, err
+	return state, alive || err == nil && state.supervised(o.dir), err
 }
 
 // RequestStop asks the processes that watch the run to stop it.

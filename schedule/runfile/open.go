@@ -20,6 +20,27 @@ func Inherit(file *os.File) (*File, State, error) {
 // Take locks the file of a run that is not alive, to finish it. It returns ErrAlive when the run is,
 // and an error that is os.ErrNotExist when there is no such run.
 func Take(dir, id string) (*File, State, error) {
+	file, state, err := takeFile(dir, id)
+	if err == nil && state.supervised(dir) {
+		file.Close()
+		return nil, State{}, ErrAlive
+	}
+	return file, state, err
+}
+
+// TakeOver is Take for the process that has taken the place of a supervisor: it also gets the runs that were given to that. The
+// error is ErrAlive for a run that another process watches or looks at, and for one that was given to another supervisor.
+func TakeOver(dir, id, supervisor string) (*File, State, error) {
+	file, state, err := takeFile(dir, id)
+	if err == nil && state.Supervisor != supervisor {
+		file.Close()
+		return nil, State{}, ErrAlive
+	}
+	return file, state, err
+}
+
+// takeFile locks the file of a run that no process has open.
+func takeFile(dir, id string) (*File, State, error) {
 	file, err := statedir.OpenPlain(Path(dir, id), os.O_RDWR|os.O_APPEND)
 	if err != nil {
 		return nil, State{}, err
@@ -60,7 +81,7 @@ func Read(dir, id string) (state State, alive bool, err error) {
 	if err == nil && state.Begin.Run != id {
 		err = os.ErrNotExist // it was recycled since we opened it
 	}
-	return state, alive, err
+	return state, alive || err == nil && state.supervised(dir), err
 }
 
 // List returns the ids of the runs that have a file, oldest first. No folder means no runs.

@@ -13,13 +13,14 @@ import (
 
 // collectLost finishes lost runs, collects ended ones, goes on with the runs whose deferred retry is due, and tries again to
 // deliver what waits in the outbox. Lost runs, and background runs that failed, are reported when they are in the history: no tick
-// has reported them (docs/decisions.md#the-next-tick-prints-a-failed-background-run).
+// has reported them (docs/decisions.md#the-next-tick-prints-a-failed-background-run). The runs that this tick handed over are for
+// the next one, however soon they end.
 func (r *running) collectLost(noNewStarts context.Context) {
 	r.starter.fireUnfired()
 	for _, storage := range r.Storage.Folders() {
 		caller := r.starter.caller(storage)
 		retry := func(d run.Deferred) (outcome.Record, bool) { return r.retryDeferred(noNewStarts, d) }
-		for _, record := range caller.CollectLost(retry, func(err error) { r.Report.Problem("%v", err) }) {
+		for _, record := range caller.CollectLost(r.starter.handedOver.has, retry, func(err error) { r.Report.Problem("%v", err) }) {
 			unstated := record.Background && record.Outcome.Failure() || record.Outcome == outcome.Lost
 			r.records.add(run.Ended{Record: record, Dir: storage.Dir, Unstated: unstated})
 		}
@@ -39,7 +40,7 @@ func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (re
 		d.Leave()
 		return record, false
 	}
-	record, err := d.Retry(r.Host.Self)
+	record, err := d.Retry(r.starter.handover.Give)
 	if held, ok := errors.AsType[*run.HeldError](err); ok {
 		return d.Hold(clock.Now().Truncate(time.Minute), heldAtMost, held.Reason)
 	}

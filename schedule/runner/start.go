@@ -12,6 +12,7 @@ import (
 	"sched/schedule/ledger"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/supervisor"
 )
 
 // A starter begins runs, and records the slots that do not start. Safe for concurrent use.
@@ -23,6 +24,8 @@ type starter struct {
 	ledger     *ledger.Account
 	records    *records
 	deliveries *deliveries
+	handover   *supervisor.Handover
+	handedOver ids
 	terminate  context.Context // see run.Caller; nil: never
 	skipHooks  sync.WaitGroup  // the on_skip hooks that run
 	skipping   chan struct{}   // has an element for each slot whose on_skip hooks run
@@ -47,15 +50,37 @@ func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
 	}
 }
 
-// handOver gives a run that has begun to its witness.
+// handOver gives a run that has begun to a supervisor.
 func (s *starter) handOver(begun *run.Run) {
 	record := begun.Record()
-	if err := begun.HandOver(s.Host.Self); err != nil {
+	s.handedOver.add(record.Run)
+	if err := s.handover.Give(begun); err != nil {
 		s.failed.Store(true)
 		s.records.done(begun.FailBeforeStart(err, nil), begun.Dir)
 		return
 	}
 	s.Report.Started(record)
+}
+
+// ids are the runs that this tick handed over. Safe for concurrent use.
+type ids struct {
+	mu  sync.Mutex
+	all map[string]bool
+}
+
+func (i *ids) add(id string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.all == nil {
+		i.all = map[string]bool{}
+	}
+	i.all[id] = true
+}
+
+func (i *ids) has(id string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.all[id]
 }
 
 // begin begins the run of a slot whose task has no condition commands; false when the slot was skipped or failed, which is recorded.

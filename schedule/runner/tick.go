@@ -13,6 +13,7 @@ import (
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/supervisor"
 	"sched/schedule/work"
 )
 
@@ -30,13 +31,15 @@ type Tick struct {
 	Storage  run.Storage
 	Host     Host
 	Report   Report
+
+	handover *supervisor.Handover // once its supervisor was started
 }
 
 // A Host is the machine and the program that a tick runs on.
 type Host struct {
 	Server  string   // the name of this machine
 	Version string   // of sched
-	Self    string   // the path of sched, for the witnesses
+	Self    string   // the path of sched, for the supervisors
 	Environ []string // of the caller
 }
 
@@ -52,7 +55,7 @@ type Report struct {
 // A Result is what the exit code of a tick depends on
 // (docs/decisions.md#a-tick-that-skipped-since-the-store-was-down-exits-with-1).
 type Result struct {
-	Failed         bool // a foreground task failed, or a background one before its witness had it
+	Failed         bool // a foreground task failed, or a background one before a supervisor had it
 	SkippedUnknown bool // a slot was skipped since the store did not answer
 }
 
@@ -64,6 +67,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	r := t.prepare()
 	r.starter.terminate = terminate
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
+	t.startSupervisor(due)
 	defer r.controls.readAhead(len(due) > 0)()
 	background, foreground := split(r.account(due))
 	r.deliveries.start(kill)
@@ -82,6 +86,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		leave()
 	})
 	beside.Go(func() {
+		r.starter.handover.Await(startPatience) // what is written down meanwhile would take the processor from what is to start
 		r.collectLost(noNewStarts)
 		if len(foreground) > 0 { // which may take long
 			r.records.write()
@@ -97,9 +102,13 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	queue.rest()
 	leave()
 	beside.Wait()
+	r.starter.handover.Close()
 	r.end(terminate)
 	return Result{Failed: queue.failed || r.starter.failed.Load(), SkippedUnknown: r.locks.skippedUnknown}
 }
+
+// startPatience is how long a tick leaves the machine to the background commands that it has handed over.
+const startPatience = time.Second
 
 // running is a tick while it runs.
 type running struct {
@@ -131,7 +140,7 @@ func (t *Tick) prepare() *running {
 	r.deliveries = &deliveries{tick: t, records: r.records}
 	r.starter = &starter{
 		Tick: t, admission: r.admission, locks: r.locks, spare: spare, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
-		skipping: make(chan struct{}, maxSkipping),
+		handover: t.supervisors(), skipping: make(chan struct{}, maxSkipping),
 	}
 	r.conditions = newConditions(r.starter)
 	r.requests = requests{r.starter}
@@ -152,6 +161,28 @@ func (r *running) newAccount(spare *spare) *ledger.Account {
 		EndConditions: endConditions,
 		History:       func(db *history.DB) { r.records.reportSetAside(db) },
 		Problem:       r.Report.Problem,
+	}
+}
+
+// supervisors returns what gives the background runs of this tick to supervisors.
+func (t *Tick) supervisors() *supervisor.Handover {
+	if t.handover == nil {
+		t.handover = &supervisor.Handover{Self: t.Host.Self, Environ: t.Host.Environ}
+	}
+	return t.handover
+}
+
+// Await prepares a tick whose minute begins in a moment: if background tasks will be due, it starts the supervisor. Run is to be
+// called then, or Leave.
+func (t *Tick) Await() { t.startSupervisor(t.dueSlots(t.Schedule.Due(t.Minute))) }
+
+// Leave ends a tick that will not run.
+func (t *Tick) Leave() { t.supervisors().Close() }
+
+// startSupervisor starts the supervisor beside everything else, if one of the slots is that of a background task.
+func (t *Tick) startSupervisor(due []schedule.Slot) {
+	if slices.ContainsFunc(due, func(s schedule.Slot) bool { return s.Task.Background }) {
+		go t.supervisors().Ahead(t.Storage)
 	}
 }
 

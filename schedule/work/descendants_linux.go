@@ -7,17 +7,10 @@ import (
 	"slices"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
 	"sched/schedule/process"
 )
 
-// adoptOrphans makes this process the parent of what its descendants leave behind (prctl(2)), as the
-// first process of a container is anyway. So it can tell the background runs of its own ticks from
-// those of others.
-func adoptOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
-
-// backgroundRuns returns the processes that supervise background runs of our ticks: descendants of this
+// backgroundRuns returns the processes that supervise background runs of our ticks, or finish them: descendants of this
 // process with process.StateVariable in their environment, which commands and hooks do not have.
 func backgroundRuns() (runs []backgroundRun) {
 	parents := map[int]int{}
@@ -35,11 +28,15 @@ func backgroundRuns() (runs []backgroundRun) {
 		}
 		hasState := func(pair []byte) bool { return bytes.HasPrefix(pair, []byte(process.StateVariable+"=")) }
 		if slices.ContainsFunc(process.ReadProc(pid, "environ"), hasState) {
-			argv := process.ReadProc(pid, "cmdline")
-			runs = append(runs, backgroundRun{pid, len(argv) > 1 && string(argv[1]) == "start"})
+			runs = append(runs, backgroundRun{pid, supervises(process.ReadProc(pid, "cmdline"))})
 		}
 	}
 	return runs
+}
+
+// supervises reports whether these are the arguments of a supervisor, or of a witness in the place of one.
+func supervises(argv [][]byte) bool {
+	return len(argv) > 2 && (string(argv[1]) == "start" || string(argv[1]) == "finish" && string(argv[2]) == "--tick")
 }
 
 // descends reports whether this process is an ancestor of another one.

@@ -75,8 +75,7 @@ func (e *ending) signal(runs []backgroundRun) {
 	}
 }
 
-// A backgroundRun is a process of a background run other than its command: the witness, the supervisor, or
-// `sched finish`.
+// A backgroundRun is a process of background runs other than a command: a witness, a supervisor, or `sched finish`.
 type backgroundRun struct {
 	pid        int
 	supervisor bool

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/schedule/clock"
+	"sched/schedule/process"
 	"sched/schedule/text"
 )
 
@@ -53,7 +54,7 @@ const (
 
 // Run starts ticks until a signal arrives, calls ending, ends what runs (see end), and returns the signal.
 func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
-	adoptOrphans()
+	process.KeepOrphans() // to tell the background runs of its own ticks from those of others
 	w.minutes, w.ticks = newMinutes(clock.Now()), map[int]*tick{}
 	w.children = make(chan os.Signal, 1)
 	signal.Notify(w.children, syscall.SIGCHLD)

@@ -1,0 +1,246 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// company is a schedule of background tasks of all kinds, due together. Each command waits for the file "go", and ends with the
+// number of its task; but those of the tasks
+//   - late1 to late5 never end, and have a timeout,
+//   - again1 to again5 fail at first, and wait then in their second attempt,
+//   - waits1 to waits5 fail at first, and their second attempt comes two seconds later,
+//   - first1 to first5 wait in a hook before the command.
+func company() string {
+	var all strings.Builder
+	all.WriteString("defaults: {background: true, without_overlapping: true, kill_after: 1s, after: 'echo $SCHED_TASK $SCHED_OUTCOME $SCHED_EXIT_CODE >> after.txt'}\ntasks:\n")
+	add := func(name, rest, command string) {
+		fmt.Fprintf(&all, "  - name: %s\n    cron: '* * * * *'\n%s    command: |\n      echo $PPID > supervisor.pid; echo $SCHED_TASK $SCHED_ATTEMPT >> started.txt\n      %s\n", name, rest, command)
+	}
+	const wait = "while [ ! -e go ]; do sleep 0.05; done; "
+	for n := 1; n <= 30; n++ {
+		add(fmt.Sprint("job", n), "", fmt.Sprint(wait, "exit ", n))
+	}
+	for n := 1; n <= 5; n++ {
+		add(fmt.Sprint("late", n), "    timeout: 3s\n", "exec sleep 60")
+		add(fmt.Sprint("again", n), "    retry: {attempts: 2, delay: 10ms}\n", fmt.Sprint("[ $SCHED_ATTEMPT = 2 ] || exit 1; ", wait, "exit ", 50+n))
+		add(fmt.Sprint("waits", n), "    retry: {attempts: 2, delay: 2s}\n", fmt.Sprint("[ $SCHED_ATTEMPT = 2 ] || exit 1; exit ", 60+n))
+		add(fmt.Sprint("first", n), "    before: ['echo $SCHED_TASK >> before.txt; "+wait+"', 'echo second >> before.txt']\n", fmt.Sprint("exit ", 70+n))
+	}
+	return all.String()
+}
+
+// expected is what company comes to.
+func expected() (all []string) {
+	for n := 1; n <= 30; n++ {
+		all = append(all, fmt.Sprintf("job%d failed %d", n, n))
+	}
+	for n := 1; n <= 5; n++ {
+		all = append(all, fmt.Sprintf("late%d timed out 143", n), fmt.Sprintf("again%d failed %d", n, 50+n),
+			fmt.Sprintf("waits%d failed %d", n, 60+n), fmt.Sprintf("first%d failed %d", n, 70+n))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// together starts company, and returns when each of its commands waits, or waits for its next attempt.
+func together(t *testing.T) *box {
+	b := newBox(t, company())
+	b.sched("run")
+	b.until("all have started", func() bool { return b.count("started.txt") == 50 && b.count("before.txt") == 5 })
+	return b
+}
+
+// allWell checks the outcomes of company when all of it is over.
+func (b *box) allWell(witness int) {
+	b.Helper()
+	b.until("all is over", func() bool { return b.count("after.txt") >= 50 })
+	b.gone(witness)
+	outcomes := strings.Split(strings.TrimSpace(b.read("after.txt")), "\n")
+	slices.Sort(outcomes)
+	if want := expected(); !slices.Equal(outcomes, want) {
+		b.Errorf("outcomes\n%s\nand not\n%s", strings.Join(outcomes, "\n"), strings.Join(want, "\n"))
+	}
+	if b.count("started.txt") != 60 || b.count("before.txt") != 10 {
+		b.Errorf("%d commands were started, and %d hooks before them", b.count("started.txt"), b.count("before.txt"))
+	}
+	for _, r := range b.history("") {
+		if strings.HasPrefix(r.Task, "late") && (r.Duration < 2.9 || r.Duration > 6) {
+			b.Errorf("%s, with a timeout of 3 s, took %.1f s", r.Task, r.Duration)
+		}
+		if len(r.Notes) > 0 || strings.HasPrefix(r.Task, "again") && r.Attempts != 2 {
+			b.Errorf("%+v", r)
+		}
+	}
+	if out, _ := b.sched("unlock", "--all"); out != "nothing is locked\n" {
+		b.Errorf("locks stayed: %s", out)
+	}
+	if files, _ := os.ReadDir(b.path(".sched/supervisors")); len(files) > 0 {
+		text, _ := os.ReadFile(b.path(".sched/supervisors/" + files[0].Name()))
+		b.Errorf("files of supervisors stayed: %v: %s", files, text)
+	}
+}
+
+func TestASupervisorOfFiftyCommandsIsKilled(t *testing.T) {
+	b := together(t)
+	supervisor := b.pidIn("supervisor.pid")
+	witness := parent(t, supervisor)
+	b.kill(supervisor)
+	b.gone(supervisor)
+	b.write("go", "")
+	b.allWell(witness)
+}
+
+// A supervisor that stands still sees no command end. Each has its own exit code all the same, and what took too long has timed
+// out, when the supervisor goes on, and when it is killed.
+func TestASupervisorThatStandsStill(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGCONT, syscall.SIGKILL} {
+		b := together(t)
+		supervisor := b.pidIn("supervisor.pid")
+		witness := parent(t, supervisor)
+		syscall.Kill(supervisor, syscall.SIGSTOP)
+		b.write("go", "")
+		b.until("the commands have ended", func() bool { return len(children("sleep 0.05", b.dir)) == 0 })
+		if n := b.count("after.txt"); n != 0 {
+			b.Errorf("%d runs were finished by nobody", n)
+		}
+		syscall.Kill(supervisor, signal)
+		b.allWell(witness)
+	}
+}
+
+// What a command leaves behind becomes a child of the witness, and no zombie for the time in which other commands run.
+func TestTheWitnessTakesAwayWhatOrphansLeave(t *testing.T) {
+	b := newBox(t, victim+`
+  - name: parent
+    cron: "* * * * *"
+    background: true
+    command: sleep 0.2 & echo $! > orphan.pid
+`)
+	b.sched("run")
+	orphan, witness := b.pidIn("orphan.pid"), parent(t, b.pidIn("supervisor.pid"))
+	b.until("it is no zombie", func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d", orphan)); return err != nil })
+	b.write("go", "")
+	if r := b.outcome("victim", 1); r.Outcome != "succeeded" {
+		t.Errorf("%+v", r)
+	}
+	b.gone(witness)
+}
+
+// Nobody is left who saw the commands start. The next tick ends them, and finishes their runs.
+func TestAllWhoWatchedFiftyCommandsAreKilled(t *testing.T) {
+	b := together(t)
+	supervisor := b.pidIn("supervisor.pid")
+	witness := parent(t, supervisor)
+	b.kill(supervisor)
+	b.gone(supervisor)
+	b.until("the witness is a supervisor", func() bool {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", witness))
+		return strings.Contains(string(line), "--tick")
+	})
+	b.kill(witness)
+	b.gone(witness)
+	b.write("schedule.yaml", "tasks: []\n")
+	b.until("the runs are lost", func() bool {
+		b.sched("run")
+		return b.count("after.txt") >= 50
+	})
+	for line := range strings.Lines(b.read("after.txt")) {
+		if !strings.HasSuffix(line, " lost\n") {
+			t.Error(line)
+		}
+	}
+	if len(children("sleep", b.dir)) > 0 {
+		t.Error("commands live on")
+	}
+}
+
+// The hooks and the mail of one run delay no other: a hook that hangs, an output on a named pipe without a reader, a command
+// that ignores TERM.
+func TestARunThatHangsDelaysNoOther(t *testing.T) {
+	b := newBox(t, `
+defaults: {background: true}
+tasks:
+  - {name: hook, cron: "* * * * *", command: "true", after: sleep 60}
+  - {name: pipe, cron: "* * * * *", command: echo text, output: {file: pipe}}
+  - {name: deaf, cron: "* * * * *", command: "trap '' TERM; while :; do sleep 0.1; done", timeout: 100ms, kill_after: 20s}
+  - {name: quick, cron: "* * * * *", command: sleep 0.3, after: echo done >> after.txt}
+`)
+	if err := syscall.Mkfifo(b.path("pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	b.sched("run")
+	b.until("the other one is over", func() bool { return b.count("after.txt") == 1 })
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	for _, pid := range children("sleep", b.dir) {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	for _, task := range []string{"deaf"} {
+		b.sched("stop", task)
+	}
+	file, err := os.Open(b.path("pipe"))
+	if err == nil {
+		file.Close()
+	}
+}
+
+// A process may have 128 descriptors, too few for sixty runs: several supervisors share them.
+func TestMoreRunsThanOneSupervisorMayHave(t *testing.T) {
+	var tasks strings.Builder
+	tasks.WriteString("tasks:\n")
+	for n := range 60 {
+		fmt.Fprintf(&tasks, "  - {name: job%d, cron: '* * * * *', background: true, without_overlapping: true, command: 'echo $PPID >> supervisors.txt; while [ ! -e go ]; do sleep 0.05; done', after: echo $SCHED_OUTCOME >> after.txt}\n", n)
+	}
+	b := newBox(t, tasks.String())
+	c := b.command("run")
+	c.Args = []string{"sh", "-c", `ulimit -n 128; exec "$0" run`, c.Path}
+	c.Path = "/bin/sh"
+	if out, err := c.CombinedOutput(); err != nil || strings.Count(string(out), "started in the background") != 60 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	b.until("all run", func() bool { return b.count("supervisors.txt") == 60 })
+	of := map[string]int{}
+	for line := range strings.Lines(b.read("supervisors.txt")) {
+		of[line]++
+	}
+	if len(of) != 8 { // (128 - 64) / 8 runs each
+		t.Errorf("there are %d supervisors: %v", len(of), of)
+	}
+	b.write("go", "")
+	b.until("all are over", func() bool { return b.count("after.txt") == 60 })
+	if after := b.read("after.txt"); strings.Count(after, "succeeded\n") != 60 {
+		t.Error(after)
+	}
+}
+
+// What is due in later seconds of the minute goes to the supervisor that is there already. When that is killed with its witness,
+// the next slot starts another one.
+func TestSlotsOfLaterSecondsHaveTheSameSupervisor(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `
+tasks:
+  - {name: often, cron: "54-59 * * * * *", background: true, command: echo $PPID >> supervisors.txt}
+`)
+	_, end := b.begin("2026-01-01T10:00:53Z")
+	b.until("three of six have run", func() bool { return b.count("supervisors.txt") == 3 })
+	supervisor := b.pidIn("supervisors.txt")
+	witness := parent(t, supervisor)
+	b.kill(witness)
+	b.kill(supervisor)
+	end()
+	b.until("all have run", func() bool { return b.count("supervisors.txt") == 6 })
+	pids := strings.Fields(b.read("supervisors.txt"))
+	if slices.Sort(pids); len(slices.Compact(slices.Clone(pids))) != 2 || pids[0] != pids[2] || pids[3] != pids[5] {
+		t.Errorf("supervisors: %v", pids)
+	}
+}
