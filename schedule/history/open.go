@@ -31,6 +31,7 @@ type file struct {
 	conn     *sql.DB      // nil while the file cannot be used
 	lock     *os.File     // nil where the folder cannot be written, and for a file that is not there
 	readOnly bool
+	copied   string // the state of the file when the copy that conn has was made; empty where conn has the file itself
 	setAside string
 	closed   bool
 }
@@ -45,9 +46,9 @@ func Open(dir string) (*DB, error) {
 	return open(dir, false)
 }
 
-// OpenRead is Open for reading only, as `sched list` and `sched run --dry-run` do: it creates
-// nothing and moves nothing aside. A history that does not exist reads as an empty one; a damaged
-// one gives errors that IsCorrupt recognises.
+// OpenRead is Open for reading only, as `sched list` and `sched run --dry-run` do: it changes and creates nothing in the folder,
+// and moves nothing aside. A history that does not exist reads as an empty one; a damaged one gives errors that IsCorrupt
+// recognises; one of an earlier sched, or one in which a killed process has left half a transaction, is read in a copy.
 func OpenRead(dir string) (*DB, error) {
 	return open(dir, true)
 }
@@ -91,10 +92,10 @@ func (f *file) use(op func(*sql.DB) error) error {
 
 // mendable reports whether mend has a remedy for the error.
 func (f *file) mendable(err error) bool {
-	return !f.readOnly && (errors.Is(err, errOlder) || IsCorrupt(err) && !f.reading)
+	return !f.readOnly && (errors.Is(err, errOlder) || IsCorrupt(err))
 }
 
-// Close closes the file. The last process that closes it folds the write-ahead log into it.
+// Close closes the file.
 func (f *file) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,11 +115,11 @@ func (f *file) SetAside() string {
 func (f *file) do(op func(*sql.DB) error) error {
 	f.mu.RLock()
 	var err error
-	open := f.conn != nil
+	open := f.conn != nil && !f.outdated()
 	if open {
 		err = op(f.conn)
 	}
-	mend := f.mendable(err)
+	mend := f.mendable(err) || f.reading && isHot(err)
 	f.mu.RUnlock()
 	if mend || !open {
 		err = f.doMended(op)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"time"
 
 	"sched/schedule/clock"
 	"sched/schedule/history"
@@ -47,6 +48,20 @@ func (r *records) note(id, note string) {
 		r.notes = map[string][]string{}
 	}
 	r.notes[id] = append(r.notes[id], note)
+}
+
+// writeAfter is how long what has ended may wait for the foreground runs of this tick, to be written together with them.
+const writeAfter = time.Second
+
+// writeUnlessSoon writes what was collected, unless soon comes in time: a transaction costs two fsyncs, however much is in it.
+func (r *records) writeUnlessSoon(soon <-chan struct{}) {
+	timer := time.NewTimer(writeAfter)
+	defer timer.Stop()
+	select {
+	case <-soon:
+	case <-timer.C:
+		r.write()
+	}
 }
 
 // write moves the collected records into the history, and reports those that no tick has reported. Where that fails the files of

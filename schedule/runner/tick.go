@@ -81,11 +81,10 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		r.conditions.background.Wait()
 		leave()
 	})
+	foregroundOver := make(chan struct{})
 	beside.Go(func() {
 		r.collectLost(noNewStarts)
-		if len(foreground) > 0 { // which may take long
-			r.records.write()
-		}
+		r.records.writeUnlessSoon(foregroundOver)
 	})
 
 	r.locks.lookAhead(foreground)
@@ -95,6 +94,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		queue.runRequested()
 	}
 	queue.rest()
+	close(foregroundOver)
 	leave()
 	beside.Wait()
 	r.end(terminate)
