@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"modernc.org/sqlite"
@@ -92,10 +93,22 @@ func notRead(err error) error {
 		"did, and it cannot be copied: %w", err)
 }
 
+// writers is held shared by each file of this process that was opened for writing, and alone by one that copies: closing a descriptor of our own
+// would drop the locks that SQLite has for the others (howtocorrupt.html, section 2.2).
+var writers sync.RWMutex
+
 // copyTo copies the file and what lies beside it, as they are at one moment, and returns that state. It tries again when they
 // change meanwhile.
 func (f *file) copyTo(to string) (state string, err error) {
+	if f.holds { // it turned out that it cannot be written
+		f.release()
+		defer f.hold()
+	}
 	err = f.poll(func() (bool, error) {
+		if !writers.TryLock() {
+			return false, nil
+		}
+		defer writers.Unlock()
 		state = f.state()
 		for _, suffix := range []string{"", "-wal", "-journal"} {
 			if err := copyFile(to+suffix, f.path()+suffix); err != nil {

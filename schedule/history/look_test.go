@@ -288,3 +288,21 @@ func TestAnUpdateWaitsForAnEarlierSched(t *testing.T) {
 		t.Errorf("got %+v, %v", found, err)
 	}
 }
+
+// To close a descriptor drops the locks that SQLite has on the file for others of the process: a tick that writes would go on
+// without.
+func TestNoCopyIsMadeWhileThisProcessWrites(t *testing.T) {
+	dir := t.TempDir()
+	writer := openTest(t, dir)
+	reader := &file{dir: dir, reading: true, patience: 10 * time.Millisecond}
+	to := filepath.Join(t.TempDir(), "copy")
+	if _, err := reader.copyTo(to); !errors.Is(err, errWaited) {
+		t.Errorf("got %v", err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.copyTo(to); err != nil {
+		t.Error(err)
+	}
+}

@@ -32,6 +32,7 @@ type file struct {
 	lock     *os.File     // nil where the folder cannot be written, and for a file that is not there
 	readOnly bool
 	copied   string // the state of the file when the copy that conn has was made; empty where conn has the file itself
+	holds    bool   // writers, shared
 	setAside string
 	closed   bool
 }
@@ -71,11 +72,30 @@ func (f *file) open(op func(*sql.DB) error) error {
 	if info, err := os.Stat(f.path()); f.reading && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0) {
 		return f.openEmpty()
 	}
+	f.hold()
 	err := f.use(op)
 	if f.mendable(err) {
 		err = f.mend(op)
 	}
+	if f.conn == nil {
+		f.release()
+	}
 	return err
+}
+
+// hold keeps other connections of this process from copying, and release lets them.
+func (f *file) hold() {
+	if !f.reading && !f.holds {
+		writers.RLock()
+		f.holds = true
+	}
+}
+
+func (f *file) release() {
+	if f.holds {
+		writers.RUnlock()
+		f.holds = false
+	}
 }
 
 // use connects and runs op. It stays connected unless the file has to be mended.
@@ -100,6 +120,7 @@ func (f *file) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
+	defer f.release()
 	return f.explain(f.disconnect())
 }
 

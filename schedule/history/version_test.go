@@ -44,10 +44,10 @@ func fill(t testing.TB, dir string, records ...outcome.Record) {
 }
 
 func TestAnOlderFileIsBroughtUpToDate(t *testing.T) {
-	for _, reading := range []bool{false, true} {
+	for _, reading := range []bool{true, false} {
 		dir := t.TempDir()
 		fill(t, dir, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Failed))
-		db, err := openVersion(t, dir, later, reading)
+		db, err := openVersion(t, dir, later, reading) // one that reads brings a copy up to date
 		if err != nil {
 			t.Fatal(err)
 		}
