@@ -786,7 +786,7 @@ tasks:
   - {name: front, cron: "* * * * *", command: echo hello}
 `)
 	b.sched("run")
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range []string{"", "-journal"} {
 		os.Remove(b.path(".sched/history.db" + suffix))
 	}
 	b.write(".sched/history.db", strings.Repeat("this is not a database ", 1000))

@@ -47,7 +47,7 @@ func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 	l := r.newLease(name, holder)
 	l.renewed = time.Now()
 	key := l.redlock(ctx)
-	t, err := key.acquire(request{rule: ifTrusted, script: acquireScript, keys: l.keys(),
+	t, err := key.acquire(request{rule: ifTrusted, script: acquireScript(), keys: l.keys(),
 		args: []any{holder.Run, milliseconds(key.keep), holderText(holder), holder.Fence}})
 	var held *HeldError
 	if errors.As(err, &held) {
@@ -71,7 +71,7 @@ func (l *lease) raiseFence(end time.Time, fence int64) error {
 	if len(r.servers) == 1 {
 		return nil
 	}
-	answers := r.send(end, request{script: raiseFenceScript, keys: l.keys()[2:3], args: []any{fence}}, nil)
+	answers := r.send(end, request{script: raiseFenceScript(), keys: l.keys()[2:3], args: []any{fence}}, nil)
 	t := r.tally(answers, func(t *tally) bool { return t.ours >= r.quorum() })
 	return r.outage(t.failed)
 }
@@ -111,7 +111,7 @@ func (r *Redis) Break(ctx context.Context, name string) (Holder, error) {
 	if ctx.Err() != nil {
 		return Holder{}, context.Cause(ctx)
 	}
-	t := r.tally(r.send(deadline(ctx), request{script: breakScript, keys: r.lockKeys(name)}, nil), nil)
+	t := r.tally(r.send(deadline(ctx), request{script: breakScript(), keys: r.lockKeys(name)}, nil), nil)
 	if err := r.outage(t.failed); err != nil {
 		return Holder{}, err
 	}

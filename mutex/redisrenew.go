@@ -62,7 +62,7 @@ func (r *Redis) renew(ctx context.Context, leases []*lease) []error {
 // renewal is the request that renews the lease.
 func (l *lease) renewal() request {
 	holder := l.description.get()
-	return request{rule: evenIfDown, script: renewScript, keys: l.keys(), args: []any{l.run, milliseconds(l.Lease()), holderText(holder), holder.Fence}}
+	return request{rule: evenIfDown, script: renewScript(), keys: l.keys(), args: []any{l.run, milliseconds(l.Lease()), holderText(holder), holder.Fence}}
 }
 
 // judgeRenewal returns what the answers to a renewal mean that was begun at the given time.

@@ -1,6 +1,10 @@
 package mutex
 
-import "github.com/redis/go-redis/v9"
+import (
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // The scripts are what a server does in one step. Each answers with words, of which the first is one of
 //
@@ -24,9 +28,14 @@ if now > tonumber(ARGV[1]) then return {'late', text(now)} end
 local has = redis.call('GET', KEYS[1])
 `
 
+// script returns a script that is made when it is first needed: most processes of sched need none, and making one takes its SHA-1.
+func script(text string) func() *redis.Script {
+	return sync.OnceValue(func() *redis.Script { return redis.NewScript(onTime + text) })
+}
+
 // acquireScript takes a mutex that is free. The fence is the time in microseconds, or more if it was
 // more before. KEYS: lock, holder, fence. ARGV: deadline, run, lease in ms, holder, least fence.
-var acquireScript = redis.NewScript(onTime + `
+var acquireScript = script(`
 local last = redis.call('GET', KEYS[3]) or '0'
 if has then return {'held', has, redis.call('GET', KEYS[2]) or '', last} end
 local fence = text(math.max(now, tonumber(ARGV[5]), last + 1))
@@ -36,13 +45,13 @@ redis.call('SET', KEYS[3], fence, 'EX', 31536000)
 return {'ours', fence}`)
 
 // raiseFenceScript makes the next fence larger than this one. KEYS: fence. ARGV: deadline, fence.
-var raiseFenceScript = redis.NewScript(onTime + `
+var raiseFenceScript = script(`
 if tonumber(has or '0') < tonumber(ARGV[2]) then redis.call('SET', KEYS[1], ARGV[2], 'EX', 31536000) end
 return {'ours'}`)
 
 // renewScript begins the lease of a run anew, and takes the mutex again where it is gone without having
 // been broken. KEYS: lock, holder, fence, broken. ARGV: deadline, run, lease in ms, holder, fence.
-var renewScript = redis.NewScript(onTime + `
+var renewScript = script(`
 if redis.call('GET', KEYS[4]) == ARGV[2] then return {'broken', has or '', redis.call('GET', KEYS[2]) or ''} end
 if has and has ~= ARGV[2] then return {'held', has, redis.call('GET', KEYS[2]) or '', redis.call('GET', KEYS[3]) or ''} end
 if has then
@@ -57,14 +66,14 @@ return {'retaken'}`)
 
 // describeScript replaces the text about the holder, if the run has the mutex. KEYS: lock, holder.
 // ARGV: deadline, run, holder.
-var describeScript = redis.NewScript(onTime + `
+var describeScript = script(`
 local left = redis.call('PTTL', KEYS[1])
 if has == ARGV[2] and left > 0 then redis.call('SET', KEYS[2], ARGV[3], 'PX', left) end
 return {'ours'}`)
 
 // breakScript frees a mutex and notes for a day whose it was, so that its renewals end.
 // KEYS: lock, holder, fence, broken. ARGV: deadline.
-var breakScript = redis.NewScript(onTime + `
+var breakScript = script(`
 if not has then return {'free'} end
 local holder = redis.call('GET', KEYS[2]) or ''
 redis.call('DEL', KEYS[1], KEYS[2])
@@ -74,7 +83,7 @@ return {'held', has, holder, redis.call('GET', KEYS[3]) or ''}`)
 // claimScript makes a claim: the run, a space, and the holder as text. It is kept until the given time
 // by the clock of the server, or for as long as that is away by the clock of the claimer, whichever is
 // later: a wrong clock should not end it early. KEYS: claim. ARGV: deadline, run, claim, for ms, until ms.
-var claimScript = redis.NewScript(onTime + `
+var claimScript = script(`
 if has and string.sub(has, 1, #ARGV[2] + 1) ~= ARGV[2] .. ' ' then
   local run, holder = string.match(has, '^(%S*) ?(.*)$')
   return {'held', run, holder}

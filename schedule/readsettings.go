@@ -87,6 +87,9 @@ func (l *loader) requireName(n *node, text string) bool {
 	for i := range len(text) {
 		valid = valid && inName(text[i])
 	}
+	if valid && len(text) <= longestName {
+		return true
+	}
 	what := l.Key + " " + document.Quote(text)
 	if l.Key == "group" { // which the message names already
 		what = "this"
@@ -96,10 +99,8 @@ func (l *loader) requireName(n *node, text string) bool {
 		l.Problemf(n, "", "%s is empty", l.Key)
 	case !valid:
 		l.Problemf(n, "use letters, digits and . _ : / -, and begin with a letter or a digit", "%s is not a valid name", what)
-	case len(text) > longestName:
-		l.Problemf(n, "", "%s is longer than 128 characters", what)
 	default:
-		return true
+		l.Problemf(n, "", "%s is longer than 128 characters", what)
 	}
 	return false
 }

@@ -57,7 +57,12 @@ func (l *loader) readEntries(n *node, base *taskDraft) {
 	if !isList {
 		return
 	}
-	for _, item := range n.Items() {
+	items := n.Items()
+	l.schedule.Tasks = slices.Grow(l.schedule.Tasks, len(items))
+	if len(l.names) == 0 {
+		l.names = make(map[string]document.Place, len(items))
+	}
+	for _, item := range items {
 		switch {
 		case item.IsNull():
 			l.Problemf(item, "remove the `-`", "an empty entry")

@@ -20,7 +20,7 @@ const interruptField = "!"
 
 // setControls sets those fields of which a Redis has no newer version. Its arguments are triples of field, version and
 // value. A pause is kept behind its version, an interrupt behind the milliseconds of Redis's own clock.
-var setControls = redis.NewScript(`
+const setControls = `
 for i = 1, #ARGV, 3 do
 	local field, version, value = ARGV[i], ARGV[i + 1], ARGV[i + 2]
 	if field == '!' then
@@ -33,7 +33,7 @@ for i = 1, #ARGV, 3 do
 		end
 	end
 end
-return 0`)
+return 0`
 
 // storePauses sets pauses for all servers, by the names of tasks or for everything. Each has a version that is larger
 // than that of the one which it replaces; one with an older version changes nothing, so a late caller does not undo a
@@ -65,7 +65,7 @@ func writeControls(ctx context.Context, r *mutex.Redis, args []any) error {
 		return nil
 	}
 	return r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error {
-		return setControls.Run(ctx, c, []string{r.Key(controlsKey)}, args...).Err()
+		return redis.NewScript(setControls).Run(ctx, c, []string{r.Key(controlsKey)}, args...).Err()
 	})
 }
 

@@ -81,8 +81,16 @@ func (c *compiler) daysOf(fields *canonicalFields, pos int) *dayTable {
 	return table
 }
 
-// evaluateValues returns the due values of an element of a field other than a day field.
+// evaluateValues returns the due values of an element of a field other than a day field. Most are a number, which is due at
+// itself: gronx says so, too, once it was asked about sixty values.
 func evaluateValues(element string, pos int) (due set) {
+	if number, err := strconv.Atoi(element); err == nil {
+		return 1 << number
+	}
+	return askGronx(element, pos)
+}
+
+func askGronx(element string, pos int) (due set) {
 	f := &cronFields[pos]
 	for v := f.min; v <= f.max; v++ {
 		clock := [len(cronFields)]int{dayField: 1, monthField: 1}

@@ -131,13 +131,13 @@ func (p phrase) crons() ([]string, error) {
 	if n, isNumber := digits(first); isNumber {
 		return p.counted(n)
 	}
-	if weekdayWords[first] != nil {
+	if weekdayWords()[first] != nil {
 		return p.weekdays(p.what, p.refuse("on"))
 	}
 	if slices.Contains(ordinalWords, first) && len(p.what) > 1 {
 		return nil, p.ordinalWithoutMonth()
 	}
-	if first == "odd" && len(p.what) == 2 && unitWords[p.what[1]] == "hour" {
+	if first == "odd" && len(p.what) == 2 && unitWords()[p.what[1]] == "hour" {
 		return p.hours("1-23/2")
 	}
 	unit, err := p.unit(p.what)
@@ -167,7 +167,7 @@ func (p phrase) crons() ([]string, error) {
 
 // unit returns the unit that the words are. There must be one word.
 func (p phrase) unit(words []string) (string, error) {
-	unit, ok := unitWords[words[0]]
+	unit, ok := unitWords()[words[0]]
 	if !ok {
 		return "", unknownWord(words[0])
 	}
@@ -240,7 +240,7 @@ func (p phrase) weekdays(names []string, err error) ([]string, error) {
 	}
 	days := ascending(slices.Concat(lists...))
 	text := joinNumbers(days)
-	if slices.Equal(days, weekdayWords["weekday"]) {
+	if slices.Equal(days, weekdayWords()["weekday"]) {
 		text = "1-5"
 	}
 	return p.daily("* * "+text, nil)

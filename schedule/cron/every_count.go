@@ -37,7 +37,7 @@ func (p phrase) counted(n int) ([]string, error) {
 		p.what = p.what[1:]
 		return p.crons()
 	}
-	if weekdayWords[p.what[1]] != nil {
+	if weekdayWords()[p.what[1]] != nil {
 		return nil, p.uncountable(n, p.what[1])
 	}
 	unit, err := p.unit(p.what[1:])
@@ -97,7 +97,7 @@ func (p phrase) uncountable(n int, unit string) error {
 		e.hint(`write "%s", with a day on which it is due; or cron: "0 0 */%d * *", which restarts at each month`, counted(unit), n)
 	case unit == "day" || unit == "week":
 		e.hint(`write "%s", with a day on which it is due`, counted(unit))
-	case len(weekdayWords[unit]) == 1:
+	case len(weekdayWords()[unit]) == 1:
 		e.hint(`write "%s", with the date of a %s on which it is due`, counted("week"), unit)
 	case unit == "month" && n == 3:
 		e.hint("write quarter")

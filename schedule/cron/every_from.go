@@ -49,7 +49,7 @@ func (p phrase) cycleLength() (words string, days int, err error) {
 	}
 	unit := ""
 	if len(what) == 1 {
-		unit = unitWords[what[0]]
+		unit = unitWords()[what[0]]
 	}
 	if n == 0 {
 		return "", 0, neverDue(p.what)

@@ -82,12 +82,12 @@ func spreadWeekday(words []string) []string {
 // readMonthDay reads one monthday.
 func readMonthDay(element string) (monthDay, error) {
 	nthWord, name, two := strings.Cut(element, " ")
-	weekdays := weekdayWords[name]
+	weekdays := weekdayWords()[name]
 	nth := 1 + slices.Index(ordinalWords, nthWord)
 	switch {
 	case two && weekdays != nil && nth == 0:
 		return monthDay{}, unknownOrdinal(nthWord, name)
-	case !two && weekdayWords[element] != nil:
+	case !two && weekdayWords()[element] != nil:
 		return monthDay{}, wrong("%q is not a day of the month", element).hint(`write "first %s" or "last %s"`, element, element)
 	case element == "last day":
 		return monthDay{element, dayField, "L", 100}, nil
@@ -98,7 +98,7 @@ func readMonthDay(element string) (monthDay, error) {
 		return monthDay{element, dayField, fmt.Sprint(n), n}, err
 	case len(weekdays) == 1:
 		return nthWeekday(element, nth, weekdays[0]), nil
-	case slices.Equal(weekdays, weekdayWords["weekend"]):
+	case slices.Equal(weekdays, weekdayWords()["weekend"]):
 		return monthDay{}, wrong("%q is two days", element).hint(`write "%s saturday" or "%s sunday"`, nthWord, nthWord)
 	case nthWord == "first": // Quartz: the nearest weekday does not leave the month
 		return monthDay{element, dayField, "1W", 1}, nil
@@ -124,7 +124,7 @@ func unknownOrdinal(nth, name string) error {
 	switch {
 	case nth == "fifth" || err == nil && n == 5:
 		e := wrong("not every month has a fifth %s", name)
-		if days := weekdayWords[name]; len(days) == 1 {
+		if days := weekdayWords()[name]; len(days) == 1 {
 			return e.hint(`write "last %s of month", or cron: "0 0 * * %d#5" for the months that have one`, name, days[0])
 		}
 		return e.hint(`write "last %s of month"`, name)
@@ -145,7 +145,7 @@ func (p *phrase) ofMonth(of int) error {
 	case len(month) == 0:
 		return wrong(`nothing follows "of"`).hint(`write "%s of month"`, strings.Join(days, " "))
 	}
-	unit := unitWords[month[0]]
+	unit := unitWords()[month[0]]
 	if len(month) > 1 || unit != "month" && unit != "quarter" {
 		return wrong(`"of" is followed by month or quarter, not by %q`, strings.Join(month, " ")).
 			hint(`write cron: "0 0 * 6 1#1" for the first Monday of June`)
@@ -160,7 +160,7 @@ func (p phrase) ordinalWithoutMonth() error {
 	nth, name := p.what[0], p.what[1]
 	n := 1 + slices.Index(ordinalWords, nth)
 	counts := n > 1 && nth != "last"
-	isDay := len(weekdayWords[name]) == 1 || !counts && (weekdayWords[name] != nil || name == "day")
+	isDay := len(weekdayWords()[name]) == 1 || !counts && (weekdayWords()[name] != nil || name == "day")
 	switch {
 	case !isDay && counts:
 		if _, err := p.counted(n); err != nil {

@@ -115,11 +115,11 @@ func readMonth(text string) int {
 
 // readWeekdays reads monday, weekdays or weekends. Sunday is 0.
 func readWeekdays(text string) ([]int, error) {
-	if days := weekdayWords[text]; days != nil {
+	if days := weekdayWords()[text]; days != nil {
 		return days, nil
 	}
 	first, rest, several := strings.Cut(text, " ")
-	if several && weekdayWords[first] != nil {
+	if several && weekdayWords()[first] != nil {
 		return nil, wrong("%q cannot follow %q", rest, first).
 			hint(`put commas between days, and "at" before the time`)
 	}

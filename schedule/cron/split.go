@@ -46,7 +46,7 @@ func isCommand(words []string) bool {
 		}
 	}
 	first := strings.ToLower(words[0])
-	return len(words) > 1 && weekdayWords[first] == nil && strings.ContainsFunc(first, func(r rune) bool { return 'a' <= r && r <= 'z' })
+	return len(words) > 1 && weekdayWords()[first] == nil && strings.ContainsFunc(first, func(r rune) bool { return 'a' <= r && r <= 'z' })
 }
 
 // splitMacro returns the fields that a macro stands for. Macros are known in any case.

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -80,14 +81,14 @@ func readFile(path string, uid int) ([]byte, *Problem, error) {
 	if problem != nil {
 		return nil, problem, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(f, LargestFile+1))
-	if err != nil {
+	data := bytes.NewBuffer(make([]byte, 0, min(max(info.Size(), 0), LargestFile)+bytes.MinRead))
+	if _, err := data.ReadFrom(io.LimitReader(f, LargestFile+1)); err != nil {
 		return nil, unreadable(path, err), err
 	}
-	if len(data) > LargestFile {
+	if data.Len() > LargestFile {
 		return nil, &Problem{Text: "the file is larger than 16 MiB"}, nil
 	}
-	return data, nil, nil
+	return data.Bytes(), nil, nil
 }
 
 func unreadable(path string, err error) *Problem {

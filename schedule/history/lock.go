@@ -13,11 +13,18 @@ import (
 
 func (f *file) lockPath() string { return f.path() + "-lock" }
 
-// takeLock waits for the lock of a file: shared (syscall.LOCK_SH) by the processes that have the database open, exclusive
-// (LOCK_EX) by the one that mends it. It returns nil where the folder cannot be written: nothing is mended there either.
-func (f *file) takeLock(path string, how int) (*os.File, error) {
-	lock, err := statedir.OpenPlain(path, os.O_RDWR|os.O_CREATE)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+// takeLock waits for the lock of the database: shared (syscall.LOCK_SH) by the processes that have it open, exclusive
+// (LOCK_EX) by the one that mends it. It returns nil where the folder cannot be written, and nothing is mended, and where
+// somebody only looks and there is no lock file.
+func (f *file) takeLock(how int) (*os.File, error) { return f.takeLockAt(f.lockPath(), how) }
+
+func (f *file) takeLockAt(path string, how int) (*os.File, error) {
+	flags := os.O_RDWR | os.O_CREATE
+	if f.reading {
+		flags = os.O_RDONLY
+	}
+	lock, err := statedir.OpenPlain(path, flags)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || f.reading && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // moved away. Processes that wait to mend have closed it, so only those are waited for that met no
 // damage.
 func (f *file) mend(op func(*sql.DB) error) error {
-	alone, err := f.takeLock(f.path()+"-mend", syscall.LOCK_EX)
+	alone, err := f.takeLockAt(f.path()+"-mend", syscall.LOCK_EX)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (f *file) tryMend(op func(*sql.DB) error) (bool, error) {
 		return false, errors.Join(err, alone.Close())
 	}
 	err = f.useAlone(op)
-	if IsCorrupt(err) && !f.reading {
+	if IsCorrupt(err) {
 		if err = f.moveAside(time.Now()); err == nil {
 			err = f.useAlone(op)
 		}
@@ -65,12 +65,19 @@ func (f *file) tryMend(op func(*sql.DB) error) (bool, error) {
 
 // useAlone opens the file, brings it up to date, runs op, and closes it.
 func (f *file) useAlone(op func(*sql.DB) error) error {
-	conn, version, err := f.dialFile(writing)
+	conn, version, err := f.dialFile()
 	if err == nil && version > len(f.migrations) {
 		err = f.current(version)
 	}
 	if err == nil {
+		err = truncateJournal(conn)
+	}
+	if err == nil {
+		statedir.SyncDir(f.dir) // the log is gone, and must not come back
 		err = upgrade(context.Background(), conn, version, f.migrations)
+	}
+	if err == nil {
+		statedir.SyncDir(f.dir) // a new journal
 	}
 	if err == nil && op != nil {
 		err = op(conn)
@@ -84,12 +91,15 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// moveAside renames the file and its log to history.db.corrupt-<UTC time>, where `sqlite3 FILE .recover`
-// finds them. A death between two renames is harmless: SQLite ignores a log without its database.
+// moveAside renames the file and its journal to history.db.corrupt-<UTC time>, where `sqlite3 FILE .recover`
+// finds them. A death between two renames is harmless: SQLite ignores a journal and a log without their database.
 func (f *file) moveAside(now time.Time) error {
 	to := f.path() + ".corrupt-" + now.UTC().Format("20060102T150405Z")
 	for n := 2; exists(to); n++ {
 		to = fmt.Sprintf("%s.corrupt-%s.%d", f.path(), now.UTC().Format("20060102T150405Z"), n)
+	}
+	if info, err := os.Lstat(f.journalPath()); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		os.Remove(f.journalPath()) // it says nothing about the file
 	}
 	for _, suffix := range allSuffixes {
 		err := os.Rename(f.path()+suffix, to+suffix)

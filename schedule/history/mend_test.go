@@ -123,16 +123,18 @@ func TestAnEmptyFileIsANewHistory(t *testing.T) {
 	}
 }
 
-// A log left behind by a history that was deleted must not be replayed into the new one.
-func TestALogWithoutItsDatabaseIsIgnored(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "history.db-wal"), bytes.Repeat([]byte("log"), 5000), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	db := openTest(t, dir)
-	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
-	if db.SetAside() != "" {
-		t.Errorf("set aside as %q", db.SetAside())
+// A journal or a log left behind by a history that was deleted must not be played into the new one.
+func TestWhatIsLeftWithoutItsDatabaseIsIgnored(t *testing.T) {
+	for _, suffix := range []string{"-wal", "-journal"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "history.db"+suffix), bytes.Repeat([]byte("log"), 5000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		db := openTest(t, dir)
+		mustAdd(t, db, rec(1, "a", outcome.Succeeded))
+		if got := runsOf(t, db, Query{}); len(got) != 1 || db.SetAside() != "" {
+			t.Errorf("%s: got %v, set aside as %q", suffix, got, db.SetAside())
+		}
 	}
 }
 

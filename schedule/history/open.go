@@ -31,6 +31,8 @@ type file struct {
 	conn     *sql.DB      // nil while the file cannot be used
 	lock     *os.File     // nil where the folder cannot be written, and for a file that is not there
 	readOnly bool
+	copied   string // the state of the file when the copy that conn has was made; empty where conn has the file itself
+	holds    bool   // writers, shared
 	setAside string
 	closed   bool
 }
@@ -45,9 +47,9 @@ func Open(dir string) (*DB, error) {
 	return open(dir, false)
 }
 
-// OpenRead is Open for reading only, as `sched list` and `sched run --dry-run` do: it creates
-// nothing and moves nothing aside. A history that does not exist reads as an empty one; a damaged
-// one gives errors that IsCorrupt recognises.
+// OpenRead is Open for reading only, as `sched list` and `sched run --dry-run` do: it changes and creates nothing in the folder,
+// and moves nothing aside. A history that does not exist reads as an empty one; a damaged one gives errors that IsCorrupt
+// recognises; one of an earlier sched, or one in which a killed process has left half a transaction, is read in a copy.
 func OpenRead(dir string) (*DB, error) {
 	return open(dir, true)
 }
@@ -70,11 +72,30 @@ func (f *file) open(op func(*sql.DB) error) error {
 	if info, err := os.Stat(f.path()); f.reading && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0) {
 		return f.openEmpty()
 	}
+	f.hold()
 	err := f.use(op)
 	if f.mendable(err) {
 		err = f.mend(op)
 	}
+	if f.conn == nil {
+		f.release()
+	}
 	return err
+}
+
+// hold keeps other connections of this process from copying, and release lets them.
+func (f *file) hold() {
+	if !f.reading && !f.holds {
+		writers.RLock()
+		f.holds = true
+	}
+}
+
+func (f *file) release() {
+	if f.holds {
+		writers.RUnlock()
+		f.holds = false
+	}
 }
 
 // use connects and runs op. It stays connected unless the file has to be mended.
@@ -91,14 +112,15 @@ func (f *file) use(op func(*sql.DB) error) error {
 
 // mendable reports whether mend has a remedy for the error.
 func (f *file) mendable(err error) bool {
-	return !f.readOnly && (errors.Is(err, errOlder) || IsCorrupt(err) && !f.reading)
+	return !f.readOnly && (errors.Is(err, errOlder) || IsCorrupt(err))
 }
 
-// Close closes the file. The last process that closes it folds the write-ahead log into it.
+// Close closes the file.
 func (f *file) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
+	defer f.release()
 	return f.explain(f.disconnect())
 }
 
@@ -114,11 +136,11 @@ func (f *file) SetAside() string {
 func (f *file) do(op func(*sql.DB) error) error {
 	f.mu.RLock()
 	var err error
-	open := f.conn != nil
+	open := f.conn != nil && !f.outdated()
 	if open {
 		err = op(f.conn)
 	}
-	mend := f.mendable(err)
+	mend := f.mendable(err) || f.reading && isHot(err)
 	f.mu.RUnlock()
 	if mend || !open {
 		err = f.doMended(op)

@@ -174,8 +174,8 @@ func TestFilesAreForTheirOwnerOnlyWhateverTheUmask(t *testing.T) {
 		mustAdd(t, db, rec(1, "a", outcome.Succeeded))
 		syscall.Umask(old)
 		files, _ := filepath.Glob(filepath.Join(dir, "*"))
-		if len(files) != 5 {
-			t.Errorf("got %v, want the database, its log, its index and its two locks", files)
+		if len(files) != 4 {
+			t.Errorf("got %v, want the database, its journal and its two locks", files)
 		}
 		for _, f := range files {
 			if info, err := os.Stat(f); err != nil || info.Mode().Perm() != 0o600 {
@@ -187,7 +187,7 @@ func TestFilesAreForTheirOwnerOnlyWhateverTheUmask(t *testing.T) {
 
 func TestTheConnectionIsSetUpAsPromised(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "10000", "user_version": fmt.Sprint(len(migrations))} {
+	for pragma, want := range map[string]string{"journal_mode": "truncate", "synchronous": "1", "busy_timeout": "10000", "user_version": fmt.Sprint(len(migrations))} {
 		var got string
 		if err := db.conn.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
 			t.Errorf("%s is %s, %v; want %s", pragma, got, err, want)

@@ -107,6 +107,69 @@ var jobs = map[string]func(n int, dir string) (*DB, error){
 	},
 }
 
+// killed are ways in which a process dies while it writes: each has added the run n before.
+var killed = map[string]func(db *DB) error{
+	// Its cache is too small, so half of the transaction is in the database, and how that was before is in the journal.
+	"half a transaction": func(db *DB) error {
+		if _, err := db.conn.Exec("PRAGMA cache_size = 10"); err != nil {
+			return err
+		}
+		tx, err := db.conn.Begin()
+		if err != nil {
+			return err
+		}
+		many := []outcome.Record{}
+		for n := range 2000 {
+			many = append(many, rec(1000+n, "half", outcome.Failed))
+		}
+		return add(context.Background(), tx, db.dir, many)
+	},
+	// What an earlier sched did: the database was in WAL mode, and everything that was added is in the log alone.
+	"a log full of data": func(db *DB) error {
+		if _, err := db.conn.Exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0"); err != nil {
+			return err
+		}
+		many := []outcome.Record{}
+		for n := range logged {
+			many = append(many, rec(2000+n, "logged", outcome.Succeeded))
+		}
+		return db.Add(context.Background(), many)
+	},
+}
+
+// logged is how many runs are in the log of a process that was killed.
+const logged = 3000
+
+// killWhileWriting leaves in the folder what the process that was killed that way leaves, after it has added a run.
+func killWhileWriting(t *testing.T, how, dir string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := helper(exe, how, 1, dir).CombinedOutput(); err == nil || len(out) > 0 {
+		t.Fatalf("the process was not killed: %v: %s", err, out)
+	}
+}
+
+func init() {
+	for how, write := range killed {
+		jobs[how] = func(n int, dir string) (*DB, error) {
+			db, err := Open(dir)
+			if err == nil {
+				err = db.Add(context.Background(), []outcome.Record{rec(n, "a", outcome.Succeeded)})
+			}
+			if err == nil {
+				err = write(db)
+			}
+			if err == nil {
+				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}
+			return db, err
+		}
+	}
+}
+
 func helper(exe, job string, n int, dir string) *exec.Cmd {
 	cmd := exec.Command(exe, "-test.run=^TestDBHelper$")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %s", helperJob, strings.ReplaceAll(job, " ", "_"), n, dir))

@@ -102,15 +102,9 @@ const fillTotals = `INSERT INTO totals SELECT task, outcome, sum(max(slots, 1)),
 const ran = `outcome NOT IN ('skipped', 'missed')`
 
 // upgrade runs the migrations that a file of that version has not seen, in one transaction.
-// The journal mode stays with the file (https://www.sqlite.org/wal.html), so it is set once.
 func upgrade(ctx context.Context, conn *sql.DB, version int, all []migration) error {
 	if version >= len(all) {
 		return nil
-	}
-	if version == 0 {
-		if _, err := conn.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
-			return err
-		}
 	}
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {

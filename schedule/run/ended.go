@@ -40,6 +40,7 @@ func (s Storage) PutAway(ended []Ended, also func(*history.DB) error) error {
 	if err := add(context.Background(), records); err != nil {
 		return err
 	}
+	keepOutcomes(s.Dir, ended)
 	return also(db)
 }
 
@@ -65,27 +66,4 @@ func RemoveFiles(ended []Ended, removed func(Ended)) (err error) {
 		}
 	}
 	return err
-}
-
-// previous returns the record of the task's newest run before the given one that was neither skipped nor missed.
-func previous(dir, task, run string) (last outcome.Record, ok bool) {
-	ids, _ := runfile.List(dir)
-	for _, id := range ids {
-		if id >= run {
-			break
-		}
-		if state, _, err := runfile.Read(dir, id); err == nil && state.End != nil && state.End.Task == task {
-			last, ok = *state.End, true
-		}
-	}
-	if ok {
-		return last, true
-	}
-	db, err := history.OpenRead(dir)
-	if err != nil {
-		return outcome.Record{}, false
-	}
-	defer db.Close()
-	last, ok, err = db.Previous(context.Background(), task, run)
-	return last, ok && err == nil
 }

@@ -41,11 +41,11 @@ func (h *hooks) after(result outcome.Record) (all []keyedHooks) {
 	return append(all, keyedHooks{"after", hooks.After})
 }
 
-// failedBefore reports whether the run before this one failed. It may have to open the history, so it looks once.
+// failedBefore reports whether the run before this one failed. It looks once.
 func (h *hooks) failedBefore() bool {
 	if h.lastFailed == nil {
 		last, ok := previous(h.Dir, h.Record().Task, h.Record().Run)
-		failed := ok && last.Outcome.Failure()
+		failed := ok && last.Failure()
 		h.lastFailed = &failed
 	}
 	return *h.lastFailed

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"time"
 
 	"sched/schedule/clock"
 	"sched/schedule/history"
@@ -49,8 +50,22 @@ func (r *records) note(id, note string) {
 	r.notes[id] = append(r.notes[id], note)
 }
 
-// write moves the collected records into the history, and reports those that no tick has reported. Where that fails the files of
-// the runs stay, and a later tick tries again.
+// writeAfter is how long what has ended may wait for the foreground runs of this tick, to be written together with them.
+const writeAfter = time.Second
+
+// writeUnlessSoon writes what was collected, unless soon comes in time: a transaction costs two fsyncs, however much is in it.
+func (r *records) writeUnlessSoon(soon <-chan struct{}) {
+	timer := time.NewTimer(writeAfter)
+	defer timer.Stop()
+	select {
+	case <-soon:
+	case <-timer.C:
+		r.write()
+	}
+}
+
+// write moves the collected records into the history, and reports those that no tick has reported. Where that fails they stay
+// collected, for the next write of this tick, and the files of the runs stay for a later tick.
 func (r *records) write() {
 	r.mu.Lock()
 	ended, notes := r.ended, r.notes
@@ -73,6 +88,7 @@ func (r *records) write() {
 		r.ledger.Written()
 	} else {
 		r.ledger.NotWritten()
+		r.collectAgain(ended, notes)
 	}
 	if err == nil {
 		err = run.RemoveFiles(ended, func(e run.Ended) {
@@ -83,6 +99,19 @@ func (r *records) write() {
 	}
 	if err != nil && !r.spare.InUse() { // else that was reported already
 		r.tick.Report.Problem("the history is not written: %v", err)
+	}
+}
+
+// collectAgain takes back what could not be written. A skipped slot has no file of its own from which another tick could know it,
+// and where the disk is full its journal may lack it, too.
+func (r *records) collectAgain(ended []run.Ended, notes map[string][]string) {
+	r.mu.Lock()
+	r.ended = append(ended, r.ended...)
+	r.mu.Unlock()
+	for id, all := range notes {
+		for _, note := range all {
+			r.note(id, note)
+		}
 	}
 }
 

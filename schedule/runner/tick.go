@@ -85,12 +85,11 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		r.conditions.background.Wait()
 		leave()
 	})
+	foregroundOver := make(chan struct{})
 	beside.Go(func() {
 		r.starter.handover.Await(startPatience) // what is written down meanwhile would take the processor from what is to start
 		r.collectLost(noNewStarts)
-		if len(foreground) > 0 { // which may take long
-			r.records.write()
-		}
+		r.records.writeUnlessSoon(foregroundOver)
 	})
 
 	r.locks.lookAhead(foreground)
@@ -100,6 +99,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		queue.runRequested()
 	}
 	queue.rest()
+	close(foregroundOver)
 	leave()
 	beside.Wait()
 	r.starter.handover.Close()

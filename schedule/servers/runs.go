@@ -32,7 +32,7 @@ const (
 //
 // The stream is written before the set that says what is on it. A script that has begun to write is not
 // stopped half-way (https://redis.io/docs/latest/develop/programmability/eval-intro/).
-var addRuns = redis.NewScript(`
+const addRuns = `
 local stream, ended, lasts, kept = KEYS[1], KEYS[2], KEYS[3], tonumber(ARGV[1])
 local now = redis.call('TIME')[1]
 for i = 2, #ARGV, 3 do
@@ -47,7 +47,7 @@ for i = 2, #ARGV, 3 do
 	end
 end
 redis.call('ZREMRANGEBYRANK', ended, 0, -1 - kept)
-return 0`)
+return 0`
 
 // Publish publishes finished runs to the other servers (docs/decisions.md#other-servers-see-runs-not-skips). To
 // publish a run again changes nothing. One that comes late is put on the stream, and does not replace a later run of
@@ -64,7 +64,7 @@ func Publish(ctx context.Context, r *mutex.Redis, records []outcome.Record) erro
 	}
 	keys := []string{r.Key("runs"), r.Key("ended"), r.Key("last")}
 	return r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error {
-		return addRuns.Run(ctx, c, keys, args...).Err()
+		return redis.NewScript(addRuns).Run(ctx, c, keys, args...).Err()
 	})
 }
 

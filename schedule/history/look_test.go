@@ -1,0 +1,308 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sched/schedule/outcome"
+)
+
+// contents is what a folder has: names, times, owners and bytes.
+func contents(t *testing.T, dir string) (files map[string]string) {
+	t.Helper()
+	files = map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		info, statErr := e.Info()
+		if err := errors.Join(err, statErr); err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = fmt.Sprint(info.ModTime(), info.Sys().(*syscall.Stat_t).Uid, len(text), string(text))
+	}
+	return files
+}
+
+// intoWAL makes of the history one of an earlier sched, whose ticks have closed it as they should.
+func intoWAL(t *testing.T, dir string) {
+	t.Helper()
+	conn, err := sql.Open("sqlite", filepath.Join(dir, "history.db"))
+	if err == nil {
+		_, err = conn.Exec("PRAGMA journal_mode = WAL")
+		err = errors.Join(err, conn.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever state a history is in, who looks sees all runs that were added, leaves no trace in the folder, and one in the
+// folder for temporary files neither. Once a look made -wal and -shm, as root those of root, and ticks recorded nothing more.
+func TestLookingWritesNothingWhateverItMeets(t *testing.T) {
+	for _, tt := range []struct {
+		state string
+		make  func(t *testing.T, dir string)
+		runs  int
+	}{
+		{"a history that ticks have closed", func(t *testing.T, dir string) { fill(t, dir, rec(1, "a", outcome.Succeeded)) }, 1},
+		{"one without its lock file and its journal, as in a backup", func(t *testing.T, dir string) {
+			fill(t, dir, rec(1, "a", outcome.Succeeded))
+			for _, suffix := range []string{"-lock", "-mend", "-journal"} {
+				os.Remove(filepath.Join(dir, "history.db"+suffix))
+			}
+		}, 1},
+		{"one whose writer was killed in a transaction", func(t *testing.T, dir string) { killWhileWriting(t, "half a transaction", dir) }, 1},
+		{"one of an earlier sched", func(t *testing.T, dir string) {
+			fill(t, dir, rec(1, "a", outcome.Succeeded))
+			intoWAL(t, dir)
+		}, 1},
+		{"one of an earlier sched that was killed", func(t *testing.T, dir string) { killWhileWriting(t, "a log full of data", dir) }, 1 + logged},
+		{"one with the tables of an earlier sched", func(t *testing.T, dir string) { fromDump(t, dir, 1) }, 3},
+	} {
+		t.Run(tt.state, func(t *testing.T) {
+			dir, temporary := t.TempDir(), t.TempDir()
+			t.Setenv("TMPDIR", temporary)
+			tt.make(t, dir)
+			before := contents(t, dir)
+			db, err := OpenRead(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := runsOf(t, db, Query{}); len(got) != tt.runs {
+				t.Errorf("%d runs are seen", len(got))
+			}
+			if left := contents(t, temporary); len(left) > 0 {
+				t.Errorf("left in the folder for temporary files: %v", left)
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+			after := contents(t, dir)
+			for name := range after {
+				if after[name] != before[name] {
+					t.Errorf("%s was written", name)
+				}
+			}
+			if len(after) != len(before) {
+				t.Errorf("there were %d files, and are %d", len(before), len(after))
+			}
+			// The next tick finds everything in order.
+			writer := openTest(t, dir)
+			mustAdd(t, writer, rec(5000, "tick", outcome.Succeeded))
+			if got := runsOf(t, writer, Query{}); len(got) != tt.runs+1 {
+				t.Errorf("a tick finds %d runs", len(got))
+			}
+		})
+	}
+}
+
+func TestACopyThatWasReadIsNotReadAnyMoreAfterATick(t *testing.T) {
+	dir := t.TempDir()
+	killWhileWriting(t, "half a transaction", dir)
+	db, err := OpenRead(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if got := runsOf(t, db, Query{}); len(got) != 1 {
+		t.Errorf("%d runs are seen", len(got))
+	}
+	fill(t, dir, rec(2, "a", outcome.Succeeded))
+	if got := runsOf(t, db, Query{}); len(got) != 2 {
+		t.Errorf("%d runs are seen after the tick", len(got))
+	}
+}
+
+func TestAReaderThatIsThereWhenAWriterIsKilledReadsOn(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, rec(0, "a", outcome.Succeeded))
+	db, err := OpenRead(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for want := 1; want <= 2; want++ {
+		if got := runsOf(t, db, Query{}); len(got) != want {
+			t.Errorf("%d runs are seen, not %d", len(got), want)
+		}
+		killWhileWriting(t, "half a transaction", dir)
+	}
+}
+
+func TestWhereNoCopyCanBeMadeLookingSaysWhenItWillBePossible(t *testing.T) {
+	dir := t.TempDir()
+	killWhileWriting(t, "half a transaction", dir)
+	t.Setenv("TMPDIR", filepath.Join(dir, "none"))
+	_, err := OpenRead(dir)
+	if err == nil || IsCorrupt(err) || !strings.Contains(err.Error(), "history.db: it can be read after the next tick that records something") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A reader waits for a commit, and sees a transaction whole or not at all.
+func TestReadersGoOnWhileOthersWrite(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, rec(0, "a", outcome.Succeeded))
+	done := make(chan error, 1)
+	go func() {
+		for n := 1; n <= 200; n += 2 {
+			db, err := Open(dir)
+			if err == nil {
+				err = db.Add(context.Background(), []outcome.Record{rec(n, "a", outcome.Succeeded), rec(n+1, "a", outcome.Succeeded)})
+				err = errors.Join(err, db.Close())
+			}
+			if err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for {
+		db, err := OpenRead(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := db.Find(context.Background(), Query{})
+		if err = errors.Join(err, db.Close()); err != nil || len(found)%2 != 1 {
+			t.Fatalf("%d runs are seen: %v", len(found), err)
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
+	}
+}
+
+// A reader that was stopped in the middle (Ctrl-Z) keeps a writer from committing. Its tick says so, and the next one adds the run.
+func TestAReaderThatNeverEndsIsNamedAndLosesNothing(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded))
+	reader, err := OpenRead(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	rows, err := reader.conn.Query("SELECT run FROM runs")
+	if err != nil || !rows.Next() {
+		t.Fatal(err)
+	}
+	db := &DB{file{dir: dir, migrations: migrations, patience: 10 * time.Millisecond}}
+	if err := db.open(nil); err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.Add(context.Background(), []outcome.Record{rec(3, "a", outcome.Succeeded)})
+	if err == nil || !strings.Contains(err.Error(), "another process kept it locked for too long") {
+		t.Errorf("got %v", err)
+	}
+	rows.Close()
+	mustAdd(t, db, rec(3, "a", outcome.Succeeded))
+	if got := runsOf(t, reader, Query{}); len(got) != 3 {
+		t.Errorf("%d runs are there", len(got))
+	}
+}
+
+// The first writer after an update folds the log of the earlier sched into the database. Wherever it is killed, the next one goes on.
+func TestAnUpdateThatIsKilledLosesNothing(t *testing.T) {
+	from := t.TempDir()
+	killWhileWriting(t, "a log full of data", from)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killedAfter := map[bool]int{}
+	for after := time.Duration(0); after < 60*time.Millisecond; after += 2 * time.Millisecond {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := helper(exe, "open and add", 1, dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		for time.Since(begun) < after { // exactly that long: sleeping is too coarse
+		}
+		cmd.Process.Kill()
+		var exit *exec.ExitError
+		killedAfter[errors.As(cmd.Wait(), &exit)]++
+
+		db := openTest(t, dir)
+		mustAdd(t, db, rec(9000, "c", outcome.Succeeded))
+		if got := runsOf(t, db, Query{Task: "logged"}); len(got) != logged || db.SetAside() != "" {
+			t.Errorf("killed after %v: %d of %d runs are there, set aside %q", after, len(got), logged, db.SetAside())
+		}
+		if _, err := os.Stat(filepath.Join(dir, "history.db-wal")); err == nil {
+			t.Errorf("killed after %v: the log is still there", after)
+		}
+	}
+	t.Logf("%d were killed, %d came to their end", killedAfter[true], killedAfter[false])
+}
+
+// An earlier sched that has it open is waited for. It would go on to read and write a log that is gone.
+func TestAnUpdateWaitsForAnEarlierSched(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, rec(1, "a", outcome.Succeeded))
+	intoWAL(t, dir)
+	earlier := &DB{file{dir: dir, migrations: migrations, patience: time.Second}}
+	lock, err := earlier.takeLock(syscall.LOCK_SH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := sql.Open("sqlite", earlier.path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Exec("UPDATE runs SET reason = 'by the earlier one'"); err != nil {
+		t.Fatal(err)
+	}
+	db := &DB{file{dir: dir, migrations: migrations, patience: 10 * time.Millisecond}}
+	if err := db.open(nil); err == nil || !strings.Contains(err.Error(), "another process keeps it open") {
+		t.Errorf("got %v", err)
+	}
+	if err := closeAll(conn, lock); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, dir)
+	mustAdd(t, db, rec(2, "a", outcome.Succeeded))
+	found, err := db.Find(context.Background(), Query{})
+	if err != nil || len(found) != 2 || found[1].Reason != "by the earlier one" {
+		t.Errorf("got %+v, %v", found, err)
+	}
+}
+
+// To close a descriptor drops the locks that SQLite has on the file for others of the process: a tick that writes would go on
+// without.
+func TestNoCopyIsMadeWhileThisProcessWrites(t *testing.T) {
+	dir := t.TempDir()
+	writer := openTest(t, dir)
+	reader := &file{dir: dir, reading: true, patience: 10 * time.Millisecond}
+	to := filepath.Join(t.TempDir(), "copy")
+	if _, err := reader.copyTo(to); !errors.Is(err, errWaited) {
+		t.Errorf("got %v", err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.copyTo(to); err != nil {
+		t.Error(err)
+	}
+}

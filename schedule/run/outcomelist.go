@@ -1,0 +1,72 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sched/schedule/outcome"
+)
+
+// An outcomeList is what such a file says.
+type outcomeList struct {
+	boot  string
+	since string // of runs with an id that is not greater, the file may lack some; empty: it lacks none
+	ended map[string]outcome.Outcome
+}
+
+var errNoOutcomes = errors.New("the file is of another boot, or half a file")
+
+// keptOutcomes is how many runs are left in a file that is cut, the newest by their ids.
+const keptOutcomes = 30
+
+// text is the whole file, with the newest runs alone.
+func (l outcomeList) text() (lines []byte) {
+	ids := slices.Sorted(maps.Keys(l.ended))
+	if len(ids) > keptOutcomes {
+		ids = ids[len(ids)-keptOutcomes:]
+		l.since = max(l.since, ids[0])
+	}
+	lines = fmt.Appendf(nil, "%s %s\n", l.boot, l.since)
+	for _, id := range ids {
+		lines = appendOutcome(lines, id, l.ended[id])
+	}
+	return lines
+}
+
+func appendOutcome(lines []byte, run string, o outcome.Outcome) []byte {
+	return fmt.Appendf(lines, "%s %s\n", run, o)
+}
+
+// parseOutcomes reads a file. The error is errNoOutcomes for one of another boot, and one that a kill or a full disk has left
+// half written.
+func parseOutcomes(text []byte) (outcomeList, error) {
+	first, rest, whole := strings.Cut(string(text), "\n")
+	list := outcomeList{ended: map[string]outcome.Outcome{}}
+	list.boot, list.since, _ = strings.Cut(first, " ")
+	if !whole || list.boot == "" || list.boot != boot() {
+		return list, errNoOutcomes
+	}
+	for line := range strings.Lines(rest) {
+		run, word, _ := strings.Cut(line, " ")
+		word, whole := strings.CutSuffix(word, "\n")
+		if !whole || !slices.Contains(outcome.Ran, outcome.Outcome(word)) {
+			return list, errNoOutcomes
+		}
+		list.ended[run] = outcome.Outcome(word)
+	}
+	return list, nil
+}
+
+// before returns the outcome of the newest run whose id is smaller; false where the file does not know.
+func (l outcomeList) before(run string) (last outcome.Outcome, ok bool) {
+	newest := ""
+	for id, o := range l.ended {
+		if id < run && id > newest {
+			newest, last = id, o
+		}
+	}
+	return last, newest != "" && run > l.since
+}
