@@ -66,6 +66,7 @@ func (a runCommand) run(o runOptions) error {
 	now := a.now()
 	if !o.dryRun {
 		surviveReaders()
+		a.printAside()
 	}
 	if o.quiet && o.verbose {
 		return usage("", "--quiet and --verbose exclude each other")
