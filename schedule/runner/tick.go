@@ -45,6 +45,7 @@ type Report struct {
 	Begun   func(outcome.Record)          // a foreground run begins; may be nil
 	Started func(outcome.Record)          // a background run was handed over
 	Done    func(outcome.Record)          // a foreground run, or a skipped slot, has its outcome
+	Skipped func([]outcome.Record)        // slots of one task that nothing hooks, skipped together for one reason; nil: Done for each
 	Problem func(format string, a ...any) // something is wrong that is not a task's own failure
 	Detail  func(format string, a ...any) // something that only few want to know; may be nil
 }
@@ -212,6 +213,17 @@ func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
 func (r Report) begun(record outcome.Record) {
 	if r.Begun != nil {
 		r.Begun(record)
+	}
+}
+
+// skipped reports slots of one task that were skipped together.
+func (r Report) skipped(records []outcome.Record) {
+	if r.Skipped != nil {
+		r.Skipped(records)
+		return
+	}
+	for _, record := range records {
+		r.Done(record)
 	}
 }
 
