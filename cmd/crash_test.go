@@ -730,6 +730,25 @@ tasks:
 	if got := strings.Count(b.read("ran.txt"), "after"); got != 1 {
 		t.Errorf("after-hooks: %d\n%s", got, b.read("ran.txt"))
 	}
+
+	// The spare folder was there for ever. The daily pruning removes it, once a tick has kept what was promised in it.
+	spares := func() []string { found, _ := filepath.Glob(b.path("sched-*")); return found }
+	if len(spares()) != 1 {
+		t.Fatalf("spare folders: %v", spares())
+	}
+	b.settle()
+	for _, later := range []string{"25h", "50h"} {
+		c := b.command("run")
+		c.Env = append(c.Env, "SCHED_TEST_CLOCK_OFFSET="+later)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		b.settle()
+	}
+	if left := spares(); len(left) > 0 {
+		out, _ := exec.Command("find", left...).CombinedOutput()
+		t.Errorf("it is still there:\n%s", out)
+	}
 }
 
 // A run that began when there was room ends when there is none. Some page of its file has room for its last

@@ -103,6 +103,7 @@ func (r *records) prune(db *history.DB, added int) error {
 	}
 	runfile.SweepDrafts(dir, now)
 	outbox.In(dir).Sweep(now)
+	r.tick.removeSpares(now)
 	did, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask, 2*added)
 	for _, output := range did.Outputs {
 		os.Remove(output)
