@@ -720,6 +720,11 @@ tasks:
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	b.until("both tasks and the hook ran", func() bool { return b.count("ran.txt") == 3 })
+	for _, task := range []string{"front", "back"} { // before any tick moves them
+		if r := b.outcome(task, 1); r.Outcome != "succeeded" {
+			t.Errorf("%s: %+v", task, r)
+		}
+	}
 
 	// When there is room again the history has what happened meanwhile, and hooks do not fire again.
 	os.Remove(filler)

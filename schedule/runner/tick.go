@@ -74,6 +74,9 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	// started on time while foreground tasks run.
 	now, later := untilSecond(background, t.Minute)
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
+	if len(now) > 0 {
+		r.requests.startHeld(noNewStarts)
+	}
 	r.startBackground(noNewStarts, now)
 	r.requests.startBackground(noNewStarts)
 	var beside sync.WaitGroup
