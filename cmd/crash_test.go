@@ -724,6 +724,11 @@ tasks:
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	b.until("both tasks and the hook ran", func() bool { return b.count("ran.txt") == 3 })
+	for _, task := range []string{"front", "back"} { // before any tick moves them
+		if r := b.outcome(task, 1); r.Outcome != "succeeded" {
+			t.Errorf("%s: %+v", task, r)
+		}
+	}
 
 	// When there is room again the history has what happened meanwhile, and hooks do not fire again.
 	os.Remove(filler)
@@ -733,6 +738,25 @@ tasks:
 	})
 	if got := strings.Count(b.read("ran.txt"), "after"); got != 1 {
 		t.Errorf("after-hooks: %d\n%s", got, b.read("ran.txt"))
+	}
+
+	// The spare folder was there for ever. The daily pruning removes it, once a tick has kept what was promised in it.
+	spares := func() []string { found, _ := filepath.Glob(b.path("sched-*")); return found }
+	if len(spares()) != 1 {
+		t.Fatalf("spare folders: %v", spares())
+	}
+	b.settle()
+	for _, later := range []string{"25h", "50h"} {
+		c := b.command("run")
+		c.Env = append(c.Env, "SCHED_TEST_CLOCK_OFFSET="+later)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		b.settle()
+	}
+	if left := spares(); len(left) > 0 {
+		out, _ := exec.Command("find", left...).CombinedOutput()
+		t.Errorf("it is still there:\n%s", out)
 	}
 }
 

@@ -100,6 +100,7 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	if name != "" {
 		maps.DeleteFunc(waiting, func(task string, _ []waitingJSON) bool { return task != name })
 	}
+	a.markPaused(s, waiting)
 	if name != "" && len(records)+len(waiting) == 0 && !hasTask(name, live) && !hasTask(name, lost) {
 		if _, err := task(s, name); err != nil {
 			return err

@@ -29,7 +29,8 @@ import (
 type console struct {
 	in       io.Reader
 	out, err io.Writer
-	results  *output // what out writes to
+	results  *output    // what out writes to
+	printers []*printer // where printAside was called
 	now      func() time.Time
 }
 
@@ -71,7 +72,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(results)
 	root.SetErr(errs)
-	return a.exitOfResults(a.exitCode(root.Execute()))
+	return a.endPrinting(a.exitCode(root.Execute()))
 }
 
 // root returns sched with all its commands.

@@ -1,11 +1,18 @@
 package cmd_test
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // eight is a minute of six tasks in the foreground and two in the background.
@@ -123,5 +130,91 @@ func TestResultsThatCannotBePrintedAreAFailure(t *testing.T) {
 		if strings.Count(problems.String(), "no space left on device") != 1 && args != "servers --json" {
 			t.Errorf("sched %s > /dev/full printed %q", args, problems.String())
 		}
+	}
+}
+
+// hungReader is a pipe that is full, and whose reader takes nothing until it is told to.
+func hungReader(t *testing.T) (reader, writer *os.File) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { reader.Close(); writer.Close() })
+	fd := int(writer.Fd())
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{1 << 16, 1 << 12, 1} { // a write that does not fit may write nothing
+		for {
+			if _, err := syscall.Write(fd, make([]byte, size)); err != nil {
+				break
+			}
+		}
+	}
+	if err := syscall.SetNonblock(fd, false); err != nil {
+		t.Fatal(err)
+	}
+	return reader, writer
+}
+
+// The logger behind a crontab line hung. Its pipe was full, so the first line that a tick printed stopped it, with what it had locked
+// then: the mutex of a task, or last-tick, on which the ticks of all later minutes waited.
+func TestAReaderThatHangsStopsNoTick(t *testing.T) {
+	for name, redirect := range map[string]func(*exec.Cmd, *os.File){
+		"stdout": func(c *exec.Cmd, pipe *os.File) { c.Stdout = pipe },
+		"stderr": func(c *exec.Cmd, pipe *os.File) { c.Stderr = pipe },
+		"both":   func(c *exec.Cmd, pipe *os.File) { c.Stdout, c.Stderr = pipe, pipe },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBox(t, eight)
+			b.sched("run", "--at", "2020-01-01 00:00", "--only", "f1")
+			b.write("schedule.yaml", eight+"  - {name: broken}\n") // so that there is something on stderr before the first task
+			_, pipe := hungReader(t)
+			c := b.command("run", "-v")
+			var said strings.Builder
+			c.Stdout, c.Stderr = &said, &said
+			redirect(c, pipe)
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			b.until("all tasks ran", func() bool { return b.count("ran.txt") == 1+8 })
+			if out, code := b.sched("run", "--at", "2020-01-01 00:00", "--only", "f2"); code != 2 || b.count("ran.txt") != 1+8+1 {
+				t.Errorf("another tick: exit code %d\n%s", code, out)
+			}
+			begun := time.Now()
+			c.Wait()
+			if got := c.ProcessState.ExitCode(); got != 2 || time.Since(begun) > patience/2 {
+				t.Errorf("exit code %d after %s", got, time.Since(begun))
+			}
+			if name == "stdout" && !strings.Contains(said.String(), "sched: 8 lines of this report are lost: nobody read them\n") {
+				t.Errorf("it does not say what was lost:\n%s", said.String())
+			}
+		})
+	}
+}
+
+// A reader that is only slow gets everything, in its order.
+func TestAReaderThatIsSlowGetsTheWholeReport(t *testing.T) {
+	tasks := "tasks:\n"
+	for i := range 1500 {
+		tasks += fmt.Sprintf("  - {name: t%04d, cron: '* * * * *', command: 'true', enabled: true, unless_between: ['0:00', '23:59']}\n", i)
+	}
+	b := newBox(t, tasks)
+	reader, pipe := hungReader(t)
+	c := b.command("run", "--json", "--at", "2020-01-01 00:00")
+	c.Stdout = pipe
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pipe.Close()
+	b.until("the tick is over", func() bool { _, err := os.Stat(b.path(".sched/history.db")); return err == nil && b.openRuns() == "" })
+	text, err := io.ReadAll(bufio.NewReaderSize(reader, 512))
+	if err = errors.Join(err, c.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	var report struct{ Tasks []struct{ Name string } }
+	if err := json.Unmarshal(bytes.TrimLeft(text, "\x00"), &report); err != nil || len(report.Tasks) != 1500 {
+		t.Errorf("%d tasks, %v", len(report.Tasks), err)
 	}
 }

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,6 +69,7 @@ func (a runCommand) run(o runOptions) error {
 	debug.SetGCPercent(1600) // the heap of 10,000 tasks is 40 MB, all of it in use: the first look for garbage is at 64 MB
 	if !o.dryRun {
 		surviveReaders()
+		a.printAside()
 	}
 	if o.quiet && o.verbose {
 		return usage("", "--quiet and --verbose exclude each other")
@@ -111,9 +113,6 @@ func (a runCommand) load(o runOptions, now time.Time) (tick *runner.Tick, invali
 			return nil, nil, err
 		}
 	}
-	if err := checkState(s); err != nil {
-		return nil, nil, err
-	}
 	tick = a.tick(s, minute, o)
 	tick.Began = now
 	return tick, invalid, nil
@@ -136,9 +135,6 @@ func (a runCommand) runWorked(o runOptions) error {
 	for {
 		now := a.now()
 		s, invalid, err := a.loadFor(o)
-		if err == nil {
-			err = checkState(s)
-		}
 		if err != nil {
 			return err
 		}
@@ -156,20 +152,35 @@ func (a runCommand) runWorked(o runOptions) error {
 	}
 }
 
-// loadFor loads the schedule of a tick. Where it is invalid it prints why, and returns the last valid one unless --strict;
-// invalid is then the exit of the tick.
+// loadFor loads the schedule of a tick, whose state folder is ours. Where it is invalid it prints why, the same once an hour only, and
+// returns the last valid one unless --strict; invalid is then the exit of the tick.
 func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
+	var broken error
 	if o.strict {
 		s, err = a.app.load()
-		return s, nil, err
+	} else {
+		s, broken, err = a.loadLastValid()
 	}
-	s, broken, err := a.loadLastValid()
-	if broken == nil {
-		return s, nil, err
+	printed := a.printedInvalid(o, errors.Join(broken, err))
+	switch {
+	case err != nil && printed:
+		return nil, nil, &exit{code: exitUsage}
+	case err != nil:
+		return nil, nil, err
+	case broken != nil && !printed:
+		a.exitCode(broken)
+		a.problem("%s is invalid; running the last valid schedule", filepath.Base(s.File))
 	}
-	a.exitCode(broken)
-	a.problem("%s is invalid; running the last valid schedule", filepath.Base(s.File))
-	return s, &exit{code: exitUsage}, nil
+	if err := checkState(s); err != nil {
+		return nil, nil, err
+	}
+	if broken != nil {
+		return s, &exit{code: exitUsage}, nil
+	}
+	if !o.dryRun {
+		forgetInvalid(s)
+	}
+	return s, nil, nil
 }
 
 // mostAhead is how far ahead the minute of --at may be without --force: clocks differ.
@@ -213,7 +224,7 @@ func (a runCommand) runTick(tick *runner.Tick, o runOptions, invalid error, noNe
 	onTerminal, restore := newTerminalReport(a.app, tick, o, terminate)
 	defer restore()
 	r := newReporter(a.app, tick, o, onTerminal)
-	tick.Report.Started, tick.Report.Done = r.started, r.done
+	tick.Report.Started, tick.Report.Done, tick.Report.Skipped = r.started, r.done, r.skipped
 	if onTerminal != nil {
 		tick.Report.Begun = r.begun
 	}

@@ -77,6 +77,26 @@ func (r *reporter) done(record outcome.Record) {
 	r.line(record, string(record.Outcome), describe(record), record.Outcome.Failure() || len(record.Notes) > 0)
 }
 
+// skipped prints one line for slots of a task that were skipped together.
+func (r *reporter) skipped(records []outcome.Record) {
+	first := records[0]
+	if r.opts.json {
+		for _, record := range records {
+			r.done(record)
+		}
+		return
+	}
+	if len(records) > 1 {
+		first.Reason += " (" + text.Count(len(records), "slot") + ")"
+	}
+	r.done(first)
+	if r.terminal != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.terminal.count(string(first.Outcome), toneOf(first.Outcome), len(records)-1)
+	}
+}
+
 func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -113,6 +113,9 @@ func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, erro
 		return outcome.Record{}, err
 	}
 	ended, ran := last[name]
+	if ran && ended.Started.After(a.now().Add(time.Minute)) {
+		ended = newestBefore(all, ended, a.now())
+	}
 	for _, state := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
 		if state.Begin.Task == name || state.Begin.Run == name || text.ShortRun(state.Begin.Run) == name {
 			if state.Deferred() {
@@ -128,6 +131,24 @@ func (a *app) newestRun(s *schedule.Schedule, name string) (outcome.Record, erro
 		return a.findRun(s, name)
 	}
 	return ended, nil
+}
+
+// newestBefore returns the run of a task that began last before now, among the newest, in place of one whose clock was ahead; that one
+// where there is no other.
+func newestBefore(all *records.Records, ahead outcome.Record, now time.Time) (newest outcome.Record) {
+	past, err := all.Find(ctx, history.Query{Task: ahead.Task, Outcomes: outcome.Ran, Until: now, Limit: 100})
+	if err != nil {
+		return ahead
+	}
+	for _, r := range past {
+		if !r.Started.After(now) && r.Started.After(newest.Started) {
+			newest = r
+		}
+	}
+	if newest.Run == "" {
+		return ahead
+	}
+	return newest
 }
 
 // oneRun returns the id that name stands for: all of it, its beginning, or its end (from four characters

@@ -96,7 +96,8 @@ func (r *terminalReport) line(record outcome.Record) {
 	if word == "" {
 		tone, word, words = terminal.Active, "in the background", r.out.Paint(terminal.Active, "started in the background")
 	}
-	r.count(word, tone)
+	r.lines++
+	r.count(word, tone, 1)
 	if record.Reason != "" {
 		words += "  " + text.Line(record.Reason)
 	}
@@ -134,14 +135,13 @@ func (r *terminalReport) more(record outcome.Record) string {
 	return strings.Join(all, ", ")
 }
 
-// count counts a line for the sums at the end.
-func (r *terminalReport) count(word string, tone terminal.Tone) {
-	r.lines++
+// count counts slots for the sums at the end.
+func (r *terminalReport) count(word string, tone terminal.Tone, slots int) {
 	i := slices.IndexFunc(r.counts, func(c tally) bool { return c.word == word })
 	if i < 0 {
 		i, r.counts = len(r.counts), append(r.counts, tally{word: word, tone: tone})
 	}
-	r.counts[i].n++
+	r.counts[i].n += slots
 }
 
 // end prints what the lines add up to, where there was more than one.

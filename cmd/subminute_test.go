@@ -242,6 +242,11 @@ func TestATickThatWaitsNoticesWithinASecond(t *testing.T) {
 						}
 					}
 				}
+				if lines := strings.Count(out, "skipped: "+tt.reason); tt.ends && lines != 2 { // it was a line a slot
+					t.Errorf("%d lines for the slots of two tasks:\n%s", lines, out)
+				} else if tt.ends && !strings.Contains(out, "slots)") {
+					t.Errorf("it does not count the slots:\n%s", out)
+				}
 				if skipped < 2 {
 					t.Errorf("%d skipped, %s after it was told:\n%s", skipped, time.Since(told), out)
 				}

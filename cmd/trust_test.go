@@ -80,6 +80,45 @@ func TestRootRunsNothingBelowTheFolderOfAnotherUser(t *testing.T) {
 	}
 }
 
+// The folder of the metrics is that of the exporter's user, who puts something else in the place of the draft: a tick of root hung, or
+// wrote the metrics into a file of root, and let everybody read that.
+func TestTheOwnerOfTheFolderOfTheTextfileGetsNothing(t *testing.T) {
+	onlyRoot(t)
+	for name, plant := range map[string]string{
+		"a named pipe":             "mkfifo drop/.sched.prom.new",
+		"a link to a file of root": "ln -s ../secret drop/.sched.prom.new",
+		"a link to a device":       "ln -s /dev/zero drop/.sched.prom.new",
+		"a pipe for the file":      "mkfifo drop/sched.prom",
+		"a link for the file":      "ln -s ../secret drop/sched.prom",
+		"a file of theirs":         "echo theirs > drop/.sched.prom.new; chmod 666 drop/.sched.prom.new",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, "metrics: {textfile: drop/sched.prom}\ntasks: [{name: each, cron: '* * * * *', command: 'true'}]")
+			b.reachable()
+			b.asRoot("mkdir drop", "chown 12345:12345 drop", "echo secret > secret", "chmod 600 secret")
+			b.asAttacker(plant)
+			b.wantMetrics()
+		})
+	}
+	// Only a kernel with fs.protected_hardlinks=0 lets others make this one.
+	b := newBox(t, "metrics: {textfile: drop/sched.prom}\ntasks: [{name: each, cron: '* * * * *', command: 'true'}]")
+	b.asRoot("mkdir drop", "chown 12345:12345 drop", "echo secret > secret", "chmod 600 secret", "ln secret drop/.sched.prom.new")
+	b.wantMetrics()
+}
+
+// wantMetrics checks that a tick writes the metrics, and nothing into the secret.
+func (b *box) wantMetrics() {
+	b.Helper()
+	out, code := b.bounded("run")
+	if info, err := os.Lstat(b.path("drop/sched.prom")); code != 0 || err != nil || !info.Mode().IsRegular() || !strings.Contains(b.read("drop/sched.prom"), "sched_") {
+		b.Fatalf("%d, %v\n%s", code, err, out)
+	}
+	info, err := os.Stat(b.path("secret"))
+	if err != nil || info.Mode().Perm() != 0o600 || b.read("secret") != "secret\n" {
+		b.Errorf("the secret is %v: %q", info.Mode(), b.read("secret"))
+	}
+}
+
 func (b *box) asRoot(commands ...string) {
 	b.Helper()
 	c := exec.Command("/bin/sh", "-ec", strings.Join(commands, "\n"))

@@ -51,6 +51,19 @@ func (a *app) waiting(s *schedule.Schedule, live []runfile.State) map[string][]w
 	return all
 }
 
+// markPaused notes at what waits that its task is paused.
+func (a *app) markPaused(s *schedule.Schedule, waiting map[string][]waitingJSON) {
+	if len(waiting) == 0 {
+		return
+	}
+	pauses, now := a.mustPauses(s), a.now()
+	for _, t := range s.Tasks {
+		for i := range waiting[t.Name] {
+			waiting[t.Name][i].paused = pausedNow(pauses, t, now)
+		}
+	}
+}
+
 // waitText says what it waits for.
 func (a *app) waitText(w waitingJSON, zone *time.Location) string {
 	text := "waiting"

@@ -53,6 +53,7 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 
 func (a workCommand) work(o workOptions) error {
 	surviveReaders()
+	a.printAside()
 	switch {
 	case o.run.quiet && o.run.verbose:
 		return usage("", "--quiet and --verbose exclude each other")

@@ -72,12 +72,22 @@ func makeHour(folder string, now time.Time) error {
 		}
 		return err
 	}
+	return sweepClaims(claims, folder, now)
+}
+
+// SweepClaims removes claims that are out of date, as each new hour of claims does: for a folder that gets no claims any more.
+func (s Files) SweepClaims(now time.Time) error {
+	return sweepClaims(filepath.Join(s.Dir, "claims"), "", now)
+}
+
+// sweepClaims sweeps the folders of all hours but one.
+func sweepClaims(claims, but string, now time.Time) error {
 	hours, err := os.ReadDir(claims)
 	if err != nil {
 		return err
 	}
 	for _, hour := range hours {
-		if path := filepath.Join(claims, hour.Name()); path != folder {
+		if path := filepath.Join(claims, hour.Name()); path != but {
 			sweepHour(path, now)
 		}
 	}

@@ -41,7 +41,7 @@ func NewLiveLine(out, errs Stream, rest time.Duration) (l *LiveLine, toOut, toEr
 		return nil, out.Writer, errs.Writer
 	}
 	l = &LiveLine{stream: out, rest: rest}
-	return l, liveWriter{l, out.terminal}, liveWriter{l, errs.terminal}
+	return l, liveWriter{l, out}, liveWriter{l, errs}
 }
 
 // Show draws text from now on, until Hide. The first time is a moment later: what ends at once has no line. The
@@ -96,14 +96,14 @@ func (l *LiveLine) draw() {
 	}
 	width -= len("^C") + 1 // which the terminal may add; a full line might already wrap
 	if text := l.stream.Cut(l.text(width), width); text != l.drawn {
-		io.WriteString(l.stream.terminal, "\r"+text+"\x1b[K")
+		io.WriteString(l.stream, "\r"+text+"\x1b[K")
 		l.drawn = text
 	}
 }
 
 func (l *LiveLine) erase() {
 	if l.drawn != "" && l.stream.foreground() {
-		io.WriteString(l.stream.terminal, "\r\x1b[K")
+		io.WriteString(l.stream, "\r\x1b[K")
 	}
 	l.drawn = ""
 }
@@ -116,7 +116,7 @@ func (l *LiveLine) EndLine() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.inside {
-		io.WriteString(l.stream.terminal, "\n")
+		io.WriteString(l.stream, "\n")
 		l.inside = false
 	}
 }
@@ -124,18 +124,18 @@ func (l *LiveLine) EndLine() {
 // A liveWriter writes to a terminal that has a live line.
 type liveWriter struct {
 	line *LiveLine
-	file *os.File
+	to   Stream
 }
 
 // File returns the terminal.
-func (w liveWriter) File() *os.File { return w.file }
+func (w liveWriter) File() *os.File { return w.to.terminal }
 
 func (w liveWriter) Write(text []byte) (int, error) {
 	l := w.line
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.erase()
-	n, err := w.file.Write(text)
+	n, err := w.to.Write(text)
 	if n > 0 {
 		l.inside, l.written = text[n-1] != '\n', time.Now()
 	}

@@ -26,6 +26,11 @@ func (e *NewerError) Error() string {
 // errNotFile says that the place of one of the files of the database is taken by a folder, a device, a named pipe.
 var errNotFile = errors.New("it is no database")
 
+// A damagedError is what CheckPages found.
+type damagedError string
+
+func (e damagedError) Error() string { return "it is damaged: " + string(e) }
+
 // errClosed says that the caller has closed the history.
 var errClosed = errors.New("it is closed")
 
@@ -33,8 +38,8 @@ var errClosed = errors.New("it is closed")
 // A file that is locked, full or unreadable is not corrupt.
 // The codes are those of https://www.sqlite.org/rescode.html.
 func IsCorrupt(err error) bool {
-	code := primary(err)
-	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.Is(err, errNotFile)
+	code, damaged := primary(err), damagedError("")
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.Is(err, errNotFile) || errors.As(err, &damaged)
 }
 
 // primary is the primary result code of SQLite in err, 0 when there is none.

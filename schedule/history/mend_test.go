@@ -68,6 +68,34 @@ func TestADamagedFileIsSetAsideAndARecordIsAdded(t *testing.T) {
 	}
 }
 
+// A page that ticks never read was damaged for months, until `sched history` failed with it.
+func TestCheckPagesFindsDamageThatNobodyReads(t *testing.T) {
+	good, rows := sound(t)
+	for at := page; at < len(good); at += page {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "history.db"), zeroed(good, at, at+page), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		db := openTest(t, dir)
+		if err := db.CheckPages(context.Background()); err != nil || db.SetAside() == "" {
+			t.Errorf("page %d: set aside as %q, %v", at/page, db.SetAside(), err)
+		}
+		if found := runsOf(t, db, Query{Task: "a"}); len(found) != 0 {
+			t.Errorf("page %d: %d rows of %d in the new history", at/page, len(found), rows)
+		}
+	}
+	db := openTest(t, t.TempDir())
+	mustAdd(t, db, rec(9000, "b", outcome.Succeeded))
+	if err := db.CheckPages(context.Background()); err != nil || db.SetAside() != "" {
+		t.Errorf("a sound one: %q, %v", db.SetAside(), err)
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := db.CheckPages(ended); err != nil || db.SetAside() != "" {
+		t.Errorf("without time: %q, %v", db.SetAside(), err)
+	}
+}
+
 func TestAZeroPageAnywhereIsMetByOneMethodAndThenMended(t *testing.T) {
 	good, rows := sound(t)
 	for at := page; at < len(good); at += 8 * page {

@@ -59,7 +59,7 @@ func (r *running) wouldSkip(slot schedule.Slot, live map[string]mutex.Holder, no
 			return unknown(task, err)
 		}
 	}
-	if !task.WithoutOverlapping {
+	if !task.WithoutOverlapping || r.Minute.After(now) { // who will have the mutex by then nobody knows
 		return ""
 	}
 	if holder, held := live[task.Mutex]; held {

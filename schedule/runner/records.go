@@ -132,6 +132,7 @@ func (r *records) prune(db *history.DB, added int) error {
 	}
 	runfile.SweepDrafts(dir, now)
 	outbox.In(dir).Sweep(now)
+	r.tick.removeSpares(now)
 	did, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask, 2*added)
 	for _, output := range did.Outputs {
 		os.Remove(output)
@@ -139,6 +140,24 @@ func (r *records) prune(db *history.DB, added int) error {
 	}
 	if did.Unpublished > 0 {
 		r.tick.Report.Problem("%d runs were too old to keep before other servers could be told of them", did.Unpublished)
+	}
+	if err == nil && !did.More {
+		err = r.checkPages(db)
+	}
+	return err
+}
+
+// checkFor bounds the daily look at all pages of the history: meanwhile no other tick can write into it.
+const checkFor = 3 * time.Second
+
+// checkPages finds damage in what ticks do not read, before people do.
+func (r *records) checkPages(db *history.DB) error {
+	ctx, cancel := context.WithTimeout(context.Background(), checkFor)
+	defer cancel()
+	before := db.SetAside()
+	err := db.CheckPages(ctx)
+	if db.SetAside() != before {
+		r.reportSetAside(db)
 	}
 	return err
 }

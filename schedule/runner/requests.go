@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"sched/schedule"
@@ -20,12 +21,23 @@ const heldAtMost = 24 * time.Hour
 // requests answers what people asked for with trigger and retry.
 type requests struct{ *starter }
 
+// startHeld is startBackground for requests that have waited for their mutex. It comes before the slots of the minute: a task that is due
+// every minute would take its own mutex each time, and its request would never run.
+func (r requests) startHeld(noNewStarts context.Context) {
+	waiting, _ := runfile.Requests(r.Storage.Dir)
+	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(request runfile.Request) bool { return request.HeldSince.IsZero() }))
+}
+
 // startBackground hands over the requested background runs whose time has come.
 func (r requests) startBackground(noNewStarts context.Context) {
 	waiting, err := runfile.Requests(r.Storage.Dir)
 	if err != nil {
 		r.Report.Problem("%v", err)
 	}
+	r.handOverAll(noNewStarts, waiting)
+}
+
+func (r requests) handOverAll(noNewStarts context.Context, waiting []runfile.Request) {
 	r.each(noNewStarts, waiting, func(request runfile.Request, task *schedule.Task) {
 		if task.Background {
 			if begun, ok := r.begin(request, task); ok {

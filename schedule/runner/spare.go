@@ -3,7 +3,10 @@ package runner
 import (
 	"strings"
 	"sync"
+	"time"
 
+	"sched/mutex"
+	"sched/schedule/ledger"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
 )
@@ -54,4 +57,14 @@ func (s *spare) InUse() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used != nil
+}
+
+// removeSpares removes spare folders that nobody needs any more. One with the output of a run stays until that is pruned.
+func (t *Tick) removeSpares(now time.Time) {
+	for _, spare := range t.Storage.Folders()[1:] {
+		mutex.Files{Dir: spare.Locks()}.SweepClaims(now)
+		statedir.RemoveSpare(spare.Dir, func() []string {
+			return append(ledger.Unneeded(spare.Dir, t.Storage.Dir), "locks/*", "runs/.spare-*", "runs/.draft-*", "output/*/.spare")
+		})
+	}
 }

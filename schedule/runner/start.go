@@ -132,8 +132,7 @@ func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.
 func (s *starter) skip(record outcome.Record, task *schedule.Task, reason string) {
-	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
-	s.ledger.Settle(record)
+	record = s.settleSkipped(record, reason)
 	if len(task.Hooks.OnSkip) == 0 {
 		s.records.done(record, s.Storage.Dir)
 		return
@@ -143,6 +142,13 @@ func (s *starter) skip(record outcome.Record, task *schedule.Task, reason string
 		s.ledger.HooksFired(record)
 		s.records.done(record, s.Storage.Dir)
 	})
+}
+
+// settleSkipped notes in the ledger that a slot is skipped, and returns its record.
+func (s *starter) settleSkipped(record outcome.Record, reason string) outcome.Record {
+	record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
+	s.ledger.Settle(record)
+	return record
 }
 
 // fireSkip fires the on_skip hooks of a slot when not too many others fire, and returns its record with what there is to note.
@@ -164,10 +170,23 @@ func (s *starter) fireUnfired() {
 // maxSkipping is how many slots fire their on_skip hooks at a time.
 const maxSkipping = 16
 
-// skipAll skips slots for one reason.
+// skipAll skips slots for one reason. Those of a task are reported together: a minute may have sixty.
 func (s *starter) skipAll(slots []schedule.Slot, reason string) {
+	together := map[*schedule.Task][]outcome.Record{}
 	for _, slot := range slots {
-		s.skip(s.newRecord(slot), slot.Task, reason)
+		if len(slot.Task.Hooks.OnSkip) > 0 {
+			s.skip(s.newRecord(slot), slot.Task, reason)
+			continue
+		}
+		record := s.settleSkipped(s.newRecord(slot), reason)
+		s.records.add(run.Ended{Record: record, Dir: s.Storage.Dir})
+		together[slot.Task] = append(together[slot.Task], record)
+	}
+	for _, slot := range slots { // in their order
+		if records := together[slot.Task]; len(records) > 0 {
+			s.Report.skipped(records)
+			delete(together, slot.Task)
+		}
 	}
 }
 

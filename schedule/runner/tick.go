@@ -48,6 +48,7 @@ type Report struct {
 	Begun   func(outcome.Record)          // a foreground run begins; may be nil
 	Started func(outcome.Record)          // a background run was handed over
 	Done    func(outcome.Record)          // a foreground run, or a skipped slot, has its outcome
+	Skipped func([]outcome.Record)        // slots of one task that nothing hooks, skipped together for one reason; nil: Done for each
 	Problem func(format string, a ...any) // something is wrong that is not a task's own failure
 	Detail  func(format string, a ...any) // something that only few want to know; may be nil
 }
@@ -77,6 +78,9 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	// started on time while foreground tasks run.
 	now, later := untilSecond(background, t.Minute)
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
+	if len(now) > 0 {
+		r.requests.startHeld(noNewStarts)
+	}
 	r.startBackground(noNewStarts, now)
 	r.requests.startBackground(noNewStarts)
 	var beside sync.WaitGroup
@@ -243,6 +247,17 @@ func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
 func (r Report) begun(record outcome.Record) {
 	if r.Begun != nil {
 		r.Begun(record)
+	}
+}
+
+// skipped reports slots of one task that were skipped together.
+func (r Report) skipped(records []outcome.Record) {
+	if r.Skipped != nil {
+		r.Skipped(records)
+		return
+	}
+	for _, record := range records {
+		r.Done(record)
 	}
 }
 

@@ -4,11 +4,15 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // When a state folder cannot be written (read-only, full, owned by another user) runs go on with a spare one on
@@ -66,18 +70,104 @@ func Folders(dir string) []string {
 	return all
 }
 
-// OpenSpare makes a spare folder, and tries whether it can be written. One that is there must be ours alone.
+// OpenSpare makes a spare folder, and tries whether it can be written. One that is there must be ours alone. As long as this process
+// lives RemoveSpare leaves it where it is: in a folder for everybody somebody else could put another in its place.
 func OpenSpare(spare string) error {
-	if err := os.Mkdir(spare, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	for range openTries {
+		if err := os.Mkdir(spare, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		err := checkSpare(spare)
+		var lock *os.File
+		if err == nil {
+			lock, err = lockSpare(spare, unix.LOCK_SH)
+		}
+		if err == nil {
+			err = checkSpare(spare) // it may have been removed, and made by another, before we had the lock
+		}
+		if errors.Is(err, os.ErrNotExist) { // it was removed since
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		spareLocks.Store(lock, true)
+		return tryWrite(filepath.Join(spare, ".try"))
+	}
+	return fmt.Errorf("%s is removed again and again", spare)
+}
+
+// openTries is how often OpenSpare tries to make a folder that others remove.
+const openTries = 100
+
+// spareLocks are the locks of the spare folders that this process uses.
+var spareLocks sync.Map
+
+func checkSpare(spare string) error {
+	info, err := os.Lstat(spare)
+	if err != nil {
 		return err
 	}
-	if info, err := os.Lstat(spare); err != nil || !info.IsDir() {
+	if !info.IsDir() {
 		return fmt.Errorf("%s is not a folder", spare) // a link would lead to a place that another user chose
 	}
-	if err := Check(spare); err != nil {
-		return err
+	return Check(spare)
+}
+
+// lockSpare takes the lock of those who use a spare folder (shared), or of the one that removes it, which does not wait. The error
+// is os.ErrNotExist when the folder was removed since.
+func lockSpare(spare string, how int) (*os.File, error) {
+	path := filepath.Join(spare, spareLock)
+	file, err := OpenPlain(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW)
+	if err != nil {
+		return nil, err
 	}
-	return tryWrite(filepath.Join(spare, ".try"))
+	if err = unix.Flock(int(file.Fd()), how); err == nil && !IsAt(file, path) {
+		err = os.ErrNotExist
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+const spareLock = ".in-use"
+
+// RemoveSpare removes a spare folder that nobody uses and that holds nothing but files that nobody needs: those that match the
+// patterns (filepath.Match, below the folder), and of which no process has the lock. The function is called once nobody can begin to
+// use the folder. RemoveSpare reports whether it is gone.
+func RemoveSpare(spare string, unneeded func() (patterns []string)) bool {
+	lock, err := lockSpare(spare, unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
+		return false
+	}
+	defer lock.Close()
+	for _, pattern := range unneeded() {
+		files, _ := filepath.Glob(filepath.Join(spare, pattern))
+		for _, file := range files {
+			if held, err := OpenLocked(file, os.O_RDWR); err == nil {
+				os.Remove(file)
+				held.Close()
+			}
+		}
+	}
+	var folders []string
+	filepath.WalkDir(spare, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != spare {
+			folders = append(folders, path)
+		}
+		return nil
+	})
+	for _, folder := range slices.Backward(folders) {
+		syscall.Rmdir(folder) // fails where something is left
+	}
+	if left, err := os.ReadDir(spare); err != nil || len(left) > 1 {
+		return false
+	}
+	// A process that comes now finds no lock file, or one that is no longer at its path, and begins again.
+	os.Remove(lock.Name())
+	return syscall.Rmdir(spare) == nil
 }
 
 // tryWrite writes a file and removes it: where a folder can be made, there may be no room for a file.

@@ -1,10 +1,13 @@
 package statedir
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -76,5 +79,98 @@ func TestNoVariableMovesTheSpareFolders(t *testing.T) {
 	}
 	if root := placesOf(0); root[0] != "/run" {
 		t.Errorf("those of root are in %v", root)
+	}
+}
+
+// letGo is the end of the processes that use spare folders.
+func letGo() {
+	spareLocks.Range(func(lock, _ any) bool {
+		spareLocks.Delete(lock)
+		return lock.(*os.File).Close() == nil
+	})
+}
+
+// A spare folder stayed in /run or /tmp for ever, once a disk was full.
+func TestASpareFolderIsRemovedWhenNothingIsInIt(t *testing.T) {
+	inPlaces(t, t.TempDir())
+	spare, err := OpenAnySpare(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(name string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(spare, name)), 0o700), os.WriteFile(filepath.Join(spare, name), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file("locks/task")
+	file("runs/one.json")
+	locks := func() []string { return []string{"locks/*"} }
+	if RemoveSpare(spare, locks) {
+		t.Fatal("a process uses it")
+	}
+	letGo()
+	held, err := OpenLocked(filepath.Join(spare, "locks/task"), os.O_RDWR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(filepath.Join(spare, "runs/one.json"))
+	if RemoveSpare(spare, locks) {
+		t.Fatal("a run has its lock in it")
+	}
+	held.Close()
+	file("runs/one.json")
+	if RemoveSpare(spare, locks) {
+		t.Fatal("a run is in it")
+	}
+	if err := os.Remove(filepath.Join(spare, "runs/one.json")); err != nil {
+		t.Fatal(err)
+	}
+	if !RemoveSpare(spare, locks) {
+		t.Error("nothing is in it")
+	}
+	if _, err := os.Lstat(spare); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// Ticks begin to use a spare folder in the moment in which others remove it. What they write there is never lost with it.
+func TestASpareFolderIsNotRemovedUnderItsUser(t *testing.T) {
+	inPlaces(t, t.TempDir())
+	dir := t.TempDir()
+	spare, over := Spares(dir)[0], make(chan bool)
+	var removed int
+	var removing sync.WaitGroup
+	removing.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				if RemoveSpare(spare, func() []string { return []string{"written"} }) {
+					removed++
+				}
+			}
+		}
+	})
+	for range 2000 {
+		if err := OpenSpare(spare); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(spare, "written")
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatalf("it was removed while it was in use: %v", err)
+		}
+		runtime.Gosched()
+		if _, err := os.Stat(path); err != nil {
+			t.Fatalf("what was written is gone: %v", err)
+		}
+		letGo()
+	}
+	close(over)
+	removing.Wait()
+	t.Logf("removed %d times", removed)
+	if removed == 0 {
+		t.Error("it was never removed: nothing was tried")
 	}
 }

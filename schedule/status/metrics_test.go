@@ -207,8 +207,11 @@ func TestATextfileFollowsNoLink(t *testing.T) {
 	if err := os.Symlink(ours, filepath.Join(dir, ".shop.prom.new")); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteTextfile(filepath.Join(dir, "shop.prom"), []byte("new\n")); err == nil {
-		t.Error("it was written")
+	if err := WriteTextfile(filepath.Join(dir, "shop.prom"), []byte("new\n")); err != nil {
+		t.Error(err)
+	}
+	if text, _ := os.ReadFile(filepath.Join(dir, "shop.prom")); string(text) != "new\n" {
+		t.Errorf("the metrics are %q", text)
 	}
 	if text, _ := os.ReadFile(ours); string(text) != "precious" {
 		t.Errorf("got %q", text)

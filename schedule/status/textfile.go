@@ -6,8 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"sched/schedule/statedir"
 )
 
 // WriteTextfile replaces the content of the file at path, which others read at any time: they see the old text or the new one,
@@ -39,10 +42,18 @@ func WriteTextfile(path string, text []byte) error {
 	return err
 }
 
-// lockDraft opens the draft and locks it; the file is nil while another process has it.
+// lockDraft opens the draft and locks it; the file is nil while another process has it. The folder may be that of the exporter's user,
+// who can put anything there: what is not a file of ours alone is removed, and never opened for long or written.
 func lockDraft(path string) (*os.File, error) {
 	for range 10 {
-		draft, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+		draft, err := statedir.OpenPlain(path, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW)
+		var wrong *statedir.NotPlainError
+		if errors.As(err, &wrong) || errors.Is(err, unix.ELOOP) {
+			err = os.Remove(path)
+			if err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -55,10 +66,20 @@ func lockDraft(path string) (*os.File, error) {
 		}
 		ours, err := draft.Stat()
 		there, terr := os.Lstat(path)
-		if err == nil && terr == nil && os.SameFile(ours, there) {
+		switch {
+		case err != nil || terr != nil || !os.SameFile(ours, there): // another process renamed it since we opened it
+		case !onlyOurs(ours): // a second name of another file
+			os.Remove(path)
+		default:
 			return draft, nil
 		}
-		draft.Close() // another process renamed it since we opened it
+		draft.Close()
 	}
 	return nil, fmt.Errorf("%s: %w", path, fs.ErrExist)
+}
+
+// onlyOurs reports whether a file is ours and has no second name.
+func onlyOurs(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || int(stat.Uid) == os.Geteuid() && stat.Nlink == 1
 }

@@ -1,0 +1,57 @@
+package cmd_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+)
+
+// A page of the history that no tick reads was damaged. Nobody knew until `sched history` failed, and it failed until somebody
+// moved the file away. The tick that prunes, once a day, finds it.
+func TestDamageThatNoTickReadsIsFoundWithinADay(t *testing.T) {
+	b := newBox(t, "timezone: UTC\ntasks: [{name: each, cron: '* * * * *', command: 'true'}]\n")
+	b.sched("run")
+	db, err := history.Open(b.path(".sched"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var old []outcome.Record
+	for n := range 600 {
+		at := time.Now().Add(-time.Duration(n+10) * time.Minute).UTC()
+		old = append(old, outcome.Record{Run: outcome.NewIDAt(at), Task: fmt.Sprintf("old-%d", n%5), Slot: at.Truncate(time.Minute), Outcome: outcome.Failed, Started: at, Ended: at})
+	}
+	if err := db.Add(context.Background(), old); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	whole := []byte(b.read(".sched/history.db"))
+	const page = 4096
+	for at := len(whole) / page / 2; at < len(whole)/page; at++ {
+		damaged := append([]byte(nil), whole...)
+		clear(damaged[at*page : (at+1)*page])
+		b.write(".sched/history.db", string(damaged))
+		if out, _ := b.sched("run", "--at", "2026-01-01 00:00"); strings.Contains(out, "damaged") {
+			continue // ticks do read this one
+		}
+		c := b.command("run")
+		c.Env = append(c.Env, "SCHED_TEST_CLOCK_OFFSET=25h")
+		out, err := c.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "sched: the history was damaged; it is now "+b.path(".sched/history.db.corrupt-")) {
+			t.Errorf("page %d: %v\n%s", at, err, out)
+		}
+		if aside, _ := filepath.Glob(b.path(".sched/history.db.corrupt-*")); len(aside) == 0 {
+			t.Error("the damaged history is gone")
+		}
+		if _, code := b.sched("history"); code != 0 {
+			t.Errorf("sched history: exit code %d", code)
+		}
+		return
+	}
+	t.Error("ticks read every page")
+}

@@ -1,0 +1,164 @@
+package cmd
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"sched/cmd/terminal"
+	"sched/schedule/text"
+)
+
+// What a printer keeps and how long it is waited for. Only tests set them (cmd/testclock.go).
+var (
+	mostPrinted   = 1 << 20         // bytes that wait; what is printed while more do is dropped
+	printPatience = 5 * time.Second // at the end of sched, for a reader that takes nothing meanwhile
+)
+
+// printChunk is what a printer writes at a time: the most that comes out of a pipe in one piece (PIPE_BUF on Linux).
+const printChunk = 4096
+
+// A printer writes to one file what is printed, in a goroutine of its own: a reader that takes nothing, such as a logger that
+// hangs or a terminal after ^S, does not stop whoever prints, who may have locks. Safe for concurrent use.
+type printer struct {
+	moved chan struct{} // has an element when some of what waits was written
+
+	mu      sync.Mutex
+	waiting []printed
+	size    int  // bytes of what waits
+	writing bool // the goroutine runs
+	stuck   bool // its reader took nothing at the end: nothing more is printed
+	dropped int  // lines
+}
+
+// A printed text goes to one of the streams of a file.
+type printed struct {
+	to   io.Writer
+	text []byte
+}
+
+// printAside has what is printed from now on wait in printers until endPrinting: one for stdout and stderr where both are the
+// same file, so that lines keep their order.
+func (c *console) printAside() {
+	out := &printer{moved: make(chan struct{}, 1)}
+	c.printers = []*printer{out}
+	errs := out
+	if !sameFile(terminal.File(c.out), terminal.File(c.err)) {
+		errs = &printer{moved: make(chan struct{}, 1)}
+		c.printers = append(c.printers, errs)
+	}
+	c.out, c.err = printerStream{out, c.out}, printerStream{errs, c.err}
+}
+
+func sameFile(a, b *os.File) bool {
+	if a == nil || b == nil {
+		return false
+	}
+	x, err := a.Stat()
+	y, yerr := b.Stat()
+	return err == nil && yerr == nil && os.SameFile(x, y)
+}
+
+// endPrinting waits for what was printed to be written, as long as its readers take any of it, and says what was lost. It returns the
+// exit code of sched.
+func (c *console) endPrinting(code int) int {
+	var lost int
+	for _, p := range c.printers {
+		lost += p.drain()
+	}
+	if lost > 0 {
+		c.problem("%s of this report are lost: nobody read them", text.Count(lost, "line"))
+	}
+	code = c.exitOfResults(code)
+	for _, p := range c.printers {
+		p.drain()
+	}
+	return code
+}
+
+// A printerStream is stdout or stderr by way of a printer.
+type printerStream struct {
+	printer *printer
+	to      io.Writer
+}
+
+// File returns the file that is written to in the end.
+func (s printerStream) File() *os.File { return terminal.File(s.to) }
+
+// Write never waits, and never fails: an output remembers errors where they happen.
+func (s printerStream) Write(text []byte) (int, error) {
+	s.printer.print(s.to, text)
+	return len(text), nil
+}
+
+func (p *printer) print(to io.Writer, text []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stuck || p.size >= mostPrinted {
+		p.dropped += bytes.Count(text, []byte("\n"))
+		return
+	}
+	p.waiting, p.size = append(p.waiting, printed{to, bytes.Clone(text)}), p.size+len(text)
+	if !p.writing {
+		p.writing = true
+		go p.write()
+	}
+}
+
+// write writes what waits, until nothing does.
+func (p *printer) write() {
+	for {
+		p.mu.Lock()
+		if len(p.waiting) == 0 {
+			p.writing = false
+			p.mu.Unlock()
+			return
+		}
+		to, text := p.waiting[0].to, p.waiting[0].text
+		p.mu.Unlock()
+
+		chunk := text[:min(len(text), printChunk)]
+		to.Write(chunk)
+
+		p.mu.Lock()
+		p.size -= len(chunk)
+		if p.waiting[0].text = text[len(chunk):]; len(chunk) == len(text) {
+			p.waiting = p.waiting[1:]
+		}
+		p.mu.Unlock()
+		select {
+		case p.moved <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// drain waits until all is written, or nothing was for as long as printPatience, and returns how many lines are lost: those that
+// were dropped, and those that still wait.
+func (p *printer) drain() (lost int) {
+	for p.open() {
+		select {
+		case <-p.moved:
+		case <-time.After(printPatience):
+			p.mu.Lock()
+			p.stuck = true
+			p.mu.Unlock()
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lost = p.dropped
+	for _, item := range p.waiting {
+		lost += bytes.Count(item.text, []byte("\n"))
+	}
+	return lost
+}
+
+// open reports whether there is something to wait for.
+func (p *printer) open() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.size > 0 && !p.stuck
+}
