@@ -46,7 +46,9 @@ func (f *scheduleFile) options() schedule.LoadOptions {
 	if f.looks {
 		uid = anyUser
 	}
-	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: uid, Local: localZone(), CheckStore: checkStore, CheckNotification: checkNotification}
+	return schedule.LoadOptions{
+		Getenv: os.LookupEnv, UID: uid, Local: localZone(), Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
+	}
 }
 
 // localZone returns the machine's zone under its IANA name, which time.Local does not know, where

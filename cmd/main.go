@@ -38,6 +38,8 @@ type scheduleFile struct {
 	console
 	config string // --config
 	looks  bool   // the command only reads: see look
+
+	origins bool // the command asks where values come from
 }
 
 // The stores are the state folder of a schedule and, where it has one, its Redis.
@@ -107,7 +109,7 @@ a signal.`,
 	}
 	a.rootFlags(root, &version)
 	root.AddCommand(
-		newRunCommand(a), newWorkCommand(a), newListCommand(a), newCheckCommand(a), newTestCommand(a),
+		newRunCommand(a), newWorkCommand(a), newListCommand(a), newCheckCommand(a), newTestCommand(a), newShowCommand(a),
 		newStatusCommand(a), newHistoryCommand(a), newLogsCommand(a), newWhyCommand(a), newFinishCommand(a), newStartCommand(a),
 		newTriggerCommand(a), newRetryCommand(a), newStopCommand(a),
 		newPauseCommand(a), newResumeCommand(a), newInterruptCommand(a),
