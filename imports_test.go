@@ -24,6 +24,7 @@ var order = []string{
 	"schedule/dotenv",
 	"schedule/document",
 	"schedule",
+	"schedule/starter",
 	"mutex",
 	"mutex/redistest",
 	"schedule/runfile",
@@ -81,7 +82,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/document", "schedule/cron", "schedule/text"}
+var pure = []string{"schedule", "schedule/document", "schedule/cron", "schedule/text", "schedule/starter"}
 
 // impure is what they must not touch.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}
