@@ -29,6 +29,7 @@ var order = []string{
 	"mutex/redistest",
 	"schedule/runfile",
 	"schedule/process",
+	"schedule/preflight",
 	"schedule/notify",
 	"schedule/outbox",
 	"schedule/controls",

@@ -208,3 +208,11 @@ func (t *Task) conditionCommand(key string) any {
 	}
 	return nil
 }
+
+// PlaceOf returns where a key of the task was set, and for one that was not, or is not known, where the task begins.
+func (t *Task) PlaceOf(key string) Place {
+	if from, ok := t.origins[key]; ok {
+		return from.Place
+	}
+	return t.Place
+}
