@@ -41,6 +41,7 @@ var order = []string{
 	"schedule/work",
 	"schedule/runner",
 	"schedule/status",
+	"schedule/doctor",
 	"cmd/terminal",
 	"cmd",
 	".",

@@ -112,7 +112,7 @@ a signal.`,
 	}
 	a.rootFlags(root, &version)
 	addInGroups(root,
-		newRunCommand(a), newWorkCommand(a), newListCommand(a), newCheckCommand(a), newTestCommand(a), newShowCommand(a), newInitCommand(a),
+		newRunCommand(a), newWorkCommand(a), newListCommand(a), newCheckCommand(a), newTestCommand(a), newShowCommand(a), newInitCommand(a), newDoctorCommand(a),
 		newStatusCommand(a), newHistoryCommand(a), newLogsCommand(a), newWhyCommand(a), newFinishCommand(a), newStartCommand(a),
 		newTriggerCommand(a), newRetryCommand(a), newStopCommand(a),
 		newPauseCommand(a), newResumeCommand(a), newInterruptCommand(a),
