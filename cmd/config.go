@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"sched/mutex"
@@ -54,9 +55,11 @@ func (f *scheduleFile) options() schedule.LoadOptions {
 	}
 }
 
-// localZone returns the machine's zone under its IANA name, which time.Local does not know, where
-// $TZ or the link /etc/localtime tells it (tzset(3), localtime(5)).
-func localZone() *time.Location {
+// localZone is the machine's zone under its IANA name, which time.Local does not know, where $TZ or the link
+// /etc/localtime tells it (tzset(3), localtime(5)). It is looked up once.
+var localZone = sync.OnceValue(readLocalZone)
+
+func readLocalZone() *time.Location {
 	name, set := os.LookupEnv("TZ")
 	name = strings.TrimPrefix(name, ":")
 	if !set {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A cronLine is a line of a crontab that calls something at times.
@@ -54,8 +55,8 @@ func readCrontabs(ctx context.Context) (lines []cronLine, err error) {
 }
 
 var (
-	cronVariable = regexp.MustCompile(`^\s*["']?[A-Za-z_][A-Za-z0-9_]*["']?\s*=`)
-	cronTimes    = regexp.MustCompile(`^\s*(@\S+|\S+\s+\S+\s+\S+\s+\S+\s+\S+)\s+(.*)$`)
+	cronVariable = pattern(`^\s*["']?[A-Za-z_][A-Za-z0-9_]*["']?\s*=`)
+	cronTimes    = pattern(`^\s*(@\S+|\S+\s+\S+\s+\S+\s+\S+\s+\S+)\s+(.*)$`)
 )
 
 // cronLines returns the lines of a crontab that are neither comments nor variables.
@@ -64,8 +65,8 @@ func cronLines(source, text string, hasUser bool) (lines []cronLine) {
 	for line := range strings.Lines(text) {
 		number++
 		whole, ended := strings.CutSuffix(line, "\n")
-		match := cronTimes.FindStringSubmatch(whole)
-		if match == nil || strings.HasPrefix(strings.TrimSpace(whole), "#") || cronVariable.MatchString(whole) {
+		match := cronTimes().FindStringSubmatch(whole)
+		if match == nil || strings.HasPrefix(strings.TrimSpace(whole), "#") || cronVariable().MatchString(whole) {
 			continue
 		}
 		found := cronLine{source: source, number: number, when: match[1], command: match[2], open: !ended}
@@ -84,16 +85,23 @@ type call struct {
 	words   []string // after the program
 }
 
-var calling = regexp.MustCompile(`(^|[\s;&|"'])((?:[^\s;&|"']*/)?sched)((?:\s+[^;&|\s]+)*)`)
+var calling = pattern(`(^|[\s;&|"'])((?:[^\s;&|"']*/)?sched)((?:\s+[^;&|\s]+)*)`)
+
+var changing = pattern(`\bcd\s+(\S+)\s*(&&|;)`)
+
+// pattern is compiled when it is needed for the first time: ticks, which need none, start every minute.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // callOf returns the call of sched in a command, with the folder in which it starts; false where it has none.
 func callOf(command, folder string) (c call, ok bool) {
-	match := calling.FindStringSubmatch(command)
+	match := calling().FindStringSubmatch(command)
 	if match == nil {
 		return c, false
 	}
 	c.program, c.words = match[2], strings.Fields(match[3])
-	if to := regexp.MustCompile(`\bcd\s+(\S+)\s*(&&|;)`).FindStringSubmatch(command); to != nil {
+	if to := changing().FindStringSubmatch(command); to != nil {
 		folder = to[1]
 	}
 	for i, word := range c.words {
@@ -185,7 +193,7 @@ func (s *Subject) lineFindings(l cronLine, c call) (found []finding) {
 	if l.open {
 		add(Problem, "add a line break at its end", "is the last line and does not end: cron passes it over")
 	}
-	if unescaped.MatchString(l.command) {
+	if unescaped().MatchString(l.command) {
 		add(Problem, `write \%`, "has a %%, at which cron ends the command")
 	}
 	if strings.HasPrefix(l.source, "/etc/cron.d/") && strings.Contains(filepath.Base(l.source), ".") {
@@ -206,7 +214,7 @@ func (s *Subject) lineFindings(l cronLine, c call) (found []finding) {
 	return found
 }
 
-var unescaped = regexp.MustCompile(`(^|[^\\])%`)
+var unescaped = pattern(`(^|[^\\])%`)
 
 // checkCron looks for a cron that runs, where a crontab calls this schedule.
 func checkCron(ctx context.Context, s *Subject) []finding {

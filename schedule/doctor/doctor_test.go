@@ -24,6 +24,7 @@ func TestTheNoteOfATickIsWrittenWhenItChanges(t *testing.T) {
 	dir := t.TempDir()
 	first := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 	e := Here([]string{"PATH=/usr/bin:/bin", "SECRET=hunter2", "SHELL=/bin/sh"}, "UTC")
+	e.Limits = map[string]uint64{"open files": 1024}
 	for _, test := range []struct {
 		now  time.Time
 		path string
@@ -38,7 +39,7 @@ func TestTheNoteOfATickIsWrittenWhenItChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		note, ok := Noted(dir)
-		if !ok || !note.Since.Equal(test.want) || note.Path != test.path || !slices.Equal(note.Names, []string{"PATH", "SECRET", "SHELL"}) {
+		if !ok || !note.Since.Equal(test.want) || note.Path != test.path || note.Shell != "/bin/sh" || note.Umask != e.Umask || note.UID != e.UID || note.Limits["open files"] != 1024 || !slices.Equal(note.Names, []string{"PATH", "SECRET", "SHELL"}) {
 			t.Errorf("%+v", note)
 		}
 	}
@@ -50,13 +51,13 @@ func TestTheNoteOfATickIsWrittenWhenItChanges(t *testing.T) {
 
 func TestALineThatWasTornIsNoNote(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(notePath(dir), []byte(`{"names":["PA`), 0o600); err != nil {
+	if err := os.WriteFile(notePath(dir), []byte("since 2026-01-05T10:00:00Z\nby \"\"\npath \"/usr"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if note, ok := Noted(dir); ok {
 		t.Errorf("%+v", note)
 	}
-	if err := Keep(dir, Here(nil, "UTC"), time.Now()); err != nil {
+	if err := Keep(dir, Here([]string{"PATH=/bin"}, "UTC"), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := Noted(dir); !ok {

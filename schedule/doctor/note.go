@@ -2,11 +2,11 @@ package doctor
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,25 +18,30 @@ import (
 // An Environment is what a tick was given by what called it. Of its variables it has the names alone, but for PATH and SHELL,
 // since the others may be secret.
 type Environment struct {
-	Names  []string          `json:"names"` // of variables, sorted
-	Path   string            `json:"path"`
-	Shell  string            `json:"shell"`
-	Umask  string            `json:"umask"` // in octal
-	UID    int               `json:"uid"`
-	GID    int               `json:"gid"`
-	Zone   string            `json:"zone"`   // the machine's, as this process sees it
-	Limits map[string]uint64 `json:"limits"` // soft ones, by name; those without a limit are left out
+	Names  []string // of variables, sorted
+	Path   string
+	Shell  string
+	Umask  string // in octal
+	UID    int
+	GID    int
+	Zone   string            // the machine's, as this process sees it
+	Limits map[string]uint64 // soft ones, by name; those without a limit are left out
 }
 
 // A Note is the environment of the last tick that had another one than the tick before.
 type Note struct {
 	Environment
-	Since time.Time `json:"since"` // of the first tick that had it
-	By    []string  `json:"by"`    // the processes above it then, the nearest first: sh, cron; empty where they are not known
+	Since time.Time // of the first tick that had it
+	By    []string  // the processes above it then, the nearest first: sh, cron; empty where they are not known
 }
 
 // limits are those that end commands, or keep them from starting.
-var limits = map[string]int{"open files": unix.RLIMIT_NOFILE, "file size": unix.RLIMIT_FSIZE, "memory": unix.RLIMIT_AS, "cpu seconds": unix.RLIMIT_CPU}
+var limits = []struct {
+	name     string
+	resource int
+}{
+	{"open files", unix.RLIMIT_NOFILE}, {"file size", unix.RLIMIT_FSIZE}, {"memory", unix.RLIMIT_AS}, {"cpu seconds", unix.RLIMIT_CPU},
+}
 
 // Here returns the environment of this process. environ is as os.Environ returns it. It sets the umask for a moment: no
 // other goroutine may make files meanwhile.
@@ -56,10 +61,10 @@ func Here(environ []string, zone string) Environment {
 	umask := unix.Umask(0o77)
 	unix.Umask(umask)
 	e.Umask = fmt.Sprintf("%04o", umask)
-	for name, resource := range limits {
+	for _, l := range limits {
 		var limit unix.Rlimit
-		if unix.Getrlimit(resource, &limit) == nil && limit.Cur < 1<<62 {
-			e.Limits[name] = limit.Cur
+		if unix.Getrlimit(l.resource, &limit) == nil && uint64(limit.Cur) < 1<<62 {
+			e.Limits[l.name] = uint64(limit.Cur)
 		}
 	}
 	return e
@@ -67,39 +72,85 @@ func Here(environ []string, zone string) Environment {
 
 func notePath(dir string) string { return filepath.Join(dir, "tick-environment") }
 
+// text is the environment in lines of a word and what it is: quick to make, since each tick does.
+func (e Environment) text() []byte {
+	text := make([]byte, 0, 1024)
+	line := func(word, value string) { text = append(append(append(append(text, word...), ' '), value...), '\n') }
+	line("path", strconv.Quote(e.Path))
+	line("shell", strconv.Quote(e.Shell))
+	line("umask", e.Umask)
+	line("uid", strconv.Itoa(e.UID))
+	line("gid", strconv.Itoa(e.GID))
+	line("zone", e.Zone)
+	for _, l := range limits {
+		if value, is := e.Limits[l.name]; is {
+			line("limit", strconv.FormatUint(value, 10)+" "+l.name)
+		}
+	}
+	for _, name := range e.Names {
+		line("variable", strconv.Quote(name))
+	}
+	return text
+}
+
 // Keep writes down the environment of a tick, in the state folder, where it is another one than before. Most ticks only
 // read. Nothing is synced to disk: what a power cut takes away, the next tick writes again.
 func Keep(dir string, e Environment, now time.Time) error {
-	line, err := json.Marshal(e)
-	if err != nil {
-		return err
+	own := e.text()
+	if before, err := readPlain(notePath(dir)); err == nil {
+		_, environment, _ := bytes.Cut(before, []byte("\n"))
+		_, environment, _ = bytes.Cut(environment, []byte("\n"))
+		if bytes.Equal(environment, own) {
+			return nil
+		}
 	}
-	line = append(line, '\n')
-	if before, err := readPlain(notePath(dir)); err == nil && bytes.HasPrefix(before, line) {
-		return nil
-	}
-	rest, err := json.Marshal(struct {
-		Since time.Time `json:"since"`
-		By    []string  `json:"by"`
-	}{now.UTC(), Callers()})
-	if err != nil {
-		return err
-	}
-	return writePlain(notePath(dir), append(append(line, rest...), '\n'))
+	head := "since " + now.UTC().Format(time.RFC3339) + "\nby " + strconv.Quote(strings.Join(Callers(), "/")) + "\n"
+	return writePlain(notePath(dir), append([]byte(head), own...))
 }
 
-// Noted returns what the last ticks wrote down; false where none did.
-func Noted(dir string) (Note, bool) {
+// Noted returns what the last ticks wrote down; false where none did, or not to the end.
+func Noted(dir string) (note Note, ok bool) {
 	text, err := readPlain(notePath(dir))
 	if err != nil {
-		return Note{}, false
+		return note, false
 	}
-	var note Note
-	first, second, _ := bytes.Cut(text, []byte("\n"))
-	if json.Unmarshal(first, &note) != nil || json.Unmarshal(second, &note) != nil {
-		return Note{}, false
+	note.Limits = map[string]uint64{}
+	for line := range strings.Lines(string(text)) {
+		word, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		note.set(word, value)
 	}
-	return note, true
+	return note, len(note.Names) > 0 && bytes.HasSuffix(text, []byte("\n")) && !note.Since.IsZero()
+}
+
+// set reads one line of a note. It passes over what it does not know.
+func (n *Note) set(word, value string) {
+	plain, err := strconv.Unquote(value)
+	if err != nil {
+		plain = value
+	}
+	switch word {
+	case "since":
+		n.Since, _ = time.Parse(time.RFC3339, value)
+	case "by":
+		n.By = strings.FieldsFunc(plain, func(r rune) bool { return r == '/' })
+	case "path":
+		n.Path = plain
+	case "shell":
+		n.Shell = plain
+	case "umask":
+		n.Umask = value
+	case "uid":
+		n.UID, _ = strconv.Atoi(value)
+	case "gid":
+		n.GID, _ = strconv.Atoi(value)
+	case "zone":
+		n.Zone = value
+	case "limit":
+		number, name, _ := strings.Cut(value, " ")
+		n.Limits[name], _ = strconv.ParseUint(number, 10, 64)
+	case "variable":
+		n.Names = append(n.Names, plain)
+	}
 }
 
 func readPlain(path string) ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"sched/schedule"
@@ -15,7 +16,7 @@ import (
 // knows it.
 var bashisms = []struct {
 	name  string
-	seen  *regexp.Regexp
+	seen  func() *regexp.Regexp
 	probe string
 }{
 	{"[[", atCommand(`\[\[\s`), "[[ a = a ]]"},
@@ -27,24 +28,29 @@ var bashisms = []struct {
 	{"pushd", atCommand(`pushd\b`), "pushd /"},
 	{"mapfile", atCommand(`(mapfile|readarray)\s`), "mapfile x </dev/null"},
 	{"pipefail", atCommand(`set\s+[^;&|\n]*\bpipefail\b`), "set -o pipefail"},
-	{"<( )", regexp.MustCompile(`[\s=]<\(`), "cat <(true)"},
-	{"<<<", regexp.MustCompile(`<<<`), "cat <<<a"},
-	{"&>", regexp.MustCompile(`&>`), `x=$({ echo a; } &>/dev/null); test -z "$x"`},
-	{"|&", regexp.MustCompile(`\|&`), "true |& true"},
-	{"an array", regexp.MustCompile(`(^|[\s;])\w+=\([^)]*\)`), "a=(1 2)"},
-	{"${x//a/b}", regexp.MustCompile(`\$\{\w+/`), `x=a; test "${x//a/b}" = b`},
-	{"${x^^}", regexp.MustCompile(`\$\{\w+(\^|,,)`), `x=a; test "${x^^}" = A`},
-	{"${x:1:2}", regexp.MustCompile(`\$\{\w+:\d`), `x=abc; test "${x:1:1}" = b`},
-	{"{1..9}", regexp.MustCompile(`\{\d+\.\.\d+\}`), `test "$(echo {1..2})" = "1 2"`},
+	{"<( )", pattern(`[\s=]<\(`), "cat <(true)"},
+	{"<<<", pattern(`<<<`), "cat <<<a"},
+	{"&>", pattern(`&>`), `x=$({ echo a; } &>/dev/null); test -z "$x"`},
+	{"|&", pattern(`\|&`), "true |& true"},
+	{"an array", pattern(`(^|[\s;])\w+=\([^)]*\)`), "a=(1 2)"},
+	{"${x//a/b}", pattern(`\$\{\w+/`), `x=a; test "${x//a/b}" = b`},
+	{"${x^^}", pattern(`\$\{\w+(\^|,,)`), `x=a; test "${x^^}" = A`},
+	{"${x:1:2}", pattern(`\$\{\w+:\d`), `x=abc; test "${x:1:1}" = b`},
+	{"{1..9}", pattern(`\{\d+\.\.\d+\}`), `test "$(echo {1..2})" = "1 2"`},
 }
 
 // atCommand is a pattern for a word where a command begins.
-func atCommand(word string) *regexp.Regexp {
-	return regexp.MustCompile(`(?m)(^|[;&|({!]|\b(if|while|until|then|do|else)\s)\s*` + word)
+func atCommand(word string) func() *regexp.Regexp {
+	return pattern(`(?m)(^|[;&|({!]|\b(if|while|until|then|do|else)\s)\s*` + word)
+}
+
+// pattern is compiled when it is needed for the first time: ticks, which need none, start every minute.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
 // quoted are the parts of a line that are not read as commands: quotes and comments.
-var quoted = regexp.MustCompile(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
+var quoted = pattern(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
 
 // probeTime is far more than a shell needs to start.
 const probeTime = 2 * time.Second
@@ -54,14 +60,14 @@ func (m *Machine) unknownWords(c schedule.Command) (words []string) {
 	if len(c.Shell) == 0 || !isPosixShell(c.Shell[0]) {
 		return nil
 	}
-	bare := quoted.ReplaceAllStringFunc(c.Line, func(part string) string {
+	bare := quoted().ReplaceAllStringFunc(c.Line, func(part string) string {
 		if strings.HasPrefix(part, `"`) && strings.Contains(part, "${") {
 			return part // expansions in it count
 		}
 		return " "
 	})
 	for _, b := range bashisms {
-		if b.seen.MatchString(bare) && !m.knows(c.Shell, b.probe) {
+		if b.seen().MatchString(bare) && !m.knows(c.Shell, b.probe) {
 			words = append(words, b.name)
 		}
 	}
