@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -41,6 +42,20 @@ func commands(t *testing.T) (names []string) {
 		}
 	}
 	return names
+}
+
+// docs/json.md begins with a table that has a row for each command with --json.
+func TestEveryCommandWithJSONIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range commands(t) {
+		row := regexp.MustCompile("(?m)^\\| `sched " + command + "[ A-Z.]* --json` \\|")
+		if hasFlag := strings.Contains(help(t, command), " --json "); hasFlag != row.Match(page) {
+			t.Errorf("sched %s has --json: %v, and docs/json.md does not agree", command, hasFlag)
+		}
+	}
 }
 
 func TestEveryCommandIsInAGroup(t *testing.T) {

@@ -56,7 +56,7 @@ type LoadOptions struct {
 	// and what to do. Nil accepts any, and leaves it unexpanded: whatever is wrong is found when it is sent.
 	CheckNotification func(Notification) (problem, hint string)
 
-	// Origins asks for what Task.Settings returns. It costs as much as the rest of loading, and ticks do without.
+	// Origins asks for what Task.Settings and Task.PlaceOf return. It makes a map for each task, and ticks do without.
 	Origins bool
 
 	// Local is the zone of a schedule that names none. Nil means UTC.

@@ -130,10 +130,14 @@ func checkLimits(_ context.Context, s *Subject) (found []finding) {
 	if note.UID == mine.UID && note.Umask != mine.Umask {
 		found = append(found, finding{Warning, fmt.Sprintf("files of ticks get the umask %s, yours %s", note.Umask, mine.Umask), "set `umask:` where it matters"})
 	}
-	if len(found) == 0 {
-		return fine("%s for open files, umask %s", text.Count(int(note.Limits["open files"]), "descriptor"), note.Umask)
+	if len(found) > 0 {
+		return found
 	}
-	return found
+	files := "any number of"
+	if most, limited := note.Limits["open files"]; limited {
+		files = fmt.Sprintf("up to %d", most)
+	}
+	return fine("commands of ticks may open %s files, with umask %s", files, note.Umask)
 }
 
 // checkTasks asks what each task lacks on this machine, whoever calls it.
@@ -148,7 +152,11 @@ func checkTasks(_ context.Context, s *Subject) (found []finding) {
 			found = append(found, finding{Problem, t.Name + ": " + err.Error(), "each run fails before its command starts"})
 		}
 		for _, lack := range machine.Task(t) {
-			found = append(found, finding{Problem, t.Name + ": " + lack.Text, lack.Hint})
+			level := Problem
+			if strings.HasPrefix(lack.Text, "output: ") {
+				level = Warning // the task runs all the same
+			}
+			found = append(found, finding{level, t.Name + ": " + lack.Text, lack.Hint})
 		}
 	}
 	if len(found) == 0 {
