@@ -24,10 +24,12 @@ var order = []string{
 	"schedule/dotenv",
 	"schedule/document",
 	"schedule",
+	"schedule/starter",
 	"mutex",
 	"mutex/redistest",
 	"schedule/runfile",
 	"schedule/process",
+	"schedule/preflight",
 	"schedule/notify",
 	"schedule/outbox",
 	"schedule/controls",
@@ -40,6 +42,7 @@ var order = []string{
 	"schedule/work",
 	"schedule/runner",
 	"schedule/status",
+	"schedule/doctor",
 	"cmd/terminal",
 	"cmd",
 	".",
@@ -82,7 +85,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/document", "schedule/cron", "schedule/text"}
+var pure = []string{"schedule", "schedule/document", "schedule/cron", "schedule/text", "schedule/starter"}
 
 // impure is what they must not touch.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}

@@ -6,52 +6,151 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/preflight"
 	"sched/schedule/process"
 	"sched/schedule/text"
 )
 
+type checkOptions struct{ strict, fileOnly, json bool }
+
+// A checkCommand is `sched check`.
+type checkCommand struct{ *app }
+
 func newCheckCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var o checkOptions
+	c := &cobra.Command{
 		Use:   "check",
-		Short: "Print every problem of the schedule",
-		Long: `check reads the schedule as sched run does and prints every problem at once, each with its place.
-It also asks this machine for the users and groups of the tasks; to sched run, one that is missing
-is the failure of its task alone. Warnings are about what is allowed and probably not meant. It
-exits with 2 if there is a problem, which suits a commit hook or a build.`,
+		Short: "Print every problem of the schedule, and what can hardly be meant",
+		Long: `check reads the schedule as sched run does and prints every problem at once, each with its place. It
+exits with 2 if there is one, which suits a commit hook or a build.
+
+Warnings are about what is allowed and can hardly be meant. Some are about this machine and this
+user, and say so: a folder, a program or an interpreter that is not there, and what the history
+knows of durations. --file-only leaves them out, and whether accounts exist.`,
 		Example: `  sched check
-  sched check -c examples/hooks.yaml`,
+  sched check -c examples/hooks.yaml
+  sched check --strict --file-only   in a build, on another machine than the tasks run on`,
 		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			s, err := a.load()
-			var invalid *schedule.InvalidError
-			if errors.As(err, &invalid) {
-				a.printProblems(invalid.Problems)
-				return &exit{code: exitUsage}
-			}
-			if err != nil {
-				return err
-			}
-			problems, warnings := unfit(s)
-			for _, warning := range slices.Concat(s.Warnings, s.OutOfDate(a.now()), warnings) {
-				fmt.Fprintf(a.err, "warning: %s\n", warning)
-			}
-			if len(problems) > 0 {
-				a.printProblems(problems)
-				return &exit{code: exitUsage}
-			}
-			fmt.Fprintf(a.out, "%s is valid: %s\n", filepath.Base(s.File), text.Count(len(s.Tasks), "task"))
-			return nil
-		},
+		RunE: func(*cobra.Command, []string) error { return checkCommand{a}.check(o) },
 	}
+	f := c.Flags()
+	f.BoolVar(&o.strict, "strict", false, "exit with 2 for warnings, too")
+	f.BoolVar(&o.fileOnly, "file-only", false, "judge the file alone, and nothing of this machine")
+	f.BoolVar(&o.json, "json", false, "print one JSON object")
+	return c
+}
+
+// A judgement is what check has to say.
+type judgement struct {
+	file     string
+	tasks    int
+	problems []schedule.Problem
+	warnings []schedule.Problem
+	here     []schedule.Problem // warnings about this machine
+}
+
+// check prints the problems and the warnings of the schedule.
+func (a checkCommand) check(o checkOptions) error {
+	a.origins = true
+	v, err := a.judge(o)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		if err := a.printJSON(v.json()); err != nil {
+			return err
+		}
+	} else {
+		a.printJudgement(v)
+	}
+	warnings := len(v.warnings) + len(v.here)
+	switch {
+	case len(v.problems) > 0:
+		return &exit{code: exitUsage}
+	case o.strict && warnings > 0:
+		return usage("", "%s, and --strict takes them for problems", text.Count(warnings, "warning"))
+	}
+	return nil
+}
+
+// judge collects what there is to say. The error is that of a schedule that could not be looked for.
+func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
+	s, err := a.load()
+	var invalid *schedule.InvalidError
+	if errors.As(err, &invalid) {
+		return judgement{file: a.config, problems: invalid.Problems}, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	v = judgement{file: filepath.Base(s.File), tasks: len(s.Tasks)}
+	v.warnings = slices.Concat(s.Warnings, s.OutOfDate(a.now()), s.NeverRuns(a.now()))
+	if ignored := otherSpelling(s.File); ignored != "" {
+		v.warnings = append(v.warnings, schedule.Problem{
+			Place: schedule.Place{File: ignored}, Text: "it is not read, since " + filepath.Base(s.File) + " is beside it", Hint: "remove one of the two",
+		})
+	}
+	if !o.fileOnly {
+		v.problems, v.here = unfit(s)
+		v.here = append(v.here, s.SlowForeground(a.usual(s), a.now())...)
+	}
+	return v, nil
+}
+
+// otherSpelling returns the schedule.yml beside a schedule.yaml; "" where there is none.
+func otherSpelling(file string) string {
+	other := strings.TrimSuffix(file, ".yaml") + ".yml"
+	if _, err := os.Stat(other); err != nil || other == file+".yml" {
+		return ""
+	}
+	return filepath.Base(other)
+}
+
+// usual is how long the tasks usually take, as far as the history can be read.
+func (a checkCommand) usual(s *schedule.Schedule) map[string]time.Duration {
+	took := map[string]time.Duration{}
+	db, err := history.OpenRead(s.StateDir)
+	if err != nil {
+		return nil
+	}
+	defer db.Close()
+	usual, _ := db.Usual(ctx, taskNames(s))
+	for name, u := range usual {
+		took[name] = u.Duration
+	}
+	return took
+}
+
+// printJudgement prints warnings and problems to stderr, and to stdout that the schedule is valid.
+func (a checkCommand) printJudgement(v judgement) {
+	for _, warning := range v.warnings {
+		fmt.Fprintf(a.err, "warning: %s\n", warning)
+	}
+	for _, warning := range v.here {
+		warning.Text = "on this machine: " + warning.Text
+		fmt.Fprintf(a.err, "warning: %s\n", warning)
+	}
+	if len(v.problems) > 0 {
+		a.printProblems(v.problems)
+		return
+	}
+	fmt.Fprintf(a.out, "%s is valid: %s\n", v.file, text.Count(v.tasks, "task"))
 }
 
 // unfit returns why active tasks cannot start on this machine as this user (problems), and what they would lack if they
 // started now but may have when they are due (warnings).
 func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
+	if problem := preflight.StateDir(s); problem != nil {
+		warnings = append(warnings, *problem)
+	}
+	machine := &preflight.Machine{Environ: os.Environ()}
 	for _, t := range s.Tasks {
 		if !s.Active(t) {
 			continue
@@ -64,6 +163,41 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 			at.Text, at.Hint = err.Error(), "the task fails when it is not there in time"
 			warnings = append(warnings, at)
 		}
+		warnings = append(warnings, machine.Task(t)...)
 	}
 	return problems, warnings
+}
+
+type checkJSON struct {
+	File     string        `json:"file"`
+	Valid    bool          `json:"valid"`
+	Tasks    int           `json:"tasks"`
+	Problems []findingJSON `json:"problems"`
+	Warnings []findingJSON `json:"warnings"`
+}
+
+type findingJSON struct {
+	placeJSON
+	Task string `json:"task"`
+	Text string `json:"text"`
+	Hint string `json:"hint"`
+	Here bool   `json:"here"` // it is about this machine, not about the file
+}
+
+func (v judgement) json() checkJSON {
+	all := checkJSON{File: v.file, Valid: len(v.problems) == 0, Tasks: v.tasks, Problems: []findingJSON{}, Warnings: []findingJSON{}}
+	for _, p := range v.problems {
+		all.Problems = append(all.Problems, toFindingJSON(p, false))
+	}
+	for _, p := range v.warnings {
+		all.Warnings = append(all.Warnings, toFindingJSON(p, false))
+	}
+	for _, p := range v.here {
+		all.Warnings = append(all.Warnings, toFindingJSON(p, true))
+	}
+	return all
+}
+
+func toFindingJSON(p schedule.Problem, here bool) findingJSON {
+	return findingJSON{toPlaceJSON(p.Place), p.Task, p.Text, p.Hint, here}
 }

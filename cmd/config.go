@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"sched/mutex"
@@ -15,7 +16,8 @@ import (
 	"sched/schedule/trust"
 )
 
-// findConfig returns the path of the schedule: that of --config or $SCHED_CONFIG, else the first usual place that has one.
+// findConfig returns the path of the schedule: that of --config or $SCHED_CONFIG, else the first usual place that has one,
+// as .yaml or as .yml.
 func (f *scheduleFile) findConfig() (string, error) {
 	if f.config != "" {
 		return f.config, nil
@@ -29,12 +31,14 @@ func (f *scheduleFile) findConfig() (string, error) {
 	}
 	places = append(places, "/etc/sched/schedule.yaml")
 	for _, place := range places {
-		if _, err := os.Stat(place); err == nil {
-			return place, nil
+		for _, spelling := range []string{place, strings.TrimSuffix(place, ".yaml") + ".yml"} {
+			if _, err := os.Stat(spelling); err == nil {
+				return spelling, nil
+			}
 		}
 	}
 	return "", usage("create ./schedule.yaml, or name a file with --config or $SCHED_CONFIG",
-		"there is no schedule: looked for %s", strings.Join(places, ", "))
+		"there is no schedule: looked for %s, each also as .yml", strings.Join(places, ", "))
 }
 
 // anyUser is the id of a user for whom the loader refuses no file of others: it is not root.
@@ -46,12 +50,16 @@ func (f *scheduleFile) options() schedule.LoadOptions {
 	if f.looks {
 		uid = anyUser
 	}
-	return schedule.LoadOptions{Getenv: os.LookupEnv, UID: uid, Local: localZone(), CheckStore: checkStore, CheckNotification: checkNotification}
+	return schedule.LoadOptions{
+		Getenv: os.LookupEnv, UID: uid, Local: localZone(), Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
+	}
 }
 
-// localZone returns the machine's zone under its IANA name, which time.Local does not know, where
-// $TZ or the link /etc/localtime tells it (tzset(3), localtime(5)).
-func localZone() *time.Location {
+// localZone is the machine's zone under its IANA name, which time.Local does not know, where $TZ or the link
+// /etc/localtime tells it (tzset(3), localtime(5)). It is looked up once.
+var localZone = sync.OnceValue(readLocalZone)
+
+func readLocalZone() *time.Location {
 	name, set := os.LookupEnv("TZ")
 	name = strings.TrimPrefix(name, ":")
 	if !set {

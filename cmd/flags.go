@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sched/schedule"
 	"sched/schedule/cron"
@@ -55,6 +57,24 @@ func noEmptyFlag(c *cobra.Command) error {
 // seeHelp is the hint for wrong usage of a command.
 func seeHelp(c *cobra.Command) string { return "see `" + c.CommandPath() + " --help`" }
 
+// flagHint is the hint for an error of a flag: of one that does not exist the nearest that does.
+func flagHint(c *cobra.Command, err error) string {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return seeHelp(c)
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, strings.ReplaceAll(f.Name, "-", "_")) // as Nearest compares
+		}
+	})
+	if near := text.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+		return "did you mean `--" + strings.ReplaceAll(near, "_", "-") + "`?"
+	}
+	return seeHelp(c)
+}
+
 func tagFlag(c *cobra.Command, tags *[]string) {
 	c.Flags().StringSliceVar(tags, "tag", nil, "the tasks that have one of these tags now")
 }
@@ -99,8 +119,8 @@ func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, 
 	if ago, err := schedule.ParseDuration(text); err == nil {
 		return c.now().Add(-ago), nil
 	}
-	if at, _, ok := readTime(text, c.now(), zone); ok {
-		return at, nil
+	if _, _, ok := readTime(text, c.now(), zone); ok {
+		return c.parseTime(flag, text, zone)
 	}
 	return time.Time{}, usage("write it as 90m, 7d, 14:30, 2006-01-02 or 2006-01-02 15:04", "--%s %q is neither a time nor a duration", flag, text)
 }

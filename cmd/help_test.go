@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -28,15 +29,43 @@ func section(page, title string) (lines []string) {
 	return lines
 }
 
+// commands returns those that sched --help names in its groups.
+func commands(t *testing.T) (names []string) {
+	t.Helper()
+	for _, group := range []string{"Every day", "The past", "Steering", "Setting up", "Machines", "Plumbing"} {
+		lines := section(help(t), group)
+		if len(lines) == 0 {
+			t.Errorf("sched --help has no commands under %q", group)
+		}
+		for _, line := range lines {
+			names = append(names, strings.Fields(line)[0])
+		}
+	}
+	return names
+}
+
+// docs/json.md begins with a table that has a row for each command with --json.
+func TestEveryCommandWithJSONIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range commands(t) {
+		row := regexp.MustCompile("(?m)^\\| `sched " + command + "[ A-Z.]* --json` \\|")
+		if hasFlag := strings.Contains(help(t, command), " --json "); hasFlag != row.Match(page) {
+			t.Errorf("sched %s has --json: %v, and docs/json.md does not agree", command, hasFlag)
+		}
+	}
+}
+
+func TestEveryCommandIsInAGroup(t *testing.T) {
+	if rest := section(help(t), "Additional Commands"); len(rest) > 0 {
+		t.Errorf("commandGroups lacks %s", rest)
+	}
+}
+
 func TestEveryHelpPageHasExamplesThatExist(t *testing.T) {
-	root := help(t)
-	var commands []string
-	for _, line := range section(root, "Available Commands") {
-		commands = append(commands, strings.Fields(line)[0])
-	}
-	if len(commands) < 9 {
-		t.Fatalf("commands: %v", commands)
-	}
+	root, commands := help(t), commands(t)
 	called := regexp.MustCompile(`^(?:\* \* \* \* \* )?sched ([a-z]+)`)
 	flag := regexp.MustCompile(` (--?[a-z-]+)`)
 	for _, command := range append([]string{""}, commands...) {
@@ -69,8 +98,8 @@ func TestEveryHelpPageHasExamplesThatExist(t *testing.T) {
 
 // Every page fits a terminal of 100 columns, the lines of flags aside.
 func TestHelpPagesAreNarrow(t *testing.T) {
-	for _, command := range section(help(t), "Available Commands") {
-		for line := range strings.Lines(help(t, strings.Fields(command)[0])) {
+	for _, command := range commands(t) {
+		for line := range strings.Lines(help(t, command)) {
 			if len(line) > 101 && !strings.Contains(line, "--") {
 				t.Errorf("%s", line)
 			}

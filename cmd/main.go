@@ -39,6 +39,8 @@ type scheduleFile struct {
 	console
 	config string // --config
 	looks  bool   // the command only reads: see look
+
+	origins bool // the command asks where values come from
 }
 
 // The stores are the state folder of a schedule and, where it has one, its Redis.
@@ -72,6 +74,9 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(results)
 	root.SetErr(errs)
+	if completing(args) {
+		a.complete(root)
+	}
 	return a.endPrinting(a.exitCode(root.Execute()))
 }
 
@@ -107,12 +112,12 @@ a signal.`,
 		},
 	}
 	a.rootFlags(root, &version)
-	root.AddCommand(
-		newRunCommand(a), newWorkCommand(a), newListCommand(a), newCheckCommand(a), newTestCommand(a),
+	addInGroups(root,
+		newRunCommand(a), newWorkCommand(a), newListCommand(a), newCheckCommand(a), newTestCommand(a), newShowCommand(a), newInitCommand(a), newDoctorCommand(a),
 		newStatusCommand(a), newHistoryCommand(a), newLogsCommand(a), newWhyCommand(a), newFinishCommand(a), newStartCommand(a),
 		newTriggerCommand(a), newRetryCommand(a), newStopCommand(a),
 		newPauseCommand(a), newResumeCommand(a), newInterruptCommand(a),
-		newServersCommand(a), newUnlockCommand(a), newVersionCommand(a),
+		newServersCommand(a), newUnlockCommand(a), newCompletionCommand(a), newVersionCommand(a),
 	)
 	return root
 }
@@ -124,10 +129,9 @@ func (a *app) rootFlags(root *cobra.Command, version *bool) {
 	root.Flags().BoolVarP(version, "version", "v", false, "version for sched")
 	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
 		"the schedule (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
-		return usage(seeHelp(c), "%s", text)
+		return usage(flagHint(c, err), "%s", text)
 	})
 }
 

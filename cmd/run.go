@@ -232,8 +232,10 @@ func (a runCommand) runTick(tick *runner.Tick, o runOptions, invalid error, noNe
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return a.parseLastValid(text, tick.Schedule.File)
 	}
+	keepNotes := a.noteEnvironment(tick)
 	result := tick.Run(noNewStarts, terminate, kill)
 	r.end()
+	keepNotes()
 	a.writeMetrics(tick.Schedule, invalid != nil)
 	switch {
 	case terminate.Err() != nil:

@@ -197,8 +197,7 @@ func documentation(t *testing.T) []string {
 // Each command that a page names exists, with its flags.
 func TestCommandsInTheDocsExist(t *testing.T) {
 	pages := map[string]string{}
-	for _, line := range section(help(t), "Available Commands") {
-		name := strings.Fields(line)[0]
+	for _, name := range commands(t) {
 		pages[name] = help(t, name)
 	}
 	named := regexp.MustCompile("(?:`|^\\$ |^    |\n\\$ |\n    |/bin/)sched ([a-z]+)([^`\n]*)")

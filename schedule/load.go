@@ -56,6 +56,9 @@ type LoadOptions struct {
 	// and what to do. Nil accepts any, and leaves it unexpanded: whatever is wrong is found when it is sent.
 	CheckNotification func(Notification) (problem, hint string)
 
+	// Origins asks for what Task.Settings and Task.PlaceOf return. It makes a map for each task, and ticks do without.
+	Origins bool
+
 	// Local is the zone of a schedule that names none. Nil means UTC.
 	Local *time.Location
 }
@@ -131,6 +134,9 @@ func newLoader(file string, opts LoadOptions) (*loader, error) {
 		zones:    map[string]*time.Location{},
 	}
 	l.File = filepath.Base(path)
+	if opts.Origins {
+		l.Origins = document.Origins{}
+	}
 	return l, nil
 }
 

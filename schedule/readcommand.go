@@ -110,6 +110,7 @@ func readVariables(l *loader, n *node, inherited map[string]string) map[string]s
 			continue
 		}
 		l.Key = above + "." + document.Shorten(name.Value)
+		l.Trace(name, value)
 		if text, ok := readVariable(l, value); ok {
 			all[name.Value] = text
 		}

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -35,11 +36,13 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 			MissedWithin: 12 * time.Hour,
 			Retry:        Retry{Attempts: 1, Backoff: 1},
 			SuccessCodes: []int{0},
+			origins:      l.Origins,
 		},
 		shell: []string{"/bin/sh", "-c"},
 	}
 	if n != nil && l.RequireMapping(n, "defaults") {
 		l.Section = "defaults: "
+		l.trace(base)
 		taskKeys.Decode(l, base, n, inDefaults)
 		l.Section = ""
 	}
@@ -88,6 +91,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 		l.Task = document.Shorten(name.Value)
 	}
 	l.Misspelt = l.Misspelt[:0]
+	l.trace(t)
 	taskKeys.Decode(l, t, n, inTask)
 	l.setWhen(t, t.Name)
 	l.requireKeys(n, t)
@@ -106,6 +110,14 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	l.warnOfLongRetry(n, t)
 	l.Task, l.Section = "", section
 	l.schedule.Tasks = append(l.schedule.Tasks, &t.Task)
+}
+
+// trace begins to record where the values of the draft come from, on top of those that it inherits.
+func (l *loader) trace(t *taskDraft) {
+	if l.Origins != nil {
+		t.origins = maps.Clone(t.origins)
+		l.Origins = t.origins
+	}
 }
 
 // requireKeys refuses a task without a name, a command or a time. A misspelt key was refused already, and is not
@@ -142,6 +154,7 @@ func (l *loader) readGroup(n *node, base *taskDraft) {
 	if name := n.Lookup("group"); name != nil && name.IsScalar() && name.Value != "" {
 		l.Section = "group " + document.Quote(name.Value) + ": "
 	}
+	l.trace(&t)
 	taskKeys.Decode(l, &t, n, inGroup)
 	l.setWhen(&t, t.group)
 	if !n.Has("group") {
@@ -187,5 +200,6 @@ func setMutex(l *loader, t *taskDraft, n *node) {
 	if text, ok := readName(l, n); ok {
 		t.Mutex = text
 		t.WithoutOverlapping = true
+		l.TraceAs("without_overlapping")
 	}
 }

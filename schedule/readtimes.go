@@ -72,6 +72,10 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 			continue
 		}
 		crons = append(crons, expression)
+		if !inherited && expression.StepBothDays() {
+			l.Warnf(n, "make one of them *, and say it with `days:` or with a list of days",
+				"cron %s: a step beside another day field means that both must match, as in cron, and not either, as in Laravel", document.Quote(n.Value))
+		}
 		if !inherited && expression.BothDays() {
 			l.Warnf(n, "for days that are both, make one field * and say it with `days:`",
 				"cron %s: the day of the month and the day of the week are both restricted, and either is enough", document.Quote(n.Value))

@@ -33,6 +33,7 @@ var scopeNames = map[scope]string{inTask: "a task", inGroup: "a group", inDefaul
 // leaves the field as it is.
 func replaces[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)) setter[T] {
 	return func(l *loader, into *T, n *node) {
+		l.Forget()
 		if value, ok := read(l, n); ok {
 			*field(into) = value
 		}

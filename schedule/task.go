@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sched/schedule/cron"
+	"sched/schedule/document"
 )
 
 // A Task is one entry of the schedule: when, what, and under which conditions.
@@ -55,7 +56,8 @@ type Task struct {
 	Hooks        Hooks         `json:"hooks"`
 	Sender       Sender        `json:"sender,omitzero"` // of its notifications, where it has any
 
-	Place Place `json:"-"` // where the file defines it
+	Place   Place            `json:"-"` // where the file defines it
+	origins document.Origins // where its values come from; nil unless LoadOptions.Origins asks for it
 }
 
 // Retry says how often a failed attempt is tried again, and how long to wait in between.

@@ -76,6 +76,19 @@ func (c Expression) String() string { return c.text }
 // crontab(5)'s rule, and rarely what people expect.
 func (c Expression) BothDays() bool { return c.dates.either }
 
+// StepBothDays reports whether a day field with a step from *, as */2, stands beside another restriction of days, so that
+// both must match. That is cron's rule; others, among them Laravel's, take either.
+func (c Expression) StepBothDays() bool {
+	words := strings.Fields(c.text)
+	if c.cycle != (cycle{}) || len(words) < 5 {
+		return false
+	}
+	day, weekday := words[len(words)-3], words[len(words)-1]
+	isStep := func(field string) bool { return field[0] == '*' && field != "*" && field != "*/1" }
+	restricted := func(field string) bool { return isStep(field) || field[0] != '*' && field != "?" }
+	return isStep(day) && restricted(weekday) || isStep(weekday) && restricted(day)
+}
+
 // clearlyHasDate reports whether the texts show that some date matches day, month and weekday, as those of most
 // expressions do. Where it is false, hasDate decides. Only these three fields can contradict each other.
 func (fields *canonicalFields) clearlyHasDate() bool {

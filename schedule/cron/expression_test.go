@@ -205,6 +205,24 @@ func TestBothDays(t *testing.T) {
 	}
 }
 
+func TestStepBothDays(t *testing.T) {
+	for cron, want := range map[string]bool{
+		"0 0 */2 * FRI":  true,
+		"0 0 13 * */2":   true,
+		"0 0 0 */15 * 1": true,
+		"0 0 */2 * *":    false,
+		"0 0 * * */2":    false,
+		"0 0 */1 * FRI":  false,
+		"0 0 13 * FRI":   false,
+		"*/15 */2 * * 1": false,
+		"0 0 */2 * ?":    false,
+	} {
+		if got := mustParse(t, cron).StepBothDays(); got != want {
+			t.Errorf("%q: got %v, want %v", cron, got, want)
+		}
+	}
+}
+
 // gronx's checker keeps the time that it evaluates. An Expression must not.
 func TestExpressionIsSafeForSeveralGoroutines(t *testing.T) {
 	w := When{Crons: []Expression{mustParse(t, "*/7 3,4 1-15,LW * 1-5,SUN#2")}, Location: zone(t, "Europe/Berlin")}

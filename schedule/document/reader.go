@@ -32,6 +32,9 @@ type Reader struct {
 	Section string // begins each message: `defaults: `, `group "x": ` or nothing
 	Key     string // whose value is being read, with the keys above it: retry.delay
 
+	// Origins is filled with where the values in effect come from; nil for nobody asks.
+	Origins Origins
+
 	// Misspelt are the keys that were probably meant by unknown ones, since it was last emptied.
 	Misspelt []string
 

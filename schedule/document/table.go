@@ -68,6 +68,7 @@ func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
 		if above != "" {
 			r.Key = above + "." + r.Key
 		}
+		r.Trace((*Node)(n.Content[at[j]-1]), (*Node)(n.Content[at[j]]))
 		t.Keys[j].Set(c, into, (*Node)(n.Content[at[j]]))
 	}
 	r.Key = above

@@ -33,6 +33,7 @@ type Account struct {
 	Spare         Spare
 	UnderWork     func() (pid int, works bool)                 // the `sched work` of the schedule
 	StartedByWork bool                                         // it started this tick
+	Doubled       func()                                       // is called where another tick has covered the minute; may be nil
 	Paused        func(task *schedule.Task, at time.Time) bool // whether a pause covered a slot of the past
 	EndConditions func(run string)                             // ends the condition commands that a dead tick started for a run
 	History       func(*history.DB)                            // is shown each history that is opened to be written
@@ -115,6 +116,9 @@ func (a *Account) mayStart() bool {
 	}
 	if !last.Equal(a.Minute) {
 		return true
+	}
+	if a.Doubled != nil {
+		a.Doubled()
 	}
 	if a.StartedByWork {
 		a.Problem("another tick came first at %s, and this one starts nothing; does cron call sched, too?", minute)

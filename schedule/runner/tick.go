@@ -28,6 +28,7 @@ type Tick struct {
 	Only     string     // a task's name: leave the others alone; "" for all
 	Replay   bool       // the minute was given, not read: its slots are taken as they come, without waiting for their seconds
 	Work     *work.Link // to the `sched work` that started this tick; nil where cron did
+	Doubled  func()     // is called where another tick has covered the minute; may be nil
 	Storage  run.Storage
 	Host     Host
 	Report   Report
@@ -159,6 +160,7 @@ func (r *running) newAccount(spare *spare) *ledger.Account {
 		Spare:         spare,
 		UnderWork:     func() (int, bool) { return work.Running(r.Storage.Dir) },
 		StartedByWork: r.Work != nil,
+		Doubled:       r.Doubled,
 		Paused: func(task *schedule.Task, at time.Time) bool {
 			return r.controls.now().Pauses.Covered(task.Name, task.EvenWhenPaused, at)
 		},

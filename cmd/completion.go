@@ -1,0 +1,209 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/records"
+	"sched/schedule/text"
+)
+
+// newCompletionCommand is in place of cobra's own, whose help has another voice.
+func newCompletionCommand(a *app) *cobra.Command {
+	shells := []string{"bash", "zsh", "fish"}
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Print the script by which bash, zsh or fish completes commands, tasks, runs and tags",
+		Long: `completion prints a script for bash (which needs its package bash-completion), zsh or fish. The
+shell then completes commands and flags, and asks sched for the tasks, runs and tags of the
+schedule.`,
+		Example: `  sched completion bash > ~/.local/share/bash-completion/completions/sched
+  sched completion zsh > "${fpath[1]}/_sched"
+  sched completion fish > ~/.config/fish/completions/sched.fish`,
+		Args:      arguments(1, 1),
+		ValidArgs: shells,
+		RunE: func(c *cobra.Command, args []string) error {
+			switch args[0] {
+			case "bash":
+				return c.Root().GenBashCompletionV2(a.out, true)
+			case "zsh":
+				return c.Root().GenZshCompletion(a.out)
+			case "fish":
+				return c.Root().GenFishCompletion(a.out, true)
+			}
+			return usage("the shells are "+strings.Join(shells, ", "), "there is no completion for %q", args[0])
+		},
+	}
+}
+
+// completes is what a command takes as arguments.
+type completes struct {
+	most       int // arguments
+	candidates func(completer) []string
+}
+
+// completed has the commands whose arguments are completed. Those of other commands are left alone.
+var completed = map[string]completes{
+	"test":    {1, completer.tasks},
+	"show":    {1, completer.tasks},
+	"why":     {1, completer.tasks},
+	"history": {1, completer.tasks},
+	"trigger": {unlimited, completer.tasks},
+	"pause":   {unlimited, completer.tasks},
+	"resume":  {unlimited, completer.tasks},
+	"logs":    {1, func(c completer) []string { return append(c.tasks(), c.runs(nil)...) }},
+	"retry":   {unlimited, func(c completer) []string { return c.runs(failures) }},
+	"stop":    {unlimited, completer.live},
+	"unlock":  {1, completer.mutexes},
+	"finish":  {1, completer.mutexes},
+}
+
+// completedFlags has the flags whose values are completed, of whatever command.
+var completedFlags = map[string]func(completer) []string{
+	"only":    completer.tasks,
+	"tag":     completer.tags,
+	"run":     func(c completer) []string { return c.runs(nil) },
+	"outcome": func(completer) []string { return strings.Split(strings.ReplaceAll(outcomeList(), " or ", ", "), ", ") },
+}
+
+// completing reports whether a shell asks for completions, as its script does.
+func completing(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
+// complete gives the commands what they complete. What goes wrong meanwhile is not said: the person is in the middle of a line.
+func (a *app) complete(root *cobra.Command) {
+	a.look()
+	a.err = io.Discard
+	root.SetErr(io.Discard)
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	root.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
+	for _, c := range root.Commands() {
+		if takes, ok := completed[c.Name()]; ok {
+			c.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+				if len(args) >= takes.most {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+				return fitting(takes.candidates(completer{a}), typed, args), cobra.ShellCompDirectiveNoFileComp
+			}
+		}
+		for name, candidates := range completedFlags {
+			if c.Flags().Lookup(name) != nil {
+				c.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+					return fitting(candidates(completer{a}), typed, nil), cobra.ShellCompDirectiveNoFileComp
+				})
+			}
+		}
+		if c.Flags().Lookup("prometheus") != nil {
+			c.RegisterFlagCompletionFunc("prometheus", cobra.FixedCompletions([]string{"prom"}, cobra.ShellCompDirectiveFilterFileExt))
+		}
+	}
+}
+
+// fitting returns the candidates that begin with what was typed and are not among the arguments yet.
+func fitting(candidates []string, typed string, args []string) []string {
+	return slices.DeleteFunc(candidates, func(candidate string) bool {
+		word, _, _ := strings.Cut(candidate, "\t")
+		return !strings.HasPrefix(word, typed) || slices.Contains(args, word)
+	})
+}
+
+// A completer finds candidates. Each is a word, and after a tab what it is. It returns none when the schedule cannot be read.
+type completer struct{ *app }
+
+// schedule returns the schedule, or an empty one.
+func (c completer) schedule() *schedule.Schedule {
+	if rest, ok := strings.CutPrefix(c.config, "~/"); ok { // no shell expanded it yet
+		home, _ := os.UserHomeDir()
+		c.config = filepath.Join(home, rest)
+	}
+	if s, _, err := c.loadLastValid(); err == nil {
+		return s
+	}
+	return &schedule.Schedule{}
+}
+
+func (c completer) tasks() (found []string) {
+	for _, t := range c.schedule().Tasks {
+		found = append(found, described(t.Name, t.Description))
+	}
+	return found
+}
+
+func (c completer) tags() (found []string) {
+	for _, t := range c.schedule().Tasks {
+		found = append(found, t.Tags...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+func (c completer) mutexes() (found []string) {
+	for _, t := range c.schedule().Tasks {
+		if t.WithoutOverlapping || t.Background {
+			found = append(found, t.Mutex)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// Bounds of what a person looks through, and waits for.
+const (
+	mostRuns       = 20
+	completionTime = time.Second
+)
+
+// runs are the newest runs, or of them those with one of the outcomes.
+func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
+	s := c.schedule()
+	bounded, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	all, _, err := records.Open(bounded, s.StateDir)
+	if err != nil {
+		return nil
+	}
+	defer all.Close()
+	newest, _ := all.Find(bounded, history.Query{Limit: mostRuns, Outcomes: outcomes})
+	for _, r := range newest {
+		found = append(found, described(text.ShortRun(r.Run), fmt.Sprintf("%s, %s at %s", r.Task, r.Outcome, c.clock(r.Slot, s.Location))))
+	}
+	return found
+}
+
+// live are the runs that live, and their tasks.
+func (c completer) live() (found []string) {
+	s := c.schedule()
+	bounded, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	all, _, err := records.Open(bounded, s.StateDir)
+	if err != nil {
+		return nil
+	}
+	defer all.Close()
+	for _, state := range all.Live {
+		begin := state.Begin
+		found = append(found, begin.Task, described(text.ShortRun(begin.Run), begin.Task+" of "+c.clock(begin.Slot, s.Location)))
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// described is a candidate with what it is, in one line.
+func described(word, what string) string {
+	if what == "" {
+		return word
+	}
+	return word + "\t" + text.Line(what)
+}

@@ -1,0 +1,123 @@
+package cmd
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"sched/cmd/terminal"
+	"sched/schedule"
+	"sched/schedule/doctor"
+	"sched/schedule/statedir"
+	"sched/schedule/text"
+)
+
+// A doctorCommand is `sched doctor`.
+type doctorCommand struct{ *app }
+
+func newDoctorCommand(a *app) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find out why it works in your shell and not from cron",
+		Long: `doctor looks at what calls the schedule (crontab, cron, systemd, sched work), at what that gives its
+ticks (variables, PATH, time zone, limits), at what the tasks need on this machine, and at state
+folder, disk, history, clock, notifications and store. It only looks, and takes 5 seconds at most.
+
+What ticks are given it knows from the ticks: each writes it down when it changed, names alone but
+for PATH and SHELL. So run it as the user whose crontab it is, after a tick has come.
+
+Exit codes: 0 all is well, 1 there are warnings, 2 there are problems.`,
+		Example: `  sched doctor
+  sched doctor --json`,
+		Args: arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error { return doctorCommand{a}.examine(asJSON) },
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+// examine prints what the checks found.
+func (a doctorCommand) examine(asJSON bool) error {
+	a.look()
+	a.origins = true
+	subject, err := a.subject()
+	if err != nil {
+		return err
+	}
+	results := doctor.Examine(ctx, subject)
+	if asJSON {
+		err = a.printJSON(toExaminationJSON(results))
+	} else {
+		a.printExamination(results)
+	}
+	if code := map[doctor.Level]int{doctor.Warning: exitFailed, doctor.Problem: exitUsage}[doctor.Worst(results)]; code != exitOK && err == nil {
+		return &exit{code: code}
+	}
+	return err
+}
+
+// subject collects what the examination is about. It refuses the schedule of another user: what that one's cron gives and
+// what this shell has are two machines.
+func (a doctorCommand) subject() (*doctor.Subject, error) {
+	s, invalid, err := a.loadLastValid()
+	if err != nil {
+		return nil, err
+	}
+	var foreign *statedir.ForeignError
+	if errors.As(statedir.Check(s.StateDir), &foreign) {
+		return nil, usage("ask as its owner: "+asUser(foreign.Owner), "the state folder %s belongs to %s", s.StateDir, userName(foreign.Owner))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	if resolved, err := filepath.EvalSymlinks(self); err == nil {
+		self = resolved
+	}
+	return &doctor.Subject{
+		Schedule: s, Broken: invalid, Now: a.now(), Environ: os.Environ(), Self: self, Zone: localZone().String(), Store: a.store(s),
+		LoadWith: func(lookup func(string) (string, bool)) error {
+			options := a.options()
+			options.Getenv = lookup
+			_, err := schedule.Load(s.File, options)
+			return err
+		},
+	}, nil
+}
+
+// printExamination prints a line for each result, and its hint below it.
+func (a doctorCommand) printExamination(results []doctor.Result) {
+	out := a.stdout()
+	tones := map[doctor.Level]terminal.Tone{doctor.OK: terminal.Good, doctor.Warning: terminal.Caution, doctor.Problem: terminal.Bad}
+	table := out.Table()
+	defer table.Flush()
+	for _, r := range results {
+		table.Row(out.Paint(tones[r.Level], string(r.Level)), r.Check, text.Line(r.Text))
+		if r.Hint != "" {
+			table.Row("", "", "hint: "+text.Line(r.Hint))
+		}
+	}
+}
+
+type examinationJSON struct {
+	Result  string       `json:"result"`
+	Results []resultJSON `json:"checks"`
+}
+
+type resultJSON struct {
+	Check  string `json:"check"`
+	Result string `json:"result"`
+	Text   string `json:"text"`
+	Hint   string `json:"hint"`
+}
+
+func toExaminationJSON(results []doctor.Result) examinationJSON {
+	all := examinationJSON{Result: string(doctor.Worst(results)), Results: []resultJSON{}}
+	for _, r := range results {
+		all.Results = append(all.Results, resultJSON{r.Check, string(r.Level), r.Text, r.Hint})
+	}
+	return all
+}

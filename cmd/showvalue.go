@@ -1,0 +1,173 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sched/schedule"
+)
+
+// shownJSON is a task as `sched show --json` prints it.
+type shownJSON struct {
+	Name     string        `json:"name"`
+	Place    placeJSON     `json:"place"` // where it begins
+	Off      string        `json:"off"`   // why it does not run here at all
+	Settings []settingJSON `json:"settings"`
+}
+
+type settingJSON struct {
+	Key   string      `json:"key"`
+	Value any         `json:"value"`
+	From  *originJSON `json:"from"` // nil for a default
+}
+
+type placeJSON struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+}
+
+type originJSON struct {
+	placeJSON
+	In string `json:"in"`
+}
+
+func toPlaceJSON(p schedule.Place) placeJSON { return placeJSON{p.File, p.Line, p.Column} }
+
+func toShownJSON(s *schedule.Schedule, t *schedule.Task) shownJSON {
+	shown := shownJSON{Name: t.Name, Place: toPlaceJSON(t.Place)}
+	if !s.Active(t) {
+		shown.Off = switchedOff(s, t)
+	}
+	for _, setting := range t.Settings() {
+		row := settingJSON{Key: setting.Key, Value: jsonValue(setting.Value)}
+		if setting.IsSet {
+			row.From = &originJSON{toPlaceJSON(setting.From.Place), levelOf(setting.From)}
+		}
+		shown.Settings = append(shown.Settings, row)
+	}
+	return shown
+}
+
+// jsonValue is a value as JSON has it: durations are seconds, commands a text or a list.
+func jsonValue(value any) any {
+	switch v := value.(type) {
+	case time.Duration:
+		return v.Seconds()
+	case schedule.Command:
+		return jsonCommand(v)
+	case []schedule.Hook:
+		hooks := make([]any, len(v))
+		for i, hook := range v {
+			hooks[i] = jsonHook(hook)
+		}
+		return hooks
+	}
+	return value
+}
+
+func jsonCommand(c schedule.Command) any {
+	if len(c.List) > 0 {
+		return c.List
+	}
+	return c.Line
+}
+
+// jsonHook is a hook as the file would have it.
+func jsonHook(h schedule.Hook) any {
+	if h.Notify == nil {
+		return map[string]any{"run": jsonCommand(h.Run)}
+	}
+	hook := map[string]any{}
+	for key, word := range map[string]string{"ping": h.Notify.Ping, "webhook": h.Notify.Webhook, "format": h.Notify.Format, "when": string(h.Notify.When)} {
+		if word != "" {
+			hook[key] = word
+		}
+	}
+	if h.Notify.Mail != nil {
+		hook["mail"] = h.Notify.Mail
+	}
+	if h.Notify.On != nil {
+		hook["on"] = h.Notify.On
+	}
+	if h.Notify.AtMost.N > 0 {
+		hook["at_most"] = limitText(h.Notify.AtMost)
+	}
+	return hook
+}
+
+func limitText(l schedule.Limit) string { return fmt.Sprintf("%d per %s", l.N, durationText(l.Per)) }
+
+// valueLines is a value as people read it: a line for each hook and each line of a command.
+func valueLines(value any) []string {
+	switch v := value.(type) {
+	case time.Duration:
+		return []string{durationText(v)}
+	case []string:
+		return []string{strings.Join(v, ", ")}
+	case []int:
+		return []string{strings.Trim(fmt.Sprint(v), "[]")}
+	case schedule.Command:
+		return commandLines(v)
+	case []schedule.Hook:
+		var lines []string
+		for _, hook := range v {
+			lines = append(lines, hookLines(hook)...)
+		}
+		return lines
+	}
+	return []string{fmt.Sprint(value)}
+}
+
+func commandLines(c schedule.Command) []string {
+	return strings.Split(strings.TrimRight(commandText(c), "\n"), "\n")
+}
+
+// hookLines is a hook as people read it: its command, or "mail: ops@example.com, when: changed".
+func hookLines(h schedule.Hook) []string {
+	n := h.Notify
+	if n == nil {
+		return commandLines(h.Run)
+	}
+	var words []string
+	add := func(key, word string) {
+		if word != "" {
+			words = append(words, key+": "+word)
+		}
+	}
+	add("ping", n.Ping)
+	add("webhook", n.Webhook)
+	add("mail", strings.Join(n.Mail, " "))
+	moments := make([]string, len(n.On))
+	for i, moment := range n.On {
+		moments[i] = string(moment)
+	}
+	add("on", strings.Join(moments, " "))
+	add("format", n.Format)
+	add("when", string(n.When))
+	if n.AtMost.N > 0 {
+		add("at_most", limitText(n.AtMost))
+	}
+	return []string{strings.Join(words, ", ")}
+}
+
+// durationText is a duration as the file would have it: 30d, 1h30m, 90s.
+func durationText(d time.Duration) string {
+	const day = 24 * time.Hour
+	words := ""
+	if d >= day {
+		words, d = fmt.Sprintf("%dd", d/day), d%day
+	}
+	if d == 0 && words != "" {
+		return words
+	}
+	rest := d.String()
+	if strings.HasSuffix(rest, "m0s") {
+		rest = strings.TrimSuffix(rest, "0s")
+	}
+	if strings.HasSuffix(rest, "h0m") {
+		rest = strings.TrimSuffix(rest, "0m")
+	}
+	return words + rest
+}

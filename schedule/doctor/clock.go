@@ -1,0 +1,77 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"sched/schedule/cron"
+	"sched/schedule/text"
+)
+
+// checkClock asks whether the clock is kept right, where the system tells.
+func checkClock(_ context.Context, s *Subject) []finding {
+	synchronised, known := clockIsSynchronised()
+	switch {
+	case known && !synchronised:
+		return []finding{{Warning, "nothing keeps the clock right, as far as the kernel knows", "timedatectl set-ntp true, or start chrony; in a container the host does it"}}
+	case !known:
+		return fine("it is %s; whether something keeps it right is not known on this system", text.SecondZone(s.Now, s.Schedule.Location))
+	}
+	return fine("it is %s, and the clock is synchronised", text.SecondZone(s.Now, s.Schedule.Location))
+}
+
+// How far ahead clock changes are looked for, and how near to one a task must be due to be named.
+const (
+	comingChanges = 30 * 24 * time.Hour
+	nearChange    = 2 * time.Hour
+)
+
+// checkClockChanges names the tasks that are due around the next change of their clocks. The rule holds for them, so
+// this is never a problem.
+func checkClockChanges(_ context.Context, s *Subject) (found []finding) {
+	zones := map[string]*time.Location{}
+	for _, t := range s.active() {
+		if zone := t.When.Location; zone != nil {
+			zones[zone.String()] = zone
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(zones)) {
+		_, change := s.Now.In(zones[name]).ZoneBounds()
+		if change.IsZero() || change.Sub(s.Now) > comingChanges {
+			continue
+		}
+		says := fmt.Sprintf("clocks in %s change at %s, from %s to %s", name, text.Minute(change, time.UTC)+" UTC",
+			change.Add(-1).In(zones[name]).Format("-07:00"), change.In(zones[name]).Format("-07:00"))
+		hint := ""
+		if near := s.dueAround(change, name); len(near) > 0 {
+			says += "; around it are due " + some(near)
+			hint = "see what they will do: sched list --next 3 --at " + change.Add(-nearChange).UTC().Format(time.RFC3339)
+		}
+		found = append(found, finding{OK, says, hint})
+	}
+	if len(found) == 0 {
+		return fine("none in the next 30 days")
+	}
+	return found
+}
+
+// dueAround returns the tasks of a zone with a fixed time near the instant: those of each hour go by the clock.
+func (s *Subject) dueAround(change time.Time, zone string) (names []string) {
+	for _, t := range s.active() {
+		next, ok := t.When.Next(change.Add(-nearChange))
+		if ok && t.When.Location.String() == zone && next.Before(change.Add(nearChange)) && isFixed(t.When) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// isFixed reports whether a task is due at most once in four hours, as far as the next two times show.
+func isFixed(w cron.When) bool {
+	first, ok := w.Next(time.Unix(0, 0))
+	second, again := w.Next(first)
+	return ok && (!again || second.Sub(first) > 2*nearChange)
+}

@@ -1,0 +1,236 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A cronLine is a line of a crontab that calls something at times.
+type cronLine struct {
+	source  string // the file, or "crontab -l"
+	number  int
+	when    string // five fields, or a macro
+	user    string // empty in a user's own crontab
+	command string
+	open    bool // the last line, without a line break
+}
+
+func (l cronLine) place() string { return fmt.Sprintf("%s:%d", l.source, l.number) }
+
+// systemCrontabs are the crontabs with a user in each line. Tests change them.
+var systemCrontabs = []string{"/etc/crontab", "/etc/cron.d/*"}
+
+// crontabs returns the lines of the crontabs that this user may read. The error says why those of its own are not known.
+func (s *Subject) crontabs(ctx context.Context) ([]cronLine, error) {
+	s.readCrontabs.Do(func() { s.cronLines, s.crontabError = readCrontabs(ctx) })
+	return s.cronLines, s.crontabError
+}
+
+func readCrontabs(ctx context.Context) (lines []cronLine, err error) {
+	out, err := exec.CommandContext(ctx, "crontab", "-l").Output()
+	if exit, failed := errors.AsType[*exec.ExitError](err); failed && bytes.Contains(bytes.ToLower(exit.Stderr), []byte("no crontab")) {
+		err = nil
+	}
+	if err == nil {
+		lines = cronLines("crontab -l", string(out), false)
+	}
+	for _, pattern := range systemCrontabs {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range files {
+			if text, err := os.ReadFile(file); err == nil {
+				lines = append(lines, cronLines(file, string(text), true)...)
+			}
+		}
+	}
+	return lines, err
+}
+
+var (
+	cronVariable = pattern(`^\s*["']?[A-Za-z_][A-Za-z0-9_]*["']?\s*=`)
+	cronTimes    = pattern(`^\s*(@\S+|\S+\s+\S+\s+\S+\s+\S+\s+\S+)\s+(.*)$`)
+)
+
+// cronLines returns the lines of a crontab that are neither comments nor variables.
+func cronLines(source, text string, hasUser bool) (lines []cronLine) {
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		whole, ended := strings.CutSuffix(line, "\n")
+		match := cronTimes().FindStringSubmatch(whole)
+		if match == nil || strings.HasPrefix(strings.TrimSpace(whole), "#") || cronVariable().MatchString(whole) {
+			continue
+		}
+		found := cronLine{source: source, number: number, when: match[1], command: match[2], open: !ended}
+		if hasUser {
+			found.user, found.command, _ = strings.Cut(found.command, " ")
+		}
+		lines = append(lines, found)
+	}
+	return lines
+}
+
+// A call is sched with its arguments, in a line of a crontab or a unit.
+type call struct {
+	program string   // as it is written
+	config  string   // of -c, absolute where it could be made so; empty where it is not given
+	words   []string // after the program
+}
+
+var calling = pattern(`(^|[\s;&|"'])((?:[^\s;&|"']*/)?sched)((?:\s+[^;&|\s]+)*)`)
+
+var changing = pattern(`\bcd\s+(\S+)\s*(&&|;)`)
+
+// pattern is compiled when it is needed for the first time: ticks, which need none, start every minute.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
+// callOf returns the call of sched in a command, with the folder in which it starts; false where it has none.
+func callOf(command, folder string) (c call, ok bool) {
+	match := calling().FindStringSubmatch(command)
+	if match == nil {
+		return c, false
+	}
+	c.program, c.words = match[2], strings.Fields(match[3])
+	if to := changing().FindStringSubmatch(command); to != nil {
+		folder = to[1]
+	}
+	for i, word := range c.words {
+		switch {
+		case (word == "-c" || word == "--config") && i+1 < len(c.words):
+			c.config = c.words[i+1]
+		case strings.HasPrefix(word, "--config="):
+			c.config = strings.TrimPrefix(word, "--config=")
+		}
+	}
+	if c.config == "" && folder != "" {
+		c.config = filepath.Join(folder, "schedule.yaml")
+	}
+	c.config = strings.Trim(c.config, `"'`)
+	if c.config != "" && !filepath.IsAbs(c.config) && folder != "" {
+		c.config = filepath.Join(folder, c.config)
+	}
+	return c, slices.Contains(c.words, "run") || slices.Contains(c.words, "work")
+}
+
+// isOf reports whether the call is of the schedule in this file.
+func (c call) isOf(file string) bool {
+	a, err1 := os.Stat(c.config)
+	b, err2 := os.Stat(file)
+	return c.config == file || err1 == nil && err2 == nil && os.SameFile(a, b)
+}
+
+// callers returns the lines of crontabs that tick the schedule, with their calls.
+func (s *Subject) callers(lines []cronLine) (ours []cronLine, calls []call) {
+	home := s.variable("HOME")
+	for _, l := range lines {
+		if c, ok := callOf(l.command, home); ok && c.isOf(s.Schedule.File) {
+			ours, calls = append(ours, l), append(calls, c)
+		}
+	}
+	return ours, calls
+}
+
+func (s *Subject) variable(name string) string {
+	for _, pair := range s.Environ {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// checkCrontab looks for the line that calls this schedule.
+func checkCrontab(ctx context.Context, s *Subject) (found []finding) {
+	lines, err := s.crontabs(ctx)
+	ours, calls := s.callers(lines)
+	if len(ours) == 0 {
+		return s.noLine(err)
+	}
+	if len(ours) > 1 {
+		found = append(found, finding{Problem, fmt.Sprintf("%s and %s both call this schedule: everything is due twice", ours[0].place(), ours[1].place()), "remove one of them"})
+	}
+	for i, line := range ours {
+		found = append(found, s.lineFindings(line, calls[i])...)
+	}
+	if len(found) == 0 {
+		return fine("%s calls this schedule", ours[0].place())
+	}
+	return found
+}
+
+// noLine says what it means that no crontab has a line: nothing where ticks come all the same.
+func (s *Subject) noLine(err error) []finding {
+	if by := s.tickedBy(); by != "" {
+		return fine("no line calls this schedule, and ticks come by %s", by)
+	}
+	text := "no line of a crontab that this user can read calls this schedule"
+	if errors.Is(err, exec.ErrNotFound) {
+		text = "there is no program crontab on this machine"
+	} else if err != nil {
+		text = fmt.Sprintf("crontab -l failed: %v", err)
+	}
+	return []finding{{Problem, text, "add with crontab -e: * * * * * " + s.Self + " run -q -c " + s.Schedule.File + ", or let `sched work` tick"}}
+}
+
+// lineFindings are what is wrong with a line that calls this schedule.
+func (s *Subject) lineFindings(l cronLine, c call) (found []finding) {
+	add := func(level Level, hint, format string, args ...any) {
+		found = append(found, finding{level, l.place() + " " + fmt.Sprintf(format, args...), hint})
+	}
+	if l.when != "* * * * *" && l.when != "*/1 * * * *" {
+		add(Problem, "write * * * * *", "calls it at %s, and not each minute", l.when)
+	}
+	if l.open {
+		add(Problem, "add a line break at its end", "is the last line and does not end: cron passes it over")
+	}
+	if unescaped().MatchString(l.command) {
+		add(Problem, `write \%`, "has a %%, at which cron ends the command")
+	}
+	if strings.HasPrefix(l.source, "/etc/cron.d/") && strings.Contains(filepath.Base(l.source), ".") {
+		add(Warning, "rename the file", "is in a file with a dot in its name, which cron of Debian passes over")
+	}
+	mine, err := os.Stat(s.Self)
+	switch info, missing := os.Stat(c.program); {
+	case !filepath.IsAbs(c.program):
+		add(Warning, "write its whole path: "+s.Self, "calls %s without its path, and cron's PATH is short", c.program)
+	case missing != nil:
+		add(Problem, "this one is "+s.Self, "calls %s, which is not there", c.program)
+	case err == nil && !os.SameFile(info, mine):
+		add(Warning, "call the same one in both", "calls %s, and this is %s", c.program, s.Self)
+	}
+	if owner, ok := ownerOf(s.Schedule.StateDir); ok && l.user != "" && userID(l.user) != owner {
+		add(Problem, "call it as "+userName(owner), "runs as %s, and the state folder belongs to %s", l.user, userName(owner))
+	}
+	return found
+}
+
+var unescaped = pattern(`(^|[^\\])%`)
+
+// checkCron looks for a cron that runs, where a crontab calls this schedule.
+func checkCron(ctx context.Context, s *Subject) []finding {
+	running := processes()
+	for _, name := range []string{"cron", "crond", "fcron", "cronie"} {
+		if running[name] {
+			return fine("%s runs", name)
+		}
+	}
+	lines, _ := s.crontabs(ctx)
+	ours, _ := s.callers(lines)
+	switch {
+	case running == nil:
+		return fine("whether a cron runs is not known on this system")
+	case len(ours) == 0:
+		return fine("no cron runs, and no crontab calls this schedule")
+	}
+	return []finding{{Problem, ours[0].place() + " calls this schedule, and no cron runs", "start it: systemctl start cron, or crond; in a container `sched work` is simpler"}}
+}

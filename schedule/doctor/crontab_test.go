@@ -1,0 +1,122 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule"
+)
+
+func TestLinesOfACrontab(t *testing.T) {
+	const crontab = "# m h dom\nMAILTO=a@example.com\nPATH = /bin\n\n* * * * * sched run\n@daily tidy\n0 3 * * * \t/opt/backup --all"
+	lines := cronLines("crontab -l", crontab, false)
+	if len(lines) != 3 || lines[0].number != 5 || lines[0].command != "sched run" || lines[1].when != "@daily" || lines[0].open || !lines[2].open {
+		t.Errorf("%+v", lines)
+	}
+	system := cronLines("/etc/crontab", "* * * * * shop sched run -c /srv/a.yaml\n", true)
+	if len(system) != 1 || system[0].user != "shop" || system[0].command != "sched run -c /srv/a.yaml" {
+		t.Errorf("%+v", system)
+	}
+}
+
+func TestCallsOfSched(t *testing.T) {
+	for _, test := range []struct {
+		command string
+		program string // empty for no call
+		config  string
+	}{
+		{"/usr/local/bin/sched run -q -c /srv/shop/schedule.yaml", "/usr/local/bin/sched", "/srv/shop/schedule.yaml"},
+		{"sched run --config=/srv/a.yaml >/dev/null 2>&1", "sched", "/srv/a.yaml"},
+		{"cd /srv/shop && /usr/bin/sched run", "/usr/bin/sched", "/srv/shop/schedule.yaml"},
+		{"cd /srv/shop; sched run -c other.yaml", "sched", "/srv/shop/other.yaml"},
+		{"sched run -q", "sched", "/home/a/schedule.yaml"},
+		{"flock -n /tmp/x sched run -c '/srv/a.yaml'", "sched", "/srv/a.yaml"},
+		{"/usr/bin/sched work -c /srv/a.yaml", "/usr/bin/sched", "/srv/a.yaml"},
+		{"sched status -c /srv/a.yaml", "", ""},
+		{"/opt/mysched run", "", ""},
+		{"php artisan schedule:run", "", ""},
+	} {
+		c, ok := callOf(test.command, "/home/a")
+		if ok != (test.program != "") || ok && (c.program != test.program || c.config != test.config) {
+			t.Errorf("%q: %+v %v", test.command, c, ok)
+		}
+	}
+}
+
+// subjectIn returns a subject with a schedule in a folder of the test.
+func subjectIn(t *testing.T, yaml string) *Subject {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "schedule.yaml")
+	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := schedule.Load(file, schedule.LoadOptions{UID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Subject{Schedule: s, Now: time.Now(), Environ: []string{"HOME=" + dir, "PATH=/usr/bin:/bin"}, Self: self, Zone: "UTC"}
+}
+
+func TestWhatIsWrongWithALine(t *testing.T) {
+	for _, test := range []struct {
+		line string // FILE is the schedule, SELF this program
+		want string // empty for nothing
+	}{
+		{"* * * * * SELF run -q -c FILE\n", ""},
+		{"*/1 * * * * SELF run -q -c FILE\n", ""},
+		{"*/5 * * * * SELF run -q -c FILE\n", "not each minute"},
+		{"* * * * * SELF run -q -c FILE", "does not end"},
+		{"* * * * * sched run -c FILE\n", "without its path"},
+		{"* * * * * /none/sched run -c FILE\n", "which is not there"},
+		{"* * * * * SELF run -c FILE >> /tmp/$(date +%F)\n", `has a %`},
+		{"* * * * * SELF run -c FILE >> /tmp/$(date +\\%F)\n", ""},
+	} {
+		s := subjectIn(t, "tasks: []")
+		own := filepath.Join(filepath.Dir(s.Schedule.File), "sched")
+		if err := os.Symlink(s.Self, own); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.NewReplacer("SELF", own, "FILE", s.Schedule.File).Replace(test.line)
+		lines := cronLines("crontab -l", text, false)
+		ours, calls := s.callers(lines)
+		if len(ours) != 1 {
+			t.Fatalf("%q: %d lines", test.line, len(ours))
+		}
+		found := s.lineFindings(ours[0], calls[0])
+		if len(found) > 0 != (test.want != "") || len(found) > 0 && !strings.Contains(found[0].text, test.want) {
+			t.Errorf("%q: %v", test.line, found)
+		}
+	}
+}
+
+func TestUnitsNeedTheirKillMode(t *testing.T) {
+	s := subjectIn(t, "tasks: []")
+	folder := t.TempDir()
+	before := unitFolders
+	unitFolders = []string{folder}
+	t.Cleanup(func() { unitFolders = before })
+	write := func(mode string) {
+		text := "[Service]\nType=oneshot\nExecStart=/usr/bin/sched run -q -c " + s.Schedule.File + "\n" + mode
+		if err := os.WriteFile(filepath.Join(folder, "sched.service"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		mode string
+		want Level
+	}{{"", Problem}, {"KillMode=mixed\n", Problem}, {"KillMode=process\n", OK}} {
+		write(test.mode)
+		if found := checkSystemd(context.Background(), s); found[0].level != test.want {
+			t.Errorf("%q: %v", test.mode, found)
+		}
+	}
+}

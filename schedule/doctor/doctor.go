@@ -1,0 +1,145 @@
+// Package doctor examines why a schedule works in a shell and not from cron: what calls it, what that gives it, and what
+// the machine lacks.
+//
+// An Examination is a list of checks that know nothing of each other. Each looks only, has a deadline, and says ok, warning
+// or problem, with a hint where there is something to do. Nothing is guessed: the environment of ticks is the one that a
+// tick wrote down (Keep), and what cannot be known is said to be unknown.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"sched/mutex"
+	"sched/schedule"
+)
+
+// A Level is how bad a result is.
+type Level string
+
+// The levels, from good to bad.
+const (
+	OK      Level = "ok"
+	Warning Level = "warning"
+	Problem Level = "problem"
+)
+
+// A Result is what a check found.
+type Result struct {
+	Check string // its name
+	Level Level
+	Text  string
+	Hint  string // may be empty
+}
+
+// A Subject is what is examined, and what the examination needs to know of the process that asks. Checks may read it at the
+// same time.
+type Subject struct {
+	Schedule *schedule.Schedule
+	Broken   error // why the schedule in the file is invalid: Schedule is the last valid one then
+	Now      time.Time
+	Environ  []string // of the person
+	Self     string   // the path of this sched
+	Zone     string   // the machine's, as this process sees it
+	Store    *mutex.Redis
+
+	// LoadWith loads the schedule with the variables that lookup finds, and returns what is wrong then.
+	LoadWith func(lookup func(string) (string, bool)) error
+
+	readNote sync.Once
+	note     Note
+	noted    bool
+
+	readCrontabs sync.Once
+	cronLines    []cronLine
+	crontabError error
+}
+
+// Tick returns the environment of the ticks, and whether one has written it down.
+func (s *Subject) Tick() (Note, bool) {
+	s.readNote.Do(func() { s.note, s.noted = Noted(s.Schedule.StateDir) })
+	return s.note, s.noted
+}
+
+// A check looks at one thing. It returns one result for each thing that is wrong, or one that says what is fine.
+type check struct {
+	name string
+	run  func(context.Context, *Subject) []finding
+}
+
+type finding struct {
+	level      Level
+	text, hint string
+}
+
+func fine(format string, args ...any) []finding {
+	return []finding{{OK, fmt.Sprintf(format, args...), ""}}
+}
+
+// checkTime bounds each check. They run at the same time, so it bounds the examination, too.
+const checkTime = 5 * time.Second
+
+// Examine runs all checks, and returns their results in the order of the list. It takes no longer than checkTime.
+func Examine(ctx context.Context, s *Subject) (results []Result) {
+	found := make([][]finding, len(checks))
+	var all sync.WaitGroup
+	for i, c := range checks {
+		all.Go(func() { found[i] = c.within(ctx, s) })
+	}
+	all.Wait()
+	for i, c := range checks {
+		for _, f := range found[i] {
+			results = append(results, Result{c.name, f.level, f.text, f.hint})
+		}
+	}
+	return results
+}
+
+// within runs a check, and gives up on one that takes too long: a network file system may never answer.
+func (c check) within(ctx context.Context, s *Subject) []finding {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	done := make(chan []finding, 1)
+	go func() { done <- c.run(ctx, s) }()
+	select {
+	case found := <-done:
+		return found
+	case <-ctx.Done():
+		return []finding{{Warning, fmt.Sprintf("no answer after %s", checkTime), "something that it looks at hangs: a network, or a file system"}}
+	}
+}
+
+// checks is the order in which results are shown: what calls sched, what it gives, the tasks, the machine.
+var checks = []check{
+	{"schedule", checkSchedule},
+	{"crontab", checkCrontab},
+	{"cron", checkCron},
+	{"systemd", checkSystemd},
+	{"ticks", checkTicks},
+	{"double ticks", checkDoubles},
+	{"variables", checkVariables},
+	{"path", checkPath},
+	{"time zone", checkZone},
+	{"limits", checkLimits},
+	{"tasks", checkTasks},
+	{"state folder", checkState},
+	{"disk", checkDisk},
+	{"history", checkHistory},
+	{"clock", checkClock},
+	{"clock changes", checkClockChanges},
+	{"notifications", checkNotifications},
+	{"store", checkStore},
+}
+
+// Worst returns the worst level of the results.
+func Worst(results []Result) Level {
+	worst := OK
+	for _, r := range results {
+		if r.Level == Problem || r.Level == Warning && worst == OK {
+			worst = r.Level
+		}
+	}
+	return worst
+}

@@ -1,0 +1,110 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestACheckThatHangsIsGivenUp(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	hangs := check{"disk", func(context.Context, *Subject) []finding { <-release; return nil }}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // as when its time is over
+	if found := hangs.within(ctx, nil); len(found) != 1 || found[0].level != Warning || !strings.Contains(found[0].text, "no answer") {
+		t.Errorf("%v", found)
+	}
+}
+
+func TestTheNoteOfATickIsWrittenWhenItChanges(t *testing.T) {
+	dir := t.TempDir()
+	first := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	e := Here([]string{"PATH=/usr/bin:/bin", "SECRET=hunter2", "SHELL=/bin/sh"}, "UTC")
+	e.Limits = map[string]uint64{"open files": 1024}
+	for _, test := range []struct {
+		now  time.Time
+		path string
+		want time.Time
+	}{
+		{first, "/usr/bin:/bin", first},
+		{first.Add(time.Minute), "/usr/bin:/bin", first}, // nothing new
+		{first.Add(time.Hour), "/bin", first.Add(time.Hour)},
+	} {
+		e.Path = test.path
+		if err := Keep(dir, e, test.now); err != nil {
+			t.Fatal(err)
+		}
+		note, ok := Noted(dir)
+		if !ok || !note.Since.Equal(test.want) || note.Path != test.path || note.Shell != "/bin/sh" || note.Umask != e.Umask || note.UID != e.UID || note.Limits["open files"] != 1024 || !slices.Equal(note.Names, []string{"PATH", "SECRET", "SHELL"}) {
+			t.Errorf("%+v", note)
+		}
+	}
+	text, err := os.ReadFile(notePath(dir))
+	if err != nil || strings.Contains(string(text), "hunter2") {
+		t.Errorf("%s %v", text, err)
+	}
+}
+
+func TestALineThatWasTornIsNoNote(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(notePath(dir), []byte("since 2026-01-05T10:00:00Z\nby \"\"\npath \"/usr"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if note, ok := Noted(dir); ok {
+		t.Errorf("%+v", note)
+	}
+	if err := Keep(dir, Here([]string{"PATH=/bin"}, "UTC"), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := Noted(dir); !ok {
+		t.Error("the next tick does not write it again")
+	}
+}
+
+func TestTheNewestDoublesAreKept(t *testing.T) {
+	dir := t.TempDir()
+	minute := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	for i := range 30 {
+		if err := KeepDouble(dir, minute.Add(time.Duration(i)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := Doubles(dir)
+	if len(all) != mostDoubles || !all[len(all)-1].Minute.Equal(minute.Add(29*time.Minute)) {
+		t.Errorf("%v", all)
+	}
+}
+
+func TestTheCallerOfATick(t *testing.T) {
+	for want, by := range map[string][]string{
+		"cron":         {"sh", "cron", "cron"},
+		"systemd":      {"systemd"},
+		"bash of tmux": {"bash", "bash", "tmux"},
+	} {
+		if got := callerOf(by); got != want {
+			t.Errorf("%v: %q", by, got)
+		}
+	}
+}
+
+func TestClockChangesNameWhoIsDueAroundThem(t *testing.T) {
+	s := subjectIn(t, `timezone: Europe/Berlin
+tasks:
+  - {name: night, every: day at 2:30, command: x}
+  - {name: noon, every: day at 12:00, command: x}
+  - {name: often, every: hour, command: x}
+`)
+	s.Now = time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC)
+	found := checkClockChanges(context.Background(), s)
+	if len(found) != 1 || !strings.HasSuffix(found[0].text, "from +01:00 to +02:00; around it are due night") {
+		t.Errorf("%v", found)
+	}
+	s.Now = time.Date(2026, 5, 20, 12, 0, 0, 0, time.UTC)
+	if found := checkClockChanges(context.Background(), s); found[0].text != "none in the next 30 days" {
+		t.Errorf("%v", found)
+	}
+}

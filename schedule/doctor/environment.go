@@ -1,0 +1,166 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sched/schedule"
+	"sched/schedule/preflight"
+	"sched/schedule/process"
+	"sched/schedule/text"
+)
+
+// unknownYet is for what only a tick can tell.
+func unknownYet() []finding { return fine("not known before a tick has come that nobody typed") }
+
+// checkVariables loads the schedule with the variables that ticks have.
+func checkVariables(_ context.Context, s *Subject) (found []finding) {
+	note, ok := s.Tick()
+	if !ok {
+		return unknownYet()
+	}
+	mine := process.Lookup(s.Environ)
+	err := s.LoadWith(func(name string) (string, bool) {
+		if _, there := slices.BinarySearch(note.Names, name); !there {
+			return "", false
+		}
+		if value, known := mine(name); known {
+			return value, true
+		}
+		return "unknown", true
+	})
+	if invalid, is := errors.AsType[*schedule.InvalidError](err); is {
+		for _, p := range invalid.Problems {
+			if strings.Contains(p.Text, "is not set") {
+				found = append(found, finding{Problem, "ticks lack a variable: " + p.Place.String() + ": " + p.Text,
+					"set it in the crontab, or write ${VAR:-default} or ${file:PATH}"})
+			}
+		}
+	}
+	if len(found) == 0 {
+		return fine("ticks have all variables that the schedule names")
+	}
+	return found
+}
+
+// checkPath looks for the programs of all tasks on the PATH that ticks give them.
+func checkPath(_ context.Context, s *Subject) (found []finding) {
+	note, ok := s.Tick()
+	if !ok {
+		return unknownYet()
+	}
+	ticks, mine := &preflight.Machine{Environ: []string{"PATH=" + note.Path}}, &preflight.Machine{Environ: s.Environ}
+	needs := map[string][]string{} // tasks, by what is said of a program
+	folders := map[string]string{}
+	for _, t := range s.active() {
+		path, known := ticks.Path(t)
+		own, _ := mine.Path(t)
+		for _, name := range preflight.Programs(t) {
+			here := preflight.Find(name, own, t.Dir)
+			if known && here != "" && preflight.Find(name, path, t.Dir) == "" {
+				says := fmt.Sprintf("%s is %s in your shell, and not in the PATH of ticks, %s", name, here, path)
+				needs[says] = append(needs[says], t.Name)
+				folders[says] = filepath.Dir(here) + ":" + path
+			}
+		}
+	}
+	for _, says := range slices.Sorted(maps.Keys(needs)) {
+		found = append(found, finding{Problem, says + ": " + some(needs[says]), "add to the top of the schedule: env: {PATH: " + folders[says] + "}"})
+	}
+	if len(found) == 0 {
+		return fine("the programs of all tasks are in the PATH of ticks, %s", note.Path)
+	}
+	return found
+}
+
+// active returns the tasks that run here.
+func (s *Subject) active() (tasks []*schedule.Task) {
+	for _, t := range s.Schedule.Tasks {
+		if s.Schedule.Active(t) {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// some names up to three tasks.
+func some(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// checkZone compares the machine's zone as ticks see it with that of this process, where the schedule does not name its own.
+func checkZone(_ context.Context, s *Subject) []finding {
+	note, ok := s.Tick()
+	zone := s.Schedule.Location.String()
+	if ok && note.Zone != s.Zone && zone == s.Zone {
+		return []finding{{Problem, fmt.Sprintf("ticks take the machine to be in %s, and your shell in %s (TZ)", note.Zone, s.Zone), "name one in the schedule: timezone: " + zone}}
+	}
+	return fine("the schedule is in %s", zone)
+}
+
+// fewFiles is what many programs do not get along with.
+const fewFiles = 256
+
+// checkLimits compares what ends commands in ticks with what does here.
+func checkLimits(_ context.Context, s *Subject) (found []finding) {
+	note, ok := s.Tick()
+	if !ok {
+		return unknownYet()
+	}
+	mine := Here(s.Environ, s.Zone)
+	for _, name := range slices.Sorted(maps.Keys(note.Limits)) {
+		theirs := note.Limits[name]
+		own, limited := mine.Limits[name]
+		switch {
+		case name == "open files" && theirs < fewFiles:
+			found = append(found, finding{Warning, fmt.Sprintf("commands of ticks may open %d files at once", theirs), "raise it in limits.conf, or with LimitNOFILE="})
+		case name != "open files" && (!limited || theirs < own/2):
+			found = append(found, finding{Warning, fmt.Sprintf("ticks have a limit for %s, %d, that your shell has not", name, theirs), "see limits.conf(5)"})
+		}
+	}
+	if note.UID == mine.UID && note.Umask != mine.Umask {
+		found = append(found, finding{Warning, fmt.Sprintf("files of ticks get the umask %s, yours %s", note.Umask, mine.Umask), "set `umask:` where it matters"})
+	}
+	if len(found) > 0 {
+		return found
+	}
+	files := "any number of"
+	if most, limited := note.Limits["open files"]; limited {
+		files = fmt.Sprintf("up to %d", most)
+	}
+	return fine("commands of ticks may open %s files, with umask %s", files, note.Umask)
+}
+
+// checkTasks asks what each task lacks on this machine, whoever calls it.
+func checkTasks(_ context.Context, s *Subject) (found []finding) {
+	machine := &preflight.Machine{Environ: s.Environ}
+	for _, t := range s.active() {
+		if err := process.CheckAs(t.As); err != nil {
+			found = append(found, finding{Problem, t.Name + ": " + err.Error(), "create it, or change `user:` and `group:`"})
+			continue
+		}
+		if err := process.CheckEnvFiles(t, s.Environ); err != nil {
+			found = append(found, finding{Problem, t.Name + ": " + err.Error(), "each run fails before its command starts"})
+		}
+		for _, lack := range machine.Task(t) {
+			level := Problem
+			if strings.HasPrefix(lack.Text, "output: ") {
+				level = Warning // the task runs all the same
+			}
+			found = append(found, finding{level, t.Name + ": " + lack.Text, lack.Hint})
+		}
+	}
+	if len(found) == 0 {
+		return fine("nothing is missing here for %s", text.Count(len(s.active()), "active task"))
+	}
+	return found
+}

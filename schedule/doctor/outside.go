@@ -1,0 +1,150 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/outbox"
+	"sched/schedule/process"
+	"sched/schedule/servers"
+	"sched/schedule/statedir"
+	"sched/schedule/text"
+)
+
+// checkNotifications asks what could not be delivered, and whether mail can go out. It sends nothing.
+func checkNotifications(ctx context.Context, s *Subject) (found []finding) {
+	var waiting outbox.Undelivered
+	for _, folder := range statedir.Folders(s.Schedule.StateDir) {
+		waiting.Add(outbox.In(folder))
+	}
+	if waiting.Count > 0 {
+		found = append(found, finding{Warning, fmt.Sprintf("%s could not be delivered, the first for %s, of %s: %s",
+			text.Count(waiting.Count, "notification"), text.Duration(s.Now.Sub(waiting.Since)), waiting.Task, waiting.Why), "ticks try again for a day"})
+	}
+	targets := s.mailServers()
+	for _, server := range slices.Sorted(maps.Keys(targets)) {
+		if problem := mailProblem(ctx, server); problem != "" {
+			found = append(found, finding{Problem, problem + ", for " + some(targets[server]), "see `mail:` in the schedule"})
+		}
+	}
+	if len(found) == 0 && len(targets) > 0 {
+		return fine("nothing waits, and the way for mail is open")
+	}
+	if len(found) == 0 {
+		return fine("nothing waits")
+	}
+	return found
+}
+
+// mailServers returns the tasks that send mail, by the server that takes it: host:port, or empty for sendmail.
+func (s *Subject) mailServers() map[string][]string {
+	expansion := schedule.Expansion{Getenv: process.Lookup(s.Environ), Folder: filepath.Dir(s.Schedule.File)}
+	tasks := map[string][]string{}
+	for _, t := range s.active() {
+		h := t.Hooks
+		for _, hook := range slices.Concat(h.Before, h.OnSuccess, h.OnFailure, h.OnRecovery, h.OnSkip, h.After) {
+			if hook.Notify == nil || len(hook.Notify.Mail) == 0 {
+				continue
+			}
+			expanded, err := hook.Notify.Expanded(expansion)
+			if err != nil {
+				continue // check says so
+			}
+			server := mailServer(expanded.MailURL)
+			if !slices.Contains(tasks[server], t.Name) {
+				tasks[server] = append(tasks[server], t.Name)
+			}
+		}
+	}
+	return tasks
+}
+
+// mailServer returns host:port of smtp://user:password@host; empty for an empty URL.
+func mailServer(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"smtps": "465"}[u.Scheme]
+	}
+	if port == "" {
+		port = "25"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// dialTime is what a mail server may take to answer.
+const dialTime = 3 * time.Second
+
+// mailProblem says why mail does not go out by a server; "" where it may.
+func mailProblem(ctx context.Context, server string) string {
+	if server == "" {
+		for _, path := range []string{"/usr/sbin/sendmail", "/usr/lib/sendmail", "/usr/bin/sendmail"} {
+			if _, err := os.Stat(path); err == nil {
+				return ""
+			}
+		}
+		return "this machine has no sendmail, and the schedule names no mail server"
+	}
+	connection, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "tcp", server)
+	if err != nil {
+		return "the mail server " + server + " does not answer"
+	}
+	connection.Close()
+	return ""
+}
+
+// What is slow for a store in the same network, and how far clocks may be apart.
+const (
+	slowStore   = 100 * time.Millisecond
+	clocksDrift = 2 * time.Second
+)
+
+// checkStore asks the servers of the store how they are, and the servers of the schedule for their clocks.
+func checkStore(ctx context.Context, s *Subject) (found []finding) {
+	if s.Store == nil {
+		return fine("there is none: this machine stands alone")
+	}
+	began := time.Now()
+	all, err := servers.List(ctx, s.Store)
+	took := time.Since(began)
+	if err != nil {
+		return []finding{{Problem, err.Error(), "one_server and without_overlapping need it: see `store_down:`"}}
+	}
+	if took > slowStore {
+		found = append(found, finding{Warning, fmt.Sprintf("the store took %s to answer", text.Duration(took)), "each tick waits so long: keep it near"})
+	}
+	for _, server := range all {
+		if server.Offset.Abs() > clocksDrift {
+			found = append(found, finding{Warning, fmt.Sprintf("the clock of %s is %s off that of the store", server.Name, text.Duration(server.Offset.Abs())), "keep it right with chrony or systemd-timesyncd"})
+		}
+	}
+	for _, h := range servers.Health(ctx, s.Store) {
+		found = append(found, storeFindings(h)...)
+	}
+	if len(found) == 0 {
+		return fine("it answers in %s; %s of this schedule", text.Duration(took), text.Count(len(all), "server"))
+	}
+	return found
+}
+
+// storeFindings are what is wrong with the settings of one Redis.
+func storeFindings(h servers.StoreHealth) (found []finding) {
+	if h.Evicts != "" {
+		found = append(found, finding{Problem, fmt.Sprintf("Redis %s may throw locks away when its memory is full (maxmemory-policy %s)", h.Name, h.Evicts), "set maxmemory-policy noeviction, or use a Redis of its own"})
+	}
+	if h.Forgets {
+		found = append(found, finding{Warning, fmt.Sprintf("Redis %s keeps nothing on disk: after its restart a slot may run again on another server", h.Name), "set appendonly yes"})
+	}
+	return found
+}

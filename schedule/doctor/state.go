@@ -1,0 +1,167 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"sched/schedule/history"
+	"sched/schedule/preflight"
+	"sched/schedule/statedir"
+	"sched/schedule/text"
+	"sched/schedule/trust"
+)
+
+// checkSchedule asks whether the file is valid, and who can change it.
+func checkSchedule(_ context.Context, s *Subject) (found []finding) {
+	file := s.Schedule.File
+	if s.Broken != nil {
+		first, _, _ := strings.Cut(s.Broken.Error(), "\n")
+		found = append(found, finding{Problem, "the schedule is invalid, and ticks run the last valid one: " + first, "see `sched check`"})
+	}
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o022 != 0 {
+		found = append(found, finding{Warning, "others than its owner can write " + file + ", and so run commands", "chmod go-w " + file})
+	}
+	if err := trust.Above(file); err != nil && os.Geteuid() == 0 {
+		found = append(found, finding{Problem, err.Error() + ", and root would run what is put there in place of the schedule", ""})
+	}
+	if len(found) == 0 {
+		return fine("%s is valid: %s", file, text.Count(len(s.Schedule.Tasks), "task"))
+	}
+	return found
+}
+
+// checkState asks whether the state folder can be used, and whether its locks work.
+func checkState(_ context.Context, s *Subject) (found []finding) {
+	dir := s.Schedule.StateDir
+	if problem := preflight.StateDir(s.Schedule); problem != nil {
+		return []finding{{Problem, problem.Text, problem.Hint}}
+	}
+	if spares := statedir.Folders(dir)[1:]; len(spares) > 0 {
+		found = append(found, finding{Warning, "ticks have used " + spares[0] + " in place of " + dir + ", which they could not write", "see `sched run -v`; what is in it is moved by a tick once the folder can be written"})
+	}
+	if err := tryLock(filepath.Join(dir, "last-tick")); err != nil {
+		found = append(found, finding{Problem, fmt.Sprintf("locks do not work in %s: %v", dir, err), "set state_dir to a folder on a local disk"})
+	}
+	if name := networkFileSystem(dir); name != "" {
+		found = append(found, finding{Warning, dir + " is on a network file system (" + name + "), whose locks may not hold between machines", "set state_dir to a folder on a local disk; servers meet in a Redis (`store:`)"})
+	}
+	if len(found) == 0 {
+		return fine("%s can be written", dir)
+	}
+	return found
+}
+
+// tryLock asks the file system whether it has locks, without writing and without waiting. A file that is not there, or that a
+// tick has locked, is no error.
+func tryLock(path string) error {
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil
+	}
+	return err
+}
+
+// What must be free on the disk of the state folder: below the first, runs may soon not be recorded; below the second
+// they are not.
+const (
+	littleSpace = 200 << 20
+	noSpace     = 10 << 20
+	fewInodes   = 1000
+)
+
+// checkDisk asks for room on the disk of the state folder.
+func checkDisk(_ context.Context, s *Subject) []finding {
+	dir := existing(s.Schedule.StateDir)
+	var disk unix.Statfs_t
+	if err := unix.Statfs(dir, &disk); err != nil {
+		return []finding{{Warning, fmt.Sprintf("%s: %v", dir, err), ""}}
+	}
+	free := int64(disk.Bavail) * int64(disk.Bsize)
+	const hint = "free some; `history: {keep: 7d}` keeps less"
+	switch {
+	case free < noSpace:
+		return []finding{{Problem, "the disk of " + dir + " is full", hint}}
+	case free < littleSpace:
+		return []finding{{Warning, "the disk of " + dir + " has " + text.Bytes(free) + " left", hint}}
+	case disk.Files > 0 && disk.Ffree < fewInodes:
+		return []finding{{Warning, fmt.Sprintf("the disk of %s has %d inodes left", dir, disk.Ffree), "remove small files; df -i"}}
+	}
+	return fine("%s free", text.Bytes(free))
+}
+
+// existing returns the path, or the first folder above it that is there.
+func existing(path string) string {
+	for path != "/" {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		path = filepath.Dir(path)
+	}
+	return path
+}
+
+// checkHistory asks whether the history can be read.
+func checkHistory(ctx context.Context, s *Subject) []finding {
+	path := filepath.Join(s.Schedule.StateDir, "history.db")
+	info, err := os.Stat(path)
+	if err != nil {
+		return fine("there is none yet")
+	}
+	db, err := history.OpenRead(s.Schedule.StateDir)
+	if err == nil {
+		defer db.Close()
+		_, err = db.Totals(ctx)
+	}
+	if err != nil {
+		return []finding{{Problem, fmt.Sprintf("%s cannot be read: %v", path, err), "the next tick sets a damaged one aside and begins another"}}
+	}
+	if aside, _ := filepath.Glob(path + ".*corrupt*"); len(aside) > 0 {
+		return []finding{{Warning, "a damaged history was set aside: " + aside[0], "look at the disk (dmesg), and remove it when you need it no more"}}
+	}
+	return fine("%s, %s", path, text.Bytes(info.Size()))
+}
+
+// ownerOf returns the user that a file or folder belongs to; false where it is not there.
+func ownerOf(path string) (uid int, ok bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), true
+}
+
+// userID returns the number of a user; -1 for one that is not known.
+func userID(name string) int {
+	if u, err := user.Lookup(name); err == nil {
+		if uid, err := strconv.Atoi(u.Uid); err == nil {
+			return uid
+		}
+	}
+	return -1
+}
+
+func userName(uid int) string {
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return u.Username
+	}
+	return "user " + strconv.Itoa(uid)
+}

@@ -1,0 +1,78 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// unitFolders are where administrators and packages put units. Tests change them.
+var unitFolders = []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "~/.config/systemd/user"}
+
+// A unit is a service of systemd that calls sched.
+type unit struct {
+	path     string
+	killMode string
+	call     call
+}
+
+// checkSystemd looks at the services that tick this schedule: by default systemd kills the background runs of a tick that
+// has ended.
+func checkSystemd(_ context.Context, s *Subject) (found []finding) {
+	var paths []string
+	for _, u := range s.units() {
+		paths = append(paths, u.path)
+		if u.killMode != "process" {
+			found = append(found, finding{Problem, fmt.Sprintf("%s has no KillMode=process: systemd kills background runs when the tick has ended", u.path),
+				"add KillMode=process to [Service]; then systemctl daemon-reload"})
+		}
+	}
+	switch {
+	case len(found) > 0:
+		return found
+	case len(paths) > 0:
+		return fine("%s calls this schedule, with KillMode=process", strings.Join(paths, " and "))
+	}
+	return fine("no unit calls this schedule")
+}
+
+// units returns the services that tick this schedule.
+func (s *Subject) units() (units []unit) {
+	seen := map[string]bool{} // /lib may be a link to /usr/lib
+	for _, folder := range unitFolders {
+		if rest, ok := strings.CutPrefix(folder, "~/"); ok {
+			folder = filepath.Join(s.variable("HOME"), rest)
+		}
+		files, _ := filepath.Glob(filepath.Join(folder, "*.service"))
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if u := readUnit(file, string(text)); err == nil && !seen[filepath.Base(file)] && u.call.isOf(s.Schedule.File) {
+				seen[filepath.Base(file)] = true
+				units = append(units, u)
+			}
+		}
+	}
+	return units
+}
+
+// readUnit returns what a unit says of sched; one without a call has an empty one.
+func readUnit(path, text string) unit {
+	u := unit{path: path}
+	folder := ""
+	command := ""
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch strings.TrimSpace(key) {
+		case "KillMode":
+			u.killMode = strings.TrimSpace(value)
+		case "WorkingDirectory":
+			folder = strings.TrimSpace(value)
+		case "ExecStart":
+			command = value
+		}
+	}
+	u.call, _ = callOf(command, folder)
+	return u
+}

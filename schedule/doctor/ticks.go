@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule/status"
+	"sched/schedule/text"
+	"sched/schedule/work"
+)
+
+// tickedBy says in words what ticks the schedule now; "" where no ticks come.
+func (s *Subject) tickedBy() string {
+	last := status.LastTick(s.Schedule.StateDir)
+	if last.IsZero() || status.TicksMissing(last, s.Now) != "" {
+		return ""
+	}
+	if pid, works := work.Running(s.Schedule.StateDir); works {
+		return fmt.Sprintf("sched work (process %d)", pid)
+	}
+	if note, ok := s.Tick(); ok && len(note.By) > 0 {
+		return callerOf(note.By)
+	}
+	return "something else"
+}
+
+// schedulers are the programs that call others at times.
+var schedulers = []string{"cron", "crond", "fcron", "anacron", "systemd", "launchd", "supervisord", "sched"}
+
+// callerOf says which of the processes above a tick called it: the scheduler among them, or all, the nearest first.
+func callerOf(by []string) string {
+	for _, name := range by {
+		if slices.Contains(schedulers, strings.ToLower(name)) {
+			return name
+		}
+	}
+	return strings.Join(slices.Compact(slices.Clone(by)), " of ")
+}
+
+// checkTicks asks whether ticks come.
+func checkTicks(_ context.Context, s *Subject) []finding {
+	last := status.LastTick(s.Schedule.StateDir)
+	missing := status.TicksMissing(last, s.Now)
+	if missing == "" {
+		return fine("the last tick was that of %s, by %s", text.MinuteZone(last, s.Schedule.Location), s.tickedBy())
+	}
+	if !last.IsZero() {
+		missing += ", the last at " + text.MinuteZone(last, s.Schedule.Location)
+	}
+	return []finding{{Problem, missing, "see crontab and cron here, and what cron logs: journalctl -u cron, or /var/log/syslog"}}
+}
+
+// recentDouble is how old a minute may be that was ticked twice. One alone is a tick that a script or a person started.
+const recentDouble = time.Hour
+
+// checkDoubles asks whether something else ticks the schedule, too.
+func checkDoubles(ctx context.Context, s *Subject) (found []finding) {
+	var recent []Double
+	for _, d := range Doubles(s.Schedule.StateDir) {
+		if s.Now.Sub(d.Minute) < recentDouble {
+			recent = append(recent, d)
+		}
+	}
+	if n := len(recent); n > 1 {
+		last := recent[n-1]
+		by := ""
+		if len(last.By) > 0 {
+			by = ", the second time by " + callerOf(last.By)
+		}
+		found = append(found, finding{Problem, fmt.Sprintf("%d minutes of the last hour were ticked twice, the last %s%s",
+			n, text.MinuteZone(last.Minute, s.Schedule.Location), by), "everything is due twice: keep one of crontab, timer and `sched work`"})
+	}
+	lines, _ := s.crontabs(ctx)
+	ours, _ := s.callers(lines)
+	if pid, works := work.Running(s.Schedule.StateDir); works && len(ours) > 0 {
+		found = append(found, finding{Problem, fmt.Sprintf("sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place()), "keep one of the two"})
+	}
+	found = append(found, s.laravelTwice(lines)...)
+	if len(found) == 0 {
+		return fine("no minute of the last hour was ticked twice")
+	}
+	return found
+}
+
+// laravelTwice looks for Laravel's scheduler in a crontab beside a task that is Laravel's scheduler.
+func (s *Subject) laravelTwice(lines []cronLine) (found []finding) {
+	for _, t := range s.Schedule.Tasks {
+		if !s.Schedule.Active(t) || !strings.Contains(strings.Join(t.Command.Argv(), " "), "artisan schedule:run") {
+			continue
+		}
+		for _, l := range lines {
+			if strings.Contains(l.command, "artisan schedule:run") && strings.Contains(l.command, t.Dir) {
+				found = append(found, finding{Problem, fmt.Sprintf("%s calls schedule:run of Laravel, and so does the task %s", l.place(), t.Name), "take the line out of the crontab"})
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,60 @@
+package schedule
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTasksThatNeverRun(t *testing.T) {
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		task string
+		want string // in the warning; empty for none
+	}{
+		{`every: day at 3:00, between: ["8:00", "17:00"]`, "outside 8:00-17:00"},
+		{`every: monday at 3:00, days: weekends`, "not on Monday"},
+		{`cron: "0 12 * * *", unless_between: ["11:00", "13:00"]`, "inside 11:00-13:00"},
+		{`every: day at 3:00, days: weekends`, ""},
+		{`every: hour, between: ["8:00", "8:30"]`, ""},
+		{`every: hour at :45, between: ["8:00", "8:30"]`, "outside 8:00-8:30"},
+		{`every: monday at 3:00, days: weekends, enabled: false`, ""},
+		{`every: month, days: monday`, ""},
+	} {
+		s, err := Parse([]byte("tasks: [{name: a, command: x, "+test.task+"}]"), "/srv/schedule.yaml", LoadOptions{})
+		if err != nil {
+			t.Fatal(test.task, err)
+		}
+		warnings := s.NeverRuns(now)
+		if len(warnings) > 0 != (test.want != "") || len(warnings) > 0 && !strings.Contains(warnings[0].Text, test.want) {
+			t.Errorf("%s: %v", test.task, warnings)
+		}
+	}
+}
+
+func TestForegroundTasksThatHoldUpOthers(t *testing.T) {
+	const yaml = `tasks:
+  - {name: quick, every: day at 3:00, command: x}
+  - {name: slow, every: day at 3:00, command: x}
+  - {name: same, cron: "0 3 * * 1", command: x}
+  - {name: also, every: hour, command: x}
+  - {name: beside, every: day at 3:00, command: x, background: true}
+  - {name: elsewhere, every: day at 4:10, command: x}
+`
+	s, err := Parse([]byte(yaml), "/srv/schedule.yaml", LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual := map[string]time.Duration{
+		"quick": 4 * time.Second, "slow": 40 * time.Second, "same": time.Second, "beside": time.Hour, "elsewhere": 59 * time.Second,
+	}
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	warnings := s.SlowForeground(usual, now)
+	if len(warnings) != 1 || warnings[0].Task != "slow" || !strings.Contains(warnings[0].Text, "same (and 1 other)") {
+		t.Errorf("%v", warnings)
+	}
+	usual["elsewhere"] = time.Minute
+	if warnings = s.SlowForeground(usual, now); len(warnings) != 2 || warnings[1].Task != "elsewhere" {
+		t.Errorf("%v", warnings)
+	}
+}

@@ -1,0 +1,149 @@
+// Package preflight says what a task lacks on this machine, before it runs: its folder, a program, an interpreter, a place
+// for its output, a shell that knows its words.
+//
+// It looks at the machine as it is now, and as the user who asks. It starts no command of a task; of shells it asks with
+// commands of its own what they know. What it cannot know it does not guess: it passes over a program whose name is made
+// of variables, or that a command tests for itself.
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sched/schedule"
+	"sched/schedule/dotenv"
+	"sched/schedule/process"
+	"sched/schedule/text"
+)
+
+// A Machine is what tasks would find if they ran now.
+type Machine struct {
+	Environ []string // that sched would have
+	shells  map[string]bool
+}
+
+// Task returns what the task lacks, with the places of the keys that need it. Whether its user exists and its env_file can
+// be read is not part of it: see process.CheckAs and process.CheckEnvFiles.
+func (m *Machine) Task(t *schedule.Task) (lacks []schedule.Problem) {
+	report := func(key, hint, format string, args ...any) {
+		lacks = append(lacks, schedule.Problem{Place: t.PlaceOf(key), Task: t.Name, Text: fmt.Sprintf(format, args...), Hint: hint})
+	}
+	if problem := folderProblem(t.Dir); problem != "" {
+		report("dir", "the task fails with 126 when it is not there in time", "dir: %s", problem)
+		return lacks // the programs are looked for in it
+	}
+	if t.Output.File != "" {
+		if problem := folderProblem(filepath.Dir(t.Output.File)); problem != "" {
+			report("output", "the copy is not made then; the task runs", "output: %s", problem)
+		}
+	}
+	place := place{dir: t.Dir, path: m.path(t)}
+	for _, c := range commandsOf(t) {
+		for _, problem := range place.lacks(c.command) {
+			report(c.key, problem.hint, "%s: %s", c.key, problem.text)
+		}
+		for _, word := range m.unknownWords(c.command) {
+			report(c.key, "write `shell: [/bin/bash, -c]`, or say it as POSIX does", "%s: %s is not known to %s", c.key, word, c.command.Shell[0])
+		}
+	}
+	return lacks
+}
+
+// A keyed is a command and the key of the file that it is of.
+type keyed struct {
+	key     string
+	command schedule.Command
+}
+
+// commandsOf returns all that the task may run.
+func commandsOf(t *schedule.Task) []keyed {
+	all := []keyed{{"command", t.Command}}
+	for _, c := range t.ConditionCommands {
+		all = append(all, keyed{c.Key, c.Command})
+	}
+	for _, hooks := range []struct {
+		key  string
+		list []schedule.Hook
+	}{
+		{"before", t.Hooks.Before}, {"on_success", t.Hooks.OnSuccess}, {"on_failure", t.Hooks.OnFailure},
+		{"on_recovery", t.Hooks.OnRecovery}, {"on_skip", t.Hooks.OnSkip}, {"after", t.Hooks.After},
+	} {
+		for _, hook := range hooks.list {
+			if hook.Notify == nil {
+				all = append(all, keyed{hooks.key, hook.Run})
+			}
+		}
+	}
+	return all
+}
+
+// path returns the folders in which programs of the task are looked for; false in known where its env_file cannot be read.
+func (m *Machine) path(t *schedule.Task) searchPath {
+	env := process.Environ(m.Environ, *t)
+	more, err := dotenv.Read(t.EnvFiles, env)
+	if err != nil {
+		return searchPath{}
+	}
+	value, _ := process.Lookup(append(env, more...))("PATH")
+	return searchPath{known: true, value: value}
+}
+
+// folderProblem says why the path is no folder; "" where it is one, or where others do not let us look.
+func folderProblem(path string) string {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return ""
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no folder " + path
+	case err != nil:
+		return fmt.Sprintf("%s: %v", path, text.WithoutPath(err))
+	case !info.IsDir():
+		return path + " is not a folder"
+	}
+	return ""
+}
+
+// A searchPath is a PATH.
+type searchPath struct {
+	known bool
+	value string
+}
+
+// Find returns the file of a program in the folders of a PATH, seen from the folder dir; "" where it has none.
+func Find(name, path, dir string) string {
+	for _, folder := range filepath.SplitList(path) {
+		file := filepath.Join(folder, name)
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(dir, file)
+		}
+		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return file
+		}
+	}
+	return ""
+}
+
+// Programs returns the names, without a folder, that the commands of the task start as far as they can be read: what a
+// PATH must find.
+func Programs(t *schedule.Task) (names []string) {
+	for _, c := range commandsOf(t) {
+		for _, name := range programsOf(c.command) {
+			if !strings.Contains(name, "/") && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// Path returns the PATH that commands of the task have, and whether that is known: its env_file may be missing.
+func (m *Machine) Path(t *schedule.Task) (string, bool) {
+	path := m.path(t)
+	return path.value, path.known
+}

@@ -1,0 +1,218 @@
+package schedule
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sched/schedule/document"
+)
+
+// An Origin is where a value in effect was set.
+type Origin = document.Origin
+
+// A Setting is a key of a task with the value in effect.
+type Setting struct {
+	Key string // as in the file; those inside of others with a dot: retry.attempts, env.PATH
+
+	// Value is nil for none, or a bool, Word, string, int, float64, time.Duration, []string, []int, Command or []Hook.
+	// A variable of env, and any text that has ${file:…} in it, stands as the file has it; so do notifications. What
+	// else has ${VAR} in it is expanded.
+	Value any
+
+	From  Origin
+	IsSet bool // else the value is that of a task that sets nothing, and From is empty
+}
+
+// A Word is one of those that a key accepts.
+type Word string
+
+// Settings returns every key of a task, in the order in which the documentation has them. The schedule must have been
+// loaded with LoadOptions.Origins.
+func (t *Task) Settings() []Setting {
+	var all []Setting
+	for _, row := range settingRows {
+		if row.key == "env" {
+			all = append(all, t.variables()...)
+			continue
+		}
+		all = append(all, t.setting(row.key, row.value(t)))
+	}
+	return all
+}
+
+// setting returns a key with its value. A key inside of another was set by that one where it is no mapping, as in
+// `output: report.log`.
+func (t *Task) setting(key string, value any) Setting {
+	from, isSet := t.origins[key]
+	if above, _, inside := strings.Cut(key, "."); !isSet && inside && t.origins[above].Text != "" {
+		from, isSet = t.origins[above], true
+	}
+	if isSet && strings.Contains(from.Text, "${file:") {
+		value = from.Text
+	}
+	return Setting{key, value, from, isSet}
+}
+
+// variables are those of env, by name.
+func (t *Task) variables() []Setting {
+	var all []Setting
+	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
+		s := t.setting("env."+name, t.Env[name])
+		if strings.Contains(s.From.Text, "${") {
+			s.Value = s.From.Text
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// settingRows has every key that a task may have (taskKeys), and how its value is found. The keys of mappings have rows
+// of their own.
+var settingRows = []struct {
+	key   string
+	value func(*Task) any
+}{
+	{"description", func(t *Task) any { return someText(t.Description) }},
+	{"tags", func(t *Task) any { return someList(t.Tags) }},
+	{"every", func(t *Task) any { return someText(t.When.Every) }},
+	{"cron", func(t *Task) any { return t.expressions() }},
+	{"timezone", func(t *Task) any { return t.When.Location.String() }},
+	{"command", func(t *Task) any { return t.Command }},
+	{"shell", func(t *Task) any { return t.shell() }},
+	{"dir", func(t *Task) any { return t.Dir }},
+	{"env", nil},
+	{"env_file", func(t *Task) any { return someList(t.EnvFiles) }},
+	{"user", func(t *Task) any { return someText(t.As.User) }},
+	{"group", func(t *Task) any { return someText(t.As.Group) }},
+	{"umask", func(t *Task) any { return t.umask() }},
+	{"nice", func(t *Task) any { return someInt(t.As.Nice) }},
+
+	{"background", func(t *Task) any { return t.Background }},
+	{"without_overlapping", func(t *Task) any { return t.WithoutOverlapping }},
+	{"mutex", func(t *Task) any { return t.Mutex }},
+	{"one_server", func(t *Task) any { return t.OneServer }},
+	{"store_down", func(t *Task) any { return either(t.RunWhenStoreDown, "run", "skip") }},
+	{"on_lost_lease", func(t *Task) any { return either(t.StopOnLostLease, "stop", "continue") }},
+
+	{"timeout", func(t *Task) any { return some(t.Timeout) }},
+	{"kill_after", func(t *Task) any { return t.KillAfter }},
+	{"retry.attempts", func(t *Task) any { return t.Retry.Attempts }},
+	{"retry.delay", func(t *Task) any { return some(t.Retry.Delay) }},
+	{"retry.backoff", func(t *Task) any { return t.Retry.Backoff }},
+	{"retry.max_delay", func(t *Task) any { return some(t.Retry.MaxDelay) }},
+	{"success_codes", func(t *Task) any { return t.SuccessCodes }},
+
+	{"enabled", func(t *Task) any { return t.Enabled }},
+	{"environments", func(t *Task) any { return someList(t.Environments) }},
+	{"days", func(t *Task) any { return someText(t.Conditions.Days.String()) }},
+	{"except", func(t *Task) any { return t.except() }},
+	{"between", func(t *Task) any { return windows(t.Conditions.Between) }},
+	{"unless_between", func(t *Task) any { return windows(t.Conditions.UnlessBetween) }},
+	{"when", func(t *Task) any { return t.conditionCommand("when") }},
+	{"skip", func(t *Task) any { return t.conditionCommand("skip") }},
+	{"even_when_paused", func(t *Task) any { return t.EvenWhenPaused }},
+	{"even_in_maintenance", func(t *Task) any { return t.EvenInMaintenance }},
+	{"start_deadline", func(t *Task) any { return some(t.StartDeadline) }},
+	{"missed", func(t *Task) any { return either(t.RunMissed, "once", "skip") }},
+	{"missed_within", func(t *Task) any { return t.MissedWithin }},
+
+	{"before", func(t *Task) any { return someList(t.Hooks.Before) }},
+	{"on_success", func(t *Task) any { return someList(t.Hooks.OnSuccess) }},
+	{"on_failure", func(t *Task) any { return someList(t.Hooks.OnFailure) }},
+	{"on_recovery", func(t *Task) any { return someList(t.Hooks.OnRecovery) }},
+	{"on_skip", func(t *Task) any { return someList(t.Hooks.OnSkip) }},
+	{"after", func(t *Task) any { return someList(t.Hooks.After) }},
+	{"output.file", func(t *Task) any { return someText(t.Output.File) }},
+	{"output.append", func(t *Task) any { return t.Output.Append }},
+}
+
+// some is a value, or nil for the zero value, which stands for none.
+func some[T comparable](value T) any {
+	if value == *new(T) {
+		return nil
+	}
+	return value
+}
+
+func someText(text string) any { return some(text) }
+
+// someList is a list, or nil for an empty one.
+func someList[T any](list []T) any {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+func someInt(n *int) any {
+	if n == nil {
+		return nil
+	}
+	return *n
+}
+
+// either is the word for true or the one for false.
+func either(is bool, yes, no Word) Word {
+	if is {
+		return yes
+	}
+	return no
+}
+
+// expressions are those of cron, or what every stands for.
+func (t *Task) expressions() any {
+	var texts []string
+	for _, c := range t.When.Crons {
+		texts = append(texts, c.String())
+	}
+	return someList(texts)
+}
+
+func (t *Task) shell() any {
+	if t.Command.Shell == nil {
+		return nil
+	}
+	return Command{List: t.Command.Shell}
+}
+
+// umask is in octal, with the zero that the file has, too.
+func (t *Task) umask() any {
+	if t.As.Umask == nil {
+		return nil
+	}
+	return fmt.Sprintf("0%02o", *t.As.Umask)
+}
+
+func (t *Task) except() any {
+	if len(t.Conditions.Holidays) == 0 {
+		return nil
+	}
+	return "holidays"
+}
+
+func windows(all []Window) any {
+	var texts []string
+	for _, w := range all {
+		texts = append(texts, w.String())
+	}
+	return someList(texts)
+}
+
+func (t *Task) conditionCommand(key string) any {
+	for _, c := range t.ConditionCommands {
+		if c.Key == key {
+			return c.Command
+		}
+	}
+	return nil
+}
+
+// PlaceOf returns where a key of the task was set, and for one that was not, or is not known, where the task begins.
+func (t *Task) PlaceOf(key string) Place {
+	if from, ok := t.origins[key]; ok {
+		return from.Place
+	}
+	return t.Place
+}

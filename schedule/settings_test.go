@@ -1,0 +1,81 @@
+package schedule
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSettingsHaveEveryKeyOfATask(t *testing.T) {
+	var shown []string
+	for _, row := range settingRows {
+		above, _, _ := strings.Cut(row.key, ".")
+		shown = append(shown, above)
+	}
+	for _, key := range taskKeys.Names(inTask) {
+		if key != "name" && !slices.Contains(shown, key) {
+			t.Errorf("settingRows has no %s", key)
+		}
+	}
+}
+
+const layered = `timezone: Europe/Berlin
+env: {LANG: C, TOKEN: "${TOKEN}"}
+defaults:
+  timeout: 1h
+  retry: {attempts: 5, delay: 1m}
+tasks:
+  - group: warehouse
+    env: {LANG: de_DE, DIR: /srv}
+    kill_after: 3s
+    tasks:
+      - name: load
+        every: day at 3:00
+        command: ./load
+        mutex: table
+        retry: {attempts: 2}
+        on_failure: {webhook: "https://example.com/${TOKEN}"}
+        output: load.log
+`
+
+func TestEachSettingSaysWhereItWasSet(t *testing.T) {
+	getenv := func(name string) (string, bool) { return "s3cret", name == "TOKEN" }
+	s, err := Parse([]byte(layered), "/srv/schedule.yaml", LoadOptions{Getenv: getenv, Origins: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]Setting{}
+	for _, setting := range s.Tasks[0].Settings() {
+		found[setting.Key] = setting
+	}
+	for _, want := range []struct {
+		key     string
+		value   any
+		line    int
+		section string
+	}{
+		{"timezone", "Europe/Berlin", 1, ""},
+		{"env.TOKEN", "${TOKEN}", 2, ""},
+		{"env.LANG", "de_DE", 8, `group "warehouse"`},
+		{"timeout", time.Hour, 4, "defaults"},
+		{"kill_after", 3 * time.Second, 9, `group "warehouse"`},
+		{"every", "day at 3:00", 12, ""},
+		{"retry.attempts", 2, 15, ""},
+		// The delay of the defaults is gone: the task replaces retry as a whole.
+		{"retry.delay", nil, 0, ""},
+		{"output.file", "/srv/load.log", 17, ""},
+		// A mutex is of no use without the key that takes it, and so sets that, too.
+		{"without_overlapping", true, 14, ""},
+		{"background", false, 0, ""},
+	} {
+		got := found[want.key]
+		if got.Value != want.value || got.From.Place.Line != want.line || got.From.Section != want.section || got.IsSet != (want.line > 0) {
+			t.Errorf("%s is %v of %v %s, not %v of line %d %s", want.key, got.Value, got.From.Place, got.From.Section, want.value, want.line, want.section)
+		}
+	}
+	hooks := found["on_failure"].Value.([]Hook)
+	if hooks[0].Notify.Webhook != "https://example.com/${TOKEN}" {
+		t.Errorf("the target is %s", hooks[0].Notify.Webhook)
+	}
+}
