@@ -26,6 +26,7 @@ var order = []string{
 	"schedule",
 	"schedule/crontab/vixie",
 	"schedule/crontab",
+	"schedule/install",
 	"mutex",
 	"mutex/redistest",
 	"schedule/runfile",

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"sched/schedule/cron"
@@ -88,7 +89,9 @@ func (c *converter) convert() {
 	}
 	t.Name = c.taken.unique(name)
 	t.Description, t.Comment = describe(e)
-	c.surroundings(t)
+	if !c.surroundings(t) {
+		return
+	}
 	t.WithoutOverlapping = strings.Contains(e.Flags, "s")
 	if c.Tidy {
 		tidy(t)
@@ -129,9 +132,13 @@ func (c *converter) command(t *Task) bool {
 }
 
 // surroundings sets where, as whom and with which variables the command runs, and who gets its output.
-func (c *converter) surroundings(t *Task) {
+func (c *converter) surroundings(t *Task) bool {
 	set := t.Env
 	t.Timezone = set["CRON_TZ"]
+	if _, err := time.LoadLocation(t.Timezone); err != nil {
+		c.leave("", "CRON_TZ %q is no time zone", t.Timezone)
+		return false
+	}
 	if t.Timezone != "" && c.schedule.firstZone(t.Timezone) {
 		c.remark("", "CRON_TZ is the zone of the times, as in cronie; Debian's cron does not know it")
 	}
@@ -150,6 +157,7 @@ func (c *converter) surroundings(t *Task) {
 	if home := set["HOME"]; home != "" {
 		t.Dir = escape(home)
 	}
+	return true
 }
 
 // home returns the home folder of the user of a system crontab.
@@ -158,7 +166,7 @@ func (c *converter) home(user string) (dir string, ok bool) {
 		return "", false
 	}
 	if dir, ok = c.Home(user); !ok {
-		c.remark("", "there is no user %q on this machine", user)
+		c.remark("does the line lack its user?", "there is no user %q on this machine", user)
 		return "/", true
 	}
 	return dir, true
@@ -237,7 +245,11 @@ func (c *converter) times(t *Task, name string) bool {
 // cronTimes sets times that cron knows. Where sched refuses their text, or takes it otherwise, they are written out.
 func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) bool {
 	if times.Never() {
-		c.leave("a range that runs backwards is empty to cron: write FRI-SUN as 5-7", "cron never starts this line: no date matches %q", when)
+		hint := ""
+		if strings.Contains(when, "-") {
+			hint = "a range that runs backwards is empty to cron: write FRI-SUN as 5-7"
+		}
+		c.leave(hint, "cron never starts this line: no date matches %q", when)
 		return false
 	}
 	t.Cron, t.Times = when, &times

@@ -33,7 +33,7 @@ var (
 
 // wrappers are programs that start another one, with the flags of theirs that have a value.
 var wrappers = map[string]string{
-	"sudo": "ugCp", "nice": "n", "ionice": "cnp", "timeout": "ks", "flock": "wEc", "chronic": "", "env": "uS", "nohup": "",
+	"sudo": "ugCp", "nice": "n", "ionice": "cnp", "timeout": "ks", "flock": "wE", "chronic": "", "env": "uS", "nohup": "",
 	"setsid": "", "exec": "", "time": "of", "cronic": "", "command": "", "systemd-cat": "tp", "stdbuf": "ioe", "chpst": "u",
 	"unbuffer": "", "xvfb-run": "", "runuser": "u", "caffeinate": "", "eatmydata": "", "faketime": "", "ifne": "", "test": "", "[": "",
 }
@@ -81,14 +81,19 @@ func programOf(all []word) (parts []string) {
 			}
 		case isWrapper(text):
 			i = skipFlags(all, i, wrappers[path.Base(text)]) + operands[path.Base(text)]
+		case strings.HasPrefix(text, "-") && strings.HasSuffix(text, "c") && i+1 < len(all): // sh -c '…', flock FILE -c '…'
+			if inner, ok := words(all[i+1].text); ok {
+				return programOf(inner)
+			}
+		case strings.HasPrefix(text, "-"):
 		case interpreters[strings.TrimSuffix(path.Base(text), path.Ext(text))]:
-			if i = skipFlags(all, i, "Ccdm"); i+1 < len(all) && !all[i+1].operator {
+			if i = skipFlags(all, i, "Cd"); i+1 < len(all) && !all[i+1].operator {
 				continue
 			}
 			return []string{text}
 		default:
 			parts = append(parts, text)
-			if next := i + 1; next < len(all) && !strings.Contains(text, ".") && subcommand.MatchString(all[next].text) && !all[next].operator {
+			if next := i + 1; next < len(all) && text != "tar" && !strings.Contains(text, ".") && subcommand.MatchString(all[next].text) && !all[next].operator {
 				parts = append(parts, all[next].text)
 			}
 			return parts
@@ -104,9 +109,9 @@ func isWrapper(text string) bool {
 
 // skipFlags returns the index of the last flag behind a program; valued are the letters of those with a value.
 func skipFlags(all []word, i int, valued string) int {
-	for i+1 < len(all) && strings.HasPrefix(all[i+1].text, "-") && !all[i+1].operator {
+	for i+1 < len(all) && strings.HasPrefix(all[i+1].text, "-") && (!strings.HasSuffix(all[i+1].text, "c") || strings.Contains(valued, "c")) {
 		i++
-		if flag := all[i].text; len(flag) == 2 && strings.Contains(valued, flag[1:]) && flag != "-c" {
+		if flag := all[i].text; len(flag) == 2 && strings.Contains(valued, flag[1:]) {
 			i++
 		}
 	}

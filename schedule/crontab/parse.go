@@ -84,7 +84,7 @@ func (p *parser) line(raw string) {
 		comment := p.comment
 		p.comment = nil
 		if name, value, ok := setting(text); ok {
-			p.assign(name, value)
+			p.assign(name, value, text)
 			return
 		}
 		entry, problem, hint := p.entry(text)

@@ -185,6 +185,9 @@ func takeLock(t *Task, all []word) bool {
 		return false
 	}
 	file, next := all[i].text, all[i+1]
+	if seconds.MatchString(file) { // a descriptor
+		return false
+	}
 	switch {
 	case next.text == "-c" || next.text == "--command":
 		if i+3 != len(all) || !all[i+2].literal {

@@ -21,6 +21,9 @@ func (v Variables) names() []string {
 	return names
 }
 
+// secret are names of variables that hold secrets.
+var secret = regexp.MustCompile(`(?i)passw|secret|token|api_?key|credential`)
+
 var variableName = regexp.MustCompile(`^[^\s="']+$`)
 
 // setting reads NAME = value. Name and value may be in quotes, blanks around them do not count, and nothing is expanded. A #
@@ -58,7 +61,7 @@ func quoted(text string) (inner, rest string, ok bool) {
 }
 
 // assign takes a setting for the lines below it.
-func (p *parser) assign(name, value string) {
+func (p *parser) assign(name, value, text string) {
 	switch {
 	case name == "RANDOM_DELAY" || name == "START_HOURS_RANGE":
 		p.leave(name+" moves the times of the lines below at random, which a schedule cannot say",
@@ -70,8 +73,12 @@ func (p *parser) assign(name, value string) {
 	case (name == "PATH" || name == "HOME") && strings.ContainsAny(value, "$~"):
 		p.remark(p.number, "cron does not expand $ and ~ in "+name+", so they are kept as they stand; programs there were never found",
 			"write ${HOME}/bin in the schedule, where it is expanded")
-	case strings.Contains(value, " #"):
+	case strings.Contains(value, " #") && strings.HasSuffix(strings.TrimSpace(text), value):
 		p.remark(p.number, "the comment behind "+name+" is part of its value to cron, and kept", "")
+	}
+	if secret.MatchString(name) {
+		p.remark(p.number, name+" may be a secret: the env of a schedule is written down with every run",
+			"put it into a file that only its user can read, and name that with `env_file`")
 	}
 	p.set[name] = value
 }

@@ -49,10 +49,9 @@ func (s *Schedule) common() *Task {
 		all.Dir = "${HOME}"
 		return all
 	}
-	for name, value := range s.Tasks[0].Env {
-		same := func(t *Task) bool { v, ok := t.Env[name]; return ok && v == value }
-		if !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return !same(t) }) {
-			all.Env[name] = value
+	for name := range s.Tasks[0].Env { // a task can give a variable another value, and cannot be without it
+		if !slices.ContainsFunc(s.Tasks, func(t *Task) bool { _, has := t.Env[name]; return !has }) {
+			all.Env[name] = most(s.Tasks, func(t *Task) string { return t.Env[name] })
 		}
 	}
 	all.Dir = most(s.Tasks, func(t *Task) string { return t.Dir })
@@ -105,7 +104,7 @@ func (w *writer) task(t *Task, common *Task) {
 	w.line(in+"cron: %s", quote(t.Cron))
 	w.surroundings(in, t, common)
 	own := maps.Clone(t.Env)
-	maps.DeleteFunc(own, func(name, _ string) bool { _, shared := common.Env[name]; return shared })
+	maps.DeleteFunc(own, func(name, value string) bool { of, shared := common.Env[name]; return shared && of == value })
 	w.variables(in, own)
 	for _, line := range t.keys() {
 		w.line(in+"%s", line)
