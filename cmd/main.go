@@ -112,7 +112,7 @@ a signal.`,
 		newTriggerCommand(a), newRetryCommand(a), newStopCommand(a),
 		newPauseCommand(a), newResumeCommand(a), newInterruptCommand(a),
 		newServersCommand(a), newUnlockCommand(a), newVersionCommand(a),
-		newImportCommand(a),
+		newImportCommand(a), newInstallCommand(a), newUninstallCommand(a),
 	)
 	return root
 }
