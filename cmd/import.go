@@ -31,15 +31,15 @@ func newImportCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import [FILE|-]",
 		Short: "Write a crontab as a schedule, and prove that both are due at the same times",
-		Long: `import reads your crontab, or a FILE, and prints it as a schedule.yaml. As under cron each task runs
-beside the others, in the home folder, with cron's PATH; its command is kept byte for byte. With
---system it reads /etc/crontab and the files of /etc/cron.d, in which lines have a user.
+		Long: `import reads your crontab, or a FILE, and prints it as a schedule.yaml. As under cron each task
+runs beside the others, in the home folder, with cron's PATH; its command is kept byte for byte.
+With --system it reads /etc/crontab and the files of /etc/cron.d, in which lines have a user.
 
 Then it compares each task with its line, minute for minute over 28 years and every change of the
 clocks, by a second evaluator that does what Vixie cron as Debian has it does.
 
-What a schedule cannot say is printed with its line, and the exit code is 1. Nothing is installed and
-no crontab changes: for that there is sched install.`,
+What a schedule cannot say is printed with its line, and the exit code is 1. Nothing is installed
+and no crontab changes: for that there is sched install.`,
 		Example: `  sched import
   sched import -o schedule.yaml --tidy
   sched import --system -o /etc/sched/schedule.yaml

@@ -32,13 +32,13 @@ func newInstallCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install",
 		Short: "Let cron or systemd call sched each minute, and see that the first tick comes",
-		Long: `install adds one line for the schedule to your crontab, and changes no byte of your own lines. It shows
-what it will write and asks; it keeps a copy of the old crontab, reads back what it wrote, and puts the
-old one back if that differs. Then it waits for the first tick, for 70 seconds at most.
+		Long: `install adds one line for the schedule to your crontab, and changes no byte of your own lines.
+It shows what it will write and asks; it keeps a copy of the old crontab, reads back what it wrote,
+and puts the old one back if that differs. Then it waits for the first tick, for 70 seconds at most.
 
 As root the line goes into /etc/cron.d, or with --user into the crontab of that user. With --replace
-lines of the crontab are commented out whose command and times are proven to be those of a task; root's
-own line then goes into root's crontab. --systemd writes a timer and its service instead, and
+lines of the crontab are commented out whose command and times are proven to be those of a task;
+root's own line then goes into root's crontab. --systemd writes a timer and its service instead, and
 --systemd=work a service that is sched work; without root they are those of your own systemd.
 
 sched uninstall takes back all of it.`,
