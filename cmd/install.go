@@ -128,7 +128,9 @@ func (o installOptions) check() error {
 // confirm shows what changes and asks on a terminal. It returns done where nothing shall be written.
 func (a installCommand) confirm(o installOptions, changes []change) (done bool, err error) {
 	for _, c := range changes {
-		fmt.Fprintf(a.err, "%s:\n", c.where)
+		if c.diff[0] != c.where+":" {
+			fmt.Fprintf(a.err, "%s:\n", c.where)
+		}
 		a.printDiff(c.diff)
 	}
 	switch {
