@@ -62,11 +62,39 @@ func main() {
 		"%s slow: skipped: %v", clock(minutes[1]), skipped)
 	check(len(notes("slow", minutes[1], "")) == 0, "%s slow: and did not run", clock(minutes[1]))
 	check(at("slow", minutes[0], "end") > minutes[1].UnixNano(), "%s slow: while the one before still ran", clock(minutes[1]))
+	checkImported(minutes)
 	checkWork(minutes)
 	if faults > 0 {
 		dump()
 		log.Fatalf("%d faults", faults)
 	}
+}
+
+// checkImported checks that the lines of a crontab and the tasks that were made of them ran in the same minutes, in the same
+// folder and environment.
+func checkImported(minutes []time.Time) {
+	for _, minute := range minutes {
+		same := func() bool { return slices.Equal(ran("ran", minute), ran("ran-by-sched", minute)) }
+		for !same() && time.Now().Before(deadline) {
+			time.Sleep(poll)
+		}
+		lines := ran("ran", minute)
+		check(same() && len(lines) >= 6, "%s: %d imported lines ran as cron ran them", clock(minute), len(lines))
+		if !same() {
+			log.Printf("cron:\n%s\nsched:\n%s", strings.Join(lines, "\n"), strings.Join(ran("ran-by-sched", minute), "\n"))
+		}
+	}
+}
+
+// ran returns the lines of a file about a minute, sorted.
+func ran(name string, minute time.Time) (lines []string) {
+	for line := range strings.Lines(read(name)) {
+		if f := strings.Fields(line); slices.Contains(f, clock(minute)) {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 // checkWork checks what `sched work` did in the same minutes, and ends it.

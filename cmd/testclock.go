@@ -19,6 +19,7 @@ import (
 //	SCHED_TEST_CLOCK_OFFSET=-45s            the clock is slow by so much; added to the above
 //	SCHED_TEST_CLOCK_FILE=clock             what the file says counts instead: see fileClock
 //	SCHED_TEST_SPARE=/tmp/test              spare state folders are made there
+//	SCHED_TEST_ETC=/tmp/etc                 install writes to folders there, and keeps copies there
 //
 // The first two go on from there at the usual pace. SCHED_TEST_SERVER gives the machine another name, and a condition
 // command may take SCHED_TEST_GUARD_TIMEOUT. The binary that people build knows none of these.
@@ -40,6 +41,9 @@ func init() {
 	}
 	if place := os.Getenv("SCHED_TEST_SPARE"); place != "" {
 		statedir.SparePlaces = []string{place}
+	}
+	if etc := os.Getenv("SCHED_TEST_ETC"); etc != "" {
+		cronFolder, systemdFolder, rootBackups = etc+"/cron.d", etc+"/systemd/system", etc+"/crontabs"
 	}
 	if name := os.Getenv("SCHED_TEST_SERVER"); name != "" {
 		hostname = func() (string, error) { return name, nil }

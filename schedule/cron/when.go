@@ -83,6 +83,17 @@ func (w When) Backward(from, to time.Time) iter.Seq[time.Time] {
 	}
 }
 
+// Forward returns an iterator over the instants of [from, to) at which w is due, in UTC, the oldest first.
+func (w When) Forward(from, to time.Time) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		for t := range w.forward(ceilSecond(from), ceilSecond(to)) {
+			if !yield(time.Unix(t, 0).UTC()) {
+				return
+			}
+		}
+	}
+}
+
 // String returns the expressions as people read them.
 func (w When) String() string {
 	texts := make([]string, len(w.Crons))
@@ -102,19 +113,8 @@ func (w When) zone() *time.Location {
 
 // next returns the first second of [from, to) at which any of the expressions is due.
 func (w When) next(from, to int64) (int64, bool) {
-	for from < to {
-		p := periodAt(w.zone(), from)
-		end := min(p.end, to)
-		first := end
-		for i := range w.Crons {
-			if t, ok := p.next(&w.Crons[i], from, first); ok {
-				first = t
-			}
-		}
-		if first < end {
-			return first, true
-		}
-		from = end
+	for t := range w.forward(from, to) {
+		return t, true
 	}
 	return 0, false
 }
@@ -122,9 +122,29 @@ func (w When) next(from, to int64) (int64, bool) {
 // forward returns an iterator over the seconds of [from, to) at which w is due.
 func (w When) forward(from, to int64) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
-		for t, ok := w.next(from, to); ok && yield(t); t, ok = w.next(t+1, to) {
+		for from < to {
+			p := periodAt(w.zone(), from)
+			end := min(p.end, to)
+			for from < end {
+				t := w.first(p, from, end)
+				if t < end && !yield(t) {
+					return
+				}
+				from = t + 1
+			}
+			from = end
 		}
 	}
+}
+
+// first returns the first second of [from, end) at which any of the expressions is due, or end. Both lie in the period.
+func (w When) first(p offsetPeriod, from, end int64) int64 {
+	for i := range w.Crons {
+		if t, ok := p.next(&w.Crons[i], from, end); ok {
+			end = t
+		}
+	}
+	return end
 }
 
 // last returns the last second before to at which w is due. It is due at t.

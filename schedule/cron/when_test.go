@@ -3,6 +3,7 @@ package cron
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -200,5 +201,31 @@ func TestPreviousIsTheLastOfNext(t *testing.T) {
 	minutely := When{Crons: []Expression{mustParse(t, "* * * * *")}}
 	if got, ok := minutely.Previous(instant(t, "2026-01-01 00:00").Add(1)); !ok || !got.Equal(instant(t, "2026-01-01 00:00")) {
 		t.Errorf("a nanosecond after a minute: got %v", got)
+	}
+}
+
+func TestForwardIsBackwardReversed(t *testing.T) {
+	for _, text := range []string{"*/7 * * * *", "30 2 * * *", "15 1 25-31 10 *", "0 0 29 2 *"} {
+		w := When{Crons: []Expression{mustParse(t, text)}, Location: zone(t, "Europe/Berlin")}
+		from, to := instant(t, "2026-10-20 00:30"), instant(t, "2028-11-02 12:00")
+		ahead, back := slices.Collect(w.Forward(from, to)), slices.Collect(w.Backward(from, to))
+		slices.Reverse(back)
+		if len(ahead) == 0 || !sameTimes(ahead, back) {
+			t.Errorf("%s: %d ahead, %d back", text, len(ahead), len(back))
+		}
+	}
+}
+
+// BenchmarkForward goes through 28 years.
+func BenchmarkForward(b *testing.B) {
+	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, text := range []string{"* * * * *", "*/5 * * * *", "30 2 * * *"} {
+		b.Run(text, func(b *testing.B) {
+			w := When{Crons: []Expression{mustParse(b, text)}, Location: zone(b, "Europe/Berlin")}
+			for b.Loop() {
+				for range w.Forward(from, from.AddDate(28, 0, 0)) {
+				}
+			}
+		})
 	}
 }

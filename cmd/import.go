@@ -1,0 +1,239 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/crontab"
+	"sched/schedule/text"
+)
+
+type importOptions struct {
+	file   string // of the crontab; "" for the one of the user or the machine, - for stdin
+	output string
+	system bool
+	tidy   bool
+	user   string
+}
+
+// An importCommand is `sched import`.
+type importCommand struct{ *app }
+
+func newImportCommand(a *app) *cobra.Command {
+	var o importOptions
+	c := &cobra.Command{
+		Use:   "import [FILE|-]",
+		Short: "Write a crontab as a schedule, and prove that both are due at the same times",
+		Long: `import reads your crontab, or a FILE, and prints it as a schedule.yaml. As under cron each task
+runs beside the others, in the home folder, with cron's PATH; its command is kept byte for byte.
+With --system it reads /etc/crontab and the files of /etc/cron.d, in which lines have a user.
+
+Then it compares each task with its line, minute for minute over 28 years and every change of the
+clocks, by a second evaluator that does what Vixie cron as Debian has it does.
+
+What a schedule cannot say is printed with its line, and the exit code is 1. Nothing is installed
+and no crontab changes: for that there is sched install.`,
+		Example: `  sched import
+  sched import -o schedule.yaml --tidy
+  sched import --system -o /etc/sched/schedule.yaml
+  sched import crontab.txt`,
+		Args: arguments(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				o.file = args[0]
+			}
+			return importCommand{a}.run(o)
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&o.output, "output", "o", "", "write the schedule to this file, which must not be there yet")
+	f.BoolVar(&o.system, "system", false, "lines have a user, as in /etc/crontab, which is read with /etc/cron.d unless a FILE is named")
+	f.BoolVar(&o.tidy, "tidy", false, "turn flock -n, timeout, chronic, >> log 2>&1 and cd X && into keys, each shown as a diff")
+	f.StringVar(&o.user, "user", "", "the crontab of this user, for root")
+	return c
+}
+
+// run imports what the options name. All that is no schedule goes to stderr.
+func (a importCommand) run(o importOptions) error {
+	if o.user != "" && (o.file != "" || o.system) {
+		return usage("", "--user names whose crontab is read, so it goes with no file and not with --system")
+	}
+	if _, err := os.Lstat(o.output); o.output != "" && err == nil {
+		return usage("name another file, or move that one away", "%s is there already", o.output)
+	}
+	sources, from, err := a.sources(o)
+	if err != nil {
+		return err
+	}
+	var tables []*crontab.Table
+	for _, source := range sources {
+		tables = append(tables, crontab.Parse(source))
+	}
+	s := crontab.Convert(tables, crontab.Options{Tidy: o.tidy, Home: homeOf})
+	yaml := s.YAML(importHeader(from, o, s))
+	for _, finding := range s.Findings {
+		a.printFinding(finding)
+	}
+	a.printDiffs(s)
+	proof, err := a.prove(s, yaml, o)
+	if err != nil {
+		return err
+	}
+	a.printProof(proof)
+	if err := a.writeSchedule(o, s, yaml); err != nil {
+		return err
+	}
+	if s.Left() || len(proof.Differences) > 0 {
+		return &exit{code: exitFailed}
+	}
+	return nil
+}
+
+// prove loads the YAML as sched run will, and compares it with the lines.
+func (a importCommand) prove(s *crontab.Schedule, yaml []byte, o importOptions) (*crontab.Proof, error) {
+	file := o.output
+	if file == "" {
+		file = "schedule.yaml"
+	}
+	opts := a.options()
+	opts.UID = anyUser
+	loaded, err := schedule.Parse(yaml, file, opts)
+	var invalid *schedule.InvalidError
+	if errors.As(err, &invalid) {
+		a.out.Write(yaml)
+		a.printProblems(invalid.Problems)
+		return nil, failed("mend what is named above in what was printed", "the schedule is not valid yet")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return crontab.Prove(s.Tasks, loaded, a.now(), localZone()), nil
+}
+
+// importHeader is the comment at the top of the schedule.
+func importHeader(from string, o importOptions, s *crontab.Schedule) []string {
+	lines := []string{
+		"Imported from " + from + " by `sched import`.",
+		"",
+		"As under cron each task runs beside the others (background), in its home folder and with cron's PATH.",
+		"What it prints is kept: `sched logs TASK` shows it.",
+	}
+	if s.MailsTo {
+		lines = append(lines, "Cron mailed it to the user. For that add to the defaults:",
+			"  after: {mail: you@example.com, when: output}")
+	}
+	if o.system {
+		lines = append(lines, "Tasks of several users need root: its tick starts each as its own user.")
+	}
+	return lines
+}
+
+// writeSchedule prints the schedule, or writes it to the file and says what comes next. The file is for its user alone where
+// a variable may be a secret.
+func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml []byte) error {
+	if o.output == "" {
+		a.out.Write(yaml)
+		return nil
+	}
+	file, err := os.OpenFile(o.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return failed("", "cannot write %s: %w", o.output, text.WithoutPath(err))
+	}
+	_, err = file.Write(yaml)
+	if err = errors.Join(err, file.Close()); err != nil {
+		os.Remove(o.output)
+		return failed("", "cannot write %s: %w", o.output, text.WithoutPath(err))
+	}
+	fmt.Fprintf(a.out, "%s has %s\n", o.output, text.Count(len(s.Tasks), "task"))
+	fmt.Fprintf(a.err, "hint: look at it with `sched list -c %[1]s`; `sched install -c %[1]s --replace` lets it take over from the lines\n", shellWord(o.output))
+	return nil
+}
+
+// shellWord writes a path as a shell reads it back.
+func shellWord(path string) string {
+	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+,:@") == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+func (a importCommand) printFinding(f crontab.Finding) {
+	if f.Left {
+		f.Text = "not imported: " + f.Text
+	}
+	fmt.Fprintf(a.err, "%s\n", f)
+}
+
+// printDiffs shows what --tidy made of each line.
+func (a importCommand) printDiffs(s *crontab.Schedule) {
+	for _, t := range s.Tasks {
+		if !t.Tidied {
+			continue
+		}
+		fmt.Fprintf(a.err, "%s:%d: %s is tidied:\n", t.Source, t.Entry.Line, t.Name)
+		a.printDiff(t.Diff())
+	}
+}
+
+// printProof says what was proven, what could not be, and what differs.
+func (a importCommand) printProof(p *crontab.Proof) {
+	for _, d := range p.Differences {
+		fmt.Fprintf(a.err, "%s:%d: %s\n", d.Task.Source, d.Task.Entry.Line, differenceText(d))
+	}
+	if p.Tasks == 0 {
+		return
+	}
+	same := p.Tasks
+	for _, d := range p.Differences {
+		if !d.At.IsZero() {
+			same--
+		}
+	}
+	fmt.Fprintf(a.err, "proven: %d of %s due in the minutes in which cron (Vixie's, as Debian has it) starts the line:\n"+
+		"  %s minutes of each compared, until %s, with %s of the clocks in %s\n",
+		same, text.Count(p.Tasks, "task"), thousands(p.Minutes), p.To.Format("2006-01-02"), text.Count(p.Changes, "change"), strings.Join(p.Zones, ", "))
+	if len(p.Uncompared) > 0 {
+		var names []string
+		for _, t := range p.Uncompared {
+			names = append(names, t.Name)
+		}
+		fmt.Fprintf(a.err, "not compared, since cron has no such times: %s\n", strings.Join(names, ", "))
+	}
+}
+
+// differenceText says how a task differs from its line.
+func differenceText(d crontab.Difference) string {
+	if d.At.IsZero() {
+		return d.Task.Name + ": its command is not that of the line"
+	}
+	who := "the task is due at %s, when cron does not start the line"
+	if d.Cron {
+		who = "cron starts the line at %s, when the task is not due"
+	}
+	return fmt.Sprintf("%s: "+who+"; %s of a year differ", d.Task.Name, text.MinuteZone(d.At, localZone()), text.Count(d.Minutes, "minute"))
+}
+
+// thousands writes a number as 14,726,880.
+func thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// absolute returns the path of a file from the root, for lines that run anywhere.
+func absolute(path string) (string, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return "", failed("", "%s: %w", path, err)
+	}
+	return full, nil
+}

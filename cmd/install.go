@@ -1,0 +1,193 @@
+package cmd
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sched/cmd/terminal"
+	"sched/schedule"
+	"sched/schedule/install"
+)
+
+type installOptions struct {
+	systemd string // "", "timer" or "work"
+	user    string
+	replace bool
+	yes     bool
+	dryRun  bool
+	noWait  bool
+}
+
+// An installCommand is `sched install` and `sched uninstall`.
+type installCommand struct{ *app }
+
+func newInstallCommand(a *app) *cobra.Command {
+	var o installOptions
+	c := &cobra.Command{
+		Use:   "install",
+		Short: "Let cron or systemd call sched each minute, and see that the first tick comes",
+		Long: `install adds one line for the schedule to your crontab, and changes no byte of your own lines.
+It shows what it will write and asks; it keeps a copy of the old crontab, reads back what it wrote,
+and puts the old one back if that differs. Then it waits for the first tick, for 70 seconds at most.
+
+As root the line goes into /etc/cron.d, or with --user into the crontab of that user. With --replace
+lines of the crontab are commented out whose command and times are proven to be those of a task;
+root's own line then goes into root's crontab. --systemd writes a timer and its service instead, and
+--systemd=work a service that is sched work; without root they are those of your own systemd.
+
+sched uninstall takes back all of it.`,
+		Example: `  sched install -c /srv/shop/schedule.yaml
+  sched install --dry-run --replace
+  sched install --systemd
+  sched install --user shop --yes`,
+		Args: arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error { return installCommand{a}.install(o) },
+	}
+	o.flags(c)
+	f := c.Flags()
+	f.StringVar(&o.systemd, "systemd", "", "units of systemd instead of a line for cron: timer, or work")
+	f.Lookup("systemd").NoOptDefVal = "timer"
+	f.BoolVar(&o.replace, "replace", false, "comment out the lines of the crontab that are proven to be in the schedule")
+	f.BoolVar(&o.noWait, "no-wait", false, "do not wait for the first tick")
+	return c
+}
+
+// flags adds the flags that install and uninstall have in common.
+func (o *installOptions) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.user, "user", "", "as whom ticks run, for root")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be written, and do nothing")
+}
+
+// A change is what install or uninstall will do to one place.
+type change struct {
+	where string
+	diff  []string
+	apply func() error
+}
+
+// install installs the schedule as the options say.
+func (a installCommand) install(o installOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	a.looks = o.user != "" // the ticks of that user judge the file, not root
+	s, err := a.load()
+	if err != nil {
+		return err
+	}
+	t, err := a.target(s, o)
+	if err != nil {
+		return err
+	}
+	if other := t.elsewhere(); other != "" {
+		return failed("`sched uninstall"+a.configFlag()+"` first, or remove the line", "ticks of this schedule come already from %s; two would run everything twice", other)
+	}
+	changed, err := t.installation()
+	if err != nil {
+		return err
+	}
+	if len(changed.diff) == 0 {
+		fmt.Fprintf(a.out, "it is installed already in %s\n", changed.where)
+		return nil
+	}
+	if done, err := a.confirm(o, []change{changed}); done || err != nil {
+		return err
+	}
+	before := a.now()
+	if err := changed.apply(); err != nil {
+		return a.explain(err)
+	}
+	fmt.Fprintf(a.out, "installed in %s\n", changed.where)
+	if o.noWait {
+		return nil
+	}
+	return a.awaitTick(s, before)
+}
+
+// check refuses flags that contradict each other.
+func (o installOptions) check() error {
+	switch {
+	case o.systemd != "" && o.systemd != "timer" && o.systemd != "work":
+		return usage("write --systemd or --systemd=work", "--systemd %q is not known", o.systemd)
+	case o.systemd != "" && o.replace:
+		return usage("install the line in the crontab, or comment the lines out by hand", "--replace is for crontabs, and --systemd writes none")
+	case o.user != "" && os.Geteuid() != 0:
+		return usage("call it as that user", "only root may install for another user")
+	}
+	return nil
+}
+
+// confirm shows what changes and asks on a terminal. It returns done where nothing shall be written.
+func (a installCommand) confirm(o installOptions, changes []change) (done bool, err error) {
+	for _, c := range changes {
+		if c.diff[0] != c.where+":" {
+			fmt.Fprintf(a.err, "%s:\n", c.where)
+		}
+		a.printDiff(c.diff)
+	}
+	switch {
+	case o.dryRun:
+		fmt.Fprintln(a.err, "nothing was written: --dry-run")
+		return true, nil
+	case o.yes:
+		return false, nil
+	case !terminal.Is(a.in):
+		return true, usage("say --yes, or --dry-run to look", "there is no terminal to ask on")
+	}
+	fmt.Fprint(a.err, "write this? [y/N] ")
+	answer, _ := bufio.NewReader(a.in).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+		return false, nil
+	}
+	fmt.Fprintln(a.err, "nothing was written")
+	return true, &exit{code: exitFailed}
+}
+
+// explain adds what to do to an error of an installation.
+func (a installCommand) explain(err error) error {
+	switch {
+	case errors.Is(err, install.ErrChanged):
+		return failed("call it again", "%w", err)
+	case errors.Is(err, install.ErrCarriageReturn):
+		return failed("remove the CR with `crontab -e`, so that no byte of it is lost", "%w", err)
+	}
+	return failed("", "%w", err)
+}
+
+// program is the path of sched for a line that runs later: the one on the PATH where that is this program, since it stays the
+// same when sched is updated.
+func program() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", failed("", "where is sched? %w", err)
+	}
+	if found, err := exec.LookPath("sched"); err == nil && samePath(found, self) {
+		return absolute(found)
+	}
+	return self, nil
+}
+
+// samePath reports whether both paths lead to one file.
+func samePath(a, b string) bool {
+	first, err := os.Stat(a)
+	second, also := os.Stat(b)
+	return err == nil && also == nil && os.SameFile(first, second)
+}
+
+// tasksOf is the schedule with the tasks that are active.
+func tasksOf(s *schedule.Schedule) (active []*schedule.Task) {
+	for _, t := range s.Tasks {
+		if s.Active(t) {
+			active = append(active, t)
+		}
+	}
+	return active
+}

@@ -1,0 +1,117 @@
+package cmd
+
+import (
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/crontab"
+	"sched/schedule/crontab/vixie"
+)
+
+// replaceable returns the numbers of the lines of a crontab that are proven to be tasks of the schedule: with the same
+// command, in the same folder, due in the same minutes for 28 years. It says which lines stay.
+func (t *target) replaceable(text string) (map[int]bool, error) {
+	table := crontab.Parse(crontab.Source{Name: "crontab", Text: text})
+	replace, found := map[int]bool{}, map[*schedule.Task]bool{}
+	m := &matcher{target: t, found: found, from: t.now().UTC().Truncate(time.Minute), calendars: map[string]*vixie.Calendar{}, proven: map[string]bool{}}
+	var stay []string
+	for _, entry := range table.Entries {
+		if entry.Off {
+			continue
+		}
+		is, err := m.isTask(entry)
+		if err != nil {
+			return nil, err
+		}
+		if replace[entry.Line] = is; !is && !t.crond.IsIn(entry.Raw) {
+			stay = append(stay, strconv.Itoa(entry.Line))
+		}
+	}
+	for _, f := range table.Findings {
+		if f.Left {
+			stay = append(stay, strconv.Itoa(f.Line))
+		}
+	}
+	if len(stay) > 0 {
+		fmt.Fprintf(t.err, "not replaced, since no task has the command and the times: line %s\n", lineNumbers(stay))
+	}
+	return replace, nil
+}
+
+// A matcher finds the tasks of lines, each task for one line.
+type matcher struct {
+	*target
+	found     map[*schedule.Task]bool
+	from      time.Time
+	calendars map[string]*vixie.Calendar
+	proven    map[string]bool // by times, zone and conditions: many lines have the same
+}
+
+// isTask reports whether the line is a task of the schedule, as import would write it, with --tidy or without.
+func (m *matcher) isTask(entry crontab.Entry) (bool, error) {
+	for _, tidy := range []bool{false, true} {
+		s := crontab.Convert([]*crontab.Table{{Entries: []crontab.Entry{entry}}}, crontab.Options{Tidy: tidy})
+		if len(s.Tasks) != 1 || s.Tasks[0].Times == nil {
+			return false, nil
+		}
+		opts := m.app.options()
+		opts.UID = anyUser
+		imported, err := schedule.Parse(s.YAML(nil), m.schedule.File, opts)
+		if err != nil {
+			return false, nil // it was never importable
+		}
+		for _, task := range tasksOf(m.schedule) {
+			if !m.found[task] && sameWork(task, imported.Tasks[0]) && m.sameTimes(task, s.Tasks[0], imported) {
+				m.found[task] = true
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// sameWork reports whether two tasks do the same when they are due.
+func sameWork(a, b *schedule.Task) bool {
+	return a.Command.Line == b.Command.Line && len(a.Command.List) == 0 && fmt.Sprint(a.Command.Shell) == fmt.Sprint(b.Command.Shell) &&
+		a.Dir == b.Dir && a.Output == b.Output && a.Timeout == b.Timeout && a.WithoutOverlapping == b.WithoutOverlapping && a.As.User == b.As.User
+}
+
+// sameTimes proves that the task runs in the minutes in which cron starts the line, as far as time decides.
+func (m *matcher) sameTimes(task *schedule.Task, line *crontab.Task, imported *schedule.Schedule) bool {
+	if len(task.ConditionCommands) > 0 {
+		return false
+	}
+	zone := localZone()
+	if line.Timezone != "" {
+		zone = imported.Tasks[0].When.Location
+	}
+	to := m.from.AddDate(28, 0, 0)
+	calendar := m.calendars[zone.String()]
+	if calendar == nil {
+		calendar = vixie.NewCalendar(zone, m.from, to)
+		m.calendars[zone.String()] = calendar
+	}
+	key := fmt.Sprint(line.Times.Key(), zone, task.When, task.When.Location, task.Conditions)
+	same, known := m.proven[key]
+	if !known {
+		same = crontab.Compare(*line.Times, calendar, runs(task), m.from, to) == nil
+		m.proven[key] = same
+	}
+	return same
+}
+
+// runs returns the instants at which a task is due and its conditions of time allow it.
+func runs(task *schedule.Task) func(from, to time.Time) iter.Seq[time.Time] {
+	return func(from, to time.Time) iter.Seq[time.Time] {
+		return func(yield func(time.Time) bool) {
+			for at := range task.When.Forward(from, to) {
+				if task.Conditions.FirstUnmet(at.In(task.When.Location)) == "" && !yield(at) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"sched/schedule"
+	"sched/schedule/crontab"
+	"sched/schedule/install"
+)
+
+// The folders of the machine. They are variables for tests.
+var (
+	cronFolder    = "/etc/cron.d"
+	systemdFolder = "/etc/systemd/system"
+	rootBackups   = "/var/lib/sched/crontabs"
+)
+
+// A target is where a schedule is installed: the places that it can be in, and the one that was chosen.
+type target struct {
+	installCommand
+	schedule *schedule.Schedule
+	options  installOptions
+	crontab  install.Crontab
+	crond    install.Place
+	systemd  install.Systemd
+}
+
+// target finds the places for a schedule.
+func (a installCommand) target(s *schedule.Schedule, o installOptions) (*target, error) {
+	t, err := a.targetOf(s.File, o)
+	if err != nil {
+		return nil, err
+	}
+	t.schedule = s
+	t.crond.Name, t.systemd.Name = s.Name, s.Name
+	return t, nil
+}
+
+// targetOf finds the places for a schedule that need not be there any more.
+func (a installCommand) targetOf(file string, o installOptions) (*target, error) {
+	self, err := program()
+	if err != nil {
+		return nil, err
+	}
+	root := os.Geteuid() == 0
+	line := install.Line{Program: self, File: file}
+	t := &target{installCommand: a, options: o, crontab: install.Crontab{User: o.user}}
+	t.crond = install.Place{Line: line, Folder: cronFolder, User: "root"}
+	t.systemd = install.Systemd{Place: install.Place{Line: line, Folder: systemdFolder, User: o.user}, OfUser: !root, Work: o.systemd == "work"}
+	if !root {
+		config, err := os.UserConfigDir()
+		if err != nil {
+			return nil, failed("", "where are your units of systemd? %w", err)
+		}
+		t.systemd.Folder = filepath.Join(config, "systemd/user")
+	}
+	return t, nil
+}
+
+// kind is one of the three places.
+type kind int
+
+const (
+	inCrontab kind = iota
+	inCronD
+	inSystemd
+)
+
+// kind is the place that the options choose. Root's line goes into a file of its own, where no editor of crontabs meets it,
+// unless lines of root's crontab are to be replaced: then it goes there, so that all changes in one step.
+func (t *target) kind() kind {
+	switch {
+	case t.options.systemd != "":
+		return inSystemd
+	case os.Geteuid() == 0 && t.options.user == "" && !t.options.replace && isFolder(cronFolder):
+		return inCronD
+	}
+	return inCrontab
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// crontabName is what the crontab is called in messages.
+func (t *target) crontabName() string {
+	if t.crontab.User != "" {
+		return "the crontab of " + t.crontab.User
+	}
+	return "your crontab"
+}
+
+// elsewhere names a place other than the chosen one that has the schedule already; "" for none.
+func (t *target) elsewhere() string {
+	chosen := t.kind()
+	text, _, err := t.crontab.Read()
+	if err == nil && chosen != inCrontab && t.crond.IsIn(text) {
+		return t.crontabName()
+	}
+	if line := t.byHand(text); line > 0 {
+		return fmt.Sprintf("line %d of %s, by hand", line, t.crontabName())
+	}
+	if found := t.crond.Find(); chosen != inCronD && len(found) > 0 {
+		return found[0]
+	}
+	if found := t.systemd.Find(); chosen != inSystemd && len(found) > 0 {
+		return found[0]
+	}
+	return ""
+}
+
+var callsRun = regexp.MustCompile(`(^|[\s/])sched\s+run\b`)
+
+// byHand returns the number of a line that somebody wrote and that starts ticks of the schedule, as the docs show it; 0 for
+// none.
+func (t *target) byHand(text string) int {
+	for _, entry := range crontab.Parse(crontab.Source{Text: text}).Entries {
+		names := strings.Contains(entry.Command, t.crond.File) || strings.Contains(entry.Command, "cd "+filepath.Dir(t.crond.File)+" ")
+		if !entry.Off && callsRun.MatchString(entry.Command) && names && !t.crond.IsIn(entry.Raw) {
+			return entry.Line
+		}
+	}
+	return 0
+}
+
+// installation is what puts the line into the chosen place.
+func (t *target) installation() (change, error) {
+	switch t.kind() {
+	case inSystemd:
+		return t.unitsChange(t.systemd.Install()), nil
+	case inCronD:
+		file := t.crond.CronD()
+		edit := install.FileEdit{Files: []install.File{file}}
+		return change{file.Path, edit.Diff(), edit.Apply}, nil
+	}
+	text, exists, err := t.crontab.Read()
+	if err != nil {
+		return change{}, failed("without cron there are `sched install --systemd` and `sched work`", "%w", err)
+	}
+	replace := map[int]bool{}
+	if t.options.replace {
+		if replace, err = t.replaceable(text); err != nil {
+			return change{}, err
+		}
+	}
+	return t.crontabChange(t.crond.Add(text, replace), exists), nil
+}
+
+// crontabChange is an edit of the crontab, with a copy of the old one.
+func (t *target) crontabChange(edit install.Edit, exists bool) change {
+	return change{t.crontabName(), edit.Diff, func() error {
+		folder, err := backupFolder()
+		if err != nil {
+			return err
+		}
+		backup, err := t.crontab.Apply(edit, exists, folder, t.now())
+		if backup != "" {
+			fmt.Fprintf(t.err, "a copy of the old one is %s\n", backup)
+		}
+		return err
+	}}
+}
+
+// unitsChange is an edit of units.
+func (t *target) unitsChange(edit install.FileEdit) change {
+	return change{"systemd (" + t.systemd.Folder + ")", edit.Diff(), func() error {
+		err := edit.Apply()
+		if err == nil && t.systemd.OfUser && len(edit.Files) > 0 && edit.Files[0].Text != "" {
+			fmt.Fprintf(t.err, "hint: your systemd ends when you log out, unless `loginctl enable-linger` keeps it\n")
+		}
+		return err
+	}}
+}
+
+// backupFolder is where copies of crontabs are kept, with the other state of programs.
+func backupFolder() (string, error) {
+	if os.Geteuid() == 0 {
+		return rootBackups, nil
+	}
+	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return filepath.Join(state, "sched/crontabs"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("there is no place for a copy of the crontab: %w", err)
+	}
+	return filepath.Join(home, ".local/state/sched/crontabs"), nil
+}
+
+// lineNumbers writes numbers of lines as "3 and 7".
+func lineNumbers(numbers []string) string {
+	if n := len(numbers); n > 1 {
+		return strings.Join(numbers[:n-1], ", ") + " and " + numbers[n-1]
+	}
+	return strings.Join(numbers, "")
+}

@@ -1,0 +1,47 @@
+package crontab
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	rule     = regexp.MustCompile(`^[\s#=*_.~|+-]*$`)
+	heading  = regexp.MustCompile(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce`)
+	trailing = regexp.MustCompile(`\s#\s+([^'"` + "`" + `]+)$`)
+)
+
+// mostDescription is the longest comment, in bytes, that is a description; a longer one stays a comment.
+const mostDescription = 160
+
+// describe splits the comment above an entry into a description and what stays a comment. Lines that draw or explain the
+// columns of a crontab end what is about the entry.
+func describe(e Entry) (description string, comment []string) {
+	var about []string
+	for _, line := range e.Comment {
+		switch {
+		case heading.MatchString(line):
+			about = nil
+		case !rule.MatchString(line):
+			about = append(about, strings.TrimSpace(line))
+		}
+	}
+	joined := strings.Join(about, " ")
+	if len(joined) > mostDescription {
+		return "", about
+	}
+	if found := trailing.FindStringSubmatch(e.Command); joined == "" && found != nil {
+		joined = strings.TrimSpace(found[1])
+	}
+	return printable(joined), nil
+}
+
+// printable leaves out what YAML cannot show.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0x7f || r == '\uFFFD' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+}

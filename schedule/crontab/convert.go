@@ -1,0 +1,291 @@
+package crontab
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sched/schedule/cron"
+	"sched/schedule/crontab/vixie"
+)
+
+// Options are how crontabs become tasks.
+type Options struct {
+	Tidy bool // turn flock, timeout, chronic, redirections and cd into keys
+
+	// Home finds the home folder of a user of a system crontab. Nil knows none.
+	Home func(user string) (dir string, ok bool)
+}
+
+// Convert makes a task of each entry. What cannot be a task is left with a Finding.
+func Convert(tables []*Table, o Options) *Schedule {
+	c := &converter{Options: o, schedule: &Schedule{}, taken: names{}}
+	for _, table := range tables {
+		c.table = table
+		c.schedule.Findings = append(c.schedule.Findings, table.Findings...)
+		for _, e := range table.Entries {
+			c.entry = e
+			c.convert()
+		}
+	}
+	if o.Tidy {
+		shareMutexes(c.schedule.Tasks)
+	}
+	slices.SortStableFunc(c.schedule.Findings, func(a, b Finding) int {
+		if a.File != b.File {
+			return 0
+		}
+		return a.Line - b.Line
+	})
+	return c.schedule
+}
+
+// A converter makes tasks of entries, one after another.
+type converter struct {
+	Options
+	schedule *Schedule
+	taken    names
+	table    *Table
+	entry    Entry
+}
+
+func (c *converter) remark(hint, format string, args ...any) {
+	c.find(false, hint, format, args...)
+}
+
+func (c *converter) leave(hint, format string, args ...any) {
+	c.find(!c.entry.Off, hint, format, args...) // of a line that never runs nothing is lost
+}
+
+func (c *converter) find(left bool, hint, format string, args ...any) {
+	f := Finding{c.table.Source.Name, c.entry.Line, fmt.Sprintf(format, args...), hint, left}
+	c.schedule.Findings = append(c.schedule.Findings, f)
+}
+
+var ownLine = regexp.MustCompile(`(^|[\s/])sched\s+run\b`)
+
+// convert makes a task of the entry, or a Finding.
+func (c *converter) convert() {
+	e := c.entry
+	if ownLine.MatchString(e.Command) {
+		c.remark("", "this line is sched itself, and no task")
+		return
+	}
+	t := &Task{Entry: e, Source: c.table.Source.Name, Enabled: !e.Off, User: e.User, Env: e.Set.clone()}
+	if !utf8.ValidString(e.Raw) {
+		c.leave("write the command into a script, and call that", "the line is not in UTF-8, which a schedule must be")
+		return
+	}
+	if !c.command(t) {
+		return
+	}
+	name := nameOf(e.Command)
+	if !c.times(t, name) {
+		return
+	}
+	t.Name = c.taken.unique(name)
+	t.Description, t.Comment = describe(e)
+	if !c.surroundings(t) {
+		return
+	}
+	t.WithoutOverlapping = strings.Contains(e.Flags, "s")
+	if c.Tidy {
+		tidy(t)
+	}
+	c.schedule.Tasks = append(c.schedule.Tasks, t)
+}
+
+var posixShell = regexp.MustCompile(`^(ba|da|k|z|a|mk)?sh$`)
+
+// command sets the command. The standard input of the entry, which a schedule does not have, becomes a here-document.
+func (c *converter) command(t *Task) bool {
+	t.Shell = "/bin/sh"
+	if shell := t.Env["SHELL"]; shell != "" {
+		t.Shell = shell
+	}
+	t.Command = c.entry.Command
+	input := c.entry.Input
+	switch {
+	case input == nil:
+		return true
+	case !closed(t.Command):
+		c.leave(`write \% where a % is meant, as in date +\%F`,
+			"to cron the command ends at the first %%, which is inside quotes: it never worked")
+		return false
+	case !posixShell.MatchString(path.Base(t.Shell)):
+		c.leave("write the command into a script, and call that", "the command reads what follows its %%, and %s has no here-document", t.Shell)
+		return false
+	}
+	if end := t.Command[strings.LastIndexByte(t.Command, ' ')+1:]; strings.HasPrefix(end, "+") || strings.HasSuffix(end, "+") {
+		c.remark(`where date +\%F was meant, write date +%F in the schedule`, "to cron the command ends at the first %%, and reads what follows as its input; kept so")
+	}
+	mark := "INPUT"
+	for strings.Contains("\n"+*input, "\n"+mark+"\n") {
+		mark += "_"
+	}
+	t.Command = "{\n" + t.Command + "\n} <<'" + mark + "'\n" + *input + mark
+	return true
+}
+
+// surroundings sets where, as whom and with which variables the command runs, and who gets its output.
+func (c *converter) surroundings(t *Task) bool {
+	set := t.Env
+	t.Timezone = set["CRON_TZ"]
+	if _, err := time.LoadLocation(t.Timezone); err != nil {
+		c.leave("", "CRON_TZ %q is no time zone", t.Timezone)
+		return false
+	}
+	if t.Timezone != "" && c.schedule.firstZone(t.Timezone) {
+		c.remark("", "CRON_TZ is the zone of the times, as in cronie; Debian's cron does not know it")
+	}
+	c.mail(t)
+	for _, name := range []string{"MAILTO", "CRON_TZ", "LOGNAME"} { // cron itself sets LOGNAME
+		delete(set, name)
+	}
+	set["SHELL"] = t.Shell
+	if set["PATH"] == "" {
+		set["PATH"] = "/usr/bin:/bin"
+	}
+	t.Dir = "${HOME}"
+	if home, ok := c.home(t.User); ok {
+		t.Dir = escape(home)
+	}
+	if home := set["HOME"]; home != "" {
+		t.Dir = escape(home)
+	}
+	return true
+}
+
+// home returns the home folder of the user of a system crontab.
+func (c *converter) home(user string) (dir string, ok bool) {
+	if user == "" || c.Home == nil {
+		return "", false
+	}
+	if dir, ok = c.Home(user); !ok {
+		c.remark("does the line lack its user?", "there is no user %q on this machine", user)
+		return "/", true
+	}
+	return dir, true
+}
+
+// firstZone reports whether no task has the zone so far.
+func (s *Schedule) firstZone(zone string) bool {
+	return !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Timezone == zone })
+}
+
+var address = regexp.MustCompile(`^[A-Za-z0-9._+-]+(@[A-Za-z0-9.-]+)?$`)
+
+// mail sets who gets the output: those of MAILTO. A name without a host is a user of this machine.
+func (c *converter) mail(t *Task) {
+	to, set := t.Env["MAILTO"]
+	if !set {
+		c.schedule.MailsTo = true
+	}
+	for _, name := range strings.FieldsFunc(to, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if !address.MatchString(name) {
+			c.remark("", "MAILTO has %q, which is no address; nobody is mailed there", name)
+			continue
+		}
+		if !strings.Contains(name, "@") {
+			name += "@localhost"
+		}
+		t.Mail = append(t.Mail, name)
+	}
+}
+
+// escape writes a text for a key in which ${VAR} is expanded.
+func escape(text string) string { return strings.ReplaceAll(text, "${", "$${") }
+
+var (
+	tilde     = regexp.MustCompile(`(\d+)?~(\d+)?`)
+	fieldTops = []string{"59", "23", "28", "12", "6"}
+)
+
+// times sets when the task is due, in the words of cron where sched takes them as cron does.
+func (c *converter) times(t *Task, name string) bool {
+	when := c.entry.When
+	switch {
+	case when == "@reboot":
+		c.leave("leave the line in the crontab, or start it from the init system", "@reboot is no time: a schedule has no start-up")
+		return false
+	case when == "@every_minute":
+		when = "* * * * *"
+	case strings.Contains(when, "~"):
+		when = untilde(when)
+		c.remark("", "cron takes a new random number for each ~ when it starts; the schedule always takes the same, made from the name (%s)", when)
+	case strings.ContainsRune(when, '_'):
+		c.leave("write * for _: formatters of Markdown turn \"* *\" into \"_ _\"", "%q has _, which is no value of a field", when)
+		return false
+	}
+	if times, err := vixie.Parse(when); err == nil {
+		return c.cronTimes(t, when, name, times)
+	}
+	e, err := cron.Parse(when, name)
+	if err != nil {
+		hint := ""
+		if wrong, ok := err.(*cron.Error); ok {
+			hint = wrong.Hint
+		}
+		c.leave(hint, "%q: %v", when, err)
+		return false
+	}
+	if strings.ContainsAny(when, "Hh~") && when == c.entry.When {
+		c.remark("", "cron does not know H; here it is a number made from the name: %s", e)
+	} else if when == c.entry.When {
+		c.remark("", "Debian's cron refuses %q, and with it the whole file; the schedule takes it as it stands", when)
+	}
+	t.Cron = when
+	return true
+}
+
+// cronTimes sets times that cron knows. Where sched refuses their text, or takes it otherwise, they are written out.
+func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) bool {
+	if times.Never() {
+		hint := ""
+		if strings.Contains(when, "-") {
+			hint = "a range that runs backwards is empty to cron: write FRI-SUN as 5-7"
+		}
+		c.leave(hint, "cron never starts this line: no date matches %q", when)
+		return false
+	}
+	t.Cron, t.Times = when, &times
+	e, err := cron.Parse(when, name)
+	if err == nil && !backwards.MatchString(when) {
+		return true
+	}
+	t.Cron = times.String()
+	if e, err = cron.Parse(t.Cron, name); err != nil {
+		c.leave("", "%q: %v", when, err)
+		return false
+	}
+	c.remark("", "%q is written as %q, which is what it is to cron", when, e)
+	return true
+}
+
+// backwards are ranges that end on Sunday: sched reads them as people mean them, and to cron they are empty.
+var backwards = regexp.MustCompile(`(?i)-(0|sun)([,/]\S*)?$`)
+
+// untilde writes the random ~ of OpenBSD and cronie as H.
+func untilde(when string) string {
+	words := strings.Fields(when)
+	for i, word := range words {
+		words[i] = tilde.ReplaceAllStringFunc(word, func(found string) string {
+			low, high, _ := strings.Cut(found, "~")
+			if low == "" && high == "" {
+				return "H"
+			}
+			if low == "" {
+				low = map[bool]string{true: "1", false: "0"}[i == 2 || i == 3]
+			}
+			if high == "" && i < len(fieldTops) {
+				high = fieldTops[i]
+			}
+			return "H(" + low + "-" + high + ")"
+		})
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,245 @@
+package crontab
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// convert converts the lines of a user's crontab.
+func convert(t *testing.T, text string, o Options) *Schedule {
+	t.Helper()
+	return Convert([]*Table{Parse(Source{Name: "crontab", Text: text})}, o)
+}
+
+// What the shell gets is what cron would give it, byte for byte, when the YAML is read back.
+func TestCommandsAreKeptByteForByte(t *testing.T) {
+	for _, row := range []struct{ what, line, command string }{
+		{"a plain command", `/bin/job --all`, `/bin/job --all`},
+		{"quotes of both kinds", `echo "it's" 'a "b"'`, `echo "it's" 'a "b"'`},
+		{"a percent sign", `date +\%F\%T`, `date +%F%T`},
+		{"backslashes", `printf 'a\tb\\n\\\\'`, `printf 'a\tb\n\\'`},
+		{"a backslash at the end", `echo \`, `echo \`},
+		{"variables of the shell", `echo ${HOME} $HOME $(id) $$`, `echo ${HOME} $HOME $(id) $$`},
+		{"a comment", `/bin/job # daily`, `/bin/job # daily`},
+		{"blanks around and inside", "a   b\tc  ", "a   b\tc  "},
+		{"what YAML takes for its own", `- [a]: {b} & *c !d | > @e`, `- [a]: {b} & *c !d | > @e`},
+		{"a colon", `echo a: b`, `echo a: b`},
+		{"a word of YAML", `true`, `true`},
+		{"a number", `0`, `0`},
+		{"other languages", `echo "Grüße 日本 🚀"`, `echo "Grüße 日本 🚀"`},
+		{"a bell", "echo \a", "echo \a"},
+		{"a test before it", `[ -x /usr/bin/x ] && x || true`, `[ -x /usr/bin/x ] && x || true`},
+		{"input", `mail you%Dear you,%%50\% off`, "{\nmail you\n} <<'INPUT'\nDear you,\n\n50% off\nINPUT"},
+		{"input with our own mark", `cat%INPUT`, "{\ncat\n} <<'INPUT_'\nINPUT\nINPUT_"},
+		{"no input after the percent sign", `cat%`, "{\ncat\n} <<'INPUT'\nINPUT"},
+	} {
+		s, proof := imported(t, "5 4 * * * "+row.line+"\n", start, time.UTC)
+		if len(s.Tasks) != 1 || s.Tasks[0].Command != row.command {
+			t.Errorf("%s: %+v", row.what, s.Tasks)
+		}
+		if proof.Tasks != 1 || len(proof.Differences) > 0 {
+			t.Errorf("%s: %+v\n%s", row.what, proof, s.YAML(nil))
+		}
+	}
+}
+
+// Each row is a line, and what is said about it; a line that is not imported begins with "left: ".
+func TestFindings(t *testing.T) {
+	for _, row := range []struct{ line, said string }{
+		{"@reboot /bin/a", "left: @reboot is no time: a schedule has no start-up"},
+		{"61 * * * * /bin/a", `left: "61 * * * *": minute 61 is not in 0-59`},
+		{"* * * * /bin/a", "left: neither a setting nor five fields and a command"},
+		{"hello", "left: neither a setting nor five fields and a command"},
+		{"_ */3 * * * /bin/a", `left: "_ */3 * * *" has _, which is no value of a field`},
+		{"0 0 31 2 * /bin/a", `left: cron never starts this line: no date matches "0 0 31 2 *"`},
+		{"0 0 * * FRI-SUN /bin/a", `left: cron never starts this line: no date matches "0 0 * * FRI-SUN"`},
+		{"0 5 * * * tar x-`date +%F`", "left: to cron the command ends at the first %, which is inside quotes: it never worked"},
+		{"0 5 * * * tar x-$(date +%F)", "left: to cron the command ends at the first %, which is inside quotes: it never worked"},
+		{"0 5 * * * date +%F", "to cron the command ends at the first %, and reads what follows as its input; kept so"},
+		{"0 5 * * * caf\xe9", "left: the line is not in UTF-8, which a schedule must be"},
+		{"SHELL=/usr/bin/fish\n0 5 * * * cat%a", "left: the command reads what follows its %, and /usr/bin/fish has no here-document"},
+		{"*/90 * * * * /bin/a", `"*/90 * * * *" is written as "0 * * * *", which is what it is to cron`},
+		{"0 0 * * 1,6-0 /bin/a", `"0 0 * * 1,6-0" is written as "0 0 * * 1", which is what it is to cron`},
+		{"5/20 * * * * /bin/a", `Debian's cron refuses "5/20 * * * *", and with it the whole file; the schedule takes it as it stands`},
+		{"0~30 * * * * /bin/a", "cron takes a new random number for each ~ when it starts; the schedule always takes the same, made from the name (H(0-30) * * * *)"},
+		{"RANDOM_DELAY=45\n", "left: RANDOM_DELAY moves the times of the lines below at random, which a schedule cannot say"},
+		{"MAILFROM=a@example.com\n", "MAILFROM is not taken over"},
+		{"PATH=$HOME/bin:/bin\n", "cron does not expand $ and ~ in PATH, so they are kept as they stand; programs there were never found"},
+		{"API_KEY=abc\n", "API_KEY may be a secret: the env of a schedule is written down with every run"},
+		{"A=b # c\n", "the comment behind A is part of its value to cron, and kept"},
+		{"A='b # c'\n", ""},
+		{"CRON_TZ=Asia/Tokyo\n1 1 * * * /bin/a\n2 1 * * * /bin/b", "CRON_TZ is the zone of the times, as in cronie; Debian's cron does not know it"},
+		{"CRON_TZ=Mars/Olympus\n1 1 * * * /bin/a", `left: CRON_TZ "Mars/Olympus" is no time zone`},
+		{"* * * * * cd /srv && /usr/local/bin/sched run -q", "this line is sched itself, and no task"},
+		{"MAILTO=$ADMIN\n5 4 * * * /bin/a", `MAILTO has "$ADMIN", which is no address; nobody is mailed there`},
+		{"0 5 * * * /bin/a", ""},
+		{"#@reboot /bin/off", ""},
+	} {
+		var said []string
+		for _, f := range convert(t, strings.TrimSuffix(row.line, "\n")+"\n", Options{}).Findings {
+			text := f.Text
+			if f.Left {
+				text = "left: " + text
+			}
+			said = append(said, text)
+		}
+		if got := strings.Join(said, " | "); got != row.said {
+			t.Errorf("%q:\n%s\nwant\n%s", row.line, got, row.said)
+		}
+	}
+}
+
+func TestLineBreaks(t *testing.T) {
+	s := convert(t, "5 4 * * * /bin/a\r\n6 4 * * * /bin/b", Options{})
+	if len(s.Tasks) != 2 || s.Tasks[0].Command != "/bin/a" || s.Tasks[1].Command != "/bin/b" || len(s.Findings) != 2 || s.Left() {
+		t.Errorf("%+v", s.Findings)
+	}
+}
+
+// Settings count for the lines below them, and what all tasks have stands at the top.
+func TestSettingsStandWhereTheyCount(t *testing.T) {
+	s := convert(t, strings.Join([]string{
+		`1 1 * * * /bin/first`,
+		`PATH = /opt/bin:/bin`,
+		`"MODE"='a b'`,
+		`MAILTO=ops@example.com, root`,
+		`2 2 * * * /bin/second`,
+		`MAILTO=""`,
+		`HOME=/srv/app`,
+		`SHELL=/bin/bash`,
+		`LOGNAME=nobody`,
+		`3 3 * * * /bin/third`,
+	}, "\n")+"\n", Options{})
+	loaded := load(t, s, time.UTC)
+	first, second, third := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]
+	if first.Env["PATH"] != "/usr/bin:/bin" || first.Env["MODE"] != "" || first.Dir != "/home/maria" || first.Env["SHELL"] != "/bin/sh" || len(first.Hooks.After) > 0 {
+		t.Errorf("first: %+v", first)
+	}
+	mail := second.Hooks.After
+	if second.Env["PATH"] != "/opt/bin:/bin" || second.Env["MODE"] != "a b" || len(mail) != 1 || strings.Join(mail[0].Notify.Mail, " ") != "ops@example.com root@localhost" {
+		t.Errorf("second: %+v", second)
+	}
+	if third.Dir != "/srv/app" || third.Env["HOME"] != "/srv/app" || third.Command.Shell[0] != "/bin/bash" || third.Env["LOGNAME"] != "" || len(third.Hooks.After) > 0 {
+		t.Errorf("third: %+v", third)
+	}
+	for _, task := range loaded.Tasks {
+		if !task.Background {
+			t.Errorf("%s is in the foreground", task.Name)
+		}
+	}
+	if !s.MailsTo {
+		t.Error("cron mails what the first prints")
+	}
+}
+
+// A system crontab has a user, in whose home folder cron runs the command.
+func TestSystemCrontabs(t *testing.T) {
+	text := "17 *\t* * *\troot\tcd / && run-parts /etc/cron.hourly\n5 5 * * * www-data  php  job.php\n5 5 * * * /bin/lacks --its user\n@daily nobody-here /bin/x\n" +
+		"# 5 5 * * * root /bin/off\n# *  *  *  *  * user-name command to be executed\n"
+	s := Convert([]*Table{Parse(Source{Name: "/etc/crontab", Text: text, System: true})}, Options{
+		Home: func(user string) (string, bool) { return "/home/" + user, user != "nobody-here" },
+	})
+	loaded := load(t, s, time.UTC)
+	if len(loaded.Tasks) != 4 {
+		t.Fatalf("%d tasks", len(loaded.Tasks))
+	}
+	for i, want := range []string{"root /home/root cd / && run-parts /etc/cron.hourly", "www-data /home/www-data php  job.php", "nobody-here / /bin/x", "root /home/root /bin/off"} {
+		task := loaded.Tasks[i]
+		if got := task.As.User + " " + task.Dir + " " + task.Command.Line; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if loaded.Tasks[3].Enabled || len(s.Findings) != 2 || !s.Left() {
+		t.Errorf("%+v", s.Findings)
+	}
+}
+
+func TestFlagsOfOpenBSD(t *testing.T) {
+	s := convert(t, "5 4 * * * -ns /bin/a\n5 4 * * * -q -n /bin/b\n5 4 * * * -x /bin/c\n", Options{})
+	if a, b, c := s.Tasks[0], s.Tasks[1], s.Tasks[2]; !a.WithoutOverlapping || a.Command != "/bin/a" || b.WithoutOverlapping || b.Command != "/bin/b" || c.Command != "-x /bin/c" {
+		t.Errorf("%+v %+v %+v", a, b, c)
+	}
+}
+
+// Names come from commands, descriptions from comments.
+func TestNamesAndDescriptions(t *testing.T) {
+	for _, row := range []struct{ text, name, description string }{
+		{"5 4 * * * /usr/local/bin/backup.sh --all >> /var/log/x 2>&1", "backup", ""},
+		{"# Back up\n# the shop\n5 4 * * * /bin/a", "a", "Back up the shop"},
+		{"# Of the file.\n\n5 4 * * * /bin/a", "a", ""},
+		{"# ------\n# m h  dom mon dow   command\n5 4 * * * /bin/a", "a", ""},
+		{"# m h dom mon dow user command\n# Really\n5 4 * * * /bin/a", "a", "Really"},
+		{"5 4 * * * /bin/a # every night", "a", "every night"},
+		{"5 4 * * * cd /srv/app && php artisan queue:restart", "queue:restart", ""},
+		{"5 4 * * * cd /srv && /usr/bin/env python3 -u tools/sync_all.py", "sync_all", ""},
+		{"5 4 * * * flock -n /tmp/l -c 'bundle exec rake db:vacuum'", "db:vacuum", ""},
+		{"5 4 * * * flock -w 5 /tmp/l timeout -k 5 1h nice -n 10 ionice -c 3 ./report", "report", ""},
+		{"5 4 * * * bash -lc 'cd x; ./y.sh'", "y", ""},
+		{"5 4 * * * A=1 B='2 3' sudo -u www wp cron event run", "cron-event", ""},
+		{"5 4 * * * test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.daily; }", "cron.daily", ""},
+		{"5 4 * * * [ -d /x ] && find /x -delete", "find", ""},
+		{"5 4 * * * certbot renew -q", "certbot-renew", ""},
+		{"5 4 * * * /usr/bin/curl -s https://example.com/cron", "curl", ""},
+		{"5 4 * * * ./../..", "task", ""},
+		{"5 4 * * * python -m http.server", "http.server", ""},
+	} {
+		s := convert(t, row.text+"\n", Options{})
+		if len(s.Tasks) != 1 || s.Tasks[0].Name != row.name || s.Tasks[0].Description != row.description {
+			t.Errorf("%q: %q, %q", row.text, s.Tasks[0].Name, s.Tasks[0].Description)
+		}
+		load(t, s, time.UTC)
+	}
+	s := convert(t, strings.Repeat("5 4 * * * /bin/a\n", 3)+"5 4 * * * /bin/a-2\n", Options{})
+	load(t, s, time.UTC)
+	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " + s.Tasks[3].Name; got != "a a-2 a-3 a-2-2" {
+		t.Error(got)
+	}
+}
+
+// A line that is commented out is a task that is switched off; prose and examples are none.
+func TestLinesThatAreSwitchedOff(t *testing.T) {
+	for _, row := range []struct {
+		text string
+		off  int
+	}{
+		{"#5 4 * * * /bin/a", 1},
+		{"# */5 * * * * php artisan x", 1},
+		{"#@daily /bin/a", 1},
+		{"# For example, each week:\n# 0 5 * * 1 tar -zcf /var/backups/home.tgz /home/", 0},
+		{"# a b to do it, now and then", 0},
+		{"# * * * * * command to be executed", 0},
+		{"# 5 minutes past 4, as a rule, x", 0},
+	} {
+		s := convert(t, row.text+"\n", Options{})
+		if len(s.Tasks) != row.off || len(s.Findings) > 0 || row.off > 0 && s.Tasks[0].Enabled {
+			t.Errorf("%q: %+v %+v", row.text, s.Tasks, s.Findings)
+		}
+	}
+}
+
+func TestFileNames(t *testing.T) {
+	for name, is := range map[string]bool{"e2scrub_all": true, "php-8": true, "a.bak": false, ".placeholder": false, "job.dpkg-old": false, "x~": false, "": false} {
+		if IsFileName(name) != is {
+			t.Errorf("%q: %t", name, !is)
+		}
+	}
+}
+
+// Whatever is read, the YAML is one that loads, and each task keeps its command.
+func FuzzConvert(f *testing.F) {
+	f.Add("PATH=$HOME\n5 4 * * * a%b\n# x\n#@daily b\n@reboot c\n", true)
+	f.Add("A=\"\n*/90 0~5 * * 6-0 cd ~/x && flock -n l timeout 5 b > c 2>&1\n", true)
+	f.Fuzz(func(t *testing.T, text string, tidy bool) {
+		s := convert(t, text, Options{Tidy: tidy})
+		loaded := load(t, s, time.UTC)
+		if len(loaded.Tasks) != len(s.Tasks) {
+			t.Fatalf("%d tasks, not %d", len(loaded.Tasks), len(s.Tasks))
+		}
+		for i, task := range loaded.Tasks {
+			if task.Command.Line != s.Tasks[i].Command {
+				t.Fatalf("%q became %q", s.Tasks[i].Command, task.Command.Line)
+			}
+		}
+	})
+}

@@ -1,0 +1,19 @@
+// Package crontab brings crontabs to sched. It reads one as cron does (Parse), writes its lines as the tasks of a
+// schedule.yaml (Convert, Schedule.YAML), and proves that both are due at the same minutes (Prove).
+//
+// # Promises
+//
+//   - What a command is to its shell is kept byte for byte, unless Tidy was asked for; Prove compares that, too.
+//   - A line either becomes a task or is left with a Finding that says why. None is dropped in silence.
+//   - Names depend on a line and the lines before it alone, so lines that are added below change none.
+//   - It is pure: it opens no file, runs nothing and reads no clock.
+//
+// # Non-goals
+//
+// It installs nothing: that is package install. anacrontab(5) and what run-parts(8) runs are not crontabs.
+//
+// # Where to find what
+//
+// parse.go reads lines, variables.go the settings among them, percent.go what % means. convert.go makes a task of a line
+// with name.go, comment.go and tidy.go; yaml.go writes it. prove.go compares schedule/cron with package vixie.
+package crontab

@@ -1,0 +1,173 @@
+package crontab
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"sched/schedule/crontab/vixie"
+)
+
+// A Source is the text of a crontab, and what findings call it.
+type Source struct {
+	Name   string
+	Text   string
+	System bool // it has a column for the user, as /etc/crontab
+}
+
+// A Table is what a crontab says.
+type Table struct {
+	Source   Source
+	Entries  []Entry
+	Findings []Finding // about lines that are no entries, and lines that no cron could read
+}
+
+// An Entry is a line that starts a command.
+type Entry struct {
+	Line    int       // from 1
+	Raw     string    // the line, without its line break
+	When    string    // five fields with single blanks, or a nickname: @daily
+	User    string    // of a system crontab; "" otherwise
+	Flags   string    // of OpenBSD and FreeBSD before the command: n, q, s
+	Command string    // what the shell gets
+	Input   *string   // what the command reads, where % says so
+	Set     Variables // the settings above the line
+	Comment []string  // the lines of comment right above it, without #
+	Off     bool      // it is commented out
+}
+
+// Parse reads a crontab. What cron would not understand becomes a Finding; a line that is commented out becomes an Entry
+// that is Off.
+func Parse(source Source) *Table {
+	p := &parser{table: &Table{Source: source}, set: Variables{}}
+	text := source.Text
+	if !strings.HasSuffix(text, "\n") && text != "" {
+		last := strings.Count(text, "\n") + 1
+		p.remark(last, "the last line has no line break; Debian's cron ignores such a file as a whole", "")
+	}
+	if strings.Contains(text, "\r\n") {
+		p.remark(1, `lines end in CR LF, and cron would give the CR to the commands; it is left out`, "")
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+	}
+	for line := range strings.Lines(text) {
+		p.number++
+		p.line(strings.TrimSuffix(line, "\n"))
+	}
+	return p.table
+}
+
+// A parser reads lines, one after another.
+type parser struct {
+	table   *Table
+	number  int
+	set     Variables
+	comment []string
+}
+
+func (p *parser) remark(line int, text, hint string) {
+	p.table.Findings = append(p.table.Findings, Finding{File: p.table.Source.Name, Line: line, Text: text, Hint: hint})
+}
+
+func (p *parser) leave(text, hint string) {
+	p.table.Findings = append(p.table.Findings, Finding{p.table.Source.Name, p.number, text, hint, true})
+}
+
+// line reads one line, and keeps or ends the comment above the next one.
+func (p *parser) line(raw string) {
+	text := strings.TrimLeft(raw, " \t")
+	switch {
+	case strings.TrimSpace(text) == "":
+		p.comment = nil
+	case text[0] == '#':
+		p.commented(raw, text)
+	default:
+		comment := p.comment
+		p.comment = nil
+		if name, value, ok := setting(text); ok {
+			p.assign(name, value, text)
+			return
+		}
+		entry, problem, hint := p.entry(text)
+		if problem != "" {
+			p.leave(problem, hint)
+			return
+		}
+		entry.Raw, entry.Comment = raw, comment
+		p.add(entry)
+	}
+}
+
+// commented reads a line of comment: prose, or an entry that is switched off. After prose that ends with a colon comes an
+// example.
+func (p *parser) commented(raw, text string) {
+	inner := strings.TrimLeft(text, "# \t")
+	example := len(p.comment) > 0 && strings.HasSuffix(strings.TrimSpace(p.comment[len(p.comment)-1]), ":")
+	if entry, problem, _ := p.entry(inner); problem == "" && !example && isTime(entry.When) && isCommand(entry.Command) {
+		entry.Raw, entry.Comment, entry.Off = raw, p.comment, true
+		p.comment = nil
+		p.add(entry)
+		return
+	}
+	p.comment = append(p.comment, strings.TrimPrefix(strings.TrimLeft(text, "#"), " "))
+}
+
+// isCommand tells a command from prose that happens to follow five fields, as in the manual's "* * * * * user-name command
+// to be executed": that begins with a word of prose.
+func isCommand(command string) bool {
+	first, _, _ := strings.Cut(strings.TrimSpace(command), " ")
+	return first != "" && first != "command" && first != "user-name" && first != "<command>" && !strings.Contains(command, "command to be executed")
+}
+
+// isTime tells times from prose.
+func isTime(when string) bool {
+	_, err := vixie.Parse(when)
+	return err == nil
+}
+
+func (p *parser) add(entry Entry) {
+	entry.Line, entry.Set = p.number, p.set.clone()
+	p.table.Entries = append(p.table.Entries, entry)
+}
+
+var (
+	fiveFields = regexp.MustCompile(`^(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(.*)$`)
+	nickname   = regexp.MustCompile(`^(@\S+)[ \t]+(.*)$`)
+	userName   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`)
+)
+
+// entry reads times, user and command. The problem is empty where it is an entry.
+func (p *parser) entry(text string) (e Entry, problem, hint string) {
+	var rest string
+	if found := nickname.FindStringSubmatch(text); found != nil {
+		e.When, rest = found[1], found[2]
+	} else if found := fiveFields.FindStringSubmatch(text); found != nil {
+		e.When, rest = strings.Join(found[1:6], " "), found[6]
+	} else {
+		return e, "neither a setting nor five fields and a command", ""
+	}
+	if p.table.Source.System {
+		end := strings.IndexAny(rest+" ", " \t")
+		if e.User = rest[:end]; !userName.MatchString(e.User) {
+			return e, fmt.Sprintf("%q is no user: in a system crontab a line has its user before the command", e.User),
+				"cron ignores the whole file for that; put the user in, as in `" + e.When + " root …`"
+		}
+		rest = strings.TrimLeft(rest[end:], " \t")
+	}
+	e.Flags, rest = flags(rest)
+	if rest == "" {
+		return e, "the line has no command", ""
+	}
+	e.Command, e.Input = percent(rest)
+	return e, "", ""
+}
+
+// flags cuts off -n, -q and -s, which OpenBSD and FreeBSD have before the command. No program has such a name.
+func flags(rest string) (set, command string) {
+	for {
+		word, after, more := strings.Cut(rest, " ")
+		if !more || len(word) < 2 || word[0] != '-' || strings.Trim(word[1:], "nqs") != "" {
+			return set, rest
+		}
+		set, rest = set+word[1:], strings.TrimLeft(after, " \t")
+	}
+}

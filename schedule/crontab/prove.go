@@ -1,0 +1,163 @@
+package crontab
+
+import (
+	"iter"
+	"runtime"
+	"sync"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/cron"
+	"sched/schedule/crontab/vixie"
+)
+
+// years is how far a proof goes: after 28 years the calendar repeats.
+const years = 28
+
+// A Proof is the comparison of tasks with the lines that they come from.
+type Proof struct {
+	From, To    time.Time
+	Tasks       int   // that were compared
+	Minutes     int64 // that were looked at for each
+	Changes     int   // of the clocks, in all zones
+	Zones       []string
+	Uncompared  []*Task // cron has no such times
+	Differences []Difference
+}
+
+// A Difference is a task that is not due when cron would start its line, or whose command is another one.
+type Difference struct {
+	Task    *Task
+	At      time.Time // the first minute that differs; zero for another command
+	Cron    bool      // cron starts the line then, and the task is not due; else it is the other way round
+	Minutes int       // how many differ, in the first year with a difference
+}
+
+// Prove compares the tasks with the schedule that was loaded from their YAML: the commands, and the times minute for minute
+// over 28 years from the minute of from, at every change of the clocks. Zone is that of the lines without one.
+func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.Location) *Proof {
+	from = from.UTC().Truncate(time.Minute)
+	p := &Proof{From: from, To: from.AddDate(years, 0, 0)}
+	byName := map[string]*schedule.Task{}
+	for _, t := range loaded.Tasks {
+		byName[t.Name] = t
+	}
+	var pairs []*pair
+	calendars := map[string]*vixie.Calendar{}
+	for _, t := range tasks {
+		own := byName[t.Name]
+		if own == nil || own.Command.Line != t.Command {
+			p.Differences = append(p.Differences, Difference{Task: t})
+			continue
+		}
+		if t.Times == nil {
+			p.Uncompared = append(p.Uncompared, t)
+			continue
+		}
+		in := zone
+		if t.Timezone != "" {
+			in = own.When.Location
+		}
+		calendar := calendars[in.String()]
+		if calendar == nil {
+			calendar = vixie.NewCalendar(in, p.From, p.To)
+			calendars[in.String()] = calendar
+			p.Zones, p.Changes = append(p.Zones, in.String()), p.Changes+calendar.Changes()
+		}
+		pairs = append(pairs, &pair{task: t, when: own.When, calendar: calendar})
+		p.Minutes = calendar.Minutes()
+	}
+	p.Tasks = len(pairs)
+	compareAll(pairs, p.From, p.To)
+	for _, pair := range pairs {
+		if pair.difference != nil {
+			p.Differences = append(p.Differences, *pair.difference)
+		}
+	}
+	return p
+}
+
+// A pair is a line, and the time at which its task is due.
+type pair struct {
+	task       *Task
+	when       cron.When
+	calendar   *vixie.Calendar
+	difference *Difference
+}
+
+// key tells pairs that have the same result: many lines have the same few times.
+func (p *pair) key() string {
+	return p.task.Times.Key() + " " + p.when.String() + " " + p.when.Location.String()
+}
+
+// compareAll compares pairs side by side, those that are alike once.
+func compareAll(pairs []*pair, from, to time.Time) {
+	alike := map[string][]*pair{}
+	for _, p := range pairs {
+		alike[p.key()] = append(alike[p.key()], p)
+	}
+	work := make(chan []*pair)
+	var group sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for same := range work {
+				found := Compare(*same[0].task.Times, same[0].calendar, same[0].when.Forward, from, to)
+				for _, p := range same {
+					if found != nil {
+						of := *found
+						of.Task, p.difference = p.task, &of
+					}
+				}
+			}
+		})
+	}
+	for _, same := range alike {
+		work <- same
+	}
+	close(work)
+	group.Wait()
+}
+
+// Compare compares the minutes in which cron starts a line with those that due yields for [from, to), year by year. It
+// returns nil where all are the same.
+func Compare(line vixie.Times, calendar *vixie.Calendar, due func(from, to time.Time) iter.Seq[time.Time], from, to time.Time) *Difference {
+	var buffer []int64
+	for from.Before(to) {
+		until := from.AddDate(1, 0, 0)
+		if until.After(to) {
+			until = to
+		}
+		buffer = line.Due(calendar, from.Unix()/60, until.Unix()/60, buffer)
+		if d := compareMinutes(buffer, due(from, until)); d != nil {
+			return d
+		}
+		from = until
+	}
+	return nil
+}
+
+// compareMinutes compares two rows of minutes, both in order.
+func compareMinutes(cronStarts []int64, due iter.Seq[time.Time]) (d *Difference) {
+	note := func(at time.Time, byCron bool) {
+		if d == nil {
+			d = &Difference{At: at, Cron: byCron}
+		}
+		d.Minutes++
+	}
+	i := 0
+	for at := range due {
+		second := at.Unix()
+		for ; i < len(cronStarts) && cronStarts[i]*60 < second; i++ {
+			note(time.Unix(cronStarts[i]*60, 0).UTC(), true)
+		}
+		if i < len(cronStarts) && cronStarts[i]*60 == second {
+			i++
+			continue
+		}
+		note(at, false)
+	}
+	for ; i < len(cronStarts); i++ {
+		note(time.Unix(cronStarts[i]*60, 0).UTC(), true)
+	}
+	return d
+}

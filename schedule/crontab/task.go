@@ -1,0 +1,48 @@
+package crontab
+
+import "sched/schedule/crontab/vixie"
+
+// A Task is a line of a crontab as a task.
+type Task struct {
+	Entry  Entry
+	Source string // the name of the crontab
+
+	Name, Description string
+	Comment           []string // lines above the task
+	Cron              string
+	Timezone          string // "" for that of the machine
+	Command           string
+	Shell             string
+	Dir, User         string
+	Env               Variables
+	Mail              []string // who gets what it prints; none for nobody
+	MailFailures      bool     // only what a failure printed
+	Enabled           bool
+
+	WithoutOverlapping bool
+	Mutex              string // with WithoutOverlapping; "" for its own
+	Timeout, KillAfter string
+	Output             string // a file; "" for none
+	Append             bool
+	Tidied             bool // keys were made of parts of the command
+
+	// Times are what cron makes of the line. Nil where cron has no such times: then there is nothing to compare with.
+	Times *vixie.Times
+}
+
+// A Schedule is what becomes of crontabs.
+type Schedule struct {
+	Tasks    []*Task
+	Findings []Finding
+	MailsTo  bool // cron mails what the tasks without MAILTO print to their user, which the schedule does not
+}
+
+// Left reports whether a line is not in the schedule.
+func (s *Schedule) Left() bool {
+	for _, f := range s.Findings {
+		if f.Left {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,221 @@
+package crontab
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// tidy turns what stands around a command into keys of the task, as long as the rest is one simple command: what it cannot
+// be sure of stays as it is. The order in which it takes things off is that in which the shell would do them.
+func tidy(t *Task) {
+	if t.Entry.Input != nil || !posixShell.MatchString(path.Base(t.Shell)) {
+		return
+	}
+	changed := takeDir(t)
+	if all, ok := words(t.Command); ok && simple(all) {
+		changed = takeRedirection(t) || changed
+		for takeWrapper(t) {
+			changed = true
+		}
+	}
+	t.Tidied = changed
+}
+
+// simple reports whether the words are one command, perhaps with redirections at its end.
+func simple(all []word) bool {
+	for i, w := range all {
+		if w.operator && strings.Trim(w.text, ">&") != "" || w.operator && w.text[0] == '&' && w.text != "&>" && w.text != "&>>" {
+			return false
+		}
+		if !w.operator && i == 0 && (w.text == "{" || w.text == "!" || w.text == "if" || w.text == "for" || w.text == "while" || w.text == "case") {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// takeDir turns "cd X && …" into dir.
+func takeDir(t *Task) bool {
+	all, ok := words(t.Command)
+	if !ok || len(all) < 4 || all[0].text != "cd" || all[2].text != "&&" || !all[2].operator || all[1].operator {
+		return false
+	}
+	dir, ok := t.path(all[1], t.Command)
+	if !ok {
+		return false
+	}
+	rest := all[3:]
+	for _, w := range rest { // "cd X && a || b" would run b where cd fails, and "cd X && a & b" b beside it
+		if w.operator && (w.text == "||" || w.text == "&" || w.text == ";") {
+			return false
+		}
+	}
+	t.Dir, t.Command = dir, t.Command[rest[0].start:]
+	return true
+}
+
+// path returns a word as a path of the schedule, absolute or below ${HOME}.
+func (t *Task) path(w word, command string) (string, bool) {
+	raw := command[w.start:w.end]
+	for _, home := range []string{"~", "$HOME", "${HOME}"} {
+		if rest, ok := strings.CutPrefix(raw, home); ok && plainPath.MatchString(rest) && t.Env["HOME"] == "" && t.User == "" {
+			return "${HOME}" + rest, true
+		}
+	}
+	switch {
+	case !w.literal || strings.Contains(w.text, "${"):
+		return "", false
+	case strings.HasPrefix(w.text, "/"):
+		return w.text, true
+	}
+	return strings.TrimSuffix(t.Dir, "/") + "/" + strings.TrimPrefix(w.text, "./"), w.text != ""
+}
+
+var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._/+@%-]*)?$`)
+
+// takeRedirection turns ">> log 2>&1", "> log 2>&1" and "&> log" at the end into output. Output of one kind alone is left.
+func takeRedirection(t *Task) bool {
+	all, ok := words(t.Command)
+	if !ok {
+		return false
+	}
+	var file word
+	var op string
+	n := len(all)
+	switch {
+	case n >= 6 && all[n-1].text == "1" && all[n-2].text == ">&" && all[n-3].text == "2" && all[n-3].end == all[n-2].start && redirects(all[n-5]):
+		op, file, n = all[n-5].text, all[n-4], n-5
+	case n >= 3 && (all[n-2].text == "&>" || all[n-2].text == "&>>") && all[n-2].operator:
+		if path.Base(t.Shell) == "sh" || path.Base(t.Shell) == "dash" { // there "&>" is "&" and ">"
+			return false
+		}
+		op, file, n = strings.TrimPrefix(all[n-2].text, "&"), all[n-1], n-2
+	default:
+		return false
+	}
+	if first := all[n-1]; (first.text == "1" || first.text == "2") && first.end == all[n].start {
+		if first.text == "2" {
+			return false
+		}
+		n--
+	}
+	for _, w := range all[:n] {
+		if w.operator {
+			return false
+		}
+	}
+	log, ok := t.path(file, t.Command)
+	if !ok || n == 0 {
+		return false
+	}
+	t.Command, t.Mail = t.Command[:all[n-1].end], nil // nothing was left to mail
+	if log != "/dev/null" {
+		t.Output, t.Append = log, op == ">>"
+	}
+	return true
+}
+
+func redirects(w word) bool { return w.operator && (w.text == ">" || w.text == ">>") }
+
+// takeWrapper turns flock -n, timeout or chronic at the beginning into keys.
+func takeWrapper(t *Task) bool {
+	all, ok := words(t.Command)
+	if !ok || len(all) < 2 || !simple(all) || all[0].operator || !all[0].literal {
+		return false
+	}
+	switch path.Base(all[0].text) {
+	case "chronic":
+		if strings.HasPrefix(all[1].text, "-") {
+			return false
+		}
+		t.Command, t.MailFailures = t.Command[all[1].start:], true
+		return true
+	case "timeout":
+		return takeTimeout(t, all)
+	case "flock":
+		return takeLock(t, all)
+	}
+	return false
+}
+
+var seconds = regexp.MustCompile(`^[1-9][0-9]{0,6}[smhd]?$`)
+
+// duration writes what timeout(1) takes for a duration as the schedule does.
+func duration(text string) (string, bool) {
+	if !seconds.MatchString(text) {
+		return "", false
+	}
+	if last := text[len(text)-1]; last >= '0' && last <= '9' {
+		text += "s"
+	}
+	return text, true
+}
+
+// takeTimeout turns "timeout [-k 10] 30m …" into timeout and kill_after.
+func takeTimeout(t *Task, all []word) bool {
+	i, kill := 1, ""
+	if len(all) > 4 && all[1].text == "-k" {
+		var ok bool
+		if kill, ok = duration(all[2].text); !ok {
+			return false
+		}
+		i = 3
+	}
+	limit, ok := duration(all[i].text)
+	if !ok || i+1 >= len(all) || t.Timeout != "" || strings.HasPrefix(all[i+1].text, "-") {
+		return false
+	}
+	t.Timeout, t.KillAfter, t.Command = limit, kill, t.Command[all[i+1].start:]
+	return true
+}
+
+// takeLock turns "flock -n FILE …" into without_overlapping. With -w it waits, which a task does not.
+func takeLock(t *Task, all []word) bool {
+	i, tries := 1, false
+	for ; i < len(all) && strings.HasPrefix(all[i].text, "-"); i++ {
+		switch flag := all[i].text; {
+		case flag == "--nonblock" || flag == "--nb" || strings.Trim(flag, "-nxe") == "" && strings.Contains(flag, "n"):
+			tries = true
+		case flag != "-x" && flag != "-e" && flag != "--exclusive":
+			return false
+		}
+	}
+	if !tries || i+1 >= len(all) || t.WithoutOverlapping || !all[i].literal {
+		return false
+	}
+	file, next := all[i].text, all[i+1]
+	if seconds.MatchString(file) { // a descriptor
+		return false
+	}
+	switch {
+	case next.text == "-c" || next.text == "--command":
+		if i+3 != len(all) || !all[i+2].literal {
+			return false
+		}
+		t.Command = all[i+2].text
+	case strings.HasPrefix(next.text, "-"):
+		return false
+	default:
+		t.Command = t.Command[next.start:]
+	}
+	t.WithoutOverlapping, t.Mutex = true, file
+	return true
+}
+
+// shareMutexes gives tasks that took the same lock file one mutex, named after it, and takes the name from the others.
+func shareMutexes(tasks []*Task) {
+	users := map[string]int{}
+	for _, t := range tasks {
+		users[t.Mutex]++
+	}
+	for _, t := range tasks {
+		switch {
+		case t.Mutex == "":
+		case users[t.Mutex] == 1:
+			t.Mutex = ""
+		default:
+			t.Mutex = nameOf(strings.TrimSuffix(strings.TrimSuffix(t.Mutex, ".lock"), ".lck"))
+		}
+	}
+}

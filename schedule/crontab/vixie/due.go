@@ -1,0 +1,107 @@
+package vixie
+
+import "time"
+
+const day = 24 * 60
+
+// threeHours is the largest step of the clock that cron takes for a change of the offset. After a larger one it goes on
+// from the new time: nothing is made up for, and nothing is held back.
+const threeHours = 3 * 60
+
+// Due appends the minutes of [from, to) in which cron starts the line, and returns all. Both lie in the calendar. Where cron
+// starts a line more than once in a minute, after a gap that had several of its times, the minute counts once.
+func (t Times) Due(c *Calendar, from, to int64, due []int64) []int64 {
+	due, at := due[:0], from-settled
+	offset, until := c.at(at)
+	virtual := at + offset - 1 // the wall minute up to which everything has run
+	ofDay := t.ofDay()
+	for at < to {
+		offset, until = c.at(at)
+		until = min(until, to)
+		for ; at < until && at+offset != virtual+1; at++ { // the clocks have changed
+			is := false
+			if is, virtual = t.wake(virtual, at+offset); is && at >= from {
+				due = append(due, at)
+			}
+		}
+		if at < until {
+			due = t.onClock(due, ofDay, max(at, from), until, offset)
+			at, virtual = until, until-1+offset
+		}
+	}
+	return due
+}
+
+// wake is what cron does when it wakes up and the wall clock does not show the minute after virtual: it reports whether the
+// line starts, and returns the new virtual time.
+func (t Times) wake(virtual, now int64) (starts bool, newVirtual int64) {
+	switch step := now - virtual; {
+	case step > 0 && step <= 5: // it woke up late
+		return t.between(virtual, now), now
+	case step > 5 && step <= threeHours: // the clocks went forward
+		if t.wild {
+			return t.matches(now), now
+		}
+		return t.between(virtual, now), now
+	case step <= 0 && step > -threeHours: // the clocks went back: what has a fixed time has run already
+		return t.wild && t.matches(now), virtual
+	}
+	return t.matches(now), now
+}
+
+// between reports whether a wall minute after the first one, up to the last one, matches.
+func (t Times) between(after, last int64) bool {
+	for wall := after + 1; wall <= last; wall++ {
+		if t.matches(wall) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether all fields match a wall minute.
+func (t Times) matches(wall int64) bool {
+	date := floor(wall, day)
+	minute := wall - date*day
+	return t.minutes>>(minute%60)&1 == 1 && t.hours>>(minute/60)&1 == 1 && t.onDay(date)
+}
+
+// onDay reports whether month and days match a date, counted in days from 1970.
+func (t Times) onDay(date int64) bool {
+	at := time.Unix(date*day*60, 0).UTC()
+	_, month, dom := at.Date()
+	inMonth, inWeek := t.days>>dom&1 == 1, t.weekdays>>int(at.Weekday())&1 == 1
+	if t.months>>int(month)&1 == 0 {
+		return false
+	}
+	if t.either {
+		return inMonth || inWeek
+	}
+	return inMonth && inWeek
+}
+
+// ofDay returns the minutes of a day that match, whatever the date.
+func (t Times) ofDay() (minutes []int64) {
+	for minute := range int64(day) {
+		if t.minutes>>(minute%60)&1 == 1 && t.hours>>(minute/60)&1 == 1 {
+			minutes = append(minutes, minute)
+		}
+	}
+	return minutes
+}
+
+// onClock appends the minutes of [from, to) that match, while the offset is the same: whole days at a time.
+func (t Times) onClock(due, ofDay []int64, from, to, offset int64) []int64 {
+	for date := floor(from+offset, day); date*day < to+offset; date++ {
+		if !t.onDay(date) {
+			continue
+		}
+		midnight := date*day - offset
+		for _, minute := range ofDay {
+			if at := midnight + minute; at >= from && at < to {
+				due = append(due, at)
+			}
+		}
+	}
+	return due
+}

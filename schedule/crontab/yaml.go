@@ -1,0 +1,273 @@
+package crontab
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// YAML writes the schedule. The header is comment at its top, a line each.
+func (s *Schedule) YAML(header []string) []byte {
+	w := &writer{}
+	for _, line := range header {
+		w.line("%s", strings.TrimRight("# "+line, " "))
+	}
+	w.blank()
+	common := s.common()
+	w.variables("", common.Env)
+	if len(common.Env) > 0 {
+		w.blank()
+	}
+	w.line("defaults:")
+	w.line("  background: true")
+	w.surroundings("  ", common, &Task{})
+	w.blank()
+	if len(s.Tasks) == 0 {
+		w.line("tasks: []")
+		return []byte(w.String())
+	}
+	w.line("tasks:")
+	for i, t := range s.Tasks {
+		if i > 0 {
+			w.blank()
+		}
+		if (i == 0 || s.Tasks[i-1].Source != t.Source) && s.Tasks[0].Source != s.Tasks[len(s.Tasks)-1].Source {
+			w.line("  # %s", printable(t.Source))
+			w.blank()
+		}
+		w.task(t, common)
+	}
+	return []byte(w.String())
+}
+
+// common returns what all tasks have in common, or most of them where a task can say otherwise.
+func (s *Schedule) common() *Task {
+	all := &Task{Env: Variables{}, Shell: "/bin/sh"}
+	if len(s.Tasks) == 0 {
+		all.Dir = "${HOME}"
+		return all
+	}
+	for name := range s.Tasks[0].Env { // a task can give a variable another value, and cannot be without it
+		if !slices.ContainsFunc(s.Tasks, func(t *Task) bool { _, has := t.Env[name]; return !has }) {
+			all.Env[name] = most(s.Tasks, func(t *Task) string { return t.Env[name] })
+		}
+	}
+	all.Dir = most(s.Tasks, func(t *Task) string { return t.Dir })
+	all.User = most(s.Tasks, func(t *Task) string { return t.User })
+	all.Shell = most(s.Tasks, func(t *Task) string { return t.Shell })
+	if zone := most(s.Tasks, func(t *Task) string { return t.Timezone }); !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Timezone != zone }) {
+		all.Timezone = zone
+	}
+	mail := most(s.Tasks, func(t *Task) string { return strings.Join(t.Mail, ",") })
+	if mail != "" && len(s.Tasks) > 1 {
+		all.Mail = strings.Split(mail, ",")
+	}
+	return all
+}
+
+// most returns the value that most tasks have, the first of several.
+func most(tasks []*Task, of func(*Task) string) (value string) {
+	counts := map[string]int{}
+	for _, t := range tasks {
+		counts[of(t)]++
+	}
+	for _, t := range tasks {
+		if counts[of(t)] > counts[value] || value == "" && counts[""] == 0 {
+			value = of(t)
+		}
+	}
+	return value
+}
+
+// A writer writes lines of YAML.
+type writer struct{ strings.Builder }
+
+func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+
+func (w *writer) blank() { w.WriteByte('\n') }
+
+// task writes one task of the list.
+func (w *writer) task(t *Task, common *Task) {
+	for _, line := range t.Comment {
+		w.line("  # %s", printable(line))
+	}
+	w.line("  - name: %s", scalar(t.Name))
+	const in = "    "
+	if t.Description != "" {
+		w.line(in+"description: %s", scalar(t.Description))
+	}
+	if !t.Enabled {
+		w.line(in + "enabled: false")
+	}
+	w.line(in+"cron: %s", quote(t.Cron))
+	w.surroundings(in, t, common)
+	own := maps.Clone(t.Env)
+	maps.DeleteFunc(own, func(name, value string) bool { of, shared := common.Env[name]; return shared && of == value })
+	w.variables(in, own)
+	for _, line := range t.keys() {
+		w.line(in+"%s", line)
+	}
+	w.command(in, t.Command)
+}
+
+// surroundings writes what a task has other than the common values.
+func (w *writer) surroundings(in string, t, common *Task) {
+	if t.Timezone != common.Timezone {
+		w.line(in+"timezone: %s", scalar(t.Timezone))
+	}
+	if t.User != common.User {
+		w.line(in+"user: %s", scalar(t.User))
+	}
+	if t.Dir != common.Dir {
+		w.line(in+"dir: %s", scalar(t.Dir))
+	}
+	if shell := t.Shell; shell != common.Shell && !(shell == "/bin/sh" && common.Shell == "") {
+		w.line(in+"shell: [%s, -c]", flow(shell))
+	}
+	switch {
+	case len(t.Mail) > 0 && t.MailFailures:
+		if len(common.Mail) > 0 {
+			w.line(in + "after: []")
+		}
+		w.line(in+"on_failure: {mail: %s, when: output}", mailTo(t.Mail))
+	case !slices.Equal(t.Mail, common.Mail) && len(t.Mail) > 0:
+		w.line(in+"after: {mail: %s, when: output}", mailTo(t.Mail))
+	case !slices.Equal(t.Mail, common.Mail):
+		w.line(in + "after: []")
+	}
+}
+
+// keys returns what the line says beside the command, as lines of YAML: those of Tidy, and of flags.
+func (t *Task) keys() (lines []string) {
+	if t.Mutex != "" {
+		lines = append(lines, "mutex: "+scalar(t.Mutex))
+	} else if t.WithoutOverlapping {
+		lines = append(lines, "without_overlapping: true")
+	}
+	if t.Timeout != "" {
+		lines = append(lines, "timeout: "+t.Timeout)
+	}
+	if t.KillAfter != "" {
+		lines = append(lines, "kill_after: "+t.KillAfter)
+	}
+	if t.Output != "" {
+		lines = append(lines, fmt.Sprintf("output: {file: %s, append: %t}", flow(t.Output), t.Append))
+	}
+	return lines
+}
+
+// Diff shows what Tidy made of the command: the old lines with -, the new ones with +.
+func (t *Task) Diff() (lines []string) {
+	lines = append(lines, "- command: "+t.Entry.Command)
+	if strings.HasPrefix(strings.TrimLeft(t.Entry.Command, " "), "cd ") && !strings.HasPrefix(t.Command, "cd ") {
+		lines = append(lines, "+ dir: "+t.Dir)
+	}
+	for _, key := range t.keys() {
+		lines = append(lines, "+ "+key)
+	}
+	return append(lines, "+ command: "+t.Command)
+}
+
+// variables writes env.
+func (w *writer) variables(in string, set Variables) {
+	if len(set) == 0 {
+		return
+	}
+	w.line(in + "env:")
+	for _, name := range set.names() {
+		w.line(in+"  %s: %s", scalar(name), scalar(escape(set[name])))
+	}
+}
+
+// command writes the command on one line where that needs no escapes, and else in a block, in which all is as it stands.
+func (w *writer) command(in, command string) {
+	if one := scalar(command); !strings.HasPrefix(one, `"`) && !strings.Contains(one, "''") {
+		w.line(in+"command: %s", one)
+		return
+	}
+	if strings.ContainsFunc(command, func(r rune) bool { return !showable(r) && r != '\n' }) || strings.HasPrefix(command, " ") || strings.HasSuffix(command, "\n") {
+		w.line(in+"command: %s", quote(command))
+		return
+	}
+	w.line(in + "command: |-")
+	for line := range strings.SplitSeq(command, "\n") {
+		if line == "" {
+			w.blank()
+			continue
+		}
+		w.line(in+"  %s", line)
+	}
+}
+
+var (
+	plain    = regexp.MustCompile(`^[A-Za-z0-9/._$(+][^\x00-\x1f\x7f]*$`)
+	looks    = regexp.MustCompile(`(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`)
+	inFlow   = regexp.MustCompile(`[\[\]{},]`)
+	needsOne = regexp.MustCompile(`: |:$| #|\s$`)
+)
+
+// scalar writes a text plain where YAML takes it for text, else in quotes.
+func scalar(text string) string {
+	if plain.MatchString(text) && !looks.MatchString(text) && !needsOne.MatchString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !showable(r) }) {
+		return text
+	}
+	return quote(text)
+}
+
+// flow is scalar inside of brackets.
+func flow(text string) string {
+	if inFlow.MatchString(text) {
+		return quote(text)
+	}
+	return scalar(text)
+}
+
+// showable reports whether a character may stand in YAML as it is.
+func showable(r rune) bool {
+	return r == '\t' || r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0) && r != 0x2028 && r != 0x2029 && r != 0xfeff && (r < 0xfff0 || r >= 0x10000)
+}
+
+// quote writes a text in the quotes that need fewer escapes.
+func quote(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !showable(r) || r == '\t' }) {
+		return double(text)
+	}
+	if strings.ContainsAny(text, `"\`) || strings.HasPrefix(text, "'") {
+		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	}
+	return `"` + text + `"`
+}
+
+// double writes a text with the escapes of YAML.
+func double(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case !showable(r) && r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case !showable(r) && r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// mailTo writes one address, or a list.
+func mailTo(to []string) string {
+	if len(to) == 1 {
+		return flow(to[0])
+	}
+	return "[" + strings.Join(to, ", ") + "]"
+}

@@ -1,0 +1,104 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// A Crontab is the crontab of a user, as crontab(1) reads and replaces it.
+type Crontab struct {
+	User string // "" for the user of this process; another one is for root
+}
+
+// A ProgramError is a program that failed, with what it printed.
+type ProgramError struct {
+	Program string
+	Output  string
+	Err     error
+}
+
+func (e *ProgramError) Error() string {
+	if line, _, _ := strings.Cut(strings.TrimSpace(e.Output), "\n"); line != "" {
+		return fmt.Sprintf("%s failed: %s", e.Program, line)
+	}
+	return fmt.Sprintf("%s failed: %v", e.Program, e.Err)
+}
+
+func (e *ProgramError) Unwrap() error { return e.Err }
+
+// Read returns the text of the crontab. A user without one has "", and exists is false.
+func (c Crontab) Read() (text string, exists bool, err error) {
+	out, errs, err := c.run(nil, "-l")
+	if err != nil {
+		// No cron has an exit code of its own for it; all say "no crontab for maria".
+		if strings.Contains(strings.ToLower(errs), "no crontab for") {
+			return "", false, nil
+		}
+		return "", false, &ProgramError{"crontab -l", errs, err}
+	}
+	return out, true, nil
+}
+
+// Write makes the text the crontab. crontab(1) gets it as a file, and not through a pipe: from a pipe whose writer is killed
+// it would take what has come so far, or nothing, for the whole crontab.
+func (c Crontab) Write(text string) error {
+	file, err := unnamed(text)
+	if err != nil {
+		return fmt.Errorf("the new crontab could not be written to a file: %w", err)
+	}
+	defer file.Close()
+	if _, errs, err := c.run(file, "-"); err != nil {
+		return &ProgramError{"crontab", errs, err}
+	}
+	return nil
+}
+
+// unnamed returns a file with the text, open at its beginning, that has no name any more.
+func unnamed(text string) (*os.File, error) {
+	file, err := os.CreateTemp("", "crontab-")
+	if err != nil {
+		return nil, err
+	}
+	os.Remove(file.Name())
+	_, err = file.WriteString(text)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// Remove takes the crontab away, so that the user has none.
+func (c Crontab) Remove() error {
+	if _, errs, err := c.run(nil, "-r"); err != nil {
+		return &ProgramError{"crontab -r", errs, err}
+	}
+	return nil
+}
+
+// run calls crontab(1). Debian's lists lines of its own where CRONTAB_NOHEADER is N.
+func (c Crontab) run(input *os.File, arguments ...string) (out, errs string, err error) {
+	if c.User != "" {
+		arguments = append([]string{"-u", c.User}, arguments...)
+	}
+	cmd := exec.Command("crontab", arguments...)
+	cmd.Env = append(cmd.Environ(), "CRONTAB_NOHEADER=Y", "LC_ALL=C")
+	if input != nil {
+		cmd.Stdin = input
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		err = fmt.Errorf("there is no program crontab: %w", err)
+	}
+	return stdout.String(), stderr.String(), err
+}

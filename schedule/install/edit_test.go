@@ -1,0 +1,112 @@
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var shop = Line{"/usr/local/bin/sched", "/srv/shop/schedule.yaml"}
+
+func TestTheLineOfASchedule(t *testing.T) {
+	for _, row := range []struct {
+		line Line
+		want string
+	}{
+		{shop, "* * * * * /usr/local/bin/sched run -q -c /srv/shop/schedule.yaml # sched install "},
+		{Line{"/opt/my sched", "/srv/it's 50%/x.yaml"}, `* * * * * '/opt/my sched' run -q -c '/srv/it'\''s 50\%/x.yaml' # sched install `},
+	} {
+		if got := row.line.Cron(); got != row.want+row.line.ID() {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
+func TestAddAndRemove(t *testing.T) {
+	old := "MAILTO=me\n\n1 1 * * * a\n# a comment\n2 2 * * *\tb  \n"
+	added := shop.Add(old, map[int]bool{3: true})
+	want := "MAILTO=me\n\n" + shop.replaced() + "1 1 * * * a\n# a comment\n2 2 * * *\tb  \n" + shop.Cron() + "\n"
+	if added.New != want || len(added.Diff) != 3 {
+		t.Errorf("%q\n%q", added.New, added.Diff)
+	}
+	if again := shop.Add(added.New, nil); !again.IsNone() {
+		t.Errorf("%q", again.Diff)
+	}
+	if removed := shop.Remove(added.New); removed.New != old {
+		t.Errorf("%q", removed.New)
+	}
+}
+
+// A newer sched at another place takes the line over, where it stands.
+func TestTheLineMovesWithTheProgram(t *testing.T) {
+	text := shop.Add("1 1 * * * a\n", nil).New + "2 2 * * * b\n"
+	moved := Line{"/opt/sched/bin/sched", shop.File}.Add(text, nil)
+	if want := strings.Replace(text, "/usr/local/bin/sched", "/opt/sched/bin/sched", 1); moved.New != want {
+		t.Errorf("%q", moved.New)
+	}
+}
+
+// Two schedules of one crontab know nothing of each other, in whatever order they come and go.
+func TestTwoSchedulesInOneCrontab(t *testing.T) {
+	other := Line{"/usr/local/bin/sched", "/srv/blog/schedule.yaml"}
+	old := "1 1 * * * a\n2 2 * * * b\n"
+	both := other.Add(shop.Add(old, map[int]bool{1: true}).New, map[int]bool{2: true}).New
+	if strings.Count(both, "sched run") != 2 || !shop.IsIn(both) || !other.IsIn(both) {
+		t.Fatalf("%q", both)
+	}
+	if got := other.Remove(shop.Remove(both).New).New; got != old {
+		t.Errorf("%q", got)
+	}
+	if got := shop.Remove(both).New; got != other.Add(old, map[int]bool{2: true}).New {
+		t.Errorf("%q", got)
+	}
+}
+
+// Whatever a crontab is, what was added goes away without a trace.
+func FuzzAddAndRemove(f *testing.F) {
+	f.Add("1 1 * * * a\n\n#x\n", uint64(5))
+	f.Add("", uint64(0))
+	f.Fuzz(func(t *testing.T, text string, lines uint64) {
+		if text != "" && !strings.HasSuffix(text, "\n") || strings.Contains(text, "sched") {
+			t.Skip("no cron has it")
+		}
+		replace := map[int]bool{}
+		for i := range 64 {
+			replace[i+1] = lines>>i&1 == 1
+		}
+		added := shop.Add(text, replace)
+		if got := shop.Remove(added.New).New; got != text {
+			t.Fatalf("%q became %q", text, got)
+		}
+	})
+}
+
+func TestUnitWord(t *testing.T) {
+	for text, want := range map[string]string{"/a/b": "/a/b", "/a b": `"/a b"`, "/50%": "/50%%", "/$x": "/$$x", `/a"b`: `"/a\"b"`} {
+		if got := unitWord(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// What cannot be done leaves the files as they were.
+func TestFilesAreUndone(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "a.service"), filepath.Join(dir, "a.timer")
+	os.WriteFile(first, []byte("old\n"), 0o644)
+	edit := FileEdit{Files: []File{{first, "new\n"}, {second, "new\n"}}, After: []Command{{"false"}}}
+	if diff := strings.Join(edit.Diff(), "|"); diff != first+":|- old|+ new|"+second+":|+ new" {
+		t.Error(diff)
+	}
+	if err := edit.Apply(); err == nil {
+		t.Error("false succeeded")
+	}
+	if text, _ := os.ReadFile(first); string(text) != "old\n" {
+		t.Errorf("%q", text)
+	}
+	entries, _ := os.ReadDir(dir)
+	if len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+}

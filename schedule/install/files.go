@@ -1,0 +1,119 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Command is a program with its arguments.
+type Command []string
+
+func (c Command) String() string { return strings.Join(c, " ") }
+
+// run runs the command.
+func (c Command) run() error {
+	out, err := exec.Command(c[0], c[1:]...).CombinedOutput()
+	if err != nil {
+		return &ProgramError{c.String(), string(out), err}
+	}
+	return nil
+}
+
+// A File is to have a text, or not to be there where that is empty.
+type File struct{ Path, Text string }
+
+// A FileEdit is files of ours that are written or removed, with what must run before and after it.
+type FileEdit struct {
+	Before, After []Command
+	Files         []File
+	Undo          []Command // after the files were put back
+}
+
+// Diff shows the lines of the files that change, with - before old ones and + before new ones.
+func (e FileEdit) Diff() (lines []string) {
+	for _, file := range e.Files {
+		old, _ := os.ReadFile(file.Path)
+		if string(old) == file.Text {
+			continue
+		}
+		lines = append(lines, file.Path+":")
+		for _, line := range split(string(old)) {
+			lines = append(lines, "- "+line)
+		}
+		for _, line := range split(file.Text) {
+			lines = append(lines, "+ "+line)
+		}
+	}
+	return lines
+}
+
+// Apply writes and removes the files, each in one step, and runs the commands. When something fails the files are as they
+// were.
+func (e FileEdit) Apply() error {
+	for _, c := range e.Before {
+		if err := c.run(); err != nil {
+			return err
+		}
+	}
+	var undo []File
+	err := func() error {
+		for _, file := range e.Files {
+			old, err := os.ReadFile(file.Path)
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			undo = append(undo, File{file.Path, string(old)})
+			if err := file.put(); err != nil {
+				return err
+			}
+		}
+		for _, c := range e.After {
+			if err := c.run(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}()
+	if err == nil {
+		return nil
+	}
+	for _, file := range slices.Backward(undo) {
+		err = errors.Join(err, file.put())
+	}
+	for _, c := range e.Undo {
+		c.run() // what it would say follows from the error
+	}
+	return err
+}
+
+// put writes or removes the file. The draft has a dot in its name: cron reads no such file, and systemd no such unit.
+func (f File) put() error {
+	if f.Text == "" {
+		if err := os.Remove(f.Path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+		return err
+	}
+	draft := filepath.Join(filepath.Dir(f.Path), "."+filepath.Base(f.Path)+".new")
+	defer os.Remove(draft)
+	file, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(f.Text)
+	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(draft, f.Path); err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	return nil
+}
