@@ -39,6 +39,7 @@ var order = []string{
 	"schedule/work",
 	"schedule/runner",
 	"schedule/status",
+	"schedule/view",
 	"cmd/terminal",
 	"cmd",
 	".",

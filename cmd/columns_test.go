@@ -4,6 +4,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"sched/schedule/view"
 	"slices"
 	"strings"
 	"testing"
@@ -19,22 +20,22 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 		"Of a task in a tick": reflect.TypeFor[runJSON](),
 		"A plan":              reflect.TypeFor[planJSON](),
 		"Of a task in a plan": reflect.TypeFor[planTaskJSON](),
-		"A task":              reflect.TypeFor[taskJSON](),
-		"A run that lives":    reflect.TypeFor[runningJSON](),
-		"A run that waits":    reflect.TypeFor[waitingJSON](),
-		"A pause":             reflect.TypeFor[pausedJSON](),
-		"A record":            reflect.TypeFor[recordJSON](),
+		"A task":              reflect.TypeFor[view.Task](),
+		"A run that lives":    reflect.TypeFor[view.Running](),
+		"A run that waits":    reflect.TypeFor[view.Waiting](),
+		"A pause":             reflect.TypeFor[view.Pause](),
+		"A record":            reflect.TypeFor[view.Record](),
 		"A summary":           reflect.TypeFor[summaryJSON](),
-		"A status":            reflect.TypeFor[statusJSON](),
-		"A trouble":           reflect.TypeFor[statusRow](),
-		"An explanation":      reflect.TypeFor[whyJSON](),
-		"A minute":            reflect.TypeFor[minuteJSON](),
-		"A reason":            reflect.TypeFor[verdictJSON](),
-		"A field":             reflect.TypeFor[fieldJSON](),
-		"A slot":              reflect.TypeFor[slotJSON](),
+		"A status":            reflect.TypeFor[view.Status](),
+		"A trouble":           reflect.TypeFor[view.Trouble](),
+		"An explanation":      reflect.TypeFor[view.Why](),
+		"A minute":            reflect.TypeFor[view.Minute](),
+		"A reason":            reflect.TypeFor[view.Reason](),
+		"A field":             reflect.TypeFor[view.Field](),
+		"A slot":              reflect.TypeFor[view.Slot](),
 		"A request":           reflect.TypeFor[requestJSON](),
-		"A server":            reflect.TypeFor[serverJSON](),
-		"A run on a server":   reflect.TypeFor[serverRunningJSON](),
+		"A server":            reflect.TypeFor[view.Server](),
+		"A run on a server":   reflect.TypeFor[view.ServerRun](),
 	}
 	for heading, of := range objects {
 		if got, want := documented(string(text), heading), jsonNames(of); !slices.Equal(got, want) {
@@ -64,7 +65,7 @@ func documented(page, heading string) (names []string) {
 
 func jsonNames(of reflect.Type) (names []string) {
 	for _, field := range reflect.VisibleFields(of) {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
 			names = append(names, name)
 		}
 	}

@@ -1,13 +1,10 @@
 package cmd
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"sched/cmd/terminal"
-	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/text"
 )
@@ -59,40 +56,4 @@ func toneOf(o outcome.Outcome) terminal.Tone {
 		return terminal.Caution
 	}
 	return ""
-}
-
-// describe says in words how a run ended: "failed in 2.1 s: exit code 7 (attempt 3)".
-func describe(r outcome.Record) string {
-	var b strings.Builder
-	b.WriteString(string(r.Outcome))
-	separator := ": "
-	switch {
-	case r.Outcome == outcome.TimedOut, r.Outcome == outcome.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):
-		separator = " " // "timed out after 20m", "stopped by SIGTERM"
-	case !r.Started.IsZero() && r.Outcome != outcome.Lost:
-		b.WriteString(" in " + text.Duration(r.Duration()))
-	}
-	if r.Reason != "" {
-		b.WriteString(separator + r.Reason)
-	}
-	var more []string
-	if r.Attempts > 1 {
-		more = append(more, fmt.Sprintf("attempt %d", r.Attempts))
-	}
-	if r.Origin != "" {
-		more = append(more, r.Origin)
-	}
-	if len(more) > 0 {
-		b.WriteString(" (" + strings.Join(more, ", ") + ")")
-	}
-	return b.String()
-}
-
-// late says how late a run started that the schedule asked for, where that is more than a tick takes; else "". One that is
-// later than any missed slot may run was started with --at, and is not late.
-func late(r outcome.Record) string {
-	if r.Origin != "" || r.Lateness() <= 5*time.Second || r.Lateness() > schedule.LookBack {
-		return ""
-	}
-	return ", " + text.Duration(r.Lateness()) + " late"
 }

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/controls"
 	"sched/schedule/run"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 type pauseOptions struct {
@@ -119,7 +120,7 @@ func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, pause, before
 	}
 	even := slices.DeleteFunc(slices.Clone(s.Tasks), func(t *schedule.Task) bool { return !t.EvenWhenPaused || !s.Active(t) })
 	if name == controls.Everything && len(even) > 0 {
-		fmt.Fprintf(a.out, "  but %s (even_when_paused)\n", strings.Join(taskNames(&schedule.Schedule{Tasks: even}), ", "))
+		fmt.Fprintf(a.out, "  but %s (even_when_paused)\n", strings.Join(view.TaskNames(&schedule.Schedule{Tasks: even}), ", "))
 	}
 }
 
@@ -137,13 +138,11 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
 	if err != nil {
 		a.problem("%v", err)
 	}
-	if store := a.store(s); store != nil {
-		elsewhere, err := runningElsewhere(store)
-		if err != nil {
-			a.leftOut(err)
-		}
-		live = append(live, elsewhere...)
+	elsewhere, err := a.view(s).RunningElsewhere(ctx)
+	if err != nil {
+		a.view(s).LeftOut(err)
 	}
+	live = append(live, elsewhere...)
 	here, _ := hostname()
 	var runs []string
 	for _, state := range live {

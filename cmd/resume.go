@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/controls"
+	"sched/schedule/view"
 )
 
 // A resumeCommand is `sched resume`.
@@ -88,7 +89,7 @@ func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, before c
 		default:
 			fmt.Fprintf(a.out, "%s is not paused\n", name)
 		}
-		t, missing := task(s, name)
+		t, missing := view.FindTask(s, name)
 		if everything && missing == nil && !t.EvenWhenPaused && !pause.InEffect(now) {
 			err = &exit{code: exitFailed}
 		}

@@ -14,6 +14,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // A retryCommand is `sched retry`.
@@ -76,7 +77,7 @@ func (a retryCommand) retriable(s *schedule.Schedule, name string) (outcome.Reco
 	if err != nil {
 		return record, nil, err
 	}
-	t, err := task(s, record.Task)
+	t, err := view.FindTask(s, record.Task)
 	if err != nil {
 		return record, nil, failed("", "run %s was of %s, which is no longer in the schedule", text.ShortRun(record.Run), record.Task)
 	}
@@ -85,12 +86,12 @@ func (a retryCommand) retriable(s *schedule.Schedule, name string) (outcome.Reco
 
 // endedRun returns the record of the run with that id, or an error that says why there is none to retry.
 func (a retryCommand) endedRun(s *schedule.Schedule, name string) (outcome.Record, error) {
-	live, lost, records, err := a.readHistory(s, history.Query{Task: name, Limit: 1})
+	live, lost, records, err := a.view(s).History(ctx, history.Query{Task: name, Limit: 1})
 	if err != nil {
 		return outcome.Record{}, err
 	}
 	for _, state := range append(live, lost...) {
-		if id, err := oneRun([]string{state.Begin.Run}, name); err != nil || id == "" {
+		if id, err := view.OneRun([]string{state.Begin.Run}, name); err != nil || id == "" {
 			continue
 		}
 		switch short := text.ShortRun(state.Begin.Run); {
@@ -107,7 +108,7 @@ func (a retryCommand) endedRun(s *schedule.Schedule, name string) (outcome.Recor
 			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", text.ShortRun(records[0].Run), name),
 			"%s is a task: name one of its runs", name)
 	}
-	return a.findRun(s, name)
+	return a.view(s).FindRun(ctx, name)
 }
 
 // changes returns the keys of the task that differ from the snapshot, which is its definition when the run began.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,7 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // A stopCommand is `sched stop`.
@@ -78,7 +78,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, 
 	for _, state := range live {
 		ids = append(ids, state.Begin.Run)
 	}
-	id, err := oneRun(ids, name)
+	id, err := view.OneRun(ids, name)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, 
 		return slices.DeleteFunc(slices.Clone(live), func(state runfile.State) bool { return state.Begin.Run != id }), nil
 	}
 	for _, state := range lost {
-		if one, _ := oneRun([]string{state.Begin.Run}, name); one != "" || state.Begin.Task == name {
+		if one, _ := view.OneRun([]string{state.Begin.Run}, name); one != "" || state.Begin.Task == name {
 			return nil, failed("", "run %s of %s: %w", text.ShortRun(state.Begin.Run), state.Begin.Task, run.ErrVanished)
 		}
 	}
@@ -98,43 +98,20 @@ func (a stopCommand) notRunning(s *schedule.Schedule, name string) error {
 	requests, _ := runfile.Requests(s.StateDir)
 	for _, r := range requests {
 		if r.Task == name {
-			return a.notBegun(s, r)
+			return a.view(s).NotBegun(r)
 		}
 	}
-	if server := a.whereElse(s, name); server != "" {
+	if server := a.view(s).WhereElse(ctx, name); server != "" {
 		return failed("call it there: a server stops only its own runs", "%s runs on %s", name, server)
 	}
-	if _, err := task(s, name); err == nil {
+	if _, err := view.FindTask(s, name); err == nil {
 		return failed("", "%s is not running", name)
 	}
-	record, err := a.findRun(s, name)
+	record, err := a.view(s).FindRun(ctx, name)
 	if err != nil {
 		return err
 	}
-	return failed("", "run %s of %s is not running: it %s", text.ShortRun(record.Run), record.Task, describe(record))
-}
-
-// whereElse names the other servers on which a task or a run lives, as far as the store tells.
-func (a stopCommand) whereElse(s *schedule.Schedule, name string) string {
-	store := a.store(s)
-	if store == nil {
-		return ""
-	}
-	live, err := runningElsewhere(store)
-	if err == nil {
-		live, err = withHolders(s, store, live, nil)
-	}
-	if err != nil {
-		a.leftOut(err)
-	}
-	var names []string
-	for _, state := range live {
-		if id, _ := oneRun([]string{state.Begin.Run}, name); id != "" || state.Begin.Task == name {
-			names = append(names, state.Begin.Server)
-		}
-	}
-	slices.Sort(names)
-	return strings.Join(slices.Compact(names), ", ")
+	return failed("", "run %s of %s is not running: it %s", text.ShortRun(record.Run), record.Task, view.Describe(record))
 }
 
 // stopAll stops the runs at the same time, prints what became of each, and reports whether all were stopped.
@@ -166,13 +143,13 @@ func (a stopCommand) sayStopped(r outcome.Record, s run.Stopping, err error) boo
 		a.problem("run %s of %s had ended", text.ShortRun(r.Run), r.Task)
 		return false
 	case errors.Is(err, run.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
-		a.problem("run %s of %s was not stopped: it %s", text.ShortRun(r.Run), r.Task, describe(s.Record))
+		a.problem("run %s of %s was not stopped: it %s", text.ShortRun(r.Run), r.Task, view.Describe(s.Record))
 		return false
 	case err != nil:
 		a.problem("run %s of %s: %v", text.ShortRun(r.Run), r.Task, err)
 		return false
 	}
-	words := describe(s.Record)
+	words := view.Describe(s.Record)
 	if s.Killed {
 		words += "; it took KILL"
 	}

@@ -1,56 +1,19 @@
 package cmd
 
 import (
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"sched/schedule"
 	"sched/schedule/controls"
+	"sched/schedule/view"
 )
-
-// task returns the task of that name, or an error that names the nearest.
-func task(s *schedule.Schedule, name string) (*schedule.Task, error) {
-	var names []string
-	for _, t := range s.Tasks {
-		if t.Name == name {
-			return t, nil
-		}
-		names = append(names, t.Name)
-	}
-	return nil, failed(didYouMean(name, names), "there is no task %q in %s", name, filepath.Base(s.File))
-}
-
-func taskNames(s *schedule.Schedule) []string {
-	names := make([]string, len(s.Tasks))
-	for i, t := range s.Tasks {
-		names[i] = t.Name
-	}
-	return names
-}
 
 // runnable is an error for a task that no tick starts here: it is switched off, or for another environment.
 func runnable(s *schedule.Schedule, t *schedule.Task) error {
 	if s.Active(t) {
 		return nil
 	}
-	return failed("`sched test "+t.Name+"` runs it all the same, now and here", "%s is %s", t.Name, switchedOff(s, t))
-}
-
-// switchedOff says why a task is not active.
-func switchedOff(s *schedule.Schedule, t *schedule.Task) string {
-	if !t.Enabled {
-		return "switched off"
-	}
-	return "not for " + s.Environment
-}
-
-// commandText is a command as people read it, without quotes.
-func commandText(c schedule.Command) string {
-	if len(c.List) > 0 {
-		return strings.Join(c.List, " ")
-	}
-	return c.Line
+	return failed("`sched test "+t.Name+"` runs it all the same, now and here", "%s is %s", t.Name, view.SwitchedOff(s, t))
 }
 
 // chosen returns the names of the tasks that are named, which must be in the schedule or paused, and of those with one of
@@ -60,7 +23,7 @@ func (a *app) chosen(s *schedule.Schedule, paused controls.Pauses, names, tags [
 		return []string{controls.Everything}, nil
 	}
 	for _, name := range names {
-		if _, err := task(s, name); err != nil && !paused[name].InEffect(a.now()) {
+		if _, err := view.FindTask(s, name); err != nil && !paused[name].InEffect(a.now()) {
 			return nil, err
 		}
 	}
@@ -89,7 +52,7 @@ func knownTags(s *schedule.Schedule, tags []string) error {
 	}
 	for _, tag := range tags {
 		if !slices.Contains(used, tag) {
-			return failed(didYouMean(tag, used), "no task has the tag %q", tag)
+			return failed(view.DidYouMean(tag, used), "no task has the tag %q", tag)
 		}
 	}
 	return nil

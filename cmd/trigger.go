@@ -10,6 +10,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // A triggerCommand is `sched trigger`.
@@ -55,7 +56,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	t, err := task(s, name)
+	t, err := view.FindTask(s, name)
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 		case err != nil:
 			return failed("", "%s: %w", r.Task, err)
 		default:
-			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(firstTick(r.At, r.At.Add(-1)), s.Location), text.ShortRun(r.Run))
+			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(view.FirstTick(r.At, r.At.Add(-1)), s.Location), text.ShortRun(r.Run))
 		}
 	}
 	if missed != nil {
