@@ -40,6 +40,7 @@ var order = []string{
 	"schedule/runner",
 	"schedule/status",
 	"schedule/view",
+	"schedule/actions",
 	"cmd/terminal",
 	"cmd",
 	".",

@@ -9,6 +9,7 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/actions"
 	"sched/schedule/controls"
 	"sched/schedule/outcome"
 	"sched/schedule/view"
@@ -53,7 +54,7 @@ func (a listCommand) list(o listOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := knownTags(s, o.tags); err != nil {
+	if err := actions.KnownTags(s, o.tags); err != nil {
 		return err
 	}
 	at, err := a.parseAt(o.at, s.Location)

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -59,20 +58,10 @@ func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	if err != nil {
 		return err
 	}
-	if names, err = a.chosen(s, nil, names, o.tags); err != nil {
+	if names, err = a.actor(s).Chosen(nil, names, o.tags); err != nil {
 		return err
 	}
-	server, _ := hostname()
-	pause := controls.Pause{By: caller(), Server: server, Since: a.now().UTC().Round(0), Until: until, Reason: text.Line(strings.Join(strings.Fields(o.reason), " "))}
-	var before controls.Pauses
-	err = a.controls(s).Pause(func(all controls.Pauses) controls.Pauses {
-		before = maps.Clone(all)
-		changed := controls.Pauses{}
-		for _, name := range names {
-			changed[name] = pause
-		}
-		return changed
-	})
+	pause, before, err := a.actor(s).Pause(names, until, o.reason)
 	if err != nil {
 		return failed("", "cannot pause: %w", err)
 	}

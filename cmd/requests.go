@@ -70,10 +70,10 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 		a.problem("%v", err)
 	}
 	for _, r := range requests {
-		if err := runfile.AddRequest(s.StateDir, r); err != nil {
-			return failed("`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
+		tick, err := a.actor(s).Leave(r)
+		if err != nil {
+			return err
 		}
-		tick := view.FirstTick(r.At, a.now())
 		out = append(out, requestJSON{r.Run, r.Task, r.At.Format(time.RFC3339), tick.UTC().Format(time.RFC3339), r.Origin})
 		if o.json {
 			continue

@@ -1,15 +1,14 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/actions"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
@@ -58,7 +57,7 @@ func (a stopCommand) stop(names []string) error {
 			}
 		}
 	}
-	if !a.stopAll(a.runs(s), chosen) {
+	if !a.stopAll(s, chosen) {
 		code = exitFailed
 	}
 	if code != exitOK {
@@ -90,42 +89,21 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, 
 			return nil, failed("", "run %s of %s: %w", text.ShortRun(state.Begin.Run), state.Begin.Task, run.ErrVanished)
 		}
 	}
-	return nil, a.notRunning(s, name)
-}
-
-// notRunning is the error for a task or run that does not live here: why there is nothing to stop.
-func (a stopCommand) notRunning(s *schedule.Schedule, name string) error {
-	requests, _ := runfile.Requests(s.StateDir)
-	for _, r := range requests {
-		if r.Task == name {
-			return a.view(s).NotBegun(r)
-		}
-	}
-	if server := a.view(s).WhereElse(ctx, name); server != "" {
-		return failed("call it there: a server stops only its own runs", "%s runs on %s", name, server)
-	}
-	if _, err := view.FindTask(s, name); err == nil {
-		return failed("", "%s is not running", name)
-	}
-	record, err := a.view(s).FindRun(ctx, name)
-	if err != nil {
-		return err
-	}
-	return failed("", "run %s of %s is not running: it %s", text.ShortRun(record.Run), record.Task, view.Describe(record))
+	return nil, a.actor(s).NotRunning(ctx, name)
 }
 
 // stopAll stops the runs at the same time, prints what became of each, and reports whether all were stopped.
-func (a stopCommand) stopAll(runs run.Caller, chosen []runfile.State) bool {
+func (a stopCommand) stopAll(s *schedule.Schedule, chosen []runfile.State) bool {
 	type result struct {
 		run.Stopping
 		err error
 	}
 	results := make([]result, len(chosen))
 	var all sync.WaitGroup
-	by := caller()
+	actor, runs := a.actor(s), a.runs(s)
 	for i, state := range chosen {
 		all.Go(func() {
-			results[i].Stopping, results[i].err = runs.Stop(state.Begin.Run, by)
+			results[i].Stopping, results[i].err = actor.Stop(runs, state.Begin.Run)
 		})
 	}
 	all.Wait()
@@ -138,15 +116,8 @@ func (a stopCommand) stopAll(runs run.Caller, chosen []runfile.State) bool {
 
 // sayStopped prints what became of one run, and reports whether it was stopped.
 func (a stopCommand) sayStopped(r outcome.Record, s run.Stopping, err error) bool {
-	switch {
-	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":
-		a.problem("run %s of %s had ended", text.ShortRun(r.Run), r.Task)
-		return false
-	case errors.Is(err, run.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
-		a.problem("run %s of %s was not stopped: it %s", text.ShortRun(r.Run), r.Task, view.Describe(s.Record))
-		return false
-	case err != nil:
-		a.problem("run %s of %s: %v", text.ShortRun(r.Run), r.Task, err)
+	if err := actions.Cannot(r, s, err); err != nil {
+		a.problem("%v", err)
 		return false
 	}
 	words := view.Describe(s.Record)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/outcome"
+	"sched/schedule/actions"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
 	"sched/schedule/view"
@@ -57,17 +57,20 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 		return err
 	}
 	t, err := view.FindTask(s, name)
-	if err != nil {
-		return err
+	if err == nil {
+		err = actions.Runnable(s, t)
 	}
-	if err := runnable(s, t); err != nil {
+	if err != nil {
 		return err
 	}
 	at, err := a.requestTime(o, s.Location)
 	if err != nil {
 		return err
 	}
-	request := runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: "trigger by " + caller()}
+	request, err := a.actor(s).Trigger(t.Name, at, "")
+	if err != nil {
+		return err
+	}
 	return a.leaveRequests(s, []runfile.Request{request}, o, func(all []requestJSON) any { return all[0] })
 }
 

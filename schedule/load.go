@@ -56,6 +56,10 @@ type LoadOptions struct {
 	// and what to do. Nil accepts any, and leaves it unexpanded: whatever is wrong is found when it is sent.
 	CheckNotification func(Notification) (problem, hint string)
 
+	// Texts are taken for what the files at those paths, absolute, hold; nil for a file that is not there. It answers what
+	// the schedule would be after an edit. The files need not be there.
+	Texts map[string][]byte
+
 	// Local is the zone of a schedule that names none. Nil means UTC.
 	Local *time.Location
 }
@@ -123,7 +127,7 @@ func newLoader(file string, opts LoadOptions) (*loader, error) {
 	}
 	folder := filepath.Dir(path)
 	l := &loader{
-		Reader:   document.NewReader(document.Options{Folder: folder, Getenv: opts.Getenv, UID: opts.UID, Synonyms: synonyms}),
+		Reader:   document.NewReader(document.Options{Folder: folder, Getenv: opts.Getenv, UID: opts.UID, Texts: opts.Texts, Synonyms: synonyms}),
 		options:  opts,
 		folder:   folder,
 		schedule: &Schedule{File: path},
