@@ -4,10 +4,12 @@ import (
 	"os"
 	"reflect"
 	"regexp"
-	"sched/schedule/view"
 	"slices"
 	"strings"
 	"testing"
+
+	"sched/schedule/api"
+	"sched/schedule/view"
 )
 
 // docs/json.md has a table for each object that a command prints, with each of its fields and no other.
@@ -33,13 +35,26 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 		"A reason":            reflect.TypeFor[view.Reason](),
 		"A field":             reflect.TypeFor[view.Field](),
 		"A slot":              reflect.TypeFor[view.Slot](),
-		"A request":           reflect.TypeFor[requestJSON](),
+		"A request":           reflect.TypeFor[view.Request](),
 		"A server":            reflect.TypeFor[view.Server](),
+		"A hook of a task":    reflect.TypeFor[view.Hook](),
+		"An upcoming slot":    reflect.TypeFor[view.Upcoming](),
+		"A change":            reflect.TypeFor[api.Change](),
 		"A run on a server":   reflect.TypeFor[view.ServerRun](),
 	}
 	for heading, of := range objects {
 		if got, want := documented(string(text), heading), jsonNames(of); !slices.Equal(got, want) {
 			t.Errorf("%s:\ndocumented: %v\nprinted:    %v", heading, got, want)
+		}
+	}
+	for heading, of := range map[string][2]reflect.Type{ // with the object whose fields it has, too
+		"A run":             {reflect.TypeFor[view.Run](), reflect.TypeFor[view.Record]()},
+		"A definition":      {reflect.TypeFor[view.Definition](), reflect.TypeFor[view.Task]()},
+		"A pause in effect": {reflect.TypeFor[api.Pausing](), reflect.TypeFor[view.Pause]()},
+	} {
+		own := slices.DeleteFunc(jsonNames(of[0]), func(name string) bool { return slices.Contains(jsonNames(of[1]), name) })
+		if got := documented(string(text), heading); !slices.Equal(got, own) {
+			t.Errorf("%s:\ndocumented: %v\nanswered:   %v", heading, got, own)
 		}
 	}
 	if got := documented(string(text), "A tick"); !slices.Equal(got, []string{"minute", "tasks"}) {

@@ -111,7 +111,7 @@ a signal.`,
 		newStatusCommand(a), newHistoryCommand(a), newLogsCommand(a), newWhyCommand(a), newFinishCommand(a), newStartCommand(a),
 		newTriggerCommand(a), newRetryCommand(a), newStopCommand(a),
 		newPauseCommand(a), newResumeCommand(a), newInterruptCommand(a),
-		newServersCommand(a), newUnlockCommand(a), newVersionCommand(a),
+		newServersCommand(a), newServeCommand(a), newUnlockCommand(a), newVersionCommand(a),
 	)
 	return root
 }

@@ -9,17 +9,13 @@ import (
 	"sched/schedule/text"
 )
 
-// outcomes are all there are, in the order of help texts and hints.
-var outcomes = []outcome.Outcome{outcome.Succeeded, outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost,
-	outcome.Skipped, outcome.Missed}
-
 // failures are the outcomes that on_failure hooks fire for.
-var failures = slices.DeleteFunc(slices.Clone(outcomes), func(o outcome.Outcome) bool { return !o.Failure() })
+var failures = slices.DeleteFunc(slices.Clone(outcome.All), func(o outcome.Outcome) bool { return !o.Failure() })
 
 // outcomeList names the outcomes as --outcome takes them.
 func outcomeList() string {
 	var words []string
-	for _, o := range outcomes {
+	for _, o := range outcome.All {
 		words = append(words, outcomeWord(o))
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
@@ -30,16 +26,16 @@ func outcomeWord(o outcome.Outcome) string { return strings.ReplaceAll(string(o)
 
 // parseOutcome reads an outcome, in upper or lower case, its words separated by blanks, - or _.
 func parseOutcome(word string) (outcome.Outcome, error) {
-	plain := strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSpace(word)))
+	plain, ok := outcome.Parse(word)
+	if ok {
+		return plain, nil
+	}
 	var names []string
-	for _, o := range outcomes {
-		if string(o) == plain {
-			return o, nil
-		}
+	for _, o := range outcome.All {
 		names = append(names, outcomeWord(o))
 	}
 	hint := "the outcomes are " + outcomeList()
-	if near := text.Nearest(plain, names); near != "" {
+	if near := text.Nearest(string(plain), names); near != "" {
 		hint = `did you mean "` + near + `"?`
 	}
 	return "", usage(hint, "--outcome %q is not an outcome", word)

@@ -52,18 +52,10 @@ func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, er
 	return at.UTC().Round(0).Truncate(time.Microsecond), nil // the precision of the history
 }
 
-type requestJSON struct {
-	Run    string `json:"run"`
-	Task   string `json:"task"`
-	At     string `json:"at"`
-	Tick   string `json:"tick"`
-	Origin string `json:"origin"`
-}
-
 // leaveRequests writes the requests into the state folder, and prints which ticks will start their runs. For --json it
 // prints what value makes of them.
-func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o whenOptions, value func([]requestJSON) any) error {
-	out := []requestJSON{}
+func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o whenOptions, value func([]view.Request) any) error {
+	out := []view.Request{}
 	pauses := a.view(s).Pauses()
 	live, _, _, err := run.Survey(s.StateDir)
 	if err != nil {
@@ -74,7 +66,7 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 		if err != nil {
 			return err
 		}
-		out = append(out, requestJSON{r.Run, r.Task, r.At.Format(time.RFC3339), tick.UTC().Format(time.RFC3339), r.Origin})
+		out = append(out, view.RequestOf(r, tick))
 		if o.json {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	"sched/schedule/runfile"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // A retryCommand is `sched retry`.
@@ -56,5 +57,5 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 		}
 		requests = append(requests, retry.Request)
 	}
-	return a.leaveRequests(s, requests, o, func(all []requestJSON) any { return all })
+	return a.leaveRequests(s, requests, o, func(all []view.Request) any { return all })
 }

@@ -201,6 +201,7 @@ func TestCommandsInTheDocsExist(t *testing.T) {
 		name := strings.Fields(line)[0]
 		pages[name] = help(t, name)
 	}
+	pages["serve"] += help(t, "serve", "token")
 	named := regexp.MustCompile("(?:`|^\\$ |^    |\n\\$ |\n    |/bin/)sched ([a-z]+)([^`\n]*)")
 	option := regexp.MustCompile(` (--[a-z-]+|-[a-z])\b`)
 	for _, page := range documentation(t) {

@@ -71,7 +71,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.leaveRequests(s, []runfile.Request{request}, o, func(all []requestJSON) any { return all[0] })
+	return a.leaveRequests(s, []runfile.Request{request}, o, func(all []view.Request) any { return all[0] })
 }
 
 // cancel takes back requests: all for a task, or the one for a run.

@@ -63,7 +63,7 @@ func (s Source) Run(ctx context.Context, name string) (Run, error) {
 	all.Close()
 	record, err := s.FindRun(ctx, name)
 	if err == nil {
-		return s.endedRun(record), nil
+		return s.EndedRun(record), nil
 	}
 	if r, rerr := s.OneRequest(name); rerr == nil && r.Run != "" {
 		return waitingRun(r), nil
@@ -114,7 +114,8 @@ func (s Source) liveRun(state runfile.State) Run {
 	return r
 }
 
-func (s Source) endedRun(record outcome.Record) Run {
+// EndedRun returns a run of this machine that has ended.
+func (s Source) EndedRun(record outcome.Record) Run {
 	r := s.runOf(record)
 	r.State, r.Attempt = RunEnded, record.Attempts
 	if record.Outcome == "" { // another server's that lives

@@ -75,3 +75,17 @@ func FirstTick(at, now time.Time) time.Time {
 	}
 	return minute
 }
+
+// A Request is a run that was asked for.
+type Request struct {
+	Run    string `json:"run"`
+	Task   string `json:"task"`
+	At     string `json:"at"`
+	Tick   string `json:"tick"`
+	Origin string `json:"origin"`
+}
+
+// RequestOf returns a request that the tick of that minute will answer.
+func RequestOf(r runfile.Request, tick time.Time) Request {
+	return Request{r.Run, r.Task, timeText(r.At), timeText(tick), r.Origin}
+}

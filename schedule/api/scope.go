@@ -1,0 +1,26 @@
+package api
+
+// A Scope is what somebody may do. Each of read, operate and edit has those before it.
+type Scope string
+
+// The scopes of tokens.
+const (
+	Open    Scope = "open"    // of routes for which no token is needed
+	Read    Scope = "read"    // look at everything
+	Operate Scope = "operate" // trigger, retry, stop, pause, resume
+	Edit    Scope = "edit"    // write tasks
+
+	Badge Scope = "badge" // of a key: show the badge of one task
+	Hook  Scope = "hook"  // of a key: trigger one task
+)
+
+var ranks = map[Scope]int{Read: 1, Operate: 2, Edit: 3}
+
+// allows reports whether who has the scope may do what needs the other.
+func (s Scope) allows(need Scope) bool { return ranks[s] >= ranks[need] && ranks[need] > 0 }
+
+// ParseScope reads the scope of a token.
+func ParseScope(text string) (Scope, bool) {
+	scope := Scope(text)
+	return scope, ranks[scope] > 0
+}
