@@ -175,7 +175,7 @@ func TestTheAPIAndTheCommandsShowEachOther(t *testing.T) {
 		t.Error(code, body)
 	}
 	readUntil(t, printed, "event: end")
-	if r := b.outcome("slow", 1); r.Outcome != "stopped" || !strings.Contains(r.Reason, "sched stop by ci") {
+	if r := b.outcome("slow", 1); r.Outcome != "stopped" || !strings.Contains(r.Reason, "sched stop by ci") || !strings.Contains(r.Reason, ": enough") {
 		t.Errorf("%+v", r)
 	}
 	if out, _ := b.sched("history", "slow"); !strings.Contains(out, "it is late") {
