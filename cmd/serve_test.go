@@ -268,7 +268,9 @@ func TestServeIsKilled(t *testing.T) {
 		var all sync.WaitGroup
 		for _, ask := range []func(){
 			func() { s.ask("POST", "/tasks/hourly/trigger", `{"in": 86400}`, "Idempotency-Key", key) },
-			func() { s.ask("POST", "/pauses", `{"tasks": ["fails"], "for": 3600, "reason": "`+strings.Repeat("x", 400)+`"}`) },
+			func() {
+				s.ask("POST", "/pauses", `{"tasks": ["fails"], "for": 3600, "reason": "`+strings.Repeat("x", 400)+`"}`)
+			},
 			func() { s.ask("DELETE", "/pauses/fails", "") },
 			func() {
 				body := "every: day\ncommand: |\n" + strings.Repeat("  echo "+strings.Repeat("x", 70)+"\n", 300) + "  true # whole\n"
