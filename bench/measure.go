@@ -74,6 +74,16 @@ func (b *bench) wait(which int) (pid int) {
 	return pid
 }
 
+// anonymous returns the anonymous resident memory of a process in MiB (proc_pid_status(5)).
+func anonymous(pid int) (mib float64) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	must(err)
+	_, after, _ := strings.Cut(string(text), "RssAnon:")
+	_, err = fmt.Sscan(after, &mib)
+	must(err)
+	return mib / 1024
+}
+
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
 func median(values []float64) float64 {

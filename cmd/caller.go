@@ -4,6 +4,9 @@ import (
 	"os"
 	"os/user"
 	"strconv"
+
+	"sched/schedule"
+	"sched/schedule/actions"
 )
 
 // caller is the login name of the person who called sched, for the history: the one before sudo.
@@ -15,6 +18,11 @@ func caller() string {
 		return u.Username
 	}
 	return "user " + strconv.Itoa(os.Getuid())
+}
+
+// actor is the person who called sched, as somebody who asks for something.
+func (st *stores) actor(s *schedule.Schedule) actions.Actor {
+	return actions.Actor{Source: st.view(s), By: caller()}
 }
 
 // hostname returns the name of this machine. It is a variable since tests let one machine be several.

@@ -16,6 +16,7 @@ import (
 	"sched/schedule/preflight"
 	"sched/schedule/process"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 type checkOptions struct{ strict, fileOnly, json bool }
@@ -121,7 +122,7 @@ func (a checkCommand) usual(s *schedule.Schedule) map[string]time.Duration {
 		return nil
 	}
 	defer db.Close()
-	usual, _ := db.Usual(ctx, taskNames(s))
+	usual, _ := db.Usual(ctx, view.TaskNames(s))
 	for name, u := range usual {
 		took[name] = u.Duration
 	}

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sched/schedule/api"
+	"sched/schedule/view"
 )
 
 // docs/json.md has a table for each object that a command prints, with each of its fields and no other.
@@ -19,26 +22,39 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 		"Of a task in a tick": reflect.TypeFor[runJSON](),
 		"A plan":              reflect.TypeFor[planJSON](),
 		"Of a task in a plan": reflect.TypeFor[planTaskJSON](),
-		"A task":              reflect.TypeFor[taskJSON](),
-		"A run that lives":    reflect.TypeFor[runningJSON](),
-		"A run that waits":    reflect.TypeFor[waitingJSON](),
-		"A pause":             reflect.TypeFor[pausedJSON](),
-		"A record":            reflect.TypeFor[recordJSON](),
+		"A task":              reflect.TypeFor[view.Task](),
+		"A run that lives":    reflect.TypeFor[view.Running](),
+		"A run that waits":    reflect.TypeFor[view.Waiting](),
+		"A pause":             reflect.TypeFor[view.Pause](),
+		"A record":            reflect.TypeFor[view.Record](),
 		"A summary":           reflect.TypeFor[summaryJSON](),
-		"A status":            reflect.TypeFor[statusJSON](),
-		"A trouble":           reflect.TypeFor[statusRow](),
-		"An explanation":      reflect.TypeFor[whyJSON](),
-		"A minute":            reflect.TypeFor[minuteJSON](),
-		"A reason":            reflect.TypeFor[verdictJSON](),
-		"A field":             reflect.TypeFor[fieldJSON](),
-		"A slot":              reflect.TypeFor[slotJSON](),
-		"A request":           reflect.TypeFor[requestJSON](),
-		"A server":            reflect.TypeFor[serverJSON](),
-		"A run on a server":   reflect.TypeFor[serverRunningJSON](),
+		"A status":            reflect.TypeFor[view.Status](),
+		"A trouble":           reflect.TypeFor[view.Trouble](),
+		"An explanation":      reflect.TypeFor[view.Why](),
+		"A minute":            reflect.TypeFor[view.Minute](),
+		"A reason":            reflect.TypeFor[view.Reason](),
+		"A field":             reflect.TypeFor[view.Field](),
+		"A slot":              reflect.TypeFor[view.Slot](),
+		"A request":           reflect.TypeFor[view.Request](),
+		"A server":            reflect.TypeFor[view.Server](),
+		"A hook of a task":    reflect.TypeFor[view.Hook](),
+		"An upcoming slot":    reflect.TypeFor[view.Upcoming](),
+		"A change":            reflect.TypeFor[api.Change](),
+		"A run on a server":   reflect.TypeFor[view.ServerRun](),
 	}
 	for heading, of := range objects {
 		if got, want := documented(string(text), heading), jsonNames(of); !slices.Equal(got, want) {
 			t.Errorf("%s:\ndocumented: %v\nprinted:    %v", heading, got, want)
+		}
+	}
+	for heading, of := range map[string][2]reflect.Type{ // with the object whose fields it has, too
+		"A run":             {reflect.TypeFor[view.Run](), reflect.TypeFor[view.Record]()},
+		"A definition":      {reflect.TypeFor[view.Definition](), reflect.TypeFor[view.Task]()},
+		"A pause in effect": {reflect.TypeFor[api.Pausing](), reflect.TypeFor[view.Pause]()},
+	} {
+		own := slices.DeleteFunc(jsonNames(of[0]), func(name string) bool { return slices.Contains(jsonNames(of[1]), name) })
+		if got := documented(string(text), heading); !slices.Equal(got, own) {
+			t.Errorf("%s:\ndocumented: %v\nanswered:   %v", heading, got, own)
 		}
 	}
 	if got := documented(string(text), "A tick"); !slices.Equal(got, []string{"minute", "tasks"}) {
@@ -64,7 +80,7 @@ func documented(page, heading string) (names []string) {
 
 func jsonNames(of reflect.Type) (names []string) {
 	for _, field := range reflect.VisibleFields(of) {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
 			names = append(names, name)
 		}
 	}

@@ -18,7 +18,7 @@ func (c *console) printCSV(rows any) error {
 	var header []string
 	var columns []int
 	for i := range kind.NumField() {
-		if name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ","); name != "" {
+		if name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
 			header, columns = append(header, name), append(columns, i)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/doctor"
 	"sched/schedule/statedir"
+	"sched/schedule/view"
 	"sched/schedule/text"
 )
 
@@ -68,7 +69,7 @@ func (a doctorCommand) subject() (*doctor.Subject, error) {
 	}
 	var foreign *statedir.ForeignError
 	if errors.As(statedir.Check(s.StateDir), &foreign) {
-		return nil, usage("ask as its owner: "+asUser(foreign.Owner), "the state folder %s belongs to %s", s.StateDir, userName(foreign.Owner))
+		return nil, usage("ask as its owner: "+asUser(foreign.Owner), "the state folder %s belongs to %s", s.StateDir, view.UserName(foreign.Owner))
 	}
 	self, err := os.Executable()
 	if err != nil {

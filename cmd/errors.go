@@ -9,6 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/notify"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // Exit codes, which scripts may rely on.
@@ -53,7 +54,11 @@ func (a *app) exitCode(err error) int {
 	var e *exit
 	if !errors.As(err, &e) {
 		e = &exit{exitFailed, err, ""}
-		if !a.begun { // cobra's own errors
+		var wrong *view.Error
+		switch {
+		case errors.As(err, &wrong) && wrong.Kind == view.Invalid:
+			e.code = exitUsage
+		case !a.begun: // cobra's own errors
 			e = &exit{exitUsage, err, "see `sched --help`"}
 		}
 	}
@@ -95,26 +100,21 @@ func (c *console) printFirstProblems(problems []schedule.Problem) {
 	}
 }
 
-// hintOf returns what to do about an error of the store or of a notification; "" for any other error.
+// hintOf returns what to do about an error that knows it; "" for any other error.
 func hintOf(err error) string {
 	var down *mutex.StoreError
 	var delivery *notify.Error
-	var denied *deniedError
+	var denied *view.DeniedError
+	var wrong *view.Error
 	switch {
 	case errors.As(err, &down):
 		return down.Hint
 	case errors.As(err, &delivery):
 		return delivery.Hint
 	case errors.As(err, &denied):
-		return denied.Hint()
+		return "ask as its owner: " + asUser(denied.Owner)
+	case errors.As(err, &wrong):
+		return wrong.Hint
 	}
 	return ""
-}
-
-// didYouMean is the hint for a name that does not exist: the nearest that does.
-func didYouMean(name string, names []string) string {
-	if near := text.Nearest(name, names); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return "see `sched list`"
 }

@@ -11,6 +11,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/view"
 )
 
 // A finishCommand is `sched finish`.
@@ -58,7 +59,7 @@ func (a finishCommand) finish(args []string, run string) error {
 	for _, note := range record.Notes {
 		a.problem("%s: %s", record.Task, note)
 	}
-	fmt.Fprintf(a.out, "%s  run %s %s\n", record.Task, record.Run, describe(record))
+	fmt.Fprintf(a.out, "%s  run %s %s\n", record.Task, record.Run, view.Describe(record))
 	return nil
 }
 
@@ -69,7 +70,7 @@ func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *i
 	if id != "" {
 		record, err = a.runs(s).FinishByHand(id, code)
 		if errors.Is(err, os.ErrNotExist) {
-			return a.findRun(s, id)
+			return a.view(s).FindRun(ctx, id)
 		}
 	} else {
 		record, err = a.runs(s).FinishNewest(mutex, code)
@@ -94,5 +95,5 @@ func (a finishCommand) finishUnrecorded(s *schedule.Schedule, mutex string, code
 		}
 		mutexes = append(mutexes, t.Mutex)
 	}
-	return outcome.Record{}, failed(didYouMean(mutex, mutexes), "no task has the mutex %q", mutex)
+	return outcome.Record{}, failed(view.DidYouMean(mutex, mutexes), "no task has the mutex %q", mutex)
 }

@@ -14,6 +14,7 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 type historyOptions struct {
@@ -87,22 +88,22 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	if o.summary {
 		return a.summary(s, q, o)
 	}
-	read := a.readHistory
+	read := a.view(s).History
 	if o.all {
-		read = a.readAllHistory
+		read = a.view(s).HistoryOfAll
 	}
-	live, lost, records, err := read(s, q)
+	live, lost, records, err := read(ctx, q)
 	if err != nil {
 		return err
 	}
-	waiting := a.waiting(s, live)
+	waiting := a.view(s).Waiting(live)
 	live = slices.DeleteFunc(live, runfile.State.Deferred)
 	if name != "" {
-		maps.DeleteFunc(waiting, func(task string, _ []waitingJSON) bool { return task != name })
+		maps.DeleteFunc(waiting, func(task string, _ []view.Waiting) bool { return task != name })
 	}
-	a.markPaused(s, waiting)
+	a.view(s).MarkPaused(waiting)
 	if name != "" && len(records)+len(waiting) == 0 && !hasTask(name, live) && !hasTask(name, lost) {
-		if _, err := task(s, name); err != nil {
+		if _, err := view.FindTask(s, name); err != nil {
 			return err
 		}
 	}
@@ -116,14 +117,14 @@ func (a historyCommand) history(name string, o historyOptions) error {
 // exportHistory prints the records for programs.
 func (a historyCommand) exportHistory(records []outcome.Record, o historyOptions) error {
 	if o.json {
-		return a.printJSON(toJSONs(records))
+		return a.printJSON(view.RecordsOf(records))
 	}
-	return a.printCSV(toJSONs(records))
+	return a.printCSV(view.RecordsOf(records))
 }
 
 // printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.
 // The column with the servers is there when the history is that of all of them. The limit is one of all rows together.
-func (a historyCommand) printHistory(zone *time.Location, o historyOptions, waiting map[string][]waitingJSON, live, lost []runfile.State, records []outcome.Record) {
+func (a historyCommand) printHistory(zone *time.Location, o historyOptions, waiting map[string][]view.Waiting, live, lost []runfile.State, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
@@ -134,7 +135,7 @@ func (a historyCommand) printHistory(zone *time.Location, o historyOptions, wait
 	here, _ := hostname()
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
 		for _, w := range slices.Backward(waiting[task]) {
-			t.add(outcome.Record{Run: w.Run, Task: task, Slot: w.at, Server: here}, terminal.Active, a.waitText(w, zone))
+			t.add(outcome.Record{Run: w.Run, Task: task, Slot: w.Time, Server: here}, terminal.Active, w.Text(a.now(), zone))
 		}
 	}
 	for _, state := range slices.Backward(live) {
@@ -144,7 +145,7 @@ func (a historyCommand) printHistory(zone *time.Location, o historyOptions, wait
 		t.add(state.Begin, terminal.Bad, "vanished; the next tick will finish it")
 	}
 	for _, r := range records {
-		words := describe(r) + late(r)
+		words := view.Describe(r) + view.Late(r)
 		if len(r.Notes) > 0 {
 			words += "; " + strings.Join(r.Notes, "; ")
 		}

@@ -9,6 +9,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 type summaryJSON struct {
@@ -32,7 +33,7 @@ type summaryJSON struct {
 
 // summary prints what the records of each task add up to, in the time of the query.
 func (a historyCommand) summary(s *schedule.Schedule, q history.Query, o historyOptions) error {
-	recorded, err := a.openRecords(s)
+	recorded, err := a.view(s).Records(ctx)
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (a historyCommand) summary(s *schedule.Schedule, q history.Query, o history
 		return err
 	}
 	if q.Task != "" && len(all) == 0 {
-		if _, err := task(s, q.Task); err != nil {
+		if _, err := view.FindTask(s, q.Task); err != nil {
 			return err
 		}
 	}
@@ -107,6 +108,11 @@ func (a historyCommand) printSummary(zone *time.Location, all []history.Summary)
 		t.Row(s.Task, strconv.Itoa(s.Ran()), rate, usually, most, late, latest,
 			strconv.Itoa(s.Slots[outcome.Skipped]), strconv.Itoa(s.Slots[outcome.Missed]), failure)
 	}
+}
+
+func seconds(d time.Duration) *float64 {
+	s := d.Seconds()
+	return &s
 }
 
 // percent writes a rate from 0 to 1. It is "100 %" only for 1.

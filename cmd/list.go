@@ -9,8 +9,10 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/actions"
 	"sched/schedule/controls"
 	"sched/schedule/outcome"
+	"sched/schedule/view"
 )
 
 type listOptions struct {
@@ -52,47 +54,40 @@ func (a listCommand) list(o listOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := knownTags(s, o.tags); err != nil {
+	if err := actions.KnownTags(s, o.tags); err != nil {
 		return err
 	}
 	at, err := a.parseAt(o.at, s.Location)
 	if err != nil {
 		return err
 	}
-	past := a.withElsewhere(s, a.past(s))
-	if past.pauses, err = a.pauses(s); err != nil && a.store(s) == nil { // with a store the same error was printed already
-		a.problem("%v", err)
-	}
-	rows := []taskJSON{}
-	for _, t := range s.Tasks {
-		if len(o.tags) == 0 || slices.ContainsFunc(o.tags, func(tag string) bool { return slices.Contains(t.Tags, tag) }) {
-			rows = append(rows, a.listRow(t, s.Active(t), at, o.next, past))
-		}
-	}
+	rows := a.view(s).Tasks(ctx, func(t *schedule.Task) bool {
+		return len(o.tags) == 0 || slices.ContainsFunc(o.tags, func(tag string) bool { return slices.Contains(t.Tags, tag) })
+	}, at, o.next)
 	if o.json {
-		return a.printJSON(rows)
+		return a.printJSON(rows.Items)
 	}
-	a.printTasks(s, rows, past, at)
-	if missing := a.ticksMissing(s); missing != "" && o.at == "" {
+	a.printTasks(s, rows, at)
+	if missing := a.view(s).TicksMissing(); missing != "" && o.at == "" {
 		a.problem("%s, so nothing starts (see `sched status`)", missing)
 	}
 	return nil
 }
 
 // printTasks prints the rows for people, and the pause and the maintenance that are for all tasks.
-func (a listCommand) printTasks(s *schedule.Schedule, rows []taskJSON, past past, at time.Time) {
-	if all := past.pauses[controls.Everything]; all.InEffect(a.now()) && len(rows) > 0 {
+func (a listCommand) printTasks(s *schedule.Schedule, rows view.Tasks, at time.Time) {
+	if all := rows.Pauses[controls.Everything]; all.InEffect(a.now()) && len(rows.Items) > 0 {
 		fmt.Fprintln(a.out, a.stdout().Paint(toneOf(outcome.Skipped), "everything is "+all.Text(a.now(), s.Location)))
 	}
 	switch {
-	case len(rows) == 0:
+	case len(rows.Items) == 0:
 		fmt.Fprintln(a.out, "no tasks")
 	case terminal.Is(a.out):
-		a.printListOnTerminal(s, rows, past, at)
+		a.printListOnTerminal(s, rows.Items, at)
 	default:
-		a.printList(s, rows, past, at)
+		a.printList(s, rows.Items, at)
 	}
-	if reason := a.maintenance(s); reason != "" {
+	if reason := a.view(s).Maintenance(); reason != "" {
 		a.problem("%s; only tasks with even_in_maintenance run", reason)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // The columns of list on a terminal. Now is there when something runs, waits or is paused.
@@ -35,7 +36,7 @@ var listShrinks = []terminal.Shrink{
 }
 
 // printListOnTerminal prints the table as wide as the terminal is.
-func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
+func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []view.Task, at time.Time) {
 	out := a.stdout()
 	t := out.Table(listShrinks...)
 	defer t.Flush()
@@ -47,21 +48,21 @@ func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []taskJSON, 
 	}
 	t.Head("TASK", "WHEN", "NEXT", "", "LAST", now, "DOES")
 	for _, row := range rows {
-		next, clock := out.Paint(terminal.Faint, row.never(s)), ""
-		if len(row.times) > 0 {
-			next, clock = row.nextCells(out, 0, at)
+		next, clock := out.Paint(terminal.Faint, never(row, s)), ""
+		if len(row.Times) > 0 {
+			next, clock = nextCells(out, row, 0, at)
 		}
-		t.Row(row.Name, when(row, s), next, clock, a.lastCell(s, p.last[row.Name]), a.nowCell(row, s.Location), out.Paint(terminal.Faint, does(row)))
-		for i := 1; i < len(row.times); i++ {
-			next, clock := row.nextCells(out, i, at)
+		t.Row(row.Name, when(row, s), next, clock, a.lastCell(s, row.LastRun), a.nowCell(row, s.Location), out.Paint(terminal.Faint, does(row)))
+		for i := 1; i < len(row.Times); i++ {
+			next, clock := nextCells(out, row, i, at)
 			t.Row("", "", next, clock, "", "", "")
 		}
 	}
 }
 
 // nextCells returns how far the i-th of the next times is, and when that is.
-func (row taskJSON) nextCells(out terminal.Stream, i int, at time.Time) (next, clock string) {
-	next, clock = until(row.times[i], at)
+func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, clock string) {
+	next, clock = until(row.Times[i], at)
 	return next, out.Paint(terminal.Faint, clock)
 }
 
@@ -82,7 +83,7 @@ func (a listCommand) lastCell(s *schedule.Schedule, last outcome.Record) string 
 	return out.Mark(tone) + " " + out.Paint(tone, a.lastText(s, last))
 }
 
-func (a listCommand) nowCell(row taskJSON, zone *time.Location) string {
+func (a listCommand) nowCell(row view.Task, zone *time.Location) string {
 	words := a.nowText(row, zone)
 	if words == "-" {
 		return ""
@@ -95,7 +96,7 @@ func (a listCommand) nowCell(row taskJSON, zone *time.Location) string {
 }
 
 // does says in one line what a task does: its description, or else its command.
-func does(row taskJSON) string {
+func does(row view.Task) string {
 	words := row.Description
 	if words == "" {
 		words = row.Command

@@ -8,48 +8,49 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // printList prints the table in a pipe (on a terminal: printListOnTerminal).
-func (a listCommand) printList(s *schedule.Schedule, rows []taskJSON, p past, at time.Time) {
+func (a listCommand) printList(s *schedule.Schedule, rows []view.Task, at time.Time) {
 	t := a.stdout().Table()
 	defer t.Flush()
 	t.Head("TASK", "WHEN", "NEXT", "LAST", "NOW")
 	for _, row := range rows {
-		next := row.never(s)
-		if len(row.times) > 0 {
-			next = row.nextText(0, at)
+		next := never(row, s)
+		if len(row.Times) > 0 {
+			next = nextText(row, 0, at)
 		}
-		t.Row(row.Name, when(row, s), next, a.lastText(s, p.last[row.Name]), a.nowText(row, s.Location))
-		for i := 1; i < len(row.times); i++ {
-			t.Row("", "", row.nextText(i, at), "", "")
+		t.Row(row.Name, when(row, s), next, a.lastText(s, row.LastRun), a.nowText(row, s.Location))
+		for i := 1; i < len(row.Times); i++ {
+			t.Row("", "", nextText(row, i, at), "", "")
 		}
 	}
 }
 
 // nextText returns the i-th of the next times, and how far it is.
-func (row taskJSON) nextText(i int, at time.Time) string {
-	t := row.times[i]
+func nextText(row view.Task, i int, at time.Time) string {
+	t := row.Times[i]
 	return fmt.Sprintf("%s (in %s)", text.SlotZone(t, t.Location()), text.Duration(t.Sub(at)))
 }
 
 // when shows the expressions, the zone where it is not the schedule's, and the conditions of time.
-func when(row taskJSON, s *schedule.Schedule) string {
+func when(row view.Task, s *schedule.Schedule) string {
 	text := strings.Join(row.Cron, "; ")
 	if row.Timezone != s.Location.String() {
 		text += " " + row.Timezone
 	}
-	if row.conditions != "" {
-		text += ", " + row.conditions
+	if row.Conditions != "" {
+		text += ", " + row.Conditions
 	}
 	return text
 }
 
 // never returns why a task does not run again: it is switched off, or none of its slots meets its conditions. It is "-" where its times
 // are over.
-func (row taskJSON) never(s *schedule.Schedule) string {
-	if t, err := task(s, row.Name); err == nil && !s.Active(t) {
-		return switchedOff(s, t)
+func never(row view.Task, s *schedule.Schedule) string {
+	if t, err := view.FindTask(s, row.Name); err == nil && !s.Active(t) {
+		return view.SwitchedOff(s, t)
 	}
 	if len(row.Slots) > 0 && row.Slots[0].Unmet != "" {
 		return "never: " + row.Slots[0].Unmet
@@ -69,10 +70,10 @@ func (a listCommand) lastText(s *schedule.Schedule, last outcome.Record) string 
 }
 
 // nowText says what runs and what waits for a tick now; "-" when nothing does.
-func (a listCommand) nowText(row taskJSON, zone *time.Location) string {
+func (a listCommand) nowText(row view.Task, zone *time.Location) string {
 	text, waiting := a.runningText(row.Running), row.Waiting
 	if row.Paused != nil {
-		text = strings.TrimPrefix(text+", "+row.Paused.text(a.now(), zone), ", ")
+		text = strings.TrimPrefix(text+", "+row.Paused.Text(a.now(), zone), ", ")
 	}
 	switch {
 	case len(waiting) == 0 && text == "":
@@ -80,7 +81,7 @@ func (a listCommand) nowText(row taskJSON, zone *time.Location) string {
 	case len(waiting) == 0:
 		return text
 	case text == "":
-		text = a.waitText(waiting[0], zone)
+		text = waiting[0].Text(a.now(), zone)
 		waiting = waiting[1:]
 	}
 	if len(waiting) > 0 {
@@ -89,7 +90,7 @@ func (a listCommand) nowText(row taskJSON, zone *time.Location) string {
 	return text
 }
 
-func (a listCommand) runningText(running []runningJSON) string {
+func (a listCommand) runningText(running []view.Running) string {
 	if len(running) == 0 {
 		return ""
 	}
@@ -102,8 +103,8 @@ func (a listCommand) runningText(running []runningJSON) string {
 	if first.Host != "" {
 		text += " on " + first.Host
 	}
-	if !first.since.IsZero() {
-		text += " for " + a.ago(first.since)
+	if !first.Began.IsZero() {
+		text += " for " + a.ago(first.Began)
 	}
 	if first.PID == nil && first.Host == here {
 		text = "starting"

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // A logsCommand is `sched logs`.
@@ -43,7 +44,7 @@ func (a logsCommand) logs(name string, follow bool) error {
 	if err != nil {
 		return err
 	}
-	record, err := a.newestRun(s, name)
+	record, err := a.view(s).NewestRun(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (a logsCommand) logs(name string, follow bool) error {
 	case follow && record.Outcome == "":
 		a.problem("%s vanished; the next tick will finish its run", record.Task)
 	case follow:
-		a.problem("%s %s", record.Task, text.Line(describe(record)))
+		a.problem("%s %s", record.Task, text.Line(view.Describe(record)))
 	}
 	return nil
 }

@@ -7,17 +7,8 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
 	"sched/schedule/statedir"
-)
-
-// How often logs -f reads the file of a run that lives: often enough for the eye, seldom enough to cost nothing. That of
-// a run that waits for a tick is read less often, since a tick cannot take the run at that moment.
-const (
-	followEvery = 100 * time.Millisecond
-	waitEvery   = time.Second
 )
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has no outcome
@@ -32,7 +23,7 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 		}
 		// A file in which nothing was printed is used again for another run. So what was read is of this
 		// run only if it still lives, or has ended with an output.
-		record, again, err := logsCommand{a}.poll(s, begun)
+		record, again, err := a.view(s).Poll(ctx, begun)
 		if err != nil {
 			return begun, err
 		}
@@ -48,31 +39,6 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 			time.Sleep(again)
 		}
 	}
-}
-
-// poll returns after how long to call it again for a run that lives, or 0 and the record of one that is over. The
-// record has no outcome where no process supervised the run to its end.
-func (a logsCommand) poll(s *schedule.Schedule, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
-	for _, storage := range a.storage(s).Folders() {
-		state, alive, err := runfile.Read(storage.Dir, begun.Run)
-		switch {
-		case err == nil && state.End != nil:
-			return *state.End, 0, nil
-		case err == nil && alive:
-			return begun, followEvery, nil
-		case err == nil && state.Deferred():
-			return begun, waitEvery, nil
-		case !errors.Is(err, os.ErrNotExist):
-			return begun, 0, err
-		}
-	}
-	db, err := history.OpenRead(s.StateDir) // the file of a run is removed after its record was added
-	if err != nil {
-		return begun, 0, err
-	}
-	defer db.Close()
-	record, err = db.Get(ctx, begun.Run)
-	return record, 0, err
 }
 
 // A tail reads a file that grows, piece by piece. It reads nothing as long as the file does not exist.

@@ -117,7 +117,7 @@ a signal.`,
 		newStatusCommand(a), newHistoryCommand(a), newLogsCommand(a), newWhyCommand(a), newFinishCommand(a), newStartCommand(a),
 		newTriggerCommand(a), newRetryCommand(a), newStopCommand(a),
 		newPauseCommand(a), newResumeCommand(a), newInterruptCommand(a),
-		newServersCommand(a), newUnlockCommand(a), newCompletionCommand(a), newVersionCommand(a),
+		newServersCommand(a), newServeCommand(a), newUnlockCommand(a), newCompletionCommand(a), newVersionCommand(a),
 		newImportCommand(a), newInstallCommand(a), newUninstallCommand(a),
 	)
 	return root

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"sched/schedule/controls"
 	"sched/schedule/run"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 type pauseOptions struct {
@@ -58,20 +58,10 @@ func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	if err != nil {
 		return err
 	}
-	if names, err = a.chosen(s, nil, names, o.tags); err != nil {
+	if names, err = a.actor(s).Chosen(nil, names, o.tags); err != nil {
 		return err
 	}
-	server, _ := hostname()
-	pause := controls.Pause{By: caller(), Server: server, Since: a.now().UTC().Round(0), Until: until, Reason: text.Line(strings.Join(strings.Fields(o.reason), " "))}
-	var before controls.Pauses
-	err = a.controls(s).Pause(func(all controls.Pauses) controls.Pauses {
-		before = maps.Clone(all)
-		changed := controls.Pauses{}
-		for _, name := range names {
-			changed[name] = pause
-		}
-		return changed
-	})
+	pause, before, err := a.actor(s).Pause(names, until, o.reason)
 	if err != nil {
 		return failed("", "cannot pause: %w", err)
 	}
@@ -119,7 +109,7 @@ func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, pause, before
 	}
 	even := slices.DeleteFunc(slices.Clone(s.Tasks), func(t *schedule.Task) bool { return !t.EvenWhenPaused || !s.Active(t) })
 	if name == controls.Everything && len(even) > 0 {
-		fmt.Fprintf(a.out, "  but %s (even_when_paused)\n", strings.Join(taskNames(&schedule.Schedule{Tasks: even}), ", "))
+		fmt.Fprintf(a.out, "  but %s (even_when_paused)\n", strings.Join(view.TaskNames(&schedule.Schedule{Tasks: even}), ", "))
 	}
 }
 
@@ -137,13 +127,11 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
 	if err != nil {
 		a.problem("%v", err)
 	}
-	if store := a.store(s); store != nil {
-		elsewhere, err := runningElsewhere(store)
-		if err != nil {
-			a.leftOut(err)
-		}
-		live = append(live, elsewhere...)
+	elsewhere, err := a.view(s).RunningElsewhere(ctx)
+	if err != nil {
+		a.view(s).LeftOut(err)
 	}
+	live = append(live, elsewhere...)
 	here, _ := hostname()
 	var runs []string
 	for _, state := range live {

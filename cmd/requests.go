@@ -11,6 +11,7 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // whenOptions say when a requested run starts: after --in, at --at, or without both with the next tick.
@@ -51,51 +52,21 @@ func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, er
 	return at.UTC().Round(0).Truncate(time.Microsecond), nil // the precision of the history
 }
 
-// firstTick is the minute of the first tick after now that finds at in the past.
-func firstTick(at, now time.Time) time.Time {
-	minute := at.Truncate(time.Minute)
-	if minute.Before(at) || !minute.After(now) {
-		minute = minute.Add(time.Minute)
-	}
-	return minute
-}
-
-// holderOf returns which of the live runs holds the mutex of a task; "" when it is free, or the task needs none.
-func holderOf(live []runfile.State, t *schedule.Task) string {
-	if !t.WithoutOverlapping {
-		return ""
-	}
-	for _, state := range live {
-		if state.Begin.Locks != "" && state.Begin.Mutex == t.Mutex && !state.Deferred() {
-			return "by " + state.Begin.Task + " " + run.HolderOf(state).String()
-		}
-	}
-	return ""
-}
-
-type requestJSON struct {
-	Run    string `json:"run"`
-	Task   string `json:"task"`
-	At     string `json:"at"`
-	Tick   string `json:"tick"`
-	Origin string `json:"origin"`
-}
-
 // leaveRequests writes the requests into the state folder, and prints which ticks will start their runs. For --json it
 // prints what value makes of them.
-func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o whenOptions, value func([]requestJSON) any) error {
-	out := []requestJSON{}
-	pauses := a.mustPauses(s)
+func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o whenOptions, value func([]view.Request) any) error {
+	out := []view.Request{}
+	pauses := a.view(s).Pauses()
 	live, _, _, err := run.Survey(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
 	for _, r := range requests {
-		if err := runfile.AddRequest(s.StateDir, r); err != nil {
-			return failed("`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
+		tick, err := a.actor(s).Leave(r)
+		if err != nil {
+			return err
 		}
-		tick := firstTick(r.At, a.now())
-		out = append(out, requestJSON{r.Run, r.Task, r.At.Format(time.RFC3339), tick.UTC().Format(time.RFC3339), r.Origin})
+		out = append(out, view.RequestOf(r, tick))
 		if o.json {
 			continue
 		}
@@ -103,12 +74,12 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 		if o.in != "" || o.at != "" {
 			when = "the tick at " + a.clock(tick, s.Location)
 		}
-		t, _ := task(s, r.Task)
-		if pause := pausedNow(pauses, t, text.Later(r.At, a.now())); pause != nil {
-			when += " or when it is resumed: it is " + pause.pause.Text(a.now(), s.Location)
-		} else if down := a.maintenance(s); down != "" && !t.EvenInMaintenance {
+		t, _ := view.FindTask(s, r.Task)
+		if pause := view.PauseOf(pauses, t, text.Later(r.At, a.now())); pause != nil {
+			when += " or when it is resumed: it is " + pause.Raw.Text(a.now(), s.Location)
+		} else if down := a.view(s).Maintenance(); down != "" && !t.EvenInMaintenance {
 			when += " or when that is over: " + down
-		} else if holder := holderOf(live, t); holder != "" {
+		} else if holder := view.HolderOf(live, t); holder != "" {
 			when += " or when its mutex is free: it is held " + holder
 		}
 		fmt.Fprintf(a.out, "%s will run with %s (run %s)\n", r.Task, when, text.ShortRun(r.Run))
@@ -130,38 +101,15 @@ func (a *app) requestsOf(s *schedule.Schedule, name string) ([]runfile.Request, 
 	if len(ofTask) > 0 {
 		return ofTask, nil
 	}
-	if r, err := oneRequest(s, name); err != nil || r.Run != "" {
+	if r, err := a.view(s).OneRequest(name); err != nil || r.Run != "" {
 		return []runfile.Request{r}, err
 	}
 	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
 		return nil, failed("what runs is ended by `sched stop "+name+"`", "no run of %s waits", name)
 	}
-	record, err := a.findRun(s, name)
+	record, err := a.view(s).FindRun(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return nil, failed("", "run %s of %s does not wait: it %s", text.ShortRun(record.Run), record.Task, describe(record))
-}
-
-// oneRequest returns the request whose run has that id (see oneRun); an empty one for none.
-func oneRequest(s *schedule.Schedule, name string) (runfile.Request, error) {
-	all, _ := runfile.Requests(s.StateDir) // a tick reports requests that cannot be read
-	var ids []string
-	for _, r := range all {
-		ids = append(ids, r.Run)
-	}
-	id, err := oneRun(ids, name)
-	if id == "" {
-		return runfile.Request{}, err
-	}
-	return all[slices.Index(ids, id)], nil
-}
-
-// notBegun is the error for a run that is only requested yet; nil for an empty request.
-func (a *app) notBegun(s *schedule.Schedule, r runfile.Request) error {
-	if r.Run == "" {
-		return nil
-	}
-	return failed("`sched trigger --cancel "+text.ShortRun(r.Run)+"` takes it back",
-		"run %s of %s has not begun: it waits until %s", text.ShortRun(r.Run), r.Task, a.clock(firstTick(r.At, r.At.Add(-1)), s.Location))
+	return nil, failed("", "run %s of %s does not wait: it %s", text.ShortRun(record.Run), record.Task, view.Describe(record))
 }

@@ -2,12 +2,12 @@ package cmd
 
 import (
 	"fmt"
-	"maps"
 
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
 	"sched/schedule/controls"
+	"sched/schedule/view"
 )
 
 // A resumeCommand is `sched resume`.
@@ -38,34 +38,18 @@ func (a resumeCommand) resume(names, tags []string) error {
 	}
 	orders, err := a.controls(s).Read()
 	if err == nil {
-		names, err = a.chosen(s, orders.Pauses, names, tags)
+		names, err = a.actor(s).Chosen(orders.Pauses, names, tags)
 	} else {
 		err = failed("", "cannot resume: %w", err)
 	}
 	if err != nil {
 		return err
 	}
-	var before controls.Pauses
-	err = a.controls(s).Pause(func(all controls.Pauses) controls.Pauses {
-		before = maps.Clone(all)
-		return a.ended(all, names)
-	})
+	before, err := a.actor(s).Resume(names)
 	if err != nil {
 		return failed("", "cannot resume: %w", err)
 	}
 	return a.sayResumed(s, names, before)
-}
-
-// ended returns those of the named pauses that are in effect, ended now.
-func (a resumeCommand) ended(all controls.Pauses, names []string) controls.Pauses {
-	ended := controls.Pauses{}
-	for _, name := range names {
-		if pause := all[name]; pause.InEffect(a.now()) {
-			pause.Ended = a.now().UTC().Round(0)
-			ended[name] = pause
-		}
-	}
-	return ended
 }
 
 // sayResumed prints what is resumed, and what stays paused by another pause. It is an error when a named task was not
@@ -88,7 +72,7 @@ func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, before c
 		default:
 			fmt.Fprintf(a.out, "%s is not paused\n", name)
 		}
-		t, missing := task(s, name)
+		t, missing := view.FindTask(s, name)
 		if everything && missing == nil && !t.EvenWhenPaused && !pause.InEffect(now) {
 			err = &exit{code: exitFailed}
 		}

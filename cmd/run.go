@@ -16,6 +16,7 @@ import (
 	"sched/schedule/runner"
 	"sched/schedule/status"
 	"sched/schedule/text"
+	"sched/schedule/view"
 	"sched/schedule/work"
 )
 
@@ -109,7 +110,7 @@ func (a runCommand) load(o runOptions, now time.Time) (tick *runner.Tick, invali
 		return nil, nil, err
 	}
 	if o.only != "" {
-		if _, err := task(s, o.only); err != nil {
+		if _, err := view.FindTask(s, o.only); err != nil {
 			return nil, nil, err
 		}
 	}

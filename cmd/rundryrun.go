@@ -7,6 +7,7 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule/runner"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 type planJSON struct {
@@ -40,7 +41,7 @@ func planOf(tick *runner.Tick) planJSON {
 		if p.Reason != "" {
 			t.Would = "skip"
 		} else {
-			t.Reason = commandConditions(p.Task)
+			t.Reason = view.ConditionCommands(p.Task)
 		}
 		for _, slot := range p.Slots {
 			t.Slots = append(t.Slots, slot.UTC().Format(time.RFC3339))

@@ -11,6 +11,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/runner"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // longestName is how wide the column of the names may become in a report.
@@ -74,7 +75,7 @@ func (r *reporter) started(record outcome.Record) {
 }
 
 func (r *reporter) done(record outcome.Record) {
-	r.line(record, string(record.Outcome), describe(record), record.Outcome.Failure() || len(record.Notes) > 0)
+	r.line(record, string(record.Outcome), view.Describe(record), record.Outcome.Failure() || len(record.Notes) > 0)
 }
 
 // skipped prints one line for slots of a task that were skipped together.
@@ -146,7 +147,7 @@ func (r *reporter) end() {
 		if now := r.app.now(); r.terminal != nil && next.After(now) {
 			words += " (in " + text.Duration(next.Sub(now)) + ")"
 		}
-		if all := r.app.mustPauses(r.tick.Schedule)[controls.Everything]; all.InEffect(r.app.now()) {
+		if all := r.app.view(r.tick.Schedule).Pauses()[controls.Everything]; all.InEffect(r.app.now()) {
 			words += "; everything is " + all.Text(r.app.now(), r.tick.Schedule.Location)
 		}
 		fmt.Fprintln(r.app.out, words)
@@ -164,7 +165,7 @@ func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words stri
 			continue
 		}
 		if !s.Active(t) && only != "" {
-			return only + " is " + switchedOff(s, t), first
+			return only + " is " + view.SwitchedOff(s, t), first
 		}
 		if next, ok := t.NextRun(minute); ok && s.Active(t) && (first.IsZero() || next.Before(first)) {
 			first, name = next, t.Name

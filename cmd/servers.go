@@ -8,11 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
-	"sched/mutex"
-	"sched/schedule"
 	"sched/schedule/runner"
 	"sched/schedule/servers"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // A serversCommand is `sched servers`.
@@ -34,24 +33,6 @@ far their clocks are from Redis's, and what ran there when they last said so.`,
 	return c
 }
 
-type serverJSON struct {
-	Name        string              `json:"name"`
-	Version     string              `json:"version"`
-	Minute      string              `json:"minute"`
-	Seen        string              `json:"seen"`         // when the tick of that minute began, by Redis's clock
-	Age         float64             `json:"age"`          // seconds since then
-	ClockOffset float64             `json:"clock_offset"` // seconds its clock is ahead of Redis's
-	Running     []serverRunningJSON `json:"running"`
-	More        int                 `json:"more"` // runs beyond those
-}
-
-type serverRunningJSON struct {
-	Run   string `json:"run"`
-	Task  string `json:"task"`
-	PID   *int   `json:"pid"` // null until the command has started
-	Since string `json:"since"`
-}
-
 // servers prints the servers that ticked lately under the name of the schedule.
 func (a serversCommand) servers(asJSON bool) error {
 	a.look()
@@ -59,43 +40,15 @@ func (a serversCommand) servers(asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	store, err := a.needStore(s)
-	if err != nil {
-		return err
-	}
-	all, err := servers.List(ctx, store)
+	all, err := a.view(s).Servers(ctx)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		out := []serverJSON{}
-		for _, one := range all {
-			out = append(out, toServerJSON(one))
-		}
-		return a.printJSON(out)
+		return a.printJSON(view.ServersOf(all))
 	}
 	a.printServers(all)
 	return nil
-}
-
-// needStore returns the store of the schedule, or an error for a schedule that has none.
-func (st *stores) needStore(s *schedule.Schedule) (*mutex.Redis, error) {
-	store := st.store(s)
-	if store == nil {
-		return nil, failed("let the servers share a Redis: `store: redis://…` in the schedule", "%s has no store, so this machine stands alone", s.File)
-	}
-	return store, nil
-}
-
-func toServerJSON(s servers.Server) serverJSON {
-	out := serverJSON{
-		Name: s.Name, Version: s.Version, Minute: s.Minute.UTC().Format(time.RFC3339), Seen: s.Seen.UTC().Format(time.RFC3339),
-		Age: s.Age.Seconds(), ClockOffset: s.Offset.Seconds(), Running: []serverRunningJSON{}, More: s.More,
-	}
-	for _, r := range s.Running {
-		out.Running = append(out.Running, serverRunningJSON{r.Run, r.Task, pidOrNil(r.PID), r.Since.UTC().Format(time.RFC3339)})
-	}
-	return out
 }
 
 func (a serversCommand) printServers(all []servers.Server) {

@@ -9,6 +9,7 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // A showCommand is `sched show`.
@@ -41,7 +42,7 @@ func (a showCommand) show(name string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	t, err := task(s, name)
+	t, err := view.FindTask(s, name)
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func (a showCommand) show(name string, asJSON bool) error {
 func (a showCommand) printSettings(s *schedule.Schedule, t *schedule.Task) {
 	off := ""
 	if !s.Active(t) {
-		off = ", " + switchedOff(s, t)
+		off = ", " + view.SwitchedOff(s, t)
 	}
 	out := a.stdout()
 	fmt.Fprintf(out, "%s  %s%s\n", t.Name, line(t.Place), off)

@@ -200,6 +200,7 @@ func TestCommandsInTheDocsExist(t *testing.T) {
 	for _, name := range commands(t) {
 		pages[name] = help(t, name)
 	}
+	pages["serve"] += help(t, "serve", "token")
 	named := regexp.MustCompile("(?:`|^\\$ |^    |\n\\$ |\n    |/bin/)sched ([a-z]+)([^`\n]*)")
 	option := regexp.MustCompile(` (--[a-z-]+|-[a-z])\b`)
 	for _, page := range documentation(t) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/view"
 )
 
 // shownJSON is a task as `sched show --json` prints it.
@@ -38,7 +39,7 @@ func toPlaceJSON(p schedule.Place) placeJSON { return placeJSON{p.File, p.Line, 
 func toShownJSON(s *schedule.Schedule, t *schedule.Task) shownJSON {
 	shown := shownJSON{Name: t.Name, Place: toPlaceJSON(t.Place)}
 	if !s.Active(t) {
-		shown.Off = switchedOff(s, t)
+		shown.Off = view.SwitchedOff(s, t)
 	}
 	for _, setting := range t.Settings() {
 		row := settingJSON{Key: setting.Key, Value: jsonValue(setting.Value)}
@@ -121,7 +122,7 @@ func valueLines(value any) []string {
 }
 
 func commandLines(c schedule.Command) []string {
-	return strings.Split(strings.TrimRight(commandText(c), "\n"), "\n")
+	return strings.Split(strings.TrimRight(view.CommandText(c), "\n"), "\n")
 }
 
 // hookLines is a hook as people read it: its command, or "mail: ops@example.com, when: changed".

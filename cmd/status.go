@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +12,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/statedir"
 	"sched/schedule/status"
-	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 type statusOptions struct {
@@ -79,14 +77,14 @@ func (a statusCommand) status(o statusOptions) error {
 	if err := now.Explain(); err != nil && now.Err == nil {
 		now.Err = err
 	}
-	v := a.judge(now)
+	judged := a.view(s).Status(now)
 	if o.json {
-		err = a.printStatusJSON(now, v)
+		err = a.printJSON(judged)
 	} else {
-		a.printStatus(v)
+		a.printStatus(judged)
 	}
-	if err == nil && v.code != exitOK {
-		return &exit{code: v.code}
+	if err == nil && judged.ExitCode != exitOK {
+		return &exit{code: judged.ExitCode}
 	}
 	return err
 }
@@ -107,9 +105,7 @@ func (a statusCommand) withoutSchedule(o statusOptions, reason error) error {
 	if !o.json {
 		return nil
 	}
-	words := "there is no schedule to run: " + text.Line(reason.Error())
-	v := verdict{code: exitUsage, first: "down: " + words, rows: []statusRow{{"", "schedule", words, "", "sched check" + a.configFlag()}}}
-	return a.printStatusJSON(none, v)
+	return a.printJSON(view.NoSchedule(reason, "sched check"+a.configFlag()))
 }
 
 // writeMetrics writes the metrics to the file, or prints them for "-".
@@ -121,41 +117,16 @@ func (a statusCommand) writeMetrics(path string, s *status.Status) error {
 	return status.WriteTextfile(path, s.Metrics())
 }
 
-func (a statusCommand) printStatus(v verdict) {
-	verdict := map[int]terminal.Tone{exitOK: terminal.Good, exitFailed: terminal.Caution, exitUsage: terminal.Bad}[v.code]
-	fmt.Fprintln(a.out, a.stdout().Paint(verdict, v.first))
+func (a statusCommand) printStatus(judged view.Status) {
+	verdict := map[int]terminal.Tone{exitOK: terminal.Good, exitFailed: terminal.Caution, exitUsage: terminal.Bad}[judged.ExitCode]
+	fmt.Fprintln(a.out, a.stdout().Paint(verdict, judged.First))
 	t := a.stdout().Table()
 	defer t.Flush()
-	for _, r := range v.rows {
+	for _, r := range judged.Troubles {
 		name := r.Task
 		if name == "" {
 			name = "-"
 		}
 		t.Row(name, r.Text, r.Next)
 	}
-}
-
-type statusJSON struct {
-	Verdict  string           `json:"verdict"` // ok, trouble or down
-	ExitCode int              `json:"exit_code"`
-	LastTick *string          `json:"last_tick"` // null when none ever came
-	Valid    bool             `json:"schedule_valid"`
-	Tasks    int              `json:"tasks"`
-	Running  int              `json:"running"`
-	Down     string           `json:"maintenance"`
-	Troubles []statusRow      `json:"troubles"`
-	Paused   []pausedTaskJSON `json:"paused"`
-}
-
-func (a statusCommand) printStatusJSON(s *status.Status, v verdict) error {
-	word, _, _ := strings.Cut(v.first, ":")
-	out := statusJSON{word, v.code, nil, !s.Invalid, len(s.Tasks), s.Running, v.down, v.rows, pausedTasks(s)}
-	if !s.LastTick.IsZero() {
-		tick := s.LastTick.UTC().Format(time.RFC3339)
-		out.LastTick = &tick
-	}
-	if out.Troubles == nil {
-		out.Troubles = []statusRow{}
-	}
-	return a.printJSON(out)
 }

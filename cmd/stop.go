@@ -1,20 +1,19 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/actions"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // A stopCommand is `sched stop`.
@@ -58,7 +57,7 @@ func (a stopCommand) stop(names []string) error {
 			}
 		}
 	}
-	if !a.stopAll(a.runs(s), chosen) {
+	if !a.stopAll(s, chosen) {
 		code = exitFailed
 	}
 	if code != exitOK {
@@ -78,7 +77,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, 
 	for _, state := range live {
 		ids = append(ids, state.Begin.Run)
 	}
-	id, err := oneRun(ids, name)
+	id, err := view.OneRun(ids, name)
 	if err != nil {
 		return nil, err
 	}
@@ -86,69 +85,25 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, 
 		return slices.DeleteFunc(slices.Clone(live), func(state runfile.State) bool { return state.Begin.Run != id }), nil
 	}
 	for _, state := range lost {
-		if one, _ := oneRun([]string{state.Begin.Run}, name); one != "" || state.Begin.Task == name {
+		if one, _ := view.OneRun([]string{state.Begin.Run}, name); one != "" || state.Begin.Task == name {
 			return nil, failed("", "run %s of %s: %w", text.ShortRun(state.Begin.Run), state.Begin.Task, run.ErrVanished)
 		}
 	}
-	return nil, a.notRunning(s, name)
-}
-
-// notRunning is the error for a task or run that does not live here: why there is nothing to stop.
-func (a stopCommand) notRunning(s *schedule.Schedule, name string) error {
-	requests, _ := runfile.Requests(s.StateDir)
-	for _, r := range requests {
-		if r.Task == name {
-			return a.notBegun(s, r)
-		}
-	}
-	if server := a.whereElse(s, name); server != "" {
-		return failed("call it there: a server stops only its own runs", "%s runs on %s", name, server)
-	}
-	if _, err := task(s, name); err == nil {
-		return failed("", "%s is not running", name)
-	}
-	record, err := a.findRun(s, name)
-	if err != nil {
-		return err
-	}
-	return failed("", "run %s of %s is not running: it %s", text.ShortRun(record.Run), record.Task, describe(record))
-}
-
-// whereElse names the other servers on which a task or a run lives, as far as the store tells.
-func (a stopCommand) whereElse(s *schedule.Schedule, name string) string {
-	store := a.store(s)
-	if store == nil {
-		return ""
-	}
-	live, err := runningElsewhere(store)
-	if err == nil {
-		live, err = withHolders(s, store, live, nil)
-	}
-	if err != nil {
-		a.leftOut(err)
-	}
-	var names []string
-	for _, state := range live {
-		if id, _ := oneRun([]string{state.Begin.Run}, name); id != "" || state.Begin.Task == name {
-			names = append(names, state.Begin.Server)
-		}
-	}
-	slices.Sort(names)
-	return strings.Join(slices.Compact(names), ", ")
+	return nil, a.actor(s).NotRunning(ctx, name)
 }
 
 // stopAll stops the runs at the same time, prints what became of each, and reports whether all were stopped.
-func (a stopCommand) stopAll(runs run.Caller, chosen []runfile.State) bool {
+func (a stopCommand) stopAll(s *schedule.Schedule, chosen []runfile.State) bool {
 	type result struct {
 		run.Stopping
 		err error
 	}
 	results := make([]result, len(chosen))
 	var all sync.WaitGroup
-	by := caller()
+	actor, runs := a.actor(s), a.runs(s)
 	for i, state := range chosen {
 		all.Go(func() {
-			results[i].Stopping, results[i].err = runs.Stop(state.Begin.Run, by)
+			results[i].Stopping, results[i].err = actor.Stop(runs, state.Begin.Run, "")
 		})
 	}
 	all.Wait()
@@ -161,18 +116,11 @@ func (a stopCommand) stopAll(runs run.Caller, chosen []runfile.State) bool {
 
 // sayStopped prints what became of one run, and reports whether it was stopped.
 func (a stopCommand) sayStopped(r outcome.Record, s run.Stopping, err error) bool {
-	switch {
-	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":
-		a.problem("run %s of %s had ended", text.ShortRun(r.Run), r.Task)
-		return false
-	case errors.Is(err, run.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
-		a.problem("run %s of %s was not stopped: it %s", text.ShortRun(r.Run), r.Task, describe(s.Record))
-		return false
-	case err != nil:
-		a.problem("run %s of %s: %v", text.ShortRun(r.Run), r.Task, err)
+	if err := actions.Cannot(r, s, err); err != nil {
+		a.problem("%v", err)
 		return false
 	}
-	words := describe(s.Record)
+	words := view.Describe(s.Record)
 	if s.Killed {
 		words += "; it took KILL"
 	}

@@ -1,8 +1,6 @@
 package cmd
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -12,6 +10,7 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // stdout is where results go, with what can be shown there.
@@ -69,15 +68,11 @@ func (c *console) liveLine(rest time.Duration) (line *terminal.LiveLine, restore
 
 // printJSON prints one value, indented: people read it, too. What cannot be written exitOfResults reports.
 func (c *console) printJSON(v any) error {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return err
+	text, err := view.JSON(v)
+	if err == nil {
+		c.out.Write(text)
 	}
-	c.out.Write(text.Bytes())
-	return nil
+	return err
 }
 
 // clock writes a time around now, with the date and the zone only where it is not today.

@@ -14,6 +14,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // A testCommand is `sched test`.
@@ -44,7 +45,7 @@ func (a testCommand) test(name string) error {
 			return err
 		}
 	}
-	t, err := task(s, name)
+	t, err := view.FindTask(s, name)
 	if err != nil {
 		return err
 	}
@@ -95,10 +96,10 @@ const testRest = time.Second
 func (a testCommand) printTested(record outcome.Record) {
 	out, tone := a.stderr(), toneOf(record.Outcome)
 	if !out.IsTerminal() {
-		fmt.Fprintf(a.err, "sched: %s %s\n", record.Task, describe(record))
+		fmt.Fprintf(a.err, "sched: %s %s\n", record.Task, view.Describe(record))
 		return
 	}
-	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), record.Task, out.Paint(tone, text.Line(describe(record))))
+	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), record.Task, out.Paint(tone, text.Line(view.Describe(record))))
 }
 
 // askTask prints the tasks, and returns the name of the one whose number or name a person types.
@@ -115,7 +116,7 @@ func (a testCommand) askTask(s *schedule.Schedule) (string, error) {
 	if line == "" {
 		return "", usage("type a number or a name", "that is none of them")
 	}
-	t, err := task(s, line)
+	t, err := view.FindTask(s, line)
 	if err == nil {
 		return t.Name, nil
 	}

@@ -7,9 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/outcome"
+	"sched/schedule/actions"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // A triggerCommand is `sched trigger`.
@@ -55,19 +56,22 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	t, err := task(s, name)
-	if err != nil {
-		return err
+	t, err := view.FindTask(s, name)
+	if err == nil {
+		err = actions.Runnable(s, t)
 	}
-	if err := runnable(s, t); err != nil {
+	if err != nil {
 		return err
 	}
 	at, err := a.requestTime(o, s.Location)
 	if err != nil {
 		return err
 	}
-	request := runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: "trigger by " + caller()}
-	return a.leaveRequests(s, []runfile.Request{request}, o, func(all []requestJSON) any { return all[0] })
+	request, err := a.actor(s).Trigger(t.Name, at, "")
+	if err != nil {
+		return err
+	}
+	return a.leaveRequests(s, []runfile.Request{request}, o, func(all []view.Request) any { return all[0] })
 }
 
 // cancel takes back requests: all for a task, or the one for a run.
@@ -98,7 +102,7 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 		case err != nil:
 			return failed("", "%s: %w", r.Task, err)
 		default:
-			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(firstTick(r.At, r.At.Add(-1)), s.Location), text.ShortRun(r.Run))
+			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(view.FirstTick(r.At, r.At.Add(-1)), s.Location), text.ShortRun(r.Run))
 		}
 	}
 	if missed != nil {

@@ -9,6 +9,7 @@ import (
 
 	lock "sched/mutex"
 	"sched/schedule"
+	"sched/schedule/view"
 )
 
 // A unlockCommand is `sched unlock`.
@@ -42,7 +43,7 @@ func (a unlockCommand) unlock(name string) error {
 	}
 	tasks := s.Tasks
 	if name != "" {
-		t, err := task(s, name)
+		t, err := view.FindTask(s, name)
 		if err != nil {
 			return err
 		}

@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/outcome"
-	"sched/schedule/run"
-	"sched/schedule/runfile"
 	"sched/schedule/text"
+	"sched/schedule/view"
 )
 
 // printWhy prints the answer for people.
-func (a whyCommand) printWhy(w *inquiry, answer whyJSON) {
+func (a whyCommand) printWhy(s *schedule.Schedule, w *view.Inquiry) {
+	answer := w.Answer
 	if answer.Minute != nil {
 		a.printMinute(w, answer.Minute, answer.Off)
 		return
@@ -22,7 +23,7 @@ func (a whyCommand) printWhy(w *inquiry, answer whyJSON) {
 	if last := answer.Last; last != nil && (last.Due || len(last.Others) > 0) {
 		a.printMinute(w, last, answer.Off)
 	}
-	a.printRunning(w, answer)
+	a.printRunning(s, w)
 	if answer.Off != "" {
 		return
 	}
@@ -33,10 +34,10 @@ func (a whyCommand) printWhy(w *inquiry, answer whyJSON) {
 }
 
 // printMinute prints what there is to say about one minute. Off is why the task does not run at all; else empty.
-func (a whyCommand) printMinute(w *inquiry, m *minuteJSON, off string) {
-	verb, far := "was", fmt.Sprintf(" (%s ago)", text.Duration(w.now.Sub(m.at)))
-	if m.at.After(w.now) {
-		verb, far = "will be", fmt.Sprintf(" (in %s)", text.Duration(m.at.Sub(w.now)))
+func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
+	verb, far := "was", fmt.Sprintf(" (%s ago)", text.Duration(w.Now.Sub(m.At)))
+	if m.At.After(w.Now) {
+		verb, far = "will be", fmt.Sprintf(" (in %s)", text.Duration(m.At.Sub(w.Now)))
 	}
 	switch {
 	case !m.Due && verb == "was":
@@ -47,7 +48,7 @@ func (a whyCommand) printMinute(w *inquiry, m *minuteJSON, off string) {
 	if off != "" {
 		far += ": it is " + off + " now"
 	}
-	fmt.Fprintf(a.out, "%s %s due at %s%s\n", w.task.Name, verb, w.time(m.at), far)
+	fmt.Fprintf(a.out, "%s %s due at %s%s\n", w.Task.Name, verb, w.Time(m.At), far)
 	if m.Clock != "" {
 		fmt.Fprintf(a.out, "  %s\n", m.Clock)
 	}
@@ -67,21 +68,21 @@ func (a whyCommand) printMinute(w *inquiry, m *minuteJSON, off string) {
 }
 
 // printNeighbours prints when the task was due before a minute at which it is not, and when it is next.
-func (a whyCommand) printNeighbours(w *inquiry, m *minuteJSON) {
+func (a whyCommand) printNeighbours(w *view.Inquiry, m *view.Minute) {
 	for _, n := range []struct {
 		what string
 		at   *string
 	}{{"before", m.Before}, {"after", m.After}} {
 		if n.at != nil {
 			at, _ := time.Parse(time.RFC3339, *n.at)
-			fmt.Fprintf(a.out, "  due %s it at %s%s\n", n.what, w.time(at), w.madeUp(at))
+			fmt.Fprintf(a.out, "  due %s it at %s%s\n", n.what, w.Time(at), madeUp(w, at))
 		}
 	}
 }
 
 // madeUp names the skipped wall clock time for which the task is due at that instant; empty where there is none.
-func (w *inquiry) madeUp(at time.Time) string {
-	for _, v := range w.task.When.Explain(at).Verdicts {
+func madeUp(w *view.Inquiry, at time.Time) string {
+	for _, v := range w.Task.When.Explain(at).Verdicts {
 		if v.MadeUp {
 			return ", for " + v.Wall.Format("15:04") + ", which did not exist"
 		}
@@ -90,10 +91,10 @@ func (w *inquiry) madeUp(at time.Time) string {
 }
 
 // printSlot prints what became of one slot, with its second where the minute has several or it is not at its start.
-func (a whyCommand) printSlot(w *inquiry, m *minuteJSON, slot slotJSON) {
+func (a whyCommand) printSlot(w *view.Inquiry, m *view.Minute, slot view.Slot) {
 	prefix := "  "
-	if len(m.Slots) > 1 || slot.at.Second() != 0 {
-		prefix += w.zoned(slot.at).Format("15:04:05") + "  "
+	if len(m.Slots) > 1 || slot.At.Second() != 0 {
+		prefix += slot.At.In(w.Task.When.Location).Format("15:04:05") + "  "
 	}
 	a.printRecords(w, m, slot.Records, prefix)
 	if slot.Says != "" {
@@ -102,10 +103,10 @@ func (a whyCommand) printSlot(w *inquiry, m *minuteJSON, slot slotJSON) {
 }
 
 // printRecords prints how each run ended, and below it the facts of its record.
-func (a whyCommand) printRecords(w *inquiry, m *minuteJSON, records []recordJSON, prefix string) {
+func (a whyCommand) printRecords(w *view.Inquiry, m *view.Minute, records []view.Record, prefix string) {
 	for _, record := range records {
-		r := m.records[record.Run]
-		fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Outcome), text.Line(describe(r))))
+		r := m.Ended[record.Run]
+		fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Outcome), text.Line(view.Describe(r))))
 		t := a.stdout().Table()
 		for _, fact := range a.facts(w, r) {
 			t.Row("    "+fact[0], text.Line(fact[1]))
@@ -115,20 +116,20 @@ func (a whyCommand) printRecords(w *inquiry, m *minuteJSON, records []recordJSON
 }
 
 // facts are what a record says besides its outcome: pairs of a name and a text.
-func (a whyCommand) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
+func (a whyCommand) facts(w *view.Inquiry, r outcome.Record) (facts [][2]string) {
 	add := func(name, format string, args ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
 	}
 	if r.IsRange() {
-		add("stands for", "%s, from %s to %s", text.Count(r.Slots, "slot"), w.time(r.Slot), w.time(r.Until))
+		add("stands for", "%s, from %s to %s", text.Count(r.Slots, "slot"), w.Time(r.Slot), w.Time(r.Until))
 	}
 	if !r.Started.IsZero() {
-		started := text.SecondZone(r.Started, w.task.When.Location)
+		started := text.SecondZone(r.Started, w.Task.When.Location)
 		if late := r.Started.Sub(r.Slot); r.Origin == "" && late > 0 {
 			started += ", " + text.Duration(late) + " late"
 		}
 		add("started", "%s", started)
-		add("ended", "%s", text.SecondZone(r.Ended, w.task.When.Location))
+		add("ended", "%s", text.SecondZone(r.Ended, w.Task.When.Location))
 	}
 	if r.ExitCode != nil {
 		add("exit code", "%d", *r.ExitCode)
@@ -147,31 +148,23 @@ func (a whyCommand) facts(w *inquiry, r outcome.Record) (facts [][2]string) {
 	return facts
 }
 
-// runningText says since when a run lives, and where.
-func runningText(state runfile.State, now time.Time) string {
-	holder := run.HolderOf(state)
-	if holder.PID == 0 {
-		return "it is starting " + holder.String()
-	}
-	return fmt.Sprintf("it has been running for %s, %s", text.Duration(now.Sub(holder.Since)), holder)
-}
-
 // printRunning prints the live runs that are not of the last slot (they are of older ones, or by hand), and those that
 // wait for a tick.
-func (a whyCommand) printRunning(w *inquiry, answer whyJSON) {
-	for _, state := range w.live {
-		old := answer.Last == nil || !state.Begin.Slot.Truncate(time.Minute).Equal(answer.Last.at.UTC())
-		if state.Begin.Task == w.task.Name && old {
-			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.task.Name, w.time(state.Begin.Slot), runningText(state, w.now))
+func (a whyCommand) printRunning(s *schedule.Schedule, w *view.Inquiry) {
+	for _, state := range w.Live {
+		last := w.Answer.Last
+		old := last == nil || !state.Begin.Slot.Truncate(time.Minute).Equal(last.At.UTC())
+		if state.Begin.Task == w.Task.Name && old {
+			fmt.Fprintf(a.out, "%s, due at %s: %s\n", w.Task.Name, w.Time(state.Begin.Slot), view.RunningText(state, w.Now))
 		}
 	}
-	for _, one := range w.waiting {
-		fmt.Fprintf(a.out, "%s is %s\n", w.task.Name, a.waitText(one, w.task.When.Location))
+	for _, one := range w.Waiting {
+		fmt.Fprintf(a.out, "%s is %s\n", w.Task.Name, one.Text(a.now(), w.Task.When.Location))
 	}
 }
 
 // printObstacles prints what could keep the next run from starting, or that nothing is known to.
-func (a whyCommand) printObstacles(w *inquiry, answer whyJSON) {
+func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
 	said := false
 	say := func(format string, args ...any) {
 		said = true
@@ -182,12 +175,12 @@ func (a whyCommand) printObstacles(w *inquiry, answer whyJSON) {
 	}
 	if answer.Free != nil {
 		free, _ := time.Parse(time.RFC3339, *answer.Free)
-		say("its conditions let it run again at %s", w.time(free))
+		say("its conditions let it run again at %s", w.Time(free))
 	}
 	if answer.NoTicks != "" {
 		say("%s, so it will not start", answer.NoTicks)
 	}
-	paused := answer.Next != nil && pausedNow(w.pauses, w.task, w.next) != nil // which its slot says
+	paused := answer.Next != nil && view.PauseOf(w.Pauses, w.Task, w.Next) != nil // which its slot says
 	for _, words := range answer.Asks {
 		say("right before it starts it asks %s", text.Line(words))
 	}
@@ -195,17 +188,17 @@ func (a whyCommand) printObstacles(w *inquiry, answer whyJSON) {
 		say("%s; it will be skipped if that is so then", answer.Down)
 	}
 	if answer.Held != "" {
-		say("its mutex %s is held %s; it will be skipped if that goes on until then", w.task.Mutex, answer.Held)
+		say("its mutex %s is held %s; it will be skipped if that goes on until then", w.Task.Mutex, answer.Held)
 	}
 	switch {
-	case answer.Failures >= mostFailures:
+	case answer.Failures >= view.MostFailures:
 		say("all of its last %d runs failed", answer.Failures)
 	case answer.Failures > 1:
 		say("its last %d runs failed", answer.Failures)
 	case answer.Failures == 1:
 		say("its last run failed")
 	}
-	if !said && !paused && w.task.UnmetCondition(w.next) == "" {
+	if !said && !paused && w.Task.UnmetCondition(w.Next) == "" {
 		say("nothing is known that would stop it")
 	}
 }

@@ -69,6 +69,17 @@ func (l *loader) matches(n *node) []string {
 	} else if len(paths) == 0 && !hasWildcard {
 		l.Problemf(n, "", "include %s: there is no such file", document.Quote(n.Value))
 	}
+	return l.afterEdit(pattern, paths)
+}
+
+// afterEdit returns the files that a pattern stands for, sorted, as they would be with LoadOptions.Texts.
+func (l *loader) afterEdit(pattern string, paths []string) []string {
+	for path, text := range l.options.Texts {
+		paths = slices.DeleteFunc(paths, func(p string) bool { return p == path })
+		if matches, _ := filepath.Match(pattern, path); matches && text != nil {
+			paths = append(paths, path)
+		}
+	}
 	slices.Sort(paths)
 	return paths
 }

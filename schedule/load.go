@@ -59,6 +59,10 @@ type LoadOptions struct {
 	// Origins asks for what Task.Settings and Task.PlaceOf return. It makes a map for each task, and ticks do without.
 	Origins bool
 
+	// Texts are taken for what the files at those paths, absolute, hold; nil for a file that is not there. It answers what
+	// the schedule would be after an edit. The files need not be there.
+	Texts map[string][]byte
+
 	// Local is the zone of a schedule that names none. Nil means UTC.
 	Local *time.Location
 }
@@ -126,7 +130,7 @@ func newLoader(file string, opts LoadOptions) (*loader, error) {
 	}
 	folder := filepath.Dir(path)
 	l := &loader{
-		Reader:   document.NewReader(document.Options{Folder: folder, Getenv: opts.Getenv, UID: opts.UID, Synonyms: synonyms}),
+		Reader:   document.NewReader(document.Options{Folder: folder, Getenv: opts.Getenv, UID: opts.UID, Texts: opts.Texts, Synonyms: synonyms}),
 		options:  opts,
 		folder:   folder,
 		schedule: &Schedule{File: path},

@@ -17,6 +17,9 @@ type Options struct {
 	// user, is refused, as cron refuses such crontabs: whoever can write the file would be root.
 	UID int
 
+	// Texts are taken for what the files at those paths, absolute, hold: they are not opened.
+	Texts map[string][]byte
+
 	// Synonyms are words of other programs, in lower case and with "_" for "-", with the word that is meant here.
 	Synonyms map[string]string
 }

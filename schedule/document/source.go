@@ -48,6 +48,9 @@ func (r *Reader) Add(path string, data []byte) *Source {
 // Open reads the file at path, which must be absolute, as the next source. It returns nil when the file cannot be read
 // or must not be trusted; that is a problem then.
 func (r *Reader) Open(path string) *Source {
+	if text, ok := r.options.Texts[path]; ok && text != nil {
+		return r.Add(path, text)
+	}
 	src := r.Add(path, nil)
 	data, problem, err := readFile(path, r.options.UID)
 	if problem != nil {

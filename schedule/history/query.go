@@ -20,7 +20,22 @@ type Query struct {
 	Since    time.Time // slots at or after it
 	Until    time.Time // slots before it
 	Slot     time.Time // exactly this slot
+	Below    Position  // records that stand below it: older ones
 	Limit    int
+}
+
+// A Position is a place in the order of Find, just below one record. The zero Position is above all of them.
+type Position struct {
+	Slot time.Time
+	Run  string
+}
+
+// PositionOf is the place below a record.
+func PositionOf(r outcome.Record) Position { return Position{r.Slot, r.Run} }
+
+// holds reports whether a record stands below the place.
+func (p Position) holds(r outcome.Record) bool {
+	return p == Position{} || r.Slot.Before(p.Slot) || r.Slot.Equal(p.Slot) && r.Run < p.Run
 }
 
 // Matches reports whether a record is one that q says, whatever its Limit.
@@ -30,7 +45,8 @@ func (q Query) Matches(r outcome.Record) bool {
 		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome)) &&
 		(q.Since.IsZero() || !r.Slot.Before(q.Since)) &&
 		(q.Until.IsZero() || r.Slot.Before(q.Until)) &&
-		(q.Slot.IsZero() || r.Slot.Equal(q.Slot))
+		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) &&
+		q.Below.holds(r)
 }
 
 // Find returns the records that q says, the newest slot first, and the newest run of a slot first.
@@ -109,6 +125,10 @@ func (q Query) where() (where string, args []any) {
 	}
 	if !q.Until.IsZero() {
 		add("slot < ?", ceilMicro(q.Until))
+	}
+	if q.Below != (Position{}) {
+		at := q.Below.Slot.UnixMicro()
+		add("slot <= ? AND (slot < ? OR run < ?)", at, at, q.Below.Run)
 	}
 	return where, args
 }

@@ -3,6 +3,8 @@ package outcome
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -18,6 +20,15 @@ const (
 	Skipped   Outcome = "skipped" // Reason says by which condition or lock
 	Missed    Outcome = "missed"  // no tick covered its minute
 )
+
+// All are the outcomes that there are.
+var All = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost, Skipped, Missed}
+
+// Parse reads an outcome, in upper or lower case, its words separated by blanks, - or _.
+func Parse(word string) (Outcome, bool) {
+	plain := Outcome(strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSpace(word))))
+	return plain, slices.Contains(All, plain)
+}
 
 // Failure reports whether the outcome is one that on_failure hooks fire for.
 func (o Outcome) Failure() bool {

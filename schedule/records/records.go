@@ -124,6 +124,11 @@ func (r *Records) Last(ctx context.Context, tasks []string) (map[string]outcome.
 	return last, nil
 }
 
+// Usual is history.DB.Usual: of the records that are in the history.
+func (r *Records) Usual(ctx context.Context, tasks []string) (map[string]history.Usual, error) {
+	return r.db.Usual(ctx, tasks)
+}
+
 // Summaries is history.DB.Summaries.
 func (r *Records) Summaries(ctx context.Context, task string, since, until time.Time) ([]history.Summary, error) {
 	return r.db.Summaries(ctx, task, since, until, r.waiting...)

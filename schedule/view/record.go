@@ -1,12 +1,9 @@
-package cmd
+package view
 
-import (
-	"time"
+import "sched/schedule/outcome"
 
-	"sched/schedule/outcome"
-)
-
-type recordJSON struct {
+// A Record says what became of one slot, or of several that one record stands for.
+type Record struct {
 	Run        string   `json:"run"`
 	Task       string   `json:"task"`
 	Mutex      string   `json:"mutex"`
@@ -31,12 +28,13 @@ type recordJSON struct {
 	Notes      []string `json:"notes"`
 }
 
-func toJSON(r outcome.Record) recordJSON {
-	out := recordJSON{
-		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot.UTC().Format(time.RFC3339), Origin: r.Origin, Background: r.Background,
-		Server: r.Server, Ended: r.Ended.UTC().Format(time.RFC3339), Outcome: string(r.Outcome), Reason: r.Reason,
+// RecordOf returns a record as it is shown.
+func RecordOf(r outcome.Record) Record {
+	out := Record{
+		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: timeText(r.Slot), Origin: r.Origin, Background: r.Background,
+		Server: r.Server, Ended: timeText(r.Ended), Outcome: string(r.Outcome), Reason: r.Reason,
 		ExitCode: r.ExitCode, Attempts: r.Attempts, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
-		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: r.Notes,
+		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: r.Notes, Started: timeOrNil(r.Started),
 	}
 	if r.PeakMemory > 0 {
 		out.PeakMemory = &r.PeakMemory
@@ -44,26 +42,21 @@ func toJSON(r outcome.Record) recordJSON {
 	if out.Notes == nil {
 		out.Notes = []string{}
 	}
-	if !r.Started.IsZero() {
-		started, late := r.Started.UTC().Format(time.RFC3339), r.Lateness().Seconds()
-		out.Started, out.Lateness = &started, &late
+	if out.Started != nil {
+		late := r.Lateness().Seconds()
+		out.Lateness = &late
 	}
 	if out.Slots = max(r.Slots, 1); r.IsRange() {
-		until := r.Until.UTC().Format(time.RFC3339)
-		out.Until = &until
+		out.Until = timeOrNil(r.Until)
 	}
 	return out
 }
 
-func toJSONs(records []outcome.Record) []recordJSON {
-	out := []recordJSON{}
+// RecordsOf returns records as they are shown; an empty list for none.
+func RecordsOf(records []outcome.Record) []Record {
+	out := []Record{}
 	for _, r := range records {
-		out = append(out, toJSON(r))
+		out = append(out, RecordOf(r))
 	}
 	return out
-}
-
-func seconds(d time.Duration) *float64 {
-	s := d.Seconds()
-	return &s
 }

@@ -1,4 +1,4 @@
-package cmd
+package view
 
 import (
 	"context"
@@ -27,9 +27,7 @@ func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	a := &app{}
-	a.now = func() time.Time { return now }
-	s := &schedule.Schedule{StateDir: dir, Location: time.UTC}
+	s := Source{Schedule: &schedule.Schedule{StateDir: dir, Location: time.UTC}, Now: func() time.Time { return now }, Problem: t.Logf}
 	for _, step := range []struct {
 		add  outcome.Record
 		want string
@@ -37,7 +35,7 @@ func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 		if err := db.Add(context.Background(), []outcome.Record{step.add}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := a.newestRun(s, "each"); err != nil || got.Run != step.want {
+		if got, err := s.NewestRun(t.Context(), "each"); err != nil || got.Run != step.want {
 			t.Errorf("after the run of %s: that of %s, %v", step.add.Started, got.Started, err)
 		}
 	}

@@ -1,0 +1,205 @@
+package cmd
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/actions"
+	"sched/schedule/api"
+	"sched/schedule/run"
+	"sched/schedule/statedir"
+	"sched/schedule/view"
+)
+
+type serveOptions struct {
+	listen      string
+	readOnly    bool
+	edit        string
+	basePath    string
+	cert, key   string
+	behindProxy bool
+	hosts       []string
+}
+
+// A serveCommand is `sched serve`.
+type serveCommand struct{ *app }
+
+func newServeCommand(a *app) *cobra.Command {
+	var o serveOptions
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve an HTTP API for the tasks and their runs",
+		Long: `serve answers HTTP requests about the schedule: what runs when, what became of it and why; and it
+passes on what people ask for, as sched trigger, retry, stop and pause do. Ticks do not know it, and
+nothing is lost when it is down.
+
+On TCP a token is needed, which sched serve token makes. A browser signs in with one, or with the
+link that is printed, once and within 10 minutes. A socket (--listen unix:PATH) is for its owner,
+without a token. An address that other machines reach is refused without TLS.`,
+		Example: `  sched serve
+  sched serve --listen unix:/run/user/1000/sched.sock
+  sched serve --listen 0.0.0.0:7323 --tls-cert cert.pem --tls-key key.pem --host jobs.example.com
+  sched serve --read-only
+  sched serve --edit schedule.d`,
+		Args: arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error { return serveCommand{a}.serve(o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.listen, "listen", "127.0.0.1:7323", "host:port, or unix:PATH for a socket")
+	f.BoolVar(&o.readOnly, "read-only", false, "have no routes that change anything")
+	f.StringVar(&o.edit, "edit", "", "a folder that the schedule includes: let tasks be written into it")
+	f.StringVar(&o.basePath, "base-path", "", "the path under which a proxy passes requests on, as /sched")
+	f.StringVar(&o.cert, "tls-cert", "", "speak TLS with this certificate (PEM)")
+	f.StringVar(&o.key, "tls-key", "", "the key of the certificate (PEM)")
+	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy speaks TLS, and puts who asks at the end of X-Forwarded-For")
+	f.StringSliceVar(&o.hosts, "host", nil, "a name by which it is called, besides localhost")
+	c.AddCommand(newServeTokenCommand(a))
+	return c
+}
+
+// serve answers requests until a signal comes.
+func (a serveCommand) serve(o serveOptions) error {
+	s, err := a.trustedState()
+	if err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	var certificate *tls.Certificate
+	if o.cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.cert, o.key)
+		if err != nil {
+			return usage("both are files in PEM", "--tls-cert and --tls-key: %w", err)
+		}
+		certificate = &pair
+	}
+	server, err := api.New(a.serveConfig(s, o))
+	if err != nil {
+		return err
+	}
+	if o.edit != "" && !o.readOnly {
+		if err := server.CheckEdit(); err != nil {
+			return err
+		}
+	}
+	listener, err := api.Listen(o.listen, certificate != nil || o.behindProxy)
+	if err != nil {
+		return err
+	}
+	debug.SetGCPercent(50)         // a server lives long: memory counts
+	debug.SetMemoryLimit(48 << 20) // the collector works harder above it
+	terminate, _, release := signals()
+	defer release()
+	a.greet(s, server, listener, o, certificate != nil)
+	if err := server.Serve(terminate, listener, certificate, server.Handler(nil)); err != nil {
+		return failed("", "%w", err)
+	}
+	return &exit{code: exitStopped}
+}
+
+// check returns what is wrong with the flags.
+func (o *serveOptions) check() error {
+	switch {
+	case (o.cert == "") != (o.key == ""):
+		return usage("give both", "--tls-cert and --tls-key belong together")
+	case o.edit != "" && os.Geteuid() == 0:
+		return usage("run it as the user of the tasks", "--edit is refused as root: whoever has a token of the scope edit would be root")
+	case o.basePath != "" && (!strings.HasPrefix(o.basePath, "/") || strings.ContainsAny(o.basePath, "{}?#% ")):
+		return usage("write it as /sched", "--base-path %q is not a path", o.basePath)
+	}
+	o.basePath = strings.TrimRight(o.basePath, "/")
+	return nil
+}
+
+// greet prints where the server is, and a link for a browser.
+func (a serveCommand) greet(s *schedule.Schedule, server *api.Server, l net.Listener, o serveOptions, secure bool) {
+	url := api.URL(l, o.basePath, secure)
+	fmt.Fprintf(a.out, "%s is served at %s\n", s.Name, url)
+	if strings.HasPrefix(url, "unix:") {
+		return
+	}
+	scope := api.Operate
+	switch {
+	case o.readOnly:
+		scope = api.Read
+	case o.edit != "":
+		scope = api.Edit
+	}
+	fmt.Fprintf(a.out, "sign in once, within 10 minutes: %s\n", strings.TrimSuffix(url, o.basePath+"/")+server.LoginPath(scope))
+}
+
+// serveConfig is how the server comes to the schedule.
+func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) api.Config {
+	var one sync.Mutex // what a command reads once several requests may read at the same time
+	looking := func(s *schedule.Schedule) view.Source {
+		one.Lock()
+		defer one.Unlock()
+		source := a.view(s)
+		source.Controls.ReadOnly = true
+		return source
+	}
+	config := api.Config{
+		StateDir: s.StateDir, Version: Version, Now: a.now, Problem: a.problem, ReadOnly: o.readOnly, BasePath: o.basePath,
+		Hosts: o.hosts, BehindProxy: o.behindProxy, Secure: o.cert != "" || o.behindProxy,
+		Schedules: api.Schedules{
+			Load:  a.loadLastValid,
+			Check: a.checkAfterEdit,
+			View:  looking,
+			Actor: func(s *schedule.Schedule, by string) actions.Actor {
+				source := looking(s)
+				source.Controls.ReadOnly = false
+				return actions.Actor{Source: source, By: by}
+			},
+			Runs: func(s *schedule.Schedule) run.Caller {
+				one.Lock()
+				defer one.Unlock()
+				return a.runs(s)
+			},
+		},
+	}
+	if o.edit != "" {
+		config.Edit, _ = filepath.Abs(o.edit)
+	}
+	return config
+}
+
+// checkAfterEdit reads the schedule, and what this machine has to say of it, as if files had another text.
+func (a serveCommand) checkAfterEdit(files map[string][]byte) (*schedule.Schedule, error) {
+	file, err := a.findConfig()
+	if err != nil {
+		return nil, err
+	}
+	options := a.options()
+	options.Texts = files
+	s, err := schedule.Load(file, options)
+	if err != nil {
+		return nil, err
+	}
+	if problems, _ := unfit(s); len(problems) > 0 {
+		return nil, &schedule.InvalidError{Problems: problems, StateDir: s.StateDir}
+	}
+	return s, nil
+}
+
+// trustedState is loadTrusted where the state folder may not be there yet.
+func (a serveCommand) trustedState() (*schedule.Schedule, error) {
+	s, err := a.loadTrusted()
+	if err == nil {
+		err = statedir.MakeDir(s.StateDir)
+	}
+	if errors.Is(err, os.ErrPermission) {
+		err = failed("", "%w", err)
+	}
+	return s, err
+}

@@ -1,0 +1,328 @@
+package cmd_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const served = `
+timezone: UTC
+include: [schedule.d/*.yaml]
+tasks:
+  - {name: hourly, every: hour, command: "echo hallo", tags: [x]}
+  - {name: fails, every: hour, command: "false", days: [sunday], description: "<b> & co"}
+  - {name: slow, every: year, background: true, command: "echo begun; while ! test -e go; do sleep 0.05; done; echo done"}
+`
+
+// An apiServer is a `sched serve` that runs.
+type apiServer struct {
+	*box
+	*exec.Cmd
+	url, token string
+}
+
+// serve starts `sched serve` in the box, with the flags and the environment of a command.
+func (b *box) serve(change func(*exec.Cmd), flags ...string) *apiServer {
+	b.Helper()
+	token := b.command("serve", "token", "--scope", "edit", "--name", "ci"+time.Now().Format("150405.000000000"))
+	c := b.command(append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)...)
+	change(token)
+	change(c)
+	out, err := token.CombinedOutput()
+	if err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	words := strings.Fields(string(out))
+	pipe, err := c.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	if err := c.Start(); err != nil {
+		b.Fatal(err)
+	}
+	line, err := bufio.NewReader(pipe).ReadString('\n')
+	url := regexp.MustCompile(`http://\S+/`).FindString(line)
+	if url == "" {
+		b.Fatalf("%q, %v, %s", line, err, errs.String())
+	}
+	s := &apiServer{b, c, url + "api/v1", words[len(words)-1]}
+	b.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	return s
+}
+
+// ask sends a request, and returns the status and the body; 0 where the server is gone.
+func (s *apiServer) ask(method, path, body string, headers ...string) (int, string) {
+	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(text)
+}
+
+// asFrozen lets a command live at one moment.
+func (b *box) asFrozen(at string) func(*exec.Cmd) {
+	b.write("clock", at+" "+at+" 0")
+	return func(c *exec.Cmd) { c.Env = append(c.Env, "SCHED_TEST_CLOCK_FILE="+b.path("clock")) }
+}
+
+// What the API answers is what the commands print with --json, but for the list around it.
+func TestTheAPIAnswersWhatTheCommandsPrint(t *testing.T) {
+	b := newBox(t, served)
+	b.command("run", "--at", "2026-03-01T12:00:00Z").Run()
+	frozen := b.asFrozen("2026-03-01T12:00:30Z")
+	s := b.serve(frozen)
+	for _, tt := range []struct{ path, command string }{
+		{"/tasks", "list --json"},
+		{"/tasks?times=3&tag=x", "list --json --next 3 --tag x"},
+		{"/runs", "history --json"},
+		{"/runs?task=fails&outcome=failed", "history fails --failed --json"},
+		{"/runs?since=2026-03-01T13:00:00Z", "history --since 2026-03-01T13:00:00Z --json"},
+		{"/status", "status --json"},
+		{"/tasks/hourly/why", "why hourly --json"},
+		{"/tasks/fails/why?at=2026-03-02T12:00:00Z", "why fails --at 2026-03-02T12:00:00Z --json"},
+	} {
+		c := b.command(strings.Fields(tt.command)...)
+		frozen(c)
+		printed, _ := c.Output()
+		code, body := s.ask("GET", tt.path, "")
+		var want, got any
+		if err := json.Unmarshal(printed, &want); err != nil || code != 200 {
+			t.Fatalf("%s: %v: %s; %d", tt.command, err, printed, code)
+		}
+		json.Unmarshal([]byte(body), &got)
+		if list, ok := got.(map[string]any); ok && list["items"] != nil {
+			got = list["items"]
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\n%s\n%s:\n%s", tt.path, body, tt.command, printed)
+		}
+	}
+}
+
+// What is asked for by the API the commands show, and the other way round, with who did it.
+func TestTheAPIAndTheCommandsShowEachOther(t *testing.T) {
+	b := newBox(t, served)
+	s := b.serve(func(*exec.Cmd) {})
+	code, body := s.ask("POST", "/tasks/slow/trigger", `{"reason": "it is late"}`)
+	if code != 202 {
+		t.Fatal(code, body)
+	}
+	var asked struct{ Run, Origin string }
+	json.Unmarshal([]byte(body), &asked)
+	if out, _ := b.sched("list"); !strings.Contains(out, "trigger by ci") || !strings.Contains(out, "it is late") {
+		t.Error(out)
+	}
+	events, err := http.NewRequest("GET", s.url+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events.Header.Set("Authorization", "Bearer "+s.token)
+	stream, err := http.DefaultClient.Do(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	heard := bufio.NewReader(stream.Body)
+	readUntil(t, heard, "event: ready")
+
+	tick := b.command("run") // the next one, in a minute
+	tick.Env = append(tick.Env, "SCHED_TEST_CLOCK="+time.Now().Add(time.Minute).UTC().Format(time.RFC3339))
+	if out, err := tick.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	b.until("the run lives", func() bool {
+		_, body := s.ask("GET", "/runs/"+asked.Run, "")
+		return strings.Contains(body, `"state": "running"`)
+	})
+	readUntil(t, heard, asked.Run)
+	follow, _ := http.NewRequest("GET", s.url+"/runs/"+asked.Run+"/log/stream", nil)
+	follow.Header.Set("Authorization", "Bearer "+s.token)
+	log, err := http.DefaultClient.Do(follow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Body.Close()
+	printed := bufio.NewReader(log.Body)
+	readUntil(t, printed, `begun\n`)
+	if code, body := s.ask("POST", "/runs/"+asked.Run+"/stop", `{"reason": "enough"}`); code != 200 || !strings.Contains(body, `"outcome": "stopped"`) {
+		t.Error(code, body)
+	}
+	readUntil(t, printed, "event: end")
+	if r := b.outcome("slow", 1); r.Outcome != "stopped" || !strings.Contains(r.Reason, "sched stop by ci") || !strings.Contains(r.Reason, ": enough") {
+		t.Errorf("%+v", r)
+	}
+	if out, _ := b.sched("history", "slow"); !strings.Contains(out, "it is late") {
+		t.Error(out)
+	}
+
+	if out, code := b.sched("pause", "hourly", "--reason", "by hand"); code != 0 {
+		t.Fatal(out)
+	}
+	if _, body := s.ask("GET", "/pauses", ""); !strings.Contains(body, `"reason": "by hand"`) {
+		t.Error(body)
+	}
+	if code, body := s.ask("POST", "/pauses", `{"tasks": ["fails"], "for": 3600, "reason": "by the API"}`); code != 201 {
+		t.Error(code, body)
+	}
+	if out, _ := b.sched("list"); !strings.Contains(out, "by the API") {
+		t.Error(out)
+	}
+	if code, body := s.ask("DELETE", "/pauses/hourly", ""); code != 204 {
+		t.Error(code, body)
+	}
+	if out, _ := b.sched("list"); strings.Contains(out, "by hand") {
+		t.Error(out)
+	}
+	s.Process.Signal(syscall.SIGTERM)
+	s.Wait()
+	if code := s.ProcessState.ExitCode(); code != 143 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// readUntil reads a stream until a line has a text.
+func readUntil(t *testing.T, from *bufio.Reader, text string) {
+	t.Helper()
+	for {
+		line, err := from.ReadString('\n')
+		if strings.Contains(line, text) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%q did not come: %v", text, err)
+		}
+	}
+}
+
+// asSomebody lets commands run as a user who is not root: root may not write tasks.
+func (b *box) asSomebody() func(*exec.Cmd) {
+	const daemon = 1
+	if os.Geteuid() != 0 {
+		return func(*exec.Cmd) {}
+	}
+	for dir := b.dir; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		os.Chmod(dir, 0o755)
+	}
+	filepath.Walk(b.dir, func(path string, _ os.FileInfo, _ error) error { return os.Chown(path, daemon, daemon) })
+	return func(c *exec.Cmd) {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: daemon, Gid: daemon}}
+	}
+}
+
+// A server that is killed in the middle of an edit, a trigger and a pause leaves each done or undone, and no change that is not in the
+// audit log. Repeated with its key a trigger asks once.
+func TestServeIsKilled(t *testing.T) {
+	b := newBox(t, served)
+	os.Mkdir(b.path("schedule.d"), 0o755)
+	as := b.asSomebody()
+	run := func(args ...string) string {
+		c := b.command(args...)
+		as(c)
+		out, _ := c.CombinedOutput()
+		return string(out)
+	}
+	rounds := 12
+	if testing.Short() {
+		rounds = 3
+	}
+	key, token := "", ""
+	for round := range rounds {
+		s := b.serve(as, "--edit", "schedule.d")
+		if token == "" {
+			token = s.token
+		}
+		s.token = token
+		if key != "" {
+			if code, body := s.ask("POST", "/tasks/hourly/trigger", `{"in": 86400}`, "Idempotency-Key", key); code != 202 {
+				t.Errorf("again: %d, %s", code, body)
+			}
+		}
+		key = "key " + time.Now().String()
+		var all sync.WaitGroup
+		for _, ask := range []func(){
+			func() { s.ask("POST", "/tasks/hourly/trigger", `{"in": 86400}`, "Idempotency-Key", key) },
+			func() {
+				s.ask("POST", "/pauses", `{"tasks": ["fails"], "for": 3600, "reason": "`+strings.Repeat("x", 400)+`"}`)
+			},
+			func() { s.ask("DELETE", "/pauses/fails", "") },
+			func() {
+				body := "every: day\ncommand: |\n" + strings.Repeat("  echo "+strings.Repeat("x", 70)+"\n", 300) + "  true # whole\n"
+				s.ask("PUT", "/tasks/new", body, "Content-Type", "application/yaml", "If-Match", s.etag("/tasks/new"))
+			},
+		} {
+			all.Go(ask)
+		}
+		time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond)
+		s.Process.Kill()
+		s.Wait()
+		all.Wait()
+		if out := run("check"); !strings.Contains(out, "is valid") {
+			t.Fatalf("round %d: %s", round, out)
+		}
+		if text, err := os.ReadFile(b.path("schedule.d/new.yaml")); err == nil && !strings.HasSuffix(string(text), "true # whole\n") {
+			t.Fatalf("round %d: half a task: %d bytes", round, len(text))
+		}
+		if out := run("list"); strings.Contains(out, "sched: ") && !strings.Contains(out, "no tick") {
+			t.Fatalf("round %d: %s", round, out)
+		}
+	}
+	b.audited(rounds)
+}
+
+// audited checks that every change is in the audit log.
+func (b *box) audited(rounds int) {
+	b.Helper()
+	log := b.read(".sched/audit.jsonl")
+	requests, _ := filepath.Glob(b.path(".sched/waiting/*.json"))
+	if lines := strings.Count(log, `"action":"trigger"`); len(requests) > lines || len(requests) > rounds || len(requests) == 0 {
+		b.Errorf("%d requests, %d lines of the audit log, %d rounds", len(requests), lines, rounds)
+	}
+	if _, err := os.Stat(b.path("schedule.d/new.yaml")); err == nil && !strings.Contains(log, `"action":"write"`) {
+		b.Error("the task is not in the audit log")
+	}
+	if orders := b.read(".sched/orders.json"); strings.Contains(orders, "xxxx") && !strings.Contains(log, `"action":"pause"`) {
+		b.Error("the pause is not in the audit log")
+	}
+	if info, err := os.Stat(b.path(".sched/audit.jsonl")); err != nil || info.Mode().Perm() != 0o600 {
+		b.Errorf("%v, %v", info, err)
+	}
+}
+
+// etag is that of a task; "" for one that is not there.
+func (s *apiServer) etag(path string) string {
+	r, _ := http.NewRequest("GET", s.url+path, nil)
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return ""
+	}
+	response.Body.Close()
+	return response.Header.Get("ETag")
+}

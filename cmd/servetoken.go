@@ -1,0 +1,139 @@
+package cmd
+
+import (
+	"fmt"
+	"regexp"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule"
+	"sched/schedule/api"
+	"sched/schedule/text"
+	"sched/schedule/view"
+)
+
+type tokenOptions struct {
+	scope, name string
+	hook, badge string
+	list        bool
+	revoke      string
+}
+
+func newServeTokenCommand(a *app) *cobra.Command {
+	var o tokenOptions
+	c := &cobra.Command{
+		Use:   "token",
+		Short: "Make a token for sched serve, list them, or revoke one",
+		Long: `token makes a token, and prints it as its last word: it is kept nowhere, only its hash is. The scope
+read is for looking, operate also for triggering, retrying, stopping and pausing, edit also for
+writing tasks. What is done with a token is shown with its name.
+
+With --hook it makes a key that can only trigger one task, and with --badge one that can only show
+how its last run ended. These are part of a URL.`,
+		Example: `  sched serve token --scope read --name grafana
+  sched serve token --hook nightly-report
+  sched serve token --list
+  sched serve token --revoke grafana`,
+		Args: arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error { return serveCommand{a}.token(o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.scope, "scope", "", "read, operate or edit")
+	f.StringVar(&o.name, "name", "", "whose it is, for the history and the audit log (default: you)")
+	f.StringVar(&o.hook, "hook", "", "make a key that triggers this task")
+	f.StringVar(&o.badge, "badge", "", "make a key that shows the badge of this task")
+	f.BoolVar(&o.list, "list", false, "print the tokens that there are")
+	f.StringVar(&o.revoke, "revoke", "", "forget the token of that name")
+	return c
+}
+
+// token does what the flags say, which is one thing.
+func (a serveCommand) token(o tokenOptions) error {
+	things := 0
+	for _, asked := range []bool{o.scope != "", o.hook != "", o.badge != "", o.list, o.revoke != ""} {
+		if asked {
+			things++
+		}
+	}
+	if things != 1 {
+		return usage("see `sched serve token --help`", "name one of --scope, --hook, --badge, --list and --revoke")
+	}
+	s, err := a.trustedState()
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.list:
+		return a.listTokens(s)
+	case o.revoke != "":
+		if err := api.RevokeToken(s.StateDir, o.revoke); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.out, "%s is revoked\n", o.revoke)
+		return nil
+	}
+	return a.makeToken(s, o)
+}
+
+// named is what a token may be called: the name becomes part of lines in the history.
+var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pN ._@+:/-]{0,63}$`) })
+
+// makeToken makes a token or a key and prints it.
+func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
+	token := api.Token{Name: o.name, Scope: api.Scope(o.scope), Made: a.now().UTC().Round(0)}
+	what := "a token to " + o.scope
+	switch {
+	case o.hook != "":
+		token.Scope, token.Task, what = api.Hook, o.hook, "a key to trigger "+o.hook
+	case o.badge != "":
+		token.Scope, token.Task, what = api.Badge, o.badge, "a key to show the badge of "+o.badge
+	default:
+		if _, ok := api.ParseScope(o.scope); !ok {
+			return usage("read, operate or edit", "--scope %q is not a scope", o.scope)
+		}
+	}
+	if token.Task != "" {
+		if _, err := view.FindTask(s, token.Task); err != nil {
+			return err
+		}
+	}
+	if token.Name == "" {
+		token.Name = caller()
+		if token.Task != "" {
+			token.Name = string(token.Scope) + ":" + token.Task
+		}
+	}
+	if !named().MatchString(token.Name) {
+		return usage("letters, digits, blanks and . _ @ + : / -, at most 64", "--name %q cannot be a name", token.Name)
+	}
+	secret, err := api.AddToken(s.StateDir, token)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "%s, called %s; it is shown only now: %s\n", what, token.Name, secret)
+	return nil
+}
+
+// listTokens prints the tokens, without themselves.
+func (a serveCommand) listTokens(s *schedule.Schedule) error {
+	all, err := api.Tokens(s.StateDir)
+	if err != nil {
+		return failed("", "%w", err)
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(a.out, "there are no tokens")
+		return nil
+	}
+	t := a.stdout().Table()
+	defer t.Flush()
+	t.Head("NAME", "SCOPE", "TASK", "MADE")
+	for _, one := range all {
+		task := one.Task
+		if task == "" {
+			task = "-"
+		}
+		t.Row(one.Name, string(one.Scope), task, text.MinuteZone(one.Made, s.Location))
+	}
+	return nil
+}

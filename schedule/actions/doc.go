@@ -1,0 +1,177 @@
+// Package actions does what people ask for: one more run of a task, a run again, the end of a run, a pause and its end. The commands
+// and the API ask for it here, so that each shows what the other did, and by whom.
+//
+// It starts nothing itself: ticks answer requests and obey pauses. What is asked for is written so that a kill at any moment
+// leaves all of it or nothing.
+package actions
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/controls"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/text"
+	"sched/schedule/view"
+)
+
+// An Actor is somebody who asks for something. Its Source may write (Controls.ReadOnly is false).
+type Actor struct {
+	view.Source
+	By string // for the history and the pauses
+}
+
+// Runnable is an error for a task that no tick starts here: it is switched off, or for another environment.
+func Runnable(s *schedule.Schedule, t *schedule.Task) error {
+	if s.Active(t) {
+		return nil
+	}
+	return view.Fail(view.Conflict, "`sched test "+t.Name+"` runs it all the same, now and here", "%s is %s", t.Name, view.SwitchedOff(s, t))
+}
+
+// Trigger returns the request for one more run of a task at a time. It is asked for with Leave. The reason may be empty.
+func (a Actor) Trigger(task string, at time.Time, reason string) (runfile.Request, error) {
+	t, err := view.FindTask(a.Schedule, task)
+	if err == nil {
+		err = Runnable(a.Schedule, t)
+	}
+	if err != nil {
+		return runfile.Request{}, err
+	}
+	return runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: because("trigger by "+a.By, reason)}, nil
+}
+
+func because(what, reason string) string {
+	if reason = Reason(reason); reason != "" {
+		return what + ": " + reason
+	}
+	return what
+}
+
+// Leave leaves a request for the ticks to come, and returns the minute of the tick that will answer it. When it has returned the
+// request survives a power cut. To leave a request that still waits again changes nothing.
+func (a Actor) Leave(r runfile.Request) (tick time.Time, err error) {
+	if err := runfile.AddRequest(a.Schedule.StateDir, r); err != nil {
+		return tick, view.Fail(view.Conflict, "`sched test "+r.Task+"` runs it now", "%s cannot be asked for: %w", r.Task, err)
+	}
+	return view.FirstTick(r.At, a.Now()), nil
+}
+
+// Stop ends the command of the live run with that id (see run.Caller.Stop), and waits for its end. The reason may be empty.
+func (a Actor) Stop(runs run.Caller, id, reason string) (run.Stopping, error) {
+	return runs.Stop(id, because(a.By, reason))
+}
+
+// Chosen returns the names of the tasks that are named, which must be in the schedule or paused, and of those with one of
+// the tags, each once. Without names and tags it is controls.Everything.
+func (a Actor) Chosen(paused controls.Pauses, names, tags []string) ([]string, error) {
+	if len(names)+len(tags) == 0 {
+		return []string{controls.Everything}, nil
+	}
+	for _, name := range names {
+		if _, err := view.FindTask(a.Schedule, name); err != nil && !paused[name].InEffect(a.Now()) {
+			return nil, err
+		}
+	}
+	for _, t := range a.Schedule.Tasks {
+		if slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(tags, tag) }) {
+			names = append(names, t.Name)
+		}
+	}
+	if err := KnownTags(a.Schedule, tags); err != nil {
+		return nil, err
+	}
+	var chosen []string
+	for _, name := range names {
+		if !slices.Contains(chosen, name) {
+			chosen = append(chosen, name)
+		}
+	}
+	return chosen, nil
+}
+
+// KnownTags returns an error for a tag that no task has, which names the nearest.
+func KnownTags(s *schedule.Schedule, tags []string) error {
+	var used []string
+	for _, t := range s.Tasks {
+		used = append(used, t.Tags...)
+	}
+	for _, tag := range tags {
+		if !slices.Contains(used, tag) {
+			return view.Fail(view.NotFound, view.DidYouMean(tag, used), "no task has the tag %q", tag)
+		}
+	}
+	return nil
+}
+
+// Pause pauses the tasks of those names, or controls.Everything, until a time or, for the zero one, until they are resumed. It returns
+// the pauses as they were.
+func (a Actor) Pause(names []string, until time.Time, reason string) (pause controls.Pause, before controls.Pauses, err error) {
+	pause = controls.Pause{By: a.By, Server: a.Server, Since: a.Now().UTC().Round(0), Until: until, Reason: Reason(reason)}
+	err = a.Controls.Pause(func(all controls.Pauses) controls.Pauses {
+		before = maps.Clone(all)
+		changed := controls.Pauses{}
+		for _, name := range names {
+			changed[name] = pause
+		}
+		return changed
+	})
+	return pause, before, err
+}
+
+// Resume ends those of the named pauses that are in effect. It returns the pauses as they were.
+func (a Actor) Resume(names []string) (before controls.Pauses, err error) {
+	err = a.Controls.Pause(func(all controls.Pauses) controls.Pauses {
+		before = maps.Clone(all)
+		ended := controls.Pauses{}
+		for _, name := range names {
+			if pause := all[name]; pause.InEffect(a.Now()) {
+				pause.Ended = a.Now().UTC().Round(0)
+				ended[name] = pause
+			}
+		}
+		return ended
+	})
+	return before, err
+}
+
+// NotRunning is the error for a task or run that does not live here: why there is nothing to stop.
+func (a Actor) NotRunning(ctx context.Context, name string) error {
+	requests, _ := runfile.Requests(a.Schedule.StateDir)
+	for _, r := range requests {
+		if r.Task == name {
+			return a.NotBegun(r)
+		}
+	}
+	if server := a.WhereElse(ctx, name); server != "" {
+		return view.Fail(view.Conflict, "call it there: a server stops only its own runs", "%s runs on %s", name, server)
+	}
+	if _, err := view.FindTask(a.Schedule, name); err == nil {
+		return view.Fail(view.Conflict, "", "%s is not running", name)
+	}
+	record, err := a.FindRun(ctx, name)
+	if err != nil {
+		return err
+	}
+	return view.Fail(view.Conflict, "", "run %s of %s is not running: it %s", text.ShortRun(record.Run), record.Task, view.Describe(record))
+}
+
+// Cannot returns why a run was not stopped, given what Stop returned; nil where it was.
+func Cannot(r outcome.Record, s run.Stopping, err error) error {
+	switch {
+	case errors.Is(err, os.ErrNotExist) || err == nil && s.Record.Outcome == "":
+		return view.Fail(view.Conflict, "", "run %s of %s had ended", text.ShortRun(r.Run), r.Task)
+	case errors.Is(err, run.ErrNotRunning) || err == nil && s.Record.Outcome != outcome.Stopped:
+		return view.Fail(view.Conflict, "", "run %s of %s was not stopped: it %s", text.ShortRun(r.Run), r.Task, view.Describe(s.Record))
+	case err != nil:
+		return view.Fail(view.Conflict, "", "run %s of %s: %w", text.ShortRun(r.Run), r.Task, err)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"strings"
+
+	"sched/schedule/status"
+	"sched/schedule/view"
+)
+
+type health struct {
+	Status string `json:"status"`
+}
+
+func getHealth(*request) (any, error) { return health{"ok"}, nil }
+
+func getDocument(r *request) (any, error) { return content{text: r.server.openapi}, nil }
+
+func getMetrics(r *request) (any, error) {
+	return content{text: status.Of(r.schedule, r.invalid != nil, r.server.Now()).Metrics()}, nil
+}
+
+// key returns the task of the key in the path, which is of that scope.
+func (r *request) key(scope Scope, key string) (task string, err error) {
+	found, ok, err := r.server.tokens.find(key)
+	if err != nil {
+		return "", err
+	}
+	from := r.server.address(r.Request)
+	if peer, isPeer := peerOf(r.Context()); isPeer {
+		from = peer
+	}
+	if !ok || found.Scope != scope {
+		if err := r.server.wrongToken(from); problemOf(err).Status == http.StatusTooManyRequests {
+			return "", err
+		}
+		return "", problem(http.StatusNotFound, "`sched serve token --"+string(scope)+" TASK` makes one", "there is no such key")
+	}
+	r.who = Who{Name: found.Name, From: from, Scope: scope}
+	return found.Task, r.server.rightToken(from, found.Hash)
+}
+
+func getBadge(r *request) (any, error) {
+	key, ok := strings.CutSuffix(r.PathValue("key"), ".svg")
+	if !ok {
+		return nil, problem(http.StatusNotFound, "it ends in .svg", "there is no such picture")
+	}
+	name, err := r.key(Badge, key)
+	if err != nil {
+		return nil, err
+	}
+	t, err := view.FindTask(r.schedule, name)
+	if err != nil {
+		return nil, err
+	}
+	word, colour := "unknown", "#6b7280"
+	if all, err := r.view.Records(r.Context()); err == nil {
+		defer all.Close()
+		if last, err := all.Last(r.Context(), []string{name}); err == nil && last[name].Run != "" {
+			word, colour = string(last[name].Outcome), "#15803d"
+			if last[name].Outcome.Failure() {
+				colour = "#b91c1c"
+			}
+		}
+	}
+	return content{text: []byte(badgeOf(t.Name, word, colour)), header: map[string]string{"Cross-Origin-Resource-Policy": "cross-origin"}}, nil
+}
+
+// badgeOf draws a badge: the name of the task, and how its last run ended, in words and in colour.
+func badgeOf(name, word, colour string) string {
+	const perLetter, around = 7, 12
+	left, right := len(name)*perLetter+around, len(word)*perLetter+around
+	name, word = html.EscapeString(name), html.EscapeString(word)
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="20" role="img" aria-label="%[4]s: %[5]s"><title>%[4]s: %[5]s</title>
+<rect width="%[2]d" height="20" fill="#374151"/><rect x="%[2]d" width="%[3]d" height="20" fill="%[6]s"/>
+<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
+<text x="%[7]d" y="14">%[4]s</text><text x="%[8]d" y="14">%[5]s</text></g></svg>
+`, left+right, left, right, name, word, colour, left/2, left+right/2)
+}

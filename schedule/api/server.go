@@ -1,0 +1,161 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/actions"
+	"sched/schedule/run"
+	"sched/schedule/view"
+)
+
+// A Config says what a Server serves, and to whom.
+type Config struct {
+	Schedules Schedules
+	StateDir  string // absolute; tokens, the audit log and what is known of repeated requests are kept there
+	Version   string
+	Now       func() time.Time
+	Problem   func(format string, args ...any) // what nobody who asked can be told
+
+	ReadOnly    bool     // there are no routes that change anything
+	Edit        string   // the folder, absolute, into which tasks are written; "" for none
+	BasePath    string   // "" or a path like /sched, under which all routes are
+	Hosts       []string // the names by which the server is called, besides localhost and its address
+	BehindProxy bool     // the last address of X-Forwarded-For is who asks
+	Secure      bool     // browsers reach it by https
+}
+
+// Schedules is how a Server comes to the schedule and acts on it. The functions may be called from several goroutines.
+type Schedules struct {
+	// Load returns the schedule, or the last valid one and in invalid what is wrong with it now.
+	Load func() (valid *schedule.Schedule, invalid, err error)
+	// Check reads the schedule as if those files, by path, had that text, and nil were a file that is not there.
+	Check func(files map[string][]byte) (*schedule.Schedule, error)
+	// View is for looking: its Source writes nothing.
+	View func(*schedule.Schedule) view.Source
+	// Actor is for asking ticks for something.
+	Actor func(s *schedule.Schedule, by string) actions.Actor
+	// Runs is for stopping runs.
+	Runs func(*schedule.Schedule) run.Caller
+}
+
+// A Server answers HTTP requests about one schedule.
+type Server struct {
+	Config
+	current  current
+	tokens   tokens
+	sessions sessions
+	attempts attempts
+	audit    audit
+	repeated repeated
+	watcher  watcher
+	editing  sync.Mutex    // one edit at a time
+	stopping chan struct{} // bounds the runs that are being stopped at the same time
+	work     chan struct{} // bounds the requests that are answered at the same time
+	routes   []route
+	mux      *http.ServeMux
+	cross    *http.CrossOriginProtection
+	openapi  []byte
+}
+
+// mostWork is how many requests are answered at the same time: each may have a history open, with a cache of its own.
+const mostWork = 4
+
+// mostStopping is how many runs are being stopped at the same time: each is followed to its end, also when nobody waits for the answer.
+const mostStopping = 64
+
+// New returns a server that serves nothing yet: see Handler.
+func New(c Config) (*Server, error) {
+	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), mux: http.NewServeMux(), cross: http.NewCrossOriginProtection()}
+	s.current.load = c.Schedules.Load
+	s.tokens.dir, s.audit.dir, s.repeated.dir = c.StateDir, c.StateDir, c.StateDir
+	s.sessions.now, s.attempts.now, s.audit.now, s.repeated.now = c.Now, c.Now, c.Now, c.Now
+	s.watcher.server = s
+	for _, r := range routes() {
+		if s.offers(r) {
+			s.routes = append(s.routes, r)
+			s.mux.Handle(r.method+" "+s.BasePath+prefix+r.path, s.answering(r))
+		}
+	}
+	s.signIn()
+	var err error
+	s.openapi, err = s.document()
+	return s, err
+}
+
+// prefix is that of all routes of the API.
+const prefix = "/api/v1"
+
+// offers reports whether the server has a route: --read-only and a missing --edit take them away, and not only their answers.
+func (s *Server) offers(r route) bool {
+	switch r.scope {
+	case Operate, Hook:
+		return !s.ReadOnly
+	case Edit:
+		return !s.ReadOnly && s.Config.Edit != ""
+	}
+	return true
+}
+
+// Handler returns the handler of all requests. What is not of the API goes to pages, for whoever may look (see WhoIs); with nil there
+// is nothing else.
+func (s *Server) Handler(pages http.Handler) http.Handler {
+	return s.guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler, pattern := s.mux.Handler(r)
+		switch {
+		case pattern != "":
+			s.mux.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, s.BasePath+prefix+"/") || pages == nil:
+			s.notThere(w, r)
+		default:
+			_ = handler
+			s.showing(pages).ServeHTTP(w, r)
+		}
+	}))
+}
+
+// showing lets those through who may look, and sends browsers without a session to the form where they sign in.
+func (s *Server) showing(pages http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, err := s.whoIs(r)
+		if err == nil && who.Scope.allows(Read) {
+			pages.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), whoKey{}, who)))
+			return
+		}
+		if r.Method == http.MethodGet && r.Header.Get("Authorization") == "" {
+			http.Redirect(w, r, s.BasePath+"/login", http.StatusSeeOther)
+			return
+		}
+		s.refuse(w, r, err)
+	})
+}
+
+// notThere answers a request for which there is no route.
+func (s *Server) notThere(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := s.mux.Handler(other); pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		writeProblem(w, problem(http.StatusMethodNotAllowed, "it takes "+strings.Join(allowed, ", "), "%s is not for %s", r.URL.Path, r.Method))
+		return
+	}
+	writeProblem(w, problem(http.StatusNotFound, "the routes are in "+s.BasePath+prefix+"/openapi.json", "there is no route %s", shortened(r.URL.Path)))
+}
+
+func shortened(path string) string {
+	const most = 100
+	if len(path) > most {
+		return path[:most] + "…"
+	}
+	return path
+}

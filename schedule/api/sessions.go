@@ -1,0 +1,102 @@
+package api
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// sessions are those of browsers that have signed in, by the hash of their cookie. They are kept in memory: they end with the server.
+type sessions struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	links map[string]link // login links that were not used yet, by their hash
+	all   map[string]session
+}
+
+type link struct {
+	scope Scope
+	until time.Time
+}
+
+type session struct {
+	who   Who
+	token string // the hash of the token it was begun with; "" for a login link
+	until time.Time
+}
+
+const (
+	mostSessions = 1000
+	sessionLasts = 12 * time.Hour
+	linkLasts    = 10 * time.Minute // it may be in a log
+	cookieName   = "sched_session"
+)
+
+// newLink returns the code of a login link, which works once.
+func (s *sessions) newLink(scope Scope) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	code := newSecret()
+	if s.links == nil {
+		s.links = map[string]link{}
+	}
+	s.links[hashOf(code)] = link{scope, s.now().Add(linkLasts)}
+	return code
+}
+
+// useLink returns what a login link is for, once.
+func (s *sessions) useLink(code string) (Scope, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, ok := s.links[hashOf(code)]
+	delete(s.links, hashOf(code))
+	return one.scope, ok && s.now().Before(one.until)
+}
+
+// begin begins a session and returns the value of its cookie. Where there are too many, those that end first are forgotten.
+func (s *sessions) begin(one session) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[string]session{}
+	}
+	now, oldest := s.now(), ""
+	for hash, other := range s.all {
+		if !now.Before(other.until) {
+			delete(s.all, hash)
+		} else if oldest == "" || other.until.Before(s.all[oldest].until) {
+			oldest = hash
+		}
+	}
+	if len(s.all) >= mostSessions {
+		delete(s.all, oldest)
+	}
+	value := newSecret()
+	one.until = now.Add(sessionLasts)
+	s.all[hashOf(value)] = one
+	return value
+}
+
+func (s *sessions) find(value string) (session, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, ok := s.all[hashOf(value)]
+	return one, ok && s.now().Before(one.until)
+}
+
+func (s *sessions) end(value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, hashOf(value))
+}
+
+// cookie returns the cookie of a session; one without a value ends it.
+func (s *Server) cookie(value string) *http.Cookie {
+	c := &http.Cookie{Name: cookieName, Value: value, Path: s.BasePath + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.Secure,
+		MaxAge: int(sessionLasts / time.Second)}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	return c
+}

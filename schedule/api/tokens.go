@@ -1,0 +1,172 @@
+package api
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sched/schedule/statedir"
+	"sched/schedule/view"
+)
+
+// A Token is one that was made. The token itself is not kept: Hash is that of its text.
+//
+// A plain SHA-256 is enough. Slow hashes are for what people think of; a token is 32 random bytes, and nobody tries 2^256 of them.
+type Token struct {
+	Name  string    `json:"name"`
+	Scope Scope     `json:"scope"`
+	Task  string    `json:"task,omitempty"` // of the key of a hook or a badge
+	Made  time.Time `json:"made"`
+	Hash  string    `json:"hash"`
+}
+
+// tokenStart begins each token, so that one in a URL, a log or a repository is recognized.
+const tokenStart = "sched_"
+
+func hashOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// newSecret returns 32 random bytes as text.
+func newSecret() string {
+	var random [32]byte
+	rand.Read(random[:])
+	return base64.RawURLEncoding.EncodeToString(random[:])
+}
+
+// MostTokens is how many tokens there may be.
+const MostTokens = 1000
+
+// AddToken makes a token for the schedule of the state folder, and returns its text, which is kept nowhere. The name must be new.
+func AddToken(dir string, t Token) (text string, err error) {
+	text = newSecret()
+	if t.Scope != Badge && t.Scope != Hook {
+		text = tokenStart + text
+	}
+	t.Hash = hashOf(text)
+	err = changeTokens(dir, func(all []Token) ([]Token, error) {
+		if len(all) >= MostTokens {
+			return nil, view.Fail(view.Conflict, "revoke some", "there are %d tokens already", len(all))
+		}
+		if slices.ContainsFunc(all, func(other Token) bool { return other.Name == t.Name }) {
+			return nil, view.Fail(view.Conflict, "choose another --name, or revoke it", "there is a token called %q already", t.Name)
+		}
+		return append(all, t), nil
+	})
+	return text, err
+}
+
+// RevokeToken forgets the token of that name. It is refused from the next request on.
+func RevokeToken(dir, name string) error {
+	return changeTokens(dir, func(all []Token) ([]Token, error) {
+		rest := slices.DeleteFunc(slices.Clone(all), func(t Token) bool { return t.Name == name })
+		if len(rest) == len(all) {
+			var names []string
+			for _, t := range all {
+				names = append(names, t.Name)
+			}
+			return nil, view.Fail(view.NotFound, strings.ReplaceAll(view.DidYouMean(name, names), "sched list", "sched serve token --list"),
+				"there is no token called %q", name)
+		}
+		return rest, nil
+	})
+}
+
+// Tokens returns the tokens that were made, oldest first.
+func Tokens(dir string) ([]Token, error) {
+	body, err := statedir.ReadFile(tokensPath(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var all []Token
+	if err == nil {
+		err = json.Unmarshal(body, &all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", tokensPath(dir), err)
+	}
+	return all, nil
+}
+
+func tokensPath(dir string) string { return filepath.Join(dir, "tokens.json") }
+
+func changeTokens(dir string, change func([]Token) ([]Token, error)) error {
+	return withFolder(dir, func() error {
+		all, err := Tokens(dir)
+		if err == nil {
+			all, err = change(all)
+		}
+		if err != nil {
+			return err
+		}
+		body, err := json.MarshalIndent(all, "", "  ")
+		if err != nil {
+			return err
+		}
+		return statedir.Replace(tokensPath(dir), append(body, '\n'))
+	})
+}
+
+// withFolder does something that only one process may do in the state folder at a time.
+func withFolder(dir string, do func() error) error {
+	if err := statedir.MakeDir(dir); err != nil {
+		return err
+	}
+	folder, err := statedir.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	const patience = 5 * time.Second
+	if err := statedir.LockWithin(folder, patience); err != nil {
+		return fmt.Errorf("another process keeps %s locked: %w", dir, err)
+	}
+	return do()
+}
+
+// tokens are the tokens as they are in the file now: it is read again when it has changed.
+type tokens struct {
+	dir string
+
+	mu     sync.Mutex
+	seen   string
+	byHash map[string]Token
+}
+
+// find returns the token with that text. An error is why the file cannot be read: then nobody is let in.
+func (t *tokens) find(text string) (Token, bool, error) { return t.findHash(hashOf(text)) }
+
+func (t *tokens) findHash(hash string) (Token, bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	info, err := os.Stat(tokensPath(t.dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return Token{}, false, nil
+	}
+	if err != nil {
+		return Token{}, false, err
+	}
+	if seen := fmt.Sprint(info.Size(), info.ModTime().UnixNano()); t.byHash == nil || seen != t.seen {
+		all, err := Tokens(t.dir)
+		if err != nil {
+			return Token{}, false, err
+		}
+		t.byHash, t.seen = map[string]Token{}, seen
+		for _, one := range all {
+			t.byHash[one.Hash] = one
+		}
+	}
+	found, ok := t.byHash[hash]
+	return found, ok, nil
+}

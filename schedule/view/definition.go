@@ -1,0 +1,101 @@
+package view
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/outbox"
+)
+
+// A Definition is a task with how it is defined. It has no values of the environment, and no targets of notifications but their kind
+// and where they go without secrets.
+type Definition struct {
+	Task
+	Tags              []string `json:"tags"`
+	File              string   `json:"file"` // where it is defined, relative to the schedule
+	Line              int      `json:"line"`
+	Off               string   `json:"off"` // why it does not run here at all
+	Mutex             string   `json:"mutex"`
+	Conditions        string   `json:"conditions"` // those of time, in words
+	Asks              []string `json:"asks"`       // the commands that are asked whether it may run
+	Dir               string   `json:"dir"`
+	User              string   `json:"user"`
+	Environment       []string `json:"environment"` // the names of the variables, without their values
+	EnvFiles          []string `json:"env_files"`
+	Timeout           *float64 `json:"timeout"`    // seconds; null for none
+	KillAfter         float64  `json:"kill_after"` // seconds
+	Attempts          int      `json:"attempts"`
+	SuccessCodes      []int    `json:"success_codes"`
+	StartDeadline     *float64 `json:"start_deadline"` // seconds; null for none
+	RunMissed         bool     `json:"run_missed"`
+	EvenInMaintenance bool     `json:"even_in_maintenance"`
+	EvenWhenPaused    bool     `json:"even_when_paused"`
+	Hooks             []Hook   `json:"hooks"`
+	Usual             *float64 `json:"usual"` // seconds that a run usually takes; null while that is not known
+}
+
+// A Hook is what a task does around its command.
+type Hook struct {
+	Key  string `json:"key"`  // before, after, on_failure, …
+	Does string `json:"does"` // the command, or who is told
+}
+
+// Definition returns how a task is defined.
+func (s Source) Definition(t *schedule.Task, shown Task, usual time.Duration) Definition {
+	out := Definition{
+		Task: shown, Tags: listOf(t.Tags), File: t.Place.File, Line: t.Place.Line, Mutex: t.Mutex, Conditions: t.Conditions.String(),
+		Asks: conditionTexts(t), Dir: t.Dir, User: t.As.User, Environment: listOf(slices.Sorted(maps.Keys(t.Env))), EnvFiles: []string{},
+		Timeout: secondsOrNil(t.Timeout), KillAfter: t.KillAfter.Seconds(), Attempts: t.Retry.Attempts, SuccessCodes: t.SuccessCodes,
+		StartDeadline: secondsOrNil(t.StartDeadline), RunMissed: t.RunMissed, EvenInMaintenance: t.EvenInMaintenance,
+		EvenWhenPaused: t.EvenWhenPaused, Hooks: []Hook{}, Usual: secondsOrNil(usual),
+	}
+	if !s.Schedule.Active(t) {
+		out.Off = SwitchedOff(s.Schedule, t)
+	}
+	for _, file := range t.EnvFiles {
+		out.EnvFiles = append(out.EnvFiles, filepath.Base(file))
+	}
+	if out.SuccessCodes == nil {
+		out.SuccessCodes = []int{}
+	}
+	for _, hooks := range []struct {
+		key  string
+		list []schedule.Hook
+	}{{"before", t.Hooks.Before}, {"after", t.Hooks.After}, {"on_success", t.Hooks.OnSuccess}, {"on_failure", t.Hooks.OnFailure},
+		{"on_recovery", t.Hooks.OnRecovery}, {"on_skip", t.Hooks.OnSkip}} {
+		for _, hook := range hooks.list {
+			out.Hooks = append(out.Hooks, Hook{hooks.key, hookText(hook)})
+		}
+	}
+	return out
+}
+
+// hookText is a hook without secrets.
+func hookText(h schedule.Hook) string {
+	if h.Notify == nil {
+		return CommandText(h.Run)
+	}
+	return outbox.Target(*h.Notify).String()
+}
+
+// Place is where a task is defined: schedule.yaml:14.
+func Place(t *schedule.Task) string { return t.Place.File + ":" + strconv.Itoa(t.Place.Line) }
+
+func secondsOrNil(d time.Duration) *float64 {
+	if d == 0 {
+		return nil
+	}
+	s := d.Seconds()
+	return &s
+}
+
+func listOf(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

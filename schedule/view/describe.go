@@ -1,0 +1,95 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/text"
+)
+
+// Describe says in words how a run ended: "failed in 2.1 s: exit code 7 (attempt 3)".
+func Describe(r outcome.Record) string {
+	var b strings.Builder
+	b.WriteString(string(r.Outcome))
+	separator := ": "
+	switch {
+	case r.Outcome == outcome.TimedOut, r.Outcome == outcome.Stopped && !strings.HasPrefix(r.Reason, "sched stop"):
+		separator = " " // "timed out after 20m", "stopped by SIGTERM"
+	case !r.Started.IsZero() && r.Outcome != outcome.Lost:
+		b.WriteString(" in " + text.Duration(r.Duration()))
+	}
+	if r.Reason != "" {
+		b.WriteString(separator + r.Reason)
+	}
+	var more []string
+	if r.Attempts > 1 {
+		more = append(more, fmt.Sprintf("attempt %d", r.Attempts))
+	}
+	if r.Origin != "" {
+		more = append(more, r.Origin)
+	}
+	if len(more) > 0 {
+		b.WriteString(" (" + strings.Join(more, ", ") + ")")
+	}
+	return b.String()
+}
+
+// Late says how late a run started that the schedule asked for, where that is more than a tick takes; else "". One that is
+// later than any missed slot may run was started with --at, and is not late.
+func Late(r outcome.Record) string {
+	if r.Origin != "" || r.Lateness() <= 5*time.Second || r.Lateness() > schedule.LookBack {
+		return ""
+	}
+	return ", " + text.Duration(r.Lateness()) + " late"
+}
+
+// RunningText says since when a run lives, and where.
+func RunningText(state runfile.State, now time.Time) string {
+	holder := run.HolderOf(state)
+	if holder.PID == 0 {
+		return "it is starting " + holder.String()
+	}
+	return fmt.Sprintf("it has been running for %s, %s", text.Duration(now.Sub(holder.Since)), holder)
+}
+
+// CommandText is a command as people read it, without quotes.
+func CommandText(c schedule.Command) string {
+	if len(c.List) > 0 {
+		return strings.Join(c.List, " ")
+	}
+	return c.Line
+}
+
+// SwitchedOff says why a task is not active.
+func SwitchedOff(s *schedule.Schedule, t *schedule.Task) string {
+	if !t.Enabled {
+		return "switched off"
+	}
+	return "not for " + s.Environment
+}
+
+// ConditionCommands says which conditions of a task are commands, whose answers only its tick will have; "" for none.
+func ConditionCommands(t *schedule.Task) string {
+	if len(t.ConditionCommands) == 0 {
+		return ""
+	}
+	var keys []string
+	for _, c := range t.ConditionCommands {
+		keys = append(keys, c.Key)
+	}
+	return strings.Join(keys, " and ") + " will be asked first"
+}
+
+// conditionTexts are the condition commands of a task, each with its key: "when: test -e ready".
+func conditionTexts(t *schedule.Task) []string {
+	texts := []string{}
+	for _, c := range t.ConditionCommands {
+		texts = append(texts, c.Key+": "+CommandText(c.Command))
+	}
+	return texts
+}

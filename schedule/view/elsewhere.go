@@ -1,0 +1,165 @@
+package view
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"sched/mutex"
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+	"sched/schedule/servers"
+)
+
+// Store returns the store of the schedule, or an error for a schedule that has none.
+func (s Source) Store() (*mutex.Redis, error) {
+	if s.Controls.Store == nil {
+		return nil, Fail(NotFound, "let the servers share a Redis: `store: redis://…` in the schedule",
+			"%s has no store, so this machine stands alone", s.Schedule.File)
+	}
+	return s.Controls.Store, nil
+}
+
+// RunningElsewhere returns the runs that live on other servers, as these announced them last. Without a store there are none.
+func (s Source) RunningElsewhere(ctx context.Context) (live []runfile.State, err error) {
+	if s.Controls.Store == nil {
+		return nil, nil
+	}
+	all, err := servers.List(ctx, s.Controls.Store)
+	for _, one := range all {
+		if one.Name == s.Server {
+			continue
+		}
+		for _, r := range one.Running {
+			live = append(live, runfile.State{
+				Begin:   outcome.Record{Run: r.Run, Task: r.Task, Slot: r.Slot, Server: one.Name},
+				Attempt: &runfile.Attempt{PID: r.PID, At: r.Since},
+			})
+		}
+	}
+	return live, err
+}
+
+// WhereElse names the other servers on which a task or a run lives, as far as the store tells; "" for none.
+func (s Source) WhereElse(ctx context.Context, name string) string {
+	if s.Controls.Store == nil {
+		return ""
+	}
+	live, err := s.RunningElsewhere(ctx)
+	if err == nil {
+		live, err = withHolders(ctx, s.Schedule, s.Controls.Store, live, nil)
+	}
+	if err != nil {
+		s.LeftOut(err)
+	}
+	var names []string
+	for _, state := range live {
+		if id, _ := OneRun([]string{state.Begin.Run}, name); id != "" || state.Begin.Task == name {
+			names = append(names, state.Begin.Server)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
+}
+
+// HistoryOfAll is History for all servers of the store. It has only what ran: servers do not share what they skipped or
+// missed. When the store does not answer it is about this machine alone, and tells so.
+func (s Source) HistoryOfAll(ctx context.Context, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
+	store, err := s.Store()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if q.Outcomes = ran(q.Outcomes); len(q.Outcomes) == 0 {
+		return nil, nil, nil, Fail(Invalid, "call it on each server, without --all", "servers do not tell each other what they skipped or missed")
+	}
+	live, lost, records, err = s.History(ctx, q)
+	if err != nil {
+		return live, lost, nil, err
+	}
+	others, err := s.RunningElsewhere(ctx) // before the records, so that a run that ends meanwhile is in one of them or both
+	var copies []outcome.Record
+	if err == nil {
+		copies, err = servers.Recent(ctx, store, q)
+	}
+	if err != nil {
+		s.LeftOut(err)
+		return live, lost, records, nil
+	}
+	runs := map[string]outcome.Record{}
+	for _, r := range slices.Concat(copies, records) { // the records of this machine replace their copies
+		runs[r.Run] = r
+	}
+	for _, state := range others {
+		if _, ended := runs[state.Begin.Run]; !ended {
+			live = append(live, state)
+		}
+	}
+	slices.SortStableFunc(live, func(a, b runfile.State) int { return a.Begin.Slot.Compare(b.Begin.Slot) })
+	return live, lost, servers.Newest(runs, q.Limit), nil
+}
+
+// ran returns those of the outcomes that a run has which took place; for no outcomes it returns all that it may have.
+func ran(outcomes []outcome.Outcome) []outcome.Outcome {
+	if len(outcomes) == 0 {
+		return outcome.Ran
+	}
+	return slices.DeleteFunc(slices.Clone(outcomes), func(o outcome.Outcome) bool { return !slices.Contains(outcome.Ran, o) })
+}
+
+// withElsewhere adds to the past of this machine what other servers run, and ran last.
+func (s Source) withElsewhere(ctx context.Context, names []string, p past) past {
+	store := s.Controls.Store
+	if store == nil {
+		return p
+	}
+	live, err := s.RunningElsewhere(ctx)
+	var last map[string]outcome.Record
+	if err == nil {
+		last, err = servers.Last(ctx, store, names)
+	}
+	if err == nil {
+		live, err = withHolders(ctx, s.Schedule, store, live, p.running)
+	}
+	if err != nil {
+		s.LeftOut(err)
+		return p
+	}
+	for _, state := range live {
+		p.addRunning(state)
+	}
+	merged := maps.Clone(p.last)
+	if merged == nil {
+		merged = map[string]outcome.Record{}
+	}
+	for name, r := range last {
+		if r.Run > merged[name].Run {
+			merged[name] = r
+		}
+	}
+	p.last = merged
+	return p
+}
+
+// withHolders adds to live the runs that hold the lock of a task on another server and were not announced yet. It leaves
+// out mutexes that tasks share: their holder may be a run of any of these tasks.
+func withHolders(ctx context.Context, s *schedule.Schedule, store *mutex.Redis, live []runfile.State, here map[string][]Running) ([]runfile.State, error) {
+	var names []string
+	for _, t := range s.Tasks {
+		if t.WithoutOverlapping && t.Mutex == t.Name && len(here[t.Name]) == 0 {
+			names = append(names, t.Name)
+		}
+	}
+	holders, err := store.Held(ctx, names...)
+	for name, holder := range holders {
+		if !slices.ContainsFunc(live, func(state runfile.State) bool { return state.Begin.Run == holder.Run }) {
+			live = append(live, runfile.State{
+				Begin:   outcome.Record{Run: holder.Run, Task: name, Server: holder.Host},
+				Attempt: &runfile.Attempt{PID: holder.PID, At: holder.Since},
+			})
+		}
+	}
+	return live, err
+}

@@ -1,0 +1,70 @@
+package view
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/records"
+	"sched/schedule/runfile"
+)
+
+// Records opens the records of the schedule, and tells why the file of a run could not be read. With an error they have the files of
+// the runs only, and need not be closed.
+func (s Source) Records(ctx context.Context) (*records.Records, error) {
+	if err := s.readable(); err != nil {
+		return &records.Records{}, err
+	}
+	r, unread, err := records.Open(ctx, s.Schedule.StateDir)
+	if unread != nil {
+		s.Problem("%v", unread)
+	}
+	return r, err
+}
+
+// History returns the live and the lost runs of all tasks, and the records that the query covers.
+func (s Source) History(ctx context.Context, q history.Query) (live, lost []runfile.State, found []outcome.Record, err error) {
+	r, err := s.Records(ctx)
+	if err != nil {
+		return r.Live, r.Lost, nil, err
+	}
+	defer r.Close()
+	found, err = s.find(ctx, r, q)
+	return r.Live, r.Lost, found, err
+}
+
+// find returns the records that the query covers, newest first. A slot that is yet to come, of --at, stands where its outcome
+// came, and at the end if that is yet to come, too: then the clock was wrong.
+func (s Source) find(ctx context.Context, all *records.Records, q history.Query) ([]outcome.Record, error) {
+	now := s.Now()
+	past, future := q, q
+	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
+	if !q.Until.IsZero() && q.Until.Before(past.Until) || q.Since.After(now) || !q.Slot.IsZero() {
+		return all.Find(ctx, q)
+	}
+	found, err := all.Find(ctx, past)
+	if err != nil {
+		return nil, err
+	}
+	toCome, err := all.Find(ctx, future)
+	if len(toCome) == 0 {
+		return found, err
+	}
+	cameAt := func(r outcome.Record) time.Time {
+		switch {
+		case !r.Slot.After(now):
+			return r.Slot
+		case !r.Ended.After(now):
+			return r.Ended
+		}
+		return time.Time{}
+	}
+	found = append(slices.DeleteFunc(toCome, func(r outcome.Record) bool { return !r.Slot.After(now) }), found...)
+	slices.SortStableFunc(found, func(x, y outcome.Record) int { return cameAt(y).Compare(cameAt(x)) })
+	if q.Limit > 0 {
+		found = found[:min(q.Limit, len(found))]
+	}
+	return found, err
+}

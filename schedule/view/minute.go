@@ -1,0 +1,187 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"sched/schedule/cron"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+)
+
+// A Minute explains one minute of a task.
+type Minute struct {
+	Minute  string   `json:"minute"` // UTC
+	Due     bool     `json:"due"`
+	Clock   string   `json:"clock"` // a change of the clocks that matters here
+	Reasons []Reason `json:"reasons"`
+	Before  *string  `json:"before"` // for a minute at which it is not due: when it was last,
+	After   *string  `json:"after"`  // and when it is next
+	Slots   []Slot   `json:"slots"`
+	Others  []Record `json:"others"` // recorded for this minute, though it is not due at these instants
+
+	At    time.Time                 `json:"-"` // Minute, exactly
+	Ended map[string]outcome.Record `json:"-"` // the records, exactly, by run
+}
+
+// A Reason is what an expression says of a minute.
+type Reason struct {
+	Cron   string  `json:"cron"`
+	Due    bool    `json:"due"`
+	Why    string  `json:"why"`
+	Fields []Field `json:"fields"`
+}
+
+// A Field is what a field of an expression says of a minute.
+type Field struct {
+	Name    string `json:"name"`
+	Text    string `json:"text"`
+	Value   int    `json:"value"`
+	Matches bool   `json:"matches"`
+}
+
+// A Slot says what became of one slot. Says is what its records do not tell.
+type Slot struct {
+	Slot    string   `json:"slot"` // UTC
+	Says    string   `json:"says"`
+	Unmet   string   `json:"unmet"` // a condition that keeps it from running, as the schedule is now
+	Records []Record `json:"records"`
+
+	At time.Time `json:"-"` // Slot, exactly
+}
+
+// minute explains the minute that holds at.
+func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
+	e := w.Task.When.Explain(at)
+	m := &Minute{
+		Minute: e.Minute.UTC().Format(time.RFC3339), Clock: clockText(e), Slots: []Slot{}, Others: []Record{},
+		At: e.Minute, Ended: map[string]outcome.Record{},
+	}
+	for _, v := range e.Verdicts {
+		m.Reasons = append(m.Reasons, toReason(v))
+	}
+	if w.source.Schedule.Active(w.Task) {
+		m.Due = len(e.Slots) > 0
+	} else {
+		e.Slots = nil // what was recorded is of a time when it was active
+	}
+	if len(e.Slots) == 0 && w.source.Schedule.Active(w.Task) {
+		m.Before, m.After = w.neighbours(e.Minute)
+	}
+	return m, w.outcomes(ctx, m, e.Slots)
+}
+
+func toReason(v cron.Verdict) Reason {
+	out := Reason{Cron: v.Cron.String(), Due: v.Due, Why: v.Why()}
+	for _, f := range v.Fields {
+		out.Fields = append(out.Fields, Field{f.Name, f.Text, f.Value, f.Matches})
+	}
+	return out
+}
+
+// clockText explains a change of the clocks at or right before the minute; empty when there was none.
+func clockText(e cron.Explanation) string {
+	other := func(forward bool) string {
+		d := 24 * time.Hour // past the change
+		if !forward {
+			d = -d
+		}
+		_, here := e.Minute.Zone()
+		_, there := e.Minute.Add(d).Zone()
+		return e.Minute.Add(time.Duration(here-there) * time.Second).Format(time.RFC3339)
+	}
+	switch {
+	case e.Pass == 1:
+		return "the clocks show this minute twice; this is the first time, the second is " + other(true)
+	case e.Pass == 2:
+		return "the clocks show this minute twice; this is the second time, the first is " + other(false)
+	case e.Gap != nil:
+		return fmt.Sprintf("right before it the clocks went from %s to %s", e.Gap.From.Format("15:04"), e.Gap.To.Format("15:04"))
+	}
+	return ""
+}
+
+// neighbours are the nearest times at which the task is due.
+func (w *Inquiry) neighbours(minute time.Time) (before, after *string) {
+	if t, ok := w.Task.When.Previous(minute); ok {
+		text := w.zoned(t).Format(time.RFC3339)
+		before = &text
+	}
+	if t, ok := w.Task.When.Next(minute.Add(time.Minute - 1)); ok {
+		text := w.zoned(t).Format(time.RFC3339)
+		after = &text
+	}
+	return before, after
+}
+
+// outcomes says what became of each slot of the minute.
+func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) error {
+	records, err := w.records.Find(ctx, history.Query{Task: w.Task.Name, Since: m.At, Until: m.At.Add(time.Minute)})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(records) // oldest first
+	shown := map[string]bool{}
+	for _, at := range slots {
+		slot := Slot{Slot: at.Format(time.RFC3339), Unmet: w.Task.UnmetCondition(at), Records: []Record{}, At: at}
+		own := slices.ContainsFunc(records, func(r outcome.Record) bool { return r.Slot.Equal(at) && !r.IsRange() && r.Origin == "" })
+		for _, r := range records {
+			around := r.IsRange() && !r.Slot.After(at) && !r.Until.Before(at)
+			switch {
+			case around && own:
+				shown[r.Run] = true // it stands for the slots around this one
+			case around || r.Slot.Equal(at):
+				slot.Records = append(slot.Records, RecordOf(r))
+				m.Ended[r.Run], shown[r.Run] = r, true
+			}
+		}
+		if slot.Says, err = w.says(ctx, slot); err != nil {
+			return err
+		}
+		m.Slots = append(m.Slots, slot)
+	}
+	for _, r := range records {
+		if !shown[r.Run] && !r.Slot.Before(m.At) {
+			m.Others = append(m.Others, RecordOf(r))
+			m.Ended[r.Run] = r
+		}
+	}
+	return nil
+}
+
+// pausedText says who paused the task as it is paused at that time.
+func (w *Inquiry) pausedText(at time.Time) string {
+	return PauseOf(w.Pauses, w.Task, at).Raw.Text(w.Now, w.source.Schedule.Location)
+}
+
+// says is what there is to say of a slot besides its records; empty where they tell all.
+func (w *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
+	of := func(state runfile.State) bool {
+		return state.Begin.Task == w.Task.Name && state.Begin.Slot.Equal(slot.At)
+	}
+	if i := slices.IndexFunc(w.Live, of); i >= 0 {
+		return RunningText(w.Live[i], w.Now), nil
+	}
+	if i := slices.IndexFunc(w.deferred, of); i >= 0 {
+		i := slices.IndexFunc(w.Waiting, func(one Waiting) bool { return one.Run == w.deferred[i].Begin.Run })
+		return w.Waiting[i].Text(w.Now, w.Task.When.Location), nil
+	}
+	switch {
+	case slices.ContainsFunc(w.lost, of):
+		return "its processes vanished; the next tick will finish it", nil
+	case len(slot.Records) > 0:
+		return "", nil
+	case slot.At.After(w.Now) && slot.Unmet != "":
+		return "it will be skipped: " + slot.Unmet, nil
+	case slot.At.After(w.Now) && PauseOf(w.Pauses, w.Task, slot.At) != nil:
+		return "it will be skipped unless it is resumed: " + w.pausedText(slot.At), nil
+	case slot.At.After(w.Now) && len(w.Task.ConditionCommands) > 0:
+		return "none of its other conditions is in the way; " + ConditionCommands(w.Task) + ", right before it starts", nil
+	case slot.At.After(w.Now):
+		return "none of its conditions is in the way", nil
+	}
+	return w.unrecorded(ctx, slot.At)
+}

@@ -1,0 +1,65 @@
+package view
+
+import (
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/controls"
+)
+
+// A Pause keeps a task from starting.
+type Pause struct {
+	Everything bool    `json:"everything"` // all tasks are paused, and not this one by its name
+	By         string  `json:"by"`
+	Server     string  `json:"server"`
+	Since      string  `json:"since"`
+	Until      *string `json:"until"` // null for a pause without an end
+	Reason     string  `json:"reason"`
+
+	Raw controls.Pause `json:"-"`
+}
+
+// A TaskPause is a pause in effect.
+type TaskPause struct {
+	Task string `json:"task"` // empty for the pause of everything
+	Pause
+}
+
+// PauseOf returns the pause that keeps the task from starting at a time; nil when none does.
+func PauseOf(all controls.Pauses, t *schedule.Task, at time.Time) *Pause {
+	pause, ok := all.Of(t.Name, t.EvenWhenPaused, at)
+	if !ok {
+		return nil
+	}
+	out := toPause(pause)
+	out.Everything = !all[t.Name].InEffect(at)
+	return &out
+}
+
+func toPause(p controls.Pause) Pause {
+	return Pause{By: p.By, Server: p.Server, Since: timeText(p.Since), Until: timeOrNil(p.Until), Reason: p.Reason, Raw: p}
+}
+
+// Text says in few words that a task is paused. By whom everything is paused is said once, elsewhere.
+func (p *Pause) Text(now time.Time, zone *time.Location) string {
+	if p.Everything {
+		return "paused"
+	}
+	return p.Raw.Text(now, zone)
+}
+
+// PausesInEffect returns the pauses in effect: that of everything, without the name of a task, and those of active tasks.
+func PausesInEffect(all controls.Pauses, active func(task string) bool, now time.Time) []TaskPause {
+	paused := []TaskPause{}
+	for _, name := range append([]string{controls.Everything}, all.Tasks(now)...) {
+		everything := name == controls.Everything
+		if pause := all[name]; pause.InEffect(now) && (everything || active(name)) {
+			one := TaskPause{name, toPause(pause)}
+			if one.Everything = everything; everything {
+				one.Task = ""
+			}
+			paused = append(paused, one)
+		}
+	}
+	return paused
+}

@@ -1,0 +1,53 @@
+package view
+
+import (
+	"context"
+
+	"sched/schedule/servers"
+)
+
+// A Server is one of the machines that share the schedule.
+type Server struct {
+	Name        string      `json:"name"`
+	Version     string      `json:"version"`
+	Minute      string      `json:"minute"`
+	Seen        string      `json:"seen"`         // when the tick of that minute began, by Redis's clock
+	Age         float64     `json:"age"`          // seconds since then
+	ClockOffset float64     `json:"clock_offset"` // seconds its clock is ahead of Redis's
+	Running     []ServerRun `json:"running"`
+	More        int         `json:"more"` // runs beyond those
+}
+
+// A ServerRun is a run on a server.
+type ServerRun struct {
+	Run   string `json:"run"`
+	Task  string `json:"task"`
+	PID   *int   `json:"pid"` // null until the command has started
+	Since string `json:"since"`
+}
+
+// Servers returns the servers that ticked in the last ten minutes under the name of the schedule. It is an error where the schedule
+// has no store.
+func (s Source) Servers(ctx context.Context) ([]servers.Server, error) {
+	store, err := s.Store()
+	if err != nil {
+		return nil, err
+	}
+	return servers.List(ctx, store)
+}
+
+// ServersOf returns servers as they are shown.
+func ServersOf(all []servers.Server) []Server {
+	out := []Server{}
+	for _, s := range all {
+		one := Server{
+			Name: s.Name, Version: s.Version, Minute: timeText(s.Minute), Seen: timeText(s.Seen),
+			Age: s.Age.Seconds(), ClockOffset: s.Offset.Seconds(), Running: []ServerRun{}, More: s.More,
+		}
+		for _, r := range s.Running {
+			one.Running = append(one.Running, ServerRun{r.Run, r.Task, pidOrNil(r.PID), timeText(r.Since)})
+		}
+		out = append(out, one)
+	}
+	return out
+}

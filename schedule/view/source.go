@@ -1,0 +1,97 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/controls"
+	"sched/schedule/runner"
+	"sched/schedule/statedir"
+	"sched/schedule/status"
+	"sched/schedule/text"
+)
+
+// A Source is what the answers are made of: a schedule with its state folder and, where it has one, its store, as one machine sees
+// them. Its methods may be called from several goroutines.
+type Source struct {
+	Schedule *schedule.Schedule
+	Controls controls.Source
+	Now      func() time.Time
+	Server   string // the name of this machine
+	Config   string // what a command in a hint needs to mean the same schedule: " -c FILE", or ""
+
+	// Problem tells what an answer lacks, and why: a store that is down, the file of a run that cannot be read.
+	Problem func(format string, args ...any)
+}
+
+// clock writes a time around now, with the date and the zone only where it is not today.
+func clock(t, now time.Time, zone *time.Location) string {
+	if text.SameDay(t, now, zone) {
+		return text.MinuteNear(t, now, zone)
+	}
+	return text.MinuteZone(t, zone)
+}
+
+// TicksMissing returns in words that no ticks come any more; "" while they come, and where none ever came: before the crontab has
+// its line.
+func (s Source) TicksMissing() string {
+	last := status.LastTick(s.Schedule.StateDir)
+	if last.IsZero() {
+		return ""
+	}
+	return status.TicksMissing(last, s.Now())
+}
+
+// Maintenance says in words that there is maintenance at this moment; "" when there is none, or when that cannot be found out.
+func (s Source) Maintenance() string {
+	reason, err := runner.Maintenance(s.Schedule)
+	if err != nil {
+		s.Problem("%v", err)
+	}
+	return reason
+}
+
+// Pauses returns the pauses, with those that are over. Where the store does not answer they are those that this machine read last.
+func (s Source) Pauses() controls.Pauses {
+	read, err := s.Controls.Read()
+	if err != nil {
+		s.Problem("what is paused is what this machine knew last: %v", err)
+	}
+	return read.Pauses
+}
+
+// LeftOut tells that an answer is about this machine alone.
+func (s Source) LeftOut(err error) { s.Problem("other servers are left out: %s", err.Error()) }
+
+// A DeniedError says that the state folder of another user cannot be read.
+type DeniedError struct {
+	Dir   string
+	Owner int
+}
+
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("the state folder %s belongs to %s, and others cannot read it", e.Dir, UserName(e.Owner))
+}
+
+// readable returns a *DeniedError where the state folder is that of another user who lets nobody read it. Other errors come up when
+// the folder is read.
+func (s Source) readable() error {
+	var foreign *statedir.ForeignError
+	_, err := os.ReadDir(s.Schedule.StateDir)
+	if errors.Is(err, os.ErrPermission) && errors.As(statedir.Check(s.Schedule.StateDir), &foreign) {
+		return &DeniedError{s.Schedule.StateDir, foreign.Owner}
+	}
+	return nil
+}
+
+// UserName is the login name of a user, or "user 1000" for one without.
+func UserName(uid int) string {
+	if u, err := user.LookupId(fmt.Sprint(uid)); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("user %d", uid)
+}

@@ -1,0 +1,216 @@
+package view
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule/outcome"
+	"sched/schedule/status"
+	"sched/schedule/text"
+)
+
+// The exit codes of a Status.
+const (
+	AllWell   = 0
+	InTrouble = 1
+	IsDown    = 2 // no ticks, or an invalid schedule
+)
+
+// A Status says whether all is well.
+type Status struct {
+	Verdict  string      `json:"verdict"` // ok, trouble or down
+	ExitCode int         `json:"exit_code"`
+	LastTick *string     `json:"last_tick"` // null when none ever came
+	Valid    bool        `json:"schedule_valid"`
+	Tasks    int         `json:"tasks"`
+	Running  int         `json:"running"`
+	Down     string      `json:"maintenance"` // which is no trouble; "" for none
+	Troubles []Trouble   `json:"troubles"`
+	Paused   []TaskPause `json:"paused"`
+
+	First string `json:"-"` // all of it in one line, with the verdict before a colon
+}
+
+// A Trouble is one thing that is wrong.
+type Trouble struct {
+	Task    string `json:"task"`    // empty where it is no task that is in trouble
+	Trouble string `json:"trouble"` // failed, missed, slow, vanished, paused; history, notifications, schedule, tick
+	Text    string `json:"text"`
+	Run     string `json:"run"`
+	Next    string `json:"next"` // what to type
+}
+
+// Status judges a status. The troubles that make the exit code 2 come first.
+func (s Source) Status(of *status.Status) Status {
+	down := s.downRows(of)
+	rows := slices.Clone(down)
+	if of.Err != nil {
+		rows = append(rows, Trouble{"", "history", fmt.Sprintf("not all can be read: %v", of.Err), "", "sched history" + s.Config})
+	}
+	if of.Undelivered.Count > 0 {
+		rows = append(rows, s.undeliveredRow(of))
+	}
+	for _, t := range of.Troubles {
+		rows = append(rows, s.troubleRow(t, of))
+	}
+	paused := pausesOf(of)
+	rows = append(rows, s.forgottenRows(of, paused)...)
+	judged := Status{
+		LastTick: timeOrNil(of.LastTick), Valid: !of.Invalid, Tasks: len(of.Tasks), Running: of.Running, Down: s.Maintenance(),
+		Troubles: rows, Paused: paused,
+	}
+	figures := figuresOf(of, judged)
+	switch {
+	case len(down) > 0:
+		judged.ExitCode, judged.First = IsDown, "down: "+down[0].Text+"; "+figures
+	case len(rows) > 0:
+		judged.ExitCode, judged.First = InTrouble, "trouble: "+summary(rows)+"; "+figures
+	default:
+		judged.First = "ok: " + figures
+	}
+	judged.Verdict, _, _ = strings.Cut(judged.First, ":")
+	if judged.Troubles == nil {
+		judged.Troubles = []Trouble{}
+	}
+	return judged
+}
+
+// NoSchedule is the status where there is no schedule to run, not even an earlier one. Next is what to type.
+func NoSchedule(reason error, next string) Status {
+	words := "there is no schedule to run: " + text.Line(reason.Error())
+	return Status{Verdict: "down", ExitCode: IsDown, First: "down: " + words, Troubles: []Trouble{{"", "schedule", words, "", next}}, Paused: []TaskPause{}}
+}
+
+// figuresOf is the end of the first line: how many tasks there are, what runs, when the last tick came, what is paused.
+func figuresOf(of *status.Status, judged Status) string {
+	figures := fmt.Sprintf("%s, %d running", text.Count(len(of.Tasks), "task"), of.Running)
+	if !of.LastTick.IsZero() {
+		figures += ", last tick " + text.MinuteZone(of.LastTick, of.Schedule.Location)
+	}
+	if age := of.At.Sub(of.LastTick); age >= 0 && status.TicksMissing(of.LastTick, of.At) == "" { // else it is a row
+		figures += " (" + text.Duration(age) + " ago)"
+	}
+	figures += pausedFigure(of, judged.Paused)
+	if judged.Down != "" {
+		figures += "; " + judged.Down
+	}
+	return figures
+}
+
+// downRows are what makes the exit code 2: no ticks, or an invalid schedule.
+func (s Source) downRows(of *status.Status) (rows []Trouble) {
+	if missing := status.TicksMissing(of.LastTick, of.At); missing != "" {
+		next := "crontab -l"
+		if of.LastTick.After(of.At) {
+			next = "date"
+		}
+		rows = append(rows, Trouble{"", "tick", missing, "", next})
+	}
+	if of.Invalid {
+		words := filepath.Base(of.Schedule.File) + " is invalid, the last valid one runs"
+		rows = append(rows, Trouble{"", "schedule", words, "", "sched check" + s.Config})
+	}
+	return rows
+}
+
+// undeliveredRow shows how many notifications are still to be sent, and why the oldest was not.
+func (s Source) undeliveredRow(of *status.Status) Trouble {
+	u := of.Undelivered
+	wait, whose := " waits", ", of "
+	if u.Count > 1 {
+		wait, whose = " wait", ", the oldest of "
+	}
+	since := text.Minute(u.Since, of.Schedule.Location)
+	words := text.Count(u.Count, "notification") + wait + " since " + since + whose + u.Task + ": " + u.Why
+	return Trouble{"", "notifications", words, "", "sched history" + s.Config + " " + u.Task}
+}
+
+// troubleRow says what is wrong with a task, and which command shows more.
+func (s Source) troubleRow(t status.Trouble, of *status.Status) Trouble {
+	row := Trouble{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.Run}
+	command, what := "why", t.Task
+	switch t.Kind {
+	case status.LastFailed:
+		row.Trouble = string(t.Run.Outcome)
+		row.Text = fmt.Sprintf("%s %s ago", t.Run.Outcome, text.Duration(max(0, of.At.Sub(t.Run.Ended))))
+		if t.Run.Reason != "" {
+			row.Text += " (" + t.Run.Reason + ")"
+		}
+		if t.Run.Output != "" {
+			command, what = "logs", text.ShortRun(t.Run.Run)
+		}
+		if t.Run.Outcome == outcome.Lost || t.Run.Outcome == outcome.Stopped {
+			command, what = "retry", text.ShortRun(t.Run.Run) // its output does not say why
+		}
+	case status.HasMissed:
+		row.Run = ""
+		row.Text = missedText(t, of.Schedule.Location)
+	case status.RunsLong:
+		row.Text = fmt.Sprintf("running for %s, usually %s", text.Duration(t.For), text.Duration(t.Usual))
+		command, what = "logs", text.ShortRun(t.Run.Run)
+	case status.RunLost:
+		row.Text = "a run vanished; the next tick will finish it"
+	}
+	row.Next = "sched " + command + s.Config + " " + what
+	return row
+}
+
+func missedText(t status.Trouble, zone *time.Location) string {
+	if t.Slots <= 1 {
+		return "missed the slot of " + text.Second(t.First, zone)
+	}
+	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, text.Second(t.First, zone), text.Second(t.Final, zone))
+}
+
+// forgottenAfter is how old a pause without an end may be before it counts as forgotten.
+const forgottenAfter = 24 * time.Hour
+
+// forgottenRows are the pauses that were probably forgotten.
+func (s Source) forgottenRows(of *status.Status, paused []TaskPause) (rows []Trouble) {
+	for _, p := range paused {
+		if p.Raw.Until.IsZero() && of.At.Sub(p.Raw.Since) > forgottenAfter {
+			next, what := "sched resume"+s.Config, "everything is "
+			if p.Task != "" {
+				next, what = next+" "+p.Task, ""
+			}
+			words := what + p.Raw.Text(of.At, of.Schedule.Location)
+			rows = append(rows, Trouble{p.Task, "paused", words, "", next})
+		}
+	}
+	return rows
+}
+
+// summary names the first troubles, for the first line: on a pager it may be all that people see.
+func summary(rows []Trouble) string {
+	const named = 3
+	var parts []string
+	for _, r := range rows[:min(named, len(rows))] {
+		parts = append(parts, strings.TrimSpace(r.Task+" "+r.Trouble))
+	}
+	text := strings.Join(parts, ", ")
+	if more := len(rows) - named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// pausedFigure says in the first line what is paused, which alone is no trouble; "" for nothing.
+func pausedFigure(of *status.Status, paused []TaskPause) string {
+	switch {
+	case len(paused) > 0 && paused[0].Everything:
+		return ", everything is " + paused[0].Raw.Text(of.At, of.Schedule.Location)
+	case len(paused) > 0:
+		return ", " + text.Count(len(paused), "task") + " paused"
+	}
+	return ""
+}
+
+// pausesOf returns the pauses of a status that are in effect.
+func pausesOf(of *status.Status) []TaskPause {
+	return PausesInEffect(of.Pauses, func(task string) bool {
+		return slices.ContainsFunc(of.Tasks, func(t status.TaskStatus) bool { return t.Name == task })
+	}, of.At)
+}

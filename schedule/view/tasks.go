@@ -1,0 +1,177 @@
+package view
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/controls"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+)
+
+// A Task is a task of the schedule, with when it runs next, how its last run ended, and what runs and waits now.
+type Task struct {
+	Name               string    `json:"name"`
+	Cron               []string  `json:"cron"`
+	Timezone           string    `json:"timezone"`
+	Command            string    `json:"command"`
+	Description        string    `json:"description"`
+	Background         bool      `json:"background"`
+	WithoutOverlapping bool      `json:"without_overlapping"`
+	OneServer          bool      `json:"one_server"`
+	Next               []string  `json:"next"`
+	Slots              []Due     `json:"slots,omitempty"` // the next times at which it is due; absent where all of them meet the conditions
+	Last               *Record   `json:"last"`
+	Running            []Running `json:"running"`
+	Waiting            []Waiting `json:"waiting"`
+	Paused             *Pause    `json:"paused"`
+
+	Times      []time.Time    `json:"-"` // those of Next, in the task's zone
+	Conditions string         `json:"-"` // those of time, in words
+	LastRun    outcome.Record `json:"-"` // Last, exactly; without a Run there is none
+}
+
+// A Due is a time at which a task is due. Unmet is the condition that will keep it from running then; empty where none will.
+type Due struct {
+	Slot  string `json:"slot"`
+	Unmet string `json:"unmet"`
+}
+
+// Tasks are the tasks with what is known of them at one moment.
+type Tasks struct {
+	Items  []Task
+	Pauses controls.Pauses
+	Err    error // why the history or the pauses could not be read: the items are good without them
+}
+
+// Tasks returns the tasks that chosen accepts, in file order, each with its next n times after at. With a store it counts in what
+// other servers run, and ran last.
+func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
+	var tasks []*schedule.Task
+	var names []string
+	for _, t := range s.Schedule.Tasks {
+		if chosen(t) {
+			tasks, names = append(tasks, t), append(names, t.Name)
+		}
+	}
+	p, err := s.past(ctx, names)
+	p = s.withElsewhere(ctx, names, p)
+	read, cerr := s.Controls.Read()
+	if p.pauses = read.Pauses; cerr != nil && s.Controls.Store == nil { // with a store the same error was told already
+		s.Problem("%v", cerr)
+	}
+	if err == nil {
+		err = cerr
+	}
+	rows := Tasks{Items: []Task{}, Pauses: p.pauses, Err: err}
+	for _, t := range tasks {
+		rows.Items = append(rows.Items, s.task(t, at, n, p))
+	}
+	return rows
+}
+
+// past is what happened and what happens, by the name of the task.
+type past struct {
+	last    map[string]outcome.Record
+	running map[string][]Running
+	waiting map[string][]Waiting
+	pauses  controls.Pauses
+}
+
+// past reads what the history of this machine has of some tasks. An error is told, and no reason to show nothing.
+func (s Source) past(ctx context.Context, names []string) (past, error) {
+	p := past{running: map[string][]Running{}}
+	all, err := s.Records(ctx)
+	if err == nil {
+		defer all.Close()
+		p.last, err = all.Last(ctx, names)
+	}
+	if err != nil {
+		s.Problem("the history cannot be read: %v", err)
+	}
+	p.waiting = s.Waiting(all.Live)
+	for _, state := range all.Live {
+		if !state.Deferred() {
+			p.addRunning(state)
+		}
+	}
+	return p, err
+}
+
+func (p past) addRunning(state runfile.State) {
+	p.running[state.Begin.Task] = append(p.running[state.Begin.Task], toRunning(state))
+}
+
+func (s Source) task(t *schedule.Task, at time.Time, n int, p past) Task {
+	row := Task{
+		Name: t.Name, Timezone: t.When.Location.String(), Command: CommandText(t.Command), Description: t.Description,
+		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer,
+		Conditions: t.Conditions.String(), Next: []string{}, Running: p.running[t.Name], Waiting: p.waiting[t.Name],
+	}
+	for _, cron := range t.When.Crons {
+		row.Cron = append(row.Cron, cron.String())
+	}
+	if s.Schedule.Active(t) {
+		row.lookAhead(t, at, n, p.pauses)
+	}
+	if last, ok := p.last[t.Name]; ok {
+		shown := RecordOf(last)
+		row.Last, row.LastRun = &shown, last
+	}
+	if row.Paused = PauseOf(p.pauses, t, s.Now()); row.Paused != nil {
+		for i := range row.Waiting {
+			row.Waiting[i].pause = row.Paused
+		}
+	}
+	if row.Running == nil {
+		row.Running = []Running{}
+	}
+	if row.Waiting == nil {
+		row.Waiting = []Waiting{}
+	}
+	return row
+}
+
+// lookAhead fills in the next n times at which the task will run, and those at which it is due.
+func (row *Task) lookAhead(t *schedule.Task, at time.Time, n int, pauses controls.Pauses) {
+	from := at
+	for range n {
+		next, ok := nextRun(t, from, pauses)
+		if !ok {
+			break
+		}
+		row.Times = append(row.Times, next.In(t.When.Location))
+		row.Next = append(row.Next, next.In(t.When.Location).Format(time.RFC3339))
+		from = next
+	}
+	from = at
+	for range n {
+		slot, ok := t.When.Next(from)
+		if !ok {
+			break
+		}
+		row.Slots = append(row.Slots, Due{slot.In(t.When.Location).Format(time.RFC3339), t.UnmetCondition(slot)})
+		from = slot
+	}
+	if !slices.ContainsFunc(row.Slots, func(due Due) bool { return due.Unmet != "" }) {
+		row.Slots = nil
+	}
+}
+
+// nextRun returns when a task will run next after a time, as far as time decides: its conditions, and pauses that have an end. When a
+// pause without an end is over time does not tell, so it does not count.
+func nextRun(t *schedule.Task, after time.Time, pauses controls.Pauses) (time.Time, bool) {
+	for {
+		next, ok := t.NextRun(after)
+		if !ok {
+			return next, false
+		}
+		pause, paused := pauses.Of(t.Name, t.EvenWhenPaused, next)
+		if !paused || !pause.Until.After(next) {
+			return next, true
+		}
+		after = pause.Until.Add(-1)
+	}
+}

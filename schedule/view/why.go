@@ -1,0 +1,176 @@
+package view
+
+import (
+	"context"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/controls"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/records"
+	"sched/schedule/runfile"
+)
+
+// A Why explains when a task ran, or why it did not, and what could stop it.
+type Why struct {
+	Task     string    `json:"task"`
+	Cron     []string  `json:"cron"`
+	Timezone string    `json:"timezone"`
+	Off      string    `json:"off"`         // why the task does not run here at all
+	Asks     []string  `json:"asks"`        // the commands that are asked whether it may run
+	Down     string    `json:"maintenance"` // that keeps it from running at this moment
+	Running  []Running `json:"running"`     // of this task, now
+	Waiting  []Waiting `json:"waiting"`     // for a tick: what was asked for, and next attempts
+	Minute   *Minute   `json:"minute"`      // the one that --at names
+	Last     *Minute   `json:"last"`        // without --at: when it was due last,
+	Next     *Minute   `json:"next"`        // and next
+	Free     *string   `json:"free"`        // where the next slots would be skipped: the first that would not
+	Held     string    `json:"held"`        // who has its mutex now
+	Failures int       `json:"failures"`
+	Paused   *Pause    `json:"paused"`  // who paused it
+	NoTicks  string    `json:"no_tick"` // that none come any more; else empty
+}
+
+// An Inquiry is all that a Why was made of: the definition of the task, and what the state folder said of it at one moment.
+type Inquiry struct {
+	Answer  Why
+	Task    *schedule.Task
+	Now     time.Time
+	Next    time.Time       // the next slot; zero for an inquiry about one minute
+	Live    []runfile.State // the runs that live, of all tasks
+	Waiting []Waiting       // what waits for a tick, of this task
+	Pauses  controls.Pauses
+
+	source   Source
+	records  *records.Records
+	lost     []runfile.State
+	deferred []runfile.State // runs that wait for a tick with their next attempt
+}
+
+// Why explains the minute of a task that holds at or, for the zero time, the last minute at which it was due and the next one. The
+// error is an *Error for a task that is not in the schedule.
+func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, error) {
+	all, err := s.Records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer all.Close()
+	t, err := FindTask(s.Schedule, task)
+	if err != nil {
+		return nil, s.noLongerThere(ctx, all, task, err)
+	}
+	w := s.inquire(t, all)
+	w.Answer = w.answer()
+	if at.IsZero() {
+		err = w.lastAndNext(ctx, &w.Answer)
+	} else {
+		w.Answer.Minute, err = w.minute(ctx, at)
+	}
+	return w, err
+}
+
+// noLongerThere is the error for a task that is not in the schedule: err, with a hint where the history has it.
+func (s Source) noLongerThere(ctx context.Context, all *records.Records, name string, err error) error {
+	found, _ := all.Find(ctx, history.Query{Task: name, Limit: 1})
+	if len(found) > 0 {
+		return Fail(NotFound, "what is remembered of it is in `sched history "+name+"`", "%w any more", err.(*Error).Err)
+	}
+	return err
+}
+
+// inquire collects what there is to know about a task at this moment.
+func (s Source) inquire(t *schedule.Task, all *records.Records) *Inquiry {
+	w := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Waiting: s.Waiting(all.Live)[t.Name], Pauses: s.Pauses()}
+	for _, state := range all.Live {
+		if state.Deferred() {
+			w.deferred = append(w.deferred, state)
+		} else {
+			w.Live = append(w.Live, state)
+		}
+	}
+	return w
+}
+
+// answer is what can be said of the task without a minute in mind.
+func (w *Inquiry) answer() Why {
+	t, s := w.Task, w.source.Schedule
+	answer := Why{Task: t.Name, Timezone: t.When.Location.String(), Asks: conditionTexts(t), Running: running(w.Live, t.Name)}
+	if answer.Paused = PauseOf(w.Pauses, t, w.Now); answer.Paused != nil {
+		for i := range w.Waiting {
+			w.Waiting[i].pause = answer.Paused
+		}
+	}
+	answer.Waiting = append([]Waiting{}, w.Waiting...)
+	for _, cron := range t.When.Crons {
+		answer.Cron = append(answer.Cron, cron.String())
+	}
+	answer.NoTicks = w.source.TicksMissing()
+	if !s.Active(t) {
+		answer.Off = SwitchedOff(s, t)
+	}
+	if !t.EvenInMaintenance {
+		answer.Down = w.source.Maintenance()
+	}
+	return answer
+}
+
+// running returns the live runs of a task.
+func running(live []runfile.State, name string) []Running {
+	all := []Running{}
+	for _, state := range live {
+		if state.Begin.Task == name {
+			all = append(all, toRunning(state))
+		}
+	}
+	return all
+}
+
+// lastAndNext explains the last minute at which the task was due, the next one, and what could stop it.
+func (w *Inquiry) lastAndNext(ctx context.Context, answer *Why) (err error) {
+	t := w.Task
+	if last, ok := t.When.Previous(w.Now.Add(1)); ok {
+		if answer.Last, err = w.minute(ctx, last); err != nil {
+			return err
+		}
+	}
+	next, ok := t.When.Next(w.Now)
+	if ok {
+		if answer.Next, err = w.minute(ctx, next); err != nil {
+			return err
+		}
+		answer.Free = w.free(next)
+		w.Next = next
+	}
+	answer.Held = HolderOf(w.Live, w.Task)
+	answer.Failures, err = w.failures(ctx)
+	return err
+}
+
+// free is the first slot after next that no condition keeps from running; nil where none keeps next itself, and where no
+// such slot was found.
+func (w *Inquiry) free(next time.Time) *string {
+	if w.Task.UnmetCondition(next) == "" {
+		return nil
+	}
+	if met, ok := w.Task.NextRun(next); ok {
+		text := w.zoned(met).Format(time.RFC3339)
+		return &text
+	}
+	return nil
+}
+
+// MostFailures is how many failures in a row are counted at most.
+const MostFailures = 100
+
+// failures is how many of the last runs failed in a row, at most MostFailures.
+func (w *Inquiry) failures(ctx context.Context) (n int, err error) {
+	ran, err := w.records.Find(ctx, history.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Limit: MostFailures})
+	for n < len(ran) && ran[n].Outcome.Failure() {
+		n++
+	}
+	return n, err
+}
+
+// zoned is a time in the zone of the task.
+func (w *Inquiry) zoned(t time.Time) time.Time { return t.In(w.Task.When.Location) }
