@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"sched/schedule/cron"
-	"sched/schedule/crontab/vixie"
 )
 
 // Options are how crontabs become tasks.
@@ -199,93 +196,3 @@ func (c *converter) mail(t *Task) {
 
 // escape writes a text for a key in which ${VAR} is expanded.
 func escape(text string) string { return strings.ReplaceAll(text, "${", "$${") }
-
-var (
-	tilde     = regexp.MustCompile(`(\d+)?~(\d+)?`)
-	fieldTops = []string{"59", "23", "28", "12", "6"}
-)
-
-// times sets when the task is due, in the words of cron where sched takes them as cron does.
-func (c *converter) times(t *Task, name string) bool {
-	when := c.entry.When
-	switch {
-	case when == "@reboot":
-		c.leave("leave the line in the crontab, or start it from the init system", "@reboot is no time: a schedule has no start-up")
-		return false
-	case when == "@every_minute":
-		when = "* * * * *"
-	case strings.Contains(when, "~"):
-		when = untilde(when)
-		c.remark("", "cron takes a new random number for each ~ when it starts; the schedule always takes the same, made from the name (%s)", when)
-	case strings.ContainsRune(when, '_'):
-		c.leave("write * for _: formatters of Markdown turn \"* *\" into \"_ _\"", "%q has _, which is no value of a field", when)
-		return false
-	}
-	if times, err := vixie.Parse(when); err == nil {
-		return c.cronTimes(t, when, name, times)
-	}
-	e, err := cron.Parse(when, name)
-	if err != nil {
-		hint := ""
-		if wrong, ok := err.(*cron.Error); ok {
-			hint = wrong.Hint
-		}
-		c.leave(hint, "%q: %v", when, err)
-		return false
-	}
-	if strings.ContainsAny(when, "Hh~") && when == c.entry.When {
-		c.remark("", "cron does not know H; here it is a number made from the name: %s", e)
-	} else if when == c.entry.When {
-		c.remark("", "Debian's cron refuses %q, and with it the whole file; the schedule takes it as it stands", when)
-	}
-	t.Cron = when
-	return true
-}
-
-// cronTimes sets times that cron knows. Where sched refuses their text, or takes it otherwise, they are written out.
-func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) bool {
-	if times.Never() {
-		hint := ""
-		if strings.Contains(when, "-") {
-			hint = "a range that runs backwards is empty to cron: write FRI-SUN as 5-7"
-		}
-		c.leave(hint, "cron never starts this line: no date matches %q", when)
-		return false
-	}
-	t.Cron, t.Times = when, &times
-	e, err := cron.Parse(when, name)
-	if err == nil && !backwards.MatchString(when) {
-		return true
-	}
-	t.Cron = times.String()
-	if e, err = cron.Parse(t.Cron, name); err != nil {
-		c.leave("", "%q: %v", when, err)
-		return false
-	}
-	c.remark("", "%q is written as %q, which is what it is to cron", when, e)
-	return true
-}
-
-// backwards are ranges that end on Sunday: sched reads them as people mean them, and to cron they are empty.
-var backwards = regexp.MustCompile(`(?i)-(0|sun)([,/]\S*)?$`)
-
-// untilde writes the random ~ of OpenBSD and cronie as H.
-func untilde(when string) string {
-	words := strings.Fields(when)
-	for i, word := range words {
-		words[i] = tilde.ReplaceAllStringFunc(word, func(found string) string {
-			low, high, _ := strings.Cut(found, "~")
-			if low == "" && high == "" {
-				return "H"
-			}
-			if low == "" {
-				low = map[bool]string{true: "1", false: "0"}[i == 2 || i == 3]
-			}
-			if high == "" && i < len(fieldTops) {
-				high = fieldTops[i]
-			}
-			return "H(" + low + "-" + high + ")"
-		})
-	}
-	return strings.Join(words, " ")
-}

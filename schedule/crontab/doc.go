@@ -15,5 +15,5 @@
 // # Where to find what
 //
 // parse.go reads lines, variables.go the settings among them, percent.go what % means. convert.go makes a task of a line
-// with name.go, comment.go and tidy.go; yaml.go writes it. prove.go compares schedule/cron with package vixie.
+// with times.go, name.go, comment.go and tidy.go; yaml.go writes it. prove.go compares schedule/cron with package vixie.
 package crontab

@@ -98,7 +98,7 @@ func (c Crontab) run(input *os.File, arguments ...string) (out, errs string, err
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		err = fmt.Errorf("there is no program crontab: %w", err)
+		err = errors.New("there is no program crontab on the PATH")
 	}
 	return stdout.String(), stderr.String(), err
 }

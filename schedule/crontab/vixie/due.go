@@ -12,10 +12,11 @@ const threeHours = 3 * 60
 // starts a line more than once in a minute, after a gap that had several of its times, the minute counts once.
 func (t Times) Due(c *Calendar, from, to int64, due []int64) []int64 {
 	due, at := due[:0], from-settled
-	offset, until := c.at(at)
+	offset, _ := c.at(at)
 	virtual := at + offset - 1 // the wall minute up to which everything has run
 	ofDay := t.ofDay()
 	for at < to {
+		var until int64
 		offset, until = c.at(at)
 		until = min(until, to)
 		for ; at < until && at+offset != virtual+1; at++ { // the clocks have changed
