@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -88,6 +89,20 @@ func TestTheCallerOfATick(t *testing.T) {
 		if got := callerOf(by); got != want {
 			t.Errorf("%v: %q", by, got)
 		}
+	}
+}
+
+func TestAFolderThatEverybodyCanWriteIsNamed(t *testing.T) {
+	s := subjectIn(t, "tasks: []")
+	if found := checkSchedule(context.Background(), s); found[0].level != OK {
+		t.Errorf("%v", found)
+	}
+	folder := filepath.Dir(s.Schedule.File)
+	if err := os.Chmod(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if found := checkSchedule(context.Background(), s); found[0].level != Warning || !strings.Contains(found[0].text, folder) {
+		t.Errorf("%v", found)
 	}
 }
 

@@ -35,6 +35,9 @@ func checkSchedule(_ context.Context, s *Subject) (found []finding) {
 			"others than its owner can write " + file + ", and so run commands",
 			"chmod go-w " + file})
 	}
+	if folder := openFolder(file); folder != "" {
+		found = append(found, finding{Warning, "every user can write " + folder + ", and put another schedule there", "chmod o-w " + folder})
+	}
 	if err := trust.Above(file); err != nil && os.Geteuid() == 0 {
 		found = append(found, finding{Problem,
 			err.Error() + ", and root would run what is put there in place of the schedule",
@@ -44,6 +47,19 @@ func checkSchedule(_ context.Context, s *Subject) (found []finding) {
 		return fine("%s is valid: %s", file, text.Count(len(s.Schedule.Tasks), "task"))
 	}
 	return found
+}
+
+// openFolder returns the first folder above a path in which every user can replace what is there; "" for none. Those with the
+// sticky bit, as /tmp, are none.
+func openFolder(path string) string {
+	for path != "/" {
+		path = filepath.Dir(path)
+		info, err := os.Stat(path)
+		if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
+			return path
+		}
+	}
+	return ""
 }
 
 // checkState asks whether the state folder can be used, and whether its locks work.
