@@ -11,8 +11,9 @@ import (
 	"sched/schedule"
 	"sched/schedule/doctor"
 	"sched/schedule/statedir"
-	"sched/schedule/view"
 	"sched/schedule/text"
+	"sched/schedule/trust"
+	"sched/schedule/view"
 )
 
 // A doctorCommand is `sched doctor`.
@@ -67,9 +68,8 @@ func (a doctorCommand) subject() (*doctor.Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	var foreign *statedir.ForeignError
-	if errors.As(statedir.Check(s.StateDir), &foreign) {
-		return nil, usage("ask as its owner: "+asUser(foreign.Owner), "the state folder %s belongs to %s", s.StateDir, view.UserName(foreign.Owner))
+	if owner := foreignOwner(s); owner != 0 {
+		return nil, usage("ask as its owner: "+asUser(owner), "the state folder %s belongs to %s", s.StateDir, view.UserName(owner))
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -87,6 +87,18 @@ func (a doctorCommand) subject() (*doctor.Subject, error) {
 			return err
 		},
 	}, nil
+}
+
+// foreignOwner returns the user whose ticks these are, where that is another one than this; else 0.
+func foreignOwner(s *schedule.Schedule) int {
+	err := statedir.Check(s.StateDir)
+	if foreign, is := errors.AsType[*statedir.ForeignError](err); is {
+		return foreign.Owner
+	}
+	if folder, is := errors.AsType[*trust.FolderError](err); is { // which root is told of first
+		return folder.Owner
+	}
+	return 0
 }
 
 // printExamination prints a line for each result, and its hint below it.

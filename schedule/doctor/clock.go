@@ -16,7 +16,9 @@ func checkClock(_ context.Context, s *Subject) []finding {
 	synchronised, known := clockIsSynchronised()
 	switch {
 	case known && !synchronised:
-		return []finding{{Warning, "nothing keeps the clock right, as far as the kernel knows", "timedatectl set-ntp true, or start chrony; in a container the host does it"}}
+		return []finding{{Warning,
+			"nothing keeps the clock right, as far as the kernel knows",
+			"timedatectl set-ntp true, or start chrony; in a container the host does it"}}
 	case !known:
 		return fine("it is %s; whether something keeps it right is not known on this system", text.SecondZone(s.Now, s.Schedule.Location))
 	}

@@ -157,7 +157,9 @@ func checkCrontab(ctx context.Context, s *Subject) (found []finding) {
 		return s.noLine(err)
 	}
 	if len(ours) > 1 {
-		found = append(found, finding{Problem, fmt.Sprintf("%s and %s both call this schedule: everything is due twice", ours[0].place(), ours[1].place()), "remove one of them"})
+		found = append(found, finding{Problem,
+			fmt.Sprintf("%s and %s both call this schedule: everything is due twice", ours[0].place(), ours[1].place()),
+			"remove one of them"})
 	}
 	for i, line := range ours {
 		found = append(found, s.lineFindings(line, calls[i])...)
@@ -179,7 +181,9 @@ func (s *Subject) noLine(err error) []finding {
 	} else if err != nil {
 		text = fmt.Sprintf("crontab -l failed: %v", err)
 	}
-	return []finding{{Problem, text, "add with crontab -e: * * * * * " + s.Self + " run -q -c " + s.Schedule.File + ", or let `sched work` tick"}}
+	return []finding{{Problem,
+		text,
+		"add with crontab -e: * * * * * " + s.Self + " run -q -c " + s.Schedule.File + ", or let `sched work` tick"}}
 }
 
 // lineFindings are what is wrong with a line that calls this schedule.
@@ -232,5 +236,7 @@ func checkCron(ctx context.Context, s *Subject) []finding {
 	case len(ours) == 0:
 		return fine("no cron runs, and no crontab calls this schedule")
 	}
-	return []finding{{Problem, ours[0].place() + " calls this schedule, and no cron runs", "start it: systemctl start cron, or crond; in a container `sched work` is simpler"}}
+	return []finding{{Problem,
+		ours[0].place() + " calls this schedule, and no cron runs",
+		"start it: systemctl start cron, or crond; in a container `sched work` is simpler"}}
 }

@@ -107,7 +107,9 @@ func (c check) within(ctx context.Context, s *Subject) []finding {
 	case found := <-done:
 		return found
 	case <-ctx.Done():
-		return []finding{{Warning, fmt.Sprintf("no answer after %s", checkTime), "something that it looks at hangs: a network, or a file system"}}
+		return []finding{{Warning,
+			fmt.Sprintf("no answer after %s", checkTime),
+			"something that it looks at hangs: a network, or a file system"}}
 	}
 }
 

@@ -70,7 +70,9 @@ func checkPath(_ context.Context, s *Subject) (found []finding) {
 		}
 	}
 	for _, says := range slices.Sorted(maps.Keys(needs)) {
-		found = append(found, finding{Problem, says + ": " + some(needs[says]), "add to the top of the schedule: env: {PATH: " + folders[says] + "}"})
+		found = append(found, finding{Problem,
+			says + ": " + some(needs[says]),
+			"add to the top of the schedule: env: {PATH: " + folders[says] + "}"})
 	}
 	if len(found) == 0 {
 		return fine("the programs of all tasks are in the PATH of ticks, %s", note.Path)
@@ -102,7 +104,9 @@ func checkZone(_ context.Context, s *Subject) []finding {
 	note, ok := s.Tick()
 	zone := s.Schedule.Location.String()
 	if ok && note.Zone != s.Zone && zone == s.Zone {
-		return []finding{{Problem, fmt.Sprintf("ticks take the machine to be in %s, and your shell in %s (TZ)", note.Zone, s.Zone), "name one in the schedule: timezone: " + zone}}
+		return []finding{{Problem,
+			fmt.Sprintf("ticks take the machine to be in %s, and your shell in %s (TZ)", note.Zone, s.Zone),
+			"name one in the schedule: timezone: " + zone}}
 	}
 	return fine("the schedule is in %s", zone)
 }
@@ -122,13 +126,19 @@ func checkLimits(_ context.Context, s *Subject) (found []finding) {
 		own, limited := mine.Limits[name]
 		switch {
 		case name == "open files" && theirs < fewFiles:
-			found = append(found, finding{Warning, fmt.Sprintf("commands of ticks may open %d files at once", theirs), "raise it in limits.conf, or with LimitNOFILE="})
+			found = append(found, finding{Warning,
+				fmt.Sprintf("commands of ticks may open %d files at once", theirs),
+				"raise it in limits.conf, or with LimitNOFILE="})
 		case name != "open files" && (!limited || theirs < own/2):
-			found = append(found, finding{Warning, fmt.Sprintf("ticks have a limit for %s, %d, that your shell has not", name, theirs), "see limits.conf(5)"})
+			found = append(found, finding{Warning,
+				fmt.Sprintf("ticks have a limit for %s, %d, that your shell has not", name, theirs),
+				"see limits.conf(5)"})
 		}
 	}
 	if note.UID == mine.UID && note.Umask != mine.Umask {
-		found = append(found, finding{Warning, fmt.Sprintf("files of ticks get the umask %s, yours %s", note.Umask, mine.Umask), "set `umask:` where it matters"})
+		found = append(found, finding{Warning,
+			fmt.Sprintf("files of ticks get the umask %s, yours %s", note.Umask, mine.Umask),
+			"set `umask:` where it matters"})
 	}
 	if len(found) > 0 {
 		return found

@@ -122,11 +122,15 @@ func checkStore(ctx context.Context, s *Subject) (found []finding) {
 		return []finding{{Problem, err.Error(), "one_server and without_overlapping need it: see `store_down:`"}}
 	}
 	if took > slowStore {
-		found = append(found, finding{Warning, fmt.Sprintf("the store took %s to answer", text.Duration(took)), "each tick waits so long: keep it near"})
+		found = append(found, finding{Warning,
+			fmt.Sprintf("the store took %s to answer", text.Duration(took)),
+			"each tick waits so long: keep it near"})
 	}
 	for _, server := range all {
 		if server.Offset.Abs() > clocksDrift {
-			found = append(found, finding{Warning, fmt.Sprintf("the clock of %s is %s off that of the store", server.Name, text.Duration(server.Offset.Abs())), "keep it right with chrony or systemd-timesyncd"})
+			found = append(found, finding{Warning,
+				fmt.Sprintf("the clock of %s is %s off that of the store", server.Name, text.Duration(server.Offset.Abs())),
+				"keep it right with chrony or systemd-timesyncd"})
 		}
 	}
 	for _, h := range servers.Health(ctx, s.Store) {
@@ -141,10 +145,14 @@ func checkStore(ctx context.Context, s *Subject) (found []finding) {
 // storeFindings are what is wrong with the settings of one Redis.
 func storeFindings(h servers.StoreHealth) (found []finding) {
 	if h.Evicts != "" {
-		found = append(found, finding{Problem, fmt.Sprintf("Redis %s may throw locks away when its memory is full (maxmemory-policy %s)", h.Name, h.Evicts), "set maxmemory-policy noeviction, or use a Redis of its own"})
+		found = append(found, finding{Problem,
+			fmt.Sprintf("Redis %s may throw locks away when its memory is full (maxmemory-policy %s)", h.Name, h.Evicts),
+			"set maxmemory-policy noeviction, or use a Redis of its own"})
 	}
 	if h.Forgets {
-		found = append(found, finding{Warning, fmt.Sprintf("Redis %s keeps nothing on disk: after its restart a slot may run again on another server", h.Name), "set appendonly yes"})
+		found = append(found, finding{Warning,
+			fmt.Sprintf("Redis %s keeps nothing on disk: after its restart a slot may run again on another server", h.Name),
+			"set appendonly yes"})
 	}
 	return found
 }

@@ -26,18 +26,40 @@ func checkSchedule(_ context.Context, s *Subject) (found []finding) {
 	file := s.Schedule.File
 	if s.Broken != nil {
 		first, _, _ := strings.Cut(s.Broken.Error(), "\n")
-		found = append(found, finding{Problem, "the schedule is invalid, and ticks run the last valid one: " + first, "see `sched check`"})
+		found = append(found, finding{Problem,
+			"the schedule is invalid, and ticks run the last valid one: " + first,
+			"see `sched check`"})
 	}
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o022 != 0 {
-		found = append(found, finding{Warning, "others than its owner can write " + file + ", and so run commands", "chmod go-w " + file})
+		found = append(found, finding{Warning,
+			"others than its owner can write " + file + ", and so run commands",
+			"chmod go-w " + file})
+	}
+	if folder := openFolder(file); folder != "" {
+		found = append(found, finding{Warning, "every user can write " + folder + ", and put another schedule there", "chmod o-w " + folder})
 	}
 	if err := trust.Above(file); err != nil && os.Geteuid() == 0 {
-		found = append(found, finding{Problem, err.Error() + ", and root would run what is put there in place of the schedule", ""})
+		found = append(found, finding{Problem,
+			err.Error() + ", and root would run what is put there in place of the schedule",
+			""})
 	}
 	if len(found) == 0 {
 		return fine("%s is valid: %s", file, text.Count(len(s.Schedule.Tasks), "task"))
 	}
 	return found
+}
+
+// openFolder returns the first folder above a path in which every user can replace what is there; "" for none. Those with the
+// sticky bit, as /tmp, are none.
+func openFolder(path string) string {
+	for path != "/" {
+		path = filepath.Dir(path)
+		info, err := os.Stat(path)
+		if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
+			return path
+		}
+	}
+	return ""
 }
 
 // checkState asks whether the state folder can be used, and whether its locks work.
@@ -47,13 +69,19 @@ func checkState(_ context.Context, s *Subject) (found []finding) {
 		return []finding{{Problem, problem.Text, problem.Hint}}
 	}
 	if spares := statedir.Folders(dir)[1:]; len(spares) > 0 {
-		found = append(found, finding{Warning, "ticks have used " + spares[0] + " in place of " + dir + ", which they could not write", "see `sched run -v`; what is in it is moved by a tick once the folder can be written"})
+		found = append(found, finding{Warning,
+			"ticks have used " + spares[0] + " in place of " + dir + ", which they could not write",
+			"see `sched run -v`; what is in it is moved by a tick once the folder can be written"})
 	}
 	if err := tryLock(filepath.Join(dir, "last-tick")); err != nil {
-		found = append(found, finding{Problem, fmt.Sprintf("locks do not work in %s: %v", dir, err), "set state_dir to a folder on a local disk"})
+		found = append(found, finding{Problem,
+			fmt.Sprintf("locks do not work in %s: %v", dir, err),
+			"set state_dir to a folder on a local disk"})
 	}
 	if name := networkFileSystem(dir); name != "" {
-		found = append(found, finding{Warning, dir + " is on a network file system (" + name + "), whose locks may not hold between machines", "set state_dir to a folder on a local disk; servers meet in a Redis (`store:`)"})
+		found = append(found, finding{Warning,
+			dir + " is on a network file system (" + name + "), whose locks may not hold between machines",
+			"set state_dir to a folder on a local disk; servers meet in a Redis (`store:`)"})
 	}
 	if len(found) == 0 {
 		return fine("%s can be written", dir)
@@ -99,7 +127,9 @@ func checkDisk(_ context.Context, s *Subject) []finding {
 	case free < littleSpace:
 		return []finding{{Warning, "the disk of " + dir + " has " + text.Bytes(free) + " left", hint}}
 	case disk.Files > 0 && disk.Ffree < fewInodes:
-		return []finding{{Warning, fmt.Sprintf("the disk of %s has %d inodes left", dir, disk.Ffree), "remove small files; df -i"}}
+		return []finding{{Warning,
+			fmt.Sprintf("the disk of %s has %d inodes left", dir, disk.Ffree),
+			"remove small files; df -i"}}
 	}
 	return fine("%s free", text.Bytes(free))
 }
@@ -128,10 +158,14 @@ func checkHistory(ctx context.Context, s *Subject) []finding {
 		_, err = db.Totals(ctx)
 	}
 	if err != nil {
-		return []finding{{Problem, fmt.Sprintf("%s cannot be read: %v", path, err), "the next tick sets a damaged one aside and begins another"}}
+		return []finding{{Problem,
+			fmt.Sprintf("%s cannot be read: %v", path, err),
+			"the next tick sets a damaged one aside and begins another"}}
 	}
 	if aside, _ := filepath.Glob(path + ".*corrupt*"); len(aside) > 0 {
-		return []finding{{Warning, "a damaged history was set aside: " + aside[0], "look at the disk (dmesg), and remove it when you need it no more"}}
+		return []finding{{Warning,
+			"a damaged history was set aside: " + aside[0],
+			"look at the disk (dmesg), and remove it when you need it no more"}}
 	}
 	return fine("%s, %s", path, text.Bytes(info.Size()))
 }

@@ -76,7 +76,9 @@ func checkDoubles(ctx context.Context, s *Subject) (found []finding) {
 	lines, _ := s.crontabs(ctx)
 	ours, _ := s.callers(lines)
 	if pid, works := work.Running(s.Schedule.StateDir); works && len(ours) > 0 {
-		found = append(found, finding{Problem, fmt.Sprintf("sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place()), "keep one of the two"})
+		found = append(found, finding{Problem,
+			fmt.Sprintf("sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place()),
+			"keep one of the two"})
 	}
 	found = append(found, s.laravelTwice(lines)...)
 	if len(found) == 0 {
@@ -93,7 +95,9 @@ func (s *Subject) laravelTwice(lines []cronLine) (found []finding) {
 		}
 		for _, l := range lines {
 			if strings.Contains(l.command, "artisan schedule:run") && strings.Contains(l.command, t.Dir) {
-				found = append(found, finding{Problem, fmt.Sprintf("%s calls schedule:run of Laravel, and so does the task %s", l.place(), t.Name), "take the line out of the crontab"})
+				found = append(found, finding{Problem,
+					fmt.Sprintf("%s calls schedule:run of Laravel, and so does the task %s", l.place(), t.Name),
+					"take the line out of the crontab"})
 			}
 		}
 	}

@@ -73,7 +73,8 @@ func composer(p Project, found []string) []task {
 }
 
 // periodic are the names of scripts that sound like something to do again and again.
-var periodic = pattern(`(?i)\b(cron|schedul\w*|job|jobs|task|tasks|clean\w*|prune|purge|backup|sync|import|export|report\w*|digest|crawl|scrape|fetch|hourly|daily|nightly|weekly|monthly)\b`)
+var periodic = pattern(`(?i)\b(cron|schedul\w*|jobs?|tasks?|clean\w*|prune|purge|backup|sync|import|export|` +
+	`report\w*|digest|crawl|scrape|fetch|hourly|daily|nightly|weekly|monthly)\b`)
 
 // speakable are names that a task may have, and a shell takes as they are.
 var speakable = pattern(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`)
