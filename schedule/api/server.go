@@ -105,14 +105,13 @@ func (s *Server) offers(r route) bool {
 // is nothing else.
 func (s *Server) Handler(pages http.Handler) http.Handler {
 	return s.guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler, pattern := s.mux.Handler(r)
+		_, pattern := s.mux.Handler(r)
 		switch {
 		case pattern != "":
 			s.mux.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, s.BasePath+prefix+"/") || pages == nil:
 			s.notThere(w, r)
 		default:
-			_ = handler
 			s.showing(pages).ServeHTTP(w, r)
 		}
 	}))
