@@ -172,6 +172,7 @@ func TestNamesAndDescriptions(t *testing.T) {
 		{"# m h dom mon dow user command\n# Really\n5 4 * * * /bin/a", "a", "Really"},
 		{"5 4 * * * /bin/a # every night", "a", "every night"},
 		{"5 4 * * * cd /srv/app && php artisan queue:restart", "queue:restart", ""},
+		{"5 4 * * * cd /srv/app && php artisan queue:restart # every night", "queue:restart", "every night"},
 		{"5 4 * * * cd /srv && /usr/bin/env python3 -u tools/sync_all.py", "sync_all", ""},
 		{"5 4 * * * flock -n /tmp/l -c 'bundle exec rake db:vacuum'", "db:vacuum", ""},
 		{"5 4 * * * flock -w 5 /tmp/l timeout -k 5 1h nice -n 10 ionice -c 3 ./report", "report", ""},

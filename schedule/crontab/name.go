@@ -38,6 +38,9 @@ var wrappers = map[string]string{
 	"unbuffer": "", "xvfb-run": "", "runuser": "u", "caffeinate": "", "eatmydata": "", "faketime": "", "ifne": "", "test": "", "[": "",
 }
 
+// operators are those between commands.
+var operators = map[string]bool{"&&": true, "||": true, "|": true, ";": true, "&": true}
+
 // operands is how many words a wrapper has before the command.
 var operands = map[string]int{"timeout": 1, "flock": 1}
 
@@ -54,7 +57,10 @@ func nameOf(command string) string {
 	all, _ := words(strings.ReplaceAll(command, "\n", ";"))
 	if all == nil {
 		for _, text := range strings.Fields(command) {
-			all = append(all, word{text: text})
+			if strings.HasPrefix(text, "#") {
+				break // a comment of the shell
+			}
+			all = append(all, word{text: text, operator: operators[text]})
 		}
 	}
 	parts := programOf(all)

@@ -183,7 +183,7 @@ func (s *Subject) noLine(err error) []finding {
 	}
 	return []finding{{Problem,
 		text,
-		"add with crontab -e: * * * * * " + s.Self + " run -q -c " + s.Schedule.File + ", or let `sched work` tick"}}
+		"`sched install -c " + s.Schedule.File + "` adds it, or let `sched work` tick"}}
 }
 
 // lineFindings are what is wrong with a line that calls this schedule.
