@@ -5,6 +5,7 @@ package cmd_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -72,6 +73,9 @@ func (b *box) allWell(witness int) {
 		b.Errorf("%d commands were started, and %d hooks before them", b.count("started.txt"), b.count("before.txt"))
 	}
 	for _, r := range b.history("") {
+		if r.ExitCode == nil {
+			b.Errorf("%s %s: %s", r.Task, r.Outcome, r.Reason)
+		}
 		if strings.HasPrefix(r.Task, "late") && (r.Duration < 2.9 || r.Duration > 6) {
 			b.Errorf("%s, with a timeout of 3 s, took %.1f s", r.Task, r.Duration)
 		}
@@ -106,6 +110,7 @@ func TestASupervisorThatStandsStill(t *testing.T) {
 		supervisor := b.pidIn("supervisor.pid")
 		witness := parent(t, supervisor)
 		syscall.Kill(supervisor, syscall.SIGSTOP)
+		b.until("it stands still", func() bool { return standsStill(supervisor) })
 		b.write("go", "")
 		b.until("the commands have ended", func() bool { return len(children("sleep 0.05", b.dir)) == 0 })
 		if n := b.count("after.txt"); n != 0 {
@@ -114,6 +119,15 @@ func TestASupervisorThatStandsStill(t *testing.T) {
 		syscall.Kill(supervisor, signal)
 		b.allWell(witness)
 	}
+}
+
+// standsStill reports whether no thread of a process runs.
+func standsStill(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	return !slices.ContainsFunc(threads, func(thread string) bool {
+		stat, err := os.ReadFile(thread)
+		return err == nil && !strings.Contains(string(stat), ") T ")
+	})
 }
 
 // What a command leaves behind becomes a child of the witness, and no zombie for the time in which other commands run.

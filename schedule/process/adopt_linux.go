@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"strconv"
@@ -24,7 +25,7 @@ func KeepOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 func AwaitChild(child int) (code int) {
 	for {
 		ended := endedChild()
-		if ended == child || !running(child) { // else it is no child of that, or it would have stayed with it
+		if ended == child || exiting(child) { // else it is no child of that, or it would have stayed with it
 			return awaitChild(child)
 		}
 		syscall.Wait4(ended, nil, 0, nil)
@@ -41,10 +42,17 @@ func endedChild() (pid int) {
 	return int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), offset)))
 }
 
-// running reports whether a process has not ended. Its children become those of others when it has, or later.
-func running(pid int) bool {
-	_, living := readMember(pid)
-	return living
+// exiting reports whether the first thread of a process has ended, or is about to (PF_EXITING in field 9 of proc_pid_stat(5)). As
+// long as it is not, the kernel gives the children of other threads to it, and none to other processes.
+func exiting(pid int) bool {
+	const flagExiting = 4
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if err != nil || len(fields) < 7 {
+		return true
+	}
+	flags, err := strconv.ParseUint(string(fields[6]), 10, 64)
+	return err != nil || flags&flagExiting != 0 || fields[0][0] == 'Z' || fields[0][0] == 'X'
 }
 
 // Adopt returns a process that another one started, and that has become a child of this one since (KeepOrphans): it may have
