@@ -86,6 +86,9 @@ func New(c Config) (*Server, error) {
 // prefix is that of all routes of the API.
 const prefix = "/api/v1"
 
+// Assets is the prefix of what pages consist of, whoever looks: the style and the script.
+const Assets = "/assets/"
+
 // offers reports whether the server has a route: --read-only and a missing --edit take them away, and not only their answers.
 func (s *Server) offers(r route) bool {
 	switch r.scope {
@@ -101,14 +104,15 @@ func (s *Server) offers(r route) bool {
 // is nothing else.
 func (s *Server) Handler(pages http.Handler) http.Handler {
 	return s.guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler, pattern := s.mux.Handler(r)
+		_, pattern := s.mux.Handler(r)
 		switch {
 		case pattern != "":
 			s.mux.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, s.BasePath+prefix+"/") || pages == nil:
 			s.notThere(w, r)
+		case strings.HasPrefix(r.URL.Path, s.BasePath+Assets):
+			pages.ServeHTTP(w, r) // the form for signing in needs the style
 		default:
-			_ = handler
 			s.showing(pages).ServeHTTP(w, r)
 		}
 	}))
