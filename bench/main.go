@@ -68,7 +68,7 @@ type part struct {
 }
 
 func (b *bench) parts() []part {
-	return []part{{"idle", b.idle}, {"hundred", b.hundred}, {"thousand", b.thousand}, {"lateness", b.lateness}, {"memory", b.memory}, {"million", b.million}, {"servers", b.servers}}
+	return []part{{"idle", b.idle}, {"hundred", b.hundred}, {"thousand", b.thousand}, {"lateness", b.lateness}, {"memory", b.memory}, {"million", b.million}, {"serve", b.serve}, {"servers", b.servers}}
 }
 
 // schedule makes a folder with a schedule of n tasks, and returns the folder.

@@ -175,7 +175,7 @@ func TestTheAPIAndTheCommandsShowEachOther(t *testing.T) {
 		t.Error(code, body)
 	}
 	readUntil(t, printed, "event: end")
-	if r := b.outcome("slow", 1); r.Outcome != "stopped" || !strings.Contains(r.Reason, "sched stop by ci") {
+	if r := b.outcome("slow", 1); r.Outcome != "stopped" || !strings.Contains(r.Reason, "sched stop by ci") || !strings.Contains(r.Reason, ": enough") {
 		t.Errorf("%+v", r)
 	}
 	if out, _ := b.sched("history", "slow"); !strings.Contains(out, "it is late") {
@@ -268,7 +268,9 @@ func TestServeIsKilled(t *testing.T) {
 		var all sync.WaitGroup
 		for _, ask := range []func(){
 			func() { s.ask("POST", "/tasks/hourly/trigger", `{"in": 86400}`, "Idempotency-Key", key) },
-			func() { s.ask("POST", "/pauses", `{"tasks": ["fails"], "for": 3600, "reason": "`+strings.Repeat("x", 400)+`"}`) },
+			func() {
+				s.ask("POST", "/pauses", `{"tasks": ["fails"], "for": 3600, "reason": "`+strings.Repeat("x", 400)+`"}`)
+			},
 			func() { s.ask("DELETE", "/pauses/fails", "") },
 			func() {
 				body := "every: day\ncommand: |\n" + strings.Repeat("  echo "+strings.Repeat("x", 70)+"\n", 300) + "  true # whole\n"

@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"regexp"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +77,7 @@ func (a serveCommand) token(o tokenOptions) error {
 }
 
 // named is what a token may be called: the name becomes part of lines in the history.
-var named = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@+:/-]{0,63}$`)
+var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pN ._@+:/-]{0,63}$`) })
 
 // makeToken makes a token or a key and prints it.
 func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
@@ -103,7 +104,7 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 			token.Name = string(token.Scope) + ":" + token.Task
 		}
 	}
-	if !named.MatchString(token.Name) {
+	if !named().MatchString(token.Name) {
 		return usage("letters, digits, blanks and . _ @ + : / -, at most 64", "--name %q cannot be a name", token.Name)
 	}
 	secret, err := api.AddToken(s.StateDir, token)

@@ -103,7 +103,7 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []runfile.State) bool 
 	actor, runs := a.actor(s), a.runs(s)
 	for i, state := range chosen {
 		all.Go(func() {
-			results[i].Stopping, results[i].err = actor.Stop(runs, state.Begin.Run)
+			results[i].Stopping, results[i].err = actor.Stop(runs, state.Begin.Run, "")
 		})
 	}
 	all.Wait()

@@ -64,8 +64,10 @@ func (a Actor) Leave(r runfile.Request) (tick time.Time, err error) {
 	return view.FirstTick(r.At, a.Now()), nil
 }
 
-// Stop ends the command of the live run with that id (see run.Caller.Stop), and waits for its end.
-func (a Actor) Stop(runs run.Caller, id string) (run.Stopping, error) { return runs.Stop(id, a.By) }
+// Stop ends the command of the live run with that id (see run.Caller.Stop), and waits for its end. The reason may be empty.
+func (a Actor) Stop(runs run.Caller, id, reason string) (run.Stopping, error) {
+	return runs.Stop(id, because(a.By, reason))
+}
 
 // Chosen returns the names of the tasks that are named, which must be in the schedule or paused, and of those with one of
 // the tags, each once. Without names and tags it is controls.Everything.

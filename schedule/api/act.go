@@ -197,14 +197,7 @@ func postStop(r *request) (any, error) {
 		asked, _ := actor.OneRequest(one.Record.Run)
 		return nil, actor.NotBegun(asked)
 	}
-	done := make(chan error, 1)
-	err = r.change("stop", one.Record.Run, body.Reason, func() error {
-		go func() { // it goes on when this answer was given, or nobody waits for it any more
-			stopping, err := actor.Stop(r.server.Schedules.Runs(r.schedule), one.Record.Run)
-			done <- actions.Cannot(one.Begin, stopping, err)
-		}()
-		return nil
-	})
+	done, err := r.beginStop(actor, one, body.Reason)
 	if err != nil {
 		return nil, err
 	}
@@ -222,6 +215,30 @@ func postStop(r *request) (any, error) {
 	defer cancel()
 	now, err := r.view.Run(ctx, one.Record.Run)
 	return content{status: status, value: now}, err
+}
+
+// beginStop begins to stop a run. That goes on when the answer was given, or nobody waits for it any more. Done tells why it was not
+// stopped, or nil.
+func (r *request) beginStop(actor actions.Actor, one view.Run, reason string) (done <-chan error, err error) {
+	select {
+	case r.server.stopping <- struct{}{}:
+	default:
+		return nil, problem(http.StatusServiceUnavailable, "try again", "%d runs are being stopped already", mostStopping)
+	}
+	leave := func() { <-r.server.stopping }
+	end := make(chan error, 1)
+	err = r.change("stop", one.Record.Run, reason, func() error {
+		go func() {
+			defer leave()
+			stopping, err := actor.Stop(r.server.Schedules.Runs(r.schedule), one.Record.Run, reason)
+			end <- actions.Cannot(one.Begin, stopping, err)
+		}()
+		return nil
+	})
+	if err != nil {
+		leave()
+	}
+	return end, err
 }
 
 func postPause(r *request) (any, error) {

@@ -176,9 +176,9 @@ func (a answer) problem(t *testing.T) (p Problem) {
 func (b *box) call(c call) answer {
 	b.Helper()
 	path, params := c.route, map[string]string{}
-	for i, m := range wildcard.FindAllStringSubmatch(c.route, -1) {
-		params[m[1]] = c.values[i]
-		path = strings.Replace(path, m[0], url.PathEscape(c.values[i]), 1)
+	for i, name := range (route{path: c.route}).pathParams() {
+		params[name] = c.values[i]
+		path = strings.Replace(path, "{"+name+"}", url.PathEscape(c.values[i]), 1)
 	}
 	r, err := http.NewRequest(c.method, b.web.URL+b.server.BasePath+prefix+path+c.query, strings.NewReader(c.body))
 	if err != nil {

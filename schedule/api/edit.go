@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"sched/schedule"
 	"sched/schedule/statedir"
@@ -23,8 +24,8 @@ import (
 // This file writes tasks: one YAML file for each in the folder of --edit, which the schedule's own include reads. The file stays the
 // truth: what was written here can be changed by hand and committed, and there is no other place where a task could be.
 
-// mayName is how a task may be called; the loader checks it, too.
-var mayName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
+// mayName is how a task may be called; the loader checks it, too. It is compiled when it is needed: each start of sched would pay for it.
+var mayName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`) })
 
 // taskFile is the file of a task. No name has a +.
 func (s *Server) taskFile(name string) string {
@@ -81,7 +82,7 @@ func draftOf(path string) string { return path + ".new" }
 
 func putTask(r *request) (any, error) {
 	name := r.PathValue("name")
-	if !mayName.MatchString(name) {
+	if !mayName().MatchString(name) {
 		return nil, problem(http.StatusUnprocessableEntity, "letters, digits and . _ : / -, at most 128, a letter or digit first", "%q cannot be a name", shortened(name))
 	}
 	keys, err := r.taskKeys(name)

@@ -55,7 +55,7 @@ func (d documenter) operation(r route) map[string]any {
 			"application/yaml": map[string]any{"schema": map[string]any{"type": "string"}}}}
 	}
 	operation["security"] = []any{}
-	if ranks[r.scope] > 0 {
+	if r.scope.rank() > 0 {
 		operation["security"] = []any{map[string]any{"token": []any{}}}
 		operation["description"] = "Needs a token of the scope " + string(r.scope) + "."
 	}
@@ -120,7 +120,7 @@ func (d documenter) responses(r route) map[string]any {
 		all["201"] = good
 	}
 	wrong := append(slices.Clone(everyError), r.errors...)
-	if ranks[r.scope] > 0 {
+	if r.scope.rank() > 0 {
 		wrong = append(wrong, 401, 429)
 	}
 	for _, status := range wrong {

@@ -34,9 +34,17 @@ func problem(status int, hint, format string, args ...any) *Problem {
 	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// statuses are the answers to the kinds of errors.
-var statuses = map[view.Kind]int{
-	view.NotFound: http.StatusNotFound, view.Conflict: http.StatusConflict, view.Invalid: http.StatusBadRequest, view.Denied: http.StatusForbidden,
+// statusOf is the answer to a kind of error.
+func statusOf(kind view.Kind) int {
+	switch kind {
+	case view.NotFound:
+		return http.StatusNotFound
+	case view.Conflict:
+		return http.StatusConflict
+	case view.Denied:
+		return http.StatusForbidden
+	}
+	return http.StatusBadRequest
 }
 
 // problemOf returns the answer to a request that ended with an error.
@@ -52,7 +60,7 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &wrong):
-		return problem(statuses[wrong.Kind], wrong.Hint, "%v", err)
+		return problem(statusOf(wrong.Kind), wrong.Hint, "%v", err)
 	case errors.As(err, &invalid):
 		p := problem(http.StatusServiceUnavailable, "see `sched check`", "the schedule is invalid, and there is no earlier one that was valid")
 		p.Problems = problemTexts(invalid.Problems)

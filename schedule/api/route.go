@@ -2,8 +2,8 @@ package api
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
+	"strings"
 
 	"sched/schedule/view"
 )
@@ -66,12 +66,12 @@ func (of route) checkQuery(r *http.Request) error {
 	return nil
 }
 
-var wildcard = regexp.MustCompile(`\{(\w+)\}`)
-
 // pathParams are the names in the path of a route.
 func (of route) pathParams() (names []string) {
-	for _, m := range wildcard.FindAllStringSubmatch(of.path, -1) {
-		names = append(names, m[1])
+	for part := range strings.SplitSeq(of.path, "/") {
+		if strings.HasPrefix(part, "{") {
+			names = append(names, strings.Trim(part, "{}"))
+		}
 	}
 	return names
 }

@@ -185,7 +185,7 @@ func (b *box) everyRouteRefuses() {
 		if !r.bare {
 			b.wants(r.path+" of an invalid schedule", b.call(c), 503, "the schedule is invalid", "schedule.yaml:1:")
 		}
-		if ranks[r.scope] == 0 {
+		if r.scope.rank() == 0 {
 			continue
 		}
 		c.scope = ""

@@ -14,13 +14,24 @@ const (
 	Hook  Scope = "hook"  // of a key: trigger one task
 )
 
-var ranks = map[Scope]int{Read: 1, Operate: 2, Edit: 3}
+// rank is higher for what allows more; 0 for what is no scope of a token.
+func (s Scope) rank() int {
+	switch s {
+	case Read:
+		return 1
+	case Operate:
+		return 2
+	case Edit:
+		return 3
+	}
+	return 0
+}
 
 // allows reports whether who has the scope may do what needs the other.
-func (s Scope) allows(need Scope) bool { return ranks[s] >= ranks[need] && ranks[need] > 0 }
+func (s Scope) allows(need Scope) bool { return s.rank() >= need.rank() && need.rank() > 0 }
 
 // ParseScope reads the scope of a token.
 func ParseScope(text string) (Scope, bool) {
 	scope := Scope(text)
-	return scope, ranks[scope] > 0
+	return scope, scope.rank() > 0
 }

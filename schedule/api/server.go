@@ -54,6 +54,7 @@ type Server struct {
 	repeated repeated
 	watcher  watcher
 	editing  sync.Mutex    // one edit at a time
+	stopping chan struct{} // bounds the runs that are being stopped at the same time
 	work     chan struct{} // bounds the requests that are answered at the same time
 	routes   []route
 	mux      *http.ServeMux
@@ -64,9 +65,12 @@ type Server struct {
 // mostWork is how many requests are answered at the same time: each may have a history open, with a cache of its own.
 const mostWork = 4
 
+// mostStopping is how many runs are being stopped at the same time: each is followed to its end, also when nobody waits for the answer.
+const mostStopping = 64
+
 // New returns a server that serves nothing yet: see Handler.
 func New(c Config) (*Server, error) {
-	s := &Server{Config: c, work: make(chan struct{}, mostWork), mux: http.NewServeMux(), cross: http.NewCrossOriginProtection()}
+	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), mux: http.NewServeMux(), cross: http.NewCrossOriginProtection()}
 	s.current.load = c.Schedules.Load
 	s.tokens.dir, s.audit.dir, s.repeated.dir = c.StateDir, c.StateDir, c.StateDir
 	s.sessions.now, s.attempts.now, s.audit.now, s.repeated.now = c.Now, c.Now, c.Now, c.Now

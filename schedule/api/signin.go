@@ -1,10 +1,10 @@
 package api
 
 import (
+	"encoding/base64"
 	"fmt"
 	"html"
 	"net/http"
-	"regexp"
 )
 
 // This file is how a browser gets a session: with a login link, which works once, or with a token in a form. The link itself changes
@@ -65,13 +65,17 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, s.BasePath+"/login", http.StatusSeeOther)
 }
 
-var isCode = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+// isCode reports whether a text looks like the code of a login link: 32 bytes in base64.
+func isCode(text string) bool {
+	bytes, err := base64.RawURLEncoding.DecodeString(text)
+	return err == nil && len(bytes) == 32
+}
 
 // form is the page where one signs in: with the code of a link, or with a token.
 func (s *Server) form(w http.ResponseWriter, status int, code, wrong string) {
 	field := `<p><label>Token <input name="token" type="password" required autofocus autocomplete="off"></label>
 <p>Make one with <code>sched serve token --scope read</code>`
-	if isCode.MatchString(code) {
+	if isCode(code) {
 		field = `<input type="hidden" name="code" value="` + code + `">`
 	}
 	if wrong != "" {

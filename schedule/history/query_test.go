@@ -47,6 +47,12 @@ func TestFind(t *testing.T) {
 		{"a slot of a task", Query{Slot: minute(2), Task: "a"}, []int{2}},
 		{"a slot with an outcome", Query{Slot: minute(2), Outcomes: []outcome.Outcome{outcome.Missed}}, []int{5}},
 		{"a slot that was not due", Query{Slot: minute(2).Add(time.Second)}, nil},
+		{"below a record", Query{Below: Position{minute(4), runID(4)}}, []int{3, 5, 2, 1}},
+		{"below the first of two of a slot", Query{Below: Position{minute(2), runID(5)}}, []int{2, 1}},
+		{"below both", Query{Below: Position{minute(2), runID(2)}}, []int{1}},
+		{"below a place between two slots", Query{Below: Position{minute(2).Add(time.Second), ""}}, []int{5, 2, 1}},
+		{"the next two failures below a record", Query{Below: Position{minute(6), runID(6)}, Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut}, Limit: 2}, []int{2}},
+		{"below all, of a task", Query{Below: Position{minute(0), ""}, Task: "a"}, nil},
 		{"a name that is SQL", Query{Task: "a' OR 'a'='a"}, nil},
 	} {
 		want := []string{}

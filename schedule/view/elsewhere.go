@@ -110,7 +110,7 @@ func ran(outcomes []outcome.Outcome) []outcome.Outcome {
 }
 
 // withElsewhere adds to the past of this machine what other servers run, and ran last.
-func (s Source) withElsewhere(ctx context.Context, p past) past {
+func (s Source) withElsewhere(ctx context.Context, names []string, p past) past {
 	store := s.Controls.Store
 	if store == nil {
 		return p
@@ -118,7 +118,7 @@ func (s Source) withElsewhere(ctx context.Context, p past) past {
 	live, err := s.RunningElsewhere(ctx)
 	var last map[string]outcome.Record
 	if err == nil {
-		last, err = servers.Last(ctx, store, TaskNames(s.Schedule))
+		last, err = servers.Last(ctx, store, names)
 	}
 	if err == nil {
 		live, err = withHolders(ctx, s.Schedule, store, live, p.running)

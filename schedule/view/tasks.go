@@ -49,8 +49,15 @@ type Tasks struct {
 // Tasks returns the tasks that chosen accepts, in file order, each with its next n times after at. With a store it counts in what
 // other servers run, and ran last.
 func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
-	p, err := s.past(ctx)
-	p = s.withElsewhere(ctx, p)
+	var tasks []*schedule.Task
+	var names []string
+	for _, t := range s.Schedule.Tasks {
+		if chosen(t) {
+			tasks, names = append(tasks, t), append(names, t.Name)
+		}
+	}
+	p, err := s.past(ctx, names)
+	p = s.withElsewhere(ctx, names, p)
 	read, cerr := s.Controls.Read()
 	if p.pauses = read.Pauses; cerr != nil && s.Controls.Store == nil { // with a store the same error was told already
 		s.Problem("%v", cerr)
@@ -59,10 +66,8 @@ func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at 
 		err = cerr
 	}
 	rows := Tasks{Items: []Task{}, Pauses: p.pauses, Err: err}
-	for _, t := range s.Schedule.Tasks {
-		if chosen(t) {
-			rows.Items = append(rows.Items, s.task(t, at, n, p))
-		}
+	for _, t := range tasks {
+		rows.Items = append(rows.Items, s.task(t, at, n, p))
 	}
 	return rows
 }
@@ -75,13 +80,13 @@ type past struct {
 	pauses  controls.Pauses
 }
 
-// past reads the history of this machine. An error is told, and no reason to show nothing.
-func (s Source) past(ctx context.Context) (past, error) {
+// past reads what the history of this machine has of some tasks. An error is told, and no reason to show nothing.
+func (s Source) past(ctx context.Context, names []string) (past, error) {
 	p := past{running: map[string][]Running{}}
 	all, err := s.Records(ctx)
 	if err == nil {
 		defer all.Close()
-		p.last, err = all.Last(ctx, TaskNames(s.Schedule))
+		p.last, err = all.Last(ctx, names)
 	}
 	if err != nil {
 		s.Problem("the history cannot be read: %v", err)

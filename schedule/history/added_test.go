@@ -1,0 +1,43 @@
+package history
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"sched/schedule/outcome"
+)
+
+// Who asks again and again what was added is told each record once, whatever its slot.
+func TestAdded(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	mustAdd(t, db, rec(3, "a", outcome.Succeeded))
+	ask := func(mark int64, limit int) (runs []string, behind int64) {
+		t.Helper()
+		records, behind, err := db.Added(context.Background(), mark, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			runs = append(runs, r.Run)
+		}
+		return runs, behind
+	}
+	runs, mark := ask(0, 10)
+	if len(runs) != 0 || mark == 0 {
+		t.Fatalf("at the beginning: %v, %d", runs, mark)
+	}
+	mustAdd(t, db, rec(5, "a", outcome.Failed), rec(1, "b", outcome.Missed), rec(4, "a", outcome.Skipped))
+	var all []string
+	for range 3 {
+		runs, mark = ask(mark, 2)
+		all = append(all, runs...)
+	}
+	slices.Sort(all)
+	if want := []string{runID(1), runID(4), runID(5)}; !slices.Equal(all, want) {
+		t.Errorf("got %v, want %v", all, want)
+	}
+	if runs, _ := ask(mark+100, 2); len(runs) != 0 {
+		t.Errorf("of a history that began anew: %v", runs)
+	}
+}
