@@ -11,7 +11,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/api"
 	"sched/schedule/text"
-	"sched/schedule/view"
 )
 
 // A page is one page that is made.
@@ -24,12 +23,16 @@ type page struct {
 	now        time.Time
 	zone       *time.Location
 	title      string
+	tasks      map[string]*schedule.Task
 }
 
 func (p *pages) page(r *http.Request, visit *api.Visit) *page {
 	made := &page{Visit: visit, request: r, server: p.Server, base: p.BasePath, now: p.Now(), zone: time.UTC}
 	if visit != nil {
-		made.zone = visit.Schedule.Location
+		made.zone, made.tasks = visit.Schedule.Location, map[string]*schedule.Task{}
+		for _, t := range visit.Schedule.Tasks {
+			made.tasks[t.Name] = t
+		}
 	}
 	return made
 }
@@ -43,7 +46,7 @@ func (p *page) number(name string) int {
 	if err != nil || n < 1 {
 		return 1
 	}
-	return n
+	return min(n, 1_000_000)
 }
 
 // with is a link to this page with some parameters changed: name, value and so on; "" takes one away.
@@ -148,16 +151,14 @@ func stamp(text string) time.Time {
 
 // zoneOf is the zone of a task, or of the schedule where the task is gone.
 func (p *page) zoneOf(task string) *time.Location {
-	if t, err := view.FindTask(p.Schedule, task); err == nil {
+	if t := p.find(task); t != nil {
 		return t.When.Location
 	}
 	return p.zone
 }
 
-func (p *page) find(task string) *schedule.Task {
-	t, _ := view.FindTask(p.Schedule, task)
-	return t
-}
+// find returns a task; nil for one that is not in the schedule.
+func (p *page) find(task string) *schedule.Task { return p.tasks[task] }
 
 func etagOf(text []byte) string {
 	sum := sha256.Sum256(text)

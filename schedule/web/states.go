@@ -41,22 +41,24 @@ func badge(word string) markup {
 func details(r outcome.Record) string { return strings.TrimPrefix(view.Describe(r), string(r.Outcome)) }
 
 // stateOf is the state of a task in one word. A task that runs is running, however its last run ended.
-func stateOf(t view.Task, active bool, trouble string) string {
+func stateOf(r row) string {
+	trouble := ""
+	if r.trouble != nil {
+		trouble = r.trouble.Trouble
+	}
 	switch {
-	case !active:
+	case !r.active:
 		return "off"
-	case len(t.Running) > 0 && trouble != "slow":
+	case r.running && trouble != "slow":
 		return "running"
-	case trouble == "paused":
-		return "paused"
 	case trouble != "":
 		return trouble
-	case t.Paused != nil:
+	case r.paused:
 		return "paused"
-	case len(t.Waiting) > 0:
+	case r.waiting:
 		return "waiting"
-	case t.Last != nil:
-		return t.Last.Outcome
+	case r.Last != nil:
+		return r.Last.Outcome
 	}
 	return "never ran"
 }

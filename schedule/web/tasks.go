@@ -18,12 +18,13 @@ import (
 // tasksOfAPage is how many tasks a page shows.
 const tasksOfAPage = 50
 
-// A row is a task on the list.
+// A row is a task on the list. Its Task is read for the rows that are shown alone.
 type row struct {
 	view.Task
-	definition *schedule.Task
-	state      string
-	trouble    *view.Trouble
+	definition               *schedule.Task
+	active                   bool
+	running, waiting, paused bool
+	trouble                  *view.Trouble
 }
 
 // filters are the states by which tasks can be chosen, each with what it accepts.
@@ -32,11 +33,11 @@ var filters = []struct {
 	accepts func(row) bool
 }{
 	{"trouble", func(r row) bool { return r.trouble != nil }},
-	{"running", func(r row) bool { return len(r.Running) > 0 }},
-	{"waiting", func(r row) bool { return len(r.Waiting) > 0 }},
-	{"paused", func(r row) bool { return r.Paused != nil }},
-	{"off", func(r row) bool { return r.state == "off" }},
-	{"ok", func(r row) bool { return r.trouble == nil && r.Paused == nil && r.state != "off" }},
+	{"running", func(r row) bool { return r.running }},
+	{"waiting", func(r row) bool { return r.waiting }},
+	{"paused", func(r row) bool { return r.paused }},
+	{"off", func(r row) bool { return !r.active }},
+	{"ok", func(r row) bool { return r.trouble == nil && !r.paused && r.active }},
 }
 
 func showTasks(p *page) error {
@@ -44,7 +45,7 @@ func showTasks(p *page) error {
 	judged := p.judged()
 	rows := p.rows(judged)
 	chosen := p.filtered(rows)
-	shown := p.pageOf(chosen)
+	shown := p.read(pageOf(chosen, p.number("page"), tasksOfAPage))
 	usual, strips, err := p.pastOf(shown)
 	if err != nil {
 		return err
@@ -94,27 +95,22 @@ func (p *page) rows(judged view.Status) []row {
 			troubles[t.Task] = &judged.Troubles[i]
 		}
 	}
-	definitions := map[string]*schedule.Task{}
-	for _, t := range p.Schedule.Tasks {
-		definitions[t.Name] = t
-	}
+	running, waiting := p.running()
+	pauses := p.View.Pauses()
 	var rows []row
-	for _, t := range p.View.Tasks(p.request.Context(), func(*schedule.Task) bool { return true }, p.now, 1).Items {
-		one := row{Task: t, definition: definitions[t.Name], trouble: troubles[t.Name]}
-		kind := ""
-		if one.trouble != nil {
-			kind = one.trouble.Trouble
-		}
-		one.state = stateOf(t, p.Schedule.Active(one.definition), kind)
-		rows = append(rows, one)
+	for _, t := range p.Schedule.Tasks {
+		rows = append(rows, row{
+			definition: t, active: p.Schedule.Active(t), trouble: troubles[t.Name], running: running[t.Name],
+			waiting: len(waiting[t.Name]) > 0, paused: view.PauseOf(pauses, t, p.now) != nil,
+		})
 	}
 	rank := func(r row) int {
 		switch {
 		case r.trouble != nil:
 			return 0
-		case len(r.Running) > 0:
+		case r.running:
 			return 1
-		case r.state == "off":
+		case !r.active:
 			return 3
 		}
 		return 2
@@ -123,12 +119,44 @@ func (p *page) rows(judged view.Status) []row {
 	return rows
 }
 
+// running returns which tasks run, here or on other servers, and what waits for a tick.
+func (p *page) running() (running map[string]bool, waiting map[string][]view.Waiting) {
+	all, err := p.View.Records(p.request.Context())
+	if err == nil {
+		all.Close()
+	}
+	elsewhere, err := p.View.RunningElsewhere(p.request.Context())
+	if err != nil {
+		p.View.LeftOut(err)
+	}
+	running = map[string]bool{}
+	for _, state := range append(elsewhere, all.Live...) {
+		if !state.Deferred() {
+			running[state.Begin.Task] = true
+		}
+	}
+	return running, p.View.Waiting(all.Live)
+}
+
+// read reads what is shown of some rows.
+func (p *page) read(rows []row) []row {
+	index := map[*schedule.Task]int{}
+	for i, r := range rows {
+		index[r.definition] = i
+	}
+	chosen := func(t *schedule.Task) bool { _, ok := index[t]; return ok }
+	for _, t := range p.View.Tasks(p.request.Context(), chosen, p.now, 1).Items {
+		rows[index[p.find(t.Name)]].Task = t
+	}
+	return rows
+}
+
 // filtered returns the rows that the parameters q, tag and state choose.
 func (p *page) filtered(rows []row) (chosen []row) {
 	words := strings.Fields(strings.ToLower(p.query("q")))
 	tag, state := p.query("tag"), p.query("state")
 	for _, r := range rows {
-		all := strings.ToLower(r.Name + " " + r.Description + " " + r.Command)
+		all := strings.ToLower(r.definition.Name + " " + r.definition.Description + " " + view.CommandText(r.definition.Command))
 		has := func(word string) bool { return strings.Contains(all, word) }
 		if !slices.ContainsFunc(words, func(word string) bool { return !has(word) }) && (tag == "" || slices.Contains(r.definition.Tags, tag)) && inState(r, state) {
 			chosen = append(chosen, r)
@@ -146,10 +174,10 @@ func inState(r row, state string) bool {
 	return true
 }
 
-// pageOf returns the rows of the page that the parameter page names.
-func (p *page) pageOf(rows []row) []row {
-	first := min((p.number("page")-1)*tasksOfAPage, len(rows))
-	return rows[first:min(first+tasksOfAPage, len(rows))]
+// pageOf returns the rows of a page.
+func pageOf(rows []row, page, of int) []row {
+	first := min((page-1)*of, len(rows))
+	return rows[first:min(first+of, len(rows))]
 }
 
 // pastOf returns how long the tasks usually take, and their last outcomes.
@@ -167,7 +195,9 @@ func (p *page) pastOf(rows []row) (usual map[string]history.Usual, strips map[st
 			return nil, nil, err
 		}
 	}
-	usual, err = all.Usual(p.request.Context(), names)
+	if len(names) > 0 {
+		usual, err = all.Usual(p.request.Context(), names)
+	}
 	return usual, strips, err
 }
 
@@ -237,7 +267,7 @@ func (p *page) table(rows []row, usual map[string]history.Usual, strips map[stri
 		if r.Description != "" {
 			p.put(`<small>%s</small>`, r.Description)
 		}
-		p.put(`</th><td data-label="state">%s`, badge(r.state))
+		p.put(`</th><td data-label="state">%s`, badge(stateOf(r)))
 		switch {
 		case len(r.Running) > 0 && !r.Running[0].Began.IsZero():
 			p.put(` <small><a href="%s">for %s</a></small>`, p.runURL(r.Running[0].Run), text.Duration(p.now.Sub(r.Running[0].Began)))

@@ -40,8 +40,7 @@ func showTimeline(p *page) error {
 	p.title = "Timeline"
 	t := p.timeline()
 	rows := p.filtered(p.rows(p.judged()))
-	first := min((p.number("page")-1)*timelineRows, len(rows))
-	shown := rows[first:min(first+timelineRows, len(rows))]
+	shown := p.read(pageOf(rows, p.number("page"), timelineRows))
 	all, err := p.View.Records(p.request.Context())
 	if err != nil {
 		return err
@@ -56,9 +55,11 @@ func showTimeline(p *page) error {
 	for _, r := range shown {
 		names = append(names, r.Name)
 	}
-	usual, err := all.Usual(p.request.Context(), names)
-	if err != nil {
-		return err
+	usual := map[string]history.Usual{}
+	if len(names) > 0 {
+		if usual, err = all.Usual(p.request.Context(), names); err != nil {
+			return err
+		}
 	}
 	for _, r := range shown {
 		if err := t.row(all, r, usual[r.Name].Duration); err != nil {
