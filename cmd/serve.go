@@ -125,7 +125,11 @@ func (o *serveOptions) check() error {
 
 // greet prints where the server is, and a link for a browser.
 func (a serveCommand) greet(s *schedule.Schedule, server *api.Server, l net.Listener, o serveOptions, secure bool) {
-	url := api.URL(l, o.basePath, secure)
+	name := "localhost"
+	if len(o.hosts) > 0 {
+		name = o.hosts[0]
+	}
+	url := api.URL(l, name, o.basePath, secure)
 	fmt.Fprintf(a.out, "%s is served at %s\n", s.Name, url)
 	if strings.HasPrefix(url, "unix:") {
 		return

@@ -61,7 +61,10 @@ func tagOf(text []byte) string {
 func (s *Server) CheckEdit() error {
 	const name = "sched-serve-tries-this"
 	path := s.taskFile(name)
-	now, err := s.Schedules.Check(map[string][]byte{path: taskText(name, []byte("every: year\ncommand: [\"true\"]\n")), draftOf(path): []byte("{")})
+	now, err := s.Schedules.Check(map[string][]byte{
+		path:          taskText(name, []byte("every: year\ncommand: [\"true\"]\n")),
+		draftOf(path): []byte("{"),
+	})
 	folder := filepath.Base(s.Config.Edit)
 	if err != nil {
 		if _, without := s.Schedules.Check(nil); without != nil {
@@ -113,12 +116,11 @@ func putTask(r *request) (any, error) {
 			return err
 		}
 		r.server.current.forget()
-		t, _ := view.FindTask(after, name)
 		r.view = r.server.Schedules.View(after)
 		r.view.Problem, r.schedule = r.tell, after
 		definition, _, err := r.definition(name)
 		answer = content{value: definition, header: map[string]string{"ETag": tagOf(text)}}
-		if _ = t; old == nil {
+		if old == nil {
 			answer.status = http.StatusCreated
 		}
 		return err
@@ -257,7 +259,8 @@ func (r *request) taskKeys(name string) ([]byte, error) {
 	case "application/json":
 		return yamlOf(body, name)
 	}
-	return nil, problem(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/yaml` or application/json", "the body is neither YAML nor JSON")
+	return nil, problem(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/yaml` or application/json",
+		"the body is neither YAML nor JSON")
 }
 
 // yamlOf writes the members of a JSON object as keys of YAML, in their order. The name, which is in the path, is left out.

@@ -154,8 +154,8 @@ func peerName(socket *net.UnixConn) string {
 	return userName(uid)
 }
 
-// URL returns where a listener is reached.
-func URL(l net.Listener, base string, secure bool) string {
+// URL returns where a listener is reached. One that listens at all addresses is called by a name.
+func URL(l net.Listener, name, base string, secure bool) string {
 	scheme := "http"
 	if secure {
 		scheme = "https"
@@ -163,5 +163,9 @@ func URL(l net.Listener, base string, secure bool) string {
 	if l.Addr().Network() == "unix" {
 		return "unix:" + l.Addr().String()
 	}
-	return fmt.Sprintf("%s://%s%s/", scheme, l.Addr(), base)
+	address := l.Addr().String()
+	if host, port, err := net.SplitHostPort(address); err == nil && net.ParseIP(host).IsUnspecified() {
+		address = net.JoinHostPort(name, port)
+	}
+	return fmt.Sprintf("%s://%s%s/", scheme, address, base)
 }

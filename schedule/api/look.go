@@ -135,7 +135,8 @@ func getUpcoming(r *request) (any, error) {
 		to = from.Add(24 * time.Hour)
 	}
 	if !from.Before(to) || to.Sub(from) > longestAhead {
-		return nil, problem(http.StatusBadRequest, "", "the time from %s to %s is empty, or longer than a year", from.Format(time.RFC3339), to.Format(time.RFC3339))
+		return nil, problem(http.StatusBadRequest, "", "the time from %s to %s is empty, or longer than a year",
+			from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
 	var after view.Upcoming
 	if cursor != nil {

@@ -127,6 +127,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a task that is invalid", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: fortnight\ncomand: x", headers: yaml()}, 422, `schedule.d/new.yaml:4:`},
 		{"a task of another user", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\nuser: root", headers: yaml()}, 403, "another user"},
 		{"two tasks", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\n- name: y", headers: yaml()}, 422, ""},
+		{"a task in a form", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "x=1", headers: text}, 415, "neither YAML nor JSON"},
 		{"a large task", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: large, headers: yaml()}, 413, ""},
 		{"a task with a name that is none", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"<script>"}, body: "every: day", headers: yaml()}, 422, "cannot be a name"},
 		{"a task in JSON", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"json"}, body: `{"every": "day", "command": ["echo", "\ud83d\ude00\u0007"]}`, headers: json}, 201, "😀"},
