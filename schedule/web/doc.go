@@ -4,6 +4,6 @@
 // asked for again when something has changed, and puts what is new in its place. What a form asks for is asked of the API, with the
 // rights and the name of whoever sent it. Nothing here decides who may look: package api lets nobody through who may not.
 //
-// HTML is written by put (html.go), which escapes all that is not a constant of this package. html/template, and what is built on it,
-// would take the linker's ability to leave out unused methods from the one binary that every tick starts.
+// HTML is written by put (html.go), which escapes all that is not a constant of this package. html/template would
+// keep the linker from leaving out unused methods of the one binary that every tick starts (docs/decisions.md).
 package web

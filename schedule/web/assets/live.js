@@ -140,5 +140,6 @@ localTimes();
 if (document.querySelector("[data-live]")) {
   const events = new EventSource(`${base}/api/v1/events`);
   for (const name of ["run", "tick", "pauses", "waiting", "schedule", "reset"]) events.addEventListener(name, later);
+  setInterval(() => { if (document.querySelector(".badge.live")) later(); }, 10000); // how long it has been running
   document.addEventListener("visibilitychange", () => { if (!document.hidden && again) later(); });
 }
