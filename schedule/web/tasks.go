@@ -16,7 +16,7 @@ import (
 )
 
 // tasksOfAPage is how many tasks a page shows.
-const tasksOfAPage = 50
+const tasksOfAPage = 40
 
 // A row is a task on the list. Its Task is read for the rows that are shown alone.
 type row struct {
