@@ -128,8 +128,9 @@ func (w *writer) printed(log string) {
 
 // colours returns the codes of an SGR sequence.
 func colours(sequence string) (codes []int, ok bool) {
-	inner, ok := strings.CutPrefix(sequence, "\x1b[")
-	if inner, ok = strings.CutSuffix(inner, "m"); !ok || len(inner) > 100 {
+	inner, begins := strings.CutPrefix(sequence, "\x1b[")
+	inner, ends := strings.CutSuffix(inner, "m")
+	if !begins || !ends || len(inner) > 100 {
 		return nil, false
 	}
 	for _, field := range strings.FieldsFunc(inner+" ", func(r rune) bool { return r == ';' || r == ':' }) {

