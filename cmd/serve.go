@@ -19,6 +19,7 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
+	"sched/schedule/web"
 )
 
 type serveOptions struct {
@@ -38,10 +39,10 @@ func newServeCommand(a *app) *cobra.Command {
 	var o serveOptions
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve an HTTP API for the tasks and their runs",
+		Short: "Serve pages and an HTTP API for the tasks and their runs",
 		Long: `serve answers HTTP requests about the schedule: what runs when, what became of it and why; and it
-passes on what people ask for, as sched trigger, retry, stop and pause do. Ticks do not know it, and
-nothing is lost when it is down.
+passes on what people ask for, as sched trigger, retry, stop and pause do. In a browser it is pages,
+for programs an API. Ticks do not know it, and nothing is lost when it is down.
 
 On TCP a token is needed, which sched serve token makes. A browser signs in with one, or with the
 link that is printed, once and within 10 minutes. A socket (--listen unix:PATH) is for its owner,
@@ -102,7 +103,7 @@ func (a serveCommand) serve(o serveOptions) error {
 	terminate, _, release := signals()
 	defer release()
 	a.greet(s, server, listener, o, certificate != nil)
-	if err := server.Serve(terminate, listener, certificate, server.Handler(nil)); err != nil {
+	if err := server.Serve(terminate, listener, certificate, server.Handler(web.New(server))); err != nil {
 		return failed("", "%w", err)
 	}
 	return &exit{code: exitStopped}

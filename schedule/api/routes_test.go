@@ -65,6 +65,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"the log of no run", call{scope: Read, method: "GET", route: "/runs/{id}/log", values: []string{"ffffffff"}}, 404, ""},
 		{"the log of several runs", call{scope: Read, method: "GET", route: "/runs/{id}/log", values: []string{good.Run[:4]}}, 409, ""},
 		{"the log as it comes", call{scope: Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}}, 200, "event: end"},
+		{"the log as it comes, from a place on", call{scope: Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}, query: "?offset=6"}, 200, `"offset": 6`},
 		{"the stream of no run", call{scope: Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{"ffffffff"}}, 404, ""},
 		{"the stream of several runs", call{scope: Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run[:4]}}, 409, ""},
 		{"servers of a machine that stands alone", call{scope: Read, method: "GET", route: "/servers"}, 404, "stands alone"},

@@ -90,6 +90,9 @@ func New(c Config) (*Server, error) {
 // prefix is that of all routes of the API.
 const prefix = "/api/v1"
 
+// Assets is the prefix of what pages consist of, whoever looks: the style and the script.
+const Assets = "/assets/"
+
 // offers reports whether the server has a route: --read-only and a missing --edit take them away, and not only their answers.
 func (s *Server) offers(r route) bool {
 	switch r.scope {
@@ -111,6 +114,8 @@ func (s *Server) Handler(pages http.Handler) http.Handler {
 			s.mux.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, s.BasePath+prefix+"/") || pages == nil:
 			s.notThere(w, r)
+		case strings.HasPrefix(r.URL.Path, s.BasePath+Assets):
+			pages.ServeHTTP(w, r) // the form for signing in needs the style
 		default:
 			s.showing(pages).ServeHTTP(w, r)
 		}

@@ -83,7 +83,9 @@ func (s *Server) form(w http.ResponseWriter, status int, code, wrong string) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Sign in – sched</title><h1>sched</h1>%s<form method="post" action="%s/login">%s<p><button>Sign in</button></form></html>
-`, wrong, html.EscapeString(s.BasePath), field)
+	base := html.EscapeString(s.BasePath)
+	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sign in – sched</title><link rel="stylesheet" href="%[2]s/assets/style.css"><link rel="icon" href="%[2]s/assets/icon.svg" type="image/svg+xml">
+<main class="login"><h1>sched</h1>%[1]s<form method="post" action="%[2]s/login">%[3]s<p><button>Sign in</button></form></main></html>
+`, wrong, base, field)
 }

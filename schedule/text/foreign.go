@@ -30,7 +30,7 @@ func Plain(printed string) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	for text != "" {
-		if n := escape(text); n > 0 {
+		if n := Escape(text); n > 0 {
 			text = text[n:]
 			continue
 		}
@@ -46,8 +46,8 @@ func Plain(printed string) string {
 	return b.String()
 }
 
-// escape is the length of the escape sequence that text begins with (ECMA-35 and ECMA-48); 0 when it begins with none.
-func escape(text string) int {
+// Escape is the length of the escape sequence that text begins with (ECMA-35 and ECMA-48); 0 when it begins with none.
+func Escape(text string) int {
 	if len(text) < 2 || text[0] != 0x1b {
 		return 0
 	}

@@ -1,0 +1,106 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"sched/schedule"
+	"sched/schedule/view"
+)
+
+// This file is what pages for people (package web) are given: what there is to look at, and a way to call the routes as whoever looks.
+
+// A Visit is one request for a page, with the schedule as it is now.
+type Visit struct {
+	Who      Who
+	Operates bool // who looks may also trigger, retry, stop, pause and resume
+	Schedule *schedule.Schedule
+	Invalid  error // an edit broke the file: the schedule is the last valid one
+	View     view.Source
+
+	request *request
+}
+
+// Visit prepares the answer to a request that came through Handler. Leave is called when the page is made: only so many are made at the
+// same time. ProblemOf turns the error into an answer.
+func (s *Server) Visit(hr *http.Request) (v *Visit, leave func(), err error) {
+	plain := hr.Clone(hr.Context())
+	plain.URL.RawQuery = "" // what a page takes is not what a route takes
+	r := &request{Request: plain, server: s, who: WhoIs(hr.Context())}
+	if leave, err = s.prepare(route{}, r); err != nil {
+		return nil, nil, err
+	}
+	return &Visit{
+		Who: r.who, Operates: !s.ReadOnly && r.who.Scope.allows(Operate), Schedule: r.schedule, Invalid: r.invalid, View: r.view, request: r,
+	}, leave, nil
+}
+
+// Problems are what the answers of the View lack so far.
+func (v *Visit) Problems() []string {
+	v.request.mu.Lock()
+	defer v.request.mu.Unlock()
+	return v.request.problems
+}
+
+// Pauses returns the pauses in effect.
+func (v *Visit) Pauses() []Pausing { return v.request.pausings() }
+
+// Changes returns what was changed, the newest first, below the change with that id ("" is above all): at most limit, and whether there
+// are more.
+func (s *Server) Changes(below string, limit int) ([]Change, bool, error) {
+	return s.audit.read(below, limit)
+}
+
+// ProblemOf returns the answer to a request that ended with an error.
+func ProblemOf(err error) *Problem { return problemOf(err) }
+
+// Call calls a route of the API for whoever sent a page's form: with their rights, their name in the audit log, and the form's key as
+// Idempotency-Key. Path is escaped and begins behind /api/v1. The answer is decoded into a value that may be nil; the error is a *Problem.
+func (s *Server) Call(from *http.Request, method, path, key string, body, answer any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return problemOf(err)
+	}
+	r := from.Clone(from.Context())
+	if r.URL, err = url.Parse(s.BasePath + prefix + path); err != nil {
+		return problemOf(err)
+	}
+	r.Method, r.RequestURI = method, ""
+	r.Body, r.ContentLength = http.NoBody, 0
+	if body != nil {
+		r.Body, r.ContentLength = readCloser{bytes.NewReader(text)}, int64(len(text))
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Del("Idempotency-Key")
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	given := &kept{header: http.Header{}, status: http.StatusOK}
+	s.mux.ServeHTTP(given, r)
+	if given.status >= http.StatusBadRequest {
+		p := problem(given.status, "", "%s", http.StatusText(given.status))
+		json.Unmarshal(given.body.Bytes(), p)
+		return p
+	}
+	if answer != nil {
+		return json.Unmarshal(given.body.Bytes(), answer)
+	}
+	return nil
+}
+
+type readCloser struct{ *bytes.Reader }
+
+func (readCloser) Close() error { return nil }
+
+// kept is an answer that is kept.
+type kept struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (k *kept) Header() http.Header            { return k.header }
+func (k *kept) WriteHeader(status int)         { k.status = status }
+func (k *kept) Write(text []byte) (int, error) { return k.body.Write(text) }

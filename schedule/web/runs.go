@@ -1,0 +1,140 @@
+package web
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/text"
+	"sched/schedule/view"
+)
+
+// runsOfAPage is how many runs a page lists.
+const runsOfAPage = 50
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// pathOf is a name as one part of a path.
+func pathOf(name string) string { return url.PathEscape(name) }
+
+// showRuns lists what became of slots, by the parameters task, outcome and below.
+func showRuns(p *page) error {
+	p.title = "Runs"
+	task := p.query("task")
+	p.put(`<h1>Runs`)
+	if task != "" {
+		p.put(` of <a href="%s">%s</a>`, p.taskURL(task), task)
+	}
+	p.put(`</h1><div id="runs" data-live>`)
+	p.outcomeChips()
+	if err := p.runsOf(task, runsOfAPage); err != nil {
+		return err
+	}
+	p.put(`</div>`)
+	return nil
+}
+
+// outcomeChips lead to the runs of one outcome.
+func (p *page) outcomeChips() {
+	chip := func(value, label string) {
+		here := markup("")
+		if p.query("outcome") == value {
+			here = ` aria-current="true"`
+		}
+		p.put(`<a class="chip" href="%s"%s>%s</a>`, p.with("outcome", value, "below", ""), here, label)
+	}
+	p.put(`<nav class="chips" aria-label="Filter by outcome">`)
+	chip("", "all")
+	for _, o := range outcome.All {
+		chip(strings.ReplaceAll(string(o), " ", "-"), string(o))
+	}
+	p.put(`</nav>`)
+}
+
+// runsOf writes the table of the runs of a task, or of all.
+func (p *page) runsOf(task string, limit int) error {
+	q := history.Query{Task: task, Limit: limit, Below: p.below()}
+	if o, ok := outcome.Parse(p.query("outcome")); ok {
+		q.Outcomes = []outcome.Outcome{o}
+	}
+	records, next, err := p.View.Page(p.request.Context(), q)
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 {
+		p.put(`<p class="empty">Nothing is recorded here.</p>`)
+		return nil
+	}
+	p.recordTable(records, task == "")
+	p.put(`<nav class="pager" aria-label="Pages of the list">`)
+	if p.query("below") != "" {
+		p.put(`<a href="%s">↑ the newest</a>`, p.with("below", ""))
+	}
+	if next.Run != "" {
+		p.put(`<a href="%s" rel="next">older →</a>`, p.with("below", strconv.FormatInt(next.Slot.UnixMicro(), 10)+"."+next.Run))
+	}
+	p.put(`</nav>`)
+	return nil
+}
+
+// below reads where the list goes on; a parameter that was made up is the beginning.
+func (p *page) below() history.Position {
+	at, run, ok := strings.Cut(p.query("below"), ".")
+	n, err := strconv.ParseInt(at, 10, 64)
+	slot := time.UnixMicro(n).UTC()
+	if !ok || err != nil || slot.Year() < 1 || slot.Year() > 9999 {
+		return history.Position{}
+	}
+	return history.Position{Slot: slot, Run: run}
+}
+
+func (p *page) recordTable(records []outcome.Record, named bool) {
+	p.put(`<table class="runs"><thead><tr>`)
+	if named {
+		p.put(`<th>Task`)
+	}
+	p.put(`<th>Slot<th>Outcome<th class="n">Took<th>Why<th>Run</tr></thead><tbody>`)
+	for _, r := range records {
+		p.put(`<tr>`)
+		if named {
+			p.put(`<th scope="row"><a href="%s">%s</a></th>`, p.taskURL(r.Task), r.Task)
+		}
+		p.put(`<td data-label="slot">%s</td><td data-label="outcome">%s`, p.exactly(r.Slot, p.zoneOf(r.Task)), badge(string(r.Outcome)))
+		if r.IsRange() {
+			p.put(` <small>%s, to %s</small>`, text.Count(r.Slots, "slot"), text.SlotZone(r.Until, p.zoneOf(r.Task)))
+		}
+		took := ""
+		if !r.Started.IsZero() {
+			took = text.Duration(r.Duration())
+		}
+		p.put(`</td><td class="n" data-label="took">%s</td><td class="why">%s`, took, r.Reason)
+		if r.Attempts > 1 {
+			p.put(` <small>%s</small>`, text.Count(r.Attempts, "attempt"))
+		}
+		if r.Origin != "" {
+			p.put(` <small>%s</small>`, r.Origin)
+		}
+		p.put(`</td><td data-label="run"><a href="%s"><code>%s</code></a></td></tr>`, p.runURL(r.Run), text.ShortRun(r.Run))
+	}
+	p.put(`</tbody></table>`)
+}
+
+// live writes the runs of a task that live or wait.
+func (p *page) live(t view.Task) {
+	for _, r := range t.Running {
+		p.put(`<p>%s <a href="%s"><code>%s</code></a>`, badge("running"), p.runURL(r.Run), text.ShortRun(r.Run))
+		if !r.Began.IsZero() {
+			p.put(` for %s`, text.Duration(p.now.Sub(r.Began)))
+		}
+		if r.Host != "" {
+			p.put(` on %s`, r.Host)
+		}
+		p.put(`</p>`)
+	}
+	for _, w := range t.Waiting {
+		p.put(`<p>%s <a href="%s"><code>%s</code></a> %s</p>`, badge("waiting"), p.runURL(w.Run), text.ShortRun(w.Run), w.Text(p.now, p.zone))
+	}
+}

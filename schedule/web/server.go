@@ -1,0 +1,101 @@
+package web
+
+import (
+	"embed"
+	"errors"
+	"net/http"
+	"strings"
+
+	"sched/schedule/api"
+)
+
+//go:embed assets/style.css assets/live.js assets/icon.svg
+var assets embed.FS
+
+// pages are the pages of one server.
+type pages struct {
+	*api.Server
+	mux *http.ServeMux
+}
+
+// New returns the handler of the pages, for api.Server.Handler.
+func New(server *api.Server) http.Handler {
+	p := &pages{Server: server, mux: http.NewServeMux()}
+	for path, show := range map[string]func(*page) error{
+		"/{$}": showTasks, "/timeline": showTimeline, "/tasks/{name}": showTask, "/runs": showRuns, "/runs/{id}": showRun,
+		"/servers": showServers, "/pauses": showPauses, "/audit": showAudit,
+	} {
+		p.mux.Handle("GET "+p.BasePath+path, p.showing(show))
+	}
+	p.mux.HandleFunc("GET "+p.BasePath+"/runs/{id}/log", p.download)
+	p.mux.HandleFunc("GET "+p.BasePath+api.Assets+"{file}", p.asset)
+	if !p.ReadOnly {
+		p.actions()
+	}
+	return p
+}
+
+// ServeHTTP answers a request for a page.
+func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := p.mux.Handler(r); pattern == "" {
+		p.fail(w, r, &api.Problem{Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path, Hint: "the tasks are on the first page"})
+		return
+	}
+	p.mux.ServeHTTP(w, r)
+}
+
+// showing returns the handler of a page.
+func (p *pages) showing(show func(*page) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		visit, leave, err := p.Visit(r)
+		if err != nil {
+			p.fail(w, r, err)
+			return
+		}
+		defer leave()
+		page := p.page(r, visit)
+		if err := show(page); err != nil {
+			p.fail(w, r, err)
+			return
+		}
+		page.send(w, http.StatusOK)
+	})
+}
+
+// fail answers with a page that says what is wrong.
+func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var problem *api.Problem
+	if !errors.As(err, &problem) {
+		problem = api.ProblemOf(err)
+	}
+	page := p.page(r, nil)
+	page.title = "This did not work"
+	page.put(`<h1>This did not work</h1><p role="alert" class="alert">%s</p>`, problem.Detail)
+	if problem.Hint != "" {
+		page.put(`<p>Hint: %s</p>`, problem.Hint)
+	}
+	for _, one := range problem.Problems {
+		page.put(`<p><code>%s</code></p>`, one)
+	}
+	page.put(`<p><a href="%s/">To the tasks</a></p>`, p.BasePath)
+	page.send(w, problem.Status)
+}
+
+// asset answers with a file that pages consist of.
+func (p *pages) asset(w http.ResponseWriter, r *http.Request) {
+	text, err := assets.ReadFile("assets/" + r.PathValue("file"))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	kinds := map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+	_, ending, _ := strings.Cut(r.PathValue("file"), ".")
+	w.Header().Set("Content-Type", kinds[ending])
+	w.Header().Set("Cache-Control", "private, no-cache")
+	w.Header().Set("ETag", etagOf(text))
+	if r.Header.Get("If-None-Match") == etagOf(text) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Write(text)
+}

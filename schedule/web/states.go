@@ -1,0 +1,64 @@
+package web
+
+import (
+	"strings"
+
+	"sched/schedule/outcome"
+	"sched/schedule/view"
+)
+
+// A look is how a state or an outcome is shown: a sign and a word, never a colour alone.
+type look struct{ sign, class string }
+
+var looks = map[string]look{
+	string(outcome.Succeeded): {"✓", "good"},
+	string(outcome.Failed):    {"✕", "bad"},
+	string(outcome.TimedOut):  {"✕", "bad"},
+	string(outcome.Stopped):   {"■", "bad"},
+	string(outcome.Lost):      {"✕", "bad"},
+	string(outcome.Missed):    {"!", "warn"},
+	string(outcome.Skipped):   {"–", "calm"},
+	"vanished":                {"!", "warn"},
+	"slow":                    {"!", "warn"},
+	"running":                 {"▶", "live"},
+	"starting":                {"▶", "live"},
+	"waiting":                 {"…", "calm"},
+	"deferred":                {"…", "calm"},
+	"paused":                  {"‖", "hold"},
+	"off":                     {"○", "calm"},
+	"never ran":               {"○", "calm"},
+}
+
+// badge writes a state or an outcome.
+func badge(word string) markup {
+	var w writer
+	l := looks[word]
+	w.put(`<span class="badge %s"><span aria-hidden="true">%s</span> %s</span>`, l.class, l.sign, word)
+	return markup(w.String())
+}
+
+// details is what view.Describe says besides the outcome itself.
+func details(r outcome.Record) string { return strings.TrimPrefix(view.Describe(r), string(r.Outcome)) }
+
+// stateOf is the state of a task in one word. A task that runs is running, however its last run ended.
+func stateOf(r row) string {
+	trouble := ""
+	if r.trouble != nil {
+		trouble = r.trouble.Trouble
+	}
+	switch {
+	case !r.active:
+		return "off"
+	case r.running && trouble != "slow":
+		return "running"
+	case trouble != "":
+		return trouble
+	case r.paused:
+		return "paused"
+	case r.waiting:
+		return "waiting"
+	case r.Last != nil:
+		return r.Last.Outcome
+	}
+	return "never ran"
+}

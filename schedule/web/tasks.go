@@ -1,0 +1,322 @@
+package web
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/records"
+	"sched/schedule/status"
+	"sched/schedule/text"
+	"sched/schedule/view"
+)
+
+// tasksOfAPage is how many tasks a page shows.
+const tasksOfAPage = 40
+
+// A row is a task on the list. Its Task is read for the rows that are shown alone.
+type row struct {
+	view.Task
+	definition               *schedule.Task
+	active                   bool
+	running, waiting, paused bool
+	trouble                  *view.Trouble
+}
+
+// filters are the states by which tasks can be chosen, each with what it accepts.
+var filters = []struct {
+	name    string
+	accepts func(row) bool
+}{
+	{"trouble", func(r row) bool { return r.trouble != nil }},
+	{"running", func(r row) bool { return r.running }},
+	{"waiting", func(r row) bool { return r.waiting }},
+	{"paused", func(r row) bool { return r.paused }},
+	{"off", func(r row) bool { return !r.active }},
+	{"ok", func(r row) bool { return r.trouble == nil && !r.paused && r.active }},
+}
+
+func showTasks(p *page) error {
+	p.title = "Tasks"
+	judged := p.judged()
+	rows := p.rows(judged)
+	chosen := p.filtered(rows)
+	shown := p.read(pageOf(chosen, p.number("page"), tasksOfAPage))
+	usual, strips, err := p.pastOf(shown)
+	if err != nil {
+		return err
+	}
+	p.put(`<h1 class="hidden">Tasks</h1><div id="status" data-live>`)
+	p.verdict(judged)
+	p.put(`</div>`)
+	p.filterForm(rows)
+	p.put(`<div id="tasks" data-live>`)
+	p.chips(rows)
+	if len(shown) == 0 {
+		p.put(`<p class="empty">No task is chosen by this filter. <a href="%s/">Show all</a></p>`, p.base)
+	} else {
+		p.table(shown, usual, strips)
+	}
+	p.pager(len(chosen), tasksOfAPage)
+	p.put(`</div>`)
+	return nil
+}
+
+// judged is how the schedule is doing.
+func (p *page) judged() view.Status {
+	now := status.Of(p.Schedule, p.Invalid != nil, p.now)
+	if err := now.Explain(); err != nil && now.Err == nil {
+		now.Err = err
+	}
+	return p.View.Status(now)
+}
+
+// verdict says whether all is well, with the troubles that are not of a task.
+func (p *page) verdict(judged view.Status) {
+	class := map[string]string{"ok": "good", "trouble": "warn", "down": "bad"}[judged.Verdict]
+	sign := map[string]string{"ok": "✓", "trouble": "!", "down": "✕"}[judged.Verdict]
+	p.put(`<p class="verdict %s"><span aria-hidden="true">%s</span> %s</p>`, class, sign, judged.First)
+	for _, t := range judged.Troubles {
+		if t.Task == "" {
+			p.put(`<p class="alert">! %s <code>%s</code></p>`, t.Text, t.Next)
+		}
+	}
+}
+
+// rows returns all tasks, those in trouble first, then those that run, then the others in file order.
+func (p *page) rows(judged view.Status) []row {
+	troubles := map[string]*view.Trouble{}
+	for i, t := range slices.Backward(judged.Troubles) {
+		if t.Task != "" {
+			troubles[t.Task] = &judged.Troubles[i]
+		}
+	}
+	running, waiting := p.running()
+	pauses := p.View.Pauses()
+	var rows []row
+	for _, t := range p.Schedule.Tasks {
+		rows = append(rows, row{
+			definition: t, active: p.Schedule.Active(t), trouble: troubles[t.Name], running: running[t.Name],
+			waiting: len(waiting[t.Name]) > 0, paused: view.PauseOf(pauses, t, p.now) != nil,
+		})
+	}
+	rank := func(r row) int {
+		switch {
+		case r.trouble != nil:
+			return 0
+		case r.running:
+			return 1
+		case !r.active:
+			return 3
+		}
+		return 2
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(rank(a), rank(b)) })
+	return rows
+}
+
+// running returns which tasks run, here or on other servers, and what waits for a tick.
+func (p *page) running() (running map[string]bool, waiting map[string][]view.Waiting) {
+	all, err := p.View.Records(p.request.Context())
+	if err == nil {
+		all.Close()
+	}
+	elsewhere, err := p.View.RunningElsewhere(p.request.Context())
+	if err != nil {
+		p.View.LeftOut(err)
+	}
+	running = map[string]bool{}
+	for _, state := range append(elsewhere, all.Live...) {
+		if !state.Deferred() {
+			running[state.Begin.Task] = true
+		}
+	}
+	return running, p.View.Waiting(all.Live)
+}
+
+// read reads what is shown of some rows.
+func (p *page) read(rows []row) []row {
+	index := map[*schedule.Task]int{}
+	for i, r := range rows {
+		index[r.definition] = i
+	}
+	chosen := func(t *schedule.Task) bool { _, ok := index[t]; return ok }
+	for _, t := range p.View.Tasks(p.request.Context(), chosen, p.now, 1).Items {
+		rows[index[p.find(t.Name)]].Task = t
+	}
+	return rows
+}
+
+// filtered returns the rows that the parameters q, tag and state choose.
+func (p *page) filtered(rows []row) (chosen []row) {
+	words := strings.Fields(strings.ToLower(p.query("q")))
+	tag, state := p.query("tag"), p.query("state")
+	for _, r := range rows {
+		all := strings.ToLower(r.definition.Name + " " + r.definition.Description + " " + view.CommandText(r.definition.Command))
+		has := func(word string) bool { return strings.Contains(all, word) }
+		if !slices.ContainsFunc(words, func(word string) bool { return !has(word) }) && (tag == "" || slices.Contains(r.definition.Tags, tag)) && inState(r, state) {
+			chosen = append(chosen, r)
+		}
+	}
+	return chosen
+}
+
+func inState(r row, state string) bool {
+	for _, f := range filters {
+		if f.name == state {
+			return f.accepts(r)
+		}
+	}
+	return true
+}
+
+// pageOf returns the rows of a page.
+func pageOf(rows []row, page, of int) []row {
+	first := min((page-1)*of, len(rows))
+	return rows[first:min(first+of, len(rows))]
+}
+
+// pastOf returns how long the tasks usually take, and their last outcomes.
+func (p *page) pastOf(rows []row) (usual map[string]history.Usual, strips map[string][]outcome.Record, err error) {
+	strips = map[string][]outcome.Record{}
+	all, err := p.View.Records(p.request.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	defer all.Close()
+	var names []string
+	for _, r := range rows {
+		names = append(names, r.Name)
+		if strips[r.Name], err = p.last(all, r.Name, stripRuns); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(names) > 0 {
+		usual, err = all.Usual(p.request.Context(), names)
+	}
+	return usual, strips, err
+}
+
+func (p *page) last(all *records.Records, task string, n int, outcomes ...outcome.Outcome) ([]outcome.Record, error) {
+	return all.Find(p.request.Context(), history.Query{Task: task, Limit: n, Outcomes: outcomes})
+}
+
+// filterForm is the form above the list. It is no part of what the script replaces, so nobody's typing is lost.
+func (p *page) filterForm(rows []row) {
+	var tags []string
+	for _, r := range rows {
+		tags = append(tags, r.definition.Tags...)
+	}
+	slices.Sort(tags)
+	p.put(`<form class="filter" role="search" method="get" action="%s/"><input type="search" name="q" value="%s" placeholder="name, description, command" aria-label="Filter by text">`,
+		p.base, p.query("q"))
+	if tags = slices.Compact(tags); len(tags) > 0 {
+		p.put(`<select name="tag" aria-label="Filter by tag"><option value="">every tag</option>`)
+		for _, tag := range tags {
+			p.put(`<option value="%s"%s>%s</option>`, tag, selected(tag == p.query("tag")), tag)
+		}
+		p.put(`</select>`)
+	}
+	if state := p.query("state"); state != "" {
+		p.put(`<input type="hidden" name="state" value="%s">`, state)
+	}
+	p.put(`<button>Filter</button></form>`)
+}
+
+func selected(is bool) markup {
+	if is {
+		return " selected"
+	}
+	return ""
+}
+
+// chips lead to the tasks of each state, with how many these are.
+func (p *page) chips(rows []row) {
+	current := p.query("state")
+	chip := func(name, label string, n int) {
+		here := markup("")
+		if current == name {
+			here = ` aria-current="true"`
+		}
+		p.put(`<a class="chip" href="%s"%s>%s <b>%d</b></a>`, p.with("state", name, "page", ""), here, label, n)
+	}
+	p.put(`<nav class="chips" aria-label="Filter by state">`)
+	chip("", "all", len(rows))
+	for _, f := range filters {
+		n := 0
+		for _, r := range rows {
+			if f.accepts(r) {
+				n++
+			}
+		}
+		if n > 0 || f.name == current {
+			chip(f.name, f.name, n)
+		}
+	}
+	p.put(`</nav>`)
+}
+
+func (p *page) table(rows []row, usual map[string]history.Usual, strips map[string][]outcome.Record) {
+	p.put(`<table class="tasks"><thead><tr><th>Task<th>State<th>Next<th>Last<th class="n">Usually<th>Last %d</tr></thead><tbody>`, stripRuns)
+	for _, r := range rows {
+		p.put(`<tr><th scope="row"><a href="%s">%s</a>`, p.taskURL(r.Name), r.Name)
+		if r.Description != "" {
+			p.put(`<small>%s</small>`, r.Description)
+		}
+		p.put(`</th><td data-label="state">%s`, badge(stateOf(r)))
+		switch {
+		case len(r.Running) > 0 && !r.Running[0].Began.IsZero():
+			p.put(` <small><a href="%s">for %s</a></small>`, p.runURL(r.Running[0].Run), text.Duration(p.now.Sub(r.Running[0].Began)))
+		case len(r.Waiting) > 0:
+			p.put(` <small><a href="%s">%s</a></small>`, p.runURL(r.Waiting[0].Run), r.Waiting[0].Text(p.now, p.zone))
+		}
+		if r.trouble != nil {
+			p.put(`<small class="trouble">%s</small>`, r.trouble.Text)
+		}
+		p.put(`</td><td data-label="next">`)
+		if len(r.Times) > 0 {
+			p.put(`%s`, p.when(r.Times[0], r.Times[0].Location()))
+		} else {
+			p.put(`–`)
+		}
+		p.put(`</td><td data-label="last">`)
+		if r.Last != nil {
+			p.put(`<a href="%s">%s</a>`, p.runURL(r.LastRun.Run), p.when(r.LastRun.Ended, p.zoneOf(r.Name)))
+		} else {
+			p.put(`–`)
+		}
+		p.put(`</td><td class="n" data-label="usually">%s</td><td class="outcomes">`, usually(usual[r.Name]))
+		p.strip(strips[r.Name])
+		p.put(`</td></tr>`)
+	}
+	p.put(`</tbody></table>`)
+}
+
+func usually(u history.Usual) string {
+	if u.Runs == 0 {
+		return "–"
+	}
+	return text.Duration(u.Duration.Round(time.Millisecond))
+}
+
+// pager leads to the other pages of a list of so many.
+func (p *page) pager(n, of int) {
+	last := max(1, (n+of-1)/of)
+	if last == 1 {
+		return
+	}
+	now := min(p.number("page"), last)
+	p.put(`<nav class="pager" aria-label="Pages of the list">`)
+	if now > 1 {
+		p.put(`<a href="%s" rel="prev">← before</a>`, p.with("page", itoa(now-1)))
+	}
+	p.put(`<span>page %d of %d</span>`, now, last)
+	if now < last {
+		p.put(`<a href="%s" rel="next">after →</a>`, p.with("page", itoa(now+1)))
+	}
+	p.put(`</nav>`)
+}

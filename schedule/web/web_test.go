@@ -1,0 +1,222 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule/api"
+	"sched/schedule/outcome"
+)
+
+const shop = `
+timezone: UTC
+tasks:
+  - {name: hourly, every: hour, command: "echo '<b>'", tags: [x], description: "<script>alert(1)</script>"}
+  - {name: a/b, every: day, command: "false"}
+  - {name: off, every: day, command: "false", enabled: false}
+  - {name: nasty, every: day, command: '"><img src=x onerror=alert(1)>', tags: ['"><script>'], env: {'A<b>': x}}
+`
+
+func TestEveryPageSaysWhatThereIs(t *testing.T) {
+	b := newBox(t, shop, api.Operate)
+	good, bad := b.ended("hourly", 120, outcome.Succeeded, "hallo\n"), b.ended("hourly", 60, outcome.Failed, "")
+	bad.Reason = "exit code 7"
+	gone := b.ended("gone", 30, outcome.Succeeded, "")
+	b.remember(good, bad, gone, b.ended("a/b", 720, outcome.Skipped, ""))
+	for _, tt := range []struct {
+		path   string
+		status int
+		texts  []string
+	}{
+		{"/", 200, []string{"hourly", "a/b", "failed 59 m 57 s ago (exit code 7)", `trouble <b>1</b>`, "1 succeeded, 1 failed", "/runs/" + bad.Run}},
+		{"/?state=trouble", 200, []string{">hourly</a>", "not >a/b</a>"}},
+		{"/?q=A/B", 200, []string{"not >hourly</a>", ">a/b</a>", `value="A/B"`}},
+		{"/?tag=x&state=ok", 200, []string{"No task is chosen by this filter", `<option value="x" selected>`}},
+		{"/?page=9223372036854775807", 200, []string{"No task"}},
+		{"/timeline?q=nix", 200, []string{"not hourly"}},
+		{"/timeline", 200, []string{"hourly", "/runs/" + good.Run, "2026-03-01 13:00 UTC: due", `class="now"`}},
+		{"/timeline?hours=168&at=2026-02-01T00:00:00Z", 200, []string{"hourly", `not class="now"`}},
+		{"/timeline?hours=x&at=300000-01-01", 200, []string{`class="now"`}},
+		{"/tasks/hourly", 200, []string{"schedule.yaml:4", "0 * * * *", "exit code 7", "Trigger…", "Pause…", "none of its conditions is in the way", "2026-03-01 13:00:00 UTC"}},
+		{"/tasks/a%2Fb", 200, []string{"<h1>a/b</h1>", "skipped"}},
+		{"/tasks/off", 200, []string{"It does not run here: it is switched off", "not Trigger…"}},
+		{"/tasks/hourli", 404, []string{"did you mean &#34;hourly&#34;?"}},
+		{"/runs", 200, []string{good.Run, bad.Run, gone.Run}},
+		{"/runs?task=hourly&outcome=failed", 200, []string{"not " + good.Run, bad.Run}},
+		{"/runs?below=made.up", 200, []string{good.Run}},
+		{"/runs/" + good.Run, 200, []string{"hallo", "succeeded", "Retry…", "Download all of it", "not data-follow"}},
+		{"/runs/" + bad.Run, 200, []string{"It printed nothing", "exit code 7"}},
+		{"/runs/" + gone.Run, 200, []string{"not Retry…"}},
+		{"/runs/ffffffff", 404, []string{"there is no task and no run"}},
+		{"/servers", 200, []string{"This machine stands alone"}},
+		{"/pauses", 200, []string{"Nothing is paused", "Pause everything…"}},
+		{"/audit", 200, []string{"Nothing was changed"}},
+		{"/nix", 404, []string{"there is no page /nix"}},
+		{"/assets/style.css", 200, []string{"prefers-color-scheme"}},
+		{"/assets/nix.css", 404, nil},
+	} {
+		b.has(tt.path, b.get(tt.path, tt.status), tt.texts...)
+	}
+	if got := b.get("/runs/"+good.Run+"/log", 200); got != "hallo\n" {
+		t.Errorf("the download is %q", got)
+	}
+}
+
+var inline = regexp.MustCompile(`(?i)<script(?:>|[^>]*[^>d]>)|\son\w+=["'a-z]|javascript:|\sstyle=|<style|<img`)
+
+// What others wrote (names, descriptions, reasons, what commands print) is text on every page, and no page needs code that the policy
+// of the server forbids.
+func TestNothingThatOthersWroteBecomesMarkup(t *testing.T) {
+	b := newBox(t, shop, api.Operate)
+	nasty := "\x1b[31mred<b>\x1b[0m \x1b[2J\x1b]0;title\a\x00<script>alert(1)</script>\rover\u202edrawn \xff\n"
+	r := b.ended("hourly", 60, outcome.Failed, nasty)
+	r.Reason = `"><script>alert(1)</script>`
+	b.remember(r)
+	b.send("POST", "/tasks/hourly/pause", url.Values{"reason": {"<script>alert(1)</script>"}}, 303)
+	for _, path := range []string{"/", "/timeline", "/tasks/hourly", "/tasks/nasty", "/runs", "/runs/" + r.Run, "/pauses", "/audit", "/?q=%22%3E%3Cscript%3Ealert(1)", "/%3Cscript%3E"} {
+		status := 200
+		if strings.HasPrefix(path, "/%3C") {
+			status = 404
+		}
+		page := strings.Replace(b.get(path, status), `<script src="/assets/live.js" defer data-base=""></script>`, "", 1)
+		// an attribute in quotes may say onerror=: it is text there
+		if found := inline.FindString(quoted.ReplaceAllString(page, `""`)); found != "" && !strings.Contains(found, "onerror=a") {
+			t.Errorf("%s has %q in\n%s", path, found, page)
+		}
+		b.has(path, page, "not <script", "not <img", "not \x1b", "not \x00", "not \u202e")
+	}
+	b.has("the log", b.get("/runs/"+r.Run, 200), `<span class="f1">red&lt;b&gt;</span>`, "&lt;script&gt;alert(1)&lt;/script&gt;\noverdrawn \uFFFD")
+}
+
+var quoted = regexp.MustCompile(`"[^"]*"`)
+
+// A form does what it says once, however often it is sent, with who sent it and why.
+func TestAFormAsksOnce(t *testing.T) {
+	b := newBox(t, shop, api.Operate)
+	key := regexp.MustCompile(`name="key" value="([^"]+)"`).FindStringSubmatch(b.get("/tasks/hourly", 200))[1]
+	form := url.Values{"key": {key}, "reason": {"the price was wrong"}}
+	first := b.send("POST", "/tasks/hourly/trigger", form, 303)
+	if again := b.send("POST", "/tasks/hourly/trigger", form, 303); again != first {
+		t.Errorf("sent twice it leads to %s and %s", first, again)
+	}
+	b.has(first, b.get(first, 200), "waiting", "trigger by ada: the price was wrong")
+	b.send("POST", "/tasks/hourly/pause", url.Values{"for": {"3600"}, "reason": {"moving"}}, 303)
+	b.has("/pauses", b.get("/pauses", 200), "hourly", "moving", "in 1 h 0 m")
+	b.has("/?state=paused", b.get("/?state=paused", 200), ">hourly</a>", "not >a/b</a>")
+	b.send("POST", "/tasks/hourly/resume", nil, 303)
+	b.send("POST", "/tasks/hourly/resume", nil, 303)
+	b.send("POST", "/pauses", url.Values{}, 303)
+	b.has("/pauses", b.get("/pauses", 200), "everything", "not Pause everything…")
+	b.send("POST", "/pauses/everything/resume", nil, 303)
+	b.has("/pauses", b.get("/pauses", 200), "Nothing is paused")
+	audit := b.get("/audit", 200)
+	b.has("/audit", audit, "the price was wrong", "moving")
+	if n := strings.Count(audit, "<td data-label=\"did\">trigger"); n != 1 {
+		t.Errorf("%d triggers are in the audit log", n)
+	}
+	done := b.ended("hourly", 60, outcome.Failed, "")
+	b.remember(done)
+	retry := b.send("POST", "/runs/"+done.Run+"/retry", url.Values{"key": {"k"}}, 303)
+	b.has(retry, b.get(retry, 200), "waiting", "retry of")
+	b.send("POST", "/runs/"+done.Run+"/stop", url.Values{"key": {"k"}}, 303) // it has ended: the page shows how
+	b.has("a bad time", b.send("POST", "/tasks/hourly/pause", url.Values{"for": {"x"}}, 400), "is not a number of seconds")
+}
+
+func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
+	forms := regexp.MustCompile(`<form method="post" action="([^"]*)"`)
+	for _, tt := range []struct {
+		who    string
+		scope  api.Scope
+		config func(*api.Config)
+		status int // of a form that is sent all the same
+	}{
+		{"somebody with read", api.Read, func(*api.Config) {}, http.StatusForbidden},
+		{"anybody where the server is read-only", api.Edit, func(c *api.Config) { c.ReadOnly = true }, http.StatusNotFound},
+	} {
+		b := newBox(t, shop, tt.scope, tt.config)
+		r := b.ended("hourly", 60, outcome.Failed, "")
+		b.remember(r)
+		for _, path := range []string{"/", "/tasks/hourly", "/runs/" + r.Run, "/pauses"} {
+			for _, form := range forms.FindAllStringSubmatch(b.get(path, 200), -1) {
+				if form[1] != "/logout" {
+					t.Errorf("%s: %s has a form for %s", tt.who, path, form[1])
+				}
+			}
+		}
+		for _, path := range []string{"/tasks/hourly/trigger", "/tasks/hourly/pause", "/pauses", "/runs/" + r.Run + "/stop", "/runs/" + r.Run + "/retry"} {
+			b.send("POST", path, url.Values{}, tt.status)
+		}
+	}
+	b := newBox(t, shop, api.Operate)
+	b.send("POST", "/tasks/hourly/trigger", url.Values{}, http.StatusForbidden, "Sec-Fetch-Site", "cross-site")
+	b.send("POST", "/tasks/hourly/trigger", url.Values{}, http.StatusForbidden, "Origin", "https://evil.example")
+	b.token = ""
+	b.send("GET", "/tasks/hourly", nil, http.StatusUnauthorized)
+	if to := b.send("GET", "/tasks/hourly", nil, http.StatusSeeOther, "Authorization", ""); to != "/login" {
+		t.Errorf("a browser without a session is sent to %s", to)
+	}
+	b.has("/login", b.send("GET", "/login", nil, 200, "Authorization", ""), "/assets/style.css")
+	b.send("GET", "/assets/style.css", nil, 200, "Authorization", "")
+}
+
+func TestAListGoesOnWhereItEnded(t *testing.T) {
+	b := newBox(t, shop, api.Read)
+	var all []outcome.Record
+	for i := range 120 {
+		all = append(all, b.ended("hourly", 60*(i+1), outcome.Succeeded, ""))
+	}
+	b.remember(all...)
+	older := regexp.MustCompile(`href="(\?[^"]*)" rel="next"`)
+	runs := regexp.MustCompile(`<a href="/runs/([0-9a-f-]+)"><code>`)
+	var found []string
+	for query := "?task=hourly"; query != ""; {
+		page := b.get("/runs"+strings.ReplaceAll(query, "&amp;", "&"), 200)
+		for _, m := range runs.FindAllStringSubmatch(page, -1) {
+			found = append(found, m[1])
+		}
+		query = ""
+		if m := older.FindStringSubmatch(page); m != nil {
+			query = m[1]
+		}
+	}
+	if len(found) != len(all) || !slices.IsSortedFunc(found, func(a, b string) int { return strings.Compare(b, a) }) {
+		t.Errorf("the pages list %d runs, want %d, the newest first", len(found), len(all))
+	}
+}
+
+// A thousand tasks with a history are a page in 50 ms on a machine at rest. The fastest of some tries counts, and twice as much is
+// allowed, since a machine that runs tests has other things to do.
+func TestAThousandTasksAreAPageAtOnce(t *testing.T) {
+	if testing.Short() || race {
+		t.Skip("it measures")
+	}
+	var text strings.Builder
+	text.WriteString("timezone: UTC\ntasks:\n")
+	for i := range 1000 {
+		fmt.Fprintf(&text, "  - {name: task-%04d, every: hour, command: \"true\"}\n", i)
+	}
+	b := newBox(t, text.String(), api.Operate)
+	var all []outcome.Record
+	for i := range 1000 {
+		for n := range 31 {
+			all = append(all, b.ended(fmt.Sprintf("task-%04d", i), 60*(n+1), outcome.Succeeded, ""))
+		}
+	}
+	b.remember(all...)
+	best := time.Hour
+	for tries := 0; tries < 40 && best > 50*time.Millisecond; tries++ {
+		begin := time.Now()
+		b.get("/", 200)
+		best = min(best, time.Since(begin))
+	}
+	t.Logf("the tasks: %v", best)
+	if best > 100*time.Millisecond {
+		t.Errorf("the page took %v", best)
+	}
+}
