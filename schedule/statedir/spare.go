@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,6 +87,7 @@ func OpenSpare(spare string) error {
 			err = checkSpare(spare) // it may have been removed, and made by another, before we had the lock
 		}
 		if errors.Is(err, os.ErrNotExist) { // it was removed since
+			time.Sleep(time.Millisecond)
 			continue
 		}
 		if err != nil {
