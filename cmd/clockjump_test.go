@@ -16,6 +16,7 @@ import (
 // seconds of their minute, and a background run that is to time out after two seconds. The run times out after two seconds; no
 // slot runs twice, and each has its outcome.
 func TestTheClockIsSetWhileEverythingLives(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 timezone: UTC
 tasks:

@@ -85,6 +85,7 @@ func (b *box) installer(killAt string, args ...string) *exec.Cmd {
 // The first install wrote to a pipe: when it was killed, crontab(1) took the end of the pipe for the end of the crontab, and
 // installed an empty one.
 func TestInstallThatIsKilledLeavesTheOldCrontabOrTheNewOne(t *testing.T) {
+	t.Parallel()
 	b, old := installBox(t)
 	install := []string{"install", "--replace", "--yes", "--no-wait"}
 	if out, err := b.installer("", install...).CombinedOutput(); err != nil {

@@ -95,6 +95,7 @@ func (b *box) released() {
 // Once in many runs of this package web-2 never learned of a run of web-1. So every kill is tried: a tick that puts a run into the
 // history and publishes it is killed before each call that changes anything, and the next tick publishes the run all the same.
 func TestARunIsKnownElsewhereWhereverTheTickIsKilled(t *testing.T) {
+	t.Parallel()
 	redis := miniredis.RunT(t)
 	schedule := "name: shop\ntimezone: UTC\nstore: redis://" + redis.Addr() + "\ntasks: [{name: back, cron: 0 * * * *, command: 'true', background: true}]\n"
 	here, there := newBox(t, schedule), newBox(t, schedule)

@@ -38,6 +38,7 @@ func TestNothingInTheStateFolderStopsATick(t *testing.T) {
 		"runs", "waiting", "ticks", "outbox", "output", "locks",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBox(t, "tasks: [{name: each, cron: '* * * * *', without_overlapping: true, command: echo ran >> ran.txt}]")
 			for n, put := range map[string]func(string) error{
 				"a pipe":       func(path string) error { return unix.Mkfifo(path, 0o600) },

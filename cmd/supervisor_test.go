@@ -112,6 +112,7 @@ func TestASupervisorOfFiftyCommandsIsKilled(t *testing.T) {
 // A supervisor that stands still sees no command end. Each has its own exit code all the same, and what took too long has timed
 // out, when the supervisor goes on, and when it is killed.
 func TestASupervisorThatStandsStill(t *testing.T) {
+	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGCONT, syscall.SIGKILL} {
 		b := together(t)
 		supervisor := b.pidIn("supervisor.pid")
