@@ -54,6 +54,11 @@ func expected() (all []string) {
 // together starts company, and returns when each of its commands waits, or waits for its next attempt.
 func together(t *testing.T) *box {
 	b := newBox(t, company())
+	t.Cleanup(func() { // what a failed test leaves would slow down the next ones
+		for _, pid := range children("", b.dir) {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
 	b.sched("run")
 	b.until("all have started", func() bool { return b.count("started.txt") == 50 && b.count("before.txt") == 5 })
 	b.until("that is written down", func() bool {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Variables are settings of a crontab, by name.
@@ -63,6 +64,9 @@ func quoted(text string) (inner, rest string, ok bool) {
 // assign takes a setting for the lines below it.
 func (p *parser) assign(name, value, text string) {
 	switch {
+	case len(name) > 256 || strings.Contains(name+value, "\x00") || !utf8.ValidString(name+value):
+		p.leave("a variable with bytes that are no text", "if a command needs it, set it there")
+		return
 	case name == "RANDOM_DELAY" || name == "START_HOURS_RANGE":
 		p.leave(name+" moves the times of the lines below at random, which a schedule cannot say",
 			"their tasks are due at the times that the lines say; to spread tasks, write H for a minute")
