@@ -17,6 +17,10 @@ var (
 	printPatience = 5 * time.Second // at the end of sched, for a reader that takes nothing meanwhile
 )
 
+// printHurry is how long whoever prints waits for the text to be written, so that a kill right after it takes nothing of it: not
+// while the reader is slow.
+const printHurry = 100 * time.Millisecond
+
 // printChunk is what a printer writes at a time: the most that comes out of a pipe in one piece (PIPE_BUF on Linux).
 const printChunk = 4096
 
@@ -29,14 +33,16 @@ type printer struct {
 	waiting []printed
 	size    int  // bytes of what waits
 	writing bool // the goroutine runs
+	slow    bool // its reader has let somebody wait for printHurry, and something waits since
 	stuck   bool // its reader took nothing at the end: nothing more is printed
 	dropped int  // lines
 }
 
 // A printed text goes to one of the streams of a file.
 type printed struct {
-	to   io.Writer
-	text []byte
+	to      io.Writer
+	text    []byte
+	written chan struct{} // closed when it is
 }
 
 // printAside has what is printed from now on wait in printers until endPrinting: one for stdout and stderr where both are the
@@ -87,24 +93,40 @@ type printerStream struct {
 // File returns the file that is written to in the end.
 func (s printerStream) File() *os.File { return terminal.File(s.to) }
 
-// Write never waits, and never fails: an output remembers errors where they happen.
+// Write waits for printHurry at most, and never fails: an output remembers errors where they happen.
 func (s printerStream) Write(text []byte) (int, error) {
-	s.printer.print(s.to, text)
+	written := s.printer.print(s.to, text)
+	if written == nil {
+		return len(text), nil
+	}
+	select {
+	case <-written:
+	case <-time.After(printHurry):
+		s.printer.mu.Lock()
+		s.printer.slow = s.printer.size > 0
+		s.printer.mu.Unlock()
+	}
 	return len(text), nil
 }
 
-func (p *printer) print(to io.Writer, text []byte) {
+// print returns what is closed when the text was written; nil where that is not to be waited for.
+func (p *printer) print(to io.Writer, text []byte) (written <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stuck || p.size >= mostPrinted {
 		p.dropped += bytes.Count(text, []byte("\n"))
-		return
+		return nil
 	}
-	p.waiting, p.size = append(p.waiting, printed{to, bytes.Clone(text)}), p.size+len(text)
+	item := printed{to, bytes.Clone(text), make(chan struct{})}
+	p.waiting, p.size = append(p.waiting, item), p.size+len(text)
 	if !p.writing {
 		p.writing = true
 		go p.write()
 	}
+	if p.slow {
+		return nil
+	}
+	return item.written
 }
 
 // write writes what waits, until nothing does.
@@ -125,7 +147,9 @@ func (p *printer) write() {
 		p.mu.Lock()
 		p.size -= len(chunk)
 		if p.waiting[0].text = text[len(chunk):]; len(chunk) == len(text) {
+			close(p.waiting[0].written)
 			p.waiting = p.waiting[1:]
+			p.slow = p.slow && len(p.waiting) > 0
 		}
 		p.mu.Unlock()
 		select {

@@ -68,7 +68,7 @@ func TestAnInterruptHasItsAgeFromTheClockOfRedis(t *testing.T) {
 		if first.Age < -time.Second || first.Age > time.Minute || first.String() != "interrupted by ann on web-1" {
 			t.Errorf("%+v", first)
 		}
-		if again := mustControls(t, r, nil).Interrupt; !again.Same(first) || again.Age < first.Age {
+		if again := mustControls(t, r, nil).Interrupt; !again.Same(first) || again.Age < first.Age-time.Second { // another server may have answered
 			t.Errorf("%+v after %+v", again, first)
 		}
 		if err := storeInterrupt(t.Context(), r, Interrupt{By: "ann", Server: "web-1", At: wrong.Add(time.Second)}); err != nil {
