@@ -259,7 +259,7 @@ tasks:
   - {name: often, cron: "54-59 * * * * *", background: true, command: echo $PPID >> supervisors.txt}
 `)
 	_, end := b.begin("2026-01-01T10:00:53Z")
-	b.until("three of six have run", func() bool { return b.count("supervisors.txt") == 3 })
+	b.until("three of six have run", func() bool { return b.count("supervisors.txt") == 3 && b.openRuns() == "" })
 	supervisor := b.pidIn("supervisors.txt")
 	witness := parent(t, supervisor)
 	b.kill(witness)

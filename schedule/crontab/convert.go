@@ -77,6 +77,10 @@ func (c *converter) convert() {
 		c.leave("write the command into a script, and call that", "the line is not in UTF-8, which a schedule must be")
 		return
 	}
+	if strings.ContainsRune(e.Raw, 0) {
+		c.leave("remove the character", "the line holds a null character, which no program can be given")
+		return
+	}
 	if !c.command(t) {
 		return
 	}

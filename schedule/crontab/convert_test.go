@@ -58,6 +58,7 @@ func TestFindings(t *testing.T) {
 		{"0 5 * * * tar x-$(date +%F)", "left: to cron the command ends at the first %, which is inside quotes: it never worked"},
 		{"0 5 * * * date +%F", "to cron the command ends at the first %, and reads what follows as its input; kept so"},
 		{"0 5 * * * caf\xe9", "left: the line is not in UTF-8, which a schedule must be"},
+		{"#@daily a\x00b", "the line holds a null character, which no program can be given"},
 		{"SHELL=/usr/bin/fish\n0 5 * * * cat%a", "left: the command reads what follows its %, and /usr/bin/fish has no here-document"},
 		{"*/90 * * * * /bin/a", `"*/90 * * * *" is written as "0 * * * *", which is what it is to cron`},
 		{"0 0 * * 1,6-0 /bin/a", `"0 0 * * 1,6-0" is written as "0 0 * * 1", which is what it is to cron`},

@@ -45,8 +45,9 @@ func (c Caller) Receive(d Descriptors) (*Run, error) {
 
 // Supervise supervises a background run to the end of its command, and starts its trailing `sched finish`, with the program at
 // the path self. A run whose next attempt was deferred ends without that. When terminate is done it stops the command, when
-// kill is done too it kills it. It calls begun when the command was started first, or when its hooks are to come first.
-func (r *Run) Supervise(terminate, kill context.Context, self string, begun func()) {
+// kill is done too it kills it. It calls begun when the command was started first, or when its hooks are to come first, and ended
+// when the result is written down: `finish` waits for its return.
+func (r *Run) Supervise(terminate, kill context.Context, self string, begun, ended func()) {
 	r.Terminate, r.begun = terminate, sync.OnceFunc(begun)
 	defer r.begun()
 	r.Sender = outbox.NewSender(kill, r.Environ)
@@ -60,6 +61,7 @@ func (r *Run) Supervise(terminate, kill context.Context, self string, begun func
 	err := r.file.Append(runfile.Event{Result: &result})
 	r.Sender.Wait(terminate, startDeliveryPatience)
 	if err == nil {
+		ended()
 		err = r.finishApart(self, result)
 	}
 	if err != nil {

@@ -37,8 +37,10 @@ type supervisor struct {
 	terminate, kill context.Context
 	runs            sync.WaitGroup
 
-	mu   sync.Mutex
-	mine map[string]bool // the ids of the runs that it got
+	mu       sync.Mutex
+	mine     map[string]bool // the ids of the runs that it got
+	starting int             // runs whose commands are yet to be started
+	came     time.Time       // when the newest run came
 }
 
 // Supervise is the supervisor with the id: it watches the runs that it gets until the last of them has ended. When terminate is done
@@ -107,7 +109,13 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 			return true
 		}
 		d := descriptors(rights[:extra])
-		s.runs.Go(func() { s.receiveRun(d, func() { socket.Write([]byte{oneRun}) }) })
+		started := s.comes()
+		s.runs.Go(func() {
+			s.receiveRun(d, func() {
+				started()
+				socket.Write([]byte{oneRun})
+			})
+		})
 	}
 }
 
@@ -142,7 +150,44 @@ func (s *supervisor) watch(r *run.Run, begun func()) {
 	s.mu.Lock()
 	s.mine[r.Record().Run] = true
 	s.mu.Unlock()
-	r.Supervise(s.terminate, s.kill, s.self, begun)
+	r.Supervise(s.terminate, s.kill, s.self, begun, s.startsFirst)
+}
+
+// comes notes that a run came that is to be started. It is over when that was called.
+func (s *supervisor) comes() (started func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starting++
+	s.came = time.Now()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.starting--
+	}
+}
+
+const (
+	// startsInterval is the longest time between two runs of a tick that counts as one stream of them.
+	startsInterval = 20 * time.Millisecond
+	// startsPatience bounds how long the hooks of a run wait for the starts of others.
+	startsPatience = time.Second
+)
+
+// startsFirst waits while other runs come and are started: of a thousand commands that end at once the first would otherwise have
+// their `finish`, a process each, beside the starts of the last.
+func (s *supervisor) startsFirst() {
+	for end := time.Now().Add(startsPatience); time.Now().Before(end); {
+		s.mu.Lock()
+		quiet := time.Since(s.came)
+		if s.starting > 0 {
+			quiet = 0
+		}
+		s.mu.Unlock()
+		if quiet >= startsInterval {
+			return
+		}
+		time.Sleep(startsInterval - quiet)
+	}
 }
 
 const (
