@@ -24,6 +24,7 @@ var order = []string{
 	"schedule/dotenv",
 	"schedule/document",
 	"schedule",
+	"schedule/admission",
 	"schedule/starter",
 	"schedule/crontab/vixie",
 	"schedule/crontab",
@@ -100,7 +101,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/document", "schedule/cron", "schedule/text", "schedule/starter", "schedule/crontab", "schedule/crontab/vixie"}
+var pure = []string{"schedule", "schedule/admission", "schedule/document", "schedule/cron", "schedule/text", "schedule/starter", "schedule/crontab", "schedule/crontab/vixie"}
 
 // impure is what they must not touch.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}
