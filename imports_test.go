@@ -177,13 +177,13 @@ func TestTheEvaluatorOfTheProofImportsTheStandardLibraryAlone(t *testing.T) {
 	}
 }
 
-// sources returns the Go files of the program, without tests, benchmarks and the picture of the docs.
+// sources returns the Go files of the program, without tests, benchmarks, the picture of the docs and the tools of packaging.
 func sources(t *testing.T) (paths []string) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (path == "bench" || path == "docs" || path != "." && strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && (path == "bench" || path == "docs" || path == "packaging" || path != "." && strings.HasPrefix(d.Name(), ".")):
 			return filepath.SkipDir
 		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
 			paths = append(paths, path)

@@ -80,6 +80,9 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	return a.endPrinting(a.exitCode(root.Execute()))
 }
 
+// Commands returns sched with all its commands, for tools that write about them: they cannot be run.
+func Commands() *cobra.Command { return (&app{}).root() }
+
 // root returns sched with all its commands.
 func (a *app) root() *cobra.Command {
 	var version bool

@@ -53,9 +53,6 @@ func is(pairs ...any) object {
 // ref points to a definition.
 func ref(name string) object { return is("$ref", "#/$defs/"+name) }
 
-// not refuses what the schema accepts.
-func not(schema object) object { return is("not", schema) }
-
 // anyOf accepts what one of the schemas does.
 func anyOf(schemas ...any) object { return is("anyOf", schemas) }
 
