@@ -11,8 +11,8 @@ import (
 //  1. add the field to Schedule, Task or what else it belongs to;
 //  2. add a row to the table here: its name, where it may stand, how its value is read, and what it means. What
 //     its value does to one that is inherited from a group or from defaults is part of the row: replaces takes its
-//     place, merges makes one of both. A key that sets several fields has a setter of its own, called set…, whose
-//     comment says it;
+//     place, merges makes one of both. A key that sets several fields, or adds to what is inherited, has a setter of its
+//     own, called set…, whose comment says it. With any key, false takes away what is inherited;
 //  3. write the reader, if none of document.Reader and of the files called read… will do;
 //  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of problems_test.go.
 //
@@ -91,9 +91,9 @@ var taskKeys = keys[taskDraft]{
 			"what it runs"),
 		row("dir", anywhere, replaces(func(t *taskDraft) *string { return &t.Dir }, (*loader).Path),
 			"the folder in which its commands run"),
-		row("env", anywhere, merges(func(t *taskDraft) *map[string]string { return &t.Env }, readVariables),
+		row("env", anywhere, setEnv,
 			"variables of its commands"),
-		row("env_file", anywhere, replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, readEnvFiles),
+		row("env_file", anywhere, setEnvFiles,
 			"files of variables, read when a command starts"),
 		row("user", anywhere, replaces(func(t *taskDraft) *string { return &t.As.User }, readAccount),
 			"the user that its commands run as"),
@@ -119,7 +119,7 @@ var taskKeys = keys[taskDraft]{
 			"the longest that an attempt may take"),
 		row("kill_after", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.KillAfter }, durationFrom(0)),
 			"how long a command has to end after TERM"),
-		row("retry", anywhere, replaces(func(t *taskDraft) *Retry { return &t.Retry }, readRetry),
+		row("retry", anywhere, setRetry,
 			"how often a failed attempt is tried again"),
 		row("success_codes", anywhere, replaces(func(t *taskDraft) *[]int { return &t.SuccessCodes }, readSuccessCodes),
 			"the exit codes that count as success"),
@@ -164,7 +164,7 @@ var taskKeys = keys[taskDraft]{
 			"hooks after a success that follows a failure"),
 		row("on_skip", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnSkip }),
 			"hooks for a slot that was skipped"),
-		row("output", anywhere, replaces(func(t *taskDraft) *Output { return &t.Output }, readOutput),
+		row("output", anywhere, setOutput,
 			"where a copy of its output goes"),
 	},
 }
@@ -233,7 +233,7 @@ var retryKeys = keys[Retry]{Keys: []key[Retry]{
 		"the wait before the second attempt"),
 	row("backoff", 0, replaces(func(r *Retry) *float64 { return &r.Backoff }, func(l *loader, n *node) (float64, bool) { return l.Number(n, 1) }),
 		"by what each further wait is longer than the one before"),
-	row("max_delay", 0, setMaxDelay,
+	row("max_delay", 0, replaces(func(r *Retry) *time.Duration { return &r.MaxDelay }, durationFrom(time.Nanosecond)),
 		"the longest wait"),
 }}
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sched/schedule/document"
@@ -37,7 +38,24 @@ func (t *Task) Settings() []Setting {
 			all = append(all, t.variables()...)
 			continue
 		}
+		if hooks, ok := row.value(t).([]Hook); ok && t.origins != nil {
+			all = append(all, t.hookSettings(row.key, hooks)...)
+			continue
+		}
 		all = append(all, t.setting(row.key, row.value(t)))
+	}
+	return all
+}
+
+// hookSettings are the hooks of a key, one setting for each level that gave some.
+func (t *Task) hookSettings(key string, hooks []Hook) (all []Setting) {
+	for i, hook := range hooks {
+		from := t.origins[key+"."+strconv.Itoa(i)]
+		if last := len(all) - 1; last >= 0 && all[last].From == from {
+			all[last].Value = append(all[last].Value.([]Hook), hook)
+			continue
+		}
+		all = append(all, Setting{key, []Hook{hook}, from, true})
 	}
 	return all
 }

@@ -39,6 +39,7 @@ type Task struct {
 	// EnvFiles hold more variables, absolute. They are read when a command starts: what is in them may be
 	// secret, so it must never be in a snapshot.
 	EnvFiles []string `json:"env_file,omitempty"`
+	EnvOver  []string `json:"env_over,omitempty"` // the variables of Env that win over those files
 	As       As       `json:"as,omitzero"`
 
 	Background         bool   `json:"background,omitempty"`
