@@ -47,7 +47,7 @@ tasks:
 
 func TestMapsMerge(t *testing.T) {
 	s := parseTest(t, `
-defaults: {retry: {delay: 10s, backoff: 2}, output: {append: true}}
+defaults: {retry: {delay: 10s, backoff: 2}, output: {append: true, limit: 5MB}}
 tasks:
 - {name: no-retry, every: hour, command: x}
 - group: g
@@ -55,7 +55,7 @@ tasks:
   retry: {attempts: 3}
   tasks:
   - {name: merged, command: x, retry: {max_delay: 30s}, output: out.log}
-  - {name: parts-taken-away, command: x, retry: {delay: false, backoff: 3}, output: {file: o, append: false}}
+  - {name: parts-taken-away, command: x, retry: {delay: false, backoff: 3}, output: {file: o, append: false, limit: false}}
   - {name: all-taken-away, command: x, retry: false, output: false}
 `)
 	for i, want := range []Retry{{1, 10 * time.Second, 2, 0}, {3, 10 * time.Second, 2, 30 * time.Second}, {3, 0, 3, 0}, {1, 0, 1, 0}} {
@@ -63,7 +63,7 @@ tasks:
 			t.Errorf("%s has %+v, want %+v", s.Tasks[i].Name, got, want)
 		}
 	}
-	for i, want := range []Output{{"", true}, {"/srv/shop/out.log", true}, {"/srv/shop/o", false}, {}} {
+	for i, want := range []Output{{5 << 20, "", true}, {5 << 20, "/srv/shop/out.log", true}, {64 << 20, "/srv/shop/o", false}, {Limit: 64 << 20}} {
 		if got := s.Tasks[i].Output; got != want {
 			t.Errorf("%s has %+v, want %+v", s.Tasks[i].Name, got, want)
 		}
@@ -103,7 +103,7 @@ func TestFalseTakesAwayWhatIsInherited(t *testing.T) {
   on_skip: f
   tags: x
   timezone: Asia/Tokyo
-  output: {file: out, append: true}
+  output: {file: out, append: true, limit: 1MB}
 `
 	var taken []string
 	for line := range strings.Lines(settings) {

@@ -165,7 +165,7 @@ var taskKeys = keys[taskDraft]{
 		row("on_skip", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnSkip }),
 			"hooks for a slot that was skipped"),
 		row("output", anywhere, setOutput,
-			"where a copy of its output goes"),
+			"how much of its output is kept, and where a copy goes"),
 	},
 }
 
@@ -243,6 +243,8 @@ var outputKeys = keys[Output]{Keys: []key[Output]{
 		"where the copy goes"),
 	row("append", 0, replaces(func(o *Output) *bool { return &o.Append }, (*loader).Bool),
 		"whether it is added to what the file holds"),
+	row("limit", 0, replaces(func(o *Output) *int64 { return &o.Limit }, readLimit),
+		"how much of what a run prints is kept, its first and its last part"),
 }}
 
 // hookKeys are the keys of a hook that is a mapping.

@@ -319,6 +319,12 @@ var mistakes = []struct {
 		"schedule.yaml:5:17: task \"t\": environments is an empty list\n  hint: leave the key out for every environment, or switch the task off with `enabled: false`"}},
 	{"an output without a file", one("output: {append: true}"), []string{
 		"schedule.yaml:5:20: task \"t\": output.append is about a copy, and output has no file\n  hint: add `file: PATH`"}},
+	{"limits of the output", one("output: {limit: 10}"), []string{
+		"schedule.yaml:5:19: task \"t\": output.limit 10 has no unit\n  hint: write 10MB or 10KB"}},
+	{"a limit in words", one("output: {limit: a lot}"), []string{
+		"schedule.yaml:5:19: task \"t\": output.limit \"a lot\" is not a size\n  hint: a size is written as 512KB, 10MB or 1GB"}},
+	{"a limit without room for a line", one("output: {limit: 1KB}"), []string{
+		"schedule.yaml:5:19: task \"t\": output.limit 1KB is less than 16KB"}},
 	{"a condition that is false", one("when: false\nskip: false"), []string{
 		"schedule.yaml:5:9: task \"t\": when: false may mean that the task never runs, or that nobody is asked\n  hint: write [] against one that is inherited, or `enabled: false` for a task that never runs"}},
 	{"a longest wait against an inherited delay", "defaults: {retry: {attempts: 2, delay: 5m}}\n" + one("background: true\nretry: {max_delay: 1m}"), []string{

@@ -81,6 +81,15 @@ func readSuccessCodes(l *loader, n *node) ([]int, bool) {
 	return codes, ok
 }
 
+// The bounds of output.limit: the least has room for whole lines and for what says that some were cut.
+const (
+	defaultLimit = 64 << 20
+	leastLimit   = 16 << 10
+)
+
+// readLimit reads how much of an output is kept.
+func readLimit(l *loader, n *node) (int64, bool) { return l.Size(n, leastLimit) }
+
 // setOutput reads a path or a mapping, key by key on top of what is inherited. false takes that away.
 func setOutput(l *loader, t *taskDraft, n *node) {
 	inherited := t.Output

@@ -40,6 +40,7 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 			MissedWithin: 12 * time.Hour,
 			Retry:        Retry{Attempts: 1, Backoff: 1},
 			SuccessCodes: []int{0},
+			Output:       Output{Limit: defaultLimit},
 			origins:      l.Origins,
 		},
 		shell: []string{"/bin/sh", "-c"},

@@ -60,11 +60,11 @@ func (t *Task) hookSettings(key string, hooks []Hook) (all []Setting) {
 	return all
 }
 
-// setting returns a key with its value. A key inside of another was set by that one where it is no mapping, as in
-// `output: report.log`.
+// setting returns a key with its value. A key inside of another was set by that one where it is no mapping: all of them by
+// `retry: false`, and the file by `output: report.log`.
 func (t *Task) setting(key string, value any) Setting {
 	from, isSet := t.origins[key]
-	if above, _, inside := strings.Cut(key, "."); !isSet && inside && t.origins[above].Text != "" {
+	if above, _, inside := strings.Cut(key, "."); !isSet && inside && (t.origins[above].Text == "false" || t.origins[above].Text != "" && key == "output.file") {
 		from, isSet = t.origins[above], true
 	}
 	if isSet && strings.Contains(from.Text, "${file:") {
@@ -144,6 +144,7 @@ var settingRows = []struct {
 	{"after", func(t *Task) any { return someList(t.Hooks.After) }},
 	{"output.file", func(t *Task) any { return someText(t.Output.File) }},
 	{"output.append", func(t *Task) any { return t.Output.Append }},
+	{"output.limit", func(t *Task) any { return document.SizeText(t.Output.Limit) }},
 }
 
 // some is a value, or nil for the zero value, which stands for none.
