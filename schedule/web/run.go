@@ -61,7 +61,7 @@ func (p runPage) runFacts(r view.Run) {
 		fact("Ended", `%s`, p.exactly(r.Begin.Ended, zone))
 	}
 	if r.State == view.RunEnded && !r.Begin.Started.IsZero() {
-		fact("Took", `%s`, text.DurationPrecise(r.Begin.Duration()))
+		fact("Took", `%s`, text.Duration(r.Begin.Duration()))
 	}
 	if r.Origin != "" {
 		fact("Asked for by", `%s`, r.Origin)
