@@ -199,9 +199,7 @@ func (p taskList) pastOf(rows []row) (usual map[string]history.Usual, strips map
 			return nil, nil, err
 		}
 	}
-	if len(names) > 0 {
-		usual, err = all.Usual(p.request.Context(), names)
-	}
+	usual, err = all.Usual(p.request.Context(), names)
 	return usual, strips, err
 }
 

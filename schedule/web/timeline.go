@@ -64,11 +64,9 @@ func showTimeline(made *page) error {
 	for _, r := range shown {
 		names = append(names, r.Name)
 	}
-	usual := map[string]history.Usual{}
-	if len(names) > 0 {
-		if usual, err = records.Usual(p.request.Context(), names); err != nil {
-			return err
-		}
+	usual, err := records.Usual(p.request.Context(), names)
+	if err != nil {
+		return err
 	}
 	for _, r := range shown {
 		if err := t.row(records, r, usual[r.Name].Duration); err != nil {
