@@ -300,11 +300,19 @@ func (r *request) decode(into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	err = decoder.Decode(into)
-	if err == nil && decoder.More() {
-		err = errors.New("there is something behind it")
+	if err == nil {
+		err = ended(decoder)
 	}
 	if err != nil {
 		return problem.New(http.StatusBadRequest, "the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
+	}
+	return nil
+}
+
+// ended returns an error where something comes behind what was read.
+func ended(decoder *json.Decoder) error {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something behind it")
 	}
 	return nil
 }
