@@ -66,7 +66,11 @@ func (p runPage) runFacts(r view.Run) {
 	if r.Origin != "" {
 		fact("Asked for by", `%s`, r.Origin)
 	}
-	fact("Attempts", `%d`, r.Attempt)
+	if r.State == view.RunEnded && r.Attempt > 1 {
+		fact("Attempts", `%d, one after another; what each printed is in the output`, r.Attempt)
+	} else {
+		fact("Attempts", `%d`, r.Attempt)
+	}
 	if r.ExitCode != nil {
 		fact("Exit code", `%d`, *r.ExitCode)
 	}
@@ -87,6 +91,9 @@ func (p runPage) runFacts(r view.Run) {
 	}
 	if len(r.Hooks) > 0 {
 		fact("Hooks so far", `%s`, strings.Join(r.Hooks, ", "))
+	}
+	if r.State == view.RunEnded && r.Hooked > 0 {
+		fact("Hooks", `<a href="#hooks">what they printed</a>; one that failed has a note here`)
 	}
 	for _, note := range r.Notes {
 		fact("Note", `%s`, note)
