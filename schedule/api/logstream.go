@@ -105,8 +105,8 @@ func sendLog(e *events, source view.Source, one view.Run, offset int64, over boo
 	if len(whole) == 0 {
 		return 0, nil
 	}
-	behind := offset + int64(len(whole))
-	return int64(len(whole)), e.send(strconv.FormatInt(behind, 10), "log", logEvent{offset, string(whole)})
+	behind := log.Offset + int64(len(whole))
+	return behind - offset, e.send(strconv.FormatInt(behind, 10), "log", logEvent{log.Offset, string(whole)})
 }
 
 // wholeCharacters leaves out the beginning of a character at the end.
