@@ -112,6 +112,7 @@ func TestTheAPIAnswersWhatTheCommandsPrint(t *testing.T) {
 		{"/runs?since=2026-03-01T13:00:00Z", "history --since 2026-03-01T13:00:00Z --json"},
 		{"/status", "status --json"},
 		{"/tasks/hourly/why", "why hourly --json"},
+		{"/schema", "schema"},
 		{"/tasks/fails/why?at=2026-03-02T12:00:00Z", "why fails --at 2026-03-02T12:00:00Z --json"},
 	} {
 		c := b.command(strings.Fields(tt.command)...)

@@ -164,7 +164,7 @@ func (b *box) conforms(c call, r *http.Request, params map[string]string, respon
 }
 
 func init() {
-	for _, kind := range []string{"image/svg+xml", "text/event-stream"} {
+	for _, kind := range []string{"image/svg+xml", "text/event-stream", schemaJSON} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.FileBodyDecoder)
 	}
 }

@@ -72,6 +72,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"servers of a machine that stands alone", call{scope: access.Read, method: "GET", route: "/servers"}, 404, "stands alone"},
 		{"health", call{method: "GET", route: "/healthz"}, 200, "ok"},
 		{"the document", call{method: "GET", route: "/openapi.json"}, 200, "openapi"},
+		{"the schema", call{scope: access.Read, method: "GET", route: "/schema"}, 200, "json-schema.org/draft/2020-12"},
 		{"metrics", call{scope: access.Read, method: "GET", route: "/metrics"}, 200, "sched_tasks"},
 		{"a badge", call{method: "GET", route: "/badge/{key}", values: []string{badge + ".svg"}}, 200, ">succeeded</text>"},
 		{"a badge of no key", call{method: "GET", route: "/badge/{key}", values: []string{"x.svg"}}, 404, ""},
