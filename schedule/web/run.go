@@ -106,6 +106,9 @@ const tail = 64 << 10
 
 // log shows the end of what the run printed. While it lives the script appends what comes.
 func (p runPage) log(r view.Run) error {
+	if p.View.Elsewhere(r, "") != nil {
+		return nil // the page has said where it is
+	}
 	log, err := p.View.Log(r, false, 0, tail, tail)
 	if err != nil {
 		p.put(`<section><h2>Output</h2><p class="alert">! %s</p></section>`, err.Error())
