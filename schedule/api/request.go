@@ -52,19 +52,23 @@ func (s *Server) answering(of route) http.Handler {
 			return
 		}
 		r := &request{Request: hr, server: s, who: who}
-		leave, err := s.prepare(of, r)
-		if err != nil {
-			problem.Write(w, problem.Of(err))
-			return
-		}
-		value, err := of.handle(r)
-		leave()
+		value, err := s.handle(of, r)
 		if err != nil {
 			problem.Write(w, problem.Of(err))
 			return
 		}
 		r.answer(w, of, value)
 	})
+}
+
+// handle makes the answer, which is sent when another one may already be made.
+func (s *Server) handle(of route, r *request) (any, error) {
+	leave, err := s.prepare(of, r)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return of.handle(r)
 }
 
 // admit returns who asks, if they may use the route.
