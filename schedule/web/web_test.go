@@ -197,10 +197,10 @@ func TestSlowReaders(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("timezone: UTC\ntasks:\n")
 	for i := range tasksOfAPage {
-		fmt.Fprintf(&text, "  - {name: task-%d, every: hour, command: \"true\", description: %q}\n", i, strings.Repeat("x", 30_000))
+		fmt.Fprintf(&text, "  - {name: task-%d, every: hour, command: \"true\", description: %q}\n", i, strings.Repeat("x", 100_000))
 	}
 	b := newBox(t, text.String(), access.Read)
-	for range 10 {
+	for range 5 {
 		conn, err := net.Dial("tcp", b.web.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
