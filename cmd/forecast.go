@@ -22,6 +22,7 @@ type forecastOptions struct {
 	svg           string
 	compare       string
 	suggest       bool
+	slots         bool
 	maxConcurrent int
 	maxLate       string
 
@@ -47,6 +48,7 @@ That ticks come on time, runs succeed, and when and skip let them start, is assu
 Exit codes: 0 all well, 1 a limit of --max-concurrent or --max-late is exceeded, 2 wrong usage.`,
 		Example: `  sched forecast
   sched forecast --from "2026-03-28 12:00" --for 2d   around a change of the clocks
+  sched forecast --slots --for 1h                     what becomes of each slot
   sched forecast --assume import=20m --svg week.svg
   sched forecast --compare new.yaml                   what an edit would change
   sched forecast --suggest | patch -p0                other minutes, where it is crowded
@@ -54,6 +56,9 @@ Exit codes: 0 all well, 1 a limit of --max-concurrent or --max-late is exceeded,
 		Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.limited = c.Flags().Changed("max-concurrent")
+			if o.slots && !c.Flags().Changed("for") {
+				o.span = "24h"
+			}
 			return forecastCommand{a}.forecast(o)
 		},
 	}
@@ -62,6 +67,7 @@ Exit codes: 0 all well, 1 a limit of --max-concurrent or --max-late is exceeded,
 	f.StringVar(&o.span, "for", "7d", "how long it is: 12h, 7d, at most 31d")
 	f.IntVar(&o.servers, "servers", 1, "how many servers tick, of a schedule with a store")
 	f.StringSliceVar(&o.assume, "assume", nil, "what a run of a task takes: task=20m; may come several times")
+	f.BoolVar(&o.slots, "slots", false, "print what becomes of each slot instead, of 24h unless --for says less")
 	f.BoolVar(&o.slow, "slow", false, "take every run to be as slow as the 95th percentile, not the median")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 	f.StringVar(&o.svg, "svg", "", "write the heatmap to this file as a picture, too")
@@ -91,6 +97,11 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 	switch {
 	case o.suggest:
 		return a.suggest(inputs)
+	case o.slots && o.json:
+		return a.printJSON(inputs.slotsJSON())
+	case o.slots:
+		a.printSlots(inputs)
+		return nil
 	case o.compare != "":
 		return a.compare(inputs, o, limits)
 	}
@@ -125,6 +136,8 @@ func (o forecastOptions) check() (l limits, err error) {
 		return l, usage("write a number from 1 to 100", "--servers %d makes no sense", o.servers)
 	case o.suggest && (o.json || o.svg != "" || o.compare != "" || o.limited || o.maxLate != ""):
 		return l, usage("ask for the suggestion alone: it is a diff", "--suggest does not go with --json, --svg, --compare or limits")
+	case o.slots && (o.suggest || o.svg != "" || o.compare != "" || o.limited || o.maxLate != ""):
+		return l, usage("ask for them alone, or as --slots --json", "--slots does not go with --suggest, --svg, --compare or limits")
 	case o.compare != "" && o.svg != "":
 		return l, usage("draw the other schedule with `sched forecast -c "+o.compare+" --svg "+o.svg+"`", "--svg does not go with --compare")
 	}

@@ -22,6 +22,9 @@ const assumed = time.Second
 // longestForecast is how long a forecast may be: a month.
 const longestForecast = 31 * 24 * time.Hour
 
+// longestSlots is for how long each slot has a line.
+const longestSlots = 24 * time.Hour
+
 // Where the duration of a task comes from.
 const (
 	fromHistory = "history"
@@ -57,24 +60,31 @@ type note struct {
 
 // inputs reads what a forecast of the schedule goes by.
 func (a forecastCommand) inputs(s *schedule.Schedule, o forecastOptions) (*forecastInputs, error) {
-	in := &forecastInputs{slow: o.slow, Input: forecast.Input{Schedule: s, Servers: o.servers}}
+	from := a.now()
+	if o.from != "" {
+		var err error
+		if from, err = a.parseTime("from", o.from, s.Location); err != nil {
+			return nil, err
+		}
+	}
+	return a.inputsFrom(s, from, o)
+}
+
+// inputsFrom is inputs from a time on.
+func (a forecastCommand) inputsFrom(s *schedule.Schedule, from time.Time, o forecastOptions) (*forecastInputs, error) {
+	in := &forecastInputs{slow: o.slow, Input: forecast.Input{Schedule: s, From: from, Servers: o.servers}}
 	if o.servers > 1 && len(s.Store.Servers) == 0 {
 		return nil, usage("each of them does all of it: forecast one, or give the schedule a store",
 			"--servers %d: servers without a store know nothing of each other", o.servers)
 	}
-	var err error
-	if in.From, err = a.now(), nil; o.from != "" {
-		in.From, err = a.parseTime("from", o.from, s.Location)
-	}
-	if err != nil {
-		return nil, err
-	}
 	span, err := schedule.ParseDuration(o.span)
 	switch {
 	case err != nil:
-		return nil, usage("write it as 12h or 7d", "--for %q is not a duration", o.span)
+		return nil, usage("write it as 12h or 7d", "%q is not a duration", o.span)
 	case span < time.Minute || span > longestForecast:
-		return nil, usage("ask for 1m to 31d", "--for %s is too %s for a forecast", o.span, map[bool]string{true: "short", false: "long"}[span < time.Minute])
+		return nil, usage("ask for 1m to 31d", "%s is too %s for a forecast", o.span, map[bool]string{true: "short", false: "long"}[span < time.Minute])
+	case o.slots && span > longestSlots:
+		return nil, usage("ask for 24h, or leave --slots out", "%s is too long for a line a slot", o.span)
 	}
 	in.To = in.From.Add(span)
 	source := a.view(s)

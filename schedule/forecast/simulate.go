@@ -275,7 +275,9 @@ type events []event
 
 func (e events) Len() int { return len(e) }
 
-func (e events) Less(i, j int) bool { return e[i].at < e[j].at || e[i].at == e[j].at && e[i].seq < e[j].seq }
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].seq < e[j].seq
+}
 
 func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
 

@@ -9,7 +9,7 @@ import (
 
 // Measures of the picture, in pixels.
 const (
-	cellWidth, cellHeight = 30, 24
+	cellWidth, cellHeight  = 30, 24
 	labelWidth, headHeight = 96, 64
 )
 
