@@ -6,6 +6,7 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule/forecast"
+	"sched/schedule/text"
 )
 
 // heatSigns are the levels where a number has no room.
@@ -33,7 +34,7 @@ func (a forecastCommand) printHeatmap(f *forecast.Forecast) {
 	}
 	switch {
 	case narrow:
-		fmt.Fprintf(a.out, "%s for up to %d runs at once, by hour; ! for hours in which some are late or skipped\n", heatSigns, f.Peak.Most)
+		fmt.Fprintf(a.out, "%s: from none to %s at once\n", heatSigns, text.Count(int(f.Peak.Most), "run"))
 	case trouble:
 		fmt.Fprintln(a.out, "! in this hour some start late or are skipped")
 	}
@@ -55,13 +56,11 @@ func hourHeads(width int) string {
 	return heads.String()
 }
 
-// heatCell is an hour: its number, and a ! where something is late or skipped. A width of 0 has room for one sign.
+// heatCell is an hour: its number, and a ! where something is late or skipped. A width of 0 has room for the sign of its level.
 func heatCell(out terminal.Stream, cell forecast.Cell, width int) string {
 	switch {
 	case !cell.Exists:
 		return terminal.Blanks(max(1, width+1))
-	case width == 0 && cell.Trouble():
-		return out.Paint(terminal.Bad, "!")
 	case width == 0:
 		return out.Paint(terminal.Heat(cell.Level), heatSigns[cell.Level:cell.Level+1])
 	}
