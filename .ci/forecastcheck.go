@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
-	"math"
 	"os"
 	"time"
 )
@@ -79,8 +78,8 @@ func compare(f foreseen, r record, ok bool) (off float64, problem string) {
 	case f.Skipped != "" || r.Started == nil:
 		return 0, ""
 	}
-	late := parse(*r.Started).Sub(parse(r.Slot)).Seconds()
-	if off = math.Abs(late - f.Lateness); off > within {
+	late := parse(*r.Started).Sub(parse(r.Slot)).Seconds() // the history prints whole seconds, cut off
+	if off = max(0, late-f.Lateness, f.Lateness-late-1); off > within {
 		problem = fmt.Sprintf("foreseen to start %.1f s late, and it started %.1f s late", f.Lateness, late)
 	}
 	return off, problem
