@@ -132,6 +132,9 @@ func (t *target) byHand(text string) int {
 func (t *target) installation() (change, error) {
 	switch t.kind() {
 	case inSystemd:
+		if !t.systemd.Startable() {
+			return change{}, failed("move it, to /usr/local/bin as most do", "systemd starts no program with quotes or a backslash in its path: %s", t.systemd.Program)
+		}
 		return t.unitsChange(t.systemd.Install()), nil
 	case inCronD:
 		file := t.crond.CronD()
