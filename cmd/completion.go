@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -27,7 +28,10 @@ func newCompletionCommand(a *app) *cobra.Command {
 		Short: "Print the script by which a shell completes commands, tasks, runs and tags",
 		Long: `completion prints a script for bash (which needs its package bash-completion), zsh, fish or
 powershell. The shell then completes commands and flags, and asks sched for the tasks, runs and
-tags of the schedule.`,
+tags of the schedule.
+
+zsh has a builtin of the name sched, which knows nothing of schedules: write ` + "`disable sched`" + ` into
+~/.zshrc.`,
 		Example: `  sched completion bash > ~/.local/share/bash-completion/completions/sched
   sched completion zsh > "${fpath[1]}/_sched"
   sched completion fish > ~/.config/fish/completions/sched.fish
@@ -39,7 +43,7 @@ tags of the schedule.`,
 			case "bash":
 				return c.Root().GenBashCompletionV2(a.out, true)
 			case "zsh":
-				return c.Root().GenZshCompletion(a.out)
+				return zshCompletion(c.Root(), a.out)
 			case "fish":
 				return c.Root().GenFishCompletion(a.out, true)
 			case "powershell":
@@ -48,6 +52,19 @@ tags of the schedule.`,
 			return usage("the shells are "+strings.Join(shells, ", "), "there is no completion for %q", args[0])
 		},
 	}
+}
+
+// zshCompletion writes cobra's script, which is loaded when the tab key is pressed for the first time. By then zsh must not take
+// sched for its builtin any more (zshmodules(1), zsh/sched): the script calls sched, too.
+func zshCompletion(root *cobra.Command, to io.Writer) error {
+	var script bytes.Buffer
+	if err := root.GenZshCompletion(&script); err != nil {
+		return err
+	}
+	const head = "compdef _sched sched\n"
+	text := strings.Replace(script.String(), head, head+"disable sched 2>/dev/null # the builtin of zsh\n", 1)
+	_, err := io.WriteString(to, text)
+	return err
 }
 
 // completes is what a command takes as arguments.
@@ -170,37 +187,38 @@ const (
 
 // runs are the newest runs, or of them those with one of the outcomes.
 func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
-	s := c.schedule()
-	bounded, cancel := context.WithTimeout(ctx, completionTime)
-	defer cancel()
-	all, _, err := records.Open(bounded, s.StateDir)
-	if err != nil {
-		return nil
-	}
-	defer all.Close()
-	newest, _ := all.Find(bounded, history.Query{Limit: mostRuns, Outcomes: outcomes})
-	for _, r := range newest {
-		found = append(found, described(text.ShortRun(r.Run), fmt.Sprintf("%s, %s at %s", r.Task, r.Outcome, c.clock(r.Slot, s.Location))))
-	}
+	c.recorded(func(ctx context.Context, s *schedule.Schedule, all *records.Records) {
+		newest, _ := all.Find(ctx, history.Query{Limit: mostRuns, Outcomes: outcomes})
+		for _, r := range newest {
+			found = append(found, described(text.ShortRun(r.Run), fmt.Sprintf("%s, %s at %s", r.Task, r.Outcome, c.clock(r.Slot, s.Location))))
+		}
+	})
 	return found
 }
 
 // live are the runs that live, and their tasks.
 func (c completer) live() (found []string) {
+	c.recorded(func(_ context.Context, s *schedule.Schedule, all *records.Records) {
+		for _, state := range all.Live {
+			begin := state.Begin
+			found = append(found, begin.Task, described(text.ShortRun(begin.Run), begin.Task+" of "+c.clock(begin.Slot, s.Location)))
+		}
+	})
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// recorded calls find with what is recorded of the schedule, where that can be read, and the time that a person waits.
+func (c completer) recorded(find func(context.Context, *schedule.Schedule, *records.Records)) {
 	s := c.schedule()
 	bounded, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
 	all, _, err := records.Open(bounded, s.StateDir)
 	if err != nil {
-		return nil
+		return
 	}
 	defer all.Close()
-	for _, state := range all.Live {
-		begin := state.Begin
-		found = append(found, begin.Task, described(text.ShortRun(begin.Run), begin.Task+" of "+c.clock(begin.Slot, s.Location)))
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	find(bounded, s, all)
 }
 
 // described is a candidate with what it is, in one line.

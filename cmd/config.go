@@ -37,7 +37,7 @@ func (f *scheduleFile) findConfig() (string, error) {
 			}
 		}
 	}
-	return "", usage("create ./schedule.yaml, or name a file with --config or $SCHED_CONFIG",
+	return "", usage("`sched init` writes a first one, `sched import -o schedule.yaml` makes one of your crontab; --config or $SCHED_CONFIG name another file",
 		"there is no schedule: looked for %s, each also as .yml", strings.Join(places, ", "))
 }
 

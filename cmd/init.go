@@ -47,7 +47,11 @@ func (a initCommand) init(root *cobra.Command) error {
 	folder := filepath.Dir(path)
 	file := starter.Project{Folder: os.DirFS(folder), Zone: zoneName(), LookPath: exec.LookPath}.First()
 	if err := writeNew(path, schema.Modeline(schema.FileName)+"\n"+file.Text); err != nil {
-		return failed("", "%s cannot be written: %w", path, text.WithoutPath(err))
+		hint := ""
+		if errors.Is(err, fs.ErrNotExist) {
+			hint = "mkdir -p " + folder
+		}
+		return failed(hint, "%s cannot be written: %w", path, text.WithoutPath(err))
 	}
 	fmt.Fprintf(a.out, "%s is written: a task that runs every minute, and one for the night that is switched off\n", path)
 	if file.Offered > 0 {

@@ -37,8 +37,9 @@ It shows what it will write and asks; it keeps a copy of the old crontab, reads 
 and puts the old one back if that differs. Then it waits for the first tick, for 70 seconds at most.
 
 As root the line goes into /etc/cron.d, or with --user into the crontab of that user. With --replace
-lines of the crontab are commented out whose command and times are proven to be those of a task;
-root's own line then goes into root's crontab. --systemd writes a timer and its service instead, and
+lines of the crontab are commented out whose command and times are proven to be those of a task,
+and without it they are refused, since they would run twice; root's own line then goes into root's
+crontab. --systemd writes a timer and its service instead, and
 --systemd=work a service that is sched work; without root they are those of your own systemd.
 
 sched uninstall takes back all of it.`,
@@ -97,6 +98,9 @@ func (a installCommand) install(o installOptions) error {
 	if len(changed.diff) == 0 {
 		fmt.Fprintf(a.out, "it is installed already in %s\n", changed.where)
 		return nil
+	}
+	if err := t.refuseTwice(); err != nil {
+		return err
 	}
 	if done, err := a.confirm(o, []change{changed}); done || err != nil {
 		return err

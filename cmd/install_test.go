@@ -88,9 +88,7 @@ func TestInstallThatIsKilledLeavesTheOldCrontabOrTheNewOne(t *testing.T) {
 	t.Parallel()
 	b, old := installBox(t)
 	install := []string{"install", "--replace", "--yes", "--no-wait"}
-	if out, err := b.installer("", install...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	b.install()
 	installed := b.read("tab")
 	if n := strings.Count(installed, "# replaced by sched "); n < 140 || !strings.HasSuffix(installed, "\n") {
 		t.Fatalf("%d lines are replaced:\n%s", n, installed)
@@ -123,6 +121,43 @@ func TestInstallThatIsKilledLeavesTheOldCrontabOrTheNewOne(t *testing.T) {
 		b.settled()
 		check(fmt.Sprint("after ", after))
 		b.uninstall(old)
+	}
+}
+
+// The way back is as safe: killed at any moment, uninstall leaves the crontab with the line or the one from before it.
+func TestUninstallThatIsKilledLeavesOneOfTheTwoCrontabs(t *testing.T) {
+	t.Parallel()
+	b, old := installBox(t)
+	b.install()
+	installed := b.read("tab")
+	killed := 0
+	for _, moment := range []string{"list 1", "list 2", "list 3", "write begins", "draft is there", "write ended"} {
+		if err := b.installer(moment, "uninstall", "--yes").Run(); err != nil {
+			killed++
+		}
+		b.settled()
+		if now := b.read("tab"); now != old && now != installed {
+			t.Fatalf("killed at %q, it is neither the crontab with the line nor the old one:\n%s", moment, now)
+		}
+		if moment == "write begins" && b.read("tab") == installed {
+			t.Errorf("crontab(1) goes on without sched, and did not write")
+		}
+		b.install()
+		if b.read("tab") != installed {
+			t.Fatalf("after a kill at %q and another install it is another crontab", moment)
+		}
+	}
+	if killed < 5 { // it may list twice
+		t.Errorf("%d of 6 were killed", killed)
+	}
+	b.uninstall(old)
+}
+
+// install installs the schedule with all the lines that it replaces; one that is installed stays.
+func (b *box) install() {
+	b.Helper()
+	if out, err := b.installer("", "install", "--replace", "--yes", "--no-wait").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
 	}
 }
 

@@ -3,6 +3,8 @@ package cmd
 import (
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,19 +14,18 @@ import (
 )
 
 // replaceable returns the numbers of the lines of a crontab that are proven to be tasks of the schedule: with the same
-// command, in the same folder, due in the same minutes for 28 years. It says which lines stay.
-func (t *target) replaceable(text string) (map[int]bool, error) {
+// command, in the same folder, due in the same minutes for 28 years; and those of the lines that are not, and stay.
+func (t *target) replaceable(text string) (replace map[int]bool, stay []string, err error) {
 	table := crontab.Parse(crontab.Source{Name: "crontab", Text: text})
 	replace, found := map[int]bool{}, map[*schedule.Task]bool{}
 	m := &matcher{target: t, found: found, from: t.now().UTC().Truncate(time.Minute), calendars: map[string]*vixie.Calendar{}, proven: map[string]bool{}}
-	var stay []string
 	for _, entry := range table.Entries {
 		if entry.Off {
 			continue
 		}
 		is, err := m.isTask(entry)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if replace[entry.Line] = is; !is && !t.crond.IsIn(entry.Raw) {
 			stay = append(stay, strconv.Itoa(entry.Line))
@@ -35,10 +36,33 @@ func (t *target) replaceable(text string) (map[int]bool, error) {
 			stay = append(stay, strconv.Itoa(f.Line))
 		}
 	}
-	if len(stay) > 0 {
-		fmt.Fprintf(t.err, "not replaced, since no task has the command and the times: line %s\n", lineNumbers(stay))
+	return replace, stay, nil
+}
+
+// refuseTwice refuses to install beside lines of the crontab that are tasks of the schedule: everything would run twice.
+func (t *target) refuseTwice() error {
+	if t.options.replace {
+		return nil
 	}
-	return replace, nil
+	text, _, err := t.crontab.Read()
+	if err != nil {
+		return nil // without a crontab there are no lines; where one is needed, that is said there
+	}
+	replace, _, err := t.replaceable(text)
+	var both []string
+	for _, line := range slices.Sorted(maps.Keys(replace)) {
+		if replace[line] {
+			both = append(both, strconv.Itoa(line))
+		}
+	}
+	if len(both) == 0 || err != nil {
+		return err
+	}
+	hint := "--replace comments them out, and `sched uninstall` brings them back"
+	if t.options.systemd != "" {
+		hint = "comment them out first: crontab -e"
+	}
+	return failed(hint, "%s of %s would run twice: tasks of the schedule do the same", lineNumbers(both), t.crontabName())
 }
 
 // A matcher finds the tasks of lines, each task for one line.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sched/schedule"
@@ -132,6 +133,9 @@ func (t *target) byHand(text string) int {
 func (t *target) installation() (change, error) {
 	switch t.kind() {
 	case inSystemd:
+		if !t.systemd.Startable() {
+			return change{}, failed("move it, to /usr/local/bin as most do", "systemd starts no program with quotes or a backslash in its path: %s", t.systemd.Program)
+		}
 		return t.unitsChange(t.systemd.Install()), nil
 	case inCronD:
 		file := t.crond.CronD()
@@ -144,8 +148,12 @@ func (t *target) installation() (change, error) {
 	}
 	replace := map[int]bool{}
 	if t.options.replace {
-		if replace, err = t.replaceable(text); err != nil {
+		var stay []string
+		if replace, stay, err = t.replaceable(text); err != nil {
 			return change{}, err
+		}
+		if len(stay) > 0 {
+			fmt.Fprintf(t.err, "not replaced, since no task has the command and the times: %s\n", lineNumbers(stay))
 		}
 	}
 	return t.crontabChange(t.crond.Add(text, replace), exists), nil
@@ -192,10 +200,14 @@ func backupFolder() (string, error) {
 	return filepath.Join(home, ".local/state/sched/crontabs"), nil
 }
 
-// lineNumbers writes numbers of lines as "3 and 7".
+// lineNumbers writes numbers of lines as "lines 3, 5 and 7", the first ones of many.
 func lineNumbers(numbers []string) string {
-	if n := len(numbers); n > 1 {
-		return strings.Join(numbers[:n-1], ", ") + " and " + numbers[n-1]
+	const most = 10
+	if n := len(numbers); n > most {
+		numbers = append(slices.Clone(numbers[:most]), fmt.Sprintf("%d more", n-most))
 	}
-	return strings.Join(numbers, "")
+	if n := len(numbers); n > 1 {
+		return "lines " + strings.Join(numbers[:n-1], ", ") + " and " + numbers[n-1]
+	}
+	return "line " + strings.Join(numbers, "")
 }

@@ -132,6 +132,21 @@ func TestATimerBesideALineOfACrontabTicksTwice(t *testing.T) {
 	}
 }
 
+func TestALineWithTheCommandOfATaskIsNamed(t *testing.T) {
+	s := subjectIn(t, `tasks:
+  - {name: backup, every: day, command: "tar czf x-$(date +%F).tgz /srv"}
+  - {name: off, every: day, command: tidy, enabled: false}
+  - {name: words, every: day, command: [tidy, --all]}
+`)
+	s.readCrontabs.Do(func() {
+		s.cronLines = cronLines("crontab -l", "0 3 * * * tar czf x-$(date +\\%F).tgz /srv\n0 4 * * * tidy\n0 5 * * * other\n", false)
+	})
+	found := checkDoubles(context.Background(), s)
+	if len(found) != 1 || found[0].level != Warning || found[0].text != "crontab -l:1 has the command of the task backup, too" {
+		t.Errorf("%v", found)
+	}
+}
+
 func TestUnitsNeedTheirKillMode(t *testing.T) {
 	s := subjectIn(t, "tasks: []")
 	folder := t.TempDir()

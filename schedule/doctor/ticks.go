@@ -88,6 +88,7 @@ func checkDoubles(ctx context.Context, s *Subject) (found []finding) {
 		}
 	}
 	found = append(found, s.laravelTwice(lines)...)
+	found = append(found, s.linesBesideTasks(lines)...)
 	if len(found) == 0 {
 		return fine("no minute of the last hour was ticked twice")
 	}
@@ -106,6 +107,24 @@ func (s *Subject) laravelTwice(lines []cronLine) (found []finding) {
 					fmt.Sprintf("%s calls schedule:run of Laravel, and so does the task %s", l.place(), t.Name),
 					"take the line out of the crontab"})
 			}
+		}
+	}
+	return found
+}
+
+// linesBesideTasks looks for lines of crontabs with the command of a task, as they stay when an imported schedule is called without
+// `sched install --replace`. Their times are not compared.
+func (s *Subject) linesBesideTasks(lines []cronLine) (found []finding) {
+	tasks := map[string]string{}
+	for _, t := range s.active() {
+		tasks[strings.TrimSpace(t.Command.Line)] = t.Name
+	}
+	delete(tasks, "") // that of a list
+	for _, l := range lines {
+		if task, ok := tasks[strings.TrimSpace(strings.ReplaceAll(l.command, `\%`, "%"))]; ok {
+			found = append(found, finding{Warning,
+				fmt.Sprintf("%s has the command of the task %s, too", l.place(), task),
+				"comment the line out; `sched install --replace` does so where the times are the same, too"})
 		}
 	}
 	return found

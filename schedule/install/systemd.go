@@ -71,18 +71,24 @@ func (s Systemd) fill(unit string) string {
 	if s.OfUser {
 		target = "default.target"
 	}
-	return strings.NewReplacer("%FILE%", strings.ReplaceAll(s.File, "%", "%%"), "%FILE_WORD%", unitWord(s.File), "%PROGRAM%", unitWord(s.Program),
+	return strings.NewReplacer("%FILE%", strings.ReplaceAll(s.File, "%", "%%"), "%FILE_WORD%", unitWord(s.File), "%PROGRAM%", unitProgram(s.Program),
 		"%USER%", user, "%TARGET%", target).Replace(unit)
 }
 
-// unitWord writes a path as a word of ExecStart (systemd.service(5)).
-func unitWord(text string) string {
-	text = strings.NewReplacer("%", "%%", "$", "$$", `\`, `\\`, `"`, `\"`).Replace(text)
+// unitWord writes a path as an argument in ExecStart (systemd.service(5)).
+func unitWord(text string) string { return unitProgram(strings.ReplaceAll(text, "$", "$$")) }
+
+// unitProgram writes a path as the program in ExecStart, where systemd puts no variables in: a $$ would stay two.
+func unitProgram(text string) string {
+	text = strings.NewReplacer("%", "%%", `\`, `\\`, `"`, `\"`).Replace(text)
 	if strings.ContainsAny(text, " \t'\";\\") {
 		return `"` + text + `"`
 	}
 	return text
 }
+
+// Startable reports whether systemd starts the program at all: it starts none with quotes or a backslash in its path.
+func (s Systemd) Startable() bool { return !strings.ContainsAny(s.Program, `"'\`) }
 
 // Install returns the units, and the calls that start them now and at each boot.
 func (s Systemd) Install() FileEdit {

@@ -45,6 +45,16 @@ func TestProgramsThatALineStartsForSure(t *testing.T) {
 		{"# only a comment", ""},
 		{"", ""},
 
+		// Wrappers start what stands behind their own words.
+		{"flock -n /tmp/x timeout -k 5 30 rsync -a a b >/dev/null 2>&1", "flock timeout rsync"},
+		{"flock -w 10 /tmp/x -c 'rsync a b'", "flock"},
+		{"flock /tmp/x sh -c 'rsync a b'", "flock sh"},
+		{"nice -n 10 ionice -c3 -n 7 /opt/backup; chronic tidy", "nice ionice /opt/backup chronic tidy"},
+		{"timeout $LIMIT tool", "timeout tool"},
+		{"timeout 5 $TOOL", "timeout"},
+		{"cd /srv && timeout 5 ./run", "timeout"},
+		{"timeout", "timeout"},
+
 		// After cd a relative path is one in another folder.
 		{"cd /srv/app && ./bin/console x && php y", "php"},
 	} {

@@ -93,7 +93,7 @@ func firstLine(file string) string {
 // shell and what simpleCommands finds; a list has its first word alone.
 func programsOf(c schedule.Command) []string {
 	if len(c.List) > 0 {
-		return c.List[:1]
+		return wrapped(c.List)
 	}
 	if len(c.Shell) == 0 {
 		return nil

@@ -22,9 +22,12 @@ func certainPrograms(line string) (programs []string) {
 		case name == "cd":
 			moved = true
 		case slices.Contains(builtins, name) || before == "||" || !isPlain(name):
-		case moved && strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
 		default:
-			programs = append(programs, name)
+			for _, program := range wrapped(command[slices.Index(command, name):]) {
+				if !moved || !strings.Contains(program, "/") || strings.HasPrefix(program, "/") {
+					programs = append(programs, program)
+				}
+			}
 		}
 		if !ok {
 			return programs

@@ -111,6 +111,7 @@ func (s *Status) addHistory(index map[string]*TaskStatus) {
 		s.Err = err
 		return
 	}
+	find := func(q history.Query) ([]outcome.Record, error) { return db.Find(context.Background(), q) }
 	var slow []string
 	for name, t := range index {
 		t.Totals = totals[name]
@@ -118,8 +119,8 @@ func (s *Status) addHistory(index map[string]*TaskStatus) {
 			slow = append(slow, name)
 		}
 		if last := history.LastRan(t.Totals); last != nil {
-			t.Last = outcome.Record{Run: last.Run, Task: name, Slot: last.Slot, Started: last.Started,
-				Ended: last.Ended, Outcome: last.Outcome, ExitCode: last.ExitCode}
+			t.Last = history.NewestBefore(outcome.Record{Run: last.Run, Task: name, Slot: last.Slot, Started: last.Started,
+				Ended: last.Ended, Outcome: last.Outcome, ExitCode: last.ExitCode}, s.At, find)
 		}
 		for _, total := range t.Totals {
 			if total.Outcome == outcome.Succeeded {

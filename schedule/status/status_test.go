@@ -209,6 +209,19 @@ func TestAnEndThatIsNotInTheHistoryYetCounts(t *testing.T) {
 	}
 }
 
+// A clock was hours ahead while a run failed. Its id is the highest until the clock has caught up.
+func TestARunOfTheFutureIsNotTheLast(t *testing.T) {
+	s := scheduleIn(t, "a")
+	remember(t, s, ran("a", 3, outcome.Failed), ran("a", 2, outcome.Succeeded), ran("a", -300, outcome.Failed))
+	status := Of(s, false, noon)
+	if len(status.Troubles) > 0 || status.Tasks[0].Last.Outcome != outcome.Succeeded {
+		t.Errorf("got %+v, %+v", status.Troubles, status.Tasks[0].Last)
+	}
+	if later := Of(s, false, noon.Add(6*time.Hour)); later.Tasks[0].Last.Outcome != outcome.Failed {
+		t.Errorf("hours later it is: %+v", later.Tasks[0].Last)
+	}
+}
+
 func TestADamagedHistoryIsToldAndNotMended(t *testing.T) {
 	s := scheduleIn(t, "a")
 	remember(t, s, ran("a", 2, outcome.Succeeded))

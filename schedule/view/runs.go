@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
@@ -52,9 +51,7 @@ func (s Source) NewestRun(ctx context.Context, name string) (outcome.Record, err
 		return outcome.Record{}, err
 	}
 	ended, ran := last[name]
-	if ran && ended.Started.After(s.Now().Add(time.Minute)) {
-		ended = newestBefore(ctx, all, ended, s.Now())
-	}
+	ended = s.newestBefore(ctx, all, ended)
 	for _, state := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
 		if state.Begin.Task == name || state.Begin.Run == name || text.ShortRun(state.Begin.Run) == name {
 			if state.Deferred() {
@@ -73,22 +70,9 @@ func (s Source) NewestRun(ctx context.Context, name string) (outcome.Record, err
 	return ended, nil
 }
 
-// newestBefore returns the run of a task that began last before now, among the newest, in place of one whose clock was ahead; that one
-// where there is no other.
-func newestBefore(ctx context.Context, all *records.Records, ahead outcome.Record, now time.Time) (newest outcome.Record) {
-	past, err := all.Find(ctx, history.Query{Task: ahead.Task, Outcomes: outcome.Ran, Until: now, Limit: 100})
-	if err != nil {
-		return ahead
-	}
-	for _, r := range past {
-		if !r.Started.After(now) && r.Started.After(newest.Started) {
-			newest = r
-		}
-	}
-	if newest.Run == "" {
-		return ahead
-	}
-	return newest
+// newestBefore is history.NewestBefore of now.
+func (s Source) newestBefore(ctx context.Context, all *records.Records, last outcome.Record) outcome.Record {
+	return history.NewestBefore(last, s.Now(), func(q history.Query) ([]outcome.Record, error) { return all.Find(ctx, q) })
 }
 
 // OneRun returns the id that name stands for: all of it, its beginning, or its end (from four characters

@@ -38,5 +38,8 @@ func TestTheNewestRunIsNoneOfTheFuture(t *testing.T) {
 		if got, err := s.NewestRun(t.Context(), "each"); err != nil || got.Run != step.want {
 			t.Errorf("after the run of %s: that of %s, %v", step.add.Started, got.Started, err)
 		}
+		if p, err := s.past(t.Context(), []string{"each"}); err != nil || p.last["each"].Run != step.want {
+			t.Errorf("after the run of %s list has that of %s, %v", step.add.Started, p.last["each"].Started, err)
+		}
 	}
 }

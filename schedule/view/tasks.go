@@ -88,6 +88,9 @@ func (s Source) past(ctx context.Context, names []string) (past, error) {
 	if err == nil {
 		defer all.Close()
 		p.last, err = all.Last(ctx, names)
+		for name, last := range p.last {
+			p.last[name] = s.newestBefore(ctx, all, last)
+		}
 	}
 	if err != nil {
 		s.Problem("the history cannot be read: %v", err)

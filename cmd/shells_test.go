@@ -1,0 +1,113 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What each shell is told at its start, as `sched completion --help` advises, and how it is called without what this machine's own
+// files tell it. Its prompt is READY.
+var shells = []struct {
+	name  string
+	args  []string
+	needs string // a file without which it completes nothing
+	setup string
+	rc    string
+}{
+	{"bash", []string{"--rcfile", "rc", "-i"}, "/usr/share/bash-completion/bash_completion",
+		"mkdir -p .local/share/bash-completion/completions && sched completion bash > .local/share/bash-completion/completions/sched",
+		". /usr/share/bash-completion/bash_completion; PS1='READY '"},
+	{"zsh", []string{"-i"}, "",
+		`mkdir functions && sched completion zsh > functions/_sched && cp rc .zshrc`,
+		`fpath=($HOME/functions $fpath); autoload -Uz compinit; compinit -u; PS1='READY '`},
+	{"fish", []string{"--init-command", "source rc"}, "",
+		"mkdir -p .config/fish/completions && sched completion fish > .config/fish/completions/sched.fish",
+		"function fish_prompt; echo 'READY '; end; set -g fish_greeting"},
+}
+
+// A person types a few letters, presses the tab key in a real shell, and then enter: what sched prints tells whether the word was
+// completed.
+func TestRealShellsComplete(t *testing.T) {
+	const schedule = `tasks:
+  - {name: nightly-report, description: Sums up the day, tags: [reports], every: day at 3:00, command: "true"}
+  - {name: quick, every: month, command: "true"}
+`
+	for _, shell := range shells {
+		t.Run(shell.name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(shell.name); err != nil {
+				t.Skip(err)
+			}
+			if _, err := os.Stat(shell.needs); err != nil && shell.needs != "" {
+				t.Skip(err)
+			}
+			b := newBox(t, schedule)
+			b.write("other.yaml", "tasks: [{name: elsewhere, every: day, command: echo over there}]\n")
+			b.write("rc", shell.rc)
+			b.inShell("sh", "-ec", shell.setup)
+			term := b.typeIn(append([]string{shell.name}, shell.args...)...)
+			for _, line := range []struct{ typed, completed, rest, want string }{
+				{"sched show ni\t", "nightly-report", "", "Sums up the day"},
+				{"sched sho\t", "show", "quick", "month"},
+				{"sched list --tag rep\t", "reports", "", "nightly-report"},
+				{"sched -c oth\t", "other.yaml", "show else\t", "over there"},
+			} {
+				before := len(term.seen())
+				term.press(line.typed)
+				b.until("the shell has completed "+line.typed, func() bool { return strings.Contains(term.seen()[before:], line.completed) })
+				term.press(line.rest + " >out 2>&1\r")
+				b.until("sched was called by "+line.typed, func() bool { return strings.Contains(b.read("out"), line.want) })
+				b.write("out", "")
+			}
+			term.press("exit\r")
+			<-term.ended
+		})
+	}
+}
+
+// inShell runs a program with sched on its PATH to its end.
+func (b *box) inShell(program string, args ...string) {
+	b.Helper()
+	c := b.program(program, args...)
+	if out, err := c.CombinedOutput(); err != nil {
+		b.Fatalf("%s %s: %v\n%s", program, args, err, out)
+	}
+}
+
+// program is a program that has sched on its PATH, and HOME in the box.
+func (b *box) program(program string, args ...string) *exec.Cmd {
+	c := b.command()
+	c.Path, c.Err = exec.LookPath(program)
+	c.Args = append([]string{program}, args...)
+	c.Env = append(c.Env, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TERM=xterm", "LC_ALL=C.UTF-8", "ZDOTDIR="+b.dir,
+		"XDG_DATA_HOME="+b.path(".local/share"), "XDG_CONFIG_HOME="+b.path(".config"))
+	return c
+}
+
+// typeIn starts a shell on a terminal, and waits for its prompt.
+func (b *box) typeIn(command ...string) *testTerminal {
+	b.Helper()
+	term, tty, err := newTestTerminal(200)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := b.program(command[0], command[1:]...)
+	if err := term.start(c, tty); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if b.Failed() {
+			b.Logf("seen: %q", term.seen())
+		}
+		c.Process.Kill()
+		c.Wait()
+		term.ctrl.Close()
+	})
+	b.until("the shell has a prompt", func() bool { return strings.Contains(term.seen(), "READY ") })
+	return term
+}
