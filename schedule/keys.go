@@ -49,6 +49,8 @@ var topKeys = keys[settings]{
 			"how much of the past is kept"),
 		row("metrics", 0, setMetrics,
 			"metrics for the textfile collector of the node exporter"),
+		row("logs", 0, replaces(func(s *settings) *bool { return &s.Logs }, (*loader).Bool),
+			"whether ticks and sched work print what tasks print"),
 		row("mail", 0, setMail,
 			"the server and the sender of mails"),
 		row("holidays", 0, setHolidays,
@@ -180,7 +182,7 @@ func misplacedTaskKey(name string, in, known scope) string {
 		return "it is a hook, as in `on_failure: {" + name + ": …}`"
 	case name == "environment":
 		return `did you mean "environments"? the environment itself is set at the top of the file`
-	case slices.Contains([]string{"include", "history", "metrics", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
+	case slices.Contains([]string{"include", "history", "metrics", "logs", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
 		return "it belongs at the top of the file, not in " + scopeNames[in]
 	}
 	return ""
