@@ -86,6 +86,8 @@ var taskKeys = keys[taskDraft]{
 			"when it is due, in words"),
 		row("timezone", anywhere, replaces(func(t *taskDraft) **time.Location { return &t.When.Location }, readZone),
 			"the zone in which its times are meant"),
+		row("spread", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Spread }, readSpread),
+			"over how long its due times are spread, each task and server having its own part"),
 
 		row("shell", anywhere, replaces(func(t *taskDraft) *[]string { return &t.shell }, readShell),
 			"what runs a command that is a text"),
@@ -237,6 +239,8 @@ var retryKeys = keys[Retry]{Keys: []key[Retry]{
 		"by what each further wait is longer than the one before"),
 	row("max_delay", 0, replaces(func(r *Retry) *time.Duration { return &r.MaxDelay }, durationFrom(time.Nanosecond)),
 		"the longest wait"),
+	row("jitter", 0, replaces(func(r *Retry) *float64 { return &r.Jitter }, readJitter),
+		"the part of a wait by which it may be shorter or longer"),
 }}
 
 // outputKeys are the keys of `output`.

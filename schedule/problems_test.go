@@ -325,6 +325,12 @@ var mistakes = []struct {
 		"schedule.yaml:5:19: task \"t\": output.limit \"a lot\" is not a size\n  hint: a size is written as 512KB, 10MB or 1GB"}},
 	{"a limit without room for a line", one("output: {limit: 1KB}"), []string{
 		"schedule.yaml:5:19: task \"t\": output.limit 1KB is less than 16KB"}},
+	{"spreads", one("spread: 30s"), []string{
+		"schedule.yaml:5:11: task \"t\": spread 30s is too short"}},
+	{"a spread of days", one("spread: 2d"), []string{
+		"schedule.yaml:5:11: task \"t\": spread 2d is longer than a day"}},
+	{"jitter in percent", one("retry: {attempts: 2, jitter: 20}"), []string{
+		"schedule.yaml:5:32: task \"t\": retry.jitter must be from 0 to 1, not 20\n  hint: 0.2 is a fifth"}},
 	{"a condition that is false", one("when: false\nskip: false"), []string{
 		"schedule.yaml:5:9: task \"t\": when: false may mean that the task never runs, or that nobody is asked\n  hint: write [] against one that is inherited, or `enabled: false` for a task that never runs"}},
 	{"a longest wait against an inherited delay", "defaults: {retry: {attempts: 2, delay: 5m}}\n" + one("background: true\nretry: {max_delay: 1m}"), []string{

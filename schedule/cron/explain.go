@@ -46,7 +46,21 @@ type Field struct {
 //
 // In a zone that was not whole minutes from UTC, as there were until 1972, the minute of the wall clock is the one that
 // begins in the given one.
+//
+// With a Shift the verdicts are about the minute that lies so much earlier, and changes of the clocks are left out.
 func (w When) Explain(minute time.Time) Explanation {
+	if w.Shift == 0 {
+		return w.explain(minute)
+	}
+	plain := w
+	plain.Shift = 0
+	e := plain.explain(minute.Add(-w.Shift))
+	e.Minute, e.Slots, e.Pass, e.Gap = e.Minute.Add(w.Shift), w.Slots(minute), 0, nil
+	return e
+}
+
+// explain is Explain for a When without a Shift.
+func (w When) explain(minute time.Time) Explanation {
 	from := minute.Unix()
 	from -= mod(from, minuteSeconds)
 	p := periodAt(w.zone(), from)
