@@ -329,6 +329,8 @@ var mistakes = []struct {
 		"schedule.yaml:5:11: task \"t\": spread 30s is too short"}},
 	{"a spread of days", one("spread: 2d"), []string{
 		"schedule.yaml:5:11: task \"t\": spread 2d is longer than a day"}},
+	{"a retry of nothing", one("retry: {}"), []string{
+		"schedule.yaml:5:10: task \"t\": retry is empty\n  hint: write {attempts: 3}, or false for one attempt"}},
 	{"jitter in percent", one("retry: {attempts: 2, jitter: 20}"), []string{
 		"schedule.yaml:5:32: task \"t\": retry.jitter must be from 0 to 1, not 20\n  hint: 0.2 is a fifth"}},
 	{"a condition that is false", one("when: false\nskip: false"), []string{

@@ -32,6 +32,10 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 	if !l.RequireMapping(n, "retry") {
 		return
 	}
+	if n.IsEmpty() {
+		l.Problemf(n, "write {attempts: 3}, or false for one attempt", "retry is empty")
+		return
+	}
 	inherited := t.Retry
 	retryKeys.Decode(l, &t.Retry, n, 0)
 	t.retries = t.retries || n.Has("attempts")

@@ -15,6 +15,7 @@ type (
 	keys[T any]   = document.Table[*loader, T]
 	key[T any]    = document.Key[*loader, T]
 	setter[T any] = func(*loader, *T, *node)
+	is            = document.Type
 )
 
 // The scopes of taskKeys: where the key of a task may stand.
@@ -50,9 +51,12 @@ func merges[T, V any](field func(*T) *V, read func(l *loader, n *node, inherited
 }
 
 // row makes one row of a table: in is where the key may stand, 0 for wherever the table is used, and doc what it means
-// in one phrase.
-func row[T any](name string, in scope, set setter[T], doc string) key[T] {
-	return key[T]{Name: name, In: in, Set: set, Doc: doc}
+// in one phrase. A test wants a type for each: what the value may be.
+func row[T any](name string, in scope, set setter[T], doc string, types ...is) key[T] {
+	k := key[T]{Name: name, In: in, Set: set, Doc: doc}
+	for _, k.Type = range types {
+	}
+	return k
 }
 
 // durationFrom returns the reader of a duration that is at least least.

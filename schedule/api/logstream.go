@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sched/schedule/api/problem"
 	"sched/schedule/outcome"
 	"sched/schedule/view"
 )
@@ -30,7 +31,7 @@ func getLogStream(r *request) (any, error) {
 	}
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		if offset, err = strconv.ParseInt(last, 10, 64); err != nil || offset < 0 {
-			return nil, problem(http.StatusBadRequest, "leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
+			return nil, problem.New(http.StatusBadRequest, "leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
 		}
 	}
 	return content{stream: func(e *events) { followLog(e, r.view, one, offset) }}, nil

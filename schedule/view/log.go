@@ -22,7 +22,7 @@ func (s Source) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 	if err := s.Elsewhere(r, "the output"); err != nil {
 		return Log{}, err
 	}
-	path := s.outputOf(r.Begin)
+	path := outputOf(s.Schedule.StateDir, r.Begin)
 	if hooks {
 		path = run.HooksPath(path)
 	}
