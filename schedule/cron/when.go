@@ -41,7 +41,7 @@ func (w When) Next(after time.Time) (next time.Time, ok bool) {
 	from := after.Unix() + 1
 	to := from + horizon + int64(w.Shift/time.Second)
 	for i := range w.Crons {
-		to = max(to, w.Crons[i].cycle.from*daySeconds+horizon)
+		to = max(to, w.Crons[i].cycle.from*daySeconds+horizon, w.Crons[i].interval.from+horizon)
 	}
 	t, ok := w.next(from, to)
 	if !ok {
@@ -156,6 +156,10 @@ func (w When) unshifted(from, to int64) iter.Seq[int64] {
 // first returns the first second of [from, end) at which any of the expressions is due, or end. Both lie in the period.
 func (w When) first(p offsetPeriod, from, end int64) int64 {
 	for i := range w.Crons {
+		if v := w.Crons[i].interval; v.every > 0 {
+			end = min(end, v.next(w.zone(), from))
+			continue
+		}
 		if t, ok := p.next(&w.Crons[i], from, end); ok {
 			end = t
 		}
