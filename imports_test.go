@@ -43,6 +43,7 @@ var order = []string{
 	"schedule/servers",
 	"schedule/ledger",
 	"schedule/run",
+	"schedule/tail",
 	"schedule/supervisor",
 	"schedule/records",
 	"schedule/work",

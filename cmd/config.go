@@ -51,8 +51,14 @@ func (f *scheduleFile) options() schedule.LoadOptions {
 		uid = anyUser
 	}
 	return schedule.LoadOptions{
-		Getenv: os.LookupEnv, UID: uid, Local: localZone(), Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
+		Getenv: os.LookupEnv, UID: uid, Server: serverName, Local: localZone(), Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
 	}
+}
+
+// serverName is the name of this machine, or empty.
+func serverName() string {
+	name, _ := hostname()
+	return name
 }
 
 // localZone is the machine's zone under its IANA name, which time.Local does not know, where $TZ or the link

@@ -38,14 +38,17 @@ func nextText(row view.Task, i int, at time.Time) string {
 
 // when shows the expressions, the zone where it is not the schedule's, and the conditions of time.
 func when(row view.Task, s *schedule.Schedule) string {
-	text := strings.Join(row.Cron, "; ")
+	words := strings.Join(row.Cron, "; ")
+	if row.Spread > 0 {
+		words += fmt.Sprintf(" +%.0f min", row.Spread/60)
+	}
 	if row.Timezone != s.Location.String() {
-		text += " " + row.Timezone
+		words += " " + row.Timezone
 	}
 	if row.Conditions != "" {
-		text += ", " + row.Conditions
+		words += ", " + row.Conditions
 	}
-	return text
+	return words
 }
 
 // never returns why a task does not run again: it is switched off, or none of its slots meets its conditions. It is "-" where its times

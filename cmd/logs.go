@@ -79,7 +79,7 @@ func copyFile(w io.Writer, path string) error {
 		return err
 	}
 	defer file.Close()
-	from := tail{file: file}
+	from := outputReader{file: file}
 	for {
 		text, err := from.read()
 		if err == nil && len(text) > 0 {

@@ -16,7 +16,7 @@ import (
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has no outcome
 // where no process supervised the run to its end. It catches no signals: ^C ends it as it ends tail -f.
 func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record, error) {
-	tail := &tail{path: begun.Output}
+	tail := &outputReader{path: begun.Output}
 	defer tail.close()
 	for {
 		text, err := tail.read()
@@ -43,16 +43,16 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 	}
 }
 
-// A tail reads a file that grows, piece by piece. It reads nothing as long as the file does not exist.
+// An outputReader reads a file that grows, piece by piece. It reads nothing as long as the file does not exist.
 // Where a live output was cut since it is larger than its limit, it says so once.
-type tail struct {
+type outputReader struct {
 	path string
 	file *os.File
 	at   int64
 	room [64 << 10]byte
 }
 
-func (t *tail) read() ([]byte, error) {
+func (t *outputReader) read() ([]byte, error) {
 	if t.file == nil {
 		file, err := statedir.OpenPlain(t.path, os.O_RDONLY)
 		if errors.Is(err, os.ErrNotExist) {
@@ -80,7 +80,7 @@ func (t *tail) read() ([]byte, error) {
 	return t.room[:n], err
 }
 
-func (t *tail) close() {
+func (t *outputReader) close() {
 	if t.file != nil {
 		t.file.Close()
 	}

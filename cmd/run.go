@@ -29,6 +29,7 @@ type runOptions struct {
 	quiet   bool
 	verbose bool
 	strict  bool
+	logs    bool
 	work    string // the minute of a tick that `sched work` started; else empty
 }
 
@@ -55,7 +56,8 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 	f.BoolVar(&o.force, "force", false, "with --at, also a minute that is yet to come: its tasks run now")
 	f.StringVar(&o.only, "only", "", "leave every task but this one alone")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would run, and do nothing")
-	f.BoolVar(&o.json, "json", false, "print one JSON object")
+	f.BoolVar(&o.json, "json", false, "print one JSON object; with --logs a line for each, the lines of tasks first")
+	f.BoolVar(&o.logs, "logs", false, "print also what tasks print, each line with the task in front, while the tick is there")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print only what went wrong")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
 	f.BoolVar(&o.strict, "strict", false, "run nothing if the schedule is invalid")
@@ -222,11 +224,15 @@ func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner
 // runTick runs the tick, reports what it does, and returns the exit of sched. The contexts: noNewStarts is done when
 // nothing more may start, terminate when what runs is to end, kill when it is to end at once.
 func (a runCommand) runTick(tick *runner.Tick, o runOptions, invalid error, noNewStarts, terminate, kill context.Context) error {
+	o.logs = (o.logs || tick.Schedule.Logs) && tick.Work == nil // sched work prints those of its ticks
 	onTerminal, restore := newTerminalReport(a.app, tick, o, terminate)
 	defer restore()
 	r := newReporter(a.app, tick, o, onTerminal)
+	if o.logs {
+		r.logs = a.newLogStream(r.width, o.json, nil)
+	}
 	tick.Report.Started, tick.Report.Done, tick.Report.Skipped = r.started, r.done, r.skipped
-	if onTerminal != nil {
+	if onTerminal != nil || o.logs {
 		tick.Report.Begun = r.begun
 	}
 	tick.Valid = invalid == nil
@@ -235,6 +241,7 @@ func (a runCommand) runTick(tick *runner.Tick, o runOptions, invalid error, noNe
 	}
 	keepNotes := a.noteEnvironment(tick)
 	result := tick.Run(noNewStarts, terminate, kill)
+	r.logs.close()
 	r.end()
 	keepNotes()
 	a.writeMetrics(tick.Schedule, invalid != nil)

@@ -23,6 +23,7 @@ type reporter struct {
 	tick     *runner.Tick
 	opts     runOptions
 	terminal *terminalReport // nil where the report is not for one
+	logs     *logStream      // nil without --logs
 
 	mu    sync.Mutex
 	width int // of the longest name
@@ -60,10 +61,17 @@ func newReporter(a *app, tick *runner.Tick, o runOptions, onTerminal *terminalRe
 func (r *reporter) begun(record outcome.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.terminal.running(record)
+	if r.logs != nil {
+		r.logs.follower.Add(record)
+	} else {
+		r.terminal.running(record)
+	}
 }
 
 func (r *reporter) started(record outcome.Record) {
+	if r.logs != nil {
+		r.logs.follower.Add(record)
+	}
 	text := "started in the background"
 	if record.Attempts > 0 { // a deferred retry: the next attempt
 		text = fmt.Sprintf("attempt %d %s", record.Attempts+1, text)
@@ -101,6 +109,9 @@ func (r *reporter) skipped(records []outcome.Record) {
 func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if outcome != "started" {
+		r.logs.catchUp(record.Run)
+	}
 	r.lines++
 	if r.terminal != nil {
 		r.terminal.ended(record)
@@ -140,6 +151,10 @@ func (r *reporter) plain(record outcome.Record, words string) {
 // end prints what can only be said at the end: the JSON, that nothing was due, or the sums.
 func (r *reporter) end() {
 	switch {
+	case r.opts.json && (r.logs != nil || r.tick.Work != nil):
+		if r.logs != nil || len(r.tasks) > 0 {
+			printJSONLine(r.app.out, tickJSON{r.tick.Minute.UTC().Format(time.RFC3339), r.tasks})
+		}
 	case r.opts.json:
 		r.app.printJSON(tickJSON{r.tick.Minute.UTC().Format(time.RFC3339), r.tasks})
 	case r.lines == 0 && (r.opts.verbose || r.terminal != nil && !r.opts.quiet):

@@ -41,7 +41,7 @@ type tally struct {
 // newTerminalReport returns nil where the report of a tick is not for a terminal. Until restore is called all that the
 // app prints goes around its live line.
 func newTerminalReport(a *app, tick *runner.Tick, o runOptions, stop context.Context) (r *terminalReport, restore func()) {
-	if !terminal.Is(a.out) || o.json || tick.Work != nil { // several ticks of `sched work` may print at once
+	if !terminal.Is(a.out) || o.json || o.logs || tick.Work != nil { // several ticks of `sched work` may print at once
 		return nil, func() {}
 	}
 	r = &terminalReport{app: a, tick: tick, opts: o, stop: stop, begun: time.Now()}

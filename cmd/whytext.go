@@ -52,6 +52,9 @@ func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
 	if m.Clock != "" {
 		fmt.Fprintf(a.out, "  %s\n", m.Clock)
 	}
+	if m.Spread != "" {
+		fmt.Fprintf(a.out, "  %s\n", m.Spread)
+	}
 	for _, v := range m.Reasons {
 		if v.Due || !m.Due { // what does not match is no reason for being due
 			fmt.Fprintf(a.out, "  %s: %s\n", v.Cron, v.Why)

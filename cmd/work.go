@@ -16,12 +16,14 @@ import (
 	"sched/schedule"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
+	"sched/schedule/tail"
 	"sched/schedule/work"
 )
 
 type workOptions struct {
 	grace string
 	run   runOptions
+	width int // of the names of tasks
 }
 
 // A workCommand is `sched work`.
@@ -47,6 +49,8 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 	f.StringVar(&o.grace, "grace", "30s", "how long what runs may take to finish after a signal (90s, 10m, 1d)")
 	f.BoolVarP(&o.run.quiet, "quiet", "q", false, "print only what went wrong")
 	f.BoolVarP(&o.run.verbose, "verbose", "v", false, "say more: what each run is called, and when nothing was due")
+	f.BoolVar(&o.run.logs, "logs", false, "print also what tasks print, each line with the task in front, as it comes")
+	f.BoolVar(&o.run.json, "json", false, "with --logs, print lines of JSON: one for each line of a task, and one for each tick in which something was due")
 	f.BoolVar(&o.run.strict, "strict", false, "run nothing while the schedule is invalid")
 	return c
 }
@@ -65,9 +69,12 @@ func (a workCommand) work(o workOptions) error {
 	if grace < 0 {
 		return usage("", "--grace %s is negative", o.grace)
 	}
-	worker, state, err := a.worker(o, grace)
+	worker, state, err := a.worker(&o, grace)
 	if err != nil {
 		return err
+	}
+	if o.run.json && !o.run.logs {
+		return usage("add --logs, or `logs: true` to the schedule", "--json is for what tasks print")
 	}
 	release := func() {}
 	if state.Dir != "" && statedir.Check(state.Dir) == nil { // otherwise each tick prints what is wrong
@@ -82,13 +89,18 @@ func (a workCommand) work(o workOptions) error {
 		}
 	}
 	debug.FreeOSMemory() // of the schedule only the folder and the zone are needed from here on
+	var logs *logStream
+	if o.run.logs && state.Dir != "" {
+		logs = a.newLogStream(o.width, o.run.json, tail.Discover(state.Dir).In)
+	}
 	s := worker.Run(stopSignals(), release)
+	logs.close()
 	return &exit{exitStopped, fmt.Errorf("stopped by %s", signalName(s)), ""}
 }
 
 // worker reads the schedule once, to print at the start what is wrong with it, and to learn its state folder and zone. Only
 // a missing file is an error; the ticks mind every other mistake, until it is mended.
-func (a workCommand) worker(o workOptions, grace time.Duration) (*work.Worker, run.Storage, error) {
+func (a workCommand) worker(o *workOptions, grace time.Duration) (*work.Worker, run.Storage, error) {
 	file, err := a.findConfig()
 	if err == nil {
 		file, err = filepath.Abs(file)
@@ -102,6 +114,10 @@ func (a workCommand) worker(o workOptions, grace time.Duration) (*work.Worker, r
 	switch s, err := schedule.Load(file, a.options()); {
 	case err == nil:
 		state.Dir, zone = s.StateDir, s.Location
+		o.run.logs = o.run.logs || s.Logs
+		for _, t := range s.Tasks {
+			o.width = min(max(o.width, len(t.Name)), longestName)
+		}
 	case errors.Is(err, os.ErrNotExist):
 		return nil, state, err
 	default:
@@ -126,7 +142,7 @@ func (a workCommand) worker(o workOptions, grace time.Duration) (*work.Worker, r
 // tick is the command line of the tick of a minute.
 func (o workOptions) tick(self, file string, minute time.Time) []string {
 	argv := []string{self, "run", "--work", minute.Format(time.RFC3339), "--config", file}
-	for flag, set := range map[string]bool{"--quiet": o.run.quiet, "--verbose": o.run.verbose, "--strict": o.run.strict} {
+	for flag, set := range map[string]bool{"--quiet": o.run.quiet, "--verbose": o.run.verbose, "--strict": o.run.strict, "--json": o.run.json} {
 		if set {
 			argv = append(argv, flag)
 		}

@@ -47,7 +47,7 @@ tasks:
 
 func TestMapsMerge(t *testing.T) {
 	s := parseTest(t, `
-defaults: {retry: {delay: 10s, backoff: 2}, output: {append: true, limit: 5MB}}
+defaults: {retry: {delay: 10s, backoff: 2, jitter: 0.5}, output: {append: true, limit: 5MB}}
 tasks:
 - {name: no-retry, every: hour, command: x}
 - group: g
@@ -58,7 +58,7 @@ tasks:
   - {name: parts-taken-away, command: x, retry: {delay: false, backoff: 3}, output: {file: o, append: false, limit: false}}
   - {name: all-taken-away, command: x, retry: false, output: false}
 `)
-	for i, want := range []Retry{{1, 10 * time.Second, 2, 0}, {3, 10 * time.Second, 2, 30 * time.Second}, {3, 0, 3, 0}, {1, 0, 1, 0}} {
+	for i, want := range []Retry{{1, 10 * time.Second, 2, 0, 0.5}, {3, 10 * time.Second, 2, 30 * time.Second, 0.5}, {3, 0, 3, 0, 0.5}, {1, 0, 1, 0, 0}} {
 		if got := s.Tasks[i].Retry; got != want {
 			t.Errorf("%s has %+v, want %+v", s.Tasks[i].Name, got, want)
 		}
@@ -103,6 +103,7 @@ func TestFalseTakesAwayWhatIsInherited(t *testing.T) {
   on_skip: f
   tags: x
   timezone: Asia/Tokyo
+  spread: 1h
   output: {file: out, append: true, limit: 1MB}
 `
 	var taken []string

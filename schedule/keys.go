@@ -61,6 +61,9 @@ var topKeys = keys[settings]{
 		row("metrics", 0, setMetrics,
 			"metrics for the textfile collector of the node exporter",
 			is{Of: "metrics", Example: "{textfile: /var/lib/node_exporter/textfile/shop.prom}"}),
+		row("logs", 0, replaces(func(s *settings) *bool { return &s.Logs }, (*loader).Bool),
+			"whether ticks and sched work print what tasks print",
+			is{Of: "flag", Default: "false", Example: "true"}),
 		row("mail", 0, setMail,
 			"the server and the sender of mails",
 			is{Of: "mail", Without: "sendmail of this machine", Example: "{url: 'smtp://localhost:25', from: sched@example.com}"}),
@@ -109,6 +112,9 @@ var taskKeys = keys[taskDraft]{
 		row("timezone", anywhere, replaces(func(t *taskDraft) **time.Location { return &t.When.Location }, readZone),
 			"the zone in which its times are meant",
 			is{Of: "zone", Without: "that of the file", Example: "America/New_York"}),
+		row("spread", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Spread }, readSpread),
+			"over how long its due times are spread, each task and server having its own part",
+			is{Of: "duration", Without: "it is due when it says", Example: "10m"}),
 
 		row("shell", anywhere, replaces(func(t *taskDraft) *[]string { return &t.shell }, readShell),
 			"what runs a command that is a text",
@@ -243,7 +249,7 @@ func misplacedTaskKey(name string, in, known scope) string {
 		return "it is a hook, as in `on_failure: {" + name + ": …}`"
 	case name == "environment":
 		return `did you mean "environments"? the environment itself is set at the top of the file`
-	case slices.Contains([]string{"include", "history", "metrics", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
+	case slices.Contains([]string{"include", "history", "metrics", "logs", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
 		return "it belongs at the top of the file, not in " + scopeNames[in]
 	}
 	return ""
@@ -308,6 +314,9 @@ var retryKeys = keys[Retry]{Keys: []key[Retry]{
 	row("max_delay", 0, replaces(func(r *Retry) *time.Duration { return &r.MaxDelay }, durationFrom(time.Nanosecond)),
 		"the longest wait",
 		is{Of: "duration", Without: "no bound", Example: "1m"}),
+	row("jitter", 0, replaces(func(r *Retry) *float64 { return &r.Jitter }, readJitter),
+		"the part of a wait by which it may be shorter or longer",
+		is{Of: "number", Least: 0, Most: 1, Default: "0", Example: "0.2"}),
 }}
 
 // outputKeys are the keys of `output`.

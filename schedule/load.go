@@ -63,6 +63,9 @@ type LoadOptions struct {
 	// the schedule would be after an edit. The files need not be there.
 	Texts map[string][]byte
 
+	// Server returns the name of this machine, by which `spread` differs between servers. Nil means that it has none.
+	Server func() string
+
 	// Local is the zone of a schedule that names none. Nil means UTC.
 	Local *time.Location
 }

@@ -81,6 +81,7 @@ tasks:
   tags: [x, 5]
   cron: ["0 1 * * *", "@daily"]
   timezone: Europe/Berlin
+  spread: 5m
   command: [php, artisan, ""]
   shell: [/bin/bash, -ec]
   dir: sub/../app
@@ -92,7 +93,7 @@ tasks:
   store_down: run
   timeout: 1h30m
   kill_after: 0s
-  retry: {attempts: 3, delay: 10s, backoff: 1.5, max_delay: 1m}
+  retry: {attempts: 3, delay: 10s, backoff: 1.5, max_delay: 1m, jitter: 0.1}
   success_codes: [0, 0x10]
   start_deadline: 90s
   missed: once
@@ -122,11 +123,11 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 	}
 	got.When = cron.When{}
 	want := Task{
-		Name: "123", Description: "yes", Tags: []string{"x", "5"},
+		Name: "123", Spread: 5 * time.Minute, Description: "yes", Tags: []string{"x", "5"},
 		Command: Command{List: []string{"php", "artisan", ""}}, Folder: "/srv/shop", Dir: "/srv/shop/app",
 		Env:        map[string]string{"A": "1", "B": "own", "C": "${HOME}", "D": "true"},
 		Background: true, WithoutOverlapping: true, Mutex: "m", OneServer: true, RunWhenStoreDown: true,
-		Timeout: 90 * time.Minute, Retry: Retry{3, 10 * time.Second, 1.5, time.Minute}, SuccessCodes: []int{0, 16},
+		Timeout: 90 * time.Minute, Retry: Retry{3, 10 * time.Second, 1.5, time.Minute, 0.1}, SuccessCodes: []int{0, 16},
 		Conditions: Conditions{
 			Days:    1<<time.Monday | 1<<time.Sunday | 1<<time.Saturday,
 			Between: []Window{{480, 720}, {840, 1440}}, UnlessBetween: []Window{{1320, 360}},

@@ -163,7 +163,7 @@ var mistakes = []struct {
 	{"an unknown key at the top", "task: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
 	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
-		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, state_dir, env, include, history, metrics, mail, holidays, maintenance_file, defaults, tasks"}},
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, state_dir, env, include, history, metrics, logs, mail, holidays, maintenance_file, defaults, tasks"}},
 	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{
@@ -325,6 +325,14 @@ var mistakes = []struct {
 		"schedule.yaml:5:19: task \"t\": output.limit \"a lot\" is not a size\n  hint: a size is written as 512KB, 10MB or 1GB"}},
 	{"a limit without room for a line", one("output: {limit: 1KB}"), []string{
 		"schedule.yaml:5:19: task \"t\": output.limit 1KB is less than 16KB"}},
+	{"spreads", one("spread: 30s"), []string{
+		"schedule.yaml:5:11: task \"t\": spread 30s is too short"}},
+	{"a spread of days", one("spread: 2d"), []string{
+		"schedule.yaml:5:11: task \"t\": spread 2d is longer than a day"}},
+	{"a retry of nothing", one("retry: {}"), []string{
+		"schedule.yaml:5:10: task \"t\": retry is empty\n  hint: write {attempts: 3}, or false for one attempt"}},
+	{"jitter in percent", one("retry: {attempts: 2, jitter: 20}"), []string{
+		"schedule.yaml:5:32: task \"t\": retry.jitter must be from 0 to 1, not 20\n  hint: 0.2 is a fifth"}},
 	{"a condition that is false", one("when: false\nskip: false"), []string{
 		"schedule.yaml:5:9: task \"t\": when: false may mean that the task never runs, or that nobody is asked\n  hint: write [] against one that is inherited, or `enabled: false` for a task that never runs"}},
 	{"a longest wait against an inherited delay", "defaults: {retry: {attempts: 2, delay: 5m}}\n" + one("background: true\nretry: {max_delay: 1m}"), []string{

@@ -32,6 +32,10 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 	if !l.RequireMapping(n, "retry") {
 		return
 	}
+	if n.IsEmpty() {
+		l.Problemf(n, "write {attempts: 3}, or false for one attempt", "retry is empty")
+		return
+	}
 	inherited := t.Retry
 	retryKeys.Decode(l, &t.Retry, n, 0)
 	t.retries = t.retries || n.Has("attempts")
@@ -51,6 +55,16 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 	l.noteMergedRetry(n, inherited)
 }
 
+// readJitter reads a part of 1.
+func readJitter(l *loader, n *node) (float64, bool) {
+	jitter, ok := l.Number(n, 0)
+	if ok && jitter > 1 {
+		l.Problemf(n, "0.2 is a fifth", "retry.jitter must be from 0 to 1, not %s", document.Shorten(n.Value))
+		return 0, false
+	}
+	return jitter, ok
+}
+
 // noteMergedRetry notes that a retry which used to take the place of the inherited one has parts of that now.
 func (l *loader) noteMergedRetry(n *node, inherited Retry) {
 	for _, part := range []struct {
@@ -58,7 +72,7 @@ func (l *loader) noteMergedRetry(n *node, inherited Retry) {
 		modified bool
 	}{
 		{"attempts", inherited.Attempts != l.bare.Retry.Attempts}, {"delay", inherited.Delay != 0},
-		{"backoff", inherited.Backoff != l.bare.Retry.Backoff}, {"max_delay", inherited.MaxDelay != 0},
+		{"backoff", inherited.Backoff != l.bare.Retry.Backoff}, {"max_delay", inherited.MaxDelay != 0}, {"jitter", inherited.Jitter != 0},
 	} {
 		if part.modified && !n.Has(part.key) {
 			l.changes.add(l, n, "it keeps the inherited "+part.key, part.key+": false")

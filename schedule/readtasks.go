@@ -101,6 +101,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	l.trace(t)
 	taskKeys.Decode(l, t, n, inTask)
 	l.setWhen(t, t.Name)
+	t.When.Shift = l.shift(&t.Task)
 	l.requireKeys(n, t)
 	if within := n.Lookup("missed_within"); within != nil && !within.IsFalse() && !t.RunMissed {
 		l.Problemf(within, "add `missed: once`, or remove it", "missed_within is for tasks with missed: once")

@@ -32,6 +32,7 @@ type Schedule struct {
 	History     History
 	Textfile    string // absolute: where each tick writes metrics; empty for nowhere
 	Holidays    Holidays
+	Logs        bool    // ticks and sched work print what tasks print
 	Maintenance string  // absolute: the file that keeps tasks from running while it exists; empty for none
 	Tasks       []*Task // in the order of the file, groups and includes in their place
 

@@ -32,7 +32,7 @@ var unsaid = []struct{ sentence, problems, in string }{
 	{"whether a cron expression or the words of `every` are right, beyond the number of fields", `(^|: )(cron|every) "`, ""},
 	{"whether a time zone, a date or a file exists", `is not a known time zone|there is no |no such file|there are no holidays|is not a date|cannot be used here|cannot name a file`, ""},
 	{"how `${…}` is written, and what stands there when it is expanded", `is not set|is not the name of a variable|does not hold one value|cannot be read|is empty$|is not a valid name|cannot be a name|an empty server|without }|names no file`, "$"},
-	{"the bounds of durations and sizes, and one against another", `is less than|too short|is shorter than|would (end|skip)|is longer than the 31|the duration must be`, ""},
+	{"the bounds of durations and sizes, and one against another", `is less than|too short|is shorter than|would (end|skip)|is longer than (the 31|a day)|the duration must be`, ""},
 	{"how a number is written: `umask: 27` for `027`, `1.0` for `1`", `may be octal|is not an octal`, ""},
 	{"that the file of a schedule, unlike one that is included, is no list", `the file must be a mapping`, ""},
 	{"whether a store, an address or a URL is one, and that a store needs a `name`", `refused|nobody can be told|a store needs a name`, ""},

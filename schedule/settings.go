@@ -97,6 +97,7 @@ var settingRows = []struct {
 	{"every", func(t *Task) any { return someText(t.When.Every) }},
 	{"cron", func(t *Task) any { return t.expressions() }},
 	{"timezone", func(t *Task) any { return t.When.Location.String() }},
+	{"spread", func(t *Task) any { return some(t.Spread) }},
 	{"command", func(t *Task) any { return t.Command }},
 	{"shell", func(t *Task) any { return t.shell() }},
 	{"dir", func(t *Task) any { return t.Dir }},
@@ -120,6 +121,7 @@ var settingRows = []struct {
 	{"retry.delay", func(t *Task) any { return some(t.Retry.Delay) }},
 	{"retry.backoff", func(t *Task) any { return t.Retry.Backoff }},
 	{"retry.max_delay", func(t *Task) any { return some(t.Retry.MaxDelay) }},
+	{"retry.jitter", func(t *Task) any { return some(t.Retry.Jitter) }},
 	{"success_codes", func(t *Task) any { return t.SuccessCodes }},
 
 	{"enabled", func(t *Task) any { return t.Enabled }},

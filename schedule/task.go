@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -19,6 +20,7 @@ type Task struct {
 	Tags        []string `json:"tags,omitempty"`
 
 	When              cron.When          `json:"-"`
+	Spread            time.Duration      `json:"-"` // When.Shift is less than that; 0: there is none
 	Enabled           bool               `json:"-"` // false switches the task off
 	Environments      []string           `json:"-"` // empty: every environment
 	Conditions        Conditions         `json:"-"`
@@ -68,6 +70,7 @@ type Retry struct {
 	Delay    time.Duration `json:"delay,omitempty"`
 	Backoff  float64       `json:"backoff,omitempty"` // at least 1
 	MaxDelay time.Duration `json:"max_delay,omitempty"`
+	Jitter   float64       `json:"jitter,omitempty"` // from 0 to 1: the part of a wait by which it may be shorter or longer
 }
 
 // Wait returns how long to wait after attempt n (from 1) has failed: at most a year where there is no MaxDelay.
@@ -83,12 +86,29 @@ func (r Retry) Wait(n int) time.Duration {
 	return time.Duration(min(d, float64(longest)))
 }
 
+// WaitOf is Wait with the jitter of one run, which is the same whenever it is asked for: runs that failed together, since
+// what they need was down, do not come back together.
+func (r Retry) WaitOf(run string, n int) time.Duration {
+	if r.Jitter == 0 {
+		return r.Wait(n)
+	}
+	part := float64(hash(fmt.Sprint(run, "\x00", n))>>11) / (1 << 53) // of [0, 1)
+	return r.atMost(time.Duration(float64(r.Wait(n)) * (1 + r.Jitter*(2*part-1))))
+}
+
 // Longest returns the longest wait between two attempts.
 func (r Retry) Longest() time.Duration {
 	if r.Attempts < 2 {
 		return 0
 	}
-	return r.Wait(r.Attempts - 1)
+	return r.atMost(time.Duration(float64(r.Wait(r.Attempts-1)) * (1 + r.Jitter)))
+}
+
+func (r Retry) atMost(d time.Duration) time.Duration {
+	if r.MaxDelay > 0 {
+		return min(d, r.MaxDelay)
+	}
+	return d
 }
 
 // Output is how much of the captured output is kept, and where a copy of it goes. An empty File means nowhere.

@@ -22,13 +22,13 @@ import (
 //	times     = time {"," time}                      8:00, 19:30; after hours :15, :45
 //
 // every_words.go has the tables of words, and every_read.go reads the elements of clauses. Each phrase becomes texts of
-// cron expressions, which Parse then reads; a phrase with "from" becomes a cycle.
+// cron expressions, which Parse then reads; a phrase with "from" becomes a cycle or an interval.
 
 // everyForms lists examples of all forms. It is the hint where nothing shorter helps.
 const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", "odd hours", "day at 13:00, 19:30", ` +
 	`"weekdays at 8:00", "monday, friday at 8:00", "week on monday", "month on 1, 16 at 13:00", ` +
-	`"month on last day", "first monday of month", "quarter on 4 at 14:00", "year on 1 June at 17:00" and ` +
-	`"2 weeks from 2026-01-05 at 8:00"`
+	`"month on last day", "first monday of month", "quarter on 4 at 14:00", "year on 1 June at 17:00", ` +
+	`"2 weeks from 2026-01-05 at 8:00" and "90 minutes from 2026-01-05 06:00"`
 
 // ParseEvery reads a frequency in words, such as "weekdays at 8:00", and returns the expressions that it stands for:
 // several where two times of day differ in their minutes. Case, and singular or plural, do not matter. Without an "at",
@@ -51,6 +51,9 @@ func parseEvery(text string) ([]Expression, error) {
 		return nil, err
 	}
 	if p.from != nil {
+		if expressions, ok, err := p.intervals(); ok {
+			return expressions, err
+		}
 		return p.cycles()
 	}
 	texts, err := p.crons()

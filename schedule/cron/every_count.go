@@ -66,6 +66,9 @@ func (c countableUnit) indivisible(n int, unit string) error {
 	if n < c.whole {
 		return e.hint(`write cron: "%s", which restarts %s`, fmt.Sprintf(c.step, n), c.restart)
 	}
+	if unit != "second" {
+		return e.hint(`write "%d %ss from %s 06:00", which counts from then`, n, unit, exampleDate)
+	}
 	var divisors []int
 	for d := 1; d <= c.whole; d++ {
 		if c.whole%d == 0 {

@@ -77,7 +77,7 @@ var onDate = map[string]string{"month": "month on 5", "quarter": "quarter on 5",
 
 // notCountedFromDate returns the error about "5 minutes from 2026-01-05" and "month from 2026-01-05".
 func notCountedFromDate(what []string, unit string) error {
-	e := wrong("%q is not counted from a date: only days and weeks are", strings.Join(what, " "))
+	e := wrong("%q is not counted from a date: only minutes, hours, days and weeks are", strings.Join(what, " "))
 	if onDate[unit] != "" {
 		return e.hint("write %q", onDate[unit])
 	}

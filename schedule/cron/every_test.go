@@ -84,7 +84,7 @@ func TestParseEveryRefuses(t *testing.T) {
 		{"7 minutes", "7 does not divide 60, so 7 minutes would not be evenly spaced", `write cron: "*/7 * * * *", which restarts at each full hour`},
 		{"45 seconds", "45 does not divide 60, so 45 seconds would not be evenly spaced", `write cron: "*/45 * * * * *", which restarts at each full minute`},
 		{"5 hours", "5 does not divide 24, so 5 hours would not be evenly spaced", `write cron: "0 */5 * * *", which restarts at midnight`},
-		{"90 minutes", "90 does not divide 60, so 90 minutes would not be evenly spaced", "the numbers of minutes that do are 1,2,3,4,5,6,10,12,15,20,30,60"},
+		{"90 minutes", "90 does not divide 60, so 90 minutes would not be evenly spaced", `write "90 minutes from 2026-01-05 06:00", which counts from then`},
 		{"0 minutes", `"0 minutes" would be never`, `write "enabled: false" to switch the task off`},
 
 		// what has no cron expression at all
@@ -98,10 +98,10 @@ func TestParseEveryRefuses(t *testing.T) {
 
 		// days that are counted from one
 		{"0 days from 2026-01-05", `"0 days" would be never`, `write "enabled: false" to switch the task off`},
-		{"5 minutes from 2026-01-05", `"5 minutes" is not counted from a date: only days and weeks are`, `write "2 weeks from 2026-01-05" or "10 days from 2026-01-05"`},
-		{"monday from 2026-01-05", `"monday" is not counted from a date: only days and weeks are`, `write "2 weeks from 2026-01-05" or "10 days from 2026-01-05"`},
-		{"2 from 2026-01-05", `"2" is not counted from a date: only days and weeks are`, `write "2 weeks from 2026-01-05" or "10 days from 2026-01-05"`},
-		{"month from 2026-01-05", `"month" is not counted from a date: only days and weeks are`, `write "month on 5"`},
+		{"5 seconds from 2026-01-05", `"5 seconds" is not counted from a date: only minutes, hours, days and weeks are`, `write "2 weeks from 2026-01-05" or "10 days from 2026-01-05"`},
+		{"monday from 2026-01-05", `"monday" is not counted from a date: only minutes, hours, days and weeks are`, `write "2 weeks from 2026-01-05" or "10 days from 2026-01-05"`},
+		{"2 from 2026-01-05", `"2" is not counted from a date: only minutes, hours, days and weeks are`, `write "2 weeks from 2026-01-05" or "10 days from 2026-01-05"`},
+		{"month from 2026-01-05", `"month" is not counted from a date: only minutes, hours, days and weeks are`, `write "month on 5"`},
 		{"600 weeks from 2026-01-05", `600 weeks is longer than ten years`, `write cron: "0 0 1 6 *" for a date in each year`},
 		{"2 weeks from", `nothing follows "from"`, ""},
 		{"2 weeks from 2026-01-05 on monday", `"on" does not go with "2 weeks"`, everyForms},
@@ -189,7 +189,7 @@ func TestParseEveryRefuses(t *testing.T) {
 func FuzzParseEvery(f *testing.F) {
 	for _, seed := range []string{"5 minutes", "odd hours at :05", "monday, wednesday and friday at 8:00, 9:30",
 		"month on 1, last day at 13:00", "quarter on 4", "year on 1 June at 17:00", "7 minutes", "2 weeks", "week on sun",
-		"2 weeks from 2026-01-05 at 8:00, 9:30", "day from 2024-02-29", "10 days from 2026-02-30", "other week from 2026-1-5",
+		"2 weeks from 2026-01-05 at 8:00, 9:30", "day from 2024-02-29", "90 minutes from 2026-01-05 06:00", "7 hours from 2026-03-29 at 2:30", "10 days from 2026-02-30", "other week from 2026-1-5",
 		"first and third monday of month", "last weekday of the month at 17:00", "first monday of quarter", "fifth friday of month", "second tuesday"} {
 		f.Add(seed)
 	}
@@ -201,7 +201,7 @@ func FuzzParseEvery(f *testing.F) {
 		}
 		for _, c := range crons {
 			again := []Expression{{}}
-			if c.cycle.days > 0 {
+			if c.cycle.days > 0 || c.interval.every > 0 {
 				again, err = ParseEvery(c.String())
 			} else {
 				again[0], err = Parse(c.String(), "")

@@ -23,7 +23,7 @@ type Gap struct{ From, To time.Time }
 type Verdict struct {
 	Cron   Expression
 	Due    bool
-	Fields []Field   // minute, hour, day, month and weekday; or minute, hour and date, where days are counted from one
+	Fields []Field   // minute, hour, day, month and weekday; or minute, hour and date, where days are counted from one; interval alone for one
 	Wall   time.Time // the wall time that the fields were compared with: of the minute, or a skipped one if MadeUp
 
 	MadeUp        bool      // Wall was skipped, and this job with a fixed time runs right after the gap
@@ -33,12 +33,13 @@ type Verdict struct {
 
 // A Field is one field of an expression, compared with the wall clock.
 type Field struct {
-	Name    string // minute, hour, day, month, weekday or date
+	Name    string // minute, hour, day, month, weekday, date or interval
 	Text    string // of the expression
-	Value   int    // of the clock; Sunday is 0, and a date is the number of days since the one that is counted from
+	Value   int    // of the clock; Sunday is 0, and a date is the number of days since the one that is counted from, an interval that of minutes
 	Matches bool
 
-	cycle cycle // of a date
+	cycle cycle  // of a date
+	said  string // of an interval: in words
 }
 
 // Explain says whether w is due in the absolute minute that holds minute, and which fields of its expressions decide
@@ -46,7 +47,21 @@ type Field struct {
 //
 // In a zone that was not whole minutes from UTC, as there were until 1972, the minute of the wall clock is the one that
 // begins in the given one.
+//
+// With a Shift the verdicts are about the minute that lies so much earlier, and changes of the clocks are left out.
 func (w When) Explain(minute time.Time) Explanation {
+	if w.Shift == 0 {
+		return w.explain(minute)
+	}
+	plain := w
+	plain.Shift = 0
+	e := plain.explain(minute.Add(-w.Shift))
+	e.Minute, e.Slots, e.Pass, e.Gap = e.Minute.Add(w.Shift), w.Slots(minute), 0, nil
+	return e
+}
+
+// explain is Explain for a When without a Shift.
+func (w When) explain(minute time.Time) Explanation {
 	from := minute.Unix()
 	from -= mod(from, minuteSeconds)
 	p := periodAt(w.zone(), from)
@@ -58,6 +73,11 @@ func (w When) Explain(minute time.Time) Explanation {
 	for _, c := range w.Crons {
 		_, due := When{Crons: []Expression{c}, Location: w.Location}.next(from, from+minuteSeconds)
 		v := Verdict{Cron: c, Due: due, Wall: wallTime(wall)}
+		if c.interval.every > 0 {
+			v.Fields = c.interval.compare(w.zone(), from, due)
+			e.Verdicts = append(e.Verdicts, v)
+			continue
+		}
 		if e.Gap != nil {
 			switch t, skipped := c.next(p.newFrom, wall); {
 			case skipped && c.fixed:
@@ -123,7 +143,7 @@ func (v Verdict) Mismatches() []Field {
 
 // days returns the two day fields. They are zero where days are counted from a date.
 func (v Verdict) days() (day, weekday Field) {
-	if v.Cron.cycle.days > 0 {
+	if v.Cron.cycle.days > 0 || v.Cron.interval.every > 0 {
 		return Field{}, Field{}
 	}
 	return v.Fields[dayField-minuteField], v.Fields[weekdayField-minuteField]

@@ -35,6 +35,9 @@ func (v Verdict) Why() string {
 
 // whyDue is Why for an expression that is due.
 func (v Verdict) whyDue() string {
+	if v.Cron.interval.every > 0 {
+		return v.Fields[0].String()
+	}
 	if v.MadeUp {
 		return v.Wall.Format("15:04") + " did not exist on this day; a job with a fixed time runs right after the gap"
 	}
@@ -47,6 +50,9 @@ func (v Verdict) whyDue() string {
 
 // String compares the field with the clock in words: "minute 5 is not in */10".
 func (f Field) String() string {
+	if f.said != "" {
+		return f.said
+	}
 	if f.cycle.days > 0 {
 		return f.cycle.why(int64(f.Value))
 	}

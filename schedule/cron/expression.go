@@ -6,17 +6,18 @@ import (
 )
 
 // An Expression is one valid cron expression of 5 fields, or of 6 with leading seconds. From ParseEvery it can also be a
-// time of day on every so many days from a date on, such as "2 weeks from 2026-01-05". The zero Expression is never due.
+// time of day on every so many days from a date on, such as "2 weeks from 2026-01-05", or an interval. The zero Expression is never due.
 //
 // The rules are those of crontab(5) and of Vixie cron, with L, W and # as in Quartz and H as in Jenkins. An Expression
 // is a value: it may be copied, compared with ==, and used by several goroutines at once. Two are equal when they were
 // written alike and their H has the same numbers.
 type Expression struct {
-	text  string
-	times times
-	dates dates
-	cycle cycle // which days are due, in place of dates; the zero cycle where dates decide
-	fixed bool  // neither minute nor hour starts with *: daylight saving must not lose this job (wallclock.go)
+	text     string
+	times    times
+	dates    dates
+	interval interval // when it is due, in place of everything else; the zero interval where that decides
+	cycle    cycle    // which days are due, in place of dates; the zero cycle where dates decide
+	fixed    bool     // neither minute nor hour starts with *: daylight saving must not lose this job (wallclock.go)
 }
 
 // The positions of the fields, which are also gronx's.
@@ -80,7 +81,7 @@ func (c Expression) BothDays() bool { return c.dates.either }
 // both must match. That is cron's rule; others, among them Laravel's, take either.
 func (c Expression) StepBothDays() bool {
 	words := strings.Fields(c.text)
-	if c.cycle != (cycle{}) || len(words) < 5 {
+	if c.cycle != (cycle{}) || c.interval != (interval{}) || len(words) < 5 {
 		return false
 	}
 	day, weekday := words[len(words)-3], words[len(words)-1]

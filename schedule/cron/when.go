@@ -14,6 +14,7 @@ type When struct {
 	Crons    []Expression
 	Every    string         // the text of every:, where the expressions come from it; for people only
 	Location *time.Location // nil is UTC
+	Shift    time.Duration  // how much later than its expressions say it is due: whole minutes, 0 or more
 }
 
 // horizon is how far, in seconds, Next and Previous look. The rarest date that exists, 29 February on a given weekday,
@@ -38,9 +39,9 @@ func (w When) Slots(minute time.Time) []time.Time {
 // "*/5 2 * MAR SUN#2" in New York.
 func (w When) Next(after time.Time) (next time.Time, ok bool) {
 	from := after.Unix() + 1
-	to := from + horizon
+	to := from + horizon + int64(w.Shift/time.Second)
 	for i := range w.Crons {
-		to = max(to, w.Crons[i].cycle.from*daySeconds+horizon)
+		to = max(to, w.Crons[i].cycle.from*daySeconds+horizon, w.Crons[i].interval.from+horizon)
 	}
 	t, ok := w.next(from, to)
 	if !ok {
@@ -121,6 +122,21 @@ func (w When) next(from, to int64) (int64, bool) {
 
 // forward returns an iterator over the seconds of [from, to) at which w is due.
 func (w When) forward(from, to int64) iter.Seq[int64] {
+	if w.Shift == 0 {
+		return w.unshifted(from, to)
+	}
+	shift := int64(w.Shift / time.Second)
+	return func(yield func(int64) bool) {
+		for t := range w.unshifted(from-shift, to-shift) {
+			if !yield(t + shift) {
+				return
+			}
+		}
+	}
+}
+
+// unshifted is forward for a When without a Shift.
+func (w When) unshifted(from, to int64) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for from < to {
 			p := periodAt(w.zone(), from)
@@ -140,6 +156,10 @@ func (w When) forward(from, to int64) iter.Seq[int64] {
 // first returns the first second of [from, end) at which any of the expressions is due, or end. Both lie in the period.
 func (w When) first(p offsetPeriod, from, end int64) int64 {
 	for i := range w.Crons {
+		if v := w.Crons[i].interval; v.every > 0 {
+			end = min(end, v.next(w.zone(), from))
+			continue
+		}
 		if t, ok := p.next(&w.Crons[i], from, end); ok {
 			end = t
 		}

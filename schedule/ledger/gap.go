@@ -70,7 +70,11 @@ func (a *Account) timesBefore() map[string]string {
 
 // timesOf is the same for two tasks that are due at the same times.
 func timesOf(task *schedule.Task) string {
-	return task.When.String() + " " + task.When.Location.String()
+	times := task.When.String() + " " + task.When.Location.String()
+	if task.When.Shift > 0 {
+		times += " " + task.When.Shift.String()
+	}
+	return times
 }
 
 // reason says why the slots of a gap were missed.

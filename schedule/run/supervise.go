@@ -44,7 +44,7 @@ func (r *Run) attempts(terminate, kill context.Context, lease *leaseRenewer) out
 		if result.Outcome == outcome.Succeeded || result.Outcome == outcome.Stopped || n >= r.task.Retry.Attempts {
 			break
 		}
-		wait := r.task.Retry.Wait(n)
+		wait := r.task.Retry.WaitOf(r.Record().Run, n)
 		if r.deferRetry(n+1, wait, result, lease.noted()) {
 			return r.soFar(nil)
 		}

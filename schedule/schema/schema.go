@@ -142,7 +142,11 @@ func value(of schedule.Mapping, key document.Entry) object {
 	case t.Of == "integer":
 		return is("type", "integer", "minimum", t.Least, "maximum", t.Most)
 	case t.Of == "number":
-		return is("type", "number", "minimum", t.Least)
+		number := is("type", "number", "minimum", t.Least)
+		if t.Most > 0 {
+			number = number.with(member{"maximum", t.Most})
+		}
+		return number
 	case key.Name == "when" && t.Of == "condition":
 		return ref(t.Of).with(member{"not", is("const", false)})
 	case t.Of == "output":

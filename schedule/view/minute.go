@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/cron"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
@@ -16,7 +17,8 @@ import (
 type Minute struct {
 	Minute  string   `json:"minute"` // UTC
 	Due     bool     `json:"due"`
-	Clock   string   `json:"clock"` // a change of the clocks that matters here
+	Clock   string   `json:"clock"`            // a change of the clocks that matters here
+	Spread  string   `json:"spread,omitempty"` // how much later than its expressions say it is due; empty: not at all
 	Reasons []Reason `json:"reasons"`
 	Before  *string  `json:"before"` // for a minute at which it is not due: when it was last,
 	After   *string  `json:"after"`  // and when it is next
@@ -60,6 +62,7 @@ func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
 		Minute: e.Minute.UTC().Format(time.RFC3339), Clock: clockText(e), Slots: []Slot{}, Others: []Record{},
 		At: e.Minute, Ended: map[string]outcome.Record{},
 	}
+	m.Spread = spreadText(w.Task, e.Minute)
 	for _, v := range e.Verdicts {
 		m.Reasons = append(m.Reasons, toReason(v))
 	}
@@ -72,6 +75,15 @@ func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
 		m.Before, m.After = w.neighbours(e.Minute)
 	}
 	return m, w.outcomes(ctx, m, e.Slots)
+}
+
+// spreadText says how much later than its expressions say a task is due, and for which time of theirs the minute stands.
+func spreadText(t *schedule.Task, minute time.Time) string {
+	if t.When.Shift == 0 {
+		return ""
+	}
+	return fmt.Sprintf("spread over %d min: it is due %d min later than its expressions say, so this minute is their %s",
+		t.Spread/time.Minute, t.When.Shift/time.Minute, minute.Add(-t.When.Shift).Format("15:04"))
 }
 
 func toReason(v cron.Verdict) Reason {

@@ -16,6 +16,7 @@ type Task struct {
 	Name               string    `json:"name"`
 	Cron               []string  `json:"cron"`
 	Timezone           string    `json:"timezone"`
+	Spread             float64   `json:"spread,omitempty"` // seconds by which it is due later than its expressions say
 	Command            string    `json:"command"`
 	Description        string    `json:"description"`
 	Background         bool      `json:"background"`
@@ -110,7 +111,7 @@ func (p past) addRunning(state runfile.State) {
 
 func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past) Task {
 	row := Task{
-		Name: t.Name, Timezone: t.When.Location.String(), Command: CommandText(t.Command), Description: t.Description,
+		Name: t.Name, Timezone: t.When.Location.String(), Spread: t.When.Shift.Seconds(), Command: CommandText(t.Command), Description: t.Description,
 		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer,
 		Conditions: t.Conditions.String(), Next: []string{}, Running: p.running[t.Name], Waiting: p.waiting[t.Name],
 	}

@@ -1,0 +1,98 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"sched/cmd/terminal"
+	"sched/schedule/tail"
+)
+
+// A logStream prints what runs print, for --logs. It writes in a goroutine of its own: a reader that hangs stops it alone.
+type logStream struct {
+	follower tail.Follower
+	end      context.CancelFunc
+	ended    chan struct{}
+	slow     bool // its reader took longer than printHurry
+}
+
+// logLine is a line as --logs --json prints it.
+type logLine struct {
+	Task   string `json:"task"`
+	Run    string `json:"run"`
+	Stream string `json:"stream"` // output or hooks
+	Time   string `json:"time"`   // when it was read
+	Text   string `json:"text"`
+}
+
+// newLogStream begins to print what runs print: those that are added, and those that discover finds, if it is not nil. The names
+// of tasks have width columns.
+func (c *console) newLogStream(width int, asJSON bool, discover func(*tail.Follower)) *logStream {
+	out := c.out
+	if aside, ok := out.(printerStream); ok {
+		out = aside.to // what cannot be written yet stays where it is
+	}
+	ctx, end := context.WithCancel(context.Background())
+	l := &logStream{end: end, ended: make(chan struct{})}
+	l.follower.Print = func(line tail.Line) error { return printPlainLog(out, c.stdout(), width, line) }
+	if asJSON {
+		l.follower.Print = func(line tail.Line) error { return printJSONLog(out, line) }
+	}
+	go func() {
+		defer close(l.ended)
+		l.follower.Follow(ctx, discover)
+	}()
+	return l
+}
+
+// printPlainLog prints "task | text", where a hook printed it "task ! text".
+func printPlainLog(out io.Writer, shown terminal.Stream, width int, line tail.Line) error {
+	mark, tone := "|", terminal.Active
+	if line.Hooks {
+		mark, tone = "!", terminal.Faint
+	}
+	_, err := fmt.Fprintf(out, "%s %s\n", shown.Paint(tone, fmt.Sprintf("%-*s %s", width, line.Task, mark)), line.Text)
+	return err
+}
+
+func printJSONLog(out io.Writer, line tail.Line) error {
+	row := logLine{line.Task, line.Run, "output", line.Time.UTC().Format(time.RFC3339Nano), line.Text}
+	if line.Hooks {
+		row.Stream = "hooks"
+	}
+	return printJSONLine(out, row)
+}
+
+// printJSONLine prints a value in one line.
+func printJSONLine(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+// catchUp waits until what a run printed, which has ended, is printed here, so that it stands before its outcome: not while the
+// reader is slow.
+func (l *logStream) catchUp(run string) {
+	if l != nil && !l.slow {
+		l.slow = !l.follower.CatchUp(run, printHurry)
+	}
+}
+
+// close prints what is left, as long as the reader takes any of it.
+func (l *logStream) close() {
+	if l == nil {
+		return
+	}
+	l.end()
+	for printed := -1; printed != l.follower.Printed(); {
+		printed = l.follower.Printed()
+		select {
+		case <-l.ended:
+			return
+		case <-time.After(printPatience):
+		}
+	}
+}

@@ -1,0 +1,64 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// chatty prints more than a pipe holds, and notes that it has.
+const chatty = `
+tasks:
+  - {name: first, cron: "* * * * *", command: seq 50000; echo done >> ran.txt}
+  - {name: second, cron: "* * * * *", command: seq 50000; echo done >> ran.txt}
+  - {name: behind, cron: "* * * * *", command: seq 50000; echo done >> ran.txt, background: true}
+`
+
+// A reader of --logs that hangs delays no task, and what it did not read is kept with the runs.
+func TestALogReaderThatHangsDelaysNoTask(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, chatty)
+	_, pipe := hungReader(t)
+	c := b.command("run", "--logs")
+	c.Stdout = pipe
+	begun := time.Now()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	b.until("all tasks ran", func() bool { return b.count("ran.txt") == 3 })
+	if c.Wait(); time.Since(begun) > patience/2 {
+		t.Errorf("the tick took %s", time.Since(begun))
+	}
+	if out, _ := b.sched("logs", "second"); strings.Count(out, "\n") != 50_000 {
+		t.Errorf("%d lines are kept", strings.Count(out, "\n"))
+	}
+}
+
+// work prints what its runs print, those in the background, too; each line is there once, and those of a run that it stops are there.
+func TestWorkPrintsWhatRunsPrint(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `
+logs: true
+tasks:
+  - {name: front, cron: "45 10 * * *", command: echo says front}
+  - {name: back, cron: "45 10 * * *", background: true, command: 'echo says back; trap "echo was told to end; exit 1" TERM; while :; do sleep 0.05; done'}
+`)
+	w := b.work("--grace", "0s")
+	b.until("both printed", func() bool {
+		out := b.read("work.out")
+		return strings.Contains(out, "front | says front\n") && strings.Contains(out, "back  | says back\n")
+	})
+	w.signal(syscall.SIGTERM)
+	if code := w.ended(); code != 143 {
+		t.Errorf("exit code %d", code)
+	}
+	out := b.read("work.out")
+	for _, line := range []string{"front | says front\n", "back  | says back\n", "back  | was told to end\n"} {
+		if strings.Count(out, line) != 1 {
+			t.Errorf("%q is there %d times:\n%s", line, strings.Count(out, line), out)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package cron
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// This file holds times that are counted from an instant: "90 minutes from 2026-01-05 06:00".
+
+// An interval is every so many seconds of elapsed time from a wall time of one day on: what the clocks do in between
+// changes nothing, and all servers agree about it. The zero interval means that the fields of an expression decide.
+type interval struct {
+	every int64 // from one due instant to the next, in seconds; 0 only in the zero interval
+	from  int64 // the first, on the wall clock, in seconds that are counted as if that were UTC
+}
+
+// start returns the first due instant. A wall time that comes twice means the first time, and one that is skipped the same
+// distance after the gap.
+func (v interval) start(zone *time.Location) int64 {
+	before, after := v.from-offsetAt(zone, v.from-daySeconds), v.from-offsetAt(zone, v.from+daySeconds)
+	if before+offsetAt(zone, before) != v.from && after+offsetAt(zone, after) == v.from {
+		return after
+	}
+	return before
+}
+
+// offsetAt is how far the wall clock is ahead of UTC around an instant.
+func offsetAt(zone *time.Location, t int64) int64 {
+	_, offset := time.Unix(t, 0).In(zone).Zone()
+	return int64(offset)
+}
+
+// next returns the first due instant that is not before an instant.
+func (v interval) next(zone *time.Location, at int64) int64 {
+	start := v.start(zone)
+	return start + max(0, ceil(at-start, v.every))
+}
+
+// String returns the words that ParseEvery reads.
+func (v interval) String() string {
+	n, unit := v.every/minuteSeconds, "minute"
+	if v.every%hourSeconds == 0 {
+		n, unit = v.every/hourSeconds, "hour"
+	}
+	if n > 1 {
+		unit = fmt.Sprintf("%d %ss", n, unit)
+	}
+	return unit + " from " + v.begin()
+}
+
+func (v interval) begin() string { return time.Unix(v.from, 0).UTC().Format("2006-01-02 15:04") }
+
+// compare says whether the minute that begins at an instant is due.
+func (v interval) compare(zone *time.Location, minute int64, due bool) []Field {
+	since := minute + minuteSeconds - 1 - v.start(zone)
+	f := Field{Name: "interval", Text: v.String(), Value: int((since - mod(since, minuteSeconds)) / minuteSeconds), Matches: due}
+	not := "not "
+	if due {
+		not = ""
+	}
+	f.said = fmt.Sprintf("it is %d minutes after %s, %sa multiple of %d", f.Value, v.begin(), not, v.every/minuteSeconds)
+	if f.Value < 0 {
+		f.said = "it is before " + v.begin()
+	}
+	return []Field{f}
+}
+
+// intervals reads a phrase that counts minutes or hours from an instant. It reports false for one that counts something else.
+func (p phrase) intervals() (expressions []Expression, ok bool, err error) {
+	what := p.what
+	n, counted := digits(what[0])
+	if counted {
+		what = what[1:]
+	} else {
+		n = 1
+	}
+	if len(what) != 1 {
+		return nil, false, nil
+	}
+	size := map[string]int64{"minute": minuteSeconds, "hour": hourSeconds}[unitWords()[what[0]]]
+	switch {
+	case size == 0:
+		return nil, false, nil
+	case n == 0:
+		return nil, true, neverDue(p.what)
+	case int64(n) > longestCycle*daySeconds/size:
+		return nil, true, wrong("%s is longer than ten years", strings.Join(p.what, " "))
+	}
+	from, err := p.instant()
+	if err != nil {
+		return nil, true, err
+	}
+	v := interval{int64(n) * size, from}
+	return []Expression{{text: v.String(), interval: v}}, true, nil
+}
+
+// instant reads the date and the time from which an interval is counted: 2026-01-05 06:00, or without a time its midnight.
+func (p phrase) instant() (int64, error) {
+	if err := p.refuse("on"); err != nil {
+		return 0, err
+	}
+	words := p.from
+	if p.at != nil {
+		words = append(words[:len(words):len(words)], p.at...)
+	}
+	day, err := readStart(words[0])
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case len(words) == 1:
+		return day.Unix(), nil
+	case len(words) > 2:
+		return 0, wrong("%q is not one date and one time", strings.Join(words, " ")).hint("write %s 06:00", exampleDate)
+	}
+	clock, err := time.Parse("15:04", words[1])
+	if err != nil {
+		return 0, wrong("%q is not a time of the day", words[1]).hint("write %s 06:00", words[0])
+	}
+	return day.Unix() + int64(clock.Hour()*hourSeconds+clock.Minute()*minuteSeconds), nil
+}

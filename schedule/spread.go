@@ -1,0 +1,46 @@
+package schedule
+
+import (
+	"hash/fnv"
+	"time"
+)
+
+// The bounds of spread. Less than two minutes has one minute to choose from.
+const (
+	shortestSpread = 2 * time.Minute
+	longestSpread  = 24 * time.Hour
+)
+
+// readSpread reads the time over which due times are spread.
+func readSpread(l *loader, n *node) (time.Duration, bool) {
+	d, ok := l.Duration(n, shortestSpread)
+	if ok && d > longestSpread {
+		l.Problemf(n, "", "spread %s is longer than a day", n.Value)
+		return 0, false
+	}
+	return d, ok
+}
+
+// shift is how much later than it says a task is due that has a spread: a number of whole minutes, less than the spread, that
+// is made from the name of the task and that of the server. A slot of one_server must be the same on all servers, so
+// there the name of the task decides alone. The same names always give the same number, in every version of sched.
+func (l *loader) shift(t *Task) time.Duration {
+	if t.Spread == 0 {
+		return 0
+	}
+	seed := "spread\x00" + t.Name
+	if !t.OneServer && l.options.Server != nil {
+		seed += "\x00" + l.options.Server()
+	}
+	return time.Duration(hash(seed)%uint64(t.Spread/time.Minute)) * time.Minute
+}
+
+// hash spreads seeds evenly over all numbers.
+func hash(seed string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(seed))
+	sum := h.Sum64()
+	sum ^= sum >> 32
+	sum *= 0x9e3779b97f4a7c15 // FNV alone leaves short seeds close to each other
+	return sum ^ sum>>29
+}

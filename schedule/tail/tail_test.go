@@ -1,0 +1,145 @@
+package tail
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+)
+
+// collected are the lines that a follower printed.
+type collected struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (c *collected) print(line Line) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := line.Task + ": " + line.Text
+	if line.Hooks {
+		text = line.Task + " hook: " + line.Text
+	}
+	c.lines = append(c.lines, text)
+	return nil
+}
+
+func (c *collected) all() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.lines)
+}
+
+// until waits until as many lines were printed.
+func (c *collected) until(t *testing.T, lines int) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); len(c.all()) < lines; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("only %q were printed", c.all())
+		}
+	}
+}
+
+// begin makes the files of a run that has begun, and returns its record.
+func begin(t *testing.T, dir, task string) (outcome.Record, *runfile.File) {
+	t.Helper()
+	r := outcome.Record{Run: outcome.NewID(), Task: task, Mutex: task, Slot: time.Unix(0, 0)}
+	r.Output = runfile.OutputPath(dir, r)
+	file, err := runfile.Create(dir, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(r.Output), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return r, file
+}
+
+// says appends to a file, as a command does.
+func says(t *testing.T, path, text string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	file.WriteString(text)
+}
+
+func TestLinesComeWhole(t *testing.T) {
+	dir, got := t.TempDir(), &collected{}
+	f := &Follower{Print: got.print}
+	ctx, end := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() { f.Follow(ctx, nil); close(over) }()
+	r, _ := begin(t, dir, "a")
+	f.Add(r)
+	says(t, r.Output, "one\ntw")
+	got.until(t, 1)
+	says(t, r.Output, "o\nthree")
+	got.until(t, 2)
+	if !f.CatchUp(r.Run, 20*time.Second) {
+		t.Error("it does not catch up")
+	}
+	end()
+	<-over
+	if want := []string{"a: one", "a: two", "a: three"}; !slices.Equal(got.all(), want) {
+		t.Errorf("got %q, want %q", got.all(), want)
+	}
+}
+
+// A run that begins and ends between two looks is found, too, and so are its hooks; runs of before are not.
+func TestAllRunsOfAStateFolderAreFound(t *testing.T) {
+	dir, got := t.TempDir(), &collected{}
+	before, _ := begin(t, dir, "before")
+	says(t, before.Output, "x\n")
+	time.Sleep(2 * time.Millisecond) // the ids of a millisecond have no order
+	found := Discover(dir)
+	f := &Follower{Print: got.print}
+	for _, task := range []string{"a", "b/c", "a"} {
+		r, file := begin(t, dir, task)
+		says(t, r.Output, "of "+task+"\n")
+		says(t, filepath.Join(filepath.Dir(r.Output), r.Run+".hooks.log"), "told")
+		file.Append(runfile.Event{End: &r})
+		file.Close()
+	}
+	ctx, end := context.WithCancel(context.Background())
+	end()
+	f.Follow(ctx, found.In)
+	want := []string{"a hook: told", "a hook: told", "a: of a", "a: of a", "b/c hook: told", "b/c: of b/c"}
+	if lines := slices.Sorted(slices.Values(got.all())); !slices.Equal(lines, want) {
+		t.Errorf("got %q, want %q", lines, want)
+	}
+	if len(f.sources) > 0 {
+		t.Errorf("%d files are still followed", len(f.sources))
+	}
+}
+
+// Who adds a run, or asks to catch up, waits for no reader that hangs.
+func TestAReaderThatHangsStopsTheFollowerAlone(t *testing.T) {
+	dir, hangs := t.TempDir(), make(chan struct{})
+	f := &Follower{Print: func(Line) error { <-hangs; return nil }}
+	ctx, end := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() { f.Follow(ctx, nil); close(over) }()
+	for range 3 {
+		r, _ := begin(t, dir, "a")
+		says(t, r.Output, "x\n")
+		f.Add(r)
+		if f.CatchUp(r.Run, 10*time.Millisecond) {
+			t.Error("it has caught up while its reader hangs")
+		}
+	}
+	end()
+	close(hangs)
+	<-over
+	if f.Printed() != 3 {
+		t.Errorf("%d lines were printed", f.Printed())
+	}
+}
