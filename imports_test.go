@@ -24,6 +24,7 @@ var order = []string{
 	"schedule/dotenv",
 	"schedule/document",
 	"schedule",
+	"schedule/admission",
 	"schedule/schema",
 	"schedule/starter",
 	"schedule/crontab/vixie",
@@ -49,6 +50,12 @@ var order = []string{
 	"schedule/doctor",
 	"schedule/view",
 	"schedule/actions",
+	"schedule/actions/actionstest",
+	"schedule/api/problem",
+	"schedule/api/listen",
+	"schedule/api/access",
+	"schedule/api/audit",
+	"schedule/api/watch",
 	"schedule/api",
 	"schedule/web",
 	"cmd/terminal",
@@ -67,7 +74,7 @@ var owners = map[string]string{
 	"database/sql":               "schedule/history",
 	"modernc.org":                "schedule/history",
 	"github.com/wneessen":        "schedule/notify",
-	"net/http":                   "schedule/notify, schedule/api, schedule/web",
+	"net/http":                   "schedule/notify, schedule/api, schedule/api/problem, schedule/api/listen, schedule/api/access, schedule/web",
 	"html/template":              "nobody: with it the linker keeps every exported method",
 	"net/smtp":                   "nobody: go-mail is kept up",
 	"net/mail":                   "schedule/notify",
@@ -96,7 +103,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/document", "schedule/cron", "schedule/text", "schedule/starter", "schedule/crontab", "schedule/crontab/vixie"}
+var pure = []string{"schedule", "schedule/admission", "schedule/document", "schedule/cron", "schedule/text", "schedule/starter", "schedule/crontab", "schedule/crontab/vixie"}
 
 // impure is what they must not touch.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}

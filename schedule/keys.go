@@ -11,9 +11,10 @@ import (
 //
 //  1. add the field to Schedule, Task or what else it belongs to;
 //  2. add a row to the table here: its name, where it may stand, how its value is read, what it means, and
-//     what it may be (is), for the schema of editors and schedule.yaml(5). What its value does to one that is inherited from a group or from defaults is part of the row: replaces takes its
-//     place, merges makes one of both. A key that sets several fields has a setter of its own, called set…, whose
-//     comment says it;
+//     what it may be (is), for the schema of editors and schedule.yaml(5). What its value does to one that is inherited
+//     from a group or from defaults is part of the row: replaces takes its place, merges makes one of both. A key that
+//     sets several fields, or adds to what is inherited, has a setter of its own, called set…, whose comment says it.
+//     With any key, false takes away what is inherited;
 //  3. write the reader, if none of document.Reader and of the files called read… will do;
 //  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of problems_test.go.
 //
@@ -118,10 +119,10 @@ var taskKeys = keys[taskDraft]{
 		row("dir", anywhere, replaces(func(t *taskDraft) *string { return &t.Dir }, (*loader).Path),
 			"the folder in which its commands run",
 			is{Of: "path", Without: "the folder of the file", Example: "${HOME}/site"}),
-		row("env", anywhere, merges(func(t *taskDraft) *map[string]string { return &t.Env }, readVariables),
+		row("env", anywhere, setEnv,
 			"variables of its commands",
 			is{Of: "variables", Example: "{MODE: nightly}"}),
-		row("env_file", anywhere, replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, readEnvFiles),
+		row("env_file", anywhere, setEnvFiles,
 			"files of variables, read when a command starts",
 			is{Of: "paths", Example: "[.env]"}),
 		row("user", anywhere, replaces(func(t *taskDraft) *string { return &t.As.User }, readAccount),
@@ -159,7 +160,7 @@ var taskKeys = keys[taskDraft]{
 		row("kill_after", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.KillAfter }, durationFrom(0)),
 			"how long a command has to end after TERM",
 			is{Of: "duration", Default: "10s", Example: "5s"}),
-		row("retry", anywhere, replaces(func(t *taskDraft) *Retry { return &t.Retry }, readRetry),
+		row("retry", anywhere, setRetry,
 			"how often a failed attempt is tried again",
 			is{Of: "retry", Without: "one attempt", Example: "{attempts: 3, delay: 10s, backoff: 2}"}),
 		row("success_codes", anywhere, replaces(func(t *taskDraft) *[]int { return &t.SuccessCodes }, readSuccessCodes),
@@ -225,9 +226,9 @@ var taskKeys = keys[taskDraft]{
 		row("on_skip", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnSkip }),
 			"hooks for a slot that was skipped",
 			is{Of: "hooksBeforeARun", Example: "echo \"$SCHED_REASON\""}),
-		row("output", anywhere, replaces(func(t *taskDraft) *Output { return &t.Output }, readOutput),
-			"where a copy of its output goes",
-			is{Of: "output", Without: "none; what a task prints is kept in any case", Example: "{file: logs/report.log, append: true}"}),
+		row("output", anywhere, setOutput,
+			"how much of its output is kept, and where a copy goes",
+			is{Of: "output", Without: "64MB are kept, and there is no copy", Example: "{file: logs/report.log, append: true}"}),
 	},
 }
 
@@ -304,7 +305,7 @@ var retryKeys = keys[Retry]{Keys: []key[Retry]{
 	row("backoff", 0, replaces(func(r *Retry) *float64 { return &r.Backoff }, func(l *loader, n *node) (float64, bool) { return l.Number(n, 1) }),
 		"by what each further wait is longer than the one before",
 		is{Of: "number", Least: 1, Default: "1", Example: "2"}),
-	row("max_delay", 0, setMaxDelay,
+	row("max_delay", 0, replaces(func(r *Retry) *time.Duration { return &r.MaxDelay }, durationFrom(time.Nanosecond)),
 		"the longest wait",
 		is{Of: "duration", Without: "no bound", Example: "1m"}),
 }}
@@ -317,6 +318,9 @@ var outputKeys = keys[Output]{Keys: []key[Output]{
 	row("append", 0, replaces(func(o *Output) *bool { return &o.Append }, (*loader).Bool),
 		"whether it is added to what the file holds",
 		is{Of: "flag", Default: "false", Example: "true"}),
+	row("limit", 0, replaces(func(o *Output) *int64 { return &o.Limit }, readLimit),
+		"how much of what a run prints is kept, its first and its last part",
+		is{Of: "size", Default: "64MB", Example: "10MB"}),
 }}
 
 // hookKeys are the keys of a hook that is a mapping.

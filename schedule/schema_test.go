@@ -28,11 +28,11 @@ import (
 var unsaid = []struct{ sentence, problems, in string }{
 	{"a name, a key or a file that is given twice", `is given twice|already taken|included twice|named twice`, ""},
 	{"YAML's own errors: a second document, tags, merge keys, control characters", `the tag |for a tag|"<<" takes|a null character`, ""},
-	{"whether a task inherits its command or its times from its group", `has no command|has no time|missed_within is for tasks`, ""},
+	{"whether a task inherits its command, its times, its attempts or the file of its output", `has no command|has no time|missed_within is for tasks|has no attempts|output has no file`, ""},
 	{"whether a cron expression or the words of `every` are right, beyond the number of fields", `(^|: )(cron|every) "`, ""},
 	{"whether a time zone, a date or a file exists", `is not a known time zone|there is no |no such file|there are no holidays|is not a date|cannot be used here|cannot name a file`, ""},
 	{"how `${…}` is written, and what stands there when it is expanded", `is not set|is not the name of a variable|does not hold one value|cannot be read|is empty$|is not a valid name|cannot be a name|an empty server|without }|names no file`, "$"},
-	{"the bounds of durations, and one against another", `too short|is shorter than|would (end|skip)|is longer than the 31|the duration must be`, ""},
+	{"the bounds of durations and sizes, and one against another", `is less than|too short|is shorter than|would (end|skip)|is longer than the 31|the duration must be`, ""},
 	{"how a number is written: `umask: 27` for `027`, `1.0` for `1`", `may be octal|is not an octal`, ""},
 	{"that the file of a schedule, unlike one that is included, is no list", `the file must be a mapping`, ""},
 	{"whether a store, an address or a URL is one, and that a store needs a `name`", `refused|nobody can be told|a store needs a name`, ""},

@@ -51,6 +51,7 @@ func kinds() object {
 		"mutex", named("string", "number"),
 		"zone", matching(someText),
 		"duration", texts("^"+duration+"$"),
+		"size", texts(`(?i)^\s*[0-9.]+\s*(K|M|G|T)?B\s*$`),
 		"durationOrNone", anyOf(is("const", "none"), ref("duration")),
 
 		"path", is("type", scalar, "pattern", someText, "not", texts(`^~(/|$)`)),
@@ -88,7 +89,8 @@ func kinds() object {
 
 // hooks accepts a command of a shell, a mapping, or a list of both.
 func hooks(mapping object) object {
-	return oneOrMore(anyOf(is("type", list("string", "number"), "pattern", someText), mapping), 0)
+	item := anyOf(is("type", list("string", "number"), "pattern", someText), mapping)
+	return anyOf(item, is("type", "array", "prefixItems", list(anyOf(item, is("const", false))), "items", item))
 }
 
 // allOf is a definition without what the schemas accept.

@@ -78,8 +78,8 @@ func mappings() []rule {
 		{schedule.InHistory, nil},
 		{schedule.InMetrics, is("minProperties", 1)},
 		{schedule.InMail, is("minProperties", 1)},
-		{schedule.InRetry, is("required", list("attempts"))},
-		{schedule.InOutput, is("required", list("file"))},
+		{schedule.InRetry, is("minProperties", 1)},
+		{schedule.InOutput, is("minProperties", 1)},
 		{schedule.InHook, is(
 			"oneOf", list(required("run"), required("ping"), required("webhook"), required("mail")),
 			"dependentRequired", is("on", list("ping"), "format", list("webhook")),
@@ -98,11 +98,29 @@ func mapping(of schedule.Mapping, rules object) object {
 
 // property is what a key may have, with what editors show of it.
 func property(of schedule.Mapping, key document.Entry) object {
-	o := value(of, key).with(member{"description", describe(key)})
+	o := value(of, key)
+	if takesAway(of, key) {
+		o = anyOf(o, is("const", false))
+	}
+	o = o.with(member{"description", describe(key)})
 	if key.Type.Default != "" {
 		o = append(o, member{"default", plain(key.Type.Default)})
 	}
 	return append(o, member{"examples", list(plain(key.Type.Example))})
+}
+
+// takesAway reports whether false takes an inherited value of the key away.
+func takesAway(of schedule.Mapping, key document.Entry) bool {
+	switch of {
+	case schedule.InTask, schedule.InGroup, schedule.Defaults, schedule.InRetry, schedule.InOutput:
+	default:
+		return false
+	}
+	switch key.Name {
+	case "name", "group", "tasks", "command", "cron", "every", "when":
+		return false
+	}
+	return key.Type.Of != "flag"
 }
 
 // value is the schema of the value alone.
@@ -125,6 +143,8 @@ func value(of schedule.Mapping, key document.Entry) object {
 		return is("type", "integer", "minimum", t.Least, "maximum", t.Most)
 	case t.Of == "number":
 		return is("type", "number", "minimum", t.Least)
+	case key.Name == "when" && t.Of == "condition":
+		return ref(t.Of).with(member{"not", is("const", false)})
 	case t.Of == "output":
 		return anyOf(is("type", list("string", "number"), "pattern", someText, "not", texts(`^~(/|$)`)), ref("output"))
 	}
