@@ -198,7 +198,7 @@ func parsing(text string) func() error {
 func TestTheSchemaAgreesWithTheLoaderOnTheExamples(t *testing.T) {
 	s := compiled(t)
 	files := []string{"../schedule.yaml"}
-	for _, pattern := range []string{"../examples/*.yaml", "../examples/*/schedule.yaml", "../bench/*.yaml", "../bench/*/*.yaml", "../packaging/*.yaml"} {
+	for _, pattern := range []string{"../examples/*.yaml", "../examples/*/schedule.yaml", "../bench/*.yaml", "../bench/*/*.yaml", "../packaging/etc/*.yaml"} {
 		found, _ := filepath.Glob(pattern)
 		files = append(files, found...)
 	}
