@@ -357,6 +357,33 @@ func TestALostLeaseIsRecordedAndTheLockStaysWithTheOther(t *testing.T) {
 	}
 }
 
+// Latency must not decide what runs: 200 tasks at 40 ms of round trip once ran none of them.
+func TestATickOverASlowNetworkStartsAllInTime(t *testing.T) {
+	t.Parallel()
+	tasks := "tasks:\n- group: all\n  one_server: true\n  background: true\n  command: date +%s%N >> $SHARED/ran\n  tasks:\n"
+	for i := range 200 {
+		tasks += fmt.Sprintf("  - {name: t%d, cron: \"* * * * *\"}\n", i)
+	}
+	proxy := redistest.StartProxy(t, redistest.Start(t))
+	s := newServers(t, 1, proxy.URL, tasks)[0]
+	proxy.Set(redistest.Fault{Delay: 100 * time.Millisecond})
+	begun := time.Now()
+	out, code, took := s.tick()
+	if code != 0 || strings.Count(out, "started in the background") != 200 || took > time.Second+slack {
+		t.Errorf("exit code %d after %s:\n%s", code, took, out)
+	}
+	s.until("all have run", func() bool { return len(s.linesOf("ran")) == 200 })
+	ran := s.linesOf("ran")
+	slices.Sort(ran)
+	first, _ := strconv.ParseInt(ran[0], 10, 64)
+	last, _ := strconv.ParseInt(ran[199], 10, 64)
+	firstAfter, lastAfter := time.Unix(0, first).Sub(begun), time.Unix(0, last).Sub(begun)
+	t.Logf("the first started after %s, the last after %s, and the tick took %s", firstAfter, lastAfter, took)
+	if firstAfter > 500*time.Millisecond+slack || lastAfter > time.Second+slack {
+		t.Errorf("the first started after %s, the last after %s", firstAfter, lastAfter)
+	}
+}
+
 // When its lease ends another run may begin, so a command that is to be stopped is gone by then, whatever it does about TERM.
 func TestALeaseThatCannotBeRenewedStopsItsCommandBeforeItEnds(t *testing.T) {
 	t.Parallel()

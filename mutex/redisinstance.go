@@ -28,6 +28,7 @@ import (
 // the user of the URL may not see the one or the other, restarts go unnoticed and scripts have no
 // deadline.
 func (s *server) onConnect(ctx context.Context, c *redis.Conn) error {
+	begun := time.Now()
 	pipe := c.Pipeline()
 	info, clock := pipe.Info(ctx, "server"), pipe.Time(ctx)
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -37,6 +38,7 @@ func (s *server) onConnect(ctx context.Context, c *redis.Conn) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.roundTrip = time.Since(begun)
 	if clock.Err() == nil {
 		s.clockKnown, s.ahead = true, time.Until(clock.Val())
 	}
