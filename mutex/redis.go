@@ -47,7 +47,7 @@ func Dial(c Config) (*Redis, error) {
 			stop()
 			return nil, err
 		}
-		r.servers = append(r.servers, newServer(options, c.lease(), &r.instances, closed))
+		r.servers = append(r.servers, newServer(options, c.lease(), r.Key("granted"), &r.instances, closed))
 	}
 	if len(r.servers) == 0 {
 		stop()
@@ -66,6 +66,7 @@ func (r *Redis) Close() error {
 	case <-time.After(timeout / 8):
 	}
 	r.close()
+	r.instances.save()
 	for _, s := range r.servers {
 		s.close()
 	}

@@ -58,6 +58,9 @@ func (s *server) sendQueue() {
 			requests[i] = &one.request
 		}
 		for i, a := range s.runAll(requests) {
+			if next[i].request.grants && a.word(0) == "ours" {
+				s.noteGranted(a.word(4))
+			}
 			next[i].answer = a
 			close(next[i].done)
 		}
@@ -133,7 +136,7 @@ func (s *server) pipeline(ctx context.Context, c *redis.Client, requests []*requ
 	if len(places) == 1 { // most scripts of most ticks: the server knows them by their digests
 		q := requests[places[0]]
 		q.sent++
-		words, err := q.script.Run(ctx, c, q.keys, append([]any{serverDeadline{s, q.rule, q.end}}, q.args...)...).StringSlice()
+		words, err := q.script.Run(ctx, c, q.keys, q.arguments(s)...).StringSlice()
 		answers[places[0]] = answer{words: words}
 		return err
 	}
@@ -148,7 +151,7 @@ func (s *server) pipeline(ctx context.Context, c *redis.Client, requests []*requ
 			send = q.script.EvalSha
 		}
 		known[q.script] = true
-		commands[n] = send(ctx, pipe, q.keys, append([]any{serverDeadline{s, q.rule, q.end}}, q.args...)...)
+		commands[n] = send(ctx, pipe, q.keys, q.arguments(s)...)
 	}
 	pipe.Exec(ctx) //nolint: each command has its error
 	failed := 0

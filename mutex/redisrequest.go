@@ -14,6 +14,7 @@ type request struct {
 	script *redis.Script
 	keys   []string
 	args   []any
+	grants bool      // its script counts what it grants: the last argument is the instance
 	end    time.Time // after which a server does nothing any more
 	sent   int       // how often it was sent to one server, or may have been
 }
@@ -61,6 +62,24 @@ func (s *sequence) add(server int, done <-chan struct{}) (before <-chan struct{}
 
 // atOnce is closed.
 var atOnce = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// arguments are those that the server gets.
+func (q *request) arguments(s *server) []any {
+	all := append([]any{serverDeadline{s, q.rule, q.end}}, q.args...)
+	if q.grants {
+		all = append(all, serverInstance{s})
+	}
+	return all
+}
+
+// A serverInstance is the instance at the other end of the connection to which it is written, empty where that is not known.
+type serverInstance struct{ server *server }
+
+func (i serverInstance) MarshalBinary() ([]byte, error) {
+	i.server.mu.Lock()
+	defer i.server.mu.Unlock()
+	return []byte(i.server.instance), nil
+}
 
 // A serverDeadline is a deadline by the clock of the server, in microseconds. It becomes text when it
 // is written to a connection: then onConnect has seen the instance and the clock at the other end.

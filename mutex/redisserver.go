@@ -26,6 +26,7 @@ type server struct {
 	name      string // for people: the host, host:port, or the path of the socket
 	options   *redis.Options
 	lease     time.Duration
+	granted   string // the key of the hash that counts what each instance granted
 	instances *instances
 	closed    context.Context // done when the store is closed
 
@@ -48,8 +49,8 @@ type server struct {
 
 // newServer returns a server that is taken for up. go-redis neither repeats requests nor waits by its
 // own rules: the deadline of a request is all that bounds it.
-func newServer(o *redis.Options, lease time.Duration, known *instances, closed context.Context) *server {
-	s := &server{name: nameOf(o), options: o, lease: lease, instances: known, closed: closed}
+func newServer(o *redis.Options, lease time.Duration, granted string, known *instances, closed context.Context) *server {
+	s := &server{name: nameOf(o), options: o, lease: lease, granted: granted, instances: known, closed: closed}
 	o.MaxRetries, o.DialerRetries = -1, 1
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
 	o.ContextTimeoutEnabled = true
