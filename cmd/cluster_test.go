@@ -357,6 +357,41 @@ func TestALostLeaseIsRecordedAndTheLockStaysWithTheOther(t *testing.T) {
 	}
 }
 
+// The user of the docs may do all that sched does, and a refusal names the command.
+func TestTheCommandsOfTheDocsAreEnough(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/many-servers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := []string{"--user", "shop", "on", ">pw"}
+	for line := range strings.Lines(string(text)) {
+		if _, rest, ok := strings.Cut(line, "ACL SETUSER shop "); ok {
+			rules = append(rules, strings.Fields(strings.TrimPrefix(rest, "on >PASSWORD "))...)
+		}
+	}
+	store := func(rules []string) string {
+		return strings.Replace(redistest.Start(t, rules...).URL, "redis://", "redis://shop:pw@", 1)
+	}
+	s := newServers(t, 2, store(rules), held+"\n  - {name: once, cron: \"* * * * *\", one_server: true, command: \"true\"}\n")
+	said := ""
+	for _, args := range [][]string{{"run"}, {"run", "--dry-run"}, {"servers"}, {"history", "--all"}, {"list"}, {"pause", "once"},
+		{"resume"}, {"interrupt"}, {"status"}, {"run"}, {"stop", "long"}, {"unlock", "long"}, {"doctor"}} {
+		for _, one := range s {
+			out, _ := one.sched(args...)
+			said += strings.Join(args, " ") + ": " + out
+		}
+	}
+	if strings.Contains(said, "does not let the user") || strings.Contains(said, "NOPERM") || strings.Contains(said, "no permissions") {
+		t.Error(said)
+	}
+	without := slices.DeleteFunc(slices.Clone(rules), func(rule string) bool { return rule == "+hincrby" })
+	out, _, _ := newServers(t, 1, store(without), "tasks:\n  - {name: once, cron: \"* * * * *\", one_server: true, command: \"true\"}\n")[0].tick()
+	if !strings.Contains(out, "does not let the user call HINCRBY") || !strings.Contains(out, "hint: docs/many-servers.md") {
+		t.Error(out)
+	}
+}
+
 // Latency must not decide what runs: 200 tasks at 40 ms of round trip once ran none of them.
 func TestATickOverASlowNetworkStartsAllInTime(t *testing.T) {
 	t.Parallel()

@@ -40,10 +40,17 @@ end
 
 // script returns a script that is made when it is first needed: most processes of sched need none, and making one takes its SHA-1.
 func script(text string) func() *redis.Script {
-	return sync.OnceValue(func() *redis.Script { return redis.NewScript(onTime + text) })
+	return sync.OnceValue(func() *redis.Script {
+		s := redis.NewScript(onTime + text)
+		scriptSources.Store(s.Hash(), onTime+text)
+		return s
+	})
 }
 
-// acquireScript takes a mutex that is free. The fence is the time in microseconds, or more if it was
+// scriptSources are the texts of the scripts that were made, by their SHA-1: an error names a line of one.
+var scriptSources sync.Map
+
+// acquireScript takes a mutex that is free; where it was broken for this run in an earlier attempt, that is over. The fence is the time in microseconds, or more if it was
 // more before. KEYS: lock, holder, fence, broken, granted.
 // ARGV: deadline, run, lease in ms, holder, least fence, instance.
 var acquireScript = script(`
@@ -53,6 +60,7 @@ local fence = text(math.max(now, tonumber(ARGV[5]), last + 1))
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[3])
 redis.call('SET', KEYS[3], fence, 'EX', 31536000)
+if redis.call('GET', KEYS[4]) == ARGV[2] then redis.call('DEL', KEYS[4]) end
 return {'ours', fence, '', '', count(KEYS[5], ARGV[6])}`)
 
 // raiseFenceScript makes the next fence larger than this one. KEYS: fence. ARGV: deadline, fence.

@@ -40,6 +40,7 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 			result.Notes = append(result.Notes, err.Error())
 		}
 	}
+	_, lease := r.renewLease(context.Background()) // the lock is held until the hooks are done
 	if !state.Hooks[outputCopied] {
 		note(r.copyOutput(result.Output))
 		if r.task.Output.File != "" {
@@ -47,7 +48,6 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 		}
 	}
 
-	_, lease := r.renewLease(context.Background()) // the lock is held until the hooks are done
 	hooks := r.hooks.after(result)
 	for _, h := range hooks {
 		result.Notes = append(result.Notes, r.hooks.run(h, state, result)...)
