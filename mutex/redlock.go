@@ -41,14 +41,18 @@ type redlock struct {
 	sequence *sequence     // of a lock; nil for a claim
 }
 
+// loserPause is how much longer a run waits that got no server at all.
+const loserPause = 150 * time.Millisecond
+
 // acquire takes the key with a request, whose script answers "ours" or "held". It attempts it again
 // after a short random time as long as no run has a majority. The error is a *HeldError without a
 // name, or a *StoreError.
 func (l redlock) acquire(q request) (tally, error) {
 	var conns []*conn
+	var pause time.Duration
 	for attempt := 0; attempt == 0 || time.Now().Before(l.end); attempt++ {
 		if attempt > 0 {
-			time.Sleep(rand.N(10 * time.Millisecond << min(attempt, 5)))
+			time.Sleep(pause + rand.N(10*time.Millisecond<<min(attempt, 5)))
 		}
 		conns = l.conns(&q, conns)
 		l.redis.inFlight.Add(len(conns)) // for the releases, if the attempt fails
@@ -56,8 +60,12 @@ func (l redlock) acquire(q request) (tally, error) {
 			l.redis.inFlight.Add(-len(conns))
 			return answered(conns), nil
 		}
-		if err := l.failure(answered(conns)); err != nil {
+		t := answered(conns)
+		if err := l.failure(t); err != nil {
 			return tally{}, err
+		}
+		if pause = 0; t.ours == 0 { // leave it to those who came closer: of many that try again at once none has a majority
+			pause = loserPause
 		}
 		for _, c := range conns {
 			c.awaitRelease() // no release may hit the next attempt
