@@ -26,7 +26,13 @@ func (s *server) run(end time.Time, q *request) (words []string, err error) {
 	s.sending = true
 	s.mu.Unlock()
 	if idle {
-		go s.sendQueue()
+		s.begin()
+	}
+	select {
+	case <-one.done: // by begin
+		q.sent = one.request.sent
+		return one.answer.words, one.answer.err
+	default:
 	}
 	over := time.NewTimer(time.Until(end) + lateAtLeast) // the request itself should say why it has no answer
 	defer over.Stop()
@@ -37,6 +43,20 @@ func (s *server) run(end time.Time, q *request) (words []string, err error) {
 	case <-over.C:
 		q.sent++ // maybe
 		return nil, s.explainNoAnswer(context.DeadlineExceeded)
+	}
+}
+
+// begin sends what is in the queue: here where that is soon done, and what comes meanwhile in the background.
+func (s *server) begin() {
+	s.mu.Lock()
+	near := s.roundTrip > 0 && s.roundTrip <= farAway && s.whyDown == nil
+	s.mu.Unlock()
+	if !near {
+		go s.sendQueue()
+		return
+	}
+	if s.sendNext() {
+		go s.sendQueue()
 	}
 }
 
@@ -52,19 +72,28 @@ func (s *server) sendQueue() {
 	if far > farAway {
 		time.Sleep(far / 20)
 	}
-	for next := s.nextInQueue(); len(next) > 0; next = s.nextInQueue() {
-		requests := make([]*request, len(next))
-		for i, one := range next {
-			requests[i] = &one.request
-		}
-		for i, a := range s.runAll(requests) {
-			if next[i].request.grants && a.word(0) == "ours" {
-				s.noteGranted(a.word(4))
-			}
-			next[i].answer = a
-			close(next[i].done)
-		}
+	for s.sendNext() {
 	}
+}
+
+// sendNext sends the requests that go together next, and reports whether there may be more: then the caller goes on.
+func (s *server) sendNext() bool {
+	next := s.nextInQueue()
+	requests := make([]*request, len(next))
+	for i, one := range next {
+		requests[i] = &one.request
+	}
+	for i, a := range s.runAll(requests) {
+		if next[i].request.grants && a.word(0) == "ours" {
+			s.noteGranted(a.word(4))
+		}
+		next[i].answer = a
+		close(next[i].done)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sending = len(s.queue) > 0
+	return s.sending
 }
 
 // mostAtOnce bounds the requests of one round trip: a server is busy with them for a few milliseconds.
@@ -83,7 +112,7 @@ func (s *server) nextInQueue() (next []*queued) {
 			rest = append(rest, one)
 		}
 	}
-	s.queue, s.sending = rest, len(next) > 0
+	s.queue = rest
 	return next
 }
 

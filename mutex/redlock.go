@@ -192,6 +192,10 @@ func (c *conn) SetNX(string, string, time.Duration) (bool, error) {
 	if c.busy != nil {
 		return false, errLate
 	}
+	if len(c.redis.servers) == 1 { // there is none to go on without
+		c.ask()
+		return c.answer.word(0) == "ours", c.answer.err
+	}
 	c.redis.inFlight.Go(c.ask)
 	select {
 	case <-c.done:
@@ -207,7 +211,7 @@ func (c *conn) ask() {
 	defer close(c.done)
 	<-c.before
 	c.answer.words, c.answer.err = c.server.run(c.end, c.request)
-	if c.answer.err == nil { // one that is of no use is no part of a majority
+	if c.answer.err == nil && len(c.redis.servers) > 1 { // one that is of no use is no part of a majority
 		c.round.answers()
 	}
 	if c.answer.word(0) == "held" && c.answer.word(1) == c.run && (c.again || c.request.sent > 1) {
