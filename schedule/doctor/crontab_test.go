@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,8 +51,12 @@ func TestCallsOfSched(t *testing.T) {
 // subjectIn returns a subject with a schedule in a folder of the test.
 func subjectIn(t *testing.T, yaml string) *Subject {
 	t.Helper()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "schedule.yaml")
+	return subjectOf(t, filepath.Join(t.TempDir(), "schedule.yaml"), yaml)
+}
+
+// subjectOf writes a schedule, and returns the subject with it.
+func subjectOf(t *testing.T, file, yaml string) *Subject {
+	t.Helper()
 	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +68,7 @@ func subjectIn(t *testing.T, yaml string) *Subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Subject{Schedule: s, Now: time.Now(), Environ: []string{"HOME=" + dir, "PATH=/usr/bin:/bin"}, Self: self, Zone: "UTC"}
+	return &Subject{Schedule: s, Now: time.Now(), Environ: []string{"HOME=" + filepath.Dir(file), "PATH=/usr/bin:/bin"}, Self: self, Zone: "UTC"}
 }
 
 func TestWhatIsWrongWithALine(t *testing.T) {
@@ -95,6 +100,35 @@ func TestWhatIsWrongWithALine(t *testing.T) {
 		if len(found) > 0 != (test.want != "") || len(found) > 0 && !strings.Contains(found[0].text, test.want) {
 			t.Errorf("%q: %v", test.line, found)
 		}
+	}
+}
+
+// A timer that is only there ticks nothing, and neither does a line alone twice.
+func TestATimerBesideALineOfACrontabTicksTwice(t *testing.T) {
+	s := subjectIn(t, "tasks: []")
+	folder := t.TempDir()
+	before := unitFolders
+	unitFolders = []string{folder}
+	t.Cleanup(func() { unitFolders = before })
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("sched.service", "[Service]\nExecStart=/usr/bin/sched run -c "+s.Schedule.File+"\nKillMode=process\n")
+	write("sched.timer", "[Timer]\n")
+	s.readCrontabs.Do(func() {
+		s.cronLines = cronLines("crontab -l", "* * * * * /usr/bin/sched run -c "+s.Schedule.File+"\n", false)
+	})
+	if found := checkDoubles(context.Background(), s); found[0].level != OK {
+		t.Errorf("%v", found)
+	}
+	wants := filepath.Join(folder, "timers.target.wants")
+	if err := errors.Join(os.Mkdir(wants, 0o755), os.Symlink("../sched.timer", filepath.Join(wants, "sched.timer"))); err != nil {
+		t.Fatal(err)
+	}
+	if found := checkDoubles(context.Background(), s); found[0].level != Problem || !strings.Contains(found[0].text, "sched.timer is enabled, and crontab -l:1 calls") {
+		t.Errorf("%v", found)
 	}
 }
 

@@ -43,6 +43,7 @@ type Subject struct {
 	Environ  []string // of the person
 	Self     string   // the path of this sched
 	Zone     string   // the machine's, as this process sees it
+	Server   string   // the name of this machine, as ticks announce it
 	Store    *mutex.Redis
 
 	// LoadWith loads the schedule with the variables that lookup finds, and returns what is wrong then.
@@ -124,6 +125,7 @@ var checks = []check{
 	{"variables", checkVariables},
 	{"path", checkPath},
 	{"time zone", checkZone},
+	{"zone data", checkZoneData},
 	{"limits", checkLimits},
 	{"tasks", checkTasks},
 	{"state folder", checkState},

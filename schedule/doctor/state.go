@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -30,10 +31,12 @@ func checkSchedule(_ context.Context, s *Subject) (found []finding) {
 			"the schedule is invalid, and ticks run the last valid one: " + first,
 			"see `sched check`"})
 	}
-	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o022 != 0 {
-		found = append(found, finding{Warning,
-			"others than its owner can write " + file + ", and so run commands",
-			"chmod go-w " + file})
+	for _, part := range s.Schedule.Files() {
+		if info, err := os.Stat(part); err == nil && info.Mode().Perm()&0o022 != 0 {
+			found = append(found, finding{Warning,
+				"others than its owner can write " + part + ", and so run commands",
+				"chmod go-w " + part})
+		}
 	}
 	if folder := openFolder(file); folder != "" {
 		found = append(found, finding{Warning, "every user can write " + folder + ", and put another schedule there", "chmod o-w " + folder})
@@ -145,7 +148,10 @@ func existing(path string) string {
 	return path
 }
 
-// checkHistory asks whether the history can be read.
+// pagesTime bounds the look at each page of the history: a large one is not read to its end, and a tick does that once a day.
+const pagesTime = 2 * time.Second
+
+// checkHistory asks whether the history can be read, page by page.
 func checkHistory(ctx context.Context, s *Subject) []finding {
 	path := filepath.Join(s.Schedule.StateDir, "history.db")
 	info, err := os.Stat(path)
@@ -156,6 +162,11 @@ func checkHistory(ctx context.Context, s *Subject) []finding {
 	if err == nil {
 		defer db.Close()
 		_, err = db.Totals(ctx)
+	}
+	if err == nil {
+		bounded, cancel := context.WithTimeout(ctx, pagesTime)
+		defer cancel()
+		err = db.CheckPages(bounded)
 	}
 	if err != nil {
 		return []finding{{Problem,

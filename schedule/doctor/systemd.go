@@ -38,6 +38,26 @@ func checkSystemd(_ context.Context, s *Subject) (found []finding) {
 	return fine("no unit calls this schedule")
 }
 
+// starter is the unit that starts the service: the timer of its name, where there is one, or itself.
+func (u unit) starter() string {
+	timer := strings.TrimSuffix(u.path, ".service") + ".timer"
+	if _, err := os.Stat(timer); err == nil {
+		return timer
+	}
+	return u.path
+}
+
+// enabled reports whether systemd starts the unit by itself: `systemctl enable` links it into the folder of a target, beside it or
+// in the folder of the administrator.
+func (u unit) enabled() bool {
+	for _, folder := range []string{filepath.Dir(u.path), unitFolders[0]} {
+		if links, _ := filepath.Glob(filepath.Join(folder, "*.wants", filepath.Base(u.starter()))); len(links) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // units returns the services that tick this schedule.
 func (s *Subject) units() (units []unit) {
 	seen := map[string]bool{} // /lib may be a link to /usr/lib

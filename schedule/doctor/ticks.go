@@ -80,6 +80,13 @@ func checkDoubles(ctx context.Context, s *Subject) (found []finding) {
 			fmt.Sprintf("sched work (process %d) ticks this schedule, and %s calls it, too", pid, ours[0].place()),
 			"keep one of the two"})
 	}
+	for _, u := range s.units() {
+		if len(ours) > 0 && u.enabled() {
+			found = append(found, finding{Problem,
+				fmt.Sprintf("%s is enabled, and %s calls this schedule, too", u.starter(), ours[0].place()),
+				"keep one of the two: `sched uninstall` takes away what `sched install` wrote"})
+		}
+	}
 	found = append(found, s.laravelTwice(lines)...)
 	if len(found) == 0 {
 		return fine("no minute of the last hour was ticked twice")

@@ -41,6 +41,11 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 		}
 	}
 	_, lease := r.renewLease(context.Background()) // the lock is held until the hooks are done
+	cut, err := cutOutput(result.Output, r.task.Output.Limit)
+	note(err)
+	if cut != "" {
+		result.Notes = append(result.Notes, cut)
+	}
 	if !state.Hooks[outputCopied] {
 		note(r.copyOutput(result.Output))
 		if r.task.Output.File != "" {

@@ -200,14 +200,19 @@ func (r *Run) wait(terminate context.Context, p *process.Process, age time.Durat
 		defer timer.Stop()
 		timeout = timer.C
 	}
-	long := time.NewTimer(syncAfter)
-	defer long.Stop()
+	trimmer := trimmer{output: r.output, limit: r.task.Output.Limit}
+	look, synced := time.NewTimer(syncAfter), false
+	defer look.Stop()
 	for {
 		select {
+		case <-look.C:
+			if !synced {
+				r.file.Sync() // best effort: some file systems cannot
+			}
+			synced = true
+			look.Reset(trimmer.trim())
 		case <-p.Done:
 			return "", ""
-		case <-long.C:
-			r.file.Sync() // best effort: some file systems cannot
 		case <-timeout:
 			return outcome.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
 		case <-terminate.Done():

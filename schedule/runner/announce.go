@@ -73,7 +73,7 @@ func (t *Tick) announce(ticking context.Context) (err error) {
 
 // self is the announcement of this server.
 func (t *Tick) self() servers.Server {
-	s := servers.Server{Name: t.Host.Server, Version: t.Host.Version, Minute: t.Minute}
+	s := servers.Server{Name: t.Host.Server, Version: t.Host.Version, Minute: t.Minute, File: t.Schedule.File, Digest: t.Schedule.Digest}
 	for _, storage := range append(t.Storage.Spares(), t.Storage) {
 		ids, _ := runfile.List(storage.Dir)
 		for _, id := range ids {

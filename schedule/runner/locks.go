@@ -10,6 +10,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/admission"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
@@ -81,16 +82,10 @@ func (l *locks) takeOrHeld(record *outcome.Record, slot schedule.Slot) (lock mut
 func claimAndAcquire(storage run.Storage, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store := context.Background(), storage.Mutexes()
 	holder := mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
-	if slot.Task.OneServer {
-		if err := store.Claim(ctx, claimKey(slot), claimUntil(slot), holder); err != nil {
-			return nil, err
-		}
-	}
-	if !slot.Task.WithoutOverlapping {
-		return nil, nil
-	}
-	lock, err := store.Acquire(ctx, record.Mutex, holder)
-	if err == nil {
+	claim := func() error { return store.Claim(ctx, claimKey(slot), claimUntil(slot), holder) }
+	acquire := func() (mutex.Lock, error) { return store.Acquire(ctx, record.Mutex, holder) }
+	lock, err := admission.TakeLocks(slot.Task, claim, acquire)
+	if err == nil && lock != nil {
 		record.Locks, record.Fence = storage.Locks(), lock.Fence()
 	}
 	return lock, err

@@ -18,7 +18,7 @@ import (
 // A starter begins runs, and records the slots that do not start. Safe for concurrent use.
 type starter struct {
 	*Tick
-	admission  *admission
+	admission  *admitter
 	locks      *locks
 	spare      *spare
 	ledger     *ledger.Account

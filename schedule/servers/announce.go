@@ -11,7 +11,7 @@ import (
 	"sched/mutex"
 )
 
-// Announce publishes that a tick of s begins: its name, version, minute and runs. Seen, Age and
+// Announce publishes that a tick of s begins: its name, version, minute, file and runs. Seen, Age and
 // Offset of s are ignored.
 //
 // It returns by how much clock, that of this machine, is ahead of Redis's: the median where there are several Redis
@@ -42,6 +42,7 @@ func announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Ser
 			p.HSetNX(ctx, key, "tick", tick)
 			if begins {
 				p.HSet(ctx, key, "tick", tick)
+				addSchedule(ctx, p, r.Key("schedules"), s, seen)
 			}
 			p.HSet(ctx, key, "now", toJSON(nowEntry{seen, offset, s.Running, s.More}))
 			p.PExpire(ctx, key, listedFor)

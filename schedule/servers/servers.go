@@ -14,6 +14,7 @@
 //
 //	server:NAME  a hash, gone ten minutes after the last announcement: tick (tickEntry), now (nowEntry)
 //	servers      a sorted set: the names, by the time of their last announcement
+//	schedules    a sorted set: the files that they tick (Schedule), by the same time
 //	runs         a stream of finished runs, capped
 //	ended        a sorted set: the ids of the runs on the stream
 //	last         a hash: of each task the finished run that began last
@@ -34,6 +35,8 @@ type Server struct {
 	Name    string
 	Version string        // of its sched
 	Minute  time.Time     // of its last tick
+	File    string        // the schedule that it ticks, for Announce: see Schedules
+	Digest  string        // of its text
 	Seen    time.Time     // when that began, by Redis's clock
 	Age     time.Duration // how long ago that was when the servers were listed
 	Offset  time.Duration // its clock minus Redis's

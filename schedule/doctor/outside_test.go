@@ -1,0 +1,104 @@
+package doctor
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/redistest"
+	"sched/schedule/servers"
+)
+
+// storeFound is what the check of the store finds, in lines.
+func storeFound(s *Subject) string {
+	var lines []string
+	for _, f := range checkStore(context.Background(), s) {
+		lines = append(lines, string(f.level)+" "+f.text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestAnotherScheduleOfTheSameNameIsFound(t *testing.T) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
+		s := subjectIn(t, "{name: shop, tasks: []}")
+		s.Store, s.Server = r, "web-1"
+		tick := func(server, file, digest string) {
+			t.Helper()
+			tick := servers.Server{Name: server, Minute: s.Now, File: file, Digest: digest}
+			if _, err := servers.Announce(context.Background(), r, time.Now, tick); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tick("web-1", s.Schedule.File, "the text before an edit")
+		tick("web-2", "/srv/shop/schedule.yaml", s.Schedule.Digest)
+		if found := storeFound(s); strings.Contains(found, "name shop") {
+			t.Errorf("one schedule: %s", found)
+		}
+		tick("web-2", "/srv/shop/schedule.yaml", "another")
+		if found := storeFound(s); !strings.Contains(found, "warning web-2 ticks another text under the name shop: its /srv/shop/schedule.yaml") {
+			t.Errorf("on another server: %s", found)
+		}
+		other := filepath.Join(t.TempDir(), "blog.yaml")
+		tick("web-1", other, s.Schedule.Digest)
+		if found := storeFound(s); !strings.Contains(found, "problem "+other+" is ticked on this server under the name shop, too") {
+			t.Errorf("on this server: %s", found)
+		}
+	})
+}
+
+func TestARealRedisTellsHowItIsSetUp(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		options []string
+		want    string // empty for nothing
+		level   Level
+	}{
+		{"that keeps nothing", nil, "keeps nothing on disk", Warning},
+		{"with a log", []string{"--appendonly", "yes"}, "", OK},
+		{"that saves now and then", []string{"--save", "60 1"}, "", OK},
+		{"that evicts", []string{"--appendonly", "yes", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}, "(maxmemory-policy allkeys-lru)", Problem},
+		{"that is full rather", []string{"--appendonly", "yes", "--maxmemory", "100mb"}, "", OK},
+	} {
+		t.Run("a Redis "+test.name, func(t *testing.T) {
+			s := subjectIn(t, "tasks: []")
+			s.Store = redistest.Dial(t, redistest.Start(t, test.options...).URL)
+			found := checkStore(context.Background(), s)
+			if found[0].level != test.level || !strings.Contains(found[0].text, test.want) {
+				t.Errorf("%v", found)
+			}
+		})
+	}
+}
+
+func TestAStoreThatAnswersSlowlyOrNotIsSaid(t *testing.T) {
+	redis := redistest.Start(t, "--appendonly", "yes")
+	s := subjectIn(t, "tasks: []")
+	s.Store = redistest.Dial(t, redis.URL)
+	redis.Pause()
+	wake := time.AfterFunc(2*slowStore, redis.Resume)
+	defer wake.Stop()
+	if found := storeFound(s); !strings.HasPrefix(found, "warning the store took ") {
+		t.Errorf("slow: %s", found)
+	}
+	redis.Kill()
+	if found := storeFound(s); !strings.HasPrefix(found, "problem ") {
+		t.Errorf("gone: %s", found)
+	}
+}
+
+func TestClocksOfOtherServersThatAreOffAreNamed(t *testing.T) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
+		s := subjectIn(t, "tasks: []")
+		s.Store = r
+		ahead := func() time.Time { return time.Now().Add(time.Minute) }
+		if _, err := servers.Announce(context.Background(), r, ahead, servers.Server{Name: "web-3"}); err != nil {
+			t.Fatal(err)
+		}
+		if found := storeFound(s); !strings.Contains(found, "warning the clock of web-3 is ") {
+			t.Error(found)
+		}
+	})
+}

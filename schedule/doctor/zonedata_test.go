@@ -1,0 +1,54 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestZonesThatCommandsDoNotKnow(t *testing.T) {
+	const noZone = "tasks: [{name: a, every: day, command: date}]"
+	for _, test := range []struct {
+		says, yaml, machine, version string
+		want                         string // empty for nothing
+	}{
+		{"the zone has its file", noZone, "Europe/Berlin", "2026a", ""},
+		{"UTC needs none", noZone, "UTC", "2026a", ""},
+		{"the machine has none of its own zone", noZone, "Asia/Tokyo", "2026a", "no zone data for Asia/Tokyo (the machine)"},
+		{"a command is told of a misspelt one", "tasks: [{name: a, every: day, command: date, env: {TZ: Europe/Berln}}]", "UTC", "2026a",
+			"no zone data for Europe/Berln (a)"},
+		{"a command is told the rule itself", "tasks: [{name: a, every: day, command: date, env: {TZ: CET-1CEST}}]", "UTC", "2026a", ""},
+		{"a task that is off", "tasks: [{name: a, every: day, command: date, env: {TZ: Mars/X}, enabled: false}]", "UTC", "2026a", ""},
+		{"a machine that nobody has brought up to date", noZone, "UTC", "2021a", "are of 2021a: clock changes that were decided since"},
+		{"a machine that does not tell", noZone, "UTC", "", ""},
+		{"a zone without a name", noZone, "Local", "2026a", "the name of the machine's zone is not known (TZ is Nowhere)"},
+		{"a schedule that names its own", "{timezone: UTC, tasks: []}", "Local", "2026a", ""},
+	} {
+		folder, before := t.TempDir(), zoneFolder
+		zoneFolder = folder
+		if err := os.MkdirAll(filepath.Join(folder, "Europe/Berlin"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if test.version != "" {
+			if err := os.WriteFile(filepath.Join(folder, "tzdata.zi"), []byte("# version "+test.version+"\nR A 1\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := subjectIn(t, test.yaml)
+		s.Now, s.Zone = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), test.machine
+		if test.machine == "Local" {
+			s.Environ = append(s.Environ, "TZ=Nowhere")
+			if !strings.Contains(test.yaml, "timezone") {
+				s.Schedule.Location = time.Local
+			}
+		}
+		found := checkZoneData(context.Background(), s)
+		if len(found) != 1 || (found[0].level == OK) != (test.want == "") || !strings.Contains(found[0].text, test.want) {
+			t.Errorf("%s: %v", test.says, found)
+		}
+		zoneFolder = before
+	}
+}
