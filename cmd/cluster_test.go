@@ -357,6 +357,68 @@ func TestALostLeaseIsRecordedAndTheLockStaysWithTheOther(t *testing.T) {
 	}
 }
 
+// The user of the docs may do all that sched does, and a refusal names the command.
+func TestTheCommandsOfTheDocsAreEnough(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/many-servers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := []string{"--user", "shop", "on", ">pw"}
+	for line := range strings.Lines(string(text)) {
+		if _, rest, ok := strings.Cut(line, "ACL SETUSER shop "); ok {
+			rules = append(rules, strings.Fields(strings.TrimPrefix(rest, "on >PASSWORD "))...)
+		}
+	}
+	store := func(rules []string) string {
+		return strings.Replace(redistest.Start(t, rules...).URL, "redis://", "redis://shop:pw@", 1)
+	}
+	s := newServers(t, 2, store(rules), held+"\n  - {name: once, cron: \"* * * * *\", one_server: true, command: \"true\"}\n")
+	said := ""
+	for _, args := range [][]string{{"run"}, {"run", "--dry-run"}, {"servers"}, {"history", "--all"}, {"list"}, {"pause", "once"},
+		{"resume"}, {"interrupt"}, {"status"}, {"run"}, {"stop", "long"}, {"unlock", "long"}, {"doctor"}} {
+		for _, one := range s {
+			out, _ := one.sched(args...)
+			said += strings.Join(args, " ") + ": " + out
+		}
+	}
+	if strings.Contains(said, "does not let the user") || strings.Contains(said, "NOPERM") || strings.Contains(said, "no permissions") {
+		t.Error(said)
+	}
+	without := slices.DeleteFunc(slices.Clone(rules), func(rule string) bool { return rule == "+hincrby" })
+	out, _, _ := newServers(t, 1, store(without), "tasks:\n  - {name: once, cron: \"* * * * *\", one_server: true, command: \"true\"}\n")[0].tick()
+	if !strings.Contains(out, "does not let the user call HINCRBY") || !strings.Contains(out, "hint: docs/many-servers.md") {
+		t.Error(out)
+	}
+}
+
+// Latency must not decide what runs: 200 tasks at 40 ms of round trip once ran none of them.
+func TestATickOverASlowNetworkStartsAllInTime(t *testing.T) {
+	t.Parallel()
+	tasks := "tasks:\n- group: all\n  one_server: true\n  background: true\n  command: date +%s%N >> $SHARED/ran\n  tasks:\n"
+	for i := range 200 {
+		tasks += fmt.Sprintf("  - {name: t%d, cron: \"* * * * *\"}\n", i)
+	}
+	proxy := redistest.StartProxy(t, redistest.Start(t))
+	s := newServers(t, 1, proxy.URL, tasks)[0]
+	proxy.Set(redistest.Fault{Delay: 100 * time.Millisecond})
+	begun := time.Now()
+	out, code, took := s.tick()
+	if code != 0 || strings.Count(out, "started in the background") != 200 || took > time.Second+slack {
+		t.Errorf("exit code %d after %s:\n%s", code, took, out)
+	}
+	s.until("all have run", func() bool { return len(s.linesOf("ran")) == 200 })
+	ran := s.linesOf("ran")
+	slices.Sort(ran)
+	first, _ := strconv.ParseInt(ran[0], 10, 64)
+	last, _ := strconv.ParseInt(ran[199], 10, 64)
+	firstAfter, lastAfter := time.Unix(0, first).Sub(begun), time.Unix(0, last).Sub(begun)
+	t.Logf("the first started after %s, the last after %s, and the tick took %s", firstAfter, lastAfter, took)
+	if firstAfter > 500*time.Millisecond+slack || lastAfter > time.Second+slack {
+		t.Errorf("the first started after %s, the last after %s", firstAfter, lastAfter)
+	}
+}
+
 // When its lease ends another run may begin, so a command that is to be stopped is gone by then, whatever it does about TERM.
 func TestALeaseThatCannotBeRenewedStopsItsCommandBeforeItEnds(t *testing.T) {
 	t.Parallel()

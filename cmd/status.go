@@ -33,8 +33,8 @@ writes nothing and is quick, so it may be called at any time.
 
 Exit codes: 0 all is well; 1 the last run of a task failed, slots were missed since, a run takes
 more than three times as long as usual (and at least a minute more), or has vanished, a pause
-without an end is older than a day, or notifications could not be delivered; 2 no tick came for
-more than 3 minutes, or the schedule is invalid.`,
+without an end is older than a day, notifications could not be delivered, or the last tick found the
+store to be down; 2 no tick came for more than 3 minutes, or the schedule is invalid.`,
 		Example: `  sched status
   sched status --json
   sched status --prometheus /var/lib/node_exporter/textfile/shop.prom`,

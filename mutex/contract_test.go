@@ -29,6 +29,7 @@ func testStore(t *testing.T, newOpener func(t *testing.T) opener) {
 		"a description replaces what people read":              testDescribe,
 		"a broken mutex is free, and its holder is named":      testBreak,
 		"a late release leaves the lock of the next run alone": testLateRelease,
+		"a broken lock is taken again by the next attempt":     testBreakBeforeTheNextAttempt,
 		"a claim is taken once and kept":                       testClaim,
 		"of many that race one wins":                           testRace,
 		"names do not get in the way of each other":            testNames,
@@ -198,6 +199,21 @@ func testBreak(t *testing.T, open opener) {
 	}
 	free(t, open(), "backup")
 	held(t, open(), "report", "run-2")
+}
+
+// A run whose lock was broken takes it again for its next attempt: what was broken is the lock of the one before.
+func testBreakBeforeTheNextAttempt(t *testing.T, open opener) {
+	first := acquire(t, open(), "backup", "run-1")
+	if _, err := open().Break(ctx, "backup"); err != nil {
+		t.Fatal(err)
+	}
+	release(t, first)
+	second := acquire(t, open(), "backup", "run-1")
+	if err := second.Renew(ctx); err != nil {
+		t.Errorf("the second attempt: %v", err)
+	}
+	held(t, open(), "backup", "run-1")
+	release(t, second)
 }
 
 func testLateRelease(t *testing.T, open opener) {

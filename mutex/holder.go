@@ -24,12 +24,12 @@ func (h Holder) String() string {
 	if h.Run == "" {
 		return "by a run that left no name"
 	}
-	who := "run " + text.ShortRun(h.Run)
+	who := "run " + text.Line(text.ShortRun(h.Run)) // others may have written it
 	if h.PID != 0 {
 		who += fmt.Sprintf(", pid %d", h.PID)
 	}
 	if h.Host != "" {
-		who += " on " + h.Host
+		who += " on " + text.Line(h.Host)
 	}
 	if h.Since.IsZero() {
 		return "by " + who

@@ -22,6 +22,7 @@
 //   - Re-entrance: a run that holds a mutex does not get it a second time.
 //   - A lease that fences. A run that was stopped for longer than its lease goes on beside the next
 //     one until it learns of the loss; what both write to can compare their fences.
+//   - Making up for an outage: a slot that was skipped since the store did not answer is not run later.
 //   - Redis Cluster, and replicas that take over: they forget locks that were acknowledged.
 //
 // # What redsync does, and what is ours

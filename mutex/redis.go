@@ -47,7 +47,7 @@ func Dial(c Config) (*Redis, error) {
 			stop()
 			return nil, err
 		}
-		r.servers = append(r.servers, newServer(options, c.lease(), &r.instances, closed))
+		r.servers = append(r.servers, newServer(options, c.lease(), r.Key("granted"), &r.instances, closed))
 	}
 	if len(r.servers) == 0 {
 		stop()
@@ -66,6 +66,7 @@ func (r *Redis) Close() error {
 	case <-time.After(timeout / 8):
 	}
 	r.close()
+	r.instances.save()
 	for _, s := range r.servers {
 		s.close()
 	}
@@ -86,22 +87,34 @@ func (r *Redis) Key(parts ...string) string {
 	return "sched:{" + r.config.Namespace + "}:" + strings.Join(parts, ":")
 }
 
-// Do calls f for every server at the same time, by its number in the config, and returns when all
-// have ended: after two seconds at the latest, if f heeds the context. It returns nil when a majority
-// answered without an error (redis.Nil is none). While a server is down f is not called for it.
+// Do calls f for every server at the same time, by its number in the config, and returns within two seconds, if f heeds the
+// context. It returns nil when a majority answered without an error (redis.Nil is none), and does not wait for servers that are much
+// slower than that: f may go on for them. While a server is down f is not called for it.
 func (r *Redis) Do(ctx context.Context, f func(ctx context.Context, server int, c *redis.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	errs := make(chan error, len(r.servers))
+	var all sync.WaitGroup
 	for i, s := range r.servers {
+		all.Add(1)
 		r.inFlight.Go(func() {
+			defer all.Done()
 			errs <- s.do(ctx, ifUp, false, func(ctx context.Context, c *redis.Client) error { return f(ctx, i, c) })
 		})
 	}
+	go func() { all.Wait(); cancel() }()
+	begun, late := time.Now(), (<-chan time.Time)(nil)
 	var failed []error
-	for range r.servers {
-		if err := <-errs; err != nil {
-			failed = append(failed, err)
+	for answers := range r.servers {
+		select {
+		case err := <-errs:
+			if err != nil {
+				failed = append(failed, err)
+			}
+		case <-late:
+			return nil
+		}
+		if answers+1-len(failed) == r.quorum() && late == nil {
+			late = time.After(max(lateAtLeast, lateAfter*time.Since(begun)))
 		}
 	}
 	return r.outage(failed)

@@ -20,7 +20,7 @@ func (r *Redis) Claim(ctx context.Context, key string, until time.Time, holder H
 	name := r.Key("claim", key)
 	value := holder.Run + " " + holderText(holder)
 	claim := redlock{redis: r, key: name, value: value, run: holder.Run, keep: keep, end: deadline(ctx)}
-	_, err := claim.acquire(request{rule: ifTrusted, script: claimScript(), keys: []string{name},
+	_, err := claim.acquire(request{rule: ifTrusted, grants: true, script: claimScript(), keys: []string{name, r.Key("granted")},
 		args: []any{holder.Run, value, milliseconds(keep), fmt.Sprint(until.UnixMilli())}})
 	var held *HeldError
 	if errors.As(err, &held) {

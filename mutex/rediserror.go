@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
+
+	"sched/schedule/text"
 )
 
 // A StoreError says why a store cannot be used, or does not answer. Both texts are one line, have no
@@ -48,7 +52,9 @@ var errorReplies = []errorReply{
 	{"OOM command", "has no memory left", "raise its maxmemory, or give sched a Redis of its own", false},
 	{"MISCONF", "takes no writes since it cannot save to its disk", "its log says why it cannot; is the disk full?", false},
 	{"NOREPLICAS", "takes no writes since it has too few replicas", "see min-replicas-to-write in its redis.conf", false},
-	{"NOPERM", "does not let the user do that", "the user needs the rights ~sched:* +@all -@admin, see ACL SETUSER", false},
+	{"NOPERM", "does not let the user do that", aclHint, false},
+	{"user executing the script can't run", "does not let the user do that", aclHint, false},
+	{"ACL failure in script", "does not let the user do that", aclHint, false},
 	{"MOVED", "is part of a Redis Cluster", clusterHint, false},
 	{"CLUSTERDOWN", "is part of a Redis Cluster", clusterHint, false},
 	{"BUSY Redis is busy", "is busy with a script of somebody else", "`redis-cli script kill` ends it", false},
@@ -59,9 +65,35 @@ var errorReplies = []errorReply{
 const (
 	passwordHint = "write redis://user:password@host, or redis://:password@host without a user; in a password %40 is @ and %2F is /"
 	databaseHint = "the number at the end of the URL must be less than `databases` in its redis.conf, which is 16 unless changed"
+	aclHint      = "docs/many-servers.md has the list of commands that its user needs; `redis-cli acl log` shows what was refused"
 	replicaHint  = "name the primary in the URL"
 	clusterHint  = "use a Redis that stands alone: locks need one that others can agree on"
 )
+
+var (
+	refusedByName = regexp.MustCompile(`no permissions to run the '([a-z|]+)' command`)
+	refusedInLine = regexp.MustCompile(`script: ([0-9a-f]{40}), on @user_script:([0-9]+)`)
+	calledInLine  = regexp.MustCompile(`redis\.call\('([A-Z]+)'`)
+)
+
+// refusedCommand finds the command that an ACL refuses, as Redis 7 names it: by its name, or by the line of one of our scripts.
+func refusedCommand(reply string) string {
+	if name := refusedByName.FindStringSubmatch(reply); name != nil {
+		return strings.ToUpper(name[1])
+	}
+	place := refusedInLine.FindStringSubmatch(reply)
+	if place == nil {
+		return ""
+	}
+	source, _ := scriptSources.Load(place[1])
+	lines := strings.Split(fmt.Sprint(source), "\n")
+	if n, _ := strconv.Atoi(place[2]); n >= 1 && n <= len(lines) {
+		if called := calledInLine.FindStringSubmatch(lines[n-1]); called != nil {
+			return called[1]
+		}
+	}
+	return ""
+}
 
 // explain makes an error of go-redis one for people. unreachable says that the server gives no
 // answers at all.
@@ -73,9 +105,13 @@ func (s *server) explain(err error) (explained *StoreError, unreachable bool) {
 	if errors.As(err, &answer) {
 		i := slices.IndexFunc(errorReplies, func(r errorReply) bool { return strings.Contains(err.Error(), r.words) })
 		if i < 0 {
-			return s.failed("answers: "+s.withoutPassword(err.Error()), ""), false
+			return s.failed("answers: "+text.Line(s.withoutPassword(err.Error())), ""), false
 		}
-		return s.failed(errorReplies[i].text, errorReplies[i].hint), errorReplies[i].unreachable
+		reply := errorReplies[i]
+		if command := refusedCommand(err.Error()); command != "" && reply.hint == aclHint {
+			reply.text = "does not let the user call " + command
+		}
+		return s.failed(reply.text, reply.hint), reply.unreachable
 	}
 	return s.explainNoAnswer(err), true
 }

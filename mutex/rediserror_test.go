@@ -85,8 +85,8 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 		{"a replica without its primary", replica.URL, "is a replica", "name the primary"},
 		{"no memory", full.URL, "has no memory left", "maxmemory"},
 		{"too few replicas", unsaved.URL, "takes no writes since it has too few replicas", "min-replicas-to-write"},
-		{"a user that may run no scripts", "redis://guest:" + secret + "@" + plain.Address, "does not let the user do that", "ACL SETUSER"},
-		{"a user that may not use our keys", "redis://weak:" + secret + "@" + plain.Address, "does not let the user do that", "ACL SETUSER"},
+		{"a user that may run no scripts", "redis://guest:" + secret + "@" + plain.Address, "does not let the user call EVAL", "docs/many-servers.md"},
+		{"a user that may not use our keys", "redis://weak:" + secret + "@" + plain.Address, "does not let the user do that", "acl log"},
 	} {
 		rows[tt.what] = func(t *testing.T) {
 			r := dial(t, tt.url)

@@ -50,7 +50,7 @@ func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 	begun := time.Now()
 	l.renewed.Store(&begun)
 	key := l.redlock(ctx)
-	t, err := key.acquire(request{rule: ifTrusted, script: acquireScript(), keys: l.keys(),
+	t, err := key.acquire(request{rule: ifTrusted, grants: true, script: acquireScript(), keys: append(l.keys(), r.Key("granted")),
 		args: []any{holder.Run, milliseconds(key.keep), holderText(holder), holder.Fence}})
 	var held *HeldError
 	if errors.As(err, &held) {

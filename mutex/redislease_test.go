@@ -231,6 +231,59 @@ func TestARedisThatWasRestartedGrantsNothingForOneLease(t *testing.T) {
 	}
 }
 
+// A Redis that saves what it grants knows it after a restart, and goes on at once. One that saved it before the last grant has
+// forgotten that, and waits; others that do not know it grant locks meanwhile, which proves nothing.
+func TestARestartedRedisThatForgotNothingGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		options  []string
+		save     bool // before the last grant
+		complete bool
+	}{
+		{"with a log of all writes", []string{"--appendonly", "yes"}, false, true},
+		{"with a snapshot of some time before", nil, true, false},
+		{"without its data", nil, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t, tt.options...)
+			path := filepath.Join(t.TempDir(), "redis.json")
+			tick := func() *mutex.Redis {
+				r := dial(t, s.URL)
+				r.RememberInstances(path)
+				return r
+			}
+			living := tick()
+			acquire(t, living, "backup", "run-1")
+			if tt.save {
+				do(t, s.URL, "SAVE")
+			}
+			if err := living.Claim(ctx, "backup@1", time.Now().Add(time.Hour), holder("run-1")); err != nil {
+				t.Fatal(err)
+			}
+			other := tick() // which remembers what the file says
+			release(t, acquire(t, other, "warm", "run-1"))
+			other.Close()
+
+			s.Restart()
+			stranger := dial(t, s.URL)
+			for i := range 9 {
+				acquire(t, stranger, fmt.Sprint("other-", i), "run-9")
+			}
+			for who, r := range map[string]*mutex.Redis{"a process that was there": living, "a new one": tick()} {
+				_, err := r.Acquire(ctx, "of "+who, holder("run-2"))
+				if (err == nil) != tt.complete {
+					t.Errorf("%s: %v", who, err)
+				}
+				if tt.complete {
+					held(t, r, "backup", "run-1")
+				}
+			}
+		})
+	}
+}
+
 func TestARestartedRedisGrantsLocksAgainAfterOneLease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -336,7 +389,7 @@ func TestAHundredClaimsNeedFewConnections(t *testing.T) {
 	if n := count("cmdstat_evalsha:calls=") + count("cmdstat_eval:calls="); n > 120 {
 		t.Errorf("%d scripts for 100 claims", n)
 	}
-	// A claim is one script, which calls TIME, GET and SET.
+	// A claim is one script, which calls TIME, GET, SET and HINCRBY.
 	if n := count("total_commands_processed") - commands; n > 600 {
 		t.Errorf("%d commands, those of scripts too", n)
 	}

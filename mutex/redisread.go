@@ -2,6 +2,7 @@ package mutex
 
 import (
 	"context"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -30,6 +31,7 @@ func (r *Redis) Held(ctx context.Context, names ...string) (map[string]Holder, e
 // read reads keys from all servers, and returns the holders on which a majority agrees. parse
 // returns those of one server; a key that is not there has the value "".
 func (r *Redis) read(ctx context.Context, keys []string, parse func(values []string) map[string]Holder) (map[string]Holder, error) {
+	var mu sync.Mutex
 	seen := make([]map[string]Holder, len(r.servers))
 	err := r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {
 		reply, err := c.MGet(ctx, keys...).Result()
@@ -40,12 +42,16 @@ func (r *Redis) read(ctx context.Context, keys []string, parse func(values []str
 		for i := range reply {
 			values[i], _ = reply[i].(string)
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		seen[server] = parse(values)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	type pair struct{ name, run string }
 	servers, agreed := map[pair]int{}, map[string]Holder{}
 	for _, holders := range seen {

@@ -52,7 +52,7 @@ func (r *Redis) renew(ctx context.Context, leases []*lease) []error {
 			requests, sequences, places = append(requests, l.renewal()), append(sequences, &l.sequence), append(places, i)
 		}
 	}
-	answers := r.sendAll(deadline(ctx), evenIfDown, requests, sequences)
+	answers := r.sendAll(deadline(ctx), requests, sequences)
 	for n, i := range places {
 		errs[i] = leases[i].judgeRenewal(ctx, begun, r.tally(answers[n], func(t *tally) bool { return t.ours >= r.quorum() }))
 	}
@@ -93,7 +93,7 @@ func (l *lease) judgeRenewal(ctx context.Context, begun time.Time, t tally) erro
 
 // sendAll is send for several requests with one rule: each server gets them in one round trip, after what is in their sequences
 // before. It returns the answers to each.
-func (r *Redis) sendAll(end time.Time, rule sendRule, requests []request, in []*sequence) []<-chan answer {
+func (r *Redis) sendAll(end time.Time, requests []request, in []*sequence) []<-chan answer {
 	all, sendOnly := make([]<-chan answer, len(requests)), make([]chan answer, len(requests))
 	for i := range requests {
 		sendOnly[i] = make(chan answer, len(r.servers))
@@ -105,12 +105,17 @@ func (r *Redis) sendAll(end time.Time, rule sendRule, requests []request, in []*
 		for n := range requests {
 			before[n] = in[n].add(i, done)
 		}
+		own := make([]*request, len(requests))
+		for n, q := range requests {
+			q.end = end
+			own[n] = &q
+		}
 		r.inFlight.Go(func() {
 			defer close(done)
 			for _, b := range before {
 				<-b
 			}
-			for n, a := range s.runAll(end, rule, requests) {
+			for n, a := range s.runAll(own) {
 				sendOnly[n] <- a
 			}
 		})

@@ -1,7 +1,6 @@
 package mutex
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -15,7 +14,9 @@ type request struct {
 	script *redis.Script
 	keys   []string
 	args   []any
-	sent   int // how often it was sent to one server, or may have been
+	grants bool      // its script counts what it grants: the last argument is the instance
+	end    time.Time // after which a server does nothing any more
+	sent   int       // how often it was sent to one server, or may have been
 }
 
 // send sends a request to every server at the same time, and returns the answers in the order in
@@ -62,77 +63,22 @@ func (s *sequence) add(server int, done <-chan struct{}) (before <-chan struct{}
 // atOnce is closed.
 var atOnce = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// run sends the request to this server, and returns the words of the answer. A first answer "late"
-// may mean that the clock of the server was set, which is corrected here, or that the server turned
-// out to be one that is not trusted: the second attempt succeeds in the one case, and fails with the
-// reason in the other.
-func (s *server) run(end time.Time, q *request) (words []string, err error) {
-	ctx, cancel := context.WithDeadline(context.Background(), end)
-	defer cancel()
-	for range 2 {
-		err = s.do(ctx, q.rule, true, func(ctx context.Context, c *redis.Client) error {
-			q.sent++
-			words, err = q.script.Run(ctx, c, q.keys, append([]any{serverDeadline{s, q.rule, end}}, q.args...)...).StringSlice()
-			return err
-		})
-		if err != nil || words[0] != "late" {
-			return words, err
-		}
-		s.setClock(words[1])
+// arguments are those that the server gets.
+func (q *request) arguments(s *server) []any {
+	all := append([]any{serverDeadline{s, q.rule, q.end}}, q.args...)
+	if q.grants {
+		all = append(all, serverInstance{s})
 	}
-	return nil, s.failed("does not answer in time", "does its clock jump?")
+	return all
 }
 
-// runAll is run for several requests, in one round trip, or two where the clock of the server was set. An error is that of all.
-func (s *server) runAll(end time.Time, rule sendRule, requests []request) []answer {
-	ctx, cancel := context.WithDeadline(context.Background(), end)
-	defer cancel()
-	answers := make([]answer, len(requests))
-	for range 2 {
-		err := s.do(ctx, rule, true, func(ctx context.Context, c *redis.Client) error { return s.pipeline(ctx, c, end, requests, answers) })
-		late := false
-		for i := range answers {
-			if answers[i].err = err; err == nil && answers[i].word(0) == "late" {
-				late = true
-				s.setClock(answers[i].word(1))
-			}
-		}
-		if !late {
-			return answers
-		}
-	}
-	for i := range answers {
-		if answers[i].word(0) == "late" {
-			answers[i] = answer{err: s.failed("does not answer in time", "does its clock jump?")}
-		}
-	}
-	return answers
-}
+// A serverInstance is the instance at the other end of the connection to which it is written, empty where that is not known.
+type serverInstance struct{ server *server }
 
-// pipeline sends the requests, and reads the answers. Each script is sent once; from then on the server knows it by its digest.
-func (s *server) pipeline(ctx context.Context, c *redis.Client, end time.Time, requests []request, answers []answer) error {
-	var known *redis.Script
-	pipe := c.Pipeline()
-	commands := make([]*redis.Cmd, len(requests))
-	for i, q := range requests {
-		send := q.script.Eval
-		if q.script == known {
-			send = q.script.EvalSha
-		}
-		known = q.script
-		commands[i] = send(ctx, pipe, q.keys, append([]any{serverDeadline{s, q.rule, end}}, q.args...)...)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return err
-	}
-	for i, c := range commands {
-		words, err := c.StringSlice()
-		if err != nil {
-			return err
-		}
-		answers[i].words = words
-	}
-	return nil
+func (i serverInstance) MarshalBinary() ([]byte, error) {
+	i.server.mu.Lock()
+	defer i.server.mu.Unlock()
+	return []byte(i.server.instance), nil
 }
 
 // A serverDeadline is a deadline by the clock of the server, in microseconds. It becomes text when it

@@ -16,6 +16,7 @@ import (
 //	late      the deadline had passed, and nothing was done; then follows the clock of the server
 //
 // KEYS[1] is the key of the lock or of the claim, ARGV[1] the deadline. Fences are kept for a year.
+// Scripts that grant something count it in a hash, by the instance of Redis, and answer the count as their fifth word.
 
 // onTime begins every script: one that was held up in a paused server or in the network, until its
 // sender waits no longer, does nothing. The deadline is in microseconds by the clock of the server.
@@ -26,15 +27,32 @@ local now = t[1] * 1000000 + t[2]
 local function text(number) return string.format('%.0f', number) end
 if now > tonumber(ARGV[1]) then return {'late', text(now)} end
 local has = redis.call('GET', KEYS[1])
+local function count(key, instance)
+  if instance == '' then return '0' end
+  local n = redis.call('HINCRBY', key, instance, 1)
+  if n == 1 and redis.call('HLEN', key) > 50 then
+    redis.call('DEL', key)
+    redis.call('HSET', key, instance, 1)
+  end
+  return text(n)
+end
 `
 
 // script returns a script that is made when it is first needed: most processes of sched need none, and making one takes its SHA-1.
 func script(text string) func() *redis.Script {
-	return sync.OnceValue(func() *redis.Script { return redis.NewScript(onTime + text) })
+	return sync.OnceValue(func() *redis.Script {
+		s := redis.NewScript(onTime + text)
+		scriptSources.Store(s.Hash(), onTime+text)
+		return s
+	})
 }
 
-// acquireScript takes a mutex that is free. The fence is the time in microseconds, or more if it was
-// more before. KEYS: lock, holder, fence. ARGV: deadline, run, lease in ms, holder, least fence.
+// scriptSources are the texts of the scripts that were made, by their SHA-1: an error names a line of one.
+var scriptSources sync.Map
+
+// acquireScript takes a mutex that is free; where it was broken for this run in an earlier attempt, that is over. The fence is the time in microseconds, or more if it was
+// more before. KEYS: lock, holder, fence, broken, granted.
+// ARGV: deadline, run, lease in ms, holder, least fence, instance.
 var acquireScript = script(`
 local last = redis.call('GET', KEYS[3]) or '0'
 if has then return {'held', has, redis.call('GET', KEYS[2]) or '', last} end
@@ -42,7 +60,8 @@ local fence = text(math.max(now, tonumber(ARGV[5]), last + 1))
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[3])
 redis.call('SET', KEYS[3], fence, 'EX', 31536000)
-return {'ours', fence}`)
+if redis.call('GET', KEYS[4]) == ARGV[2] then redis.call('DEL', KEYS[4]) end
+return {'ours', fence, '', '', count(KEYS[5], ARGV[6])}`)
 
 // raiseFenceScript makes the next fence larger than this one. KEYS: fence. ARGV: deadline, fence.
 var raiseFenceScript = script(`
@@ -82,7 +101,8 @@ return {'held', has, holder, redis.call('GET', KEYS[3]) or ''}`)
 
 // claimScript makes a claim: the run, a space, and the holder as text. It is kept until the given time
 // by the clock of the server, or for as long as that is away by the clock of the claimer, whichever is
-// later: a wrong clock should not end it early. KEYS: claim. ARGV: deadline, run, claim, for ms, until ms.
+// later: a wrong clock should not end it early. KEYS: claim, granted.
+// ARGV: deadline, run, claim, for ms, until ms, instance.
 var claimScript = script(`
 if has and string.sub(has, 1, #ARGV[2] + 1) ~= ARGV[2] .. ' ' then
   local run, holder = string.match(has, '^(%S*) ?(.*)$')
@@ -90,5 +110,6 @@ if has and string.sub(has, 1, #ARGV[2] + 1) ~= ARGV[2] .. ' ' then
 end
 if not has then
   redis.call('SET', KEYS[1], ARGV[3], 'PX', text(math.max(tonumber(ARGV[4]), ARGV[5] - now / 1000)))
+  return {'ours', '', '', '', count(KEYS[2], ARGV[6])}
 end
 return {'ours'}`)

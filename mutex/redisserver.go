@@ -26,6 +26,7 @@ type server struct {
 	name      string // for people: the host, host:port, or the path of the socket
 	options   *redis.Options
 	lease     time.Duration
+	granted   string // the key of the hash that counts what each instance granted
 	instances *instances
 	closed    context.Context // done when the store is closed
 
@@ -35,6 +36,11 @@ type server struct {
 	goDown  context.CancelCauseFunc
 	whyDown *StoreError // why it is down; nil while it is up
 
+	queue   []*queued // requests that wait for their turn
+	sending bool      // sendQueue is at work
+
+	roundTrip time.Duration // of the newest connection, at its begin; 0 before there was one
+
 	clockKnown bool          // ahead is set
 	ahead      time.Duration // how far its clock is ahead of ours, at least
 	instance   string        // the run_id of the instance of Redis that answers
@@ -43,8 +49,8 @@ type server struct {
 
 // newServer returns a server that is taken for up. go-redis neither repeats requests nor waits by its
 // own rules: the deadline of a request is all that bounds it.
-func newServer(o *redis.Options, lease time.Duration, known *instances, closed context.Context) *server {
-	s := &server{name: nameOf(o), options: o, lease: lease, instances: known, closed: closed}
+func newServer(o *redis.Options, lease time.Duration, granted string, known *instances, closed context.Context) *server {
+	s := &server{name: nameOf(o), options: o, lease: lease, granted: granted, instances: known, closed: closed}
 	o.MaxRetries, o.DialerRetries = -1, 1
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
 	o.ContextTimeoutEnabled = true
@@ -72,7 +78,8 @@ const (
 )
 
 // do calls f with the client of the server, if the rule allows it, and judges by the error whether
-// the server is up. If repeat is set, f may be called again, once, after a connection broke.
+// the server is up. While the server takes no connections f is called again, until ctx is done: it may be starting. If repeat is
+// set, f is also called again after a connection broke.
 func (s *server) do(ctx context.Context, rule sendRule, repeat bool, f func(context.Context, *redis.Client) error) error {
 	client, up, err := s.clientFor(rule)
 	if err != nil {
@@ -84,6 +91,13 @@ func (s *server) do(ctx context.Context, rule sendRule, repeat bool, f func(cont
 	defer context.AfterFunc(up, cancel)()
 
 	err = f(request, client)
+	for pause := shortestPause; passes(err, repeat) && waitUnlessOver(request, pause); pause = min(2*pause, longestPause) {
+		again := f(request, client)
+		if timedOut(again) {
+			break // what was said before says more
+		}
+		err = again
+	}
 	switch {
 	case err == nil, errors.Is(err, redis.Nil):
 		s.markUp(client)
@@ -92,14 +106,12 @@ func (s *server) do(ctx context.Context, rule sendRule, repeat bool, f func(cont
 		return context.Cause(up)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Cause(ctx)
-	case repeat && connectionBroke(err):
-		return s.do(ctx, rule, false, f)
 	}
 	explained, unreachable := s.explain(err)
 	switch {
 	case !unreachable:
 		s.markUp(client)
-	case !timedOut(err) || time.Since(begun) > timeout/2: // a request with a short deadline proves no outage
+	case !timedOut(err) && !passes(err, repeat) || time.Since(begun) > timeout/2: // a request with a short deadline proves no outage
 		s.markDown(client, explained)
 	}
 	return explained
@@ -117,6 +129,33 @@ func (s *server) clientFor(rule sendRule) (*redis.Client, context.Context, error
 		return nil, nil, err
 	}
 	return s.client, s.up, nil
+}
+
+// shortestPause and longestPause bound the time between two connections that a server refuses.
+const (
+	shortestPause = 10 * time.Millisecond
+	longestPause  = 100 * time.Millisecond
+)
+
+// passes reports whether an error may be over in a moment, since the server is being started or has too many connections. Nothing
+// was done then, except where a connection broke (broken).
+func passes(err error, broken bool) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) || broken && connectionBroke(err) ||
+		redis.HasErrorPrefix(err, "LOADING") || redis.HasErrorPrefix(err, "max number of clients")
+}
+
+// waitUnlessOver waits, unless the context ends before that.
+func waitUnlessOver(ctx context.Context, d time.Duration) bool {
+	end, bounded := ctx.Deadline()
+	if bounded && time.Until(end) <= d {
+		return false
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // connectionBroke says that a connection ended on which the server, or a proxy on the way, had been

@@ -2,7 +2,9 @@ package mutex
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -39,34 +41,34 @@ type redlock struct {
 	sequence *sequence     // of a lock; nil for a claim
 }
 
-// attempts bounds how often an acquisition is attempted that no run wins.
-const attempts = 6
+// loserPause is how much longer a run waits that got no server at all.
+const loserPause = 150 * time.Millisecond
 
 // acquire takes the key with a request, whose script answers "ours" or "held". It attempts it again
 // after a short random time as long as no run has a majority. The error is a *HeldError without a
 // name, or a *StoreError.
 func (l redlock) acquire(q request) (tally, error) {
-	for attempt := range attempts {
+	var conns []*conn
+	var pause time.Duration
+	for attempt := 0; attempt == 0 || time.Now().Before(l.end); attempt++ {
 		if attempt > 0 {
-			time.Sleep(rand.N(10 * time.Millisecond << attempt))
+			time.Sleep(pause + rand.N(10*time.Millisecond<<min(attempt, 5)))
 		}
-		conns := l.conns(&q, attempt > 0)
+		conns = l.conns(&q, conns)
 		l.redis.inFlight.Add(len(conns)) // for the releases, if the attempt fails
 		if l.mutex(conns).TryLockContext(context.Background()) == nil {
 			l.redis.inFlight.Add(-len(conns))
 			return answered(conns), nil
 		}
-		if err := l.failure(answered(conns)); err != nil {
+		t := answered(conns)
+		if err := l.failure(t); err != nil {
 			return tally{}, err
+		}
+		if pause = 0; t.ours == 0 { // leave it to those who came closer: of many that try again at once none has a majority
+			pause = loserPause
 		}
 		for _, c := range conns {
-			<-c.released // an answer that comes late may decide; and no release may hit the next attempt
-		}
-		if err := l.failure(answered(conns)); err != nil {
-			return tally{}, err
-		}
-		if time.Now().After(l.end) {
-			break
+			c.awaitRelease() // no release may hit the next attempt
 		}
 	}
 	return tally{}, &StoreError{"the servers of the store do not agree on who has the mutex", "one of them may have been without it for a while; the next run will see"}
@@ -83,7 +85,7 @@ func (l redlock) failure(t tally) error {
 
 // release removes the key where it has our value. The error says that this is unknown.
 func (l redlock) release() error {
-	conns := l.conns(nil, false)
+	conns := l.conns(nil, nil)
 	l.mutex(conns).UnlockContext(context.Background()) //nolint: the conns have the errors of each server
 	return l.redis.outage(answered(conns).failed)
 }
@@ -105,6 +107,8 @@ type conn struct {
 	redsyncredis.Conn // nil: redsync calls SetNX, Eval and Close alone
 	redlock
 	server *server
+	round  *round
+	busy   *conn // of an earlier attempt, which the server is still busy with: this one does nothing
 
 	request *request // of an attempt; nil for a release
 	again   bool     // an earlier attempt may have left our key there
@@ -115,17 +119,49 @@ type conn struct {
 	answer   answer
 }
 
-// conns returns the connections for an attempt with a request, or for a release without.
-func (l redlock) conns(q *request, again bool) (conns []*conn) {
+// A round is one attempt on all servers. It does not wait for a server that is much slower than a majority: whose answer comes
+// late is released then, and asked again only when that is done.
+type round struct {
+	begun  time.Time
+	enough chan struct{} // closed when the slower ones are not waited for any more
+
+	mu      sync.Mutex
+	missing int // answers, until a majority has answered
+}
+
+// lateAfter is how much longer than a majority took a server may take, as a factor, and at least.
+const (
+	lateAfter   = 2
+	lateAtLeast = 25 * time.Millisecond
+)
+
+// answers notes that a server has answered.
+func (r *round) answers() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.missing--; r.missing == 0 {
+		time.AfterFunc(max(lateAtLeast, lateAfter*time.Since(r.begun)), func() { close(r.enough) })
+	}
+}
+
+// conns returns the connections for an attempt with a request, or for a release without. Those of the attempt before (nil: none)
+// say which servers are still busy with that: they are left out.
+func (l redlock) conns(q *request, last []*conn) (conns []*conn) {
+	round := &round{begun: time.Now(), enough: make(chan struct{}), missing: l.redis.quorum()}
 	for i, s := range l.redis.servers {
-		c := &conn{redlock: l, server: s, again: again, done: make(chan struct{}), released: make(chan struct{})}
+		c := &conn{redlock: l, server: s, round: round, again: last != nil, done: make(chan struct{}), released: make(chan struct{})}
+		l.redis.inFlight.Add(1) // here, since Close may be called before the goroutines of redsync begin
+		conns = append(conns, c)
+		if last != nil {
+			if c.busy = last[i].unreleased(); c.busy != nil {
+				continue
+			}
+		}
 		if q != nil {
 			own := *q
 			c.request = &own
 		}
 		c.before = l.sequence.add(i, c.done)
-		l.redis.inFlight.Add(1) // here, since Close may be called before the goroutines of redsync begin
-		conns = append(conns, c)
 	}
 	return conns
 }
@@ -147,34 +183,75 @@ type pool struct{ *conn }
 
 func (p pool) Get(context.Context) (redsyncredis.Conn, error) { return p.conn, nil }
 
-// SetNX sends the request of the attempt, and returns whether the key is ours. A server that says
-// that our run has it, after an attempt whose answer was lost, has given it to us then.
+// errLate is for redsync: the round goes on without the answer of this server.
+var errLate = errors.New("does not answer as fast as the others")
+
+// SetNX sends the request of the attempt, and returns whether the key is ours.
 func (c *conn) SetNX(string, string, time.Duration) (bool, error) {
 	defer c.redis.inFlight.Done()
+	if c.busy != nil {
+		return false, errLate
+	}
+	if len(c.redis.servers) == 1 { // there is none to go on without
+		c.ask()
+		return c.answer.word(0) == "ours", c.answer.err
+	}
+	c.redis.inFlight.Go(c.ask)
+	select {
+	case <-c.done:
+		return c.answer.word(0) == "ours", c.answer.err
+	case <-c.round.enough:
+		return false, errLate
+	}
+}
+
+// ask sends the request and sets the answer. A server that says that our run has the key, after an attempt whose answer was lost,
+// has given it to us then.
+func (c *conn) ask() {
 	defer close(c.done)
 	<-c.before
 	c.answer.words, c.answer.err = c.server.run(c.end, c.request)
+	if c.answer.err == nil && len(c.redis.servers) > 1 { // one that is of no use is no part of a majority
+		c.round.answers()
+	}
 	if c.answer.word(0) == "held" && c.answer.word(1) == c.run && (c.again || c.request.sent > 1) {
 		c.answer.words = []string{"ours", c.answer.word(3)}
 	}
-	return c.answer.word(0) == "ours", c.answer.err
 }
 
-// Eval runs the script with which redsync removes a key that has our value: for a release, or after a
-// failed attempt. In an attempt, a server that answered and gave us nothing is left alone: our run
-// may have the key there from before.
+// Eval runs the script with which redsync removes a key that has our value: for a release, or after a failed attempt. That of a
+// server that has not answered the attempt comes when it has, and is not waited for.
 func (c *conn) Eval(script *redsyncredis.Script, keyAndValue ...any) (reply any, err error) {
 	defer c.redis.inFlight.Done()
-	if c.request != nil {
-		defer close(c.released)
-		<-c.done
-		if c.answer.err == nil && c.answer.word(0) != "ours" {
-			return int64(0), nil
-		}
-	} else {
+	if c.request == nil && c.busy == nil {
 		defer close(c.done)
 		<-c.before
+		reply, err = c.remove(script, keyAndValue)
+		c.answer = answer{words: []string{"free"}, err: err}
+		return reply, err
 	}
+	if c.busy != nil {
+		return int64(0), nil
+	}
+	undo := func() {
+		defer close(c.released)
+		<-c.done
+		// A server that answered and gave us nothing is left alone: our run may have the key there from before.
+		if c.answer.err != nil || c.answer.word(0) == "ours" {
+			c.remove(script, keyAndValue)
+		}
+	}
+	select {
+	case <-c.done:
+		undo()
+	default:
+		c.redis.inFlight.Go(undo)
+	}
+	return int64(0), nil
+}
+
+// remove removes the key where it has our value.
+func (c *conn) remove(script *redsyncredis.Script, keyAndValue []any) (reply any, err error) {
 	ctx, cancel := context.WithDeadline(context.Background(), c.end)
 	defer cancel()
 	err = c.server.do(ctx, ifUp, true, func(ctx context.Context, client *redis.Client) error {
@@ -184,10 +261,36 @@ func (c *conn) Eval(script *redsyncredis.Script, keyAndValue ...any) (reply any,
 		}
 		return err
 	})
-	if c.request == nil {
-		c.answer = answer{words: []string{"free"}, err: err}
-	}
 	return reply, err
+}
+
+// unreleased returns the conn of a failed attempt whose release is not done yet: this one, or an earlier one that it waited for.
+func (c *conn) unreleased() *conn {
+	if c.busy != nil {
+		c = c.busy
+	}
+	select {
+	case <-c.released:
+		return nil
+	default:
+		return c
+	}
+}
+
+// awaitRelease waits for the release on a server that has answered, unless it takes long.
+func (c *conn) awaitRelease() {
+	if c.busy != nil {
+		return
+	}
+	select {
+	case <-c.done:
+	default:
+		return
+	}
+	select {
+	case <-c.released:
+	case <-time.After(lateAtLeast):
+	}
 }
 
 // Close does nothing: a conn is not kept.

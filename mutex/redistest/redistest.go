@@ -135,7 +135,7 @@ func (s *Server) Pause() { s.t.Helper(); s.signal(syscall.SIGSTOP) }
 // Resume lets a paused process go on.
 func (s *Server) Resume() { s.t.Helper(); s.signal(syscall.SIGCONT) }
 
-// Restart kills the process and starts another on the same port, which knows nothing.
+// Restart kills the process and starts another on the same port, which knows nothing but what the options had the first one save.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()

@@ -40,6 +40,7 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 			result.Notes = append(result.Notes, err.Error())
 		}
 	}
+	_, lease := r.renewLease(context.Background()) // the lock is held until the hooks are done
 	cut, err := cutOutput(result.Output, r.task.Output.Limit)
 	note(err)
 	if cut != "" {
@@ -52,7 +53,6 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 		}
 	}
 
-	_, lease := r.renewLease(context.Background()) // the lock is held until the hooks are done
 	hooks := r.hooks.after(result)
 	for _, h := range hooks {
 		result.Notes = append(result.Notes, r.hooks.run(h, state, result)...)

@@ -31,27 +31,34 @@ const (
 // announceWhile announces to the other servers that this one ticks and what runs here, until the function that it returns is
 // called, and once more then if something was started since. The tick does not depend on it: a failure is only a detail, and the
 // outage of the store is reported where locks are taken.
-func (t *Tick) announceWhile() (end func()) {
-	if t.Storage.Store == nil {
+func (r *running) announceWhile() (end func()) {
+	if r.Storage.Store == nil {
 		return func() {}
 	}
 	ticking, over := context.WithCancel(context.Background())
 	var announcing sync.WaitGroup
-	announcing.Go(func() { t.announce(ticking) })
+	var err error
+	announcing.Go(func() { err = r.announce(ticking) })
 	return func() {
 		over()
 		announcing.Wait()
+		if r.locks.outage != nil {
+			err = r.locks.outage // which says what the tasks of this tick met
+		}
+		servers.NoteOutage(r.Storage.Dir, r.Minute, err)
 	}
 }
 
-func (t *Tick) announce(ticking context.Context) {
+// announce returns why the last announcement was not possible.
+func (t *Tick) announce(ticking context.Context) (err error) {
 	announce, last := servers.Announce, []servers.Running(nil)
 	for alive := true; ; alive = clock.Wait(ticking, announceEvery) {
 		self := t.self()
 		if !alive && slices.Equal(self.Running, last) {
-			return
+			return err
 		}
-		offset, err := announce(context.WithoutCancel(ticking), t.Storage.Store, clock.Now, self)
+		var offset time.Duration
+		offset, err = announce(context.WithoutCancel(ticking), t.Storage.Store, clock.Now, self)
 		if err != nil {
 			t.Report.detail("this server is not announced: %v", err)
 		} else {
@@ -59,7 +66,7 @@ func (t *Tick) announce(ticking context.Context) {
 			announce, last = servers.Refresh, self.Running
 		}
 		if !alive {
-			return
+			return err
 		}
 	}
 }

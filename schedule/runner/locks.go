@@ -30,7 +30,7 @@ type locks struct {
 	mu             sync.Mutex
 	claimed        map[string]mutex.Holder // claims of other servers, found by lookAhead
 	folders        []run.Storage           // the state folder, and the spare ones that were there at first
-	reportedDown   bool                    // that the store does not answer
+	outage         error                   // why the store was of no use when it was asked first; nil while it always answered
 	skippedUnknown bool                    // a slot was skipped since the store did not answer
 }
 
@@ -122,8 +122,8 @@ func (l *locks) storeDown(err error, task *schedule.Task) {
 	if !task.RunWhenStoreDown {
 		l.skippedUnknown = true
 	}
-	if !l.reportedDown {
-		l.reportedDown = true
+	if l.outage == nil {
+		l.outage = err
 		l.problem("%v; until that is over tasks that need a lock are skipped, or run without one if they say store_down: run", err)
 	}
 }

@@ -27,6 +27,16 @@ func (s *Status) Metrics() []byte {
 	m.sample(float64(len(s.Troubles)))
 	m.family("sched_notifications_waiting", gauge, "Notifications that could not be delivered yet.")
 	m.sample(float64(s.Undelivered.Count))
+	if len(s.Schedule.Store.Servers) > 0 {
+		m.family("sched_store_up", gauge, "1, or 0 when the last tick found the store to be down, with the reason.")
+		if s.Outage == nil {
+			m.sample(1)
+		} else {
+			m.reason = s.Outage.Why
+			m.sample(0)
+			m.reason = ""
+		}
+	}
 	for _, f := range families {
 		m.family(f.name, f.kind, f.help)
 		for i := range s.Tasks {
@@ -99,6 +109,7 @@ func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 type metrics struct {
 	out                  bytes.Buffer
 	schedule, name, task string
+	reason               string
 }
 
 func (m *metrics) family(name, kind, help string) {
@@ -111,7 +122,7 @@ func (m *metrics) sample(value float64) { m.sampleOf("", value) }
 func (m *metrics) sampleOf(outcome string, value float64) {
 	m.out.WriteString(m.name)
 	separator := byte('{')
-	for _, label := range [...][2]string{{"schedule", m.schedule}, {"task", m.task}, {"outcome", outcome}} {
+	for _, label := range [...][2]string{{"schedule", m.schedule}, {"task", m.task}, {"outcome", outcome}, {"reason", m.reason}} {
 		if label[1] != "" {
 			m.out.WriteByte(separator)
 			m.out.WriteString(label[0] + `="` + escape.Replace(label[1]) + `"`)

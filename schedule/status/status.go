@@ -12,6 +12,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
+	"sched/schedule/servers"
 )
 
 // A Status is how a schedule is doing at one moment.
@@ -25,6 +26,7 @@ type Status struct {
 	Troubles    []Trouble    // in the order of their tasks
 	Pauses      controls.Pauses
 	Undelivered outbox.Undelivered // the notifications that wait
+	Outage      *servers.Outage    // of the store, as the last tick found it; nil where there is none
 	Err         error              // why the history, the controls or the file of a run could not be read
 }
 
@@ -59,6 +61,9 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 	of := ""
 	if len(s.Store.Servers) > 0 {
 		of = s.Name
+		if outage, down := servers.OutageIn(s.StateDir); down {
+			status.Outage = &outage
+		}
 	}
 	read, err := controls.ReadFile(s.StateDir, of, now) // of a store this machine's copy: a status never waits for it
 	if err != nil {

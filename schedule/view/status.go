@@ -37,7 +37,7 @@ type Status struct {
 // A Trouble is one thing that is wrong.
 type Trouble struct {
 	Task    string `json:"task"`    // empty where it is no task that is in trouble
-	Trouble string `json:"trouble"` // failed, missed, slow, vanished, paused; history, notifications, schedule, tick
+	Trouble string `json:"trouble"` // failed, missed, slow, vanished, paused; history, notifications, schedule, store, tick
 	Text    string `json:"text"`
 	Run     string `json:"run"`
 	Next    string `json:"next"` // what to type
@@ -53,6 +53,10 @@ func (s Source) Status(of *status.Status) Status {
 	}
 	if of.Undelivered.Count > 0 {
 		rows = append(rows, all.undelivered())
+	}
+	if of.Outage != nil {
+		words := "of no use since " + text.Minute(of.Outage.Since, of.Schedule.Location) + ": " + text.Line(of.Outage.Why)
+		rows = append(rows, Trouble{"", "store", words, "", "sched doctor" + s.Config})
 	}
 	for _, t := range of.Troubles {
 		rows = append(rows, all.trouble(t))
