@@ -32,7 +32,8 @@ func newCheckCommand(a *app) *cobra.Command {
 		Long: `check reads the schedule as sched run does and prints every problem at once, each with its place. It
 exits with 2 if there is one, which suits a commit hook or a build.
 
-Warnings are about what is allowed and can hardly be meant. Some are about this machine and this
+Notes are about keys that mean something else than in the version before. Warnings are about what
+is allowed and can hardly be meant. Some are about this machine and this
 user, and say so: a folder, a program or an interpreter that is not there, and what the history
 knows of durations. --file-only leaves them out, and whether accounts exist.`,
 		Example: `  sched check
@@ -55,6 +56,7 @@ type judgement struct {
 	problems []schedule.Problem
 	warnings []schedule.Problem
 	here     []schedule.Problem // warnings about this machine
+	notes    []schedule.Problem // what means something else than in the version before
 }
 
 // check prints the problems and the warnings of the schedule.
@@ -101,7 +103,9 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	if !o.fileOnly {
 		v.problems, v.here = unfit(s)
 		v.here = append(v.here, s.SlowForeground(a.usual(s), a.now())...)
+		v.notes = envOverFiles(s)
 	}
+	v.notes = append(v.notes, s.Changes...)
 	return v, nil
 }
 
@@ -138,6 +142,9 @@ func (a checkCommand) printJudgement(v judgement) {
 		warning.Text = "on this machine: " + warning.Text
 		fmt.Fprintf(a.err, "warning: %s\n", warning)
 	}
+	for _, note := range v.notes {
+		fmt.Fprintf(a.err, "note: %s\n", note)
+	}
 	if len(v.problems) > 0 {
 		a.printProblems(v.problems)
 		return
@@ -169,12 +176,27 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 	return problems, warnings
 }
 
+// envOverFiles notes, for the first task that it concerns, that a variable of env now wins over one of a file.
+func envOverFiles(s *schedule.Schedule) []schedule.Problem {
+	for _, t := range s.Tasks {
+		if name := process.EnvOverFiles(t, os.Environ()); name != "" {
+			return []schedule.Problem{{
+				Place: t.PlaceOf("env." + name), Task: t.Name,
+				Text: fmt.Sprintf("env used to give way to env_file; now %s is what stands here, and not what the file says", name),
+				Hint: "leave it if that is meant, or remove one of the two",
+			}}
+		}
+	}
+	return nil
+}
+
 type checkJSON struct {
 	File     string        `json:"file"`
 	Valid    bool          `json:"valid"`
 	Tasks    int           `json:"tasks"`
 	Problems []findingJSON `json:"problems"`
 	Warnings []findingJSON `json:"warnings"`
+	Notes    []findingJSON `json:"notes"`
 }
 
 type findingJSON struct {
@@ -186,7 +208,10 @@ type findingJSON struct {
 }
 
 func (v judgement) json() checkJSON {
-	all := checkJSON{File: v.file, Valid: len(v.problems) == 0, Tasks: v.tasks, Problems: []findingJSON{}, Warnings: []findingJSON{}}
+	all := checkJSON{File: v.file, Valid: len(v.problems) == 0, Tasks: v.tasks, Problems: []findingJSON{}, Warnings: []findingJSON{}, Notes: []findingJSON{}}
+	for _, p := range v.notes {
+		all.Notes = append(all.Notes, toFindingJSON(p, false))
+	}
 	for _, p := range v.problems {
 		all.Problems = append(all.Problems, toFindingJSON(p, false))
 	}

@@ -136,6 +136,32 @@ func TestEverySlotRunsOnOneServerWhateverTheClocks(t *testing.T) {
 	}
 }
 
+// Tasks that share a mutex never overlap, and each of them has slots of its own: the claim of one once kept the others from running
+// anywhere, at every slot.
+func TestTasksThatShareAMutexEachRunOnOneServer(t *testing.T) {
+	t.Parallel()
+	const tasks = `tasks:
+- group: all
+  cron: "* * * * *"
+  one_server: true
+  mutex: ledger
+  command: mkdir $SHARED/inside && echo $SCHED_TASK >> $SHARED/ran; rmdir $SHARED/inside
+  tasks: [{name: a}, {name: b, without_overlapping: true}, {name: c}]
+`
+	minute := time.Now().UTC().Add(-5 * time.Minute).Format(time.RFC3339)
+	for name, all := range map[string][]*server{
+		"with a Redis": newServers(t, 3, redistest.Start(t).URL, tasks),
+		"on files":     newServers(t, 1, "''", tasks),
+	} {
+		for _, s := range append(all, all...) {
+			s.tick("--at", minute)
+		}
+		if ran := all[0].linesOf("ran"); strings.Join(ran, " ") != "a b c" {
+			t.Errorf("%s: ran %v", name, ran)
+		}
+	}
+}
+
 // A task that lasts until the file "go" is there, and says who is who.
 const held = `
 tasks:
@@ -234,6 +260,71 @@ func TestTheLeaseOutlivesItsSupervisor(t *testing.T) {
 	}
 }
 
+// A server stands still after it has taken its locks, and before it has started all commands. When it goes on others have the locks
+// of those that it had not started: it must not start them beside.
+func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
+	t.Parallel()
+	tasks := "tasks:\n"
+	for i := range 60 {
+		tasks += fmt.Sprintf("- {name: t%d, cron: \"* * * * *\", background: true, without_overlapping: true, ", i) +
+			"command: 'echo $SCHED_TASK >> $SHARED/ran; while [ ! -e $SHARED/go ]; do sleep 0.1; done'}\n"
+	}
+	s := newServers(t, 2, redistest.Start(t).URL, tasks)
+	defer func() { os.WriteFile(s[0].shared("go"), nil, 0o600) }()
+	tick := s[0].command("run")
+	tick.Env = append(tick.Env, s[0].env...)
+	if err := tick.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s[0].until("the first run has begun", func() bool { return s[0].openRuns() != "" })
+	still := []int{tick.Process.Pid}
+	for i := 0; i < len(still); i++ { // stopped, it has no more children
+		syscall.Kill(still[i], syscall.SIGSTOP)
+		still = append(still, childrenOf(still[i])...)
+	}
+	early := map[string]bool{} // those that run, with nobody to renew their leases
+	for _, task := range s[0].linesOf("ran") {
+		early[task] = true
+	}
+	if len(early) == 60 {
+		t.Fatal("all have started")
+	}
+	s[1].until("the other server has the locks", func() bool {
+		s[1].tick("-q")
+		tasks := map[string]bool{}
+		for _, task := range s[0].linesOf("ran") {
+			tasks[task] = true
+		}
+		return len(tasks) == 60
+	})
+	for _, pid := range still {
+		syscall.Kill(pid, syscall.SIGCONT)
+	}
+	tick.Wait()
+	var stopped, skipped []record // skipped are those whose locks were still to be taken
+	s[0].until("the other runs of the first server are over", func() bool {
+		stopped, skipped = nil, nil
+		for _, r := range s[0].history("") {
+			switch r.Outcome {
+			case "stopped":
+				stopped = append(stopped, r)
+			case "skipped":
+				skipped = append(skipped, r)
+			}
+		}
+		return len(stopped)+len(skipped)+len(early) >= 60
+	})
+	ran := map[string]int{}
+	for _, task := range s[0].linesOf("ran") {
+		if ran[task]++; ran[task] > 1 && !early[task] {
+			t.Errorf("%s runs twice", task)
+		}
+	}
+	if len(stopped) == 0 || !strings.Contains(stopped[0].Reason, "before attempt 1: its lock cannot be told to be held: the lease of ") {
+		t.Errorf("%d stopped: %+v", len(stopped), stopped)
+	}
+}
+
 // A supervisor that is stopped for longer than its lease cannot renew it. Another server takes the lock; the
 // first run finds out when it goes on, and its finish leaves the lock of the other alone.
 func TestALostLeaseIsRecordedAndTheLockStaysWithTheOther(t *testing.T) {
@@ -263,6 +354,25 @@ func TestALostLeaseIsRecordedAndTheLockStaysWithTheOther(t *testing.T) {
 				t.Errorf("the late finish freed the lock of the other run:\n%s", out)
 			}
 		})
+	}
+}
+
+// When its lease ends another run may begin, so a command that is to be stopped is gone by then, whatever it does about TERM.
+func TestALeaseThatCannotBeRenewedStopsItsCommandBeforeItEnds(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	s := newServers(t, 1, redis.URL, strings.ReplaceAll(held, "kill_after: 1s", "kill_after: 1m\n    on_lost_lease: stop")+"\n")[0]
+	s.write("schedule.yaml", strings.Replace(s.read("schedule.yaml"), "      echo $SCHED_FENCE", "      trap '' TERM; echo $SCHED_FENCE", 1))
+	s.tick()
+	_, _, command := s.pids()
+	redis.Pause()
+	begun := time.Now()
+	s.gone(command)
+	if took := time.Since(begun); took > 5500*time.Millisecond { // the lease is one of 5 s
+		t.Errorf("it took %s", took)
+	}
+	if r := s.outcome("long", 1); r.Outcome != "stopped" || !strings.Contains(strings.Join(r.Notes, "\n"), "could not be renewed") {
+		t.Errorf("%+v", r)
 	}
 }
 

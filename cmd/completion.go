@@ -22,19 +22,20 @@ import (
 
 // newCompletionCommand is in place of cobra's own, whose help has another voice.
 func newCompletionCommand(a *app) *cobra.Command {
-	shells := []string{"bash", "zsh", "fish"}
+	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print the script by which bash, zsh or fish completes commands, tasks, runs and tags",
-		Long: `completion prints a script for bash (which needs its package bash-completion), zsh or fish. The
-shell then completes commands and flags, and asks sched for the tasks, runs and tags of the
-schedule.
+		Short: "Print the script by which a shell completes commands, tasks, runs and tags",
+		Long: `completion prints a script for bash (which needs its package bash-completion), zsh, fish or
+powershell. The shell then completes commands and flags, and asks sched for the tasks, runs and
+tags of the schedule.
 
 zsh has a builtin of the name sched, which knows nothing of schedules: write ` + "`disable sched`" + ` into
 ~/.zshrc.`,
 		Example: `  sched completion bash > ~/.local/share/bash-completion/completions/sched
   sched completion zsh > "${fpath[1]}/_sched"
-  sched completion fish > ~/.config/fish/completions/sched.fish`,
+  sched completion fish > ~/.config/fish/completions/sched.fish
+  sched completion powershell >> $PROFILE`,
 		Args:      arguments(1, 1),
 		ValidArgs: shells,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -45,6 +46,8 @@ zsh has a builtin of the name sched, which knows nothing of schedules: write ` +
 				return zshCompletion(c.Root(), a.out)
 			case "fish":
 				return c.Root().GenFishCompletion(a.out, true)
+			case "powershell":
+				return c.Root().GenPowerShellCompletionWithDesc(a.out)
 			}
 			return usage("the shells are "+strings.Join(shells, ", "), "there is no completion for %q", args[0])
 		},

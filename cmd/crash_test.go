@@ -53,12 +53,26 @@ func (b *box) free(task string) {
 	}
 }
 
+// start starts a run of the victim. Its supervisor has written down which process the command is: a command that ends before that
+// is lost with its supervisor.
 func start(t *testing.T) (b *box, witness, supervisor, command int) {
 	b = newBox(t, victim)
 	b.sched("run")
 	command = b.pidIn("command.pid")
 	supervisor = b.pidIn("supervisor.pid")
+	b.untilWrittenDown(command)
 	return b, parent(t, supervisor), supervisor, command
+}
+
+// untilWrittenDown waits until the file of a run says that the process is its command.
+func (b *box) untilWrittenDown(command int) {
+	b.until("the process is written down", func() bool {
+		runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
+		return slices.ContainsFunc(runs, func(file string) bool {
+			text, _ := os.ReadFile(file)
+			return strings.Contains(string(text), fmt.Sprintf(`"pid":%d,`, command))
+		})
+	})
 }
 
 func TestTheCommandIsKilled(t *testing.T) {
@@ -108,14 +122,7 @@ tasks:
 	for i, task := range []string{"before", "during"} {
 		b.sched("run", "--at", "2026-01-01T00:00:00Z", "--only", task)
 		if task == "during" { // the supervisor may have crashed before it wrote down the process, which its witness then looks for
-			pid := fmt.Sprintf(`"pid":%d`, b.pidIn("command.pid"))
-			b.until("the process is written down", func() bool {
-				runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
-				return slices.ContainsFunc(runs, func(file string) bool {
-					text, _ := os.ReadFile(file)
-					return strings.Contains(string(text), pid)
-				})
-			})
+			b.untilWrittenDown(b.pidIn("command.pid"))
 			b.write("go", "")
 		}
 		if r := b.outcome(task, 1); r.Outcome != "failed" || r.ExitCode == nil || *r.ExitCode != 3+i {
@@ -687,6 +694,7 @@ tasks:
   - name: loud
     cron: "* * * * *"
     command: head -c 200000000 /dev/zero
+    output: {limit: 1GB}
 `)
 	if out, code := b.sched("run"); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, out)

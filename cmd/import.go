@@ -12,6 +12,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/crontab"
+	"sched/schedule/schema"
 	"sched/schedule/text"
 )
 
@@ -146,12 +147,17 @@ func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml 
 	if err != nil {
 		return failed("", "cannot write %s: %w", o.output, text.WithoutPath(err))
 	}
-	_, err = file.Write(yaml)
+	_, err = fmt.Fprintf(file, "%s\n%s", schema.Modeline(schema.FileName), yaml)
 	if err = errors.Join(err, file.Close()); err != nil {
 		os.Remove(o.output)
 		return failed("", "cannot write %s: %w", o.output, text.WithoutPath(err))
 	}
 	fmt.Fprintf(a.out, "%s has %s\n", o.output, text.Count(len(s.Tasks), "task"))
+	if written, err := writeSchema(o.output); err != nil {
+		a.problem("%v", err)
+	} else if written != "" {
+		fmt.Fprintf(a.out, "%s is written: by it editors complete and check the keys\n", written)
+	}
 	fmt.Fprintf(a.err, "hint: look at it with `sched list -c %[1]s`; `sched install -c %[1]s --replace` lets it take over from the lines\n", shellWord(o.output))
 	return nil
 }

@@ -48,9 +48,11 @@ func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []view.Task,
 	}
 	t.Head("TASK", "WHEN", "NEXT", "", "LAST", now, "DOES")
 	for _, row := range rows {
-		next, clock := out.Paint(terminal.Faint, never(row, s)), ""
+		var next, clock string
 		if len(row.Times) > 0 {
 			next, clock = nextCells(out, row, 0, at)
+		} else {
+			next = out.Paint(terminal.Faint, never(row, s))
 		}
 		t.Row(row.Name, when(row, s), next, clock, a.lastCell(s, row.LastRun), a.nowCell(row, s.Location), out.Paint(terminal.Faint, does(row)))
 		for i := 1; i < len(row.Times); i++ {

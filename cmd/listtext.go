@@ -17,9 +17,11 @@ func (a listCommand) printList(s *schedule.Schedule, rows []view.Task, at time.T
 	defer t.Flush()
 	t.Head("TASK", "WHEN", "NEXT", "LAST", "NOW")
 	for _, row := range rows {
-		next := never(row, s)
+		var next string
 		if len(row.Times) > 0 {
 			next = nextText(row, 0, at)
+		} else {
+			next = never(row, s)
 		}
 		t.Row(row.Name, when(row, s), next, a.lastText(s, row.LastRun), a.nowText(row, s.Location))
 		for i := 1; i < len(row.Times); i++ {

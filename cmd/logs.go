@@ -79,8 +79,17 @@ func copyFile(w io.Writer, path string) error {
 		return err
 	}
 	defer file.Close()
-	if _, err := io.Copy(w, file); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	from := tail{file: file}
+	for {
+		text, err := from.read()
+		if err == nil && len(text) > 0 {
+			_, err = w.Write(text)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if len(text) == 0 {
+			return nil
+		}
 	}
-	return nil
 }

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/statedir"
+	"sched/schedule/text"
 )
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has no outcome
@@ -42,9 +44,11 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 }
 
 // A tail reads a file that grows, piece by piece. It reads nothing as long as the file does not exist.
+// Where a live output was cut since it is larger than its limit, it says so once.
 type tail struct {
 	path string
 	file *os.File
+	at   int64
 	room [64 << 10]byte
 }
 
@@ -59,10 +63,20 @@ func (t *tail) read() ([]byte, error) {
 		}
 		t.file = file
 	}
-	n, err := t.file.Read(t.room[:])
+	info, err := t.file.Stat()
+	if err != nil || t.at >= info.Size() {
+		return nil, err
+	}
+	from, to := statedir.DataAt(t.file, t.at, info.Size())
+	if cut := from - t.at; cut > 0 && from < to {
+		t.at = from
+		return fmt.Appendf(nil, "\nsched: %s are cut here: output.limit\n", text.Bytes(cut)), nil
+	}
+	n, err := t.file.ReadAt(t.room[:min(int64(len(t.room)), to-from)], from)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
+	t.at = from + int64(n)
 	return t.room[:n], err
 }
 

@@ -80,6 +80,9 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	return a.endPrinting(a.exitCode(root.Execute()))
 }
 
+// Commands returns sched with all its commands, for tools that write about them: they cannot be run.
+func Commands() *cobra.Command { return (&app{}).root() }
+
 // root returns sched with all its commands.
 func (a *app) root() *cobra.Command {
 	var version bool
@@ -118,7 +121,7 @@ a signal.`,
 		newTriggerCommand(a), newRetryCommand(a), newStopCommand(a),
 		newPauseCommand(a), newResumeCommand(a), newInterruptCommand(a),
 		newServersCommand(a), newServeCommand(a), newUnlockCommand(a), newCompletionCommand(a), newVersionCommand(a),
-		newImportCommand(a), newInstallCommand(a), newUninstallCommand(a),
+		newImportCommand(a), newInstallCommand(a), newUninstallCommand(a), newSchemaCommand(a),
 	)
 	return root
 }

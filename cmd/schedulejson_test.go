@@ -21,6 +21,7 @@ func TestEveryObjectOfTheScheduleIsDocumented(t *testing.T) {
 		"A place":                 reflect.TypeFor[placeJSON](),
 		"An examination":          reflect.TypeFor[examinationJSON](),
 		"A check":                 reflect.TypeFor[resultJSON](),
+		"A version":               reflect.TypeFor[versionJSON](),
 	} {
 		if got, want := documented(string(text), heading), jsonNames(of); !slices.Equal(got, want) {
 			t.Errorf("%s:\ndocumented: %v\nprinted:    %v", heading, got, want)

@@ -16,6 +16,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/actions"
 	"sched/schedule/api"
+	"sched/schedule/api/access"
+	"sched/schedule/api/listen"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
@@ -94,7 +96,7 @@ func (a serveCommand) serve(o serveOptions) error {
 			return err
 		}
 	}
-	listener, err := api.Listen(o.listen, certificate != nil || o.behindProxy)
+	listener, err := listen.At(o.listen, certificate != nil || o.behindProxy)
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func (a serveCommand) serve(o serveOptions) error {
 	terminate, _, release := signals()
 	defer release()
 	a.greet(s, server, listener, o, certificate != nil)
-	if err := server.Serve(terminate, listener, certificate, server.Handler(web.New(server))); err != nil {
+	if err := listen.Serve(terminate, listener, certificate, server.Handler(web.New(server))); err != nil {
 		return failed("", "%w", err)
 	}
 	return &exit{code: exitStopped}
@@ -129,17 +131,17 @@ func (a serveCommand) greet(s *schedule.Schedule, server *api.Server, l net.List
 	if len(o.hosts) > 0 {
 		name = o.hosts[0]
 	}
-	url := api.URL(l, name, o.basePath, secure)
+	url := listen.URL(l, name, o.basePath, secure)
 	fmt.Fprintf(a.out, "%s is served at %s\n", s.Name, url)
 	if strings.HasPrefix(url, "unix:") {
 		return
 	}
-	scope := api.Operate
+	scope := access.Operate
 	switch {
 	case o.readOnly:
-		scope = api.Read
+		scope = access.Read
 	case o.edit != "":
-		scope = api.Edit
+		scope = access.Edit
 	}
 	fmt.Fprintf(a.out, "sign in once, within 10 minutes: %s\n", strings.TrimSuffix(url, o.basePath+"/")+server.LoginPath(scope))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/api"
+	"sched/schedule/api/access"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -67,7 +67,7 @@ func (a serveCommand) token(o tokenOptions) error {
 	case o.list:
 		return a.listTokens(s)
 	case o.revoke != "":
-		if err := api.RevokeToken(s.StateDir, o.revoke); err != nil {
+		if err := access.RevokeToken(s.StateDir, o.revoke); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.out, "%s is revoked\n", o.revoke)
@@ -81,15 +81,15 @@ var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[
 
 // makeToken makes a token or a key and prints it.
 func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
-	token := api.Token{Name: o.name, Scope: api.Scope(o.scope), Made: a.now().UTC().Round(0)}
+	token := access.Token{Name: o.name, Scope: access.Scope(o.scope), Made: a.now().UTC().Round(0)}
 	what := "a token to " + o.scope
 	switch {
 	case o.hook != "":
-		token.Scope, token.Task, what = api.Hook, o.hook, "a key to trigger "+o.hook
+		token.Scope, token.Task, what = access.Hook, o.hook, "a key to trigger "+o.hook
 	case o.badge != "":
-		token.Scope, token.Task, what = api.Badge, o.badge, "a key to show the badge of "+o.badge
+		token.Scope, token.Task, what = access.Badge, o.badge, "a key to show the badge of "+o.badge
 	default:
-		if _, ok := api.ParseScope(o.scope); !ok {
+		if _, ok := access.ParseScope(o.scope); !ok {
 			return usage("read, operate or edit", "--scope %q is not a scope", o.scope)
 		}
 	}
@@ -107,7 +107,7 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 	if !named().MatchString(token.Name) {
 		return usage("letters, digits, blanks and . _ @ + : / -, at most 64", "--name %q cannot be a name", token.Name)
 	}
-	secret, err := api.AddToken(s.StateDir, token)
+	secret, err := access.AddToken(s.StateDir, token)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 
 // listTokens prints the tokens, without themselves.
 func (a serveCommand) listTokens(s *schedule.Schedule) error {
-	all, err := api.Tokens(s.StateDir)
+	all, err := access.Tokens(s.StateDir)
 	if err != nil {
 		return failed("", "%w", err)
 	}

@@ -31,6 +31,9 @@ func (l *fileLock) Fence() int64 { return l.fence }
 // Lease returns 0: the lock lasts as long as the processes of its run.
 func (l *fileLock) Lease() time.Duration { return 0 }
 
+// Leased returns zero: the lock is no lease.
+func (l *fileLock) Leased() time.Time { return time.Time{} }
+
 // Renew does nothing.
 func (l *fileLock) Renew(context.Context) error { return nil }
 

@@ -85,6 +85,10 @@ type Lock interface {
 	// as long as the processes of its run.
 	Lease() time.Duration
 
+	// Leased returns when the lease began last, at the earliest: when the lock was acquired or renewed by this process, or the time
+	// that Adopt was told. It is zero for a lock that is no lease.
+	Leased() time.Time
+
 	// Renew begins the lease anew. It returns *LostError when the mutex was not the run's all the
 	// time, also where it is again because no other run took it; any other error means that this is
 	// unknown.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,8 +15,9 @@ type lease struct {
 	name  string
 	run   string
 
+	renewed atomic.Pointer[time.Time] // when the lease began, at the earliest
+
 	mu       sync.Mutex // one renewal or release at a time
-	renewed  time.Time  // when the lease began, at the earliest
 	released bool
 	sequence sequence
 
@@ -45,7 +47,8 @@ func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 		return nil, context.Cause(ctx)
 	}
 	l := r.newLease(name, holder)
-	l.renewed = time.Now()
+	begun := time.Now()
+	l.renewed.Store(&begun)
 	key := l.redlock(ctx)
 	t, err := key.acquire(request{rule: ifTrusted, script: acquireScript(), keys: l.keys(),
 		args: []any{holder.Run, milliseconds(key.keep), holderText(holder), holder.Fence}})
@@ -79,9 +82,12 @@ func (l *lease) raiseFence(end time.Time, fence int64) error {
 // Adopt returns the lock of a run that was acquired elsewhere, at holder.Since and with holder.Fence.
 func (r *Redis) Adopt(name string, holder Holder, _ *os.File) Lock {
 	l := r.newLease(name, holder)
-	l.renewed = holder.Since
+	l.renewed.Store(&holder.Since)
 	return l
 }
+
+// Leased returns when the lease began last.
+func (l *lease) Leased() time.Time { return *l.renewed.Load() }
 
 // Inherit returns nil: a lease does not depend on processes.
 func (l *lease) Inherit() *os.File { return nil }
@@ -92,9 +98,9 @@ func (l *lease) Fence() int64 { return l.description.get().Fence }
 // Lease returns the lease of the config.
 func (l *lease) Lease() time.Duration { return l.redis.config.lease() }
 
-// elapsed is how long ago something was, by the clock that says more: the monotonic one stands still
-// while the machine sleeps, the wall clock may be set back.
-func elapsed(since, now time.Time) time.Duration {
+// Elapsed is how long ago something was, by the clock that says more: the monotonic one stands still
+// while the machine sleeps, the wall clock may be set back. Leases are measured by it.
+func Elapsed(since, now time.Time) time.Duration {
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 

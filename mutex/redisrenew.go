@@ -67,13 +67,13 @@ func (l *lease) renewal() request {
 
 // judgeRenewal returns what the answers to a renewal mean that was begun at the given time.
 func (l *lease) judgeRenewal(ctx context.Context, begun time.Time, t tally) error {
-	r, inTime := l.redis, elapsed(l.renewed, begun) < l.Lease()
+	r, inTime := l.redis, Elapsed(l.Leased(), begun) < l.Lease()
 	switch {
 	case t.ours >= r.quorum():
-		l.renewed = begun
+		l.renewed.Store(&begun)
 		return nil
 	case t.ours+t.retaken >= r.quorum():
-		l.renewed = begun
+		l.renewed.Store(&begun)
 		if inTime {
 			return nil
 		}

@@ -91,6 +91,9 @@ func (l *sharedLock) Fence() int64 { return l.remote.Fence() }
 // Lease returns how long the lock on Redis lasts.
 func (l *sharedLock) Lease() time.Duration { return l.remote.Lease() }
 
+// Leased returns when the lease on Redis began last.
+func (l *sharedLock) Leased() time.Time { return l.remote.Leased() }
+
 // Renew begins the lease on Redis anew.
 func (l *sharedLock) Renew(ctx context.Context) error { return l.remote.Renew(ctx) }
 

@@ -108,6 +108,8 @@ type loader struct {
 	schedule *Schedule
 	mail     mailSettings
 	names    map[string]Place // of the tasks
+	bare     *taskDraft       // a task that sets and inherits nothing; nil while the top of the file is read
+	changes  changes
 	zones    map[string]*time.Location
 }
 
@@ -175,6 +177,7 @@ func (l *loader) result() (*Schedule, error) {
 	}
 	s := l.schedule
 	s.Warnings, s.sources = l.Warnings(), l.Sources()
+	s.Changes = l.changes.told()
 	s.Digest = document.Digest(s.sources)
 	return s, nil
 }

@@ -60,7 +60,7 @@ func TestWhatIsNotSaid(t *testing.T) {
 		Name: "t", Mutex: "t", When: cron.When{Every: "minute", Location: here}, Enabled: true,
 		Command: Command{Line: "x", Shell: []string{"/bin/sh", "-c"}}, Folder: "/srv/shop", Dir: "/srv/shop",
 		KillAfter: 10 * time.Second, Retry: Retry{Attempts: 1, Backoff: 1}, SuccessCodes: []int{0},
-		MissedWithin: 12 * time.Hour, Place: Place{File: "schedule.yaml", Line: 2, Column: 3},
+		MissedWithin: 12 * time.Hour, Output: Output{Limit: 64 << 20}, Place: Place{File: "schedule.yaml", Line: 2, Column: 3},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)
@@ -108,7 +108,7 @@ tasks:
   on_failure: []
   on_recovery: r
   on_skip: s
-  output: {file: out.log, append: true}
+  output: {file: out.log, append: true, limit: 10MB}
 metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 `)
 	if s.Name != "a/b.c" || s.Location.String() != "Asia/Tokyo" || s.Environment != "staging" ||
@@ -138,7 +138,7 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 			OnSuccess: []Hook{{Run: Command{List: []string{"d", "e"}}}}, OnRecovery: []Hook{{Run: Command{Line: "r", Shell: bash}}},
 			OnSkip: []Hook{{Run: Command{Line: "s", Shell: bash}}},
 		},
-		Output: Output{File: "/srv/shop/out.log", Append: true},
+		Output: Output{File: "/srv/shop/out.log", Append: true, Limit: 10 << 20},
 		Place:  Place{File: "schedule.yaml", Line: 9, Column: 3},
 	}
 	if !reflect.DeepEqual(got, want) {

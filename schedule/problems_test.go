@@ -93,15 +93,15 @@ var mistakes = []struct {
 	{"variables as a list", one("env: [A=b]"), []string{
 		"schedule.yaml:5:8: task \"t\": env must be a mapping of keys and values, not a list\n  hint: write {NAME: value}, or a line `NAME: value` for each, without \"-\""}},
 
-	// false is no text: it once was the name of a mutex, a file called false, and a hook that always failed.
-	{"a mutex that is false", one("mutex: false"), []string{
-		"schedule.yaml:5:10: task \"t\": mutex must be text, not false\n  hint: leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken"}},
-	{"an output that is false", one("output: false"), []string{
-		"schedule.yaml:5:11: task \"t\": output must be text, not false\n  hint: leave the key out for no copy: what a task prints is kept anyway (sched logs)"}},
-	{"a hook that is false", one("before: false"), []string{
-		"schedule.yaml:5:11: task \"t\": before must be text, not false\n  hint: leave the key out for no hook, or write [] against one that is inherited; the command is written \"false\""}},
-	{"an env_file that is false", one("env_file: false"), []string{
-		"schedule.yaml:5:13: task \"t\": env_file must be text, not false\n  hint: write [] for none"}},
+	// true is no text: it once was the name of a mutex, a file called true, and a hook that did nothing. false takes away what is inherited.
+	{"a mutex that is true", one("mutex: true"), []string{
+		"schedule.yaml:5:10: task \"t\": mutex must be text, not true\n  hint: leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken"}},
+	{"an output that is true", one("output: true"), []string{
+		"schedule.yaml:5:11: task \"t\": output must be text, not true\n  hint: leave the key out for no copy: what a task prints is kept anyway (sched logs)"}},
+	{"a hook that is true", one("before: true"), []string{
+		"schedule.yaml:5:11: task \"t\": before must be text, not true\n  hint: leave the key out for no hook, or write false against one that is inherited; the command is written \"true\""}},
+	{"an env_file that is true", one("env_file: true"), []string{
+		"schedule.yaml:5:13: task \"t\": env_file must be text, not true\n  hint: write false for none"}},
 
 	// The store.
 	{"a store without a name", "store: redis://a\ntasks: []\n", []string{
@@ -280,14 +280,14 @@ var mistakes = []struct {
 	{"missed slots", one("missed: twice\nmissed_within: 40d\nstart_deadline: 0s"), []string{
 		"schedule.yaml:5:11: task \"t\": missed must be skip or once, not the text \"twice\"",
 		"schedule.yaml:6:18: task \"t\": missed_within 40d is longer than the 31 days that sched looks back",
-		"schedule.yaml:7:19: task \"t\": start_deadline 0s would skip every run\n  hint: write none for a task that may start at any time"}},
+		"schedule.yaml:7:19: task \"t\": start_deadline 0s would skip every run\n  hint: write false for a task that may start at any time"}},
 	{"how old a missed slot may be that does not run", one("missed: skip\nmissed_within: 1h"), []string{
 		"schedule.yaml:6:18: task \"t\": missed_within is for tasks with missed: once\n  hint: add `missed: once`, or remove it"}},
 	{"missed slots that are no longer", one("missed: once\nmissed_within: 30s\nstart_deadline: soon"), []string{
 		"schedule.yaml:6:18: task \"t\": missed_within 30s is too short",
 		"schedule.yaml:7:19: task \"t\": start_deadline \"soon\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d"}},
 	{"a timeout of nothing", one("timeout: 0s"), []string{
-		"schedule.yaml:5:12: task \"t\": timeout 0s would end every attempt at once\n  hint: write none for a task without a timeout"}},
+		"schedule.yaml:5:12: task \"t\": timeout 0s would end every attempt at once\n  hint: write false for a task without a timeout"}},
 	{"a timeout that is a list", one("timeout: [1h]"), []string{
 		"schedule.yaml:5:12: task \"t\": timeout must be a duration such as 90s, not a list"}},
 	{"retry as a number", one("retry: 3"), []string{
@@ -297,7 +297,7 @@ var mistakes = []struct {
 	{"retry with wrong numbers", one("retry: {attempts: 0, backoff: 0.5, delay: 10s, max_delay: 5s}"), []string{
 		"schedule.yaml:5:21: task \"t\": retry.attempts must be at least 1, not 0",
 		"schedule.yaml:5:33: task \"t\": retry.backoff must be at least 1, not 0.5",
-		"schedule.yaml:5:61: task \"t\": retry.max_delay 5s is shorter than the delay"}},
+		"schedule.yaml:5:61: task \"t\": retry.max_delay 5s is shorter than the delay, 10s"}},
 	{"retry with texts", one("retry: {attempts: two, backoff: [2]}"), []string{
 		"schedule.yaml:5:21: task \"t\": retry.attempts must be a whole number, not the text \"two\"",
 		"schedule.yaml:5:35: task \"t\": retry.backoff must be a number, not a list"}},
@@ -318,7 +318,19 @@ var mistakes = []struct {
 	{"environments that are none", one("environments: []"), []string{
 		"schedule.yaml:5:17: task \"t\": environments is an empty list\n  hint: leave the key out for every environment, or switch the task off with `enabled: false`"}},
 	{"an output without a file", one("output: {append: true}"), []string{
-		"schedule.yaml:5:11: task \"t\": output has no file\n  hint: write {file: PATH}"}},
+		"schedule.yaml:5:20: task \"t\": output.append is about a copy, and output has no file\n  hint: add `file: PATH`"}},
+	{"limits of the output", one("output: {limit: 10}"), []string{
+		"schedule.yaml:5:19: task \"t\": output.limit 10 has no unit\n  hint: write 10MB or 10KB"}},
+	{"a limit in words", one("output: {limit: a lot}"), []string{
+		"schedule.yaml:5:19: task \"t\": output.limit \"a lot\" is not a size\n  hint: a size is written as 512KB, 10MB or 1GB"}},
+	{"a limit without room for a line", one("output: {limit: 1KB}"), []string{
+		"schedule.yaml:5:19: task \"t\": output.limit 1KB is less than 16KB"}},
+	{"a condition that is false", one("when: false\nskip: false"), []string{
+		"schedule.yaml:5:9: task \"t\": when: false may mean that the task never runs, or that nobody is asked\n  hint: write [] against one that is inherited, or `enabled: false` for a task that never runs"}},
+	{"a longest wait against an inherited delay", "defaults: {retry: {attempts: 2, delay: 5m}}\n" + one("background: true\nretry: {max_delay: 1m}"), []string{
+		"schedule.yaml:7:22: task \"t\": retry.max_delay 1m0s is shorter than the delay, 5m0s"}},
+	{"no delay between attempts that are not given", one("retry: {delay: 1m}"), []string{
+		"schedule.yaml:5:10: task \"t\": retry has no attempts\n  hint: add attempts: the first try and all that follow it"}},
 	{"an output that is a list", one("output: [a]"), []string{
 		"schedule.yaml:5:11: task \"t\": output must be a file or a mapping, not a list\n  hint: write {file: PATH, append: true}"}},
 
@@ -515,7 +527,7 @@ func TestWarnings(t *testing.T) {
 		{"no tasks", "name: x\n", "schedule.yaml:1:1: the schedule has no tasks\n  hint: nothing will ever run"},
 		{"a variable of the shell", "env: {PATH: '$HOME/bin', PASSWORD: 'a$b$c'}\n" + one(""),
 			"schedule.yaml:1:13: env.PATH: $HOME is taken as it stands\n  hint: write ${HOME} for its value"},
-		{"a tick that waits with its task", "defaults: {retry: {attempts: 3, delay: 40s, backoff: 2}}\n" + one("") + "- {name: b, every: hour, command: x, background: true}\n- {name: c, every: hour, command: x, retry: {attempts: 3, delay: 1m}}\n",
+		{"a tick that waits with its task", "defaults: {retry: {attempts: 3, delay: 40s, backoff: 2}}\n" + one("") + "- {name: b, every: hour, command: x, background: true}\n- {name: c, every: hour, command: x, retry: {attempts: 3, delay: 1m, backoff: 1}}\n",
 			"schedule.yaml:3:3: task \"t\": a foreground task waits up to 1m20s for its next attempt, and its tick with it\n  hint: with `background: true` a later tick goes on with it"},
 		{"a password in the file", "mail: {url: 'smtp://me:hunter2@localhost'}\n" + one(""),
 			"schedule.yaml:1:13: mail.url has the password in it, and with it each run in the history\n  hint: write ${VAR} or ${file:PATH} in its place"},

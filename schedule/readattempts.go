@@ -6,42 +6,65 @@ import (
 	"sched/schedule/document"
 )
 
-// readTimeout reads a duration, or none against that of a group or of defaults.
+// readTimeout reads a duration, or none, an older word for false, against that of a group or of defaults.
 func readTimeout(l *loader, n *node) (time.Duration, bool) {
 	if n.IsScalar() && n.Value == "none" {
 		return 0, true
 	}
 	d, ok := l.Duration(n, 0)
 	if ok && d == 0 {
-		l.Problemf(n, "write none for a task without a timeout", "timeout %s would end every attempt at once", n.Value)
+		l.Problemf(n, "write false for a task without a timeout", "timeout %s would end every attempt at once", n.Value)
 	}
 	return d, ok
 }
 
-// readRetry reads the whole of retry: what it does not have is not inherited.
-func readRetry(l *loader, n *node) (Retry, bool) {
+// setRetry reads a mapping, key by key on top of the inherited one. false takes that away.
+func setRetry(l *loader, t *taskDraft, n *node) {
 	if n.IsInteger() {
 		l.Problemf(n, "write {attempts: "+document.Shorten(n.Value)+"}", "retry must be a mapping, not %s", n.Describe())
-		return Retry{}, false
+		return
+	}
+	if n.IsFalse() {
+		l.Forget()
+		t.Retry, t.retries = l.bare.Retry, false
+		return
 	}
 	if !l.RequireMapping(n, "retry") {
-		return Retry{}, false
+		return
 	}
-	r := Retry{Backoff: 1}
-	retryKeys.Decode(l, &r, n, 0)
-	if !n.Has("attempts") {
+	inherited := t.Retry
+	retryKeys.Decode(l, &t.Retry, n, 0)
+	t.retries = t.retries || n.Has("attempts")
+	if !t.retries && !n.Has("attempts") && l.Task != "" {
 		l.Problemf(n, "add attempts: the first try and all that follow it", "retry has no attempts")
 	}
-	return r, true
+	if r := t.Retry; r.MaxDelay > 0 && r.MaxDelay < r.Delay {
+		at := n.Lookup("max_delay")
+		if at == nil {
+			at = n.Lookup("delay")
+		}
+		if at == nil {
+			at = n
+		}
+		l.Problemf(at, "", "retry.max_delay %s is shorter than the delay, %s", r.MaxDelay, r.Delay)
+	}
+	l.noteMergedRetry(n, inherited)
 }
 
-// setMaxDelay comes after delay in its table.
-func setMaxDelay(l *loader, r *Retry, n *node) {
-	d, ok := l.Duration(n, time.Nanosecond)
-	if ok && d < r.Delay {
-		l.Problemf(n, "", "retry.max_delay %s is shorter than the delay", n.Value)
+// noteMergedRetry notes that a retry which used to take the place of the inherited one has parts of that now.
+func (l *loader) noteMergedRetry(n *node, inherited Retry) {
+	for _, part := range []struct {
+		key      string
+		modified bool
+	}{
+		{"attempts", inherited.Attempts != l.bare.Retry.Attempts}, {"delay", inherited.Delay != 0},
+		{"backoff", inherited.Backoff != l.bare.Retry.Backoff}, {"max_delay", inherited.MaxDelay != 0},
+	} {
+		if part.modified && !n.Has(part.key) {
+			l.changes.add(l, n, "it keeps the inherited "+part.key, part.key+": false")
+			return
+		}
 	}
-	r.MaxDelay = d
 }
 
 // readSuccessCodes reads an exit code or a list of them.
@@ -58,22 +81,37 @@ func readSuccessCodes(l *loader, n *node) ([]int, bool) {
 	return codes, ok
 }
 
-// readOutput reads a path or a mapping.
-func readOutput(l *loader, n *node) (o Output, ok bool) {
+// The bounds of output.limit: the least has room for whole lines and for what says that some were cut.
+const (
+	defaultLimit = 64 << 20
+	leastLimit   = 16 << 10
+)
+
+// readLimit reads how much of an output is kept.
+func readLimit(l *loader, n *node) (int64, bool) { return l.Size(n, leastLimit) }
+
+// setOutput reads a path or a mapping, key by key on top of what is inherited. false takes that away.
+func setOutput(l *loader, t *taskDraft, n *node) {
+	inherited := t.Output
 	switch {
+	case n.IsFalse():
+		l.Forget()
+		t.Output = l.bare.Output
 	case n.IsMapping():
-		outputKeys.Decode(l, &o, n, 0)
-		if !n.Has("file") {
-			l.Problemf(n, "write {file: PATH}", "output has no file")
+		outputKeys.Decode(l, &t.Output, n, 0)
+		if n.IsEmpty() {
+			l.Problemf(n, "write {file: PATH}", "output is empty")
+		} else if own := n.Lookup("append"); own != nil && t.Output.File == "" && l.Task != "" {
+			l.Problemf(own, "add `file: PATH`", "output.append is about a copy, and output has no file")
 		}
-		return o, true
 	case n.IsList():
 		l.Problemf(n, "write {file: PATH, append: true}", "output must be a file or a mapping, not a list")
-		return o, false
+	case l.RefuseBool(n, "leave the key out for no copy: what a task prints is kept anyway (sched logs)"):
+		if path, ok := l.Path(n); ok {
+			t.Output.File = path
+		}
 	}
-	if !l.RefuseBool(n, "leave the key out for no copy: what a task prints is kept anyway (sched logs)") {
-		return o, false
+	if inherited.Append && t.Output.Append && !n.Has("append") {
+		l.changes.add(l, n, "it keeps the inherited append: true", "{file: PATH, append: false}")
 	}
-	o.File, ok = l.Path(n)
-	return o, ok
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,15 +62,20 @@ func readShell(l *loader, n *node) ([]string, bool) {
 }
 
 // setConditionCommand reads the command of when or skip, which takes the place of an inherited one of the same key; an
-// empty list takes that away. when runs before skip, wherever they stand.
+// empty list and skip: false take that away. when: false could mean never as well, and is refused. when runs before
+// skip, wherever they stand.
 func setConditionCommand(l *loader, t *taskDraft, n *node) {
+	if n.IsFalse() && l.Key == "when" {
+		l.Problemf(n, "write [] against one that is inherited, or `enabled: false` for a task that never runs", "when: %s may mean that the task never runs, or that nobody is asked", n.Value)
+		return
+	}
 	var commands []ConditionCommand
 	for _, c := range t.ConditionCommands {
 		if c.Key != l.Key {
 			commands = append(commands, c)
 		}
 	}
-	if !n.IsList() || !n.IsEmpty() {
+	if !n.IsFalse() && (!n.IsList() || !n.IsEmpty()) {
 		command, _ := readCommand(l, n, t.shell)
 		commands = append(commands, ConditionCommand{l.Key, command})
 	}
@@ -131,10 +137,32 @@ func readVariable(l *loader, n *node) (string, bool) {
 	return l.Expanded(n)
 }
 
+// setEnv reads variables of commands, beside those that are inherited; false takes away those of the group and the
+// defaults, and leaves those of the file.
+func setEnv(l *loader, t *taskDraft, n *node) {
+	if n.IsFalse() {
+		l.Forget()
+		t.Env, t.EnvOver = l.bare.Env, nil
+		return
+	}
+	t.Env = readVariables(l, n, t.Env)
+	for name := range n.Pairs() {
+		t.ownEnv = append(t.ownEnv, name.Value)
+	}
+	t.EnvOver = slices.Concat(t.EnvOver, t.ownEnv)
+}
+
+// setEnvFiles reads the files of a level, which take the place of those of the levels above and win over their variables,
+// but not over those that stand in env beside them. It comes after env in its table.
+func setEnvFiles(l *loader, t *taskDraft, n *node) {
+	replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, readEnvFiles)(l, t, n)
+	t.EnvOver = t.ownEnv
+}
+
 // readEnvFiles reads one path or a list; [] takes away those of the group or the defaults.
 func readEnvFiles(l *loader, n *node) (paths []string, ok bool) {
 	ok = n.Each(func(item *node) bool {
-		if !l.RefuseBool(item, "write [] for none") {
+		if !l.RefuseBool(item, "write false for none") {
 			return false
 		}
 		path, ok := l.Path(item)

@@ -1,6 +1,10 @@
 package schedule
 
-import "strings"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // A hookDraft is a hook in a mapping, while it is read.
 type hookDraft struct {
@@ -12,19 +16,39 @@ type hookDraft struct {
 	shell []string
 }
 
-// setHooks returns the setter of a key of hooks: one or a list, which replaces the inherited one. Notifications without
-// a target are left out. It comes after shell in its table.
+// setHooks returns the setter of a key of hooks: one or a list, which come after the inherited ones. false, alone or first
+// in the list, takes those away, and so does an empty list, the older way to say it. Notifications without a target are
+// left out. It comes after shell in its table.
 func setHooks(field func(*Hooks) *[]Hook) setter[taskDraft] {
 	return func(l *loader, t *taskDraft, n *node) {
-		var hooks []Hook
-		n.Each(func(item *node) bool {
+		inherited := *field(&t.Hooks)
+		items := []*node{n}
+		if n.IsList() {
+			items = n.Items()
+		}
+		if len(items) == 0 || items[0].IsFalse() {
+			l.Forget()
+			inherited, items = nil, items[min(1, len(items)):]
+		}
+		hooks := slices.Clip(inherited)
+		for _, item := range items {
 			hook, ok := readHook(l, item, t.shell)
 			if !ok || hook.Notify == nil || !hook.Notify.Empty() {
+				l.traceItem(len(hooks))
 				hooks = append(hooks, hook)
 			}
-			return ok
-		})
+		}
+		if len(inherited) > 0 && len(hooks) > len(inherited) {
+			l.changes.add(l, n, "its hooks come after the inherited ones", "[false, HOOK]")
+		}
 		*field(&t.Hooks) = hooks
+	}
+}
+
+// traceItem records that the item of the current key, of a list that several levels add to, was set where the key now is.
+func (l *loader) traceItem(i int) {
+	if l.Origins != nil {
+		l.Origins[l.Key+"."+strconv.Itoa(i)] = l.Origins[l.Key]
 	}
 }
 
@@ -43,7 +67,7 @@ func readHook(l *loader, n *node, shell []string) (Hook, bool) {
 		}
 		return finishHook(l, n, &h)
 	}
-	if !l.RefuseBool(n, "leave the key out for no hook, or write [] against one that is inherited; the command is written \""+n.Value+"\"") {
+	if !l.RefuseBool(n, "leave the key out for no hook, or write false against one that is inherited; the command is written \""+n.Value+"\"") {
 		return Hook{}, false
 	}
 	command, ok := readCommand(l, n, shell)

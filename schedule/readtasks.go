@@ -21,6 +21,10 @@ type taskDraft struct {
 	shell      []string
 	timing     timing // in effect
 	ownTiming  timing // of this level
+
+	retries       bool     // retry.attempts was given, here or above
+	ownEnv        []string // the variables that env of this level sets
+	impliedNoOver bool     // without_overlapping was set by a mutex, which takes it along when it is taken away
 }
 
 // readDefaults returns what a task is that sets nothing, with the defaults of the file. n may be nil.
@@ -36,10 +40,13 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 			MissedWithin: 12 * time.Hour,
 			Retry:        Retry{Attempts: 1, Backoff: 1},
 			SuccessCodes: []int{0},
+			Output:       Output{Limit: defaultLimit},
 			origins:      l.Origins,
 		},
 		shell: []string{"/bin/sh", "-c"},
 	}
+	bare := *base
+	l.bare = &bare
 	if n != nil && l.RequireMapping(n, "defaults") {
 		l.Section = "defaults: "
 		l.trace(base)
@@ -83,7 +90,7 @@ func (l *loader) readEntries(n *node, base *taskDraft) {
 func (l *loader) readTask(n *node, base *taskDraft) {
 	t := new(taskDraft)
 	*t = *base
-	t.isGroup = false
+	t.isGroup, t.ownEnv = false, nil
 	t.Place = l.PlaceOf(n)
 	section := l.Section
 	l.Section = ""
@@ -95,7 +102,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	taskKeys.Decode(l, t, n, inTask)
 	l.setWhen(t, t.Name)
 	l.requireKeys(n, t)
-	if within := n.Lookup("missed_within"); within != nil && !t.RunMissed {
+	if within := n.Lookup("missed_within"); within != nil && !within.IsFalse() && !t.RunMissed {
 		l.Problemf(within, "add `missed: once`, or remove it", "missed_within is for tasks with missed: once")
 	}
 	if t.Command.Line != "" {
@@ -106,6 +113,9 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	}
 	if t.Hooks.notify() {
 		t.Sender = Sender{l.schedule.Name, l.schedule.File, t.When.Location.String()}
+	}
+	if len(t.EnvFiles) == 0 {
+		t.EnvOver = nil
 	}
 	l.warnOfLongRetry(n, t)
 	l.Task, l.Section = "", section
@@ -148,7 +158,7 @@ func (l *loader) warnOfLongRetry(n *node, t *taskDraft) {
 // readGroup adds the tasks of the group to the schedule.
 func (l *loader) readGroup(n *node, base *taskDraft) {
 	t := *base
-	t.isGroup, t.group, t.tasks = true, "", nil
+	t.isGroup, t.group, t.tasks, t.ownEnv = true, "", nil, nil
 	section := l.Section
 	l.Section = "group: "
 	if name := n.Lookup("group"); name != nil && name.IsScalar() && name.Value != "" {
@@ -184,7 +194,9 @@ func setTaskName(l *loader, t *taskDraft, n *node) {
 // setGroup reads the one key that has two meanings: the name of a group of tasks, which no other inherits, and the
 // group that a task runs as, which replaces the inherited one.
 func setGroup(l *loader, t *taskDraft, n *node) {
-	if !t.isGroup {
+	if !t.isGroup && n.IsFalse() {
+		t.As.Group = ""
+	} else if !t.isGroup {
 		t.As.Group, _ = readAccount(l, n)
 	} else if text, ok := readName(l, n); ok {
 		t.group = text
@@ -192,13 +204,23 @@ func setGroup(l *loader, t *taskDraft, n *node) {
 }
 
 // setMutex reads the name of a mutex, which replaces the inherited one. It implies without_overlapping, since naming
-// a mutex has no other purpose. without_overlapping: false overrides that: its row comes later.
+// a mutex has no other purpose. without_overlapping: false overrides that: its row comes later. false takes an inherited
+// mutex away, with what it implied.
 func setMutex(l *loader, t *taskDraft, n *node) {
+	if n.IsFalse() {
+		t.Mutex = ""
+		if t.impliedNoOver {
+			t.WithoutOverlapping, t.impliedNoOver = false, false
+			l.TraceAs("without_overlapping")
+		}
+		return
+	}
 	if !l.RefuseBool(n, "leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken") {
 		return
 	}
 	if text, ok := readName(l, n); ok {
 		t.Mutex = text
+		t.impliedNoOver = t.impliedNoOver || !t.WithoutOverlapping
 		t.WithoutOverlapping = true
 		l.TraceAs("without_overlapping")
 	}

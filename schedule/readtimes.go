@@ -144,14 +144,14 @@ func readMissedWithin(l *loader, n *node) (time.Duration, bool) {
 	return d, ok
 }
 
-// readStartDeadline reads a duration, or none against that of a group or of defaults.
+// readStartDeadline reads a duration, or none, an older word for false, against that of a group or of defaults.
 func readStartDeadline(l *loader, n *node) (time.Duration, bool) {
 	if n.IsScalar() && n.Value == "none" {
 		return 0, true
 	}
 	d, ok := l.Duration(n, 0)
 	if ok && d < time.Second {
-		l.Problemf(n, "write none for a task that may start at any time", "start_deadline %s would skip every run", n.Value)
+		l.Problemf(n, "write false for a task that may start at any time", "start_deadline %s would skip every run", n.Value)
 	}
 	return d, ok
 }

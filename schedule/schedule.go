@@ -35,6 +35,7 @@ type Schedule struct {
 	Tasks       []*Task // in the order of the file, groups and includes in their place
 
 	Warnings []Problem // what is allowed and probably not meant
+	Changes  []Problem // what means something else than it did in the version of sched before this one
 	Digest   string    // of the text of every file that was read, in hexadecimal
 
 	sources []*document.Source // the files that were read, the main one first: what Copy is made of

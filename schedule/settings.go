@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sched/schedule/document"
@@ -37,16 +38,33 @@ func (t *Task) Settings() []Setting {
 			all = append(all, t.variables()...)
 			continue
 		}
+		if hooks, ok := row.value(t).([]Hook); ok && t.origins != nil {
+			all = append(all, t.hookSettings(row.key, hooks)...)
+			continue
+		}
 		all = append(all, t.setting(row.key, row.value(t)))
 	}
 	return all
 }
 
-// setting returns a key with its value. A key inside of another was set by that one where it is no mapping, as in
-// `output: report.log`.
+// hookSettings are the hooks of a key, one setting for each level that gave some.
+func (t *Task) hookSettings(key string, hooks []Hook) (all []Setting) {
+	for i, hook := range hooks {
+		from := t.origins[key+"."+strconv.Itoa(i)]
+		if last := len(all) - 1; last >= 0 && all[last].From == from {
+			all[last].Value = append(all[last].Value.([]Hook), hook)
+			continue
+		}
+		all = append(all, Setting{key, []Hook{hook}, from, true})
+	}
+	return all
+}
+
+// setting returns a key with its value. A key inside of another was set by that one where it is no mapping: all of them by
+// `retry: false`, and the file by `output: report.log`.
 func (t *Task) setting(key string, value any) Setting {
 	from, isSet := t.origins[key]
-	if above, _, inside := strings.Cut(key, "."); !isSet && inside && t.origins[above].Text != "" {
+	if above, _, inside := strings.Cut(key, "."); !isSet && inside && (t.origins[above].Text == "false" || t.origins[above].Text != "" && key == "output.file") {
 		from, isSet = t.origins[above], true
 	}
 	if isSet && strings.Contains(from.Text, "${file:") {
@@ -126,6 +144,7 @@ var settingRows = []struct {
 	{"after", func(t *Task) any { return someList(t.Hooks.After) }},
 	{"output.file", func(t *Task) any { return someText(t.Output.File) }},
 	{"output.append", func(t *Task) any { return t.Output.Append }},
+	{"output.limit", func(t *Task) any { return document.SizeText(t.Output.Limit) }},
 }
 
 // some is a value, or nil for the zero value, which stands for none.

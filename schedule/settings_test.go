@@ -62,8 +62,7 @@ func TestEachSettingSaysWhereItWasSet(t *testing.T) {
 		{"kill_after", 3 * time.Second, 9, `group "warehouse"`},
 		{"every", "day at 3:00", 12, ""},
 		{"retry.attempts", 2, 15, ""},
-		// The delay of the defaults is gone: the task replaces retry as a whole.
-		{"retry.delay", nil, 0, ""},
+		{"retry.delay", time.Minute, 5, "defaults"},
 		{"output.file", "/srv/load.log", 17, ""},
 		// A mutex is of no use without the key that takes it, and so sets that, too.
 		{"without_overlapping", true, 14, ""},

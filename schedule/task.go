@@ -39,6 +39,7 @@ type Task struct {
 	// EnvFiles hold more variables, absolute. They are read when a command starts: what is in them may be
 	// secret, so it must never be in a snapshot.
 	EnvFiles []string `json:"env_file,omitempty"`
+	EnvOver  []string `json:"env_over,omitempty"` // the variables of Env that win over those files
 	As       As       `json:"as,omitzero"`
 
 	Background         bool   `json:"background,omitempty"`
@@ -90,9 +91,10 @@ func (r Retry) Longest() time.Duration {
 	return r.Wait(r.Attempts - 1)
 }
 
-// Output is where a copy of the captured output goes. An empty File means nowhere.
+// Output is how much of the captured output is kept, and where a copy of it goes. An empty File means nowhere.
 type Output struct {
-	File   string `json:"file,omitempty"` // absolute
+	Limit  int64  `json:"limit,omitempty"` // in bytes; 0 in the snapshots of older versions, which had none
+	File   string `json:"file,omitempty"`  // absolute
 	Append bool   `json:"append,omitempty"`
 }
 

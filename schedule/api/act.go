@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"sched/schedule/actions"
+	"sched/schedule/api/access"
+	"sched/schedule/api/problem"
 	"sched/schedule/controls"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
@@ -42,7 +44,7 @@ const mostReason = 500
 
 func checkReason(reason string) error {
 	if len([]rune(reason)) > mostReason {
-		return problem(http.StatusBadRequest, "", "the reason is longer than %d characters", mostReason)
+		return problem.New(http.StatusBadRequest, "", "the reason is longer than %d characters", mostReason)
 	}
 	return nil
 }
@@ -59,14 +61,14 @@ func (r *request) later(in *float64, inName, at, atName string) (later time.Time
 	now := r.server.Now()
 	switch {
 	case in != nil && at != "":
-		return now, false, problem(http.StatusBadRequest, "", "%s and %s exclude each other", inName, atName)
+		return now, false, problem.New(http.StatusBadRequest, "", "%s and %s exclude each other", inName, atName)
 	case in != nil:
 		d, err := duration(inName, *in)
 		return now.Add(d), true, err
 	case at != "":
 		later, err := parseTime(atName, at)
 		if err == nil && (!later.After(now) || later.Sub(now) > longest) {
-			err = problem(http.StatusBadRequest, "leave it out for now", "%s %s is in the past, or more than ten years ahead", atName, shortened(at))
+			err = problem.New(http.StatusBadRequest, "leave it out for now", "%s %s is in the past, or more than ten years ahead", atName, problem.Shortened(at))
 		}
 		return later, true, err
 	}
@@ -104,7 +106,7 @@ func (r *request) trigger(task string, at time.Time, reason string) (any, error)
 }
 
 func postHook(r *request) (any, error) {
-	task, err := r.key(Hook, r.PathValue("key"))
+	task, err := r.key(access.Hook, r.PathValue("key"))
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +225,7 @@ func (r *request) beginStop(actor actions.Actor, one view.Run, reason string) (d
 	select {
 	case r.server.stopping <- struct{}{}:
 	default:
-		return nil, problem(http.StatusServiceUnavailable, "try again", "%d runs are being stopped already", mostStopping)
+		return nil, problem.New(http.StatusServiceUnavailable, "try again", "%d runs are being stopped already", mostStopping)
 	}
 	leave := func() { <-r.server.stopping }
 	end := make(chan error, 1)

@@ -3,6 +3,8 @@ package api
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule/actions/actionstest"
+	"sched/schedule/api/access"
+	"sched/schedule/api/listen"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/view"
@@ -45,8 +50,8 @@ func (b *box) raw(method, path string, headers map[string]string) (status int, b
 
 func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 	b := newBox(t, shop)
-	auth := "Bearer " + b.tokens[Operate]
-	cookie := cookieName + "=" + b.server.sessions.begin(session{who: Who{Name: "ann", Scope: Operate}})
+	auth := "Bearer " + b.tokens[access.Operate]
+	cookie := b.signedIn(access.Operate)
 	for _, tt := range []struct {
 		name, method, path string
 		headers            map[string]string
@@ -62,15 +67,15 @@ func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 		{"one of another host on this site", "POST", "/pauses", map[string]string{"Sec-Fetch-Site": "same-site", "Cookie": cookie}, 403, "another site"},
 		{"an old browser on another site", "POST", "/pauses", map[string]string{"Origin": "https://evil.example", "Cookie": cookie}, 403, "another site"},
 		{"a page of another site with the token", "DELETE", "/pauses/x", map[string]string{"Origin": "null", "Authorization": auth}, 403, "another site"},
-		{"our own page", "POST", "/pauses", map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": cookie}, 201, "ann"},
-		{"a token in the query", "GET", "/status?token=" + b.tokens[Read], nil, 400, "a token is in the URL"},
-		{"a token in the query, by whatever name", "GET", "/status?x=" + b.tokens[Read], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
-		{"a token in the path", "GET", "/runs/" + b.tokens[Read], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"our own page", "POST", "/pauses", map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": cookie}, 201, "my-operate"},
+		{"a token in the query", "GET", "/status?token=" + b.tokens[access.Read], nil, 400, "a token is in the URL"},
+		{"a token in the query, by whatever name", "GET", "/status?x=" + b.tokens[access.Read], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
+		{"a token in the path", "GET", "/runs/" + b.tokens[access.Read], map[string]string{"Authorization": auth}, 400, "a token is in the URL"},
 		{"a name and a password", "GET", "/status", map[string]string{"Authorization": "Basic YTpi"}, 401, "not one of this server"},
 		{"no token", "GET", "/status", nil, 401, "a token is needed"},
-		{"a cookie that was made up", "GET", "/status", map[string]string{"Cookie": cookieName + "=x"}, 401, "not one of this server"},
-		{"the key of a hook as a token", "GET", "/status", map[string]string{"Authorization": "Bearer " + b.token(Token{Name: "k", Scope: Hook, Task: "hourly"})}, 401, "not one"},
-		{"the hash of a token as one", "GET", "/status", map[string]string{"Authorization": "Bearer " + hashOf(b.tokens[Read])}, 401, "not one"},
+		{"a cookie that was made up", "GET", "/status", map[string]string{"Cookie": "sched_session=x"}, 401, "not one of this server"},
+		{"the key of a hook as a token", "GET", "/status", map[string]string{"Authorization": "Bearer " + b.token(access.Token{Name: "k", Scope: access.Hook, Task: "hourly"})}, 401, "not one"},
+		{"the hash of a token as one", "GET", "/status", map[string]string{"Authorization": "Bearer " + hashOf(b.tokens[access.Read])}, 401, "not one"},
 		{"a preflight of another site", "OPTIONS", "/pauses", map[string]string{"Origin": "https://evil.example"}, 405, ""},
 		{"a path out of the folder", "GET", "/runs/..%2f..%2f..%2fetc%2fpasswd/log", map[string]string{"Authorization": auth}, 404, "there is no task and no run"},
 		{"a cursor that was made up", "GET", "/runs?cursor=AAAA", map[string]string{"Authorization": auth}, 400, "the cursor"},
@@ -98,12 +103,12 @@ func TestWhoIsRefusedBeforeAnythingIsLookedAt(t *testing.T) {
 // Nothing that is asked for with a GET changes a file of the state folder.
 func TestLookingWritesNothing(t *testing.T) {
 	b := newBox(t, shop)
-	good := b.ended("hourly", 60, outcome.Succeeded, "hallo")
-	b.remember(good)
+	good := b.Ended("hourly", 60, outcome.Succeeded, "hallo")
+	b.Remember(good)
 	before := b.files()
 	for _, r := range b.server.routes {
 		if r.method == http.MethodGet && r.path != "/events" {
-			b.call(call{scope: Read, method: "GET", route: r.path, values: []string{good.Run}})
+			b.call(call{scope: access.Read, method: "GET", route: r.path, values: []string{good.Run}})
 		}
 	}
 	if after := b.files(); after != before {
@@ -112,7 +117,7 @@ func TestLookingWritesNothing(t *testing.T) {
 }
 
 func (b *box) files() (all string) {
-	filepath.Walk(b.dir, func(path string, info os.FileInfo, _ error) error {
+	filepath.Walk(b.Dir, func(path string, info os.FileInfo, _ error) error {
 		if !info.IsDir() && !strings.HasSuffix(path, "-shm") && !strings.HasSuffix(path, "history.lock") {
 			all += fmt.Sprintln(path, info.Size(), info.ModTime().UnixNano())
 		}
@@ -128,25 +133,25 @@ func TestGuessing(t *testing.T) {
 		code, _ := b.raw("GET", prefix+"/status", map[string]string{"Authorization": "Bearer " + token})
 		return code
 	}
-	if code := status(b.tokens[Read]); code != 200 {
+	if code := status(b.tokens[access.Read]); code != 200 {
 		t.Fatal(code)
 	}
-	for n := range mostAttempts + 5 {
+	for n := range access.MostAttempts + 5 {
 		want := 401
-		if n >= mostAttempts {
+		if n >= access.MostAttempts {
 			want = 429
 		}
 		if code := status(fmt.Sprint("guess", n)); code != want {
 			t.Errorf("guess %d: %d, want %d", n, code, want)
 		}
 	}
-	if code := status(b.tokens[Operate]); code != 429 {
+	if code := status(b.tokens[access.Operate]); code != 429 {
 		t.Errorf("a right token after that: %d", code)
 	}
-	if code := status(b.tokens[Read]); code != 200 {
+	if code := status(b.tokens[access.Read]); code != 200 {
 		t.Errorf("a token that was right before: %d", code)
 	}
-	response, err := http.PostForm(b.web.URL+"/login", url.Values{"token": {b.tokens[Read]}})
+	response, err := http.PostForm(b.web.URL+"/login", url.Values{"token": {b.tokens[access.Read]}})
 	if err != nil || response.StatusCode != 429 {
 		t.Errorf("signing in: %v, %v", response, err)
 	}
@@ -155,7 +160,7 @@ func TestGuessing(t *testing.T) {
 // A token that was revoked is refused at once, and so are the sessions that were begun with it.
 func TestRevoking(t *testing.T) {
 	b := newBox(t, shop)
-	cookie := b.signIn(url.Values{"token": {b.tokens[Operate]}})
+	cookie := b.signIn(url.Values{"token": {b.tokens[access.Operate]}})
 	headers := map[string]string{"Cookie": cookie.Name + "=" + cookie.Value}
 	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || len(cookie.Value) < 40 {
 		t.Errorf("%+v", cookie)
@@ -163,18 +168,30 @@ func TestRevoking(t *testing.T) {
 	if code, body := b.raw("GET", prefix+"/status", headers); code != 200 {
 		t.Fatal(code, body)
 	}
-	if err := RevokeToken(b.path(".sched"), "my-operate"); err != nil {
+	if err := access.RevokeToken(b.State(), "my-operate"); err != nil {
 		t.Fatal(err)
 	}
 	if code, _ := b.raw("GET", prefix+"/status", headers); code != 401 {
 		t.Errorf("the session: %d", code)
 	}
-	b.wants("the token", b.call(call{scope: Operate, method: "GET", route: "/status"}), 401)
-	text, _ := os.ReadFile(b.path(".sched/tokens.json"))
-	info, err := os.Stat(b.path(".sched/tokens.json"))
-	if err != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(text), b.tokens[Read][10:]) {
+	b.wants("the token", b.call(call{scope: access.Operate, method: "GET", route: "/status"}), 401)
+	text, _ := os.ReadFile(b.Path(".sched/tokens.json"))
+	info, err := os.Stat(b.Path(".sched/tokens.json"))
+	if err != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(text), b.tokens[access.Read][10:]) {
 		t.Errorf("%v, %v, %s", info.Mode(), err, text)
 	}
+}
+
+// signedIn returns the header of a browser that has signed in with the token of a scope.
+func (b *box) signedIn(scope access.Scope) (cookie string) {
+	b.Helper()
+	one := b.signIn(url.Values{"token": {b.tokens[scope]}})
+	return one.Name + "=" + one.Value
+}
+
+func hashOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
 }
 
 func (b *box) signIn(form url.Values) *http.Cookie {
@@ -194,7 +211,7 @@ func (b *box) signIn(form url.Values) *http.Cookie {
 // A login link works once: to look at it, as programs that show previews do, does not use it up.
 func TestALoginLinkWorksOnce(t *testing.T) {
 	b := newBox(t, shop)
-	link := b.server.LoginPath(Operate)
+	link := b.server.LoginPath(access.Operate)
 	for range 2 {
 		if code, body := b.raw("GET", link, nil); code != 200 || !strings.Contains(body, "Sign in") {
 			t.Fatal(code, body)
@@ -220,7 +237,7 @@ func TestABodyOfAGigabyte(t *testing.T) {
 		var sent counter
 		r, _ := http.NewRequest("POST", b.web.URL+prefix+"/pauses", io.TeeReader(io.LimitReader(zeros{}, 1<<30), &sent))
 		r.ContentLength = length
-		r.Header.Set("Authorization", "Bearer "+b.tokens[Operate])
+		r.Header.Set("Authorization", "Bearer "+b.tokens[access.Operate])
 		r.Header.Set("Content-Type", "application/json")
 		response, err := http.DefaultClient.Do(r)
 		if err == nil {
@@ -238,26 +255,27 @@ func TestABodyOfAGigabyte(t *testing.T) {
 // Who opens thousands of connections, and sends nothing or one letter a second, keeps nobody else out.
 func TestManySlowConnections(t *testing.T) {
 	b := newBox(t, shop)
-	listener, err := Listen("127.0.0.1:0", false)
+	listener, err := listen.At("127.0.0.1:0", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- b.server.Serve(ctx, listener, nil, b.server.Handler(nil)) }()
+	go func() { ended <- listen.Serve(ctx, listener, nil, b.server.Handler(nil)) }()
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	}()
+	const patience = 20 * time.Second // some times what a header may take
 	var all []net.Conn
 	defer func() {
 		for _, conn := range all {
 			conn.Close()
 		}
 	}()
-	for range mostConnections + 200 {
+	for range listen.MostConnections + 200 {
 		conn, err := net.Dial("tcp", listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -265,12 +283,12 @@ func TestManySlowConnections(t *testing.T) {
 		all = append(all, conn)
 		io.WriteString(conn, "GET /api/v1/healthz HTTP/1.1\r\nHost: local")
 	}
-	client := http.Client{Timeout: 4 * headerTimeout, Transport: &http.Transport{}}
+	client := http.Client{Timeout: patience, Transport: &http.Transport{}}
 	response, err := client.Get("http://" + listener.Addr().String() + prefix + "/healthz")
 	if err != nil || response.StatusCode != 200 {
 		t.Errorf("somebody else: %v, %v", response, err)
 	}
-	all[0].SetReadDeadline(time.Now().Add(4 * headerTimeout))
+	all[0].SetReadDeadline(time.Now().Add(patience))
 	if text, err := io.ReadAll(all[0]); err != nil {
 		t.Errorf("a slow writer is still there: %q, %v", text, err)
 	}
@@ -281,7 +299,7 @@ func TestManyStreams(t *testing.T) {
 	b := newBox(t, shop)
 	open := func() *http.Response {
 		r, _ := http.NewRequest("GET", b.web.URL+prefix+"/events", nil)
-		r.Header.Set("Authorization", "Bearer "+b.tokens[Read])
+		r.Header.Set("Authorization", "Bearer "+b.tokens[access.Read])
 		response, err := (&http.Transport{}).RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
@@ -303,7 +321,7 @@ func TestManyStreams(t *testing.T) {
 	for _, reader := range all[:200] {
 		until(t, reader, "event: ready")
 	}
-	b.remember(b.ended("hourly", 1, outcome.Succeeded, ""))
+	b.Remember(b.Ended("hourly", 1, outcome.Succeeded, ""))
 	b.write("schedule.yaml", shop+"  - {name: more, every: day, command: x}\n")
 	var heard sync.WaitGroup
 	for _, reader := range all[:200] { // the others read nothing
@@ -330,13 +348,13 @@ func until(t *testing.T, reader *bufio.Reader, line string) {
 func TestALogFullOfTerminalCodes(t *testing.T) {
 	b := newBox(t, shop)
 	const printed = "\x1b]0;title\a\x1b[31mred<script>alert(1)</script>\x00\xff\xfe\r\n"
-	r := b.ended("hourly", 60, outcome.Succeeded, printed)
-	b.remember(r)
-	got := b.call(call{scope: Read, method: "GET", route: "/runs/{id}/log", values: []string{r.Run}})
+	r := b.Ended("hourly", 60, outcome.Succeeded, printed)
+	b.Remember(r)
+	got := b.call(call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{r.Run}})
 	if got.body != printed || got.header.Get("Content-Type") != plainText || got.header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%q, %v", got.body, got.header)
 	}
-	stream := b.call(call{scope: Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{r.Run}})
+	stream := b.call(call{scope: access.Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{r.Run}})
 	b.wants("the stream", stream, 200, `\u001b[31mred`, `\ufffd\ufffd\r\n`)
 	if strings.ContainsAny(stream.body, "\x1b\x00\x07") {
 		t.Errorf("%q", stream.body)
@@ -356,32 +374,32 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 	for name, damage := range map[string]func(b *box){
 		"damaged": func(b *box) { b.write(".sched/history.db", strings.Repeat("no database ", 1000)) },
 		"newer": func(b *box) {
-			file, _ := os.OpenFile(b.path(".sched/history.db"), os.O_WRONLY, 0)
+			file, _ := os.OpenFile(b.Path(".sched/history.db"), os.O_WRONLY, 0)
 			file.WriteAt([]byte{0, 0, 0, 99}, 60) // user_version
 			file.Close()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t, shop)
-			b.remember()
-			db, err := history.Open(b.path(".sched"))
+			b.Remember()
+			db, err := history.Open(b.State())
 			if err != nil {
 				t.Fatal(err)
 			}
 			db.Close()
 			damage(b)
-			got := b.call(call{scope: Read, method: "GET", route: "/runs"})
+			got := b.call(call{scope: access.Read, method: "GET", route: "/runs"})
 			b.wants("the runs", got, 503)
 			if got.problem(t).Hint == "" {
 				t.Errorf("no hint: %s", got.body)
 			}
-			tasks := b.call(call{scope: Read, method: "GET", route: "/tasks"})
+			tasks := b.call(call{scope: access.Read, method: "GET", route: "/tasks"})
 			b.wants("the tasks", tasks, 200, `"name": "hourly"`)
 			if !strings.Contains(tasks.header.Get("Sched-Problem"), "the history cannot be read") {
 				t.Errorf("%v", tasks.header)
 			}
-			b.wants("the status", b.call(call{scope: Read, method: "GET", route: "/status"}), 200, `"trouble": "history"`)
-			b.wants("a trigger", b.call(call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}}), 202)
+			b.wants("the status", b.call(call{scope: access.Read, method: "GET", route: "/status"}), 200, `"trouble": "history"`)
+			b.wants("a trigger", b.call(call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}}), 202)
 		})
 	}
 }
@@ -405,7 +423,7 @@ func TestListening(t *testing.T) {
 		{"unix:" + filepath.Join(t.TempDir(), "sock"), false, ""},
 		{"unix:/etc/passwd", false, "is no socket"},
 	} {
-		l, err := Listen(tt.address, tt.exposed)
+		l, err := listen.At(tt.address, tt.exposed)
 		if tt.says == "" && err != nil && !strings.Contains(err.Error(), "cannot assign") || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
 			t.Errorf("%s: %v", tt.address, err)
 		}
@@ -418,8 +436,8 @@ func TestListening(t *testing.T) {
 // By the socket its peer's user asks, without a token.
 func TestTheSocketKnowsWhoAsks(t *testing.T) {
 	b := newBox(t, shop)
-	path := b.path("sock")
-	listener, err := Listen("unix:"+path, false)
+	path := b.Path("sock")
+	listener, err := listen.At("unix:"+path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,17 +446,17 @@ func TestTheSocketKnowsWhoAsks(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- b.server.Serve(ctx, listener, nil, b.server.Handler(nil)) }()
+	go func() { ended <- listen.Serve(ctx, listener, nil, b.server.Handler(nil)) }()
 	client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) }}}
 	response, err := client.Post("http://sched"+prefix+"/pauses", "application/json", strings.NewReader(`{"tasks": ["hourly"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	body, _ := io.ReadAll(response.Body)
-	if me := userName(os.Geteuid()); decode[page[Pausing]](t, string(body)).Items[0].By != me {
+	if me := view.UserName(os.Geteuid()); decode[page[Pausing]](t, string(body)).Items[0].By != me {
 		t.Errorf("%s, not %s", body, me)
 	}
-	if _, err := Listen("unix:"+path, false); err == nil || !strings.Contains(err.Error(), "somebody listens") {
+	if _, err := listen.At("unix:"+path, false); err == nil || !strings.Contains(err.Error(), "somebody listens") {
 		t.Errorf("a second one: %v", err)
 	}
 	stop()
@@ -450,11 +468,11 @@ func TestTheSocketKnowsWhoAsks(t *testing.T) {
 // Behind a proxy the address is the last one of the header, which the proxy has put there: those before it came from outside.
 func TestBehindAProxy(t *testing.T) {
 	b := newBox(t, shop, func(c *Config) { c.BehindProxy, c.BasePath, c.Hosts = true, "/sched", []string{"jobs.example.com"} })
-	headers := map[string]string{"Host": "jobs.example.com", "X-Forwarded-For": "10.0.0.1, 192.0.2.7", "Authorization": "Bearer " + b.tokens[Operate]}
+	headers := map[string]string{"Host": "jobs.example.com", "X-Forwarded-For": "10.0.0.1, 192.0.2.7", "Authorization": "Bearer " + b.tokens[access.Operate]}
 	if code, body := b.raw("POST", "/sched"+prefix+"/pauses", headers); code != 201 {
 		t.Fatal(code, body)
 	}
-	b.wants("the audit log", b.call(call{scope: Read, method: "GET", route: "/audit"}), 200, `"from": "192.0.2.7"`)
+	b.wants("the audit log", b.call(call{scope: access.Read, method: "GET", route: "/audit"}), 200, `"from": "192.0.2.7"`)
 	if code, _ := b.raw("GET", prefix+"/healthz", headers); code == 200 {
 		t.Error("without the base path")
 	}
@@ -463,9 +481,9 @@ func TestBehindAProxy(t *testing.T) {
 // The same Idempotency-Key asks once: also when the server was killed after it had remembered the key.
 func TestARepeatedTriggerAsksOnce(t *testing.T) {
 	b := newBox(t, shop)
-	ask := call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, headers: map[string]string{"Idempotency-Key": "k"}}
+	ask := call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, headers: map[string]string{"Idempotency-Key": "k"}}
 	first := decode[view.Request](t, b.call(ask).body)
-	waiting := b.path(".sched/waiting/" + first.Run + ".json")
+	waiting := b.Path(".sched/waiting/" + first.Run + ".json")
 	if err := os.Remove(waiting); err != nil { // as if a tick had taken it
 		t.Fatal(err)
 	}
@@ -490,27 +508,16 @@ func TestARepeatedTriggerAsksOnce(t *testing.T) {
 	}
 }
 
-// The keys that are remembered, and the audit log, do not grow for ever.
-func TestWhatIsKeptIsBounded(t *testing.T) {
+// The keys that are remembered do not grow for ever.
+func TestRepeatedKeysAreBounded(t *testing.T) {
 	b := newBox(t, shop)
 	all := map[string]firstAsking{}
 	for n := range mostRepeated + 10 {
-		all[fmt.Sprint(n)] = firstAsking{At: noon.Add(-time.Duration(n) * time.Minute)}
+		all[fmt.Sprint(n)] = firstAsking{At: actionstest.Noon.Add(-time.Duration(n) * time.Minute)}
 	}
 	b.server.repeated.forget(all)
 	if _, ok := all["0"]; len(all) != mostRepeated-1 || !ok {
 		t.Errorf("%d keys", len(all))
-	}
-	long := strings.Repeat("x", auditFull/8)
-	for range 8 * (auditFiles + 2) {
-		if err := b.server.audit.append(Change{ID: outcome.NewID(), Reason: long}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	files, _ := filepath.Glob(b.path(".sched/audit*.jsonl"))
-	changes, more, err := b.server.audit.read("", 1000)
-	if len(files) != auditFiles+1 || err != nil || more || len(changes) < 8*auditFiles {
-		t.Errorf("%v, %d changes, %v", files, len(changes), err)
 	}
 }
 

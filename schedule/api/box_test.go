@@ -9,33 +9,25 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 
-	"sched/schedule"
-	"sched/schedule/actions"
-	"sched/schedule/controls"
-	"sched/schedule/history"
-	"sched/schedule/outcome"
-	"sched/schedule/run"
-	"sched/schedule/runfile"
-	"sched/schedule/view"
+	"sched/schedule/actions/actionstest"
+	"sched/schedule/api/access"
+	"sched/schedule/api/problem"
 )
 
 // A box is a schedule with a state folder, and a server of it that is called by HTTP.
 type box struct {
-	*testing.T
-	dir    string
+	*actionstest.Folder
 	server *Server
 	web    *httptest.Server
 	doc    *openapi3.T
-	tokens map[Scope]string
+	tokens map[access.Scope]string
 	called map[string]bool // the routes with the statuses that were answered: "GET /tasks 200"
 }
 
@@ -49,16 +41,13 @@ tasks:
   - {name: off, every: day, command: "false", enabled: false}
 `
 
-var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
 // newBox makes a box with a token for each scope.
 func newBox(t *testing.T, text string, change ...func(*Config)) *box {
 	t.Helper()
-	b := &box{T: t, dir: t.TempDir(), tokens: map[Scope]string{}, called: map[string]bool{}}
-	b.write("schedule.yaml", text)
-	os.Mkdir(b.path("schedule.d"), 0o700)
-	state := b.path(".sched")
-	c := Config{StateDir: state, Version: "1", Now: func() time.Time { return noon }, Edit: b.path("schedule.d"), Problem: t.Logf, Schedules: b.schedules()}
+	b := &box{Folder: actionstest.NewFolder(t, text), tokens: map[access.Scope]string{}, called: map[string]bool{}}
+	os.Mkdir(b.Path("schedule.d"), 0o700)
+	c := Config{StateDir: b.State(), Version: "1", Now: actionstest.Now, Edit: b.Path("schedule.d"), Problem: t.Logf,
+		Schedules: Schedules{Load: b.Load, Check: b.Check, View: b.View, Actor: b.Actor, Runs: b.Runs}}
 	for _, change := range change {
 		change(&c)
 	}
@@ -67,8 +56,8 @@ func newBox(t *testing.T, text string, change ...func(*Config)) *box {
 		t.Fatal(err)
 	}
 	b.server = server
-	for _, scope := range []Scope{Read, Operate, Edit} {
-		b.tokens[scope] = b.token(Token{Name: "my-" + string(scope), Scope: scope})
+	for _, scope := range []access.Scope{access.Read, access.Operate, access.Edit} {
+		b.tokens[scope] = b.token(access.Token{Name: "my-" + string(scope), Scope: scope})
 	}
 	b.web = httptest.NewServer(server.Handler(nil))
 	t.Cleanup(b.web.Close)
@@ -78,77 +67,25 @@ func newBox(t *testing.T, text string, change ...func(*Config)) *box {
 	return b
 }
 
-// schedules reads the schedule of the box.
-func (b *box) schedules() Schedules {
-	check := func(files map[string][]byte) (*schedule.Schedule, error) {
-		return schedule.Load(b.path("schedule.yaml"), schedule.LoadOptions{UID: 1, Texts: files})
-	}
-	look := func(s *schedule.Schedule) view.Source {
-		return view.Source{Schedule: s, Controls: controls.Source{Dir: s.StateDir, ReadOnly: true}, Now: func() time.Time { return noon }, Server: "web-1"}
-	}
-	return Schedules{
-		Load:  func() (*schedule.Schedule, error, error) { s, err := check(nil); return s, nil, err },
-		Check: check,
-		View:  look,
-		Actor: func(s *schedule.Schedule, by string) actions.Actor {
-			source := look(s)
-			source.Controls.ReadOnly = false
-			return actions.Actor{Source: source, By: by}
-		},
-		Runs: func(s *schedule.Schedule) run.Caller { return run.Caller{Storage: run.Storage{Dir: s.StateDir}} },
-	}
-}
-
-func (b *box) path(name string) string { return filepath.Join(b.dir, name) }
-
+// write writes a file, which the server sees at once.
 func (b *box) write(name, text string) {
 	b.Helper()
-	if err := os.WriteFile(b.path(name), []byte(text), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	if b.server != nil {
-		b.server.current.forget()
-	}
+	b.Write(name, text)
+	b.server.current.forget()
 }
 
-func (b *box) token(t Token) string {
+func (b *box) token(t access.Token) string {
 	b.Helper()
-	text, err := AddToken(b.path(".sched"), t)
+	text, err := access.AddToken(b.State(), t)
 	if err != nil {
 		b.Fatal(err)
 	}
 	return text
 }
 
-// remember puts records into the history.
-func (b *box) remember(records ...outcome.Record) {
-	b.Helper()
-	db, err := history.Open(b.path(".sched"))
-	if err == nil {
-		err = db.Add(context.Background(), records)
-		db.Close()
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-}
-
-// ended is the record of a run that ended so many minutes before noon, with what it printed.
-func (b *box) ended(task string, ago int, as outcome.Outcome, printed string) outcome.Record {
-	slot := noon.Add(-time.Duration(ago) * time.Minute)
-	r := outcome.Record{Run: outcome.NewIDAt(slot), Task: task, Mutex: task, Slot: slot, Started: slot.Add(time.Second), Ended: slot.Add(3 * time.Second),
-		Outcome: as, Server: "web-1", Attempts: 1}
-	if printed != "" {
-		r.Output = runfile.OutputPath(b.path(".sched"), r)
-		os.MkdirAll(filepath.Dir(r.Output), 0o700)
-		os.WriteFile(r.Output, []byte(printed), 0o600)
-	}
-	return r
-}
-
 // A call is a request. Scope chooses the token; "" sends none.
 type call struct {
-	scope   Scope
+	scope   access.Scope
 	method  string
 	route   string   // a path of the table
 	values  []string // of its wildcards, in their order
@@ -164,7 +101,7 @@ type answer struct {
 	body   string
 }
 
-func (a answer) problem(t *testing.T) (p Problem) {
+func (a answer) problem(t testing.TB) (p problem.Problem) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
 		t.Fatalf("%v: %s", err, a.body)
@@ -245,7 +182,7 @@ func (b *box) wants(what string, got answer, status int, parts ...string) {
 	}
 }
 
-func decode[T any](t *testing.T, body string) (value T) {
+func decode[T any](t testing.TB, body string) (value T) {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader([]byte(body)))
 	decoder.DisallowUnknownFields()

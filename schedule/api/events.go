@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sched/schedule/api/problem"
+	"sched/schedule/api/watch"
 	"sched/schedule/view"
 )
 
@@ -35,9 +37,9 @@ var streams atomic.Int64
 func (r *request) stream(w http.ResponseWriter, follow func(*events)) {
 	defer streams.Add(-1)
 	if streams.Add(1) > mostStreams {
-		p := problem(http.StatusServiceUnavailable, "close some", "there are %d streams already", mostStreams)
-		p.retryAfter = 10
-		writeProblem(w, p)
+		p := problem.New(http.StatusServiceUnavailable, "close some", "there are %d streams already", mostStreams)
+		p.RetryAfter = 10
+		problem.Write(w, p)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), longestStream)
@@ -75,4 +77,47 @@ func (e *events) write(text string) error {
 		return err
 	}
 	return e.controller.Flush()
+}
+
+func getEvents(r *request) (any, error) {
+	last := r.Header.Get("Last-Event-ID")
+	if len(last) > 100 {
+		return nil, problem.New(http.StatusBadRequest, "", "Last-Event-ID is too long")
+	}
+	return content{stream: func(e *events) { followChanges(e, r.server.watcher, last) }}, nil
+}
+
+// followChanges sends what changes until the reader has gone away: what came after the event that it has seen last, where that is known.
+func followChanges(e *events, watcher *watch.Watcher, last string) {
+	listener, known := watcher.Listen(last)
+	defer listener.Leave()
+	greeting := "ready" // with an id, so that nothing is missed by a reader who is cut off before the first change
+	if last != "" && !known {
+		greeting = "reset"
+	}
+	if e.send(listener.ID(), greeting, watch.Changed{Changed: greeting == "reset"}) != nil {
+		return
+	}
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		all, wake, ok := listener.Next()
+		if !ok {
+			return // what it has not seen yet is forgotten: it is to come back
+		}
+		for _, one := range all {
+			if e.send(one.ID, one.Name, one.Value) != nil {
+				return
+			}
+		}
+		select {
+		case <-wake:
+		case <-beat.C:
+			if e.beat() != nil {
+				return
+			}
+		case <-e.ctx.Done():
+			return
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sched/schedule/api/problem"
 	"sched/schedule/outcome"
 	"sched/schedule/view"
 )
@@ -30,7 +31,7 @@ func getLogStream(r *request) (any, error) {
 	}
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		if offset, err = strconv.ParseInt(last, 10, 64); err != nil || offset < 0 {
-			return nil, problem(http.StatusBadRequest, "leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
+			return nil, problem.New(http.StatusBadRequest, "leave it out to begin at the beginning", "Last-Event-ID is not one of this stream")
 		}
 	}
 	return content{stream: func(e *events) { followLog(e, r.view, one, offset) }}, nil
@@ -104,8 +105,8 @@ func sendLog(e *events, source view.Source, one view.Run, offset int64, over boo
 	if len(whole) == 0 {
 		return 0, nil
 	}
-	behind := offset + int64(len(whole))
-	return int64(len(whole)), e.send(strconv.FormatInt(behind, 10), "log", logEvent{offset, string(whole)})
+	behind := log.Offset + int64(len(whole))
+	return behind - offset, e.send(strconv.FormatInt(behind, 10), "log", logEvent{log.Offset, string(whole)})
 }
 
 // wholeCharacters leaves out the beginning of a character at the end.

@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/actions"
+	"sched/schedule/api/problem"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/status"
@@ -33,7 +34,7 @@ func getTasks(r *request) (any, error) {
 	times := 1
 	if given := query.Get("times"); given != "" {
 		if times, err = strconv.Atoi(given); err != nil || times < 0 || times > 100 {
-			return nil, problem(http.StatusBadRequest, "", "times %q is not a number from 0 to 100", shortened(given))
+			return nil, problem.New(http.StatusBadRequest, "", "times %q is not a number from 0 to 100", problem.Shortened(given))
 		}
 	}
 	cursor, err := r.cursor(1)
@@ -135,7 +136,7 @@ func getUpcoming(r *request) (any, error) {
 		to = from.Add(24 * time.Hour)
 	}
 	if !from.Before(to) || to.Sub(from) > longestAhead {
-		return nil, problem(http.StatusBadRequest, "", "the time from %s to %s is empty, or longer than a year",
+		return nil, problem.New(http.StatusBadRequest, "", "the time from %s to %s is empty, or longer than a year",
 			from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
 	var after view.Upcoming
@@ -194,7 +195,7 @@ func (r *request) historyQuery() (q history.Query, err error) {
 	for _, word := range query["outcome"] {
 		o, ok := outcome.Parse(word)
 		if !ok {
-			return q, problem(http.StatusBadRequest, "the outcomes are "+outcomeList(), "outcome %q is not an outcome", shortened(word))
+			return q, problem.New(http.StatusBadRequest, "the outcomes are "+outcomeList(), "outcome %q is not an outcome", problem.Shortened(word))
 		}
 		q.Outcomes = append(q.Outcomes, o)
 	}
@@ -222,7 +223,7 @@ func getRun(r *request) (any, error) { return r.run() }
 func (r *request) run() (view.Run, error) {
 	id := r.PathValue("id")
 	if len(id) < 4 {
-		return view.Run{}, problem(http.StatusNotFound, "write at least four characters of its id", "there is no run %q", id)
+		return view.Run{}, problem.New(http.StatusNotFound, "write at least four characters of its id", "there is no run %q", id)
 	}
 	return r.view.Run(r.Context(), id)
 }

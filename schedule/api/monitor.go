@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"sched/schedule/api/access"
+	"sched/schedule/api/problem"
 	"sched/schedule/status"
 	"sched/schedule/view"
 )
@@ -23,31 +25,20 @@ func getMetrics(r *request) (any, error) {
 }
 
 // key returns the task of the key in the path, which is of that scope.
-func (r *request) key(scope Scope, key string) (task string, err error) {
-	found, ok, err := r.server.tokens.find(key)
-	if err != nil {
-		return "", err
+func (r *request) key(scope access.Scope, key string) (task string, err error) {
+	task, who, err := r.server.access.Key(r.Request, scope, key)
+	if err == nil {
+		r.who = who
 	}
-	from := r.server.address(r.Request)
-	if peer, isPeer := peerOf(r.Context()); isPeer {
-		from = peer
-	}
-	if !ok || found.Scope != scope {
-		if err := r.server.wrongToken(from); problemOf(err).Status == http.StatusTooManyRequests {
-			return "", err
-		}
-		return "", problem(http.StatusNotFound, "`sched serve token --"+string(scope)+" TASK` makes one", "there is no such key")
-	}
-	r.who = Who{Name: found.Name, From: from, Scope: scope}
-	return found.Task, r.server.rightToken(from, found.Hash)
+	return task, err
 }
 
 func getBadge(r *request) (any, error) {
 	key, ok := strings.CutSuffix(r.PathValue("key"), ".svg")
 	if !ok {
-		return nil, problem(http.StatusNotFound, "it ends in .svg", "there is no such picture")
+		return nil, problem.New(http.StatusNotFound, "it ends in .svg", "there is no such picture")
 	}
-	name, err := r.key(Badge, key)
+	name, err := r.key(access.Badge, key)
 	if err != nil {
 		return nil, err
 	}

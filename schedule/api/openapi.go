@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"sched/schedule/api/access"
+	"sched/schedule/api/problem"
 	"sched/schedule/view"
 )
 
@@ -21,7 +23,7 @@ func (s *Server) document() ([]byte, error) {
 		}
 		paths[r.path][strings.ToLower(r.method)] = d.operation(r)
 	}
-	d.schema(reflect.TypeFor[Problem]())
+	d.schema(reflect.TypeFor[problem.Problem]())
 	return view.JSON(map[string]any{
 		"openapi": "3.0.3",
 		"info": map[string]any{"title": "sched", "version": s.Version,
@@ -55,7 +57,7 @@ func (d documenter) operation(r route) map[string]any {
 			"application/yaml": map[string]any{"schema": map[string]any{"type": "string"}}}}
 	}
 	operation["security"] = []any{}
-	if r.scope.rank() > 0 {
+	if r.scope.OfTokens() {
 		operation["security"] = []any{map[string]any{"token": []any{}}}
 		operation["description"] = "Needs a token of the scope " + string(r.scope) + "."
 	}
@@ -91,9 +93,9 @@ func (d documenter) parameters(r route) (all []any) {
 	switch {
 	case r.kind == eventStream:
 		header("Last-Event-ID", "the id of the last event that was seen")
-	case slices.Contains(r.errors, 422) && r.scope == Operate, r.scope == Hook:
+	case slices.Contains(r.errors, 422) && r.scope == access.Operate, r.scope == access.Hook:
 		header("Idempotency-Key", "asks once, however often it is repeated within a day")
-	case r.scope == Edit:
+	case r.scope == access.Edit:
 		header("If-Match", "the ETag of the task, where it is there")
 		header("Sched-Reason", "why, for the audit log")
 	}
@@ -120,12 +122,12 @@ func (d documenter) responses(r route) map[string]any {
 		all["201"] = good
 	}
 	wrong := append(slices.Clone(everyError), r.errors...)
-	if r.scope.rank() > 0 {
+	if r.scope.OfTokens() {
 		wrong = append(wrong, 401, 429)
 	}
 	for _, status := range wrong {
 		all[strconv.Itoa(status)] = map[string]any{"description": http.StatusText(status),
-			"content": map[string]any{"application/problem+json": map[string]any{"schema": d.schema(reflect.TypeFor[Problem]())}}}
+			"content": map[string]any{"application/problem+json": map[string]any{"schema": d.schema(reflect.TypeFor[problem.Problem]())}}}
 	}
 	return all
 }

@@ -7,6 +7,9 @@ import (
 	"net/url"
 
 	"sched/schedule"
+	"sched/schedule/api/access"
+	"sched/schedule/api/audit"
+	"sched/schedule/api/problem"
 	"sched/schedule/view"
 )
 
@@ -14,7 +17,7 @@ import (
 
 // A Visit is one request for a page, with the schedule as it is now.
 type Visit struct {
-	Who      Who
+	Who      access.Who
 	Operates bool // who looks may also trigger, retry, stop, pause and resume
 	Schedule *schedule.Schedule
 	Invalid  error // an edit broke the file: the schedule is the last valid one
@@ -24,16 +27,16 @@ type Visit struct {
 }
 
 // Visit prepares the answer to a request that came through Handler. Leave is called when the page is made: only so many are made at the
-// same time. ProblemOf turns the error into an answer.
+// same time. problem.Of turns the error into an answer.
 func (s *Server) Visit(hr *http.Request) (v *Visit, leave func(), err error) {
 	plain := hr.Clone(hr.Context())
 	plain.URL.RawQuery = "" // what a page takes is not what a route takes
-	r := &request{Request: plain, server: s, who: WhoIs(hr.Context())}
+	r := &request{Request: plain, server: s, who: access.WhoIs(hr.Context())}
 	if leave, err = s.prepare(route{}, r); err != nil {
 		return nil, nil, err
 	}
 	return &Visit{
-		Who: r.who, Operates: !s.ReadOnly && r.who.Scope.allows(Operate), Schedule: r.schedule, Invalid: r.invalid, View: r.view, request: r,
+		Who: r.who, Operates: !s.ReadOnly && r.who.Scope.Allows(access.Operate), Schedule: r.schedule, Invalid: r.invalid, View: r.view, request: r,
 	}, leave, nil
 }
 
@@ -49,23 +52,20 @@ func (v *Visit) Pauses() []Pausing { return v.request.pausings() }
 
 // Changes returns what was changed, the newest first, below the change with that id ("" is above all): at most limit, and whether there
 // are more.
-func (s *Server) Changes(below string, limit int) ([]Change, bool, error) {
-	return s.audit.read(below, limit)
+func (s *Server) Changes(below string, limit int) ([]audit.Change, bool, error) {
+	return s.audit.Read(below, limit)
 }
 
-// ProblemOf returns the answer to a request that ended with an error.
-func ProblemOf(err error) *Problem { return problemOf(err) }
-
 // Call calls a route of the API for whoever sent a page's form: with their rights, their name in the audit log, and the form's key as
-// Idempotency-Key. Path is escaped and begins behind /api/v1. The answer is decoded into a value that may be nil; the error is a *Problem.
+// Idempotency-Key. Path is escaped and begins behind /api/v1. The answer is decoded into a value that may be nil; the error is a *problem.Problem.
 func (s *Server) Call(from *http.Request, method, path, key string, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
-		return problemOf(err)
+		return problem.Of(err)
 	}
 	r := from.Clone(from.Context())
 	if r.URL, err = url.Parse(s.BasePath + prefix + path); err != nil {
-		return problemOf(err)
+		return problem.Of(err)
 	}
 	r.Method, r.RequestURI = method, ""
 	r.Body, r.ContentLength = http.NoBody, 0
@@ -80,7 +80,7 @@ func (s *Server) Call(from *http.Request, method, path, key string, body, answer
 	given := &kept{header: http.Header{}, status: http.StatusOK}
 	s.mux.ServeHTTP(given, r)
 	if given.status >= http.StatusBadRequest {
-		p := problem(given.status, "", "%s", http.StatusText(given.status))
+		p := problem.New(given.status, "", "%s", http.StatusText(given.status))
 		json.Unmarshal(given.body.Bytes(), p)
 		return p
 	}

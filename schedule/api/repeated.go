@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sched/schedule/api/problem"
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
 )
@@ -38,7 +39,7 @@ const (
 // checkedKey returns what is remembered of the Idempotency-Key; "" where there is none.
 func (r *request) checkedKey() (string, error) {
 	if len(r.Header.Get("Idempotency-Key")) > longestKey {
-		return "", problem(http.StatusBadRequest, "a UUID is fine", "the Idempotency-Key is longer than %d characters", longestKey)
+		return "", problem.New(http.StatusBadRequest, "a UUID is fine", "the Idempotency-Key is longer than %d characters", longestKey)
 	}
 	return r.repeatedKey(), nil
 }
@@ -90,7 +91,7 @@ func (p *repeated) begin(key, fingerprint string, request runfile.Request) (firs
 	return first, p.change(func(all map[string]firstAsking) error {
 		before, ok := all[key]
 		if ok && before.Fingerprint != fingerprint {
-			return problem(http.StatusUnprocessableEntity, "use another key", "the Idempotency-Key was used for something else")
+			return problem.New(http.StatusUnprocessableEntity, "use another key", "the Idempotency-Key was used for something else")
 		}
 		if first = before; !ok {
 			first = firstAsking{At: p.now(), Fingerprint: fingerprint, Request: request}
@@ -111,7 +112,7 @@ func (p *repeated) left(key string) error {
 }
 
 func (p *repeated) change(change func(map[string]firstAsking) error) error {
-	return withFolder(p.dir, func() error {
+	return statedir.Exclusively(p.dir, func() error {
 		all, err := p.read()
 		if err != nil {
 			return err

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/api/access"
+	"sched/schedule/api/problem"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -24,7 +26,7 @@ import (
 type request struct {
 	*http.Request
 	server   *Server
-	who      Who
+	who      access.Who
 	schedule *schedule.Schedule // nil for a route that needs none
 	invalid  error              // an edit broke the file: the schedule is the last valid one
 	view     view.Source
@@ -46,19 +48,19 @@ func (s *Server) answering(of route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		who, err := s.admit(of, hr)
 		if err != nil {
-			writeProblem(w, problemOf(err))
+			problem.Write(w, problem.Of(err))
 			return
 		}
 		r := &request{Request: hr, server: s, who: who}
 		leave, err := s.prepare(of, r)
 		if err != nil {
-			writeProblem(w, problemOf(err))
+			problem.Write(w, problem.Of(err))
 			return
 		}
 		value, err := of.handle(r)
 		leave()
 		if err != nil {
-			writeProblem(w, problemOf(err))
+			problem.Write(w, problem.Of(err))
 			return
 		}
 		r.answer(w, of, value)
@@ -66,14 +68,14 @@ func (s *Server) answering(of route) http.Handler {
 }
 
 // admit returns who asks, if they may use the route.
-func (s *Server) admit(of route, r *http.Request) (Who, error) {
+func (s *Server) admit(of route, r *http.Request) (access.Who, error) {
 	switch of.scope {
-	case Open, Badge, Hook: // a key is in the path
-		return Who{From: s.address(r)}, nil
+	case access.Open, access.Badge, access.Hook: // a key is in the path
+		return access.Who{From: s.access.Address(r)}, nil
 	}
-	who, err := s.whoIs(r)
-	if err == nil && !who.Scope.allows(of.scope) {
-		err = problem(http.StatusForbidden, "make a token with `sched serve token --scope "+string(of.scope)+"`",
+	who, err := s.access.Who(r)
+	if err == nil && !who.Scope.Allows(of.scope) {
+		err = problem.New(http.StatusForbidden, "make a token with `sched serve token --scope "+string(of.scope)+"`",
 			"%s may %s, and this needs %s", who.Name, who.Scope, of.scope)
 	}
 	return who, err
@@ -97,8 +99,8 @@ func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 	case work <- struct{}{}:
 	case <-ctx.Done():
 		cancel()
-		p := problem(http.StatusServiceUnavailable, "try again", "too much is asked at the same time")
-		p.retryAfter = 1
+		p := problem.New(http.StatusServiceUnavailable, "try again", "too much is asked at the same time")
+		p.RetryAfter = 1
 		return nil, p
 	}
 	leave = func() { <-work; cancel() }
@@ -156,7 +158,7 @@ func (r *request) answer(w http.ResponseWriter, of route, value any) {
 	if c.text == nil && c.value != nil {
 		var err error
 		if c.text, err = view.JSON(c.value); err != nil {
-			writeProblem(w, problemOf(err))
+			problem.Write(w, problem.Of(err))
 			return
 		}
 	}
@@ -215,7 +217,7 @@ func (r *request) cursor(parts int) ([]string, error) {
 }
 
 func madeUp() error {
-	return problem(http.StatusBadRequest, "leave cursor out to begin at the first page", "the cursor is not one that this list gave")
+	return problem.New(http.StatusBadRequest, "leave cursor out to begin at the first page", "the cursor is not one that this list gave")
 }
 
 // microseconds reads a time in a cursor.
@@ -236,7 +238,7 @@ func (r *request) limit(usual, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(given)
 	if err != nil || n < 1 || n > most {
-		return 0, problem(http.StatusBadRequest, "", "limit %q is not a number from 1 to %d", shortened(given), most)
+		return 0, problem.New(http.StatusBadRequest, "", "limit %q is not a number from 1 to %d", problem.Shortened(given), most)
 	}
 	return n, nil
 }
@@ -253,8 +255,8 @@ func (r *request) time(name string) (time.Time, error) {
 func parseTime(name, given string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, given)
 	if err != nil || at.Year() < 1 || at.Year() > 9998 {
-		return time.Time{}, problem(http.StatusBadRequest, "write it as 2006-01-02T15:04:05Z, and + in a URL as %2B",
-			"%s %q is not a time (RFC 3339)", name, shortened(given))
+		return time.Time{}, problem.New(http.StatusBadRequest, "write it as 2006-01-02T15:04:05Z, and + in a URL as %2B",
+			"%s %q is not a time (RFC 3339)", name, problem.Shortened(given))
 	}
 	return at.UTC(), nil
 }
@@ -267,7 +269,7 @@ func (r *request) bytes(name string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(given, 10, 64)
 	if err != nil || n < 0 {
-		return 0, problem(http.StatusBadRequest, "", "%s %q is not a number of bytes", name, shortened(given))
+		return 0, problem.New(http.StatusBadRequest, "", "%s %q is not a number of bytes", name, problem.Shortened(given))
 	}
 	return n, nil
 }
@@ -278,7 +280,7 @@ const longest = 10 * 366 * 24 * time.Hour
 // duration reads a duration in seconds.
 func duration(name string, seconds float64) (time.Duration, error) {
 	if !(seconds > 0 && seconds <= longest.Seconds()) {
-		return 0, problem(http.StatusBadRequest, "write it in seconds: 600 for ten minutes", "%s %v is not a time to wait", name, seconds)
+		return 0, problem.New(http.StatusBadRequest, "write it in seconds: 600 for ten minutes", "%s %v is not a time to wait", name, seconds)
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
@@ -293,7 +295,7 @@ func (r *request) decode(into any) error {
 		return nil
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return problem(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/json`", "the body is not JSON")
+		return problem.New(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/json`", "the body is not JSON")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
@@ -302,7 +304,7 @@ func (r *request) decode(into any) error {
 		err = errors.New("there is something behind it")
 	}
 	if err != nil {
-		return problem(http.StatusBadRequest, "the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
+		return problem.New(http.StatusBadRequest, "the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
 	}
 	return nil
 }

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"sched/schedule/api/access"
+	"sched/schedule/api/problem"
 	"sched/schedule/view"
 )
 
 // A route is one thing that can be asked for. The mux and the OpenAPI document are made of the same rows.
 type route struct {
 	method, path string
-	scope        Scope
+	scope        access.Scope
 	about        string
 	params       []param
 	body         any    // a value of the type of the JSON body; nil for none
@@ -57,10 +59,10 @@ func (of route) checkQuery(r *http.Request) error {
 			if hint == "see `sched list`" {
 				hint = "the parameters are in openapi.json"
 			}
-			return problem(http.StatusBadRequest, hint, "there is no parameter %q", shortened(name))
+			return problem.New(http.StatusBadRequest, hint, "there is no parameter %q", problem.Shortened(name))
 		}
 		if len(values) > 1 && !of.params[i].many {
-			return problem(http.StatusBadRequest, "", "the parameter %s is there %d times", name, len(values))
+			return problem.New(http.StatusBadRequest, "", "the parameter %s is there %d times", name, len(values))
 		}
 	}
 	return nil

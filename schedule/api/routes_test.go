@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sched/schedule"
+	"sched/schedule/api/access"
 	"sched/schedule/outcome"
 	"sched/schedule/view"
 )
@@ -20,13 +21,13 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	if err := b.doc.Validate(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	good := b.ended("hourly", 60, outcome.Succeeded, "hallo\nwelt\n")
-	bad := b.ended("hourly", 120, outcome.Failed, "")
-	gone := b.ended("gone", 180, outcome.Failed, "")
-	b.remember(good, bad, gone)
-	hook, badge := b.token(Token{Name: "h", Scope: Hook, Task: "hourly"}), b.token(Token{Name: "b", Scope: Badge, Task: "hourly"})
-	lost, lostBadge := b.token(Token{Name: "h2", Scope: Hook, Task: "nix"}), b.token(Token{Name: "b2", Scope: Badge, Task: "nix"})
-	offHook := b.token(Token{Name: "h3", Scope: Hook, Task: "off"})
+	good := b.Ended("hourly", 60, outcome.Succeeded, "hallo\nwelt\n")
+	bad := b.Ended("hourly", 120, outcome.Failed, "")
+	gone := b.Ended("gone", 180, outcome.Failed, "")
+	b.Remember(good, bad, gone)
+	hook, badge := b.token(access.Token{Name: "h", Scope: access.Hook, Task: "hourly"}), b.token(access.Token{Name: "b", Scope: access.Badge, Task: "hourly"})
+	lost, lostBadge := b.token(access.Token{Name: "h2", Scope: access.Hook, Task: "nix"}), b.token(access.Token{Name: "b2", Scope: access.Badge, Task: "nix"})
+	offHook := b.token(access.Token{Name: "h3", Scope: access.Hook, Task: "off"})
 	json := map[string]string{"Content-Type": "application/json"}
 	text := map[string]string{"Content-Type": "text/plain"}
 	yaml := func(more ...string) map[string]string {
@@ -36,84 +37,84 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		}
 		return h
 	}
-	large := `{"reason":"` + strings.Repeat("x", mostBody) + `"}`
+	large := `{"reason":"` + strings.Repeat("x", access.MostBody) + `"}`
 	for _, tt := range []struct {
 		name   string
 		call   call
 		status int
 		has    string
 	}{
-		{"the status", call{scope: Read, method: "GET", route: "/status"}, 200, `"verdict": "down"`},
-		{"all tasks", call{scope: Read, method: "GET", route: "/tasks"}, 200, `"name": "a/b"`},
-		{"a tag that no task has", call{scope: Read, method: "GET", route: "/tasks", query: "?tag=y"}, 404, `no task has the tag`},
-		{"a task", call{scope: Read, method: "GET", route: "/tasks/{name}", values: []string{"hourly"}}, 200, `"file": "schedule.yaml"`},
-		{"a task with a slash", call{scope: Read, method: "GET", route: "/tasks/{name}", values: []string{"a/b"}}, 200, `"name": "a/b"`},
-		{"a task that is none", call{scope: Read, method: "GET", route: "/tasks/{name}", values: []string{"hourli"}}, 404, `did you mean \"hourly\"?`},
-		{"why", call{scope: Read, method: "GET", route: "/tasks/{name}/why", values: []string{"hourly"}}, 200, "nothing is recorded yet"},
-		{"why at a minute", call{scope: Read, method: "GET", route: "/tasks/{name}/why", values: []string{"a/b"}, query: "?at=2026-03-01T09:30:00Z"}, 200, `"due": false`},
-		{"why of a task that is no longer there", call{scope: Read, method: "GET", route: "/tasks/{name}/why", values: []string{"gone"}}, 404, "any more"},
-		{"what is to come", call{scope: Read, method: "GET", route: "/upcoming"}, 200, `"slot": "2026-03-01T12:00:00Z"`},
-		{"runs", call{scope: Read, method: "GET", route: "/runs", query: "?outcome=failed&outcome=timed-out"}, 200, bad.Run},
-		{"runs of a task that is no longer there", call{scope: Read, method: "GET", route: "/runs", query: "?task=gone"}, 200, gone.Run},
-		{"a run", call{scope: Read, method: "GET", route: "/runs/{id}", values: []string{good.Run}}, 200, `"log_size": 11`},
-		{"a run that is none", call{scope: Read, method: "GET", route: "/runs/{id}", values: []string{"ffffffffffff"}}, 404, "there is no task and no run"},
-		{"too short an id", call{scope: Read, method: "GET", route: "/runs/{id}", values: []string{"f"}}, 404, "four characters"},
-		{"an id that means several", call{scope: Read, method: "GET", route: "/runs/{id}", values: []string{good.Run[:4]}}, 409, "could be any of"},
-		{"a log", call{scope: Read, method: "GET", route: "/runs/{id}/log", values: []string{good.Run}, query: "?offset=6"}, 200, "welt\n"},
-		{"the end of a log", call{scope: Read, method: "GET", route: "/runs/{id}/log", values: []string{good.Run}, query: "?tail=3"}, 200, "lt\n"},
-		{"the log of a run that printed nothing", call{scope: Read, method: "GET", route: "/runs/{id}/log", values: []string{bad.Run}}, 200, ""},
-		{"the log of no run", call{scope: Read, method: "GET", route: "/runs/{id}/log", values: []string{"ffffffff"}}, 404, ""},
-		{"the log of several runs", call{scope: Read, method: "GET", route: "/runs/{id}/log", values: []string{good.Run[:4]}}, 409, ""},
-		{"the log as it comes", call{scope: Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}}, 200, "event: end"},
-		{"the log as it comes, from a place on", call{scope: Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}, query: "?offset=6"}, 200, `"offset": 6`},
-		{"the stream of no run", call{scope: Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{"ffffffff"}}, 404, ""},
-		{"the stream of several runs", call{scope: Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run[:4]}}, 409, ""},
-		{"servers of a machine that stands alone", call{scope: Read, method: "GET", route: "/servers"}, 404, "stands alone"},
+		{"the status", call{scope: access.Read, method: "GET", route: "/status"}, 200, `"verdict": "down"`},
+		{"all tasks", call{scope: access.Read, method: "GET", route: "/tasks"}, 200, `"name": "a/b"`},
+		{"a tag that no task has", call{scope: access.Read, method: "GET", route: "/tasks", query: "?tag=y"}, 404, `no task has the tag`},
+		{"a task", call{scope: access.Read, method: "GET", route: "/tasks/{name}", values: []string{"hourly"}}, 200, `"file": "schedule.yaml"`},
+		{"a task with a slash", call{scope: access.Read, method: "GET", route: "/tasks/{name}", values: []string{"a/b"}}, 200, `"name": "a/b"`},
+		{"a task that is none", call{scope: access.Read, method: "GET", route: "/tasks/{name}", values: []string{"hourli"}}, 404, `did you mean \"hourly\"?`},
+		{"why", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"hourly"}}, 200, "nothing is recorded yet"},
+		{"why at a minute", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"a/b"}, query: "?at=2026-03-01T09:30:00Z"}, 200, `"due": false`},
+		{"why of a task that is no longer there", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"gone"}}, 404, "any more"},
+		{"what is to come", call{scope: access.Read, method: "GET", route: "/upcoming"}, 200, `"slot": "2026-03-01T12:00:00Z"`},
+		{"runs", call{scope: access.Read, method: "GET", route: "/runs", query: "?outcome=failed&outcome=timed-out"}, 200, bad.Run},
+		{"runs of a task that is no longer there", call{scope: access.Read, method: "GET", route: "/runs", query: "?task=gone"}, 200, gone.Run},
+		{"a run", call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{good.Run}}, 200, `"log_size": 11`},
+		{"a run that is none", call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{"ffffffffffff"}}, 404, "there is no task and no run"},
+		{"too short an id", call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{"f"}}, 404, "four characters"},
+		{"an id that means several", call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{good.Run[:4]}}, 409, "could be any of"},
+		{"a log", call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{good.Run}, query: "?offset=6"}, 200, "welt\n"},
+		{"the end of a log", call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{good.Run}, query: "?tail=3"}, 200, "lt\n"},
+		{"the log of a run that printed nothing", call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{bad.Run}}, 200, ""},
+		{"the log of no run", call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{"ffffffff"}}, 404, ""},
+		{"the log of several runs", call{scope: access.Read, method: "GET", route: "/runs/{id}/log", values: []string{good.Run[:4]}}, 409, ""},
+		{"the log as it comes", call{scope: access.Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}}, 200, "event: end"},
+		{"the log as it comes, from a place on", call{scope: access.Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run}, query: "?offset=6"}, 200, `"offset": 6`},
+		{"the stream of no run", call{scope: access.Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{"ffffffff"}}, 404, ""},
+		{"the stream of several runs", call{scope: access.Read, method: "GET", route: "/runs/{id}/log/stream", values: []string{good.Run[:4]}}, 409, ""},
+		{"servers of a machine that stands alone", call{scope: access.Read, method: "GET", route: "/servers"}, 404, "stands alone"},
 		{"health", call{method: "GET", route: "/healthz"}, 200, "ok"},
 		{"the document", call{method: "GET", route: "/openapi.json"}, 200, "openapi"},
-		{"metrics", call{scope: Read, method: "GET", route: "/metrics"}, 200, "sched_tasks"},
+		{"metrics", call{scope: access.Read, method: "GET", route: "/metrics"}, 200, "sched_tasks"},
 		{"a badge", call{method: "GET", route: "/badge/{key}", values: []string{badge + ".svg"}}, 200, ">succeeded</text>"},
 		{"a badge of no key", call{method: "GET", route: "/badge/{key}", values: []string{"x.svg"}}, 404, ""},
 		{"a badge of a task that is gone", call{method: "GET", route: "/badge/{key}", values: []string{lostBadge + ".svg"}}, 404, ""},
 
-		{"a trigger", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600, "reason": "why not"}`}, 202, "trigger by my-operate: why not"},
-		{"a trigger without a body", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"a/b"}}, 202, `"task": "a/b"`},
-		{"a trigger of no task", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"nix"}}, 404, ""},
-		{"a trigger of a task that is off", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"off"}}, 409, "off is switched off"},
-		{"a trigger in two ways", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 1, "at": "2026-03-01T13:00:00Z"}`}, 400, "exclude"},
-		{"a trigger in the past", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"at": "2026-03-01T11:00:00Z"}`}, 400, "in the past"},
-		{"a trigger in a million years", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 3e13}`}, 400, "not a time to wait"},
-		{"a trigger with a key that does not exist", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"when": 1}`}, 400, "when"},
-		{"a trigger with a body that is no JSON", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{`}, 400, "ends too soon"},
-		{"a trigger with a form", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `in=1`, headers: text}, 415, "application/json"},
-		{"a trigger with a large body", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: large}, 413, "64 KiB"},
-		{"a key for the first time", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, headers: map[string]string{"Idempotency-Key": "1"}}, 202, ""},
-		{"a key for another task", call{scope: Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"a/b"}, headers: map[string]string{"Idempotency-Key": "1"}}, 422, "something else"},
+		{"a trigger", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 600, "reason": "why not"}`}, 202, "trigger by my-operate: why not"},
+		{"a trigger without a body", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"a/b"}}, 202, `"task": "a/b"`},
+		{"a trigger of no task", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"nix"}}, 404, ""},
+		{"a trigger of a task that is off", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"off"}}, 409, "off is switched off"},
+		{"a trigger in two ways", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 1, "at": "2026-03-01T13:00:00Z"}`}, 400, "exclude"},
+		{"a trigger in the past", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"at": "2026-03-01T11:00:00Z"}`}, 400, "in the past"},
+		{"a trigger in a million years", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"in": 3e13}`}, 400, "not a time to wait"},
+		{"a trigger with a key that does not exist", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{"when": 1}`}, 400, "when"},
+		{"a trigger with a body that is no JSON", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `{`}, 400, "ends too soon"},
+		{"a trigger with a form", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: `in=1`, headers: text}, 415, "application/json"},
+		{"a trigger with a large body", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, body: large}, 413, "64 KiB"},
+		{"a key for the first time", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, headers: map[string]string{"Idempotency-Key": "1"}}, 202, ""},
+		{"a key for another task", call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"a/b"}, headers: map[string]string{"Idempotency-Key": "1"}}, 422, "something else"},
 
-		{"a retry", call{scope: Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, headers: map[string]string{"Idempotency-Key": "2"}}, 202, "retry of " + bad.Run[24:] + " by my-operate"},
-		{"the same retry again", call{scope: Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, headers: map[string]string{"Idempotency-Key": "2"}}, 202, "retry of"},
-		{"its key with another body", call{scope: Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: `{"in": 5}`, headers: map[string]string{"Idempotency-Key": "2"}}, 422, ""},
-		{"a retry that waits", call{scope: Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}}, 409, "waits already"},
-		{"a retry of a task that is gone", call{scope: Operate, method: "POST", route: "/runs/{id}/retry", values: []string{gone.Run}}, 409, "no longer in the schedule"},
-		{"a retry of no run", call{scope: Operate, method: "POST", route: "/runs/{id}/retry", values: []string{"ffffffff"}}, 404, ""},
-		{"a retry with a form", call{scope: Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: `in=1`, headers: text}, 415, ""},
-		{"a retry with a large body", call{scope: Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: large}, 413, ""},
+		{"a retry", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, headers: map[string]string{"Idempotency-Key": "2"}}, 202, "retry of " + bad.Run[24:] + " by my-operate"},
+		{"the same retry again", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, headers: map[string]string{"Idempotency-Key": "2"}}, 202, "retry of"},
+		{"its key with another body", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: `{"in": 5}`, headers: map[string]string{"Idempotency-Key": "2"}}, 422, ""},
+		{"a retry that waits", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}}, 409, "waits already"},
+		{"a retry of a task that is gone", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{gone.Run}}, 409, "no longer in the schedule"},
+		{"a retry of no run", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{"ffffffff"}}, 404, ""},
+		{"a retry with a form", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: `in=1`, headers: text}, 415, ""},
+		{"a retry with a large body", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: large}, 413, ""},
 
-		{"a stop of a run that has ended", call{scope: Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}}, 409, "is not running: it succeeded"},
-		{"a stop of no run", call{scope: Operate, method: "POST", route: "/runs/{id}/stop", values: []string{"ffffffff"}}, 404, ""},
-		{"a stop with a form", call{scope: Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: `in=1`, headers: text}, 415, ""},
-		{"a stop with a large body", call{scope: Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: large}, 413, ""},
+		{"a stop of a run that has ended", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}}, 409, "is not running: it succeeded"},
+		{"a stop of no run", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{"ffffffff"}}, 404, ""},
+		{"a stop with a form", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: `in=1`, headers: text}, 415, ""},
+		{"a stop with a large body", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: large}, 413, ""},
 
-		{"no pauses", call{scope: Read, method: "GET", route: "/pauses"}, 200, `"items": []`},
-		{"a pause", call{scope: Operate, method: "POST", route: "/pauses", body: `{"tasks": ["a/b"], "tags": ["x"], "for": 60, "reason": "deploy"}`}, 201, `"id": "hourly"`},
-		{"a pause of everything", call{scope: Operate, method: "POST", route: "/pauses"}, 201, `"id": "everything"`},
-		{"pauses", call{scope: Read, method: "GET", route: "/pauses"}, 200, `"until": "2026-03-01T12:01:00Z"`},
-		{"a pause of no task", call{scope: Operate, method: "POST", route: "/pauses", body: `{"tasks": ["nix"]}`}, 404, ""},
-		{"a pause with a form", call{scope: Operate, method: "POST", route: "/pauses", body: `x=1`, headers: text}, 415, ""},
-		{"a pause with a large body", call{scope: Operate, method: "POST", route: "/pauses", body: large}, 413, ""},
-		{"a pause with a long reason", call{scope: Operate, method: "POST", route: "/pauses", body: large[:1000] + `"}`}, 400, "longer than 500"},
-		{"the end of a pause", call{scope: Operate, method: "DELETE", route: "/pauses/{id}", values: []string{"a/b"}}, 204, ""},
-		{"the end of no pause", call{scope: Operate, method: "DELETE", route: "/pauses/{id}", values: []string{"a/b"}}, 404, "a/b is not paused"},
+		{"no pauses", call{scope: access.Read, method: "GET", route: "/pauses"}, 200, `"items": []`},
+		{"a pause", call{scope: access.Operate, method: "POST", route: "/pauses", body: `{"tasks": ["a/b"], "tags": ["x"], "for": 60, "reason": "deploy"}`}, 201, `"id": "hourly"`},
+		{"a pause of everything", call{scope: access.Operate, method: "POST", route: "/pauses"}, 201, `"id": "everything"`},
+		{"pauses", call{scope: access.Read, method: "GET", route: "/pauses"}, 200, `"until": "2026-03-01T12:01:00Z"`},
+		{"a pause of no task", call{scope: access.Operate, method: "POST", route: "/pauses", body: `{"tasks": ["nix"]}`}, 404, ""},
+		{"a pause with a form", call{scope: access.Operate, method: "POST", route: "/pauses", body: `x=1`, headers: text}, 415, ""},
+		{"a pause with a large body", call{scope: access.Operate, method: "POST", route: "/pauses", body: large}, 413, ""},
+		{"a pause with a long reason", call{scope: access.Operate, method: "POST", route: "/pauses", body: large[:1000] + `"}`}, 400, "longer than 500"},
+		{"the end of a pause", call{scope: access.Operate, method: "DELETE", route: "/pauses/{id}", values: []string{"a/b"}}, 204, ""},
+		{"the end of no pause", call{scope: access.Operate, method: "DELETE", route: "/pauses/{id}", values: []string{"a/b"}}, 404, "a/b is not paused"},
 
 		{"a hook", call{method: "POST", route: "/hooks/{key}", values: []string{hook}, body: "whatever", headers: text}, 202, "trigger by h"},
 		{"a hook of no key", call{method: "POST", route: "/hooks/{key}", values: []string{"x"}}, 404, ""},
@@ -121,22 +122,22 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a hook of a task that is gone", call{method: "POST", route: "/hooks/{key}", values: []string{lost}}, 404, ""},
 		{"a hook of a task that is off", call{method: "POST", route: "/hooks/{key}", values: []string{offHook}}, 409, ""},
 
-		{"a new task", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\ncommand: |\n  echo 1\n\n  echo 2\n", headers: yaml()}, 201, `"file": "schedule.d/new+one.yaml"`},
-		{"it, without having seen it", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\n", headers: yaml()}, 428, "If-Match"},
-		{"it, as it never was", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\n", headers: yaml("If-Match", `"x"`)}, 412, ""},
-		{"a task of another file", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"hourly"}, body: "every: day\n", headers: yaml()}, 409, "defined at schedule.yaml:6"},
-		{"a task that is invalid", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: fortnight\ncomand: x", headers: yaml()}, 422, `schedule.d/new.yaml:4:`},
-		{"a task of another user", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\nuser: root", headers: yaml()}, 403, "another user"},
-		{"two tasks", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\n- name: y", headers: yaml()}, 422, ""},
-		{"a task in a form", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "x=1", headers: text}, 415, "neither YAML nor JSON"},
-		{"a large task", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: large, headers: yaml()}, 413, ""},
-		{"a task with a name that is none", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"<script>"}, body: "every: day", headers: yaml()}, 422, "cannot be a name"},
-		{"a task in JSON", call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"json"}, body: `{"every": "day", "command": ["echo", "\ud83d\ude00\u0007"]}`, headers: json}, 201, "😀"},
-		{"the end of a task, as it never was", call{scope: Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}, headers: map[string]string{"If-Match": `"x"`}}, 412, ""},
-		{"the end of a task, without having seen it", call{scope: Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}}, 428, ""},
-		{"the end of a task of another file", call{scope: Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"hourly"}}, 409, ""},
-		{"the end of no task", call{scope: Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"nix"}}, 404, ""},
-		{"the audit log", call{scope: Read, method: "GET", route: "/audit"}, 200, `"reason": "why not"`},
+		{"a new task", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\ncommand: |\n  echo 1\n\n  echo 2\n", headers: yaml()}, 201, `"file": "schedule.d/new+one.yaml"`},
+		{"it, without having seen it", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\n", headers: yaml()}, 428, "If-Match"},
+		{"it, as it never was", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: day\n", headers: yaml("If-Match", `"x"`)}, 412, ""},
+		{"a task of another file", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"hourly"}, body: "every: day\n", headers: yaml()}, 409, "defined at schedule.yaml:6"},
+		{"a task that is invalid", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: fortnight\ncomand: x", headers: yaml()}, 422, `schedule.d/new.yaml:4:`},
+		{"a task of another user", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\nuser: root", headers: yaml()}, 403, "another user"},
+		{"two tasks", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "every: day\ncommand: x\n- name: y", headers: yaml()}, 422, ""},
+		{"a task in a form", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: "x=1", headers: text}, 415, "neither YAML nor JSON"},
+		{"a large task", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new"}, body: large, headers: yaml()}, 413, ""},
+		{"a task with a name that is none", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"<script>"}, body: "every: day", headers: yaml()}, 422, "cannot be a name"},
+		{"a task in JSON", call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"json"}, body: `{"every": "day", "command": ["echo", "\ud83d\ude00\u0007"]}`, headers: json}, 201, "😀"},
+		{"the end of a task, as it never was", call{scope: access.Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}, headers: map[string]string{"If-Match": `"x"`}}, 412, ""},
+		{"the end of a task, without having seen it", call{scope: access.Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"json"}}, 428, ""},
+		{"the end of a task of another file", call{scope: access.Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"hourly"}}, 409, ""},
+		{"the end of no task", call{scope: access.Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"nix"}}, 404, ""},
+		{"the audit log", call{scope: access.Read, method: "GET", route: "/audit"}, 200, `"reason": "why not"`},
 	} {
 		got := b.call(tt.call)
 		b.wants(tt.name, got, tt.status, tt.has)
@@ -158,18 +159,18 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 // editAgain changes and removes a task with its ETag.
 func (b *box) editAgain() {
 	b.Helper()
-	seen := b.call(call{scope: Read, method: "GET", route: "/tasks/{name}", values: []string{"new/one"}})
+	seen := b.call(call{scope: access.Read, method: "GET", route: "/tasks/{name}", values: []string{"new/one"}})
 	tag := map[string]string{"If-Match": seen.header.Get("ETag"), "Content-Type": "application/yaml", "Sched-Reason": "it was wrong"}
-	got := b.call(call{scope: Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: hour\ncommand: x", headers: tag})
+	got := b.call(call{scope: access.Edit, method: "PUT", route: "/tasks/{name}", values: []string{"new/one"}, body: "every: hour\ncommand: x", headers: tag})
 	b.wants("the task, having seen it", got, 200, `"0 * * * *"`)
-	b.wants("the same again", b.call(call{scope: Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"new/one"}, headers: tag}), 412)
+	b.wants("the same again", b.call(call{scope: access.Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"new/one"}, headers: tag}), 412)
 	tag["If-Match"] = got.header.Get("ETag")
-	b.wants("its end", b.call(call{scope: Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"new/one"}, headers: tag}), 204)
-	if _, err := os.Stat(b.path("schedule.d/new+one.yaml")); !os.IsNotExist(err) {
+	b.wants("its end", b.call(call{scope: access.Edit, method: "DELETE", route: "/tasks/{name}", values: []string{"new/one"}, headers: tag}), 204)
+	if _, err := os.Stat(b.Path("schedule.d/new+one.yaml")); !os.IsNotExist(err) {
 		b.Errorf("it is still there: %v", err)
 	}
-	b.wants("it is gone", b.call(call{scope: Read, method: "GET", route: "/tasks/{name}", values: []string{"new/one"}}), 404)
-	b.wants("the audit log", b.call(call{scope: Read, method: "GET", route: "/audit", query: "?limit=3"}), 200, "it was wrong", `"action": "remove"`)
+	b.wants("it is gone", b.call(call{scope: access.Read, method: "GET", route: "/tasks/{name}", values: []string{"new/one"}}), 404)
+	b.wants("the audit log", b.call(call{scope: access.Read, method: "GET", route: "/audit", query: "?limit=3"}), 200, "it was wrong", `"action": "remove"`)
 }
 
 // everyRouteRefuses asks each route for what none has: an unknown parameter, a strange name of the server, no token, a token that is not
@@ -178,7 +179,7 @@ func (b *box) everyRouteRefuses() {
 	b.Helper()
 	b.write("schedule.yaml", "tasks: [")
 	for _, r := range b.server.routes {
-		c := call{scope: Edit, method: r.method, route: r.path, values: []string{"x"}}
+		c := call{scope: access.Edit, method: r.method, route: r.path, values: []string{"x"}}
 		c.query = "?nix=1"
 		b.wants(r.path+" with an unknown parameter", b.call(c), 400, "there is no parameter")
 		c.query, c.headers = "", map[string]string{"Host": "evil.example"}
@@ -187,28 +188,28 @@ func (b *box) everyRouteRefuses() {
 		if !r.bare {
 			b.wants(r.path+" of an invalid schedule", b.call(c), 503, "the schedule is invalid", "schedule.yaml:1:")
 		}
-		if r.scope.rank() == 0 {
+		if !r.scope.OfTokens() {
 			continue
 		}
 		c.scope = ""
 		b.wants(r.path+" without a token", b.call(c), 401, "a token is needed")
-		if r.scope != Read {
-			c.scope = Read
+		if r.scope != access.Read {
+			c.scope = access.Read
 			b.wants(r.path+" with too little", b.call(c), 403, "my-read may read, and this needs "+string(r.scope))
 		}
 	}
-	for range mostAttempts {
-		b.server.attempts.wrong("127.0.0.1")
+	b.tokens["wrong"] = "sched_wrong"
+	for range access.MostAttempts {
+		b.call(call{scope: "wrong", method: "GET", route: "/status"})
 	}
-	b.tokens["wrong"] = tokenStart + "wrong"
 	for _, r := range b.server.routes {
-		if r.scope != Open {
+		if r.scope != access.Open {
 			b.wants(r.path+" after too many wrong tokens", b.call(call{scope: "wrong", method: r.method, route: r.path, values: []string{"x.svg"}}), tooManyOr(r))
 		}
 	}
 	b.write("schedule.yaml", shop)
 	for _, r := range b.server.routes {
-		if r.scope == Hook || r.scope == Badge {
+		if r.scope == access.Hook || r.scope == access.Badge {
 			b.wants(r.path+" after too many wrong keys", b.call(call{method: r.method, route: r.path, values: []string{"x.svg"}}), 429)
 		}
 	}
@@ -216,7 +217,7 @@ func (b *box) everyRouteRefuses() {
 
 // tooManyOr is 429, but for the routes with a key: they need the schedule first, which is invalid then.
 func tooManyOr(r route) int {
-	if r.scope == Hook || r.scope == Badge {
+	if r.scope == access.Hook || r.scope == access.Badge {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusTooManyRequests
@@ -245,15 +246,15 @@ func TestPagesAreTheList(t *testing.T) {
 	b := newBox(t, shop)
 	var all []outcome.Record
 	for n := range 25 {
-		all = append(all, b.ended("hourly", n/3, outcome.Succeeded, "")) // three of each slot
+		all = append(all, b.Ended("hourly", n/3, outcome.Succeeded, "")) // three of each slot
 	}
-	b.remember(all...)
+	b.Remember(all...)
 	var whole, paged []string
-	for _, r := range decode[page[view.Record]](t, b.call(call{scope: Read, method: "GET", route: "/runs"}).body).Items {
+	for _, r := range decode[page[view.Record]](t, b.call(call{scope: access.Read, method: "GET", route: "/runs"}).body).Items {
 		whole = append(whole, r.Run)
 	}
 	for query := "?limit=4"; ; {
-		p := decode[page[view.Record]](t, b.call(call{scope: Read, method: "GET", route: "/runs", query: query}).body)
+		p := decode[page[view.Record]](t, b.call(call{scope: access.Read, method: "GET", route: "/runs", query: query}).body)
 		for _, r := range p.Items {
 			paged = append(paged, r.Run)
 		}
@@ -267,7 +268,7 @@ func TestPagesAreTheList(t *testing.T) {
 	}
 	var tasks []string
 	for query := "?limit=2"; ; {
-		p := decode[page[view.Task]](t, b.call(call{scope: Read, method: "GET", route: "/tasks", query: query}).body)
+		p := decode[page[view.Task]](t, b.call(call{scope: access.Read, method: "GET", route: "/tasks", query: query}).body)
 		for _, task := range p.Items {
 			tasks = append(tasks, task.Name)
 		}
@@ -281,7 +282,7 @@ func TestPagesAreTheList(t *testing.T) {
 	}
 	var slots []string
 	for query := "?to=2026-03-02T12:00:00Z&limit=5"; ; {
-		p := decode[page[view.Upcoming]](t, b.call(call{scope: Read, method: "GET", route: "/upcoming", query: query}).body)
+		p := decode[page[view.Upcoming]](t, b.call(call{scope: access.Read, method: "GET", route: "/upcoming", query: query}).body)
 		for _, slot := range p.Items {
 			slots = append(slots, slot.Slot+" "+slot.Task)
 		}
@@ -307,7 +308,7 @@ func TestReadOnlyHasNoSuchRoutes(t *testing.T) {
 	if err != nil || response.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("%v, %v", response.Status, err)
 	}
-	if _, err := schedule.Load(b.path("schedule.yaml"), schedule.LoadOptions{}); err != nil {
+	if _, err := schedule.Load(b.Path("schedule.yaml"), schedule.LoadOptions{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"sync"
@@ -9,6 +8,10 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/actions"
+	"sched/schedule/api/access"
+	"sched/schedule/api/audit"
+	"sched/schedule/api/problem"
+	"sched/schedule/api/watch"
 	"sched/schedule/run"
 	"sched/schedule/view"
 )
@@ -47,18 +50,15 @@ type Schedules struct {
 type Server struct {
 	Config
 	current  current
-	tokens   tokens
-	sessions sessions
-	attempts attempts
-	audit    audit
+	access   *access.Access
+	audit    audit.Log
 	repeated repeated
-	watcher  watcher
+	watcher  *watch.Watcher
 	editing  sync.Mutex    // one edit at a time
 	stopping chan struct{} // bounds the runs that are being stopped at the same time
 	work     chan struct{} // bounds the requests that are answered at the same time
 	routes   []route
 	mux      *http.ServeMux
-	cross    *http.CrossOriginProtection
 	openapi  []byte
 }
 
@@ -70,18 +70,20 @@ const mostStopping = 64
 
 // New returns a server that serves nothing yet: see Handler.
 func New(c Config) (*Server, error) {
-	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), mux: http.NewServeMux(), cross: http.NewCrossOriginProtection()}
+	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), mux: http.NewServeMux()}
 	s.current.load = c.Schedules.Load
-	s.tokens.dir, s.audit.dir, s.repeated.dir = c.StateDir, c.StateDir, c.StateDir
-	s.sessions.now, s.attempts.now, s.audit.now, s.repeated.now = c.Now, c.Now, c.Now, c.Now
-	s.watcher.server = s
+	s.access = access.New(access.Config{
+		StateDir: c.StateDir, BasePath: c.BasePath, Hosts: c.Hosts, BehindProxy: c.BehindProxy, Secure: c.Secure, Now: c.Now,
+	})
+	s.audit.Dir, s.repeated.dir, s.repeated.now = c.StateDir, c.StateDir, c.Now
+	s.watcher = &watch.Watcher{Schedule: s.current.get}
 	for _, r := range routes() {
 		if s.offers(r) {
 			s.routes = append(s.routes, r)
 			s.mux.Handle(r.method+" "+s.BasePath+prefix+r.path, s.answering(r))
 		}
 	}
-	s.signIn()
+	s.access.SignIn(s.mux)
 	var err error
 	s.openapi, err = s.document()
 	return s, err
@@ -96,9 +98,9 @@ const Assets = "/assets/"
 // offers reports whether the server has a route: --read-only and a missing --edit take them away, and not only their answers.
 func (s *Server) offers(r route) bool {
 	switch r.scope {
-	case Operate, Hook:
+	case access.Operate, access.Hook:
 		return !s.ReadOnly
-	case Edit:
+	case access.Edit:
 		return !s.ReadOnly && s.Config.Edit != ""
 	}
 	return true
@@ -107,7 +109,7 @@ func (s *Server) offers(r route) bool {
 // Handler returns the handler of all requests. What is not of the API goes to pages, for whoever may look (see WhoIs); with nil there
 // is nothing else.
 func (s *Server) Handler(pages http.Handler) http.Handler {
-	return s.guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.access.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, pattern := s.mux.Handler(r)
 		switch {
 		case pattern != "":
@@ -125,18 +127,30 @@ func (s *Server) Handler(pages http.Handler) http.Handler {
 // showing lets those through who may look, and sends browsers without a session to the form where they sign in.
 func (s *Server) showing(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, err := s.whoIs(r)
-		if err == nil && who.Scope.allows(Read) {
-			pages.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), whoKey{}, who)))
+		who, err := s.mayLook(r)
+		if err == nil {
+			pages.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
 			return
 		}
 		if r.Method == http.MethodGet && r.Header.Get("Authorization") == "" {
 			http.Redirect(w, r, s.BasePath+"/login", http.StatusSeeOther)
 			return
 		}
-		s.refuse(w, r, err)
+		problem.Write(w, problem.Of(err))
 	})
 }
+
+// mayLook returns who asks for a page.
+func (s *Server) mayLook(r *http.Request) (access.Who, error) {
+	who, err := s.access.Who(r)
+	if err == nil && !who.Scope.Allows(access.Read) {
+		err = problem.New(http.StatusForbidden, "", "it is not allowed")
+	}
+	return who, err
+}
+
+// LoginPath returns the path of a new login link for somebody with that scope.
+func (s *Server) LoginPath(scope access.Scope) string { return s.access.LoginPath(scope) }
 
 // notThere answers a request for which there is no route.
 func (s *Server) notThere(w http.ResponseWriter, r *http.Request) {
@@ -150,16 +164,8 @@ func (s *Server) notThere(w http.ResponseWriter, r *http.Request) {
 	}
 	if len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		writeProblem(w, problem(http.StatusMethodNotAllowed, "it takes "+strings.Join(allowed, ", "), "%s is not for %s", r.URL.Path, r.Method))
+		problem.Write(w, problem.New(http.StatusMethodNotAllowed, "it takes "+strings.Join(allowed, ", "), "%s is not for %s", r.URL.Path, r.Method))
 		return
 	}
-	writeProblem(w, problem(http.StatusNotFound, "the routes are in "+s.BasePath+prefix+"/openapi.json", "there is no route %s", shortened(r.URL.Path)))
-}
-
-func shortened(path string) string {
-	const most = 100
-	if len(path) > most {
-		return path[:most] + "…"
-	}
-	return path
+	problem.Write(w, problem.New(http.StatusNotFound, "the routes are in "+s.BasePath+prefix+"/openapi.json", "there is no route %s", problem.Shortened(r.URL.Path)))
 }

@@ -34,6 +34,35 @@ type Key[C Context, T any] struct {
 	In   Scope              // where it may stand; 0: wherever the table is used
 	Set  func(C, *T, *Node) // reads the value; records what is wrong with it
 	Doc  string             // what the key means, in one phrase
+	Type Type               // what its value may be
+}
+
+// A Type says what the value of a key may be, to editors and in the documentation. Set is what decides; a test holds both
+// against each other.
+type Type struct {
+	Of          string   // the kind of value, by the name of its definition in the schema; empty where Words are all
+	Words       []string // that the value, or each item of it, may be; nil for any
+	Least, Most int      // of a number; both 0 for no bounds
+	Default     string   // the value that holds without the key, as YAML
+	Without     string   // what holds without the key, in words, where that is no value
+	Example     string   // a value, as YAML
+}
+
+// An Entry is a row of a Table for documentation: without what reads it.
+type Entry struct {
+	Name, Doc string
+	Type      Type
+}
+
+// Entries returns the keys that may stand in the scope, in the order of the table.
+func (t *Table[C, T]) Entries(in Scope) []Entry {
+	var all []Entry
+	for _, key := range t.Keys {
+		if key.In == 0 || in == 0 || key.In&in != 0 {
+			all = append(all, Entry{key.Name, key.Doc, key.Type})
+		}
+	}
+	return all
 }
 
 // A Scope is a set of bits, each for one kind of mapping that shares the table with others. What the bits mean is up

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +51,23 @@ func (db *DB) Get(ctx context.Context, id string) (outcome.Record, error) {
 		return outcome.Record{}, fmt.Errorf("%w: %q", ErrNotFound, id)
 	}
 	return records[0], nil
+}
+
+// Unknown returns those of the runs that have no row, by their whole ids.
+func (db *DB) Unknown(ctx context.Context, runs []string) (unknown []string, err error) {
+	if len(runs) == 0 {
+		return nil, nil
+	}
+	list, err := json.Marshal(runs)
+	if err != nil {
+		return nil, err
+	}
+	err = db.do(func(conn *sql.DB) (err error) {
+		unknown, err = texts(ctx, conn,
+			"SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM runs WHERE run = value)", string(list))
+		return err
+	})
+	return unknown, err
 }
 
 // candidates are the runs that id may stand for: id alone when there is such a run, and never many

@@ -140,6 +140,16 @@ func TestPreviousIsTheNewestThatRanBefore(t *testing.T) {
 	}
 }
 
+func TestUnknownRunsAreThoseWithoutARow(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
+	known := rec(1, "a", outcome.Succeeded).Run
+	unknown, err := db.Unknown(t.Context(), []string{"0199", known, known[:8], `"`})
+	if err != nil || !slices.Equal(unknown, []string{"0199", known[:8], `"`}) {
+		t.Errorf("%q, %v", unknown, err)
+	}
+}
+
 func TestGet(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	ids := []string{

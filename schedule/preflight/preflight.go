@@ -90,6 +90,9 @@ func (m *Machine) path(t *schedule.Task) searchPath {
 		return searchPath{}
 	}
 	value, _ := process.Lookup(append(env, more...))("PATH")
+	if slices.Contains(t.EnvOver, "PATH") {
+		value = t.Env["PATH"]
+	}
 	return searchPath{known: true, value: value}
 }
 

@@ -50,6 +50,16 @@ func Environ(base []string, task schedule.Task, more ...string) []string {
 	return env
 }
 
+// overFiles returns the variables of env that win over those of env_file: those that stand beside or below it.
+func overFiles(t *schedule.Task) (pairs []string) {
+	for _, name := range t.EnvOver {
+		if value, ok := t.Env[name]; ok {
+			pairs = append(pairs, name+"="+value)
+		}
+	}
+	return pairs
+}
+
 // The variables with which the processes of a background run find its storage. Commands and hooks do not get them.
 // StateVariable is the state folder; StoreVariable is the store as JSON (mutex.Config), with its passwords.
 const (
@@ -78,6 +88,22 @@ var ofRuns = []string{
 	StateVariable, StoreVariable,
 	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_MUTEX", "SCHED_ATTEMPT", "SCHED_FENCE",
 	"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON",
+}
+
+// EnvOverFiles returns the first variable of env that has another value in a file of env_file over which it wins; "" where
+// there is none, or where only another user may read the files.
+func EnvOverFiles(t *schedule.Task, env []string) string {
+	if who, err := accountOf(t.As); len(t.EnvOver) == 0 || err != nil || who.change {
+		return ""
+	}
+	pairs, _ := dotenv.Read(t.EnvFiles, Environ(env, *t))
+	inFiles := Lookup(pairs)
+	for _, name := range t.EnvOver {
+		if value, ok := inFiles(name); ok && value != t.Env[name] {
+			return name
+		}
+	}
+	return ""
 }
 
 // CheckEnvFiles returns why the files of a task's env_file cannot be used now, or nil; env is the environment of the

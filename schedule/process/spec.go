@@ -41,7 +41,7 @@ func (spec Spec) Start() (*Process, error) {
 	if err != nil && !spec.Lenient {
 		return nil, err
 	}
-	env := Environ(spec.Caller, *spec.Task, slices.Concat(more, spec.Variables)...)
+	env := Environ(spec.Caller, *spec.Task, slices.Concat(more, overFiles(spec.Task), spec.Variables)...)
 	if spec.Mark != "" {
 		return spawn(marked(spec.Mark, spec.Command), spec.Dir, env, spec.Output, spec.MarkFile)
 	}
@@ -57,7 +57,7 @@ func (spec Spec) startAs(s setup, third *os.File) (*Process, error) {
 	defer says.Close()
 	files := append(Present(third), says)
 	s.Says = 2 + len(files)
-	s.As, s.EnvFiles, s.Variables, s.Lenient, s.Folder = spec.Task.As, spec.Task.EnvFiles, spec.Variables, spec.Lenient, spec.Task.Folder
+	s.As, s.EnvFiles, s.Variables, s.Lenient, s.Folder = spec.Task.As, spec.Task.EnvFiles, slices.Concat(overFiles(spec.Task), spec.Variables), spec.Lenient, spec.Task.Folder
 	text, err := json.Marshal(s)
 	if err != nil {
 		said.Close()

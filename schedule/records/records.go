@@ -40,15 +40,27 @@ func Open(ctx context.Context, dir string) (r *Records, unread error, err error)
 	if r.db, err = history.OpenRead(dir); err != nil {
 		return r, unread, err
 	}
-	for _, record := range ended {
-		_, err := r.db.Get(ctx, record.Run)
-		if errors.Is(err, history.ErrNotFound) {
-			r.waiting = append(r.waiting, record)
-		} else if err != nil {
-			return r, unread, errors.Join(err, r.db.Close())
-		}
+	if r.waiting, err = without(ctx, r.db, ended); err != nil {
+		return r, unread, errors.Join(err, r.db.Close())
 	}
 	return r, unread, nil
+}
+
+// without returns those of the records that the history does not have.
+func without(ctx context.Context, db *history.DB, records []outcome.Record) ([]outcome.Record, error) {
+	runs := make([]string, len(records))
+	for i, record := range records {
+		runs[i] = record.Run
+	}
+	unknown, err := db.Unknown(ctx, runs)
+	if err != nil {
+		return nil, err
+	}
+	missing := map[string]bool{}
+	for _, run := range unknown {
+		missing[run] = true
+	}
+	return slices.DeleteFunc(records, func(r outcome.Record) bool { return !missing[r.Run] }), nil
 }
 
 // Close closes the history.

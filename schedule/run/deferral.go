@@ -140,6 +140,7 @@ func (r *Run) lockAgain(deferral runfile.Deferral) (reason string) {
 		return fmt.Sprintf("nobody knows whether it is running: %v", err)
 	}
 	r.lock, deferral.Fence = lock, lock.Fence()
+	r.Leases.Keep(lock)
 	if err := r.file.Append(runfile.Event{Deferral: &deferral}); err != nil {
 		lock.Release(context.Background())
 		return fmt.Sprintf("its number cannot be written down: %v", err)

@@ -40,6 +40,11 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 			result.Notes = append(result.Notes, err.Error())
 		}
 	}
+	cut, err := cutOutput(result.Output, r.task.Output.Limit)
+	note(err)
+	if cut != "" {
+		result.Notes = append(result.Notes, cut)
+	}
 	if !state.Hooks[outputCopied] {
 		note(r.copyOutput(result.Output))
 		if r.task.Output.File != "" {

@@ -30,13 +30,14 @@ func (r *Run) GiveTo(supervisor string) (Descriptors, error) {
 		}
 		r.output = output
 	}
-	err := r.file.Append(runfile.Event{Supervisor: supervisor})
+	err := r.file.Append(runfile.Event{Supervisor: supervisor, Leased: r.leased()})
 	return Descriptors{r.file.Descriptor(), r.output, r.inheritedLock()}, err
 }
 
 // Close ends the part of this process in a run. A run whose file no process has open counts as lost, unless its supervisor lives,
 // or it has ended or waits for a deferred retry.
 func (r *Run) Close() {
+	r.Leases.Drop(r.lock)
 	if r.output != nil {
 		r.output.Close()
 	}

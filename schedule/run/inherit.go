@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sched/mutex"
-	"sched/schedule/clock"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
@@ -58,7 +57,7 @@ func (r *Run) Supervise(terminate, kill context.Context, self string, begun, end
 	}
 	// Where that is impossible, as on a full disk, this process alone knows the result: the exit code alone is no proof of one
 	// (docs/decisions.md#an-exit-code-alone-is-no-result).
-	err := r.file.Append(runfile.Event{Result: &result})
+	err := r.file.Append(runfile.Event{Result: &result, Leased: r.leased()})
 	r.Sender.Wait(terminate, startDeliveryPatience)
 	if err == nil {
 		ended()
@@ -141,7 +140,11 @@ func (c Caller) inherit(d Descriptors) (*Run, runfile.State, error) {
 		if d.Lock != nil {
 			unix.CloseOnExec(int(d.Lock.Fd()))
 		}
-		r.lock = c.storeAt(locks).Adopt(r.task.Mutex, r.holder(), d.Lock)
+		holder := r.holder()
+		if !state.Leased.IsZero() {
+			holder.Since = state.Leased
+		}
+		r.lock = c.storeAt(locks).Adopt(r.task.Mutex, holder, d.Lock)
 	}
 	r.output = d.Output
 	return r, state, nil
@@ -184,8 +187,9 @@ func isOwnFile(descriptor int) bool {
 	return unix.Fstat(descriptor, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFREG && int(info.Uid) == os.Geteuid()
 }
 
-// holder returns the run as the holder of a lock that this process adopts.
+// holder returns the run as the holder of a lock that this process adopts. Where nobody wrote down when its lease began, it counts
+// from now, by the clock that leases go by.
 func (r *Run) holder() mutex.Holder {
 	record := r.Record()
-	return mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now(), Fence: record.Fence}
+	return mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: time.Now(), Fence: record.Fence}
 }

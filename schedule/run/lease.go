@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -26,8 +27,23 @@ const renewTimeout = 1500 * time.Millisecond
 // end with this process, so that the lock of a run that nobody watches expires. Safe for concurrent use.
 type Leases struct {
 	mu       sync.Mutex
-	all      map[*leaseRenewer]bool
+	all      map[mutex.Lock]*leaseRenewer
 	renewing bool // run is at work
+}
+
+// Keep renews the lease of a lock whose run has yet to be started, until Drop, or until the run renews it itself. A lock that is no
+// lease, and none (nil), are left alone. What is lost meanwhile is found out before the command is started.
+func (s *Leases) Keep(lock mutex.Lock) {
+	if s != nil && lock != nil && lock.Lease() > 0 {
+		s.add(&leaseRenewer{leases: s, lock: lock, held: lock.Leased(), kept: true, note: func(string) {}})
+	}
+}
+
+// Drop ends what Keep began, for a lock that was released or that another process has now.
+func (s *Leases) Drop(lock mutex.Lock) {
+	if s != nil && lock != nil {
+		s.remove(lock)
+	}
 }
 
 // add begins to renew a lease.
@@ -35,33 +51,35 @@ func (s *Leases) add(l *leaseRenewer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == nil {
-		s.all = map[*leaseRenewer]bool{}
+		s.all = map[mutex.Lock]*leaseRenewer{}
 	}
-	s.all[l] = true
+	s.all[l.lock] = l
 	if !s.renewing {
 		s.renewing = true
 		go s.run(l.lock.Lease() / renewals) // which is the same for all: they are in one store
 	}
 }
 
-func (s *Leases) remove(l *leaseRenewer) {
+func (s *Leases) remove(lock mutex.Lock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.all, l)
+	delete(s.all, lock)
 }
 
 // run renews the leases as long as there are any.
 func (s *Leases) run(every time.Duration) {
-	for {
-		time.Sleep(every)
+	for wait := every; ; {
+		time.Sleep(wait)
+		begun := time.Now()
 		s.mu.Lock()
-		all := slices.Collect(maps.Keys(s.all))
+		all := slices.Collect(maps.Values(s.all))
 		s.renewing = len(all) > 0
 		s.mu.Unlock()
 		if len(all) == 0 {
 			return
 		}
 		renew(all)
+		wait = max(0, every-time.Since(begun))
 	}
 }
 
@@ -69,11 +87,13 @@ func (s *Leases) run(every time.Duration) {
 func renew(all []*leaseRenewer) {
 	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
 	defer cancel()
+	// A lock whose run has not begun is not taken again once its lease is over: whoever starts the command must find out.
+	all = slices.DeleteFunc(all, func(l *leaseRenewer) bool { return l.kept && l.age() >= l.lock.Lease() })
 	var locks []mutex.Lock
 	for _, l := range all {
 		locks = append(locks, l.lock)
 	}
-	begun := clock.Now().Round(0) // the wall clock goes on while the machine sleeps
+	begun := time.Now()
 	for i, err := range mutex.RenewAll(ctx, locks) {
 		all[i].judge(begun, err)
 	}
@@ -86,11 +106,15 @@ type leaseRenewer struct {
 	note        func(string) // of the run: written down at once
 	stopCommand func()       // when the lease is lost; nil to go on without it
 	release     func()
+	kept        bool // its run has yet to be started: see Keep
 
-	mu    sync.Mutex
-	ended bool      // the run does not need its lock any more
-	held  time.Time // when the lease began that is held; zero while it is lost
-	lost  []string  // the notes of the record about each loss
+	mu     sync.Mutex
+	ended  bool        // the run does not need its lock any more
+	held   time.Time   // when the lease began that is held; zero while it is lost
+	over   *time.Timer // calls stopInTime; nil where the command is not to be stopped
+	killBy time.Time   // when a command that stopInTime stopped is killed; else zero
+	answer error       // to the last renewal
+	lost   []string    // the notes of the record about each loss
 }
 
 // renewLease renews the lease of the run's lock until end is called. The context that it returns ends when the lease is
@@ -100,15 +124,22 @@ func (r *Run) renewLease(ctx context.Context) (context.Context, *leaseRenewer) {
 		return ctx, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	l := &leaseRenewer{leases: r.Leases, lock: r.lock, note: r.note, held: clock.Now().Round(0), release: func() { cancel(nil) }}
+	l := &leaseRenewer{leases: r.Leases, lock: r.lock, note: r.note, held: r.lock.Leased(), release: func() { cancel(nil) }}
+	r.lease = l
 	if l.leases == nil {
 		l.leases = &Leases{}
 	}
 	if r.task.StopOnLostLease {
 		l.stopCommand = func() { cancel(errLostLease) }
+		l.mu.Lock()
+		l.over = time.AfterFunc(lookEvery, l.stopInTime)
+		l.mu.Unlock()
 	}
 	if r.left != nil {
 		go renew([]*leaseRenewer{l}) // nobody did since its supervisor was killed, or before
+		if r.left.attempt == 0 {
+			l.held = time.Time{} // before a command is started, what it holds must be known
+		}
 	}
 	l.leases.add(l)
 	return ctx, l
@@ -119,9 +150,12 @@ func (l *leaseRenewer) end() []string {
 	if l == nil {
 		return nil
 	}
-	l.leases.remove(l)
+	l.leases.remove(l.lock)
 	l.mu.Lock()
 	l.ended = true
+	if l.over != nil {
+		l.over.Stop()
+	}
 	l.mu.Unlock()
 	l.release()
 	return l.noted()
@@ -143,13 +177,14 @@ func (l *leaseRenewer) judge(begun time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var lost *mutex.LostError
+	l.answer = err
 	switch {
 	case l.ended:
 	case err == nil:
 		l.held = begun
 	case errors.As(err, &lost):
 		l.lose(err)
-	case begun.Sub(l.held) > l.lock.Lease():
+	case mutex.Elapsed(l.held, begun) > l.lock.Lease():
 		l.lose(fmt.Errorf("the lease could not be renewed for %s: %w", l.lock.Lease(), err))
 	}
 }
@@ -166,4 +201,87 @@ func (l *leaseRenewer) lose(err error) {
 	if l.stopCommand != nil {
 		l.stopCommand()
 	}
+}
+
+// lookEvery is how often a lease is looked at whose command is to be stopped before it ends. Timers stand still while the machine
+// sleeps, so a single one would come late.
+const lookEvery = time.Second
+
+// margin is how long before the end of a lease its command is stopped, or not started any more.
+func (l *leaseRenewer) margin() time.Duration { return l.lock.Lease() / 4 }
+
+// stopInTime stops the command when the lease is nearly over: when it has ended another run may begin.
+func (l *leaseRenewer) stopInTime() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended || l.held.IsZero() {
+		return
+	}
+	left := l.lock.Lease() - mutex.Elapsed(l.held, time.Now())
+	if left > l.margin() {
+		l.over.Reset(min(left-l.margin(), lookEvery))
+		return
+	}
+	l.killBy = time.Now().Add(left - l.margin()/5)
+	l.lose(fmt.Errorf("its lease ends in %s, and could not be renewed", left.Round(100*time.Millisecond)))
+}
+
+// killAfter is how long a command may take to end by itself that was told to: as long as its task says, but no longer than its
+// lease lasts.
+func (l *leaseRenewer) killAfter(atMost time.Duration) time.Duration {
+	if l == nil {
+		return atMost
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.killBy.IsZero() {
+		return atMost
+	}
+	return min(atMost, max(0, time.Until(l.killBy)))
+}
+
+// heldToStart returns "" when the lock is held long enough for a command to be started now, and otherwise why not. What is older
+// than the time between two renewals is renewed first: this process may have stood still, or others have taken long to bring the run
+// to it.
+func (l *leaseRenewer) heldToStart() (lost string) {
+	if l == nil || l.age() <= l.lock.Lease()/renewals {
+		return ""
+	}
+	renew([]*leaseRenewer{l})
+	switch age := l.age(); {
+	case age == forever:
+		return "its lock cannot be told to be held: " + l.newest().Error()
+	case age > l.lock.Lease()-l.margin():
+		return "its lease is nearly over, and the store does not renew it"
+	}
+	return ""
+}
+
+// forever is the age of a lease that is lost, or that began in the future: the clock was set back, and nobody knows how old it is.
+const forever = time.Duration(math.MaxInt64)
+
+// age is how long ago the lease began that is held.
+func (l *leaseRenewer) age() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	age := mutex.Elapsed(l.held, time.Now())
+	if l.held.IsZero() || age < 0 {
+		return forever
+	}
+	return age
+}
+
+// newest returns what the last renewal said.
+func (l *leaseRenewer) newest() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.answer
+}
+
+// leased returns when the lease of the run's lock began last; zero where it has none.
+func (r *Run) leased() time.Time {
+	if r.lock == nil {
+		return time.Time{}
+	}
+	return r.lock.Leased()
 }

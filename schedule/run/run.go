@@ -27,8 +27,9 @@ type Run struct {
 	Caller
 	task   schedule.Task // the snapshot
 	file   *runfile.File
-	lock   mutex.Lock // nil where the task needs none
-	output *os.File   // what the command prints; nil in a process that only finishes the run
+	lock   mutex.Lock    // nil where the task needs none
+	lease  *leaseRenewer // of the lock, while this process renews it
+	output *os.File      // what the command prints; nil in a process that only finishes the run
 
 	hooks *hooks
 

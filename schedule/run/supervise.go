@@ -69,6 +69,9 @@ func (r *Run) firstAttempt(terminate context.Context) (result outcome.Record, at
 		return r.goOn(terminate)
 	}
 	result = r.soFar(nil)
+	if r.mustNotStart(1, &result) {
+		return result, 1
+	}
 	if note := r.before(terminate, r.left.hooks()); note != "" {
 		result.Outcome, result.Reason = outcome.Failed, note
 	}
@@ -114,7 +117,7 @@ func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Re
 	}
 	result.Outcome, result.Reason = r.wait(terminate, p, age)
 	if result.Outcome != "" || r.stopAsked(result) {
-		survivors := p.EndRun(kill, r.Record().Run, n, r.task.KillAfter)
+		survivors := p.EndRun(kill, r.Record().Run, n, r.lease.killAfter(r.task.KillAfter))
 		result.Notes = append(result.Notes, leftBehind(survivors)...)
 	}
 	if !p.Ended() {
@@ -137,7 +140,7 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 		stopped(result, "before attempt %d", n)
 		return nil
 	}
-	if r.stopAsked(result) {
+	if r.stopAsked(result) || r.mustNotStart(n, result) {
 		return nil
 	}
 	result.Attempts = n
@@ -165,6 +168,15 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 	return p
 }
 
+// mustNotStart reports whether the run has lost its lock before the attempt, and sets the outcome then: another run may go on by now.
+func (r *Run) mustNotStart(n int, result *outcome.Record) bool {
+	lost := r.lease.heldToStart()
+	if lost != "" {
+		stopped(result, "before attempt %d: %s", n, lost)
+	}
+	return lost != ""
+}
+
 // unstartable sets that the command could not be started, and why; in the output, too.
 func (r *Run) unstartable(result *outcome.Record, code int, why string) {
 	result.Outcome, result.ExitCode, result.Reason = outcome.Failed, &code, "cannot start: "+why
@@ -188,14 +200,19 @@ func (r *Run) wait(terminate context.Context, p *process.Process, age time.Durat
 		defer timer.Stop()
 		timeout = timer.C
 	}
-	long := time.NewTimer(syncAfter)
-	defer long.Stop()
+	trimmer := trimmer{output: r.output, limit: r.task.Output.Limit}
+	look, synced := time.NewTimer(syncAfter), false
+	defer look.Stop()
 	for {
 		select {
+		case <-look.C:
+			if !synced {
+				r.file.Sync() // best effort: some file systems cannot
+			}
+			synced = true
+			look.Reset(trimmer.trim())
 		case <-p.Done:
 			return "", ""
-		case <-long.C:
-			r.file.Sync() // best effort: some file systems cannot
 		case <-timeout:
 			return outcome.TimedOut, fmt.Sprintf("after %s", r.task.Timeout)
 		case <-terminate.Done():

@@ -12,7 +12,7 @@ import (
 	"sched/schedule/statedir"
 )
 
-// An Event is one line of a run's file; exactly one field is set, and with Hook also PID. Their names in the file do not change: files of an older
+// An Event is one line of a run's file; exactly one field is set, with Hook also PID, and with Supervisor and Result also Leased. Their names in the file do not change: files of an older
 // sched are read, too.
 type Event struct {
 	Begin      *outcome.Record `json:"begin,omitempty"`
@@ -24,6 +24,7 @@ type Event struct {
 	Hook       string          `json:"hook,omitempty"`   // this hook was started; written by the hook's own process
 	PID        int             `json:"pid,omitempty"`    // of that process; 0 for a notification
 	Deferral   *Deferral       `json:"wait,omitempty"`   // the next attempt was left to a later tick; no process watches until then
+	Leased     time.Time       `json:"leased,omitzero"`  // when the lease of the run's lock began last; zero where the lock is none
 	Stop       *StopRequest    `json:"stop,omitempty"`   // `sched stop` asked to stop the run
 	End        *outcome.Record `json:"end,omitempty"`    // the run is finished, and waits to be put into the history. No snapshot
 }
@@ -72,6 +73,7 @@ type State struct {
 	Hooks      map[string]bool // those that were started
 	HookPID    int             // the process of the last of them that was a command
 	Deferral   *Deferral       // the last one, which may be over: see Deferred
+	Leased     time.Time       // when the lease of its lock began, as the process knew that gave the run to the next; else zero
 	Stop       *StopRequest
 	End        *outcome.Record
 }
@@ -112,6 +114,9 @@ func parse(file *os.File) (State, error) {
 }
 
 func (s *State) add(e Event) {
+	if !e.Leased.IsZero() {
+		s.Leased = e.Leased
+	}
 	switch {
 	case e.Begin != nil:
 		s.Begin = *e.Begin

@@ -3,10 +3,10 @@ package runner
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/admission"
 	"sched/schedule/clock"
 	"sched/schedule/run"
 )
@@ -24,22 +24,20 @@ type contexts struct {
 type foregroundQueue struct {
 	tick     *running
 	contexts contexts
-	lastRun  lastRun
+	order    admission.Queue
 	answered chan *conditional // slots with a verdict that are not decided yet
 	open     int               // slots whose condition commands run, or that are in answered
 	failed   bool              // a task failed
 }
 
 func (r *running) foregroundQueue(c contexts, slots int) *foregroundQueue {
-	return &foregroundQueue{tick: r, contexts: c, lastRun: lastRun{at: map[*schedule.Task]int{}}, answered: make(chan *conditional, slots)}
+	return &foregroundQueue{tick: r, contexts: c, answered: make(chan *conditional, slots)}
 }
 
 // run runs the slots that are ready, in their order.
 func (q *foregroundQueue) run(slots []schedule.Slot) {
 	for i := range slots {
-		if i > 0 && slots[i].At.After(slots[i-1].At) && q.tick.behind(slots[i]) {
-			q.lastRun.sort(slots[i:])
-		}
+		q.order.Reorder(slots, i, q.tick.behind)
 		ctx := q.contexts.noNewStarts
 		if slots[i].At.After(q.tick.Minute) {
 			ctx = q.contexts.staying
@@ -57,7 +55,7 @@ func (q *foregroundQueue) slot(ctx context.Context, slot schedule.Slot, later []
 	if len(slot.Task.ConditionCommands) > 0 {
 		q.conditional(ctx, slot, later)
 	} else if begun, ok := q.tick.starter.begin(slot, q.tick.locks.take); ok {
-		q.lastRun.note(slot.Task)
+		q.order.Ran(slot.Task)
 		q.execute(begun)
 	}
 }
@@ -137,7 +135,7 @@ func (q *foregroundQueue) decide(s *conditional) {
 	begun, failed := q.tick.conditions.decide(s)
 	q.failed = q.failed || failed
 	if begun != nil {
-		q.lastRun.note(s.slot.Task)
+		q.order.Ran(s.slot.Task)
 		q.execute(begun)
 	}
 }
@@ -148,23 +146,4 @@ func (q *foregroundQueue) execute(begun *run.Run) {
 	record := begun.Execute(q.contexts.terminate, q.contexts.kill)
 	q.tick.records.done(record, begun.Dir)
 	q.failed = q.failed || record.Outcome.Failure()
-}
-
-// lastRun remembers in which order foreground tasks ran last.
-type lastRun struct {
-	runs int
-	at   map[*schedule.Task]int // 0: not yet
-}
-
-func (l *lastRun) note(task *schedule.Task) {
-	l.runs++
-	l.at[task] = l.runs
-}
-
-// sort orders the first of the slots, those of one instant, by how long their tasks have waited, the longest first. In file order
-// a task that takes longer than its interval would leave those after it without a run for ever
-// (docs/decisions.md#the-task-that-waited-longest-goes-first).
-func (l *lastRun) sort(slots []schedule.Slot) {
-	first, _ := untilSecond(slots, slots[0].At)
-	slices.SortStableFunc(first, func(a, b schedule.Slot) int { return l.at[a.Task] - l.at[b.Task] })
 }

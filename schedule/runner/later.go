@@ -6,22 +6,13 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/admission"
 	"sched/schedule/clock"
 	"sched/schedule/controls"
 )
 
 // A task may be due several times in a minute. Its slots are absolute, so a tick that has such slots runs until the last of
-// them has started. Each starts on time, or not at all once the next slot of its task is due (overrun).
-
-// untilSecond cuts the slots, which are in order, after those that are due until the given second.
-func untilSecond(slots []schedule.Slot, second time.Time) (until, later []schedule.Slot) {
-	for i, slot := range slots {
-		if slot.At.After(second) {
-			return slots[:i], slots[i:]
-		}
-	}
-	return slots, nil
-}
+// them has started. Each starts on time, or not at all once the next slot of its task is due (admission.TooLate).
 
 // startLater hands over the background runs of slots in later seconds of the minute, those of one instant together.
 func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
@@ -30,7 +21,7 @@ func (r *running) startLater(staying context.Context, slots []schedule.Slot) {
 			r.starter.skipAll(slots, reason)
 			return
 		}
-		now, later := untilSecond(slots, slots[0].At)
+		now, later := admission.UntilSecond(slots, slots[0].At)
 		r.startBackground(staying, now)
 		slots = later
 	}

@@ -73,33 +73,3 @@ func TestWhatEndsTheWaitIsTheReason(t *testing.T) {
 		}
 	}
 }
-
-func TestATickThatIsBehindRunsFirstWhatHasWaitedLongest(t *testing.T) {
-	a, b, c := &schedule.Task{Name: "a"}, &schedule.Task{Name: "b"}, &schedule.Task{Name: "c"}
-	at := func(task *schedule.Task, second int) schedule.Slot {
-		return schedule.Slot{Task: task, At: noon.Add(time.Duration(second) * time.Second)}
-	}
-	names := func(slots []schedule.Slot) (text string) {
-		for _, slot := range slots {
-			text += slot.Task.Name + slot.At.Format("05 ")
-		}
-		return text
-	}
-	last := lastRun{at: map[*schedule.Task]int{}}
-	slots := []schedule.Slot{at(a, 10), at(b, 10), at(c, 10), at(a, 20), at(b, 20)}
-	last.sort(slots)
-	if got := names(slots); got != "a10 b10 c10 a20 b20 " {
-		t.Errorf("before any ran: %s", got)
-	}
-	last.note(a)
-	last.note(c)
-	last.sort(slots)
-	if got := names(slots); got != "b10 a10 c10 a20 b20 " {
-		t.Errorf("after a and c: %s", got)
-	}
-	last.note(a)
-	last.sort(slots)
-	if got := names(slots); got != "b10 c10 a10 a20 b20 " {
-		t.Errorf("after a again: %s", got)
-	}
-}

@@ -10,6 +10,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/admission"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
@@ -24,6 +25,7 @@ type locks struct {
 	storage run.Storage
 	spare   *spare
 	problem func(format string, a ...any)
+	leases  run.Leases // of the locks whose runs have yet to begin
 
 	mu             sync.Mutex
 	claimed        map[string]mutex.Holder // claims of other servers, found by lookAhead
@@ -64,6 +66,7 @@ func (l *locks) takeOrHeld(record *outcome.Record, slot schedule.Slot) (lock mut
 	}
 	switch {
 	case err == nil:
+		l.leases.Keep(lock)
 		return lock, "", false
 	case !errors.As(err, &held) && task.RunWhenStoreDown:
 		return nil, "", false
@@ -79,16 +82,10 @@ func (l *locks) takeOrHeld(record *outcome.Record, slot schedule.Slot) (lock mut
 func claimAndAcquire(storage run.Storage, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store := context.Background(), storage.Mutexes()
 	holder := mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
-	if slot.Task.OneServer {
-		if err := store.Claim(ctx, claimKey(slot), claimUntil(slot), holder); err != nil {
-			return nil, err
-		}
-	}
-	if !slot.Task.WithoutOverlapping {
-		return nil, nil
-	}
-	lock, err := store.Acquire(ctx, record.Mutex, holder)
-	if err == nil {
+	claim := func() error { return store.Claim(ctx, claimKey(slot), claimUntil(slot), holder) }
+	acquire := func() (mutex.Lock, error) { return store.Acquire(ctx, record.Mutex, holder) }
+	lock, err := admission.TakeLocks(slot.Task, claim, acquire)
+	if err == nil && lock != nil {
 		record.Locks, record.Fence = storage.Locks(), lock.Fence()
 	}
 	return lock, err
@@ -134,9 +131,10 @@ func (l *locks) storeDown(err error, task *schedule.Task) {
 // claimFor is how long a claim outlives its slot: longer than any two clocks differ.
 const claimFor = time.Hour
 
-// claimKey is the key under which every server claims a slot.
+// claimKey is the key under which every server claims a slot of a task. It has nothing of the mutex, which other tasks may share:
+// each of them has slots of its own.
 func claimKey(slot schedule.Slot) string {
-	return slot.Task.Mutex + "@" + slot.At.UTC().Format("20060102T150405Z")
+	return slot.Task.Name + "@" + slot.At.UTC().Format("20060102T150405Z")
 }
 
 // claimUntil returns how long the claim of a slot is kept: longer than any two clocks differ, after the last moment at

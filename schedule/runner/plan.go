@@ -6,6 +6,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/admission"
 	"sched/schedule/clock"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
@@ -22,7 +23,7 @@ type Plan struct {
 func (t *Tick) Plan() []Plan {
 	r := t.prepare()
 	r.controls.readOnly = true
-	background, foreground := split(t.dueSlots(t.Schedule.Due(t.Minute)))
+	background, foreground := admission.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
 	live, now := liveMutexes(t.Storage.Dir), clock.Now()
 	var plans []Plan
 	index := map[*schedule.Task]int{}

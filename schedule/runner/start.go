@@ -18,7 +18,7 @@ import (
 // A starter begins runs, and records the slots that do not start. Safe for concurrent use.
 type starter struct {
 	*Tick
-	admission  *admission
+	admission  *admitter
 	locks      *locks
 	spare      *spare
 	ledger     *ledger.Account
@@ -119,7 +119,7 @@ func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mute
 
 // caller returns what this tick gives to its runs.
 func (s *starter) caller(storage run.Storage) run.Caller {
-	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender, Terminate: s.terminate}
+	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender, Leases: &s.locks.leases, Terminate: s.terminate}
 }
 
 // newRecord returns the record of a run that is to begin for a slot.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/admission"
 	"sched/schedule/clock"
 	"sched/schedule/history"
 	"sched/schedule/ledger"
@@ -71,13 +72,13 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
 	defer r.controls.readAhead(len(due) > 0)()
-	background, foreground := split(r.account(due))
+	background, foreground := admission.Split(r.account(due))
 	r.deliveries.start(kill)
 	defer r.announceWhile()()
 
 	// Background tasks first, so that no foreground task delays them. Those of a later second of this minute are
 	// started on time while foreground tasks run.
-	now, later := untilSecond(background, t.Minute)
+	now, later := admission.UntilSecond(background, t.Minute)
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
 	if len(now) > 0 {
 		r.requests.startHeld(noNewStarts)
@@ -120,7 +121,7 @@ type running struct {
 	*Tick
 	began      time.Time
 	controls   *controlsCache
-	admission  *admission
+	admission  *admitter
 	locks      *locks
 	ledger     *ledger.Account
 	records    *records
@@ -138,7 +139,7 @@ func (t *Tick) prepare() *running {
 	}
 	spare := &spare{storage: t.Storage, problem: t.Report.Problem}
 	r.controls = &controlsCache{storage: t.Storage, report: t.Report}
-	r.admission = &admission{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
+	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
 	r.locks = &locks{storage: t.Storage, spare: spare, problem: t.Report.Problem}
 	r.ledger = r.newAccount(spare)
 	r.records = &records{tick: t, spare: spare, ledger: r.ledger}
@@ -217,28 +218,9 @@ func (t *Tick) dueSlots(slots []schedule.Slot) []schedule.Slot {
 	return slices.DeleteFunc(slots, func(s schedule.Slot) bool { return s.Task.Name != t.Only })
 }
 
-// split returns the slots of background tasks, and those of foreground tasks.
-func split(slots []schedule.Slot) (background, foreground []schedule.Slot) {
-	for _, slot := range slots {
-		if slot.Task.Background {
-			background = append(background, slot)
-		} else {
-			foreground = append(foreground, slot)
-		}
-	}
-	return background, foreground
-}
-
 // startBackground hands over the runs of background slots. Those with condition commands come last, and nothing waits for them.
 func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
-	var free, conditional []schedule.Slot
-	for _, slot := range slots {
-		if len(slot.Task.ConditionCommands) > 0 {
-			conditional = append(conditional, slot)
-		} else {
-			free = append(free, slot)
-		}
-	}
+	free, conditional := admission.ConditionalLast(slots)
 	r.starter.startAll(ctx, free)
 	for _, slot := range conditional {
 		r.conditions.start(ctx, slot)

@@ -14,7 +14,7 @@ import (
 // Records opens the records of the schedule, and tells why the file of a run could not be read. With an error they have the files of
 // the runs only, and need not be closed.
 func (s Source) Records(ctx context.Context) (*records.Records, error) {
-	if err := s.readable(); err != nil {
+	if err := readable(s.Schedule.StateDir); err != nil {
 		return &records.Records{}, err
 	}
 	r, unread, err := records.Open(ctx, s.Schedule.StateDir)
@@ -31,14 +31,13 @@ func (s Source) History(ctx context.Context, q history.Query) (live, lost []runf
 		return r.Live, r.Lost, nil, err
 	}
 	defer r.Close()
-	found, err = s.find(ctx, r, q)
+	found, err = find(ctx, r, q, s.Now())
 	return r.Live, r.Lost, found, err
 }
 
 // find returns the records that the query covers, newest first. A slot that is yet to come, of --at, stands where its outcome
 // came, and at the end if that is yet to come, too: then the clock was wrong.
-func (s Source) find(ctx context.Context, all *records.Records, q history.Query) ([]outcome.Record, error) {
-	now := s.Now()
+func find(ctx context.Context, all *records.Records, q history.Query, now time.Time) ([]outcome.Record, error) {
 	past, future := q, q
 	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
 	if !q.Until.IsZero() && q.Until.Before(past.Until) || q.Since.After(now) || !q.Slot.IsZero() {

@@ -12,7 +12,7 @@ import (
 // A Log is a part of what a run printed, as it was.
 type Log struct {
 	Text   []byte
-	Offset int64 // of Text in what was printed
+	Offset int64 // of Text in what was printed; behind the one that was asked for where that part was cut
 	Size   int64 // of all that was printed so far
 }
 
@@ -22,7 +22,7 @@ func (s Source) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 	if err := s.Elsewhere(r, "the output"); err != nil {
 		return Log{}, err
 	}
-	path := s.outputOf(r.Begin)
+	path := outputOf(s.Schedule.StateDir, r.Begin)
 	if hooks {
 		path = run.HooksPath(path)
 	}
@@ -43,6 +43,8 @@ func (s Source) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 		offset = log.Size - tail
 	}
 	log.Offset = max(0, min(offset, log.Size))
-	log.Text, err = io.ReadAll(io.NewSectionReader(file, log.Offset, limit))
+	from, to := statedir.DataAt(file, log.Offset, log.Size) // over what was cut already
+	log.Offset = from
+	log.Text, err = io.ReadAll(io.NewSectionReader(file, from, min(limit, to-from)))
 	return log, err
 }

@@ -57,7 +57,7 @@ func (s Source) Run(ctx context.Context, name string) (Run, error) {
 			if err != nil {
 				return Run{}, err
 			}
-			return s.liveRun(*state), nil
+			return liveRun(s.Schedule.StateDir, *state), nil
 		}
 	}
 	all.Close()
@@ -87,10 +87,10 @@ func oneState(states []runfile.State, name string) (*runfile.State, error) {
 	return &states[slices.Index(ids, id)], nil
 }
 
-func (s Source) liveRun(state runfile.State) Run {
-	r := s.runOf(state.Begin)
+func liveRun(dir string, state runfile.State) Run {
+	r := runOf(dir, state.Begin)
 	r.Ended, r.State, r.Attempt = "", RunRunning, 1
-	_, alive, _ := runfile.Read(s.Schedule.StateDir, state.Begin.Run)
+	_, alive, _ := runfile.Read(dir, state.Begin.Run)
 	if a := state.Attempt; a != nil {
 		r.PID, r.Since, r.Attempt = pidOrNil(a.PID), timeOrNil(a.At), a.Number
 	}
@@ -116,7 +116,7 @@ func (s Source) liveRun(state runfile.State) Run {
 
 // EndedRun returns a run of this machine that has ended.
 func (s Source) EndedRun(record outcome.Record) Run {
-	r := s.runOf(record)
+	r := runOf(s.Schedule.StateDir, record)
 	r.State, r.Attempt = RunEnded, record.Attempts
 	if record.Outcome == "" { // another server's that lives
 		r.State = RunRunning
@@ -125,19 +125,19 @@ func (s Source) EndedRun(record outcome.Record) Run {
 }
 
 // runOf returns a run with its record and the sizes of what it printed.
-func (s Source) runOf(record outcome.Record) Run {
+func runOf(dir string, record outcome.Record) Run {
 	r := Run{Record: RecordOf(record), Hooks: []string{}, Begin: record}
-	output := s.outputOf(record)
+	output := outputOf(dir, record)
 	r.Size, r.Hooked = sizeOf(output), sizeOf(run.HooksPath(output))
 	return r
 }
 
 // outputOf is the file with what a run of this server printed; it may not exist.
-func (s Source) outputOf(record outcome.Record) string {
+func outputOf(dir string, record outcome.Record) string {
 	if record.Output != "" {
 		return record.Output
 	}
-	return runfile.OutputPath(s.Schedule.StateDir, record) // of its hooks
+	return runfile.OutputPath(dir, record) // of its hooks
 }
 
 func sizeOf(path string) int64 {

@@ -79,11 +79,11 @@ func (e *DeniedError) Error() string {
 
 // readable returns a *DeniedError where the state folder is that of another user who lets nobody read it. Other errors come up when
 // the folder is read.
-func (s Source) readable() error {
+func readable(dir string) error {
 	var foreign *statedir.ForeignError
-	_, err := os.ReadDir(s.Schedule.StateDir)
-	if errors.Is(err, os.ErrPermission) && errors.As(statedir.Check(s.Schedule.StateDir), &foreign) {
-		return &DeniedError{s.Schedule.StateDir, foreign.Owner}
+	_, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrPermission) && errors.As(statedir.Check(dir), &foreign) {
+		return &DeniedError{dir, foreign.Owner}
 	}
 	return nil
 }

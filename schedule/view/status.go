@@ -45,37 +45,38 @@ type Trouble struct {
 
 // Status judges a status. The troubles that make the exit code 2 come first.
 func (s Source) Status(of *status.Status) Status {
-	down := s.downRows(of)
+	all := judged{of, s.Config}
+	down := all.down()
 	rows := slices.Clone(down)
 	if of.Err != nil {
 		rows = append(rows, Trouble{"", "history", fmt.Sprintf("not all can be read: %v", of.Err), "", "sched history" + s.Config})
 	}
 	if of.Undelivered.Count > 0 {
-		rows = append(rows, s.undeliveredRow(of))
+		rows = append(rows, all.undelivered())
 	}
 	for _, t := range of.Troubles {
-		rows = append(rows, s.troubleRow(t, of))
+		rows = append(rows, all.trouble(t))
 	}
 	paused := pausesOf(of)
-	rows = append(rows, s.forgottenRows(of, paused)...)
-	judged := Status{
+	rows = append(rows, all.forgotten(paused)...)
+	answer := Status{
 		LastTick: timeOrNil(of.LastTick), Valid: !of.Invalid, Tasks: len(of.Tasks), Running: of.Running, Down: s.Maintenance(),
 		Troubles: rows, Paused: paused,
 	}
-	figures := figuresOf(of, judged)
+	figures := figuresOf(of, answer)
 	switch {
 	case len(down) > 0:
-		judged.ExitCode, judged.First = IsDown, "down: "+down[0].Text+"; "+figures
+		answer.ExitCode, answer.First = IsDown, "down: "+down[0].Text+"; "+figures
 	case len(rows) > 0:
-		judged.ExitCode, judged.First = InTrouble, "trouble: "+summary(rows)+"; "+figures
+		answer.ExitCode, answer.First = InTrouble, "trouble: "+summary(rows)+"; "+figures
 	default:
-		judged.First = "ok: " + figures
+		answer.First = "ok: " + figures
 	}
-	judged.Verdict, _, _ = strings.Cut(judged.First, ":")
-	if judged.Troubles == nil {
-		judged.Troubles = []Trouble{}
+	answer.Verdict, _, _ = strings.Cut(answer.First, ":")
+	if answer.Troubles == nil {
+		answer.Troubles = []Trouble{}
 	}
-	return judged
+	return answer
 }
 
 // NoSchedule is the status where there is no schedule to run, not even an earlier one. Next is what to type.
@@ -85,7 +86,7 @@ func NoSchedule(reason error, next string) Status {
 }
 
 // figuresOf is the end of the first line: how many tasks there are, what runs, when the last tick came, what is paused.
-func figuresOf(of *status.Status, judged Status) string {
+func figuresOf(of *status.Status, answer Status) string {
 	figures := fmt.Sprintf("%s, %d running", text.Count(len(of.Tasks), "task"), of.Running)
 	if !of.LastTick.IsZero() {
 		figures += ", last tick " + text.MinuteZone(of.LastTick, of.Schedule.Location)
@@ -93,15 +94,21 @@ func figuresOf(of *status.Status, judged Status) string {
 	if age := of.At.Sub(of.LastTick); age >= 0 && status.TicksMissing(of.LastTick, of.At) == "" { // else it is a row
 		figures += " (" + text.Duration(age) + " ago)"
 	}
-	figures += pausedFigure(of, judged.Paused)
-	if judged.Down != "" {
-		figures += "; " + judged.Down
+	figures += pausedFigure(of, answer.Paused)
+	if answer.Down != "" {
+		figures += "; " + answer.Down
 	}
 	return figures
 }
 
-// downRows are what makes the exit code 2: no ticks, or an invalid schedule.
-func (s Source) downRows(of *status.Status) (rows []Trouble) {
+// judged is a status whose troubles are to be told.
+type judged struct {
+	*status.Status
+	config string // Source.Config, for what to type
+}
+
+// down are what makes the exit code 2: no ticks, or an invalid schedule.
+func (of judged) down() (rows []Trouble) {
 	if missing := status.TicksMissing(of.LastTick, of.At); missing != "" {
 		next := "crontab -l"
 		if of.LastTick.After(of.At) {
@@ -111,13 +118,13 @@ func (s Source) downRows(of *status.Status) (rows []Trouble) {
 	}
 	if of.Invalid {
 		words := filepath.Base(of.Schedule.File) + " is invalid, the last valid one runs"
-		rows = append(rows, Trouble{"", "schedule", words, "", "sched check" + s.Config})
+		rows = append(rows, Trouble{"", "schedule", words, "", "sched check" + of.config})
 	}
 	return rows
 }
 
-// undeliveredRow shows how many notifications are still to be sent, and why the oldest was not.
-func (s Source) undeliveredRow(of *status.Status) Trouble {
+// undelivered shows how many notifications are still to be sent, and why the oldest was not.
+func (of judged) undelivered() Trouble {
 	u := of.Undelivered
 	wait, whose := " waits", ", of "
 	if u.Count > 1 {
@@ -125,11 +132,11 @@ func (s Source) undeliveredRow(of *status.Status) Trouble {
 	}
 	since := text.Minute(u.Since, of.Schedule.Location)
 	words := text.Count(u.Count, "notification") + wait + " since " + since + whose + u.Task + ": " + u.Why
-	return Trouble{"", "notifications", words, "", "sched history" + s.Config + " " + u.Task}
+	return Trouble{"", "notifications", words, "", "sched history" + of.config + " " + u.Task}
 }
 
-// troubleRow says what is wrong with a task, and which command shows more.
-func (s Source) troubleRow(t status.Trouble, of *status.Status) Trouble {
+// trouble says what is wrong with a task, and which command shows more.
+func (of judged) trouble(t status.Trouble) Trouble {
 	row := Trouble{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.Run}
 	command, what := "why", t.Task
 	switch t.Kind {
@@ -154,7 +161,7 @@ func (s Source) troubleRow(t status.Trouble, of *status.Status) Trouble {
 	case status.RunLost:
 		row.Text = "a run vanished; the next tick will finish it"
 	}
-	row.Next = "sched " + command + s.Config + " " + what
+	row.Next = "sched " + command + of.config + " " + what
 	return row
 }
 
@@ -168,11 +175,11 @@ func missedText(t status.Trouble, zone *time.Location) string {
 // forgottenAfter is how old a pause without an end may be before it counts as forgotten.
 const forgottenAfter = 24 * time.Hour
 
-// forgottenRows are the pauses that were probably forgotten.
-func (s Source) forgottenRows(of *status.Status, paused []TaskPause) (rows []Trouble) {
+// forgotten are the pauses that were probably forgotten.
+func (of judged) forgotten(paused []TaskPause) (rows []Trouble) {
 	for _, p := range paused {
 		if p.Raw.Until.IsZero() && of.At.Sub(p.Raw.Since) > forgottenAfter {
-			next, what := "sched resume"+s.Config, "everything is "
+			next, what := "sched resume"+of.config, "everything is "
 			if p.Task != "" {
 				next, what = next+" "+p.Task, ""
 			}

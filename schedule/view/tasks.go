@@ -67,7 +67,7 @@ func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at 
 	}
 	rows := Tasks{Items: []Task{}, Pauses: p.pauses, Err: err}
 	for _, t := range tasks {
-		rows.Items = append(rows.Items, s.task(t, at, n, p))
+		rows.Items = append(rows.Items, taskOf(s.Schedule, t, at, n, p))
 	}
 	return rows
 }
@@ -78,11 +78,12 @@ type past struct {
 	running map[string][]Running
 	waiting map[string][]Waiting
 	pauses  controls.Pauses
+	now     time.Time
 }
 
 // past reads what the history of this machine has of some tasks. An error is told, and no reason to show nothing.
 func (s Source) past(ctx context.Context, names []string) (past, error) {
-	p := past{running: map[string][]Running{}}
+	p := past{running: map[string][]Running{}, now: s.Now()}
 	all, err := s.Records(ctx)
 	if err == nil {
 		defer all.Close()
@@ -107,7 +108,7 @@ func (p past) addRunning(state runfile.State) {
 	p.running[state.Begin.Task] = append(p.running[state.Begin.Task], toRunning(state))
 }
 
-func (s Source) task(t *schedule.Task, at time.Time, n int, p past) Task {
+func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past) Task {
 	row := Task{
 		Name: t.Name, Timezone: t.When.Location.String(), Command: CommandText(t.Command), Description: t.Description,
 		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer,
@@ -116,14 +117,14 @@ func (s Source) task(t *schedule.Task, at time.Time, n int, p past) Task {
 	for _, cron := range t.When.Crons {
 		row.Cron = append(row.Cron, cron.String())
 	}
-	if s.Schedule.Active(t) {
+	if s.Active(t) {
 		row.lookAhead(t, at, n, p.pauses)
 	}
 	if last, ok := p.last[t.Name]; ok {
 		shown := RecordOf(last)
 		row.Last, row.LastRun = &shown, last
 	}
-	if row.Paused = PauseOf(p.pauses, t, s.Now()); row.Paused != nil {
+	if row.Paused = PauseOf(p.pauses, t, p.now); row.Paused != nil {
 		for i := range row.Waiting {
 			row.Waiting[i].pause = row.Paused
 		}

@@ -58,9 +58,9 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 	defer all.Close()
 	t, err := FindTask(s.Schedule, task)
 	if err != nil {
-		return nil, s.noLongerThere(ctx, all, task, err)
+		return nil, noLongerThere(ctx, all, task, err)
 	}
-	w := s.inquire(t, all)
+	w := inquire(s, t, all)
 	w.Answer = w.answer()
 	if at.IsZero() {
 		err = w.lastAndNext(ctx, &w.Answer)
@@ -71,7 +71,7 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 }
 
 // noLongerThere is the error for a task that is not in the schedule: err, with a hint where the history has it.
-func (s Source) noLongerThere(ctx context.Context, all *records.Records, name string, err error) error {
+func noLongerThere(ctx context.Context, all *records.Records, name string, err error) error {
 	found, _ := all.Find(ctx, history.Query{Task: name, Limit: 1})
 	if len(found) > 0 {
 		return Fail(NotFound, "what is remembered of it is in `sched history "+name+"`", "%w any more", err.(*Error).Err)
@@ -80,7 +80,7 @@ func (s Source) noLongerThere(ctx context.Context, all *records.Records, name st
 }
 
 // inquire collects what there is to know about a task at this moment.
-func (s Source) inquire(t *schedule.Task, all *records.Records) *Inquiry {
+func inquire(s Source, t *schedule.Task, all *records.Records) *Inquiry {
 	w := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Waiting: s.Waiting(all.Live)[t.Name], Pauses: s.Pauses()}
 	for _, state := range all.Live {
 		if state.Deferred() {

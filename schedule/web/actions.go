@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"sched/schedule/api"
+	"sched/schedule/api/problem"
 	"sched/schedule/outcome"
 	"sched/schedule/view"
 )
@@ -114,8 +115,8 @@ func (p *pages) retry(r *http.Request) (string, error) {
 func (p *pages) stop(r *http.Request) (string, error) {
 	path := "/runs/" + url.PathEscape(r.PathValue("id"))
 	err := p.Call(r, "POST", path+"/stop", "", because(r), nil)
-	var problem *api.Problem
-	if errors.As(err, &problem) && problem.Status == http.StatusConflict && r.PostFormValue("key") != "" && p.ended(r) {
+	var wrong *problem.Problem
+	if errors.As(err, &wrong) && wrong.Status == http.StatusConflict && r.PostFormValue("key") != "" && p.ended(r) {
 		err = nil
 	}
 	return path, err
@@ -139,7 +140,7 @@ func (p *pages) pauseOf(r *http.Request, tasks []string) error {
 	if given := r.PostFormValue("for"); given != "" {
 		seconds, err := strconv.ParseFloat(given, 64)
 		if err != nil {
-			return &api.Problem{Status: http.StatusBadRequest, Detail: "for is not a number of seconds"}
+			return &problem.Problem{Status: http.StatusBadRequest, Detail: "for is not a number of seconds"}
 		}
 		body.For = &seconds
 	}
@@ -158,8 +159,8 @@ func (p *pages) resumePause(r *http.Request) (string, error) {
 // endPause ends a pause. One that is over already is no mistake: somebody pressed twice, or two did.
 func (p *pages) endPause(r *http.Request, id string) error {
 	err := p.Call(r, "DELETE", "/pauses/"+id, "", nil, nil)
-	var problem *api.Problem
-	if errors.As(err, &problem) && problem.Status == http.StatusNotFound {
+	var wrong *problem.Problem
+	if errors.As(err, &wrong) && wrong.Status == http.StatusNotFound {
 		return nil
 	}
 	return err

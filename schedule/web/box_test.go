@@ -1,52 +1,37 @@
 package web
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"sched/schedule"
-	"sched/schedule/actions"
+	"sched/schedule/actions/actionstest"
 	"sched/schedule/api"
-	"sched/schedule/controls"
-	"sched/schedule/history"
-	"sched/schedule/outcome"
-	"sched/schedule/run"
-	"sched/schedule/runfile"
-	"sched/schedule/view"
+	"sched/schedule/api/access"
 )
-
-var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // A box is a schedule with a state folder, and its pages as a browser without scripts sees them.
 type box struct {
-	*testing.T
-	dir   string
+	*actionstest.Folder
 	web   *httptest.Server
 	token string
 }
 
 // newBox makes a box for somebody whose token has that scope.
-func newBox(t *testing.T, text string, scope api.Scope, change ...func(*api.Config)) *box {
+func newBox(t *testing.T, text string, scope access.Scope, change ...func(*api.Config)) *box {
 	t.Helper()
-	b := &box{T: t, dir: t.TempDir()}
-	if err := os.WriteFile(b.path("schedule.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := api.Config{StateDir: b.path(".sched"), Version: "1", Now: func() time.Time { return noon }, Problem: t.Logf, Schedules: b.schedules()}
+	b := &box{Folder: actionstest.NewFolder(t, text)}
+	c := api.Config{StateDir: b.State(), Version: "1", Now: actionstest.Now, Problem: t.Logf,
+		Schedules: api.Schedules{Load: b.Load, Check: b.Check, View: b.View, Actor: b.Actor, Runs: b.Runs}}
 	for _, change := range change {
 		change(&c)
 	}
 	server, err := api.New(c)
 	if err == nil {
-		b.token, err = api.AddToken(b.path(".sched"), api.Token{Name: "ada", Scope: scope})
+		b.token, err = access.AddToken(b.State(), access.Token{Name: "ada", Scope: scope})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -54,55 +39,6 @@ func newBox(t *testing.T, text string, scope api.Scope, change ...func(*api.Conf
 	b.web = httptest.NewServer(server.Handler(New(server)))
 	t.Cleanup(b.web.Close)
 	return b
-}
-
-func (b *box) path(name string) string { return filepath.Join(b.dir, name) }
-
-func (b *box) schedules() api.Schedules {
-	look := func(s *schedule.Schedule) view.Source {
-		return view.Source{Schedule: s, Controls: controls.Source{Dir: s.StateDir, ReadOnly: true}, Now: func() time.Time { return noon }, Server: "web-1"}
-	}
-	return api.Schedules{
-		Load: func() (*schedule.Schedule, error, error) {
-			s, err := schedule.Load(b.path("schedule.yaml"), schedule.LoadOptions{UID: 1})
-			return s, nil, err
-		},
-		View: look,
-		Actor: func(s *schedule.Schedule, by string) actions.Actor {
-			source := look(s)
-			source.Controls.ReadOnly = false
-			return actions.Actor{Source: source, By: by}
-		},
-		Runs: func(s *schedule.Schedule) run.Caller { return run.Caller{Storage: run.Storage{Dir: s.StateDir}} },
-	}
-}
-
-// ended is the record of a run that ended so many minutes before noon, with what it printed.
-func (b *box) ended(task string, ago int, as outcome.Outcome, printed string) outcome.Record {
-	slot := noon.Add(-time.Duration(ago) * time.Minute)
-	r := outcome.Record{Run: outcome.NewIDAt(slot), Task: task, Mutex: task, Slot: slot, Ended: slot, Outcome: as, Server: "web-1", Attempts: 1}
-	if r.Ran() {
-		r.Started, r.Ended = slot.Add(time.Second), slot.Add(3*time.Second)
-	}
-	if printed != "" {
-		r.Output = runfile.OutputPath(b.path(".sched"), r)
-		os.MkdirAll(filepath.Dir(r.Output), 0o700)
-		os.WriteFile(r.Output, []byte(printed), 0o600)
-	}
-	return r
-}
-
-// remember puts records into the history.
-func (b *box) remember(records ...outcome.Record) {
-	b.Helper()
-	db, err := history.Open(b.path(".sched"))
-	if err == nil {
-		err = db.Add(context.Background(), records)
-		db.Close()
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
 }
 
 // get returns the text of a page.

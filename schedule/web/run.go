@@ -12,8 +12,12 @@ import (
 
 var stampless time.Time // no minute: the last and the next one
 
+// A runPage is about one run.
+type runPage struct{ *page }
+
 // showRun shows one run, with the end of what it printed.
-func showRun(p *page) error {
+func showRun(made *page) error {
+	p := runPage{made}
 	r, err := p.View.Run(p.request.Context(), p.request.PathValue("id"))
 	if err != nil {
 		return err
@@ -37,7 +41,7 @@ func showRun(p *page) error {
 }
 
 // runFacts are what the record has.
-func (p *page) runFacts(r view.Run) {
+func (p runPage) runFacts(r view.Run) {
 	zone := p.zoneOf(r.Task)
 	p.put(`<dl class="facts"><dt>Slot<dd>%s`, p.exactly(r.Begin.Slot, zone))
 	fact := func(label markup, format markup, args ...any) {
@@ -94,7 +98,7 @@ func (p *page) runFacts(r view.Run) {
 const tail = 64 << 10
 
 // log shows the end of what the run printed. While it lives the script appends what comes.
-func (p *page) log(r view.Run) error {
+func (p runPage) log(r view.Run) error {
 	log, err := p.View.Log(r, false, 0, tail, tail)
 	if err != nil {
 		p.put(`<section><h2>Output</h2><p class="alert">! %s</p></section>`, err.Error())

@@ -20,6 +20,9 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // pathOf is a name as one part of a path.
 func pathOf(name string) string { return url.PathEscape(name) }
 
+// A runTable is the part of a page that lists runs.
+type runTable struct{ *page }
+
 // showRuns lists what became of slots, by the parameters task, outcome and below.
 func showRuns(p *page) error {
 	p.title = "Runs"
@@ -29,8 +32,9 @@ func showRuns(p *page) error {
 		p.put(` of <a href="%s">%s</a>`, p.taskURL(task), task)
 	}
 	p.put(`</h1><div id="runs" data-live>`)
-	p.outcomeChips()
-	if err := p.runsOf(task, runsOfAPage); err != nil {
+	list := runTable{p}
+	list.outcomeChips()
+	if err := list.runsOf(task, runsOfAPage); err != nil {
 		return err
 	}
 	p.put(`</div>`)
@@ -38,7 +42,7 @@ func showRuns(p *page) error {
 }
 
 // outcomeChips lead to the runs of one outcome.
-func (p *page) outcomeChips() {
+func (p runTable) outcomeChips() {
 	chip := func(value, label string) {
 		here := markup("")
 		if p.query("outcome") == value {
@@ -55,7 +59,7 @@ func (p *page) outcomeChips() {
 }
 
 // runsOf writes the table of the runs of a task, or of all.
-func (p *page) runsOf(task string, limit int) error {
+func (p runTable) runsOf(task string, limit int) error {
 	q := history.Query{Task: task, Limit: limit, Below: p.below()}
 	if o, ok := outcome.Parse(p.query("outcome")); ok {
 		q.Outcomes = []outcome.Outcome{o}
@@ -81,7 +85,7 @@ func (p *page) runsOf(task string, limit int) error {
 }
 
 // below reads where the list goes on; a parameter that was made up is the beginning.
-func (p *page) below() history.Position {
+func (p runTable) below() history.Position {
 	at, run, ok := strings.Cut(p.query("below"), ".")
 	n, err := strconv.ParseInt(at, 10, 64)
 	slot := time.UnixMicro(n).UTC()
@@ -91,7 +95,7 @@ func (p *page) below() history.Position {
 	return history.Position{Slot: slot, Run: run}
 }
 
-func (p *page) recordTable(records []outcome.Record, named bool) {
+func (p runTable) recordTable(records []outcome.Record, named bool) {
 	p.put(`<table class="runs"><thead><tr>`)
 	if named {
 		p.put(`<th>Task`)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sched/schedule/api"
+	"sched/schedule/api/problem"
 )
 
 //go:embed assets/style.css assets/live.js assets/icon.svg
@@ -38,7 +39,7 @@ func New(server *api.Server) http.Handler {
 // ServeHTTP answers a request for a page.
 func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := p.mux.Handler(r); pattern == "" {
-		p.fail(w, r, &api.Problem{Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path, Hint: "the tasks are on the first page"})
+		p.fail(w, r, &problem.Problem{Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path, Hint: "the tasks are on the first page"})
 		return
 	}
 	p.mux.ServeHTTP(w, r)
@@ -64,21 +65,21 @@ func (p *pages) showing(show func(*page) error) http.Handler {
 
 // fail answers with a page that says what is wrong.
 func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var problem *api.Problem
-	if !errors.As(err, &problem) {
-		problem = api.ProblemOf(err)
+	var wrong *problem.Problem
+	if !errors.As(err, &wrong) {
+		wrong = problem.Of(err)
 	}
 	page := p.page(r, nil)
 	page.title = "This did not work"
-	page.put(`<h1>This did not work</h1><p role="alert" class="alert">%s</p>`, problem.Detail)
-	if problem.Hint != "" {
-		page.put(`<p>Hint: %s</p>`, problem.Hint)
+	page.put(`<h1>This did not work</h1><p role="alert" class="alert">%s</p>`, wrong.Detail)
+	if wrong.Hint != "" {
+		page.put(`<p>Hint: %s</p>`, wrong.Hint)
 	}
-	for _, one := range problem.Problems {
+	for _, one := range wrong.Problems {
 		page.put(`<p><code>%s</code></p>`, one)
 	}
 	page.put(`<p><a href="%s/">To the tasks</a></p>`, p.BasePath)
-	page.send(w, problem.Status)
+	page.send(w, wrong.Status)
 }
 
 // asset answers with a file that pages consist of.

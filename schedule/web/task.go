@@ -14,8 +14,12 @@ import (
 // plottedRuns is how many durations a plot shows.
 const plottedRuns = 60
 
+// A taskPage is about one task.
+type taskPage struct{ *page }
+
 // showTask shows one task: how it is, why it did or will not run, how long it takes, how it is defined, its runs.
-func showTask(p *page) error {
+func showTask(made *page) error {
+	p := taskPage{made}
 	w, err := p.View.Why(p.request.Context(), p.request.PathValue("name"), stampless)
 	if err != nil {
 		return err
@@ -53,8 +57,9 @@ func showTask(p *page) error {
 	p.put(`</section>`)
 	p.definition(p.View.Definition(t, shown, usual[t.Name].Duration), t)
 	p.put(`<section id="runs" data-live aria-labelledby="runs-h"><h2 id="runs-h">Runs</h2>`)
-	p.outcomeChips()
-	if err := p.runsOf(t.Name, 20); err != nil {
+	list := runTable{made}
+	list.outcomeChips()
+	if err := list.runsOf(t.Name, 20); err != nil {
 		return err
 	}
 	p.put(`</section>`)
@@ -62,7 +67,7 @@ func showTask(p *page) error {
 }
 
 // why says what became of the last slot, and what will become of the next.
-func (p *page) why(w *view.Inquiry) {
+func (p taskPage) why(w *view.Inquiry) {
 	a, zone := w.Answer, w.Task.When.Location
 	for _, alert := range []string{a.NoTicks, a.Down} {
 		if alert != "" {
@@ -87,7 +92,7 @@ func (p *page) why(w *view.Inquiry) {
 	p.put(`</dl>`)
 }
 
-func (p *page) minute(label string, m *view.Minute) {
+func (p taskPage) minute(label string, m *view.Minute) {
 	if m == nil {
 		return
 	}
@@ -106,7 +111,7 @@ func (p *page) minute(label string, m *view.Minute) {
 }
 
 // definition shows how the task is defined.
-func (p *page) definition(d view.Definition, t *schedule.Task) {
+func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 	p.put(`<section aria-labelledby="definition-h"><h2 id="definition-h">Definition</h2><dl class="facts">`)
 	fact := func(label, format markup, args ...any) {
 		p.put(`<dt>%s<dd>`, label)

@@ -40,7 +40,11 @@ var filters = []struct {
 	{"ok", func(r row) bool { return r.trouble == nil && !r.paused && r.active }},
 }
 
-func showTasks(p *page) error {
+// A taskList is a page with a row for each task that its filters choose.
+type taskList struct{ *page }
+
+func showTasks(made *page) error {
+	p := taskList{made}
 	p.title = "Tasks"
 	judged := p.judged()
 	rows := p.rows(judged)
@@ -67,7 +71,7 @@ func showTasks(p *page) error {
 }
 
 // judged is how the schedule is doing.
-func (p *page) judged() view.Status {
+func (p taskList) judged() view.Status {
 	now := status.Of(p.Schedule, p.Invalid != nil, p.now)
 	if err := now.Explain(); err != nil && now.Err == nil {
 		now.Err = err
@@ -76,7 +80,7 @@ func (p *page) judged() view.Status {
 }
 
 // verdict says whether all is well, with the troubles that are not of a task.
-func (p *page) verdict(judged view.Status) {
+func (p taskList) verdict(judged view.Status) {
 	class := map[string]string{"ok": "good", "trouble": "warn", "down": "bad"}[judged.Verdict]
 	sign := map[string]string{"ok": "✓", "trouble": "!", "down": "✕"}[judged.Verdict]
 	p.put(`<p class="verdict %s"><span aria-hidden="true">%s</span> %s</p>`, class, sign, judged.First)
@@ -88,7 +92,7 @@ func (p *page) verdict(judged view.Status) {
 }
 
 // rows returns all tasks, those in trouble first, then those that run, then the others in file order.
-func (p *page) rows(judged view.Status) []row {
+func (p taskList) rows(judged view.Status) []row {
 	troubles := map[string]*view.Trouble{}
 	for i, t := range slices.Backward(judged.Troubles) {
 		if t.Task != "" {
@@ -120,7 +124,7 @@ func (p *page) rows(judged view.Status) []row {
 }
 
 // running returns which tasks run, here or on other servers, and what waits for a tick.
-func (p *page) running() (running map[string]bool, waiting map[string][]view.Waiting) {
+func (p taskList) running() (running map[string]bool, waiting map[string][]view.Waiting) {
 	all, err := p.View.Records(p.request.Context())
 	if err == nil {
 		all.Close()
@@ -139,7 +143,7 @@ func (p *page) running() (running map[string]bool, waiting map[string][]view.Wai
 }
 
 // read reads what is shown of some rows.
-func (p *page) read(rows []row) []row {
+func (p taskList) read(rows []row) []row {
 	index := map[*schedule.Task]int{}
 	for i, r := range rows {
 		index[r.definition] = i
@@ -152,7 +156,7 @@ func (p *page) read(rows []row) []row {
 }
 
 // filtered returns the rows that the parameters q, tag and state choose.
-func (p *page) filtered(rows []row) (chosen []row) {
+func (p taskList) filtered(rows []row) (chosen []row) {
 	words := strings.Fields(strings.ToLower(p.query("q")))
 	tag, state := p.query("tag"), p.query("state")
 	for _, r := range rows {
@@ -181,7 +185,7 @@ func pageOf(rows []row, page, of int) []row {
 }
 
 // pastOf returns how long the tasks usually take, and their last outcomes.
-func (p *page) pastOf(rows []row) (usual map[string]history.Usual, strips map[string][]outcome.Record, err error) {
+func (p taskList) pastOf(rows []row) (usual map[string]history.Usual, strips map[string][]outcome.Record, err error) {
 	strips = map[string][]outcome.Record{}
 	all, err := p.View.Records(p.request.Context())
 	if err != nil {
@@ -206,7 +210,7 @@ func (p *page) last(all *records.Records, task string, n int, outcomes ...outcom
 }
 
 // filterForm is the form above the list. It is no part of what the script replaces, so nobody's typing is lost.
-func (p *page) filterForm(rows []row) {
+func (p taskList) filterForm(rows []row) {
 	var tags []string
 	for _, r := range rows {
 		tags = append(tags, r.definition.Tags...)
@@ -235,7 +239,7 @@ func selected(is bool) markup {
 }
 
 // chips lead to the tasks of each state, with how many these are.
-func (p *page) chips(rows []row) {
+func (p taskList) chips(rows []row) {
 	current := p.query("state")
 	chip := func(name, label string, n int) {
 		here := markup("")
@@ -260,7 +264,7 @@ func (p *page) chips(rows []row) {
 	p.put(`</nav>`)
 }
 
-func (p *page) table(rows []row, usual map[string]history.Usual, strips map[string][]outcome.Record) {
+func (p taskList) table(rows []row, usual map[string]history.Usual, strips map[string][]outcome.Record) {
 	p.put(`<table class="tasks"><thead><tr><th>Task<th>State<th>Next<th>Last<th class="n">Usually<th>Last %d</tr></thead><tbody>`, stripRuns)
 	for _, r := range rows {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a>`, p.taskURL(r.Name), r.Name)

@@ -28,7 +28,7 @@ var spans = []struct {
 
 // A timeline is the axis of the picture.
 type timeline struct {
-	*page
+	taskList
 	from, to time.Time
 	hours    int
 	lines    time.Duration
@@ -36,7 +36,8 @@ type timeline struct {
 }
 
 // showTimeline shows what ran and what will run on one axis, a row for each task.
-func showTimeline(p *page) error {
+func showTimeline(made *page) error {
+	p := taskList{made}
 	p.title = "Timeline"
 	t := p.timeline()
 	rows := p.filtered(p.rows(p.judged()))
@@ -74,8 +75,8 @@ func showTimeline(p *page) error {
 }
 
 // timeline reads the parameters hours and at (the middle; now unless given).
-func (p *page) timeline() *timeline {
-	t := &timeline{page: p, hours: 24, lines: 2 * time.Hour, pauses: p.View.Pauses()}
+func (p taskList) timeline() *timeline {
+	t := &timeline{taskList: p, hours: 24, lines: 2 * time.Hour, pauses: p.View.Pauses()}
 	for _, s := range spans {
 		if p.query("hours") == strconv.Itoa(s.hours) {
 			t.hours, t.lines = s.hours, time.Duration(s.lines)*time.Hour

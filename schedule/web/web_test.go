@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sched/schedule/api"
+	"sched/schedule/api/access"
 	"sched/schedule/outcome"
 )
 
@@ -24,11 +25,11 @@ tasks:
 `
 
 func TestEveryPageSaysWhatThereIs(t *testing.T) {
-	b := newBox(t, shop, api.Operate)
-	good, bad := b.ended("hourly", 120, outcome.Succeeded, "hallo\n"), b.ended("hourly", 60, outcome.Failed, "")
+	b := newBox(t, shop, access.Operate)
+	good, bad := b.Ended("hourly", 120, outcome.Succeeded, "hallo\n"), b.Ended("hourly", 60, outcome.Failed, "")
 	bad.Reason = "exit code 7"
-	gone := b.ended("gone", 30, outcome.Succeeded, "")
-	b.remember(good, bad, gone, b.ended("a/b", 720, outcome.Skipped, ""))
+	gone := b.Ended("gone", 30, outcome.Succeeded, "")
+	b.Remember(good, bad, gone, b.Ended("a/b", 720, outcome.Skipped, ""))
 	for _, tt := range []struct {
 		path   string
 		status int
@@ -73,11 +74,11 @@ var inline = regexp.MustCompile(`(?i)<script(?:>|[^>]*[^>d]>)|\son\w+=["'a-z]|ja
 // What others wrote (names, descriptions, reasons, what commands print) is text on every page, and no page needs code that the policy
 // of the server forbids.
 func TestNothingThatOthersWroteBecomesMarkup(t *testing.T) {
-	b := newBox(t, shop, api.Operate)
+	b := newBox(t, shop, access.Operate)
 	nasty := "\x1b[31mred<b>\x1b[0m \x1b[2J\x1b]0;title\a\x00<script>alert(1)</script>\rover\u202edrawn \xff\n"
-	r := b.ended("hourly", 60, outcome.Failed, nasty)
+	r := b.Ended("hourly", 60, outcome.Failed, nasty)
 	r.Reason = `"><script>alert(1)</script>`
-	b.remember(r)
+	b.Remember(r)
 	b.send("POST", "/tasks/hourly/pause", url.Values{"reason": {"<script>alert(1)</script>"}}, 303)
 	for _, path := range []string{"/", "/timeline", "/tasks/hourly", "/tasks/nasty", "/runs", "/runs/" + r.Run, "/pauses", "/audit", "/?q=%22%3E%3Cscript%3Ealert(1)", "/%3Cscript%3E"} {
 		status := 200
@@ -98,7 +99,7 @@ var quoted = regexp.MustCompile(`"[^"]*"`)
 
 // A form does what it says once, however often it is sent, with who sent it and why.
 func TestAFormAsksOnce(t *testing.T) {
-	b := newBox(t, shop, api.Operate)
+	b := newBox(t, shop, access.Operate)
 	key := regexp.MustCompile(`name="key" value="([^"]+)"`).FindStringSubmatch(b.get("/tasks/hourly", 200))[1]
 	form := url.Values{"key": {key}, "reason": {"the price was wrong"}}
 	first := b.send("POST", "/tasks/hourly/trigger", form, 303)
@@ -120,8 +121,8 @@ func TestAFormAsksOnce(t *testing.T) {
 	if n := strings.Count(audit, "<td data-label=\"did\">trigger"); n != 1 {
 		t.Errorf("%d triggers are in the audit log", n)
 	}
-	done := b.ended("hourly", 60, outcome.Failed, "")
-	b.remember(done)
+	done := b.Ended("hourly", 60, outcome.Failed, "")
+	b.Remember(done)
 	retry := b.send("POST", "/runs/"+done.Run+"/retry", url.Values{"key": {"k"}}, 303)
 	b.has(retry, b.get(retry, 200), "waiting", "retry of")
 	b.send("POST", "/runs/"+done.Run+"/stop", url.Values{"key": {"k"}}, 303) // it has ended: the page shows how
@@ -132,16 +133,16 @@ func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 	forms := regexp.MustCompile(`<form method="post" action="([^"]*)"`)
 	for _, tt := range []struct {
 		who    string
-		scope  api.Scope
+		scope  access.Scope
 		config func(*api.Config)
 		status int // of a form that is sent all the same
 	}{
-		{"somebody with read", api.Read, func(*api.Config) {}, http.StatusForbidden},
-		{"anybody where the server is read-only", api.Edit, func(c *api.Config) { c.ReadOnly = true }, http.StatusNotFound},
+		{"somebody with read", access.Read, func(*api.Config) {}, http.StatusForbidden},
+		{"anybody where the server is read-only", access.Edit, func(c *api.Config) { c.ReadOnly = true }, http.StatusNotFound},
 	} {
 		b := newBox(t, shop, tt.scope, tt.config)
-		r := b.ended("hourly", 60, outcome.Failed, "")
-		b.remember(r)
+		r := b.Ended("hourly", 60, outcome.Failed, "")
+		b.Remember(r)
 		for _, path := range []string{"/", "/tasks/hourly", "/runs/" + r.Run, "/pauses"} {
 			for _, form := range forms.FindAllStringSubmatch(b.get(path, 200), -1) {
 				if form[1] != "/logout" {
@@ -153,7 +154,7 @@ func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 			b.send("POST", path, url.Values{}, tt.status)
 		}
 	}
-	b := newBox(t, shop, api.Operate)
+	b := newBox(t, shop, access.Operate)
 	b.send("POST", "/tasks/hourly/trigger", url.Values{}, http.StatusForbidden, "Sec-Fetch-Site", "cross-site")
 	b.send("POST", "/tasks/hourly/trigger", url.Values{}, http.StatusForbidden, "Origin", "https://evil.example")
 	b.token = ""
@@ -166,12 +167,12 @@ func TestWhoMayNotActSeesNoButtonsAndCanSendNoForms(t *testing.T) {
 }
 
 func TestAListGoesOnWhereItEnded(t *testing.T) {
-	b := newBox(t, shop, api.Read)
+	b := newBox(t, shop, access.Read)
 	var all []outcome.Record
 	for i := range 120 {
-		all = append(all, b.ended("hourly", 60*(i+1), outcome.Succeeded, ""))
+		all = append(all, b.Ended("hourly", 60*(i+1), outcome.Succeeded, ""))
 	}
-	b.remember(all...)
+	b.Remember(all...)
 	older := regexp.MustCompile(`href="(\?[^"]*)" rel="next"`)
 	runs := regexp.MustCompile(`<a href="/runs/([0-9a-f-]+)"><code>`)
 	var found []string
@@ -201,14 +202,14 @@ func TestAThousandTasksAreAPageAtOnce(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&text, "  - {name: task-%04d, every: hour, command: \"true\"}\n", i)
 	}
-	b := newBox(t, text.String(), api.Operate)
+	b := newBox(t, text.String(), access.Operate)
 	var all []outcome.Record
 	for i := range 1000 {
 		for n := range 31 {
-			all = append(all, b.ended(fmt.Sprintf("task-%04d", i), 60*(n+1), outcome.Succeeded, ""))
+			all = append(all, b.Ended(fmt.Sprintf("task-%04d", i), 60*(n+1), outcome.Succeeded, ""))
 		}
 	}
-	b.remember(all...)
+	b.Remember(all...)
 	best := time.Hour
 	for tries := 0; tries < 40 && best > 50*time.Millisecond; tries++ {
 		begin := time.Now()

@@ -1,4 +1,4 @@
-package api
+package access
 
 // A Scope is what somebody may do. Each of read, operate and edit has those before it.
 type Scope string
@@ -27,11 +27,14 @@ func (s Scope) rank() int {
 	return 0
 }
 
-// allows reports whether who has the scope may do what needs the other.
-func (s Scope) allows(need Scope) bool { return s.rank() >= need.rank() && need.rank() > 0 }
+// Allows reports whether who has the scope may do what needs the other.
+func (s Scope) Allows(need Scope) bool { return s.rank() >= need.rank() && need.rank() > 0 }
+
+// OfTokens reports whether tokens have the scope: it is neither that of a key, nor open.
+func (s Scope) OfTokens() bool { return s.rank() > 0 }
 
 // ParseScope reads the scope of a token.
 func ParseScope(text string) (Scope, bool) {
 	scope := Scope(text)
-	return scope, scope.rank() > 0
+	return scope, scope.OfTokens()
 }

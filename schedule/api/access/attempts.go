@@ -1,4 +1,4 @@
-package api
+package access
 
 import (
 	"sync"
@@ -20,7 +20,7 @@ type tries struct {
 }
 
 const (
-	mostAttempts  = 10 // an address may be wrong so often
+	MostAttempts  = 10 // an address may be wrong so often
 	attemptsSpan  = time.Minute
 	mostAddresses = 10_000 // more are forgotten together: the count is there against guessing, and each guess is one of 2^256
 )
@@ -31,7 +31,7 @@ func (a *attempts) exhausted(address string) time.Duration {
 	defer a.mu.Unlock()
 	t := a.failed[address]
 	left := attemptsSpan - a.now().Sub(t.since)
-	if t.count < mostAttempts || left <= 0 {
+	if t.count < MostAttempts || left <= 0 {
 		return 0
 	}
 	return left

@@ -1,4 +1,4 @@
-package api
+package access
 
 import (
 	"crypto/rand"
@@ -102,7 +102,7 @@ func Tokens(dir string) ([]Token, error) {
 func tokensPath(dir string) string { return filepath.Join(dir, "tokens.json") }
 
 func changeTokens(dir string, change func([]Token) ([]Token, error)) error {
-	return withFolder(dir, func() error {
+	return statedir.Exclusively(dir, func() error {
 		all, err := Tokens(dir)
 		if err == nil {
 			all, err = change(all)
@@ -116,23 +116,6 @@ func changeTokens(dir string, change func([]Token) ([]Token, error)) error {
 		}
 		return statedir.Replace(tokensPath(dir), append(body, '\n'))
 	})
-}
-
-// withFolder does something that only one process may do in the state folder at a time.
-func withFolder(dir string, do func() error) error {
-	if err := statedir.MakeDir(dir); err != nil {
-		return err
-	}
-	folder, err := statedir.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	const patience = 5 * time.Second
-	if err := statedir.LockWithin(folder, patience); err != nil {
-		return fmt.Errorf("another process keeps %s locked: %w", dir, err)
-	}
-	return do()
 }
 
 // tokens are the tokens as they are in the file now: it is read again when it has changed.

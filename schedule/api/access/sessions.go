@@ -1,4 +1,4 @@
-package api
+package access
 
 import (
 	"net/http"
@@ -92,8 +92,8 @@ func (s *sessions) end(value string) {
 }
 
 // cookie returns the cookie of a session; one without a value ends it.
-func (s *Server) cookie(value string) *http.Cookie {
-	c := &http.Cookie{Name: cookieName, Value: value, Path: s.BasePath + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.Secure,
+func (a *Access) cookie(value string) *http.Cookie {
+	c := &http.Cookie{Name: cookieName, Value: value, Path: a.BasePath + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.Secure,
 		MaxAge: int(sessionLasts / time.Second)}
 	if value == "" {
 		c.MaxAge = -1

@@ -1,4 +1,5 @@
-package api
+// Package problem is the answers to requests that say what is wrong, and what to do about it (RFC 9457).
+package problem
 
 import (
 	"context"
@@ -24,13 +25,13 @@ type Problem struct {
 	Hint     string   `json:"hint"`               // what to do; may be empty
 	Problems []string `json:"problems,omitempty"` // all that is wrong with a schedule
 
-	retryAfter int // seconds; 0 says nothing
+	RetryAfter int `json:"-"` // seconds; 0 says nothing
 }
 
 func (p *Problem) Error() string { return p.Detail }
 
-// problem returns an error that is answered with that status. The hint may be empty.
-func problem(status int, hint, format string, args ...any) *Problem {
+// New returns an error that is answered with that status. The hint may be empty.
+func New(status int, hint, format string, args ...any) *Problem {
 	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), Hint: hint}
 }
 
@@ -47,8 +48,8 @@ func statusOf(kind view.Kind) int {
 	return http.StatusBadRequest
 }
 
-// problemOf returns the answer to a request that ended with an error.
-func problemOf(err error) *Problem {
+// Of returns the answer to a request that ended with an error.
+func Of(err error) *Problem {
 	var known *Problem
 	var wrong *view.Error
 	var invalid *schedule.InvalidError
@@ -60,40 +61,41 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &wrong):
-		return problem(statusOf(wrong.Kind), wrong.Hint, "%v", err)
+		return New(statusOf(wrong.Kind), wrong.Hint, "%v", err)
 	case errors.As(err, &invalid):
-		p := problem(http.StatusServiceUnavailable, "see `sched check`", "the schedule is invalid, and there is no earlier one that was valid")
-		p.Problems = problemTexts(invalid.Problems)
+		p := New(http.StatusServiceUnavailable, "see `sched check`", "the schedule is invalid, and there is no earlier one that was valid")
+		p.Problems = Texts(invalid.Problems)
 		return p
 	case errors.As(err, &several):
-		return problem(http.StatusConflict, "write more of its id", "%v", err)
+		return New(http.StatusConflict, "write more of its id", "%v", err)
 	case errors.Is(err, history.ErrNotFound):
-		return problem(http.StatusNotFound, "", "%v", err)
+		return New(http.StatusNotFound, "", "%v", err)
 	case errors.Is(err, run.ErrVanished):
-		return problem(http.StatusConflict, "", "%v", err)
+		return New(http.StatusConflict, "", "%v", err)
 	case errors.As(err, &newer):
-		return problem(http.StatusServiceUnavailable, "start `sched serve` with the sched that the ticks use", "%v", err)
+		return New(http.StatusServiceUnavailable, "start `sched serve` with the sched that the ticks use", "%v", err)
 	case history.IsCorrupt(err):
-		return problem(http.StatusServiceUnavailable, "the next tick moves it aside and begins a new one", "%s", text.Line(err.Error()))
+		return New(http.StatusServiceUnavailable, "the next tick moves it aside and begins a new one", "%s", text.Line(err.Error()))
 	case errors.As(err, &store):
-		return problem(http.StatusServiceUnavailable, store.Hint, "%s", text.Line(store.Error()))
+		return New(http.StatusServiceUnavailable, store.Hint, "%s", text.Line(store.Error()))
 	case errors.As(err, &tooLarge):
-		return problem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", mostBody>>10)
+		return New(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", tooLarge.Limit>>10)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return problem(http.StatusServiceUnavailable, "try again", "it took too long")
+		return New(http.StatusServiceUnavailable, "try again", "it took too long")
 	}
-	return problem(http.StatusServiceUnavailable, "", "%s", text.Line(err.Error()))
+	return New(http.StatusServiceUnavailable, "", "%s", text.Line(err.Error()))
 }
 
-func problemTexts(problems []schedule.Problem) (texts []string) {
+// Texts are the problems of a schedule, each with its place.
+func Texts(problems []schedule.Problem) (texts []string) {
 	for _, p := range problems {
 		texts = append(texts, p.String())
 	}
 	return texts
 }
 
-// writeProblem answers with a problem. Where nobody was let in, or a body may still come, the connection ends.
-func writeProblem(w http.ResponseWriter, p *Problem) {
+// Write answers with a problem. Where nobody was let in, or a body may still come, the connection ends.
+func Write(w http.ResponseWriter, p *Problem) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	switch p.Status {
@@ -103,10 +105,19 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 	case http.StatusTooManyRequests, http.StatusRequestEntityTooLarge, http.StatusForbidden:
 		h.Set("Connection", "close")
 	}
-	if p.retryAfter > 0 {
-		h.Set("Retry-After", fmt.Sprint(p.retryAfter))
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", fmt.Sprint(p.RetryAfter))
 	}
 	w.WriteHeader(p.Status)
 	body, _ := json.MarshalIndent(p, "", "  ")
 	w.Write(append(body, '\n'))
+}
+
+// Shortened is what somebody sent, as a problem may repeat it.
+func Shortened(sent string) string {
+	const most = 100
+	if len(sent) > most {
+		return sent[:most] + "…"
+	}
+	return sent
 }

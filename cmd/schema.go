@@ -1,0 +1,58 @@
+package cmd
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"sched/schedule/schema"
+	"sched/schedule/text"
+)
+
+func newSchemaCommand(a *app) *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the schema of schedule.yaml, by which editors complete and check it",
+		Long: `schema prints the JSON Schema (draft 2020-12) of schedule.yaml and of the files that it includes:
+every key with what it means, its default and an example. Editors find it by a line at the top of
+the file, which sched init and sched import write:
+
+    ` + schema.Modeline(schema.FileName) + `
+
+After an upgrade, write it again. It accepts what sched check accepts; what it cannot say, such as
+whether a cron expression is right, sched check does.`,
+		Example: `  sched schema -o ` + schema.FileName + `
+  sched schema > /tmp/sched.json`,
+		Args: arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			if output == "" {
+				_, err := a.out.Write(schema.JSON())
+				return err
+			}
+			if err := os.WriteFile(output, schema.JSON(), 0o644); err != nil {
+				return failed("", "cannot write %s: %w", output, text.WithoutPath(err))
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "", "write it to this file, over what is there")
+	return c
+}
+
+// writeSchema writes the schema beside a new schedule, for its modeline, unless something of that name is there. It returns
+// the path of what it wrote, or "".
+func writeSchema(schedule string) (string, error) {
+	path := filepath.Join(filepath.Dir(schedule), schema.FileName)
+	err := writeNew(path, string(schema.JSON()))
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return "", nil
+	case err != nil:
+		return "", failed("", "cannot write %s: %w", path, text.WithoutPath(err))
+	}
+	return path, nil
+}

@@ -1,0 +1,77 @@
+package admission
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"sched/schedule"
+)
+
+// parse returns the tasks of a schedule.
+func parse(t *testing.T, tasks string) []*schedule.Task {
+	t.Helper()
+	s, err := schedule.Parse([]byte("timezone: UTC\ntasks:\n"+tasks), "/srv/schedule.yaml", schedule.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Tasks
+}
+
+func TestTheFirstReasonCounts(t *testing.T) {
+	tasks := parse(t, `
+- {name: plain, cron: "* * * * *", command: "true"}
+- {name: mondays, cron: "* * * * *", command: "true", days: [monday], start_deadline: 5s}
+- {name: soon, cron: "* * * * *", command: "true", start_deadline: 5s}
+- {name: often, cron: "*/10 * * * * *", command: "true"}
+`)
+	plain, mondays, soon, often := tasks[0], tasks[1], tasks[2], tasks[3]
+	for _, row := range []struct {
+		name   string
+		task   *schedule.Task
+		late   time.Duration
+		paused string
+		want   string
+	}{
+		{"nothing is in the way", plain, time.Hour, "", ""},
+		{"a condition comes before a pause", mondays, time.Hour, "paused", "not on Sunday"},
+		{"a pause comes before a deadline", soon, time.Hour, "paused", "paused"},
+		{"within its deadline", soon, 5 * time.Second, "", ""},
+		{"past its deadline", soon, 6 * time.Second, "", "it could not start within 5.0 s of its time, and 6.0 s have passed"},
+		{"before its next slot", often, 9 * time.Second, "", ""},
+		{"at its next slot", often, 10 * time.Second, "", "it could not start before its next slot"},
+	} {
+		now := func() time.Time { return noon.Add(row.late) }
+		pause := func(*schedule.Task, time.Time) string { return row.paused }
+		if got := Refusal(schedule.Slot{Task: row.task, At: noon}, now, pause); got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+	}
+}
+
+// A claim is kept whatever becomes of the mutex: no other server runs a slot that was skipped here.
+func TestASlotIsClaimedBeforeItsMutexIsTaken(t *testing.T) {
+	held := errors.New("held")
+	for _, row := range []struct {
+		name      string
+		task      schedule.Task
+		claim     error
+		acquire   error
+		want      string
+		wantError error
+	}{
+		{"it needs nothing", schedule.Task{}, held, held, "", nil},
+		{"its mutex alone", schedule.Task{WithoutOverlapping: true}, held, nil, "acquire ", nil},
+		{"its slot alone", schedule.Task{OneServer: true}, nil, held, "claim ", nil},
+		{"both", schedule.Task{OneServer: true, WithoutOverlapping: true}, nil, held, "claim acquire ", held},
+		{"the slot is taken", schedule.Task{OneServer: true, WithoutOverlapping: true}, held, nil, "claim ", held},
+	} {
+		asked := ""
+		_, err := TakeLocks(&row.task,
+			func() error { asked += "claim "; return row.claim },
+			func() (int, error) { asked += "acquire "; return 1, row.acquire })
+		if asked != row.want || err != row.wantError {
+			t.Errorf("%s: asked for %q, %v", row.name, asked, err)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+// Package listen is where `sched serve` listens and how: at loopback, at a socket of which it knows who is at the other end, or with TLS;
+// so many connections at a time, and none for longer than it is good for something.
+package listen
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sched/schedule/view"
+)
+
+// At listens at host:port or unix:PATH. An address that is not of this machine alone is refused unless exposed: with TLS, or behind a
+// proxy that has it.
+func At(address string, exposed bool) (net.Listener, error) {
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		return listenUnix(path)
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, view.Fail(view.Invalid, "write it as 127.0.0.1:7323, [::1]:7323 or unix:PATH", "--listen %q is not an address", address)
+	}
+	if ip := net.ParseIP(host); !exposed && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, view.Fail(view.Invalid, "add --tls-cert and --tls-key, or --behind-proxy where a proxy speaks TLS; or listen at 127.0.0.1",
+			"--listen %s is open to other machines, and tokens would be sent in the clear", address)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, view.Fail(view.Conflict, "is another `sched serve` running there?", "%w", err)
+	}
+	return newBounded(l), nil
+}
+
+// listenUnix listens at a socket that only its owner (and root) can open. One that nobody listens at any more is replaced.
+func listenUnix(path string) (net.Listener, error) {
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode()&os.ModeSocket == 0 {
+			return nil, view.Fail(view.Conflict, "", "%s is there already, and is no socket", path)
+		}
+		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
+			conn.Close()
+			return nil, view.Fail(view.Conflict, "is another `sched serve` running there?", "somebody listens at %s already", path)
+		}
+		os.Remove(path)
+	}
+	old := unix.Umask(0o177) // so that there is no moment in which others can open it
+	l, err := net.Listen("unix", path)
+	unix.Umask(old)
+	if err != nil {
+		return nil, view.Fail(view.Conflict, "", "%w", err)
+	}
+	return newBounded(l), nil
+}
+
+// URL returns where a listener is reached. One that listens at all addresses is called by a name.
+func URL(l net.Listener, name, base string, secure bool) string {
+	scheme := "http"
+	if secure {
+		scheme = "https"
+	}
+	if l.Addr().Network() == "unix" {
+		return "unix:" + l.Addr().String()
+	}
+	address := l.Addr().String()
+	if host, port, err := net.SplitHostPort(address); err == nil && net.ParseIP(host).IsUnspecified() {
+		address = net.JoinHostPort(name, port)
+	}
+	return fmt.Sprintf("%s://%s%s/", scheme, address, base)
+}

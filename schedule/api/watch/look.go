@@ -1,0 +1,121 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/status"
+	"sched/schedule/view"
+)
+
+// A sight is what was seen at the last look.
+type sight struct {
+	looked   bool
+	schedule string
+	tick     time.Time
+	pauses   string
+	waiting  string
+	live     map[string]RunChange
+	mark     int64
+}
+
+// look compares what there is with what was seen, and tells what has changed. What cannot be read is looked at again the next time.
+func (w *Watcher) look(seen *sight) {
+	s, invalid, err := w.Schedule()
+	if err != nil {
+		return
+	}
+	first := !seen.looked
+	seen.looked = true
+	changed := func(was *string, is, name string) {
+		if *was != is && !first {
+			w.tell(name, Changed{true})
+		}
+		*was = is
+	}
+	changed(&seen.schedule, s.Digest+fmt.Sprint(invalid), "schedule")
+	if tick := status.LastTick(s.StateDir); !tick.Equal(seen.tick) {
+		if seen.tick = tick; !first {
+			w.tell("tick", TickChange{tick.UTC().Format(time.RFC3339)})
+		}
+	}
+	changed(&seen.pauses, changeOf(s.StateDir+"/orders.json"), "pauses")
+	changed(&seen.waiting, changeOf(s.StateDir+"/waiting"), "waiting")
+	w.lookAtRuns(s, seen, first)
+}
+
+// changeOf tells a file or folder that has changed from one that has not.
+func changeOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+}
+
+// lookAtRuns tells of runs: of those that live from their files, of those that have ended, and of slots that were skipped or missed,
+// from the history.
+func (w *Watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
+	live := map[string]RunChange{}
+	for _, storage := range (run.Storage{Dir: s.StateDir}).Folders() {
+		states, lost, ended, err := run.Survey(storage.Dir)
+		if err != nil {
+			return
+		}
+		for _, state := range states {
+			live[state.Begin.Run] = changeOfState(state, view.RunRunning)
+		}
+		for _, state := range lost {
+			live[state.Begin.Run] = changeOfState(state, view.RunVanished)
+		}
+		for _, record := range ended {
+			live[record.Run] = changeOfRecord(record)
+		}
+	}
+	for id, change := range live {
+		if seen.live[id] != change && !first {
+			w.tell("run", change)
+		}
+	}
+	db, err := history.OpenRead(s.StateDir)
+	if err != nil {
+		return
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	defer cancel()
+	added, mark, err := db.Added(ctx, seen.mark, mostRecent)
+	if err != nil {
+		return
+	}
+	for _, record := range added {
+		if change := changeOfRecord(record); seen.live[record.Run] != change && live[record.Run] != change {
+			w.tell("run", change)
+		}
+	}
+	seen.live, seen.mark = live, mark
+}
+
+func changeOfState(state runfile.State, as view.RunState) RunChange {
+	change := RunChange{Run: state.Begin.Run, Task: state.Begin.Task, State: as, Attempt: 1}
+	switch {
+	case state.Deferred():
+		change.State, change.Attempt = view.RunDeferred, state.Deferral.Attempt
+	case state.Attempt != nil:
+		change.Attempt = state.Attempt.Number
+	case as == view.RunRunning:
+		change.State = view.RunStarting
+	}
+	return change
+}
+
+func changeOfRecord(r outcome.Record) RunChange {
+	return RunChange{Run: r.Run, Task: r.Task, State: view.RunEnded, Attempt: r.Attempts, Outcome: string(r.Outcome)}
+}

@@ -1,0 +1,139 @@
+// Package watch tells listeners what changes in a state folder: runs, ticks, pauses, requests, and the schedule itself.
+package watch
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/view"
+)
+
+// A Watcher looks at the state folder once a second, as long as somebody listens, and tells all listeners what has changed: once for all
+// of them. Ticks tell nobody, so that they need not know of servers.
+type Watcher struct {
+	// Schedule returns the schedule or, where an edit broke it, the last one that was valid, and in invalid what is wrong now.
+	Schedule func() (valid *schedule.Schedule, invalid, err error)
+
+	mu        sync.Mutex
+	cond      chan struct{} // closed when there is something new
+	listeners int
+	began     string // begins the ids: those of another server, or from before a pause in listening, are strange
+	number    int    // of the newest event
+	recent    []Event
+	running   bool
+}
+
+// An Event is something that has changed.
+type Event struct {
+	ID    string
+	Name  string // run, tick, pauses, waiting or schedule
+	Value any
+}
+
+const (
+	every      = time.Second
+	mostRecent = 1000             // events are kept for those who come back
+	longest    = 20 * time.Second // bounds a look into the history
+)
+
+// RunChange is the value of an event of a run: it was begun, has changed, or has ended.
+type RunChange struct {
+	Run     string        `json:"run"`
+	Task    string        `json:"task"`
+	State   view.RunState `json:"state"`
+	Attempt int           `json:"attempt"`
+	Outcome string        `json:"outcome"` // of one that has ended
+}
+
+// TickChange is the value of an event of a tick.
+type TickChange struct {
+	Minute string `json:"minute"`
+}
+
+// Changed is the value of the other events.
+type Changed struct {
+	Changed bool `json:"changed"`
+}
+
+// A Listener is told what changes. It belongs to one goroutine.
+type Listener struct {
+	w      *Watcher
+	began  string
+	number int
+}
+
+// Listen begins to watch where nobody does, and returns a listener that goes on behind the event with the id last, or with what changes
+// from now on: then known is false. Leave must be called.
+func (w *Watcher) Listen(last string) (l *Listener, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.listeners++; !w.running {
+		w.running, w.recent, w.number = true, nil, 0
+		w.began, w.cond = strconv.FormatInt(time.Now().UnixNano(), 36), make(chan struct{})
+		go w.watch()
+	}
+	start, text, _ := strings.Cut(last, "-")
+	seen, err := strconv.Atoi(text)
+	if err != nil || start != w.began || seen < w.number-len(w.recent) || seen > w.number {
+		return &Listener{w, w.began, w.number}, false
+	}
+	return &Listener{w, w.began, seen}, true
+}
+
+// Leave ends the listening.
+func (l *Listener) Leave() {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.w.listeners--
+}
+
+// ID is that of the event that was heard last.
+func (l *Listener) ID() string { return eventID(l.began, l.number) }
+
+func eventID(began string, number int) string { return began + "-" + strconv.Itoa(number) }
+
+// Next returns the events since the last call, and what is closed when there are more; false when some of them are forgotten.
+func (l *Listener) Next() (all []Event, wake <-chan struct{}, ok bool) {
+	w := l.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l.began != w.began || l.number < w.number-len(w.recent) {
+		return nil, nil, false
+	}
+	all = w.recent[len(w.recent)-(w.number-l.number):]
+	l.number = w.number
+	return all, w.cond, true
+}
+
+// tell tells all listeners.
+func (w *Watcher) tell(name string, value any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.number++
+	if w.recent = append(w.recent, Event{eventID(w.began, w.number), name, value}); len(w.recent) > mostRecent {
+		w.recent = append([]Event(nil), w.recent[len(w.recent)-mostRecent:]...)
+	}
+	close(w.cond)
+	w.cond = make(chan struct{})
+}
+
+// watch looks until nobody has listened for a while, so that a browser that connects again finds what it has missed.
+func (w *Watcher) watch() {
+	const patience = 30
+	var seen sight
+	for unheard := 0; unheard < patience; {
+		w.look(&seen)
+		time.Sleep(every)
+		w.mu.Lock()
+		if unheard++; w.listeners > 0 {
+			unheard = 0
+		}
+		if unheard == patience {
+			w.running = false
+		}
+		w.mu.Unlock()
+	}
+}

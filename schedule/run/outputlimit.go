@@ -1,0 +1,117 @@
+package run
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"sched/schedule/statedir"
+	"sched/schedule/text"
+)
+
+// This file keeps the output of a run within output.limit: its first and its last part
+// (docs/decisions.md#a-limit-makes-holes-in-the-output).
+
+const (
+	// trimEvery is the time between two looks at an output that grows, and calmTrimEvery at one that does not.
+	trimEvery     = time.Second
+	calmTrimEvery = 5 * time.Second
+	// block is what holes begin and end at: a multiple of the blocks of file systems.
+	block = 4096
+	// longestCut is more than the line that says what was cut.
+	longestCut = 256
+)
+
+// trimmer gives back to the disk the middle of an output that is larger than its limit, while the command writes on.
+type trimmer struct {
+	output *os.File
+	limit  int64 // 0: none
+	seen   int64 // the size at the last look
+}
+
+// trim looks at the output once, and returns when to look again.
+func (t *trimmer) trim() (again time.Duration) {
+	info, err := t.output.Stat()
+	if err != nil {
+		return calmTrimEvery
+	}
+	size := info.Size()
+	if from, to := middle(size, t.limit); from < to {
+		statedir.PunchHole(t.output, from, to) // best effort: some file systems cannot, and then the end of the run cuts it
+	}
+	if grew := size > t.seen; !grew {
+		return calmTrimEvery
+	}
+	t.seen = size
+	return trimEvery
+}
+
+// middle is the part of an output that is not kept, in whole blocks; empty where all is kept.
+func middle(size, limit int64) (from, to int64) {
+	if size <= limit {
+		return 0, 0
+	}
+	half := limit / 2
+	return (half + block - 1) / block * block, (size - half) / block * block
+}
+
+// cutOutput makes an output that is larger than its limit a file of its first and its last part, with a line between them that
+// says what was cut; the note says it, too. It is done once: a process that is killed before the new file has the name
+// leaves the old one. What a process that the command left behind prints from then on is lost with the old file.
+func cutOutput(path string, limit int64) (note string, err error) {
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
+	if errors.Is(err, os.ErrNotExist) || limit == 0 {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || info.Size() <= limit {
+		return "", err
+	}
+	head, tail := parts(file, info.Size(), (limit-longestCut)/2)
+	what := text.Bytes(tail - head)
+	line := fmt.Sprintf("sched: %s are cut here: output.limit is %s\n", what, text.Bytes(limit))
+	draft := path + ".cut"
+	if err := writeParts(draft, file, head, line, tail, info.Size()); err != nil {
+		os.Remove(draft)
+		return "", err
+	}
+	return fmt.Sprintf("%s of the output were cut (output.limit: %s)", what, text.Bytes(limit)), os.Rename(draft, path)
+}
+
+// parts returns where the first part of the file ends, and where the last begins: at the ends of lines, where there are some.
+func parts(file io.ReaderAt, size, half int64) (head, tail int64) {
+	near := make([]byte, min(block, half))
+	head, tail = half, size-half
+	file.ReadAt(near, half-int64(len(near)))
+	if i := bytes.LastIndexByte(near, '\n'); i >= 0 {
+		head = half - int64(len(near)) + int64(i) + 1
+	}
+	file.ReadAt(near, tail)
+	if i := bytes.IndexByte(near, '\n'); i >= 0 {
+		tail += int64(i) + 1
+	}
+	return head, tail
+}
+
+// writeParts writes what is left of a file into another one.
+func writeParts(path string, file *os.File, head int64, line string, tail, size int64) error {
+	to, err := statedir.OpenPlain(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, io.NewSectionReader(file, 0, head))
+	if err == nil {
+		_, err = io.WriteString(to, line)
+	}
+	if err == nil {
+		_, err = io.Copy(to, io.NewSectionReader(file, tail, size-tail))
+	}
+	return errors.Join(err, to.Close())
+}

@@ -1,0 +1,117 @@
+package run
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sched/schedule/statedir"
+)
+
+// printing makes an output of numbered lines that are appended, as a command does.
+func printing(t *testing.T) (path string, output *os.File, print func(from, to int)) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "run.log")
+	output, err := openOutput(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { output.Close() })
+	return path, output, func(from, to int) {
+		var text bytes.Buffer
+		for i := from; i < to; i++ {
+			fmt.Fprintf(&text, "line %d\n", i)
+		}
+		output.Write(text.Bytes())
+	}
+}
+
+const testLimit = 64 << 10
+
+func TestAnOutputIsCutToItsFirstAndItsLastPart(t *testing.T) {
+	path, output, print := printing(t)
+	look := trimmer{output: output, limit: testLimit}
+	for i := range 20 {
+		print(i*10_000, (i+1)*10_000)
+		if again := look.trim(); again != trimEvery {
+			t.Errorf("it grows, and is looked at in %s", again)
+		}
+	}
+	if again := look.trim(); again != calmTrimEvery {
+		t.Errorf("it does not grow, and is looked at in %s", again)
+	}
+	var stat syscall.Stat_t
+	if err := syscall.Stat(path, &stat); err != nil {
+		t.Fatal(err)
+	}
+	if holes(t) && stat.Blocks*512 > 2*testLimit {
+		t.Errorf("%d bytes take %d on the disk while the command runs", stat.Size, stat.Blocks*512)
+	}
+	note, err := cutOutput(path, testLimit)
+	if err != nil || !strings.HasSuffix(note, "MiB of the output were cut (output.limit: 64 KiB)") {
+		t.Errorf("the note is %q, %v", note, err)
+	}
+	text, _ := os.ReadFile(path)
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if len(text) > testLimit || len(text) < testLimit/2 || bytes.IndexByte(text, 0) >= 0 || lines[0] != "line 0" || lines[len(lines)-1] != "line 199999" {
+		t.Errorf("%d bytes from %q to %q are left", len(text), lines[0], lines[len(lines)-1])
+	}
+	whole := 0
+	for _, line := range lines {
+		if strings.HasPrefix(line, "sched: ") {
+			whole++
+		} else if !strings.HasPrefix(line, "line ") {
+			t.Errorf("a line is torn: %q", line)
+		}
+	}
+	if whole != 1 {
+		t.Errorf("the cut is said %d times", whole)
+	}
+	// Another process that finishes the run after a kill does not cut again.
+	if note, err := cutOutput(path, testLimit); note != "" || err != nil {
+		t.Errorf("it was cut twice: %q, %v", note, err)
+	}
+}
+
+// A process that is killed while it cuts leaves the draft; the next one makes it anew.
+func TestACutIsMadeAfterAKill(t *testing.T) {
+	path, _, print := printing(t)
+	print(0, 20_000)
+	if err := os.WriteFile(path+".cut", bytes.Repeat([]byte("torn"), 100_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cutOutput(path, testLimit); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(path); bytes.Contains(text, []byte("torn")) || len(text) > testLimit {
+		t.Errorf("%d bytes are left", len(text))
+	}
+	if _, err := os.Stat(path + ".cut"); err == nil {
+		t.Error("the draft is still there")
+	}
+}
+
+func TestAnOutputWithinItsLimitStaysAsItIs(t *testing.T) {
+	path, _, print := printing(t)
+	print(0, 100)
+	before, _ := os.Stat(path)
+	note, err := cutOutput(path, testLimit)
+	if after, _ := os.Stat(path); note != "" || err != nil || !os.SameFile(before, after) {
+		t.Errorf("it was changed: %q, %v", note, err)
+	}
+}
+
+// holes reports whether the file system of temporary files can make holes.
+func holes(t *testing.T) bool {
+	file, err := os.Create(filepath.Join(t.TempDir(), "x"))
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	file.Write(make([]byte, 3*block))
+	return statedir.PunchHole(file, block, 2*block) == nil
+}
