@@ -38,6 +38,7 @@ var order = []string{
 	"schedule/notify",
 	"schedule/outbox",
 	"schedule/controls",
+	"schedule/forecast",
 	"schedule/history",
 	"schedule/servers",
 	"schedule/ledger",
@@ -103,7 +104,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/admission", "schedule/document", "schedule/cron", "schedule/text", "schedule/starter", "schedule/crontab", "schedule/crontab/vixie"}
+var pure = []string{"schedule", "schedule/admission", "schedule/forecast", "schedule/document", "schedule/cron", "schedule/text", "schedule/starter", "schedule/crontab", "schedule/crontab/vixie"}
 
 // impure is what they must not touch.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}

@@ -11,12 +11,17 @@ import (
 func (c *console) printDiff(lines []string) {
 	errs := c.stderr()
 	for _, line := range lines {
-		switch {
-		case strings.HasPrefix(line, "+"):
-			line = errs.Paint(terminal.Good, line)
-		case strings.HasPrefix(line, "-"):
-			line = errs.Paint(terminal.Bad, line)
-		}
-		fmt.Fprintf(c.err, "%s\n", line)
+		fmt.Fprintf(c.err, "%s\n", paintDiff(errs, line))
 	}
+}
+
+// paintDiff paints a line of a diff for a stream.
+func paintDiff(out terminal.Stream, line string) string {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return out.Paint(terminal.Good, line)
+	case strings.HasPrefix(line, "-"):
+		return out.Paint(terminal.Bad, line)
+	}
+	return line
 }

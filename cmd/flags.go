@@ -46,7 +46,8 @@ func arguments(least, most int) cobra.PositionalArgs {
 // noEmptyFlag refuses a flag that is given without a value, as with --only "$TASK" where the variable is not set: it would
 // mean every task.
 func noEmptyFlag(c *cobra.Command) error {
-	for _, name := range []string{"at", "in", "only", "run", "since", "until", "outcome", "prometheus", "for", "tag"} {
+	for _, name := range []string{"at", "in", "only", "run", "since", "until", "outcome", "prometheus", "for", "tag",
+		"from", "svg", "compare", "assume", "max-late", "sort", "timeline"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed && (f.Value.String() == "" || f.Value.String() == "[]") {
 			return usage(seeHelp(c), "--%s is empty", name)
 		}

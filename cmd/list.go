@@ -20,6 +20,10 @@ type listOptions struct {
 	at   string
 	json bool
 	tags []string
+
+	sort     string
+	timeline string
+	counts   bool // --next was given
 }
 
 // A listCommand is `sched list`.
@@ -32,22 +36,29 @@ func newListCommand(a *app) *cobra.Command {
 		Short: "Show the tasks: when next, how the last run ended, what runs now",
 		Example: `  sched list
   sched list --next 3 --at "2026-03-28 12:00"   around a change of the clocks
+  sched list --sort next
+  sched list --timeline 24h                     the coming day as a line a task
   sched list --json`,
 		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error { return listCommand{a}.list(o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.counts = c.Flags().Changed("next")
+			return listCommand{a}.list(o)
+		},
 	}
 	f := c.Flags()
 	f.IntVar(&o.next, "next", 1, "how many times to look ahead for each task")
 	f.StringVar(&o.at, "at", "", "look ahead from this time (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
+	f.StringVar(&o.sort, "sort", "file", "the order: that of the file, or next for what runs next first")
+	f.StringVar(&o.timeline, "timeline", "", "draw a line a task of the time to come instead: 24h, 7d")
 	f.StringSliceVar(&o.tags, "tag", nil, "only the tasks with one of these tags")
 	return c
 }
 
 // list prints the tasks, or those with one of the tags.
 func (a listCommand) list(o listOptions) error {
-	if o.next < 0 {
-		return usage("", "--next %d is negative", o.next)
+	if err := o.check(); err != nil {
+		return err
 	}
 	a.look()
 	s, err := a.loadAnyway()
@@ -64,12 +75,35 @@ func (a listCommand) list(o listOptions) error {
 	rows := a.view(s).Tasks(ctx, func(t *schedule.Task) bool {
 		return len(o.tags) == 0 || slices.ContainsFunc(o.tags, func(tag string) bool { return slices.Contains(t.Tags, tag) })
 	}, at, o.next)
+	if o.sort == "next" {
+		sortByNext(rows.Items)
+	}
+	if o.timeline != "" {
+		return a.printTimeline(s, rows.Items, at, o.timeline)
+	}
 	if o.json {
 		return a.printJSON(rows.Items)
 	}
 	a.printTasks(s, rows, at)
 	if missing := a.view(s).TicksMissing(); missing != "" && o.at == "" {
 		a.problem("%s, so nothing starts (see `sched status`)", missing)
+	}
+	return nil
+}
+
+// check refuses flags that mean nothing.
+func (o listOptions) check() error {
+	switch {
+	case o.next < 0:
+		return usage("", "--next %d is negative", o.next)
+	case o.sort != "file" && o.sort != "next":
+		return usage("write --sort next, or leave it out for the order of the file", "there is no order %q", o.sort)
+	case o.sort == "next" && o.next == 0:
+		return usage("leave --next out", "--sort next needs a next time")
+	case o.timeline != "" && o.json:
+		return usage("`sched forecast --slots --json` has the same for programs", "--timeline does not go with --json")
+	case o.timeline != "" && o.counts:
+		return usage("say how far it goes: --timeline 24h", "--timeline does not go with --next")
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ a signal.`,
 		newTriggerCommand(a), newRetryCommand(a), newStopCommand(a),
 		newPauseCommand(a), newResumeCommand(a), newInterruptCommand(a),
 		newServersCommand(a), newServeCommand(a), newUnlockCommand(a), newCompletionCommand(a), newVersionCommand(a),
-		newImportCommand(a), newInstallCommand(a), newUninstallCommand(a), newSchemaCommand(a),
+		newImportCommand(a), newInstallCommand(a), newUninstallCommand(a), newForecastCommand(a), newSchemaCommand(a),
 	)
 	return root
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -148,11 +147,9 @@ func (a serveCommand) greet(s *schedule.Schedule, server *api.Server, l net.List
 
 // serveConfig is how the server comes to the schedule.
 func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) api.Config {
-	var one sync.Mutex // what a command reads once several requests may read at the same time
-	looking := func(s *schedule.Schedule) view.Source {
-		one.Lock()
-		defer one.Unlock()
-		source := a.view(s)
+	store := &liveStore{app: a.app}
+	looking := func(s *schedule.Schedule) (source view.Source) {
+		store.with(s, func() { source = a.view(s) })
 		source.Controls.ReadOnly = true
 		return source
 	}
@@ -168,10 +165,9 @@ func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) api.Conf
 				source.Controls.ReadOnly = false
 				return actions.Actor{Source: source, By: by}
 			},
-			Runs: func(s *schedule.Schedule) run.Caller {
-				one.Lock()
-				defer one.Unlock()
-				return a.runs(s)
+			Runs: func(s *schedule.Schedule) (caller run.Caller) {
+				store.with(s, func() { caller = a.runs(s) })
+				return caller
 			},
 		},
 	}

@@ -3,6 +3,7 @@ package cmd_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"math/rand/v2"
@@ -17,6 +18,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"sched/mutex"
+	"sched/schedule/servers"
 )
 
 const served = `
@@ -106,6 +112,7 @@ func TestTheAPIAnswersWhatTheCommandsPrint(t *testing.T) {
 		{"/runs?since=2026-03-01T13:00:00Z", "history --since 2026-03-01T13:00:00Z --json"},
 		{"/status", "status --json"},
 		{"/tasks/hourly/why", "why hourly --json"},
+		{"/schema", "schema"},
 		{"/tasks/fails/why?at=2026-03-02T12:00:00Z", "why fails --at 2026-03-02T12:00:00Z --json"},
 	} {
 		c := b.command(strings.Fields(tt.command)...)
@@ -204,6 +211,40 @@ func TestTheAPIAndTheCommandsShowEachOther(t *testing.T) {
 	s.Wait()
 	if code := s.ProcessState.ExitCode(); code != 143 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// A store that comes into the schedule, is changed, or leaves it is seen without a restart.
+func TestServeFollowsTheStoreOfTheSchedule(t *testing.T) {
+	b := newBox(t, served)
+	s := b.serve(func(*exec.Cmd) {})
+	stores := map[string]*miniredis.Miniredis{"": nil, "one": miniredis.RunT(t), "two": miniredis.RunT(t)}
+	for _, name := range []string{"one", "two"} {
+		b.announce(stores[name].Addr(), "web-"+name)
+	}
+	for _, name := range []string{"", "one", "two", ""} {
+		text, want := served, "stands alone"
+		if name != "" {
+			text, want = "name: shop\nstore: redis://"+stores[name].Addr()+served, `"name": "web-`+name+`"`
+		}
+		b.write("schedule.yaml", text)
+		b.until("the servers with the store "+name, func() bool {
+			_, body := s.ask("GET", "/servers", "")
+			return strings.Contains(body, want)
+		})
+	}
+}
+
+// announce has a server be known to the store at that address.
+func (b *box) announce(address, server string) {
+	b.Helper()
+	store, err := mutex.Dial(mutex.Config{Servers: []string{"redis://" + address}, Namespace: "shop", Lease: time.Minute})
+	if err == nil {
+		_, err = servers.Announce(context.Background(), store, time.Now, servers.Server{Name: server, Minute: time.Now()})
+		store.Close()
+	}
+	if err != nil {
+		b.Fatal(err)
 	}
 }
 

@@ -14,6 +14,7 @@
 package schedule
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -80,8 +81,53 @@ func (s *Schedule) Due(at time.Time) []Slot {
 			due = append(due, Slot{Task: t, At: slot.UTC()})
 		}
 	}
-	slices.SortStableFunc(due, func(a, b Slot) int { return a.At.Compare(b.At) })
+	inOrder(due)
 	return due
+}
+
+// inOrder sorts slots that are in file order by their instants.
+func inOrder(due []Slot) {
+	slices.SortStableFunc(due, func(a, b Slot) int { return a.At.Compare(b.At) })
+}
+
+// together is how many minutes Minutes looks ahead for: so many that a search for each task costs little, and so few that their
+// slots need little memory.
+const together = 6 * 60
+
+// Minutes returns an iterator over the minutes from the one that holds from until to in which something is due, each with what Due
+// returns for it. It costs a fraction of asking for each minute. The slots are the caller's until the next minute.
+func (s *Schedule) Minutes(from, to time.Time) iter.Seq2[time.Time, []Slot] {
+	return func(yield func(time.Time, []Slot) bool) {
+		var minutes [together][]Slot
+		for from = from.UTC().Truncate(time.Minute); from.Before(to); from = from.Add(together * time.Minute) {
+			s.collect(&minutes, from, to)
+			for i, due := range minutes {
+				inOrder(due)
+				if len(due) > 0 && !yield(from.Add(time.Duration(i)*time.Minute), due) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// collect fills in the slots of the minutes that begin with from, as far as they come before to.
+func (s *Schedule) collect(minutes *[together][]Slot, from, to time.Time) {
+	for i := range minutes {
+		minutes[i] = minutes[i][:0]
+	}
+	if end := from.Add(together * time.Minute); end.Before(to) {
+		to = end
+	}
+	for _, t := range s.Tasks {
+		if !s.Active(t) {
+			continue
+		}
+		for at := range t.When.Forward(from, to) {
+			i := int(at.Sub(from) / time.Minute)
+			minutes[i] = append(minutes[i], Slot{Task: t, At: at})
+		}
+	}
 }
 
 // Active reports whether the task runs here at all: it is enabled and of this environment.

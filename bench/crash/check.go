@@ -18,6 +18,7 @@ type check struct {
 	records     []record
 	tasks       map[string]task
 	traces      map[string]*trace
+	spans       map[string][2]int  // the lines in which ticks began and ended; nil: not looked up yet
 	tickSignals map[string][]event // that ticks got, by the number of the tick
 	windows     []window
 	calledLost  map[string]bool // runs whose record is one that join excused; they may have run, in a second tick of their minute
@@ -189,15 +190,21 @@ func (c *check) lostWithHistory(r record) bool {
 
 // span returns the lines of the journal between which a tick lived.
 func (c *check) span(t *tick) (from, to int) {
-	for _, e := range c.events {
-		if e.tick == t.name() && e.what == tickBegan {
-			from = e.at
-		}
-		if e.tick == t.name() && e.what == tickEnded {
-			to = e.at
+	if c.spans == nil {
+		c.spans = map[string][2]int{}
+		for _, e := range c.events {
+			span := c.spans[e.tick]
+			switch e.what {
+			case tickBegan:
+				span[0] = e.at
+			case tickEnded:
+				span[1] = e.at
+			}
+			c.spans[e.tick] = span
 		}
 	}
-	return from, to
+	span := c.spans[t.name()]
+	return span[0], span[1]
 }
 
 // spanAfter returns the lines between which the first tick lived that can have found out that a slot was missed.

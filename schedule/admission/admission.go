@@ -45,11 +45,11 @@ func TooLate(slot schedule.Slot, now time.Time) string {
 
 // overrun reports whether a slot of a task that is due several times in a minute is too late: the next one is due already.
 func overrun(slot schedule.Slot, now time.Time) bool {
-	if now.Sub(slot.At) < time.Second || len(slot.Task.When.Slots(slot.At)) < 2 {
+	if now.Sub(slot.At) < time.Second {
 		return false
 	}
 	next, ok := slot.Task.When.Next(slot.At)
-	return ok && !now.Before(next)
+	return ok && !now.Before(next) && len(slot.Task.When.Slots(slot.At)) > 1
 }
 
 // TakeLocks claims a slot and then acquires its mutex, as far as its task asks for them. It ends with the first error. The lock is

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -402,6 +403,34 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 			b.wants("a trigger", b.call(call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}}), 202)
 		})
 	}
+}
+
+// A history that somebody keeps locked for longer than a tick does is said, and keeps nobody from asking for a run.
+func TestAHistoryThatIsLocked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits as long as a request waits for the lock")
+	}
+	b := newBox(t, shop)
+	b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
+	db, err := sql.Open("sqlite", b.Path(".sched/history.db")) // the driver is that of package history
+	if err == nil {
+		defer db.Close()
+		db.SetMaxOpenConns(1)
+		_, err = db.Exec("BEGIN EXCLUSIVE")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := b.call(call{scope: access.Read, method: "GET", route: "/runs"})
+	b.wants("the runs", got, 503, "kept it locked", "try again")
+	if got.header.Get("Retry-After") == "" {
+		t.Errorf("%v", got.header)
+	}
+	b.wants("a trigger", b.call(call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}}), 202)
+	if _, err := db.Exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	b.wants("the runs after it", b.call(call{scope: access.Read, method: "GET", route: "/runs"}), 200, `"task": "hourly"`)
 }
 
 // An address that others reach is refused unless it is told that nothing goes in the clear.

@@ -42,7 +42,7 @@ tasks:
 `
 
 // newBox makes a box with a token for each scope.
-func newBox(t *testing.T, text string, change ...func(*Config)) *box {
+func newBox(t testing.TB, text string, change ...func(*Config)) *box {
 	t.Helper()
 	b := &box{Folder: actionstest.NewFolder(t, text), tokens: map[access.Scope]string{}, called: map[string]bool{}}
 	os.Mkdir(b.Path("schedule.d"), 0o700)
@@ -164,7 +164,7 @@ func (b *box) conforms(c call, r *http.Request, params map[string]string, respon
 }
 
 func init() {
-	for _, kind := range []string{"image/svg+xml", "text/event-stream"} {
+	for _, kind := range []string{"image/svg+xml", "text/event-stream", schemaJSON} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.FileBodyDecoder)
 	}
 }

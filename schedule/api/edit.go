@@ -292,6 +292,9 @@ func yamlOf(body []byte, name string) ([]byte, error) {
 	if _, err := decoder.Token(); err != nil {
 		return wrong(err)
 	}
+	if err := ended(decoder); err != nil {
+		return wrong(err)
+	}
 	return out.Bytes(), nil
 }
 

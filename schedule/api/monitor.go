@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule/api/access"
 	"sched/schedule/api/problem"
+	"sched/schedule/schema"
 	"sched/schedule/status"
 	"sched/schedule/view"
 )
@@ -19,6 +20,8 @@ type health struct {
 func getHealth(*request) (any, error) { return health{"ok"}, nil }
 
 func getDocument(r *request) (any, error) { return content{text: r.server.openapi}, nil }
+
+func getSchema(*request) (any, error) { return content{text: schema.JSON()}, nil }
 
 func getMetrics(r *request) (any, error) {
 	return content{text: status.Of(r.schedule, r.invalid != nil, r.server.Now()).Metrics()}, nil

@@ -52,19 +52,23 @@ func (s *Server) answering(of route) http.Handler {
 			return
 		}
 		r := &request{Request: hr, server: s, who: who}
-		leave, err := s.prepare(of, r)
-		if err != nil {
-			problem.Write(w, problem.Of(err))
-			return
-		}
-		value, err := of.handle(r)
-		leave()
+		value, err := s.handle(of, r)
 		if err != nil {
 			problem.Write(w, problem.Of(err))
 			return
 		}
 		r.answer(w, of, value)
 	})
+}
+
+// handle makes the answer, which is sent when another one may already be made.
+func (s *Server) handle(of route, r *request) (any, error) {
+	leave, err := s.prepare(of, r)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return of.handle(r)
 }
 
 // admit returns who asks, if they may use the route.
@@ -300,11 +304,19 @@ func (r *request) decode(into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	err = decoder.Decode(into)
-	if err == nil && decoder.More() {
-		err = errors.New("there is something behind it")
+	if err == nil {
+		err = ended(decoder)
 	}
 	if err != nil {
 		return problem.New(http.StatusBadRequest, "the fields are in openapi.json", "the body cannot be read: %s", plainJSON(err))
+	}
+	return nil
+}
+
+// ended returns an error where something comes behind what was read.
+func ended(decoder *json.Decoder) error {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something behind it")
 	}
 	return nil
 }

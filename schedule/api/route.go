@@ -35,6 +35,7 @@ type param struct {
 const (
 	eventStream = "text/event-stream"
 	plainText   = "text/plain; charset=utf-8"
+	schemaJSON  = "application/schema+json"
 )
 
 var (

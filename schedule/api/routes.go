@@ -38,6 +38,7 @@ func routes() []route {
 		{method: "GET", path: "/audit", scope: access.Read, about: "What was changed through this API, the newest first", status: 200, value: page[audit.Change]{}, handle: getAudit, bare: true,
 			params: []param{cursorParam, limitParam}},
 
+		{method: "GET", path: "/schema", scope: access.Read, about: "The JSON Schema of schedule.yaml, as `sched schema` prints it", status: 200, kind: schemaJSON, handle: getSchema, bare: true},
 		{method: "GET", path: "/healthz", scope: access.Open, about: "Whether the server answers; it says nothing of the tasks", status: 200, value: health{}, handle: getHealth, bare: true},
 		{method: "GET", path: "/openapi.json", scope: access.Open, about: "This document", status: 200, value: map[string]any{}, handle: getDocument, bare: true},
 		{method: "GET", path: "/metrics", scope: access.Read, about: "Metrics for Prometheus", status: 200, kind: "text/plain; version=0.0.4; charset=utf-8", handle: getMetrics},

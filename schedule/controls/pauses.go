@@ -98,6 +98,13 @@ func (p Pauses) Of(task string, even bool, at time.Time) (Pause, bool) {
 	return all, !even && all.InEffect(at)
 }
 
+// Ending is Of for times to come, as far as time decides: only pauses that have an end count. When one without an end is over time
+// does not tell.
+func (p Pauses) Ending(task string, even bool, at time.Time) (Pause, bool) {
+	pause, paused := p.Of(task, even, at)
+	return pause, paused && pause.Until.After(at)
+}
+
 // Covered reports whether the task was paused at a time of the past, by its last pause or the last one of everything:
 // earlier ones are not kept.
 func (p Pauses) Covered(task string, even bool, at time.Time) bool {

@@ -42,6 +42,11 @@ func IsCorrupt(err error) bool {
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.Is(err, errNotFile) || errors.As(err, &damaged)
 }
 
+// IsLocked reports whether err says that another process kept the file locked for too long.
+func IsLocked(err error) bool {
+	return primary(err) == sqlite3.SQLITE_BUSY || errors.Is(err, errWaited)
+}
+
 // primary is the primary result code of SQLite in err, 0 when there is none.
 func primary(err error) int {
 	var e *sqlite.Error

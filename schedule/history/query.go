@@ -160,7 +160,7 @@ func distinct(outcomes []outcome.Outcome) []outcome.Outcome {
 }
 
 // Last returns, for each of the tasks that has one, its newest record that says how its command went:
-// neither skipped nor missed. Prune keeps these.
+// neither skipped nor missed. Prune keeps these. They come without their snapshots, which nobody who asks for many has use for.
 func (db *DB) Last(ctx context.Context, tasks []string) (map[string]outcome.Record, error) {
 	names, err := json.Marshal(tasks)
 	if err != nil {
@@ -169,7 +169,7 @@ func (db *DB) Last(ctx context.Context, tasks []string) (map[string]outcome.Reco
 	last := make(map[string]outcome.Record, len(tasks))
 	err = db.do(func(conn *sql.DB) error {
 		clear(last)
-		records, err := db.find(ctx, conn, `SELECT `+columns+` FROM json_each(?) AS name CROSS JOIN runs ON runs.rowid =
+		records, err := db.find(ctx, conn, `SELECT `+columnsAlone+`NULL FROM json_each(?) AS name CROSS JOIN runs ON runs.rowid =
 			(SELECT r.rowid FROM runs AS r WHERE r.task = name.value AND r.`+ran+` ORDER BY r.run DESC LIMIT 1)`, string(names))
 		for _, r := range records {
 			last[r.Task] = r

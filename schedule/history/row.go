@@ -10,8 +10,11 @@ import (
 	"sched/schedule/outcome"
 )
 
-const columns = `run, task, mutex, slot, background, server, started, ended, outcome, reason, exit_code,
-	attempts, user_cpu, system_cpu, peak_memory, output, notes, until, slots, origin, (SELECT body FROM snapshots WHERE id = snapshot)`
+const columns = columnsAlone + `(SELECT body FROM snapshots WHERE id = snapshot)`
+
+// columnsAlone are columns but the last one, the snapshot, which is in a table of its own.
+const columnsAlone = `run, task, mutex, slot, background, server, started, ended, outcome, reason, exit_code,
+	attempts, user_cpu, system_cpu, peak_memory, output, notes, until, slots, origin, `
 
 const selectRuns = `SELECT ` + columns + ` FROM runs WHERE `
 

@@ -74,3 +74,12 @@ func TestPercentileIsAValueThatWasMeasured(t *testing.T) {
 		}
 	}
 }
+
+func TestUsualOfNoTasks(t *testing.T) {
+	db := openTest(t, t.TempDir())
+	for _, none := range [][]string{nil, {}} {
+		if got, err := db.Usual(context.Background(), none); err != nil || len(got) != 0 {
+			t.Errorf("%v: %v, %v", none, got, err)
+		}
+	}
+}

@@ -141,6 +141,9 @@ func (r *Records) Usual(ctx context.Context, tasks []string) (map[string]history
 	return r.db.Usual(ctx, tasks)
 }
 
+// Took is history.DB.Took: of the records that are in the history.
+func (r *Records) Took(ctx context.Context) (map[string]history.Took, error) { return r.db.Took(ctx) }
+
 // Summaries is history.DB.Summaries.
 func (r *Records) Summaries(ctx context.Context, task string, since, until time.Time) ([]history.Summary, error) {
 	return r.db.Summaries(ctx, task, since, until, r.waiting...)

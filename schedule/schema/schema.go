@@ -78,7 +78,7 @@ func mappings() []rule {
 		{schedule.InHistory, nil},
 		{schedule.InMetrics, is("minProperties", 1)},
 		{schedule.InMail, is("minProperties", 1)},
-		{schedule.InRetry, is("minProperties", 1)},
+		{schedule.InRetry, nil},
 		{schedule.InOutput, is("minProperties", 1)},
 		{schedule.InHook, is(
 			"oneOf", list(required("run"), required("ping"), required("webhook"), required("mail")),

@@ -36,6 +36,21 @@ func (s Source) Servers(ctx context.Context) ([]servers.Server, error) {
 	return servers.List(ctx, store)
 }
 
+// Schedules returns the files that each server ticked in the last ten minutes under the name of the schedule, by the name of the
+// server. Servers with an older sched do not tell theirs.
+func (s Source) Schedules(ctx context.Context) (map[string][]servers.Schedule, error) {
+	store, err := s.Store()
+	if err != nil {
+		return nil, err
+	}
+	all, err := servers.Schedules(ctx, store)
+	files := map[string][]servers.Schedule{}
+	for _, one := range all {
+		files[one.Server] = append(files[one.Server], one)
+	}
+	return files, err
+}
+
 // ServersOf returns servers as they are shown.
 func ServersOf(all []servers.Server) []Server {
 	out := []Server{}

@@ -169,8 +169,8 @@ func nextRun(t *schedule.Task, after time.Time, pauses controls.Pauses) (time.Ti
 		if !ok {
 			return next, false
 		}
-		pause, paused := pauses.Of(t.Name, t.EvenWhenPaused, next)
-		if !paused || !pause.Until.After(next) {
+		pause, paused := pauses.Ending(t.Name, t.EvenWhenPaused, next)
+		if !paused {
 			return next, true
 		}
 		after = pause.Until.Add(-1)

@@ -63,7 +63,11 @@ func (p *page) taskButtons(t view.Task) {
 }
 
 func (p *page) runButtons(r view.Run) {
-	if !p.Operates || p.View.Elsewhere(r, "") != nil {
+	if p.View.Elsewhere(r, "") != nil {
+		p.put(`<p class="quiet">It is a run of %s: only there it can be stopped or retried, and what it prints be read.</p>`, r.Server)
+		return
+	}
+	if !p.Operates {
 		return
 	}
 	at := p.base + "/runs/" + r.Record.Run

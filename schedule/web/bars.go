@@ -19,7 +19,8 @@ type bar struct {
 	title        string
 }
 
-// bar draws a bar that is a link. It is no stop of the tab key: what it leads to is in a list, too.
+// bar draws a bar that is a link. It is no stop of the tab key, and not read aloud: what it leads to is in a list, too, and the picture has
+// a text beside it.
 func (w *writer) bar(b bar) {
 	w.put(`<a href="%s" tabindex="-1"><rect class="%s" x="%.2f%%" width="%.2f%%" y="%.1f" height="%.1f" rx="1"><title>%s</title></rect></a>`,
 		b.href, b.class, b.across, b.wide, b.top, b.high, b.title)
@@ -44,7 +45,7 @@ const stripRuns = 30
 // strip draws the last outcomes of a task, given newest first.
 func (p *page) strip(records []outcome.Record) {
 	const height = 18.0
-	p.put(`<svg class="strip" role="img" aria-label="%s">`, tally(records))
+	p.put(`<span class="hidden">%s</span><svg class="strip" aria-hidden="true">`, tally(records))
 	wide := 100.0 / stripRuns
 	for i, r := range records {
 		class, high := shape(r.Outcome)
@@ -96,7 +97,7 @@ func (p *page) plot(records []outcome.Record, usual time.Duration) {
 		return
 	}
 	up := func(d time.Duration) float64 { return max(2, float64(d)/float64(longest)*height) }
-	p.put(`<figure class="plot"><svg role="img" aria-label="how long the last %d runs took, at most %s">`, len(records), text.Duration(longest))
+	p.put(`<figure class="plot"><svg aria-hidden="true">`)
 	if usual > 0 {
 		p.put(`<line class="usual" x1="0" x2="100%%" y1="%.1f" y2="%.1f"/>`, height-up(usual), height-up(usual))
 	}

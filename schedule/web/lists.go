@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sched/schedule/api"
+	"sched/schedule/servers"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -26,10 +27,16 @@ func showServers(p *page) error {
 		p.put(`<p class="empty">No server has ticked in the last ten minutes.</p></div>`)
 		return nil
 	}
-	p.put(`<table><thead><tr><th>Server<th>Last tick<th>Clock<th>Version<th>Running</tr></thead><tbody>`)
+	files, err := p.View.Schedules(p.request.Context())
+	if err != nil {
+		p.View.LeftOut(err)
+	}
+	p.put(`<table><thead><tr><th>Server<th>Last tick<th>Clock<th>Version<th>Schedule<th>Running</tr></thead><tbody>`)
 	for _, s := range view.ServersOf(all) {
-		p.put(`<tr><th scope="row">%s</th><td data-label="last tick">%s</td><td data-label="clock">%s</td><td data-label="version">%s</td><td data-label="running">`,
+		p.put(`<tr><th scope="row">%s</th><td data-label="last tick">%s</td><td data-label="clock">%s</td><td data-label="version">%s</td><td data-label="schedule">`,
 			s.Name, p.when(stamp(s.Minute), p.zone), clockOf(s.ClockOffset), s.Version)
+		p.textsOf(files[s.Name])
+		p.put(`</td><td data-label="running">`)
 		for _, r := range s.Running {
 			p.put(`<div><a href="%s">%s</a> since %s</div>`, p.runURL(r.Run), r.Task, p.exactly(stamp(r.Since), p.zone))
 		}
@@ -41,8 +48,22 @@ func showServers(p *page) error {
 		}
 		p.put(`</td></tr>`)
 	}
-	p.put(`</tbody></table></div>`)
+	p.put(`</tbody></table><p class="quiet">Each server tells the others what it runs and ran. What it skipped or missed, and what its runs print, is on its own pages.</p></div>`)
 	return nil
+}
+
+// textsOf says of the files that a server ticks whether they are as the one that is shown here.
+func (p *page) textsOf(files []servers.Schedule) {
+	for _, one := range files {
+		says := badge("as here")
+		if one.Digest != p.Schedule.Digest {
+			says = badge("another text")
+		}
+		p.put(`<div>%s <code title="%s">%s</code></div>`, says, one.Digest, one.File)
+	}
+	if len(files) == 0 {
+		p.put(`–`)
+	}
 }
 
 // clockOf says how far a clock is from that of the store; less than a second is nothing.

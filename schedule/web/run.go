@@ -61,12 +61,16 @@ func (p runPage) runFacts(r view.Run) {
 		fact("Ended", `%s`, p.exactly(r.Begin.Ended, zone))
 	}
 	if r.State == view.RunEnded && !r.Begin.Started.IsZero() {
-		fact("Took", `%s`, text.DurationPrecise(r.Begin.Duration()))
+		fact("Took", `%s`, text.Duration(r.Begin.Duration()))
 	}
 	if r.Origin != "" {
 		fact("Asked for by", `%s`, r.Origin)
 	}
-	fact("Attempts", `%d`, r.Attempt)
+	if r.State == view.RunEnded && r.Attempt > 1 {
+		fact("Attempts", `%d, one after another; what each printed is in the output`, r.Attempt)
+	} else {
+		fact("Attempts", `%d`, r.Attempt)
+	}
 	if r.ExitCode != nil {
 		fact("Exit code", `%d`, *r.ExitCode)
 	}
@@ -88,6 +92,9 @@ func (p runPage) runFacts(r view.Run) {
 	if len(r.Hooks) > 0 {
 		fact("Hooks so far", `%s`, strings.Join(r.Hooks, ", "))
 	}
+	if r.State == view.RunEnded && r.Hooked > 0 {
+		fact("Hooks", `<a href="#hooks">what they printed</a>; one that failed has a note here`)
+	}
 	for _, note := range r.Notes {
 		fact("Note", `%s`, note)
 	}
@@ -99,6 +106,9 @@ const tail = 64 << 10
 
 // log shows the end of what the run printed. While it lives the script appends what comes.
 func (p runPage) log(r view.Run) error {
+	if p.View.Elsewhere(r, "") != nil {
+		return nil // the page has said where it is
+	}
 	log, err := p.View.Log(r, false, 0, tail, tail)
 	if err != nil {
 		p.put(`<section><h2>Output</h2><p class="alert">! %s</p></section>`, err.Error())

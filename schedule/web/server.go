@@ -45,22 +45,26 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// showing returns the handler of a page.
+// showing returns the handler of a page. It is made first and sent then: who reads slowly takes no place from those whose pages are made.
 func (p *pages) showing(show func(*page) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		visit, leave, err := p.Visit(r)
+		page, err := p.made(r, show)
 		if err != nil {
-			p.fail(w, r, err)
-			return
-		}
-		defer leave()
-		page := p.page(r, visit)
-		if err := show(page); err != nil {
 			p.fail(w, r, err)
 			return
 		}
 		page.send(w, http.StatusOK)
 	})
+}
+
+func (p *pages) made(r *http.Request, show func(*page) error) (*page, error) {
+	visit, leave, err := p.Visit(r)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	page := p.page(r, visit)
+	return page, show(page)
 }
 
 // fail answers with a page that says what is wrong.

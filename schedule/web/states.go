@@ -27,6 +27,8 @@ var looks = map[string]look{
 	"paused":                  {"‖", "hold"},
 	"off":                     {"○", "calm"},
 	"never ran":               {"○", "calm"},
+	"as here":                 {"✓", "good"},
+	"another text":            {"!", "warn"},
 }
 
 // badge writes a state or an outcome.

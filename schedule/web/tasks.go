@@ -57,7 +57,7 @@ func showTasks(made *page) error {
 	p.put(`<h1 class="hidden">Tasks</h1><div id="status" data-live>`)
 	p.verdict(judged)
 	p.put(`</div>`)
-	p.filterForm(rows)
+	p.filterForm("/", rows)
 	p.put(`<div id="tasks" data-live>`)
 	p.chips(rows)
 	if len(shown) == 0 {
@@ -199,9 +199,7 @@ func (p taskList) pastOf(rows []row) (usual map[string]history.Usual, strips map
 			return nil, nil, err
 		}
 	}
-	if len(names) > 0 {
-		usual, err = all.Usual(p.request.Context(), names)
-	}
+	usual, err = all.Usual(p.request.Context(), names)
 	return usual, strips, err
 }
 
@@ -209,15 +207,16 @@ func (p *page) last(all *records.Records, task string, n int, outcomes ...outcom
 	return all.Find(p.request.Context(), history.Query{Task: task, Limit: n, Outcomes: outcomes})
 }
 
-// filterForm is the form above the list. It is no part of what the script replaces, so nobody's typing is lost.
-func (p taskList) filterForm(rows []row) {
+// filterForm is the form above the rows of the page at that path: it keeps the other parameters. It is no part of what the script
+// replaces, so nobody's typing is lost.
+func (p taskList) filterForm(path string, rows []row) {
 	var tags []string
 	for _, r := range rows {
 		tags = append(tags, r.definition.Tags...)
 	}
 	slices.Sort(tags)
-	p.put(`<form class="filter" role="search" method="get" action="%s/"><input type="search" name="q" value="%s" placeholder="name, description, command" aria-label="Filter by text">`,
-		p.base, p.query("q"))
+	p.put(`<form class="filter" role="search" method="get" action="%s%s"><input type="search" name="q" value="%s" placeholder="name, description, command" aria-label="Filter by text">`,
+		p.base, path, p.query("q"))
 	if tags = slices.Compact(tags); len(tags) > 0 {
 		p.put(`<select name="tag" aria-label="Filter by tag"><option value="">every tag</option>`)
 		for _, tag := range tags {
@@ -225,8 +224,10 @@ func (p taskList) filterForm(rows []row) {
 		}
 		p.put(`</select>`)
 	}
-	if state := p.query("state"); state != "" {
-		p.put(`<input type="hidden" name="state" value="%s">`, state)
+	for _, name := range []string{"state", "hours", "at"} {
+		if value := p.query(name); value != "" {
+			p.put(`<input type="hidden" name="%s" value="%s">`, name, value)
+		}
 	}
 	p.put(`<button>Filter</button></form>`)
 }
@@ -265,7 +266,7 @@ func (p taskList) chips(rows []row) {
 }
 
 func (p taskList) table(rows []row, usual map[string]history.Usual, strips map[string][]outcome.Record) {
-	p.put(`<table class="tasks"><thead><tr><th>Task<th>State<th>Next<th>Last<th class="n">Usually<th>Last %d</tr></thead><tbody>`, stripRuns)
+	p.put(`<table class="tasks"><thead><tr><th>Task<th>State<th>Next<th>Last<th class="n">Usually<th class="outcomes">Last %d</tr></thead><tbody>`, stripRuns)
 	for _, r := range rows {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a>`, p.taskURL(r.Name), r.Name)
 		if r.Description != "" {

@@ -40,15 +40,23 @@ func showTimeline(made *page) error {
 	p := taskList{made}
 	p.title = "Timeline"
 	t := p.timeline()
-	rows := p.filtered(p.rows(p.judged()))
+	all := p.rows(p.judged())
+	rows := p.filtered(all)
 	shown := p.read(pageOf(rows, p.number("page"), timelineRows))
-	all, err := p.View.Records(p.request.Context())
+	records, err := p.View.Records(p.request.Context())
 	if err != nil {
 		return err
 	}
-	defer all.Close()
-	p.put(`<h1 class="hidden">Timeline</h1><div id="timeline" data-live>`)
+	defer records.Close()
+	p.put(`<h1 class="hidden">Timeline</h1>`)
+	p.filterForm("/timeline", all)
+	p.put(`<div id="timeline" data-live>`)
 	t.navigation()
+	p.chips(all)
+	if len(rows) == 0 {
+		p.put(`<p class="empty">No task is chosen by this filter. <a href="%s/timeline">Show all</a></p></div>`, p.base)
+		return nil
+	}
 	p.put(`<div class="wide"><table class="timeline"><thead><tr><th>Task<th class="axis">`)
 	t.axis()
 	p.put(`</tr></thead><tbody>`)
@@ -56,14 +64,12 @@ func showTimeline(made *page) error {
 	for _, r := range shown {
 		names = append(names, r.Name)
 	}
-	usual := map[string]history.Usual{}
-	if len(names) > 0 {
-		if usual, err = all.Usual(p.request.Context(), names); err != nil {
-			return err
-		}
+	usual, err := records.Usual(p.request.Context(), names)
+	if err != nil {
+		return err
 	}
 	for _, r := range shown {
-		if err := t.row(all, r, usual[r.Name].Duration); err != nil {
+		if err := t.row(records, r, usual[r.Name].Duration); err != nil {
 			return err
 		}
 	}
@@ -161,7 +167,7 @@ func (t *timeline) row(all *records.Records, r row, usual time.Duration) error {
 	if err != nil {
 		return err
 	}
-	t.put(`<tr><th scope="row"><a href="%s">%s</a></th><td><svg role="img" aria-label="%s">`, t.taskURL(r.Name), r.Name, tally(past))
+	t.put(`<tr><th scope="row"><a href="%s" title="%s">%s</a></th><td><span class="hidden">%s</span><svg aria-hidden="true">`, t.taskURL(r.Name), r.Name, r.Name, tally(past))
 	for _, at := range t.ticks() {
 		t.put(`<line class="line" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.at(at), t.at(at))
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -188,6 +189,31 @@ func TestAListGoesOnWhereItEnded(t *testing.T) {
 	}
 	if len(found) != len(all) || !slices.IsSortedFunc(found, func(a, b string) int { return strings.Compare(b, a) }) {
 		t.Errorf("the pages list %d runs, want %d, the newest first", len(found), len(all))
+	}
+}
+
+// Who asks for pages and does not read them keeps nobody else from theirs: only so many pages are made at a time.
+func TestSlowReaders(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("timezone: UTC\ntasks:\n")
+	for i := range tasksOfAPage {
+		fmt.Fprintf(&text, "  - {name: task-%d, every: hour, command: \"true\", description: %q}\n", i, strings.Repeat("x", 100_000))
+	}
+	b := newBox(t, text.String(), access.Read)
+	for range 5 {
+		conn, err := net.Dial("tcp", b.web.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conn.(*net.TCPConn).SetReadBuffer(1)
+		fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", b.token)
+		conn.Read(make([]byte, 1)) // the answer has begun
+	}
+	begun := time.Now()
+	b.has("/pauses", b.get("/pauses", 200), "Nothing is paused")
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("somebody else waited for %v", took)
 	}
 }
 

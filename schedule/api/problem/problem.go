@@ -76,6 +76,10 @@ func Of(err error) *Problem {
 		return New(http.StatusServiceUnavailable, "start `sched serve` with the sched that the ticks use", "%v", err)
 	case history.IsCorrupt(err):
 		return New(http.StatusServiceUnavailable, "the next tick moves it aside and begins a new one", "%s", text.Line(err.Error()))
+	case history.IsLocked(err):
+		p := New(http.StatusServiceUnavailable, "try again; a tick holds it for moments", "%s", text.Line(err.Error()))
+		p.RetryAfter = 1
+		return p
 	case errors.As(err, &store):
 		return New(http.StatusServiceUnavailable, store.Hint, "%s", text.Line(store.Error()))
 	case errors.As(err, &tooLarge):

@@ -137,6 +137,8 @@ const log = document.getElementById("log");
 if (log) log.scrollTop = log.scrollHeight;
 if (log?.dataset.follow) follow(log);
 localTimes();
+const wide = document.querySelector(".wide");
+if (wide) wide.scrollLeft = (wide.scrollWidth - wide.clientWidth) / 2; // now is in the middle
 if (document.querySelector("[data-live]")) {
   const events = new EventSource(`${base}/api/v1/events`);
   for (const name of ["run", "tick", "pauses", "waiting", "schedule", "reset"]) events.addEventListener(name, later);

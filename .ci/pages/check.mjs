@@ -1,0 +1,248 @@
+// Checks the pages of `sched serve` in a browser: node check.mjs SCHED FOLDER [PHOTOS]. With a folder for photos it writes those of the
+// docs there, and otherwise only that they can be taken is checked. It ends with 1 when a check fails, with a picture of what was seen.
+
+import assert from "node:assert/strict";
+import path from "node:path";
+import { accessible, desk, launch, marked, noSidewaysScroll, open, phone } from "./browser.mjs";
+import { photograph } from "./photos.mjs";
+import { World, sleep } from "./world.mjs";
+
+const [sched, folder, photos] = process.argv.slice(2);
+const world = new World(sched, path.join(folder, "shop"));
+let browser, state;
+const failed = [];
+
+// check runs one check in a window of its own; a check that hangs is ended by the bounds of what it waits for.
+async function check(name, options, does) {
+  const begun = Date.now();
+  const page = await open(browser, { state, ...options });
+  try {
+    await does(page);
+    assert.deepEqual(page.wrong, [], "the page says what is wrong");
+    console.log(`ok: ${name} (${((Date.now() - begun) / 1000).toFixed(1)} s)`);
+  } catch (error) {
+    failed.push(name);
+    console.log(`FAILED: ${name} at ${page.url()}\n${error.stack}`);
+    await page.screenshot({ path: path.join(folder, `failed-${failed.length}.png`) }).catch(() => {});
+  } finally {
+    await page.context().close();
+  }
+}
+
+// everyPage are the pages there are, with what each says.
+function everyPage() {
+  const good = world.records("invoices").find(r => r.outcome === "succeeded");
+  const bad = world.records("invoices").find(r => r.outcome === "failed");
+  const tried = world.records("search-index").find(r => r.attempts > 1);
+  return [
+    ["/", "invoices"], ["/?state=trouble", "mirror/assets"], ["/?q=nothing+like+it", "No task is chosen"],
+    ["/timeline?hours=6", "to come, as long as usual"], ["/timeline?q=feed", "price-feed"],
+    ["/tasks/price-feed", "schedule.yaml"], ["/tasks/mirror%2Fassets", "timed out"], ["/tasks/old-sync", "switched off"],
+    ["/runs", "succeeded"], ["/runs?outcome=skipped", "still running"], [`/runs/${good.run}`, "order 1011"],
+    [`/runs/${bad.run}`, "the printer is on fire"], [`/runs/${tried.run}`, "attempt 2"],
+    ["/servers", "stands alone"], ["/pauses", "paused"], ["/audit", "prices were wrong"], ["/tasks/nix", "This did not work"],
+  ];
+}
+
+const text = (page, selector) => page.locator(selector).innerText();
+
+try {
+  await world.history(95);
+  await world.serve();
+  browser = await launch();
+
+  await check("a login link signs in, once", {}, async page => {
+    await page.goto(world.link);
+    await accessible(page, "the page to sign in");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.waitForURL(world.url + "/");
+    state = await page.context().storageState();
+    await page.goto(world.link);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    assert.match(await text(page, "[role=alert]"), /was used before/);
+    page.wrong.length = 0; // 401, as it should be
+  });
+
+  await check("trigger, running, its log as it comes, succeeded, without reload", {}, async page => {
+    await page.goto(world.url + "/tasks/rebuild");
+    await page.getByRole("button", { name: "Trigger…" }).click();
+    await page.getByRole("textbox", { name: "Reason" }).fill("prices were wrong");
+    await page.getByRole("button", { name: "Trigger", exact: true }).click();
+    await page.waitForURL(/\/runs\//);
+    assert.match(await text(page, "#run"), /waiting[^]*prices were wrong/);
+    const same = await marked(page);
+    await page.locator("#run .badge", { hasText: "running" }).waitFor();
+    await page.locator("#log", { hasText: "begun" }).waitFor();
+    world.touch("go");
+    await page.locator("#log", { hasText: "all done" }).waitFor();
+    await page.locator("#run .badge", { hasText: "succeeded" }).waitFor();
+    assert.equal(await page.locator("#log .f2").innerText().then(shown => shown.trim()), "all done", "the colour of what came as it came");
+    await same();
+    world.remove("go");
+  });
+
+  await check("a pause with a reason, and its end, in two windows", {}, async page => {
+    const other = await page.context().newPage();
+    await other.goto(world.url + "/pauses");
+    const otherSame = await marked(other);
+    await page.goto(world.url + "/tasks/newsletter");
+    await page.getByRole("button", { name: "Pause…" }).click();
+    await page.getByLabel("For").selectOption({ label: "a day" });
+    await page.getByRole("textbox", { name: "Reason" }).fill("the printer <b>rests</b>");
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
+    await page.locator("#now", { hasText: "the printer <b>rests</b>" }).waitFor();
+    await other.locator("#pauses", { hasText: "the printer <b>rests</b>" }).waitFor();
+    await otherSame();
+    const same = await marked(page);
+    await other.getByRole("button", { name: "Resume" }).click();
+    await other.locator("#pauses", { hasText: "Nothing is paused" }).waitFor();
+    await page.locator("#now:not(:has-text('printer'))").waitFor();
+    await page.locator("#buttons", { hasText: "Pause…" }).waitFor();
+    await same();
+  });
+
+  await check("what is typed, focused and opened stays while events arrive", {}, async page => {
+    await page.goto(world.url + "/");
+    const same = await marked(page);
+    const before = await text(page, "#status");
+    const search = page.getByRole("searchbox");
+    await search.pressSequentially("price");
+    await search.press("ArrowLeft");
+    for (let waited = 0; await text(page, "#status") === before; waited += 100) { // a tick has come
+      assert.ok(waited < 15_000, "nothing has changed");
+      await sleep(100);
+    }
+    await search.pressSequentially("-");
+    assert.equal(await search.inputValue(), "pric-e");
+    assert.equal(await page.evaluate(() => document.activeElement.name), "q");
+    await same();
+    await page.goto(world.url + "/tasks/rebuild");
+    await page.getByRole("button", { name: "Trigger…" }).click();
+    await page.getByRole("textbox", { name: "Reason" }).fill("half a thou");
+    world.run("trigger", "rebuild", "--in", "5h"); // beside the page
+    await page.locator("#now", { hasText: "waiting" }).waitFor();
+    assert.equal(await page.getByRole("textbox", { name: "Reason" }).inputValue(), "half a thou");
+    assert.ok(await page.locator("#do-trigger").evaluate(e => e.matches(":popover-open")), "the dialog was closed");
+  });
+
+  await check("filters are links and forms, and are in the URL", {}, async page => {
+    await page.goto(world.url + "/");
+    await page.getByRole("searchbox").fill("PRICE");
+    await page.getByRole("searchbox").press("Enter");
+    await page.waitForURL(/q=PRICE/);
+    assert.deepEqual(await page.locator("tbody th a").allInnerTexts(), ["price-feed"]);
+    await page.goto(world.url + "/?state=trouble");
+    const rows = await page.locator("tbody th a").allInnerTexts();
+    assert.ok(rows.includes("mirror/assets") && !rows.includes("import-orders"), rows.join());
+    await page.goto(world.url + "/timeline");
+    await page.getByRole("searchbox").fill("feed");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.waitForURL(/timeline.*q=feed/);
+    assert.deepEqual(await page.locator("tbody th a").allInnerTexts(), ["price-feed"]);
+  });
+
+  await check("without JavaScript: sign in, filter, pause, resume, trigger, sign out", { state: undefined, javaScriptEnabled: false }, async page => {
+    await page.goto(world.url + "/");
+    await page.getByLabel("Token").fill(world.token("operate", "bob"));
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("searchbox").fill("thumb");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.getByRole("link", { name: "thumbnails" }).click();
+    await page.getByRole("button", { name: "Pause…" }).click();
+    await page.getByRole("textbox", { name: "Reason" }).fill("no script");
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
+    assert.match(await text(page, "#now"), /paused[^]*bob[^]*no script/);
+    await page.getByRole("button", { name: "Resume…" }).click();
+    await page.getByRole("button", { name: "Resume", exact: true }).click();
+    assert.doesNotMatch(await text(page, "#now"), /paused/);
+    await page.getByRole("button", { name: "Trigger…" }).click();
+    await page.getByRole("button", { name: "Trigger", exact: true }).click();
+    assert.match(await text(page, "#run"), /waiting|running|succeeded/);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    assert.match(page.url(), /\/login$/);
+  });
+
+  await check("by keyboard alone", {}, async page => {
+    await page.goto(world.url + "/");
+    const focused = () => page.evaluate(() => document.activeElement.textContent.trim() || document.activeElement.name);
+    const tabTo = async what => {
+      for (let n = 0; await focused() !== what; n++) {
+        assert.ok(n < 40, `the tab key does not reach ${what}`);
+        await page.keyboard.press("Tab");
+      }
+    };
+    await page.keyboard.press("Tab");
+    assert.equal(await focused(), "To the content");
+    await tabTo("q");
+    await page.keyboard.type("newsletter");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/q=newsletter/);
+    await tabTo("newsletter");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/tasks\/newsletter/);
+    await tabTo("Trigger…");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Escape");
+    assert.equal(await focused(), "Trigger…", "after the dialog was left");
+    await page.keyboard.press("Enter");
+    await tabTo("reason");
+    await page.keyboard.type("by hand");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/runs\//);
+    assert.match(await text(page, "#run"), /by hand/);
+  });
+
+  await check("every page says what there is, and axe finds nothing", {}, async page => {
+    for (const [at, says] of everyPage()) {
+      await page.goto(world.url + at);
+      assert.match(await text(page, "main"), new RegExp(says.replace(/[.*+?()]/g, "\\$&")), at);
+      await accessible(page, at);
+      await noSidewaysScroll(page, at);
+    }
+    page.wrong = page.wrong.filter(one => !one.includes("404"));
+  });
+
+  for (const [name, options] of [["dark", { colorScheme: "dark" }], ["as wide as a phone", { viewport: phone, isMobile: true, hasTouch: true, colorScheme: "dark" }]]) {
+    await check(name, options, async page => {
+      for (const [at] of everyPage()) {
+        await page.goto(world.url + at);
+        await accessible(page, `${at}, ${name}`);
+        await noSidewaysScroll(page, at);
+      }
+      const ground = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+      assert.ok(ground.match(/\d+/g).every(part => part < 60), `the ground is ${ground}`);
+      page.wrong = page.wrong.filter(one => !one.includes("404"));
+    });
+  }
+
+  await check("a dialog on a phone", { viewport: phone }, async page => {
+    await page.goto(world.url + "/tasks/mirror%2Fassets");
+    await page.getByRole("button", { name: "Pause…" }).click();
+    await accessible(page, "a dialog");
+    await noSidewaysScroll(page, "a dialog");
+  });
+
+  await check("a schedule that an edit broke is said on every page, and not when it is right again", {}, async page => {
+    const right = world.read("schedule.yaml");
+    await page.goto(world.url + "/");
+    const same = await marked(page);
+    world.write("schedule.yaml", right + "  - {name: broken\n");
+    await page.locator("#problems", { hasText: "The schedule is invalid" }).waitFor();
+    await accessible(page, "with an invalid schedule");
+    world.write("schedule.yaml", right);
+    await page.locator("#problems:not(:has-text('invalid'))").waitFor({ state: "attached" });
+    await same();
+  });
+
+  await check("photographs", {}, async () => photograph(browser, world, state, photos));
+} catch (error) {
+  failed.push("the check itself");
+  console.log(error);
+} finally {
+  await browser?.close();
+  await world.stop();
+}
+if (failed.length > 0) {
+  console.log(`${failed.length} failed: ${failed.join("; ")}`);
+  process.exit(1);
+}

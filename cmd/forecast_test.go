@@ -1,0 +1,118 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/records"
+)
+
+// What a real tick does with twelve tasks is what was foreseen of it: which start, which skip, in which order those of the foreground
+// start, and when, within a second. A tick of a given minute (--at) does not wait and is never late, so lateness is counted from its
+// beginning; two real minutes are compared in .ci/forecast.
+func TestATickDoesWhatWasForeseen(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	text.WriteString("timezone: UTC\nstate_dir: state\ntasks:\n")
+	assume := []string{"forecast", "--slots", "--json", "--from", "2026-03-02 10:00", "--for", "1m"}
+	for i := range 3 {
+		for _, kind := range []struct{ name, took, keys string }{
+			{"queue", "0.4", ""},
+			{"beside", "0.2", ", background: true"},
+			{"mutex", "2.5", ", background: true, without_overlapping: true, mutex: m"},
+			{"sundays", "0", ", days: [sunday]"},
+		} {
+			name := fmt.Sprintf("%s-%d", kind.name, i)
+			fmt.Fprintf(&text, "- {name: %s, cron: \"* * * * *\", command: [sleep, %q]%s}\n", name, kind.took, kind.keys)
+			assume = append(assume, "--assume", name+"="+kind.took+"s")
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "schedule.yaml"), []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said []struct {
+		Task, Skipped string
+		Lateness      float64
+	}
+	askJSON(t, dir, &said, assume...)
+	callSched(t, dir, "run", "-q", "--at", "2026-03-02 10:00")
+	became := ended(t, filepath.Join(dir, "state"), len(said))
+	var begun time.Time // the first start
+	for _, r := range became {
+		if !r.Started.IsZero() && (begun.IsZero() || r.Started.Before(begun)) {
+			begun = r.Started
+		}
+	}
+	if len(said) != 12 {
+		t.Fatalf("%d slots were foreseen: %v", len(said), said)
+	}
+	var order []string
+	for _, s := range said {
+		r := became[s.Task]
+		if r.Outcome != map[bool]outcome.Outcome{true: outcome.Succeeded, false: outcome.Skipped}[s.Skipped == ""] {
+			t.Errorf("%s: foreseen as %q, and it %s %s", s.Task, s.Skipped, r.Outcome, r.Reason)
+		}
+		if s.Skipped != "" {
+			continue
+		}
+		if off := r.Started.Sub(begun).Seconds() - s.Lateness; off < -1 || off > 1 {
+			t.Errorf("%s: foreseen to start after %.1f s, and it is off by %.2f s", s.Task, s.Lateness, off)
+		}
+		if strings.HasPrefix(s.Task, "queue") {
+			order = append(order, s.Task)
+		}
+	}
+	if !slices.IsSortedFunc(order, func(a, b string) int { return became[a].Started.Compare(became[b].Started) }) {
+		t.Errorf("foreseen in the order %v: %v", order, became)
+	}
+}
+
+// ended returns the records of a state folder by task, when there are so many.
+func ended(t *testing.T, dir string, tasks int) map[string]outcome.Record {
+	t.Helper()
+	became := map[string]outcome.Record{}
+	for end := time.Now().Add(patience); len(became) < tasks && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		all, unread, err := records.Open(t.Context(), dir)
+		if err != nil || unread != nil {
+			t.Fatal(err, unread)
+		}
+		found, err := all.Find(t.Context(), history.Query{})
+		if err := errors.Join(err, all.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range found {
+			became[r.Task] = r
+		}
+	}
+	return became
+}
+
+// callSched runs sched in a folder and returns what it prints.
+func callSched(t *testing.T, dir string, args ...string) []byte {
+	t.Helper()
+	c := exec.Command(binary, args...)
+	c.Dir = dir
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("sched %v: %v", args, err)
+	}
+	return out
+}
+
+// askJSON reads what sched prints as JSON.
+func askJSON(t *testing.T, dir string, into any, args ...string) {
+	t.Helper()
+	if err := json.Unmarshal(callSched(t, dir, args...), into); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,260 @@
+package forecast
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"time"
+
+	"sched/schedule"
+)
+
+// LateAfter is how late a run may start before that is worth a word: more than a tick takes.
+const LateAfter = 5 * time.Second
+
+// A Forecast is what a simulation adds up to. What runs at the same time is counted over all servers.
+type Forecast struct {
+	From, To time.Time
+	Starts   int
+	Peak     Peak // of runs at once
+	CPU      Peak // of processors in use, in thousandths
+	Memory   Peak // in bytes
+	Hours    []Hour
+	Crowded  []Minute // those in which most runs are due to start, at most mostCrowded, the fullest first
+	Tasks    []Task   // active ones, in file order
+}
+
+// mostCrowded is how many minutes Crowded has.
+const mostCrowded = 5
+
+// A Peak is the most there is of something at one moment.
+type Peak struct {
+	Most int64
+	At   time.Time // when that is reached first; zero where there is never any
+}
+
+func (p *Peak) raise(to, at int64) {
+	if to > p.Most {
+		p.Most, p.At = to, time.Unix(0, at).UTC()
+	}
+}
+
+// An Hour is an hour of the wall clock in the schedule's zone, or what of it lies in the span.
+type Hour struct {
+	Start   time.Time // in the schedule's zone
+	Most    int       // runs at once
+	Starts  int
+	Skipped int // slots that are skipped since another run has the mutex, or since it is too late
+	Late    int // runs that start more than LateAfter after their slots
+}
+
+// A Minute is a minute and how many runs of its slots start.
+type Minute struct {
+	At     time.Time
+	Starts int
+}
+
+// A Task is what the forecast has of one task.
+type Task struct {
+	*schedule.Task
+	Starts    int
+	Skips     map[Skip]int
+	FirstSkip Slot // of kind Overlap or TooLate; without a Task there is none
+	LateRuns  int  // that start more than LateAfter after their slots
+	Latest    Slot // the latest of them
+}
+
+// Trouble returns how many slots are skipped that no condition and no pause skips.
+func (t Task) Trouble() int { return t.Skips[Overlap] + t.Skips[TooLate] }
+
+// Foresee simulates the span and adds up what comes of it.
+func Foresee(in Input) *Forecast {
+	c := newCollector(in)
+	Simulate(in, c.observe)
+	return c.result()
+}
+
+// Worst returns the latest start of all tasks; without a Task nothing is late.
+func (f *Forecast) Worst() (worst Slot) {
+	for _, t := range f.Tasks {
+		if t.LateRuns > 0 && t.Latest.Late() > worst.Late() {
+			worst = t.Latest
+		}
+	}
+	return worst
+}
+
+// Late returns the tasks with late runs, the latest first.
+func (f *Forecast) Late() []Task {
+	late := slices.DeleteFunc(slices.Clone(f.Tasks), func(t Task) bool { return t.LateRuns == 0 })
+	slices.SortStableFunc(late, func(a, b Task) int { return cmp.Compare(b.Latest.Late(), a.Latest.Late()) })
+	return late
+}
+
+// Skipping returns the tasks of which slots are skipped that no condition and no pause skips, those with the most first.
+func (f *Forecast) Skipping() []Task {
+	skipping := slices.DeleteFunc(slices.Clone(f.Tasks), func(t Task) bool { return t.Trouble() == 0 })
+	slices.SortStableFunc(skipping, func(a, b Task) int { return cmp.Compare(b.Trouble(), a.Trouble()) })
+	return skipping
+}
+
+// Skips returns how many slots of all tasks are skipped for a kind of reason.
+func (f *Forecast) Skips(kind Skip) (n int) {
+	for _, t := range f.Tasks {
+		n += t.Skips[kind]
+	}
+	return n
+}
+
+// A collector adds up slots in the order of their starts.
+type collector struct {
+	forecast *Forecast
+	tasks    map[*schedule.Task]*Task
+	minutes  []int // starts by minute of the slot
+	first    int64 // the minute of minutes[0], in minutes since 1970
+	hour     int   // in forecast.Hours
+	ends     ends
+	cpu      int64
+	memory   int64
+}
+
+func newCollector(in Input) *collector {
+	f := &Forecast{From: in.From, To: in.To, Hours: hours(in.From, in.To, in.Schedule.Location)}
+	c := &collector{forecast: f, tasks: map[*schedule.Task]*Task{}, first: in.From.Unix() / 60}
+	c.minutes = make([]int, (in.To.Unix()+59)/60-c.first)
+	for _, t := range in.Schedule.Tasks {
+		if in.Schedule.Active(t) {
+			c.tasks[t] = &Task{Task: t, Skips: map[Skip]int{}}
+		}
+	}
+	for _, t := range in.Schedule.Tasks {
+		if c.tasks[t] != nil {
+			f.Tasks = append(f.Tasks, *c.tasks[t])
+		}
+	}
+	return c
+}
+
+// hours cuts a span at the full hours of a zone's wall clock, and where its clocks change.
+func hours(from, to time.Time, zone *time.Location) (all []Hour) {
+	for at := from.In(zone); at.Before(to); {
+		all = append(all, Hour{Start: at})
+		next := at.Add(time.Hour - time.Duration(at.Minute())*time.Minute - time.Duration(at.Second())*time.Second - time.Duration(at.Nanosecond()))
+		if _, change := at.ZoneBounds(); !change.IsZero() && change.Before(next) {
+			next = change
+		}
+		at = next.In(zone)
+	}
+	return all
+}
+
+func (c *collector) observe(slot *Slot) {
+	at := slot.Start.UnixNano()
+	c.advance(at)
+	task, hour := c.tasks[slot.Task], &c.forecast.Hours[c.hour]
+	if slot.Skip != Runs {
+		task.skip(slot, hour)
+		return
+	}
+	task.Starts++
+	hour.Starts++
+	c.forecast.Starts++
+	c.minutes[slot.At.Unix()/60-c.first]++
+	if slot.Late() > LateAfter {
+		hour.Late++
+		if task.LateRuns++; slot.Late() > task.Latest.Late() {
+			task.Latest = *slot
+		}
+	}
+	c.run(slot.Load, at)
+}
+
+func (t *Task) skip(slot *Slot, hour *Hour) {
+	t.Skips[slot.Skip]++
+	if slot.Skip != Overlap && slot.Skip != TooLate {
+		return
+	}
+	hour.Skipped++
+	if t.FirstSkip.Task == nil {
+		t.FirstSkip = *slot
+	}
+}
+
+// run counts a run that begins.
+func (c *collector) run(load Load, at int64) {
+	e := end{at: at + int64(load.Took), memory: load.Memory}
+	if load.Took > 0 {
+		e.cpu = int64(1000 * load.CPU.Seconds() / load.Took.Seconds())
+	}
+	heap.Push(&c.ends, e)
+	c.cpu, c.memory = c.cpu+e.cpu, c.memory+e.memory
+	c.forecast.Peak.raise(int64(len(c.ends)), at)
+	c.forecast.CPU.raise(c.cpu, at)
+	c.forecast.Memory.raise(c.memory, at)
+	hour := &c.forecast.Hours[c.hour]
+	hour.Most = max(hour.Most, len(c.ends))
+}
+
+// advance ends the runs that end until an instant, and enters the hour that holds it: what runs on counts there, too.
+func (c *collector) advance(at int64) {
+	for c.hour+1 < len(c.forecast.Hours) {
+		next := &c.forecast.Hours[c.hour+1]
+		begins := next.Start.UnixNano()
+		if begins > at {
+			break
+		}
+		c.end(begins)
+		c.hour++
+		next.Most = len(c.ends)
+	}
+	c.end(at)
+}
+
+func (c *collector) end(until int64) {
+	for len(c.ends) > 0 && c.ends[0].at <= until {
+		e := heap.Pop(&c.ends).(end)
+		c.cpu, c.memory = c.cpu-e.cpu, c.memory-e.memory
+	}
+}
+
+// result returns the forecast after the last slot.
+func (c *collector) result() *Forecast {
+	f := c.forecast
+	c.advance(f.To.UnixNano() - 1)
+	for i := range f.Tasks {
+		f.Tasks[i] = *c.tasks[f.Tasks[i].Task]
+	}
+	for i, n := range c.minutes {
+		if n > 1 {
+			f.Crowded = append(f.Crowded, Minute{time.Unix((c.first+int64(i))*60, 0).UTC(), n})
+		}
+	}
+	slices.SortStableFunc(f.Crowded, func(a, b Minute) int { return cmp.Compare(b.Starts, a.Starts) })
+	f.Crowded = f.Crowded[:min(len(f.Crowded), mostCrowded)]
+	return f
+}
+
+// An end is when a run ends, and what it uses until then.
+type end struct {
+	at          int64
+	cpu, memory int64
+}
+
+// ends are a heap, the next one first.
+type ends []end
+
+func (e ends) Len() int { return len(e) }
+
+func (e ends) Less(i, j int) bool { return e[i].at < e[j].at }
+
+func (e ends) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+
+// Push is for container/heap.
+func (e *ends) Push(x any) { *e = append(*e, x.(end)) }
+
+// Pop is for container/heap.
+func (e *ends) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}

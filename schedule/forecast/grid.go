@@ -1,0 +1,48 @@
+package forecast
+
+import "time"
+
+// A Day is a row of the heatmap: the hours of a day on the wall clock of the schedule's zone.
+type Day struct {
+	Date  time.Time // some time of it
+	Hours [24]Cell
+}
+
+// A Cell is an hour of a heatmap: of one that comes twice, both together.
+type Cell struct {
+	Exists bool // it lies in the span, and the clocks do not skip it
+	Hour
+	Level int // from 0, where nothing runs, to Levels, like the fullest hour
+}
+
+// Levels is how many levels of a heatmap there are above 0.
+const Levels = 4
+
+// Trouble reports whether something of the hour is late or is skipped.
+func (c Cell) Trouble() bool { return c.Late > 0 || c.Skipped > 0 }
+
+// Days returns the rows of the heatmap.
+func (f *Forecast) Days() (days []Day) {
+	most := 0
+	for _, hour := range f.Hours {
+		most = max(most, hour.Most)
+		if n := len(days); n == 0 || days[n-1].Date.YearDay() != hour.Start.YearDay() {
+			days = append(days, Day{Date: hour.Start})
+		}
+		cell := &days[len(days)-1].Hours[hour.Start.Hour()]
+		if !cell.Exists {
+			cell.Start = hour.Start
+		}
+		cell.Exists = true
+		cell.Most = max(cell.Most, hour.Most)
+		cell.Starts, cell.Late, cell.Skipped = cell.Starts+hour.Starts, cell.Late+hour.Late, cell.Skipped+hour.Skipped
+	}
+	for i := range days {
+		for j := range days[i].Hours {
+			if cell := &days[i].Hours[j]; cell.Most > 0 {
+				cell.Level = min(1+(cell.Most-1)*Levels/most, Levels)
+			}
+		}
+	}
+	return days
+}

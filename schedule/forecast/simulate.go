@@ -1,0 +1,292 @@
+package forecast
+
+import (
+	"container/heap"
+	"errors"
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/admission"
+	"sched/schedule/controls"
+)
+
+// An Input is what a simulation goes by.
+type Input struct {
+	Schedule *schedule.Schedule
+	From, To time.Time // the slots at or after From and before To
+	Servers  int       // which share a store, where there are several; each ticks
+	Pauses   controls.Pauses
+	Loads    map[string]Load // of a run of each task, by its name
+}
+
+// A Load is what a run takes.
+type Load struct {
+	Took   time.Duration
+	CPU    time.Duration // of all its processors together
+	Memory int64         // bytes
+}
+
+// A Skip is the kind of reason for which a slot does not run. The set is closed.
+type Skip string
+
+const (
+	Runs    Skip = ""          // it does run
+	Unmet   Skip = "condition" // a condition of time
+	Paused  Skip = "paused"
+	TooLate Skip = "too late" // past its start_deadline, or its next slot was due
+	Overlap Skip = "overlap"  // another run has the mutex
+)
+
+// Skips are the kinds of reasons that there are.
+var Skips = []Skip{Unmet, Paused, TooLate, Overlap}
+
+// A Slot is what becomes of a slot on one server.
+type Slot struct {
+	schedule.Slot
+	Server int       // from 0
+	Start  time.Time // of the run, or when it is skipped
+	Load   Load      // of the run
+	Skip   Skip
+	Reason string         // of the skip, in the words that a tick would use; "" for Overlap
+	By     *schedule.Task // for Overlap: whose run has the mutex; of a late foreground run: whose run it waited for longest
+}
+
+// Late is how long after its time the slot starts.
+func (s Slot) Late() time.Duration { return s.Start.Sub(s.At) }
+
+// Simulate passes on what becomes of each slot of the span, in the order of their starts. A slot that one server has taken is not
+// passed on for the others. The value that is passed on is the caller's until it returns.
+func Simulate(in Input, observe func(*Slot)) {
+	s := &simulation{Input: in, observe: observe, held: map[mutexOf]holder{}, claimed: map[schedule.Slot]bool{}}
+	s.checks = []admission.Check{s.paused}
+	s.clock, s.claim, s.acquire = s.readClock, s.claimSlot, s.acquireMutex
+	for minute, due := range in.Schedule.Minutes(in.From, in.To) {
+		s.until(minute.UnixNano())
+		due = slices.DeleteFunc(due, func(slot schedule.Slot) bool { return slot.At.Before(in.From) })
+		for server := range in.Servers {
+			s.tick(server, due)
+		}
+	}
+	s.until(1<<63 - 1)
+}
+
+// A simulation is a span of time while it is simulated. Instants are nanoseconds since 1970.
+type simulation struct {
+	Input
+	observe func(*Slot)
+	events  events
+	pushed  int
+	held    map[mutexOf]holder
+	claimed map[schedule.Slot]bool // by some server
+
+	// The slot that is decided, and what the admission asks about it.
+	slot    Slot
+	asked   Skip // the last thing that admission asked for
+	checks  []admission.Check
+	clock   func() time.Time
+	claim   func() error
+	acquire func() (int64, error)
+}
+
+// A mutexOf is a mutex. Where there is no store each server has its own.
+type mutexOf struct {
+	name   string
+	server int
+}
+
+// A holder is the task whose run has a mutex, or had it until then.
+type holder struct {
+	task  *schedule.Task
+	until int64
+}
+
+// tick adds what one server does with the slots of a minute.
+func (s *simulation) tick(server int, due []schedule.Slot) {
+	background, foreground := admission.Split(due)
+	for len(background) > 0 {
+		now, later := admission.UntilSecond(background, background[0].At)
+		s.push(now[0].At.UnixNano(), &group{server, now})
+		background = later
+	}
+	if len(foreground) > 0 {
+		s.push(foreground[0].At.UnixNano(), &queue{server: server, slots: foreground})
+	}
+}
+
+// until lets everything happen that happens before an instant.
+func (s *simulation) until(end int64) {
+	for len(s.events) > 0 && s.events[0].at < end {
+		e := heap.Pop(&s.events).(event)
+		e.what.happen(s, e.at)
+	}
+}
+
+func (s *simulation) push(at int64, what happening) {
+	s.pushed++
+	heap.Push(&s.events, event{at, s.pushed, what})
+}
+
+// A group is background slots of one instant.
+type group struct {
+	server int
+	slots  []schedule.Slot
+}
+
+func (g *group) happen(s *simulation, at int64) {
+	free, conditional := admission.ConditionalLast(g.slots)
+	for _, slot := range free {
+		s.start(g.server, slot, at, nil)
+	}
+	for _, slot := range conditional {
+		s.start(g.server, slot, at, nil)
+	}
+}
+
+// A queue is the foreground slots of a tick.
+type queue struct {
+	server int
+	slots  []schedule.Slot
+	next   int
+	order  admission.Queue
+
+	longest *schedule.Task // whose run took longest since the queue had nothing to do
+	took    time.Duration
+}
+
+// happen decides the slots of the queue until one of them runs, or is yet to come.
+func (q *queue) happen(s *simulation, at int64) {
+	for ; q.next < len(q.slots); q.next++ {
+		q.order.Reorder(q.slots, q.next, func(slot schedule.Slot) bool { return at > slot.At.UnixNano() })
+		slot := q.slots[q.next]
+		if due := slot.At.UnixNano(); due >= at {
+			q.longest, q.took = nil, 0
+			if due > at {
+				s.push(due, q)
+				return
+			}
+		}
+		if !s.start(q.server, slot, at, q.longest) {
+			continue
+		}
+		q.order.Ran(slot.Task)
+		took := s.slot.Load.Took
+		if q.next++; q.next == len(q.slots) {
+			return
+		}
+		if took > q.took {
+			q.longest, q.took = slot.Task, took
+		}
+		s.push(at+int64(took), q)
+		return
+	}
+}
+
+var (
+	errClaimed = errors.New("another server has the slot")
+	errHeld    = errors.New("another run has the mutex")
+)
+
+// start decides a slot, passes on what becomes of it, and reports whether it runs. Before is the foreground task that it waited for.
+func (s *simulation) start(server int, slot schedule.Slot, at int64, before *schedule.Task) bool {
+	s.slot = Slot{Slot: slot, Server: server, Start: time.Unix(0, at).UTC(), Load: s.Loads[slot.Task.Name]}
+	s.asked = Unmet
+	if s.slot.Reason = admission.Refusal(slot, s.clock, s.checks...); s.slot.Reason != "" {
+		s.slot.Skip = s.asked
+		s.observeOnce()
+		return false
+	}
+	until, err := admission.TakeLocks(slot.Task, s.claim, s.acquire)
+	switch {
+	case err == errClaimed:
+		return false
+	case err == errHeld:
+		s.slot.Skip, s.slot.By = Overlap, s.held[s.mutex()].task
+		s.observe(&s.slot)
+		return false
+	case until > 0:
+		s.held[s.mutex()] = holder{slot.Task, until}
+	}
+	s.slot.By = before
+	s.observe(&s.slot)
+	return true
+}
+
+// observeOnce passes on a slot that is refused: one of a task of one server for the first server alone.
+func (s *simulation) observeOnce() {
+	if s.slot.Server == 0 || !s.slot.Task.OneServer {
+		s.observe(&s.slot)
+	}
+}
+
+func (s *simulation) paused(task *schedule.Task, at time.Time) string {
+	s.asked = Paused
+	pause, ok := s.Pauses.Ending(task.Name, task.EvenWhenPaused, s.slot.Start)
+	if !ok {
+		return ""
+	}
+	return pause.Text(s.slot.Start, s.Schedule.Location)
+}
+
+func (s *simulation) readClock() time.Time {
+	s.asked = TooLate
+	return s.slot.Start
+}
+
+func (s *simulation) claimSlot() error {
+	if s.Servers < 2 {
+		return nil
+	}
+	if s.claimed[s.slot.Slot] {
+		return errClaimed
+	}
+	s.claimed[s.slot.Slot] = true
+	return nil
+}
+
+// acquireMutex returns when the run of the slot gives its mutex back.
+func (s *simulation) acquireMutex() (until int64, err error) {
+	if s.held[s.mutex()].until > s.slot.Start.UnixNano() {
+		return 0, errHeld
+	}
+	return s.slot.Start.Add(s.slot.Load.Took).UnixNano(), nil
+}
+
+func (s *simulation) mutex() mutexOf {
+	if len(s.Schedule.Store.Servers) > 0 {
+		return mutexOf{name: s.slot.Task.Mutex}
+	}
+	return mutexOf{s.slot.Task.Mutex, s.slot.Server}
+}
+
+// A happening is what happens at an instant.
+type happening interface {
+	happen(s *simulation, at int64)
+}
+
+type event struct {
+	at   int64
+	seq  int // of two events of one instant that which was pushed first comes first
+	what happening
+}
+
+// events are a heap, the next one first.
+type events []event
+
+func (e events) Len() int { return len(e) }
+
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].seq < e[j].seq
+}
+
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+
+// Push is for container/heap.
+func (e *events) Push(x any) { *e = append(*e, x.(event)) }
+
+// Pop is for container/heap.
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
