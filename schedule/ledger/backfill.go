@@ -72,8 +72,8 @@ func (b *backfill) addGap(gap *Gap) {
 }
 
 // addJournal adds what a dead tick left open. What it skipped has its outcome in the journal. After a clock was set back there
-// may be slots that are yet to come: those are left to their minute. A slot that was to run once may lie in the range that the
-// tick recorded around it, which then stands for it.
+// may be slots that are yet to come: those are left to their minute, and to a live tick those that it promised, too. A slot that
+// was to run once may lie in the range that the tick recorded around it, which then stands for it.
 func (b *backfill) addJournal(journal *Journal) {
 	b.addGap(journal.Promise.Gap)
 	for _, record := range journal.Outcomes {
@@ -82,20 +82,25 @@ func (b *backfill) addJournal(journal *Journal) {
 			b.account.unfired = append(b.account.unfired, record)
 		}
 	}
+	var left []Due
 	for _, due := range journal.Promise.Due {
 		switch {
 		case b.accounted.itself(due.Task, due.Slot):
+			left = append(left, due)
 		case journal.Started[due]:
 			b.rows = append(b.rows, b.row(due.Task, due.Slot, outcome.Lost, traceless))
 			b.accounted.add(due.Task, due.Slot, due.Slot)
 		case !due.Slot.Before(b.account.Minute.Add(time.Minute)):
+			left = append(left, due)
 		case b.accounted.inRange(due.Task, due.Slot):
+			left = append(left, due)
 		case journal.Conditions[due] != "":
 			b.missed[due.Task] = append(b.missed[due.Task], miss{due.Slot, killedAsking})
 		default:
 			b.missed[due.Task] = append(b.missed[due.Task], miss{due.Slot, killedBefore})
 		}
 	}
+	journal.Leave(left)
 }
 
 // runOnce chooses the slots that run in this tick although they were missed: of a task with missed: once the newest

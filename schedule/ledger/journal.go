@@ -27,7 +27,8 @@ type Journal struct {
 	Outcomes   map[Due]outcome.Record // of slots that have no run: skipped, or they could not begin
 	Fired      map[Due]bool           // the skipped slots whose on_skip hooks have ended
 
-	file *os.File
+	left []Due    // see Leave
+	file *os.File // locked by its tick, or by the one that keeps the promise in its place
 }
 
 // A Promise says which slots a tick will account for.
@@ -60,6 +61,7 @@ type journalEvent struct {
 	Fired   *Due             `json:"fired,omitempty"`
 	Asked   *askedConditions `json:"guard,omitempty"`
 	Outcome *outcome.Record  `json:"outcome,omitempty"`
+	Taken   *takenOver       `json:"taken,omitempty"`
 	End     bool             `json:"end,omitempty"`
 }
 
@@ -68,6 +70,11 @@ type journalEvent struct {
 type askedConditions struct {
 	Due
 	Run string `json:"run"`
+}
+
+// A takenOver says that a later tick keeps the promise of this journal, but for the slots that it leaves to others.
+type takenOver struct {
+	Left []Due `json:"left"`
 }
 
 // journalEnd is how the file of a journal ends that was kept.
@@ -107,7 +114,7 @@ func BeginJournal(state string, p Promise) (*Journal, error) {
 }
 
 // ReadJournals returns the journals of dead ticks, those that are neither locked nor ended, and keeps them locked; and what
-// live ticks promise. The error is about journals that cannot be read; the others are returned all the same.
+// live ticks promise: in their own journals, and in those of dead ticks that they keep. The error is about journals that cannot be read; the others are returned all the same.
 func ReadJournals(state string) (dead []*Journal, live []Promise, err error) {
 	entries, err := os.ReadDir(ticksDir(state))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -124,7 +131,7 @@ func ReadJournals(state string) (dead []*Journal, live []Promise, err error) {
 		case errors.Is(err, os.ErrNotExist):
 		case errors.Is(err, statedir.ErrLocked):
 			if j, err := peekJournal(path); err == nil {
-				live = append(live, j.Promise)
+				live = append(live, j.kept())
 			}
 		case err != nil:
 			problems = append(problems, err)
@@ -188,6 +195,8 @@ func readJournal(file *os.File) (*Journal, error) {
 			j.Outcomes[Due{e.Outcome.Task, e.Outcome.Slot}] = *e.Outcome
 		case e.Fired != nil:
 			j.Fired[*e.Fired] = true
+		case e.Taken != nil:
+			j.left = e.Taken.Left
 		}
 	}
 	return j, nil
@@ -220,6 +229,21 @@ func (j *Journal) Settle(r outcome.Record) {
 	if j != nil && r.Origin == "" {
 		j.append(journalEvent{Outcome: &r})
 	}
+}
+
+// Leave writes down which slots of a dead tick's promise this tick does not account for, since a live one does or since they are
+// yet to come. Without that others would take them for promised as long as this process lives.
+func (j *Journal) Leave(slots []Due) {
+	if len(slots)+len(j.left) > 0 {
+		j.append(journalEvent{Taken: &takenOver{slots}})
+	}
+}
+
+// kept returns the part of the promise that the tick keeps which has the journal locked.
+func (j *Journal) kept() Promise {
+	p := j.Promise
+	p.Due = slices.DeleteFunc(slices.Clone(p.Due), func(due Due) bool { return slices.Contains(j.left, due) })
+	return p
 }
 
 // eachOpenCondition calls end with the run for each slot whose condition commands were started and that has no

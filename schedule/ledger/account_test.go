@@ -1,0 +1,97 @@
+package ledger
+
+import (
+	"testing"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+)
+
+// A story is about ticks of one schedule, with a task that is due each minute, in one state folder.
+type story struct {
+	*testing.T
+	dir      string
+	schedule *schedule.Schedule
+}
+
+func newStory(t *testing.T) story {
+	dir := t.TempDir()
+	s, err := schedule.Parse([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"), dir+"/schedule.yaml", schedule.LoadOptions{UID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return story{t, dir, s}
+}
+
+// tick begins a tick. It returns which slots it starts.
+func (s story) tick(minute time.Time) (a *Account, starts []schedule.Slot) {
+	a = &Account{
+		Schedule: s.schedule, Valid: true, Dir: s.dir, Minute: minute, Covers: true, Spare: noSpare{},
+		UnderWork: func() (int, bool) { return 0, false }, Paused: func(*schedule.Task, time.Time) bool { return false },
+		EndConditions: func(string) {}, History: func(*history.DB) {}, Problem: func(string, ...any) {},
+	}
+	return a, a.Open(s.schedule.Due(minute))
+}
+
+// kill ends a tick as kill -9 does: its journals lose their locks.
+func (a *Account) kill() {
+	a.journal.Close()
+	for _, journal := range a.dead {
+		journal.Close()
+	}
+}
+
+func (s story) wantMissed(a *Account, slot time.Time) {
+	s.Helper()
+	for _, row := range a.Backfill() {
+		if row.Slot.Equal(slot) && row.Outcome == outcome.Missed && row.Reason == killedBefore {
+			return
+		}
+	}
+	s.Errorf("%s has no outcome", slot)
+}
+
+type noSpare struct{}
+
+func (noSpare) Instead(error) (string, bool) { return "", false }
+func (noSpare) InUse() bool                  { return false }
+
+// Two ticks of a minute promise the same slot, and both are killed. The tick that finds the first of them dead leaves the slot to the
+// second, which still lives. When that is dead, too, the next tick must not take the slot for promised by the journal that the tick
+// between them keeps.
+func TestTwoTicksOfAMinuteAreKilledOneAfterTheOther(t *testing.T) {
+	s := newStory(t)
+	first, _ := s.tick(noon)
+	second, _ := s.tick(noon)
+	second.kill()
+	between, _ := s.tick(noon.Add(time.Minute))
+	if len(between.dead) != 1 || len(between.Backfill()) != 0 {
+		t.Fatalf("the slot is not left to the tick that lives: %v", between.dead)
+	}
+	first.kill()
+	next, _ := s.tick(noon.Add(2 * time.Minute))
+	s.wantMissed(next, noon)
+
+	between.kill() // before it has ended the journal: that promises the slot again
+	next.kill()
+	last, _ := s.tick(noon.Add(3 * time.Minute))
+	s.wantMissed(last, noon)
+}
+
+// A tick is killed, and the clock is set back behind its minute. The tick that finds it leaves the slot to its minute, and the tick of
+// that minute starts it although the other one still lives.
+func TestTheClockIsSetBackBehindATickThatWasKilled(t *testing.T) {
+	s := newStory(t)
+	now := time.Now().Truncate(time.Minute)
+	soon := now.Add(time.Minute)
+	first, _ := s.tick(soon)
+	first.kill()
+	if _, starts := s.tick(now); len(starts) != 1 {
+		t.Fatalf("the tick before it starts %v", starts)
+	}
+	if _, starts := s.tick(soon); len(starts) != 1 || !starts[0].At.Equal(soon) {
+		t.Errorf("the second tick of the minute starts %v", starts)
+	}
+}
