@@ -78,11 +78,15 @@ func TestAStoreThatAnswersSlowlyOrNotIsSaid(t *testing.T) {
 	s := subjectIn(t, "tasks: []")
 	s.Store = redistest.Dial(t, redis.URL)
 	redis.Pause()
-	wake := time.AfterFunc(2*slowStore, redis.Resume)
-	defer wake.Stop()
+	awake := make(chan struct{})
+	time.AfterFunc(2*slowStore, func() {
+		redis.Resume()
+		close(awake)
+	})
 	if found := storeFound(s); !strings.HasPrefix(found, "warning the store took ") {
 		t.Errorf("slow: %s", found)
 	}
+	<-awake
 	redis.Kill()
 	if found := storeFound(s); !strings.HasPrefix(found, "problem ") {
 		t.Errorf("gone: %s", found)
