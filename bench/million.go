@@ -84,7 +84,11 @@ func (b *bench) ask(dir string, tasks int, question string) {
 	for range 21 {
 		ms = append(ms, 1e3*b.sched(dir, strings.Fields(question)...).first.Seconds())
 	}
-	b.row(fmt.Sprintf("a million runs, %d tasks: `sched %s`", tasks, question), median(ms), "ms", none) // the aim is 100, on a quiet machine
+	limit := 100.0
+	if tasks > manyTasks {
+		limit = none // the aim is the same, and a busy machine misses it
+	}
+	b.row(fmt.Sprintf("a million runs, %d tasks: `sched %s`", tasks, question), median(ms), "ms", limit)
 }
 
 // prune measures ticks that record one run, first with nothing to remove, and then with nearly everything. Pruning is done
