@@ -42,7 +42,7 @@ func (s *server) run(end time.Time, q *request) (words []string, err error) {
 		return one.answer.words, one.answer.err
 	case <-over.C:
 		q.sent++ // maybe
-		return nil, s.explainNoAnswer(context.DeadlineExceeded)
+		return nil, s.whyNoAnswer()
 	}
 }
 

@@ -35,6 +35,7 @@ type server struct {
 	up      context.Context // done when the server goes down
 	goDown  context.CancelCauseFunc
 	whyDown *StoreError // why it is down; nil while it is up
+	refused *StoreError // why a request is tried again that waits for its turn or its answer; nil where none is
 
 	queue   []*queued // requests that wait for their turn
 	sending bool      // sendQueue is at work
@@ -91,7 +92,7 @@ func (s *server) do(ctx context.Context, rule sendRule, repeat bool, f func(cont
 	defer context.AfterFunc(up, cancel)()
 
 	err = f(request, client)
-	for pause := shortestPause; passes(err, repeat) && waitUnlessOver(request, pause); pause = min(2*pause, longestPause) {
+	for pause := shortestPause; passes(err, repeat) && s.waitRefused(request, err, pause); pause = min(2*pause, longestPause) {
 		again := f(request, client)
 		if timedOut(again) {
 			break // what was said before says more
@@ -100,6 +101,7 @@ func (s *server) do(ctx context.Context, rule sendRule, repeat bool, f func(cont
 	}
 	switch {
 	case err == nil, errors.Is(err, redis.Nil):
+		s.noteRefused(nil)
 		s.markUp(client)
 		return nil
 	case up.Err() != nil:
@@ -115,6 +117,30 @@ func (s *server) do(ctx context.Context, rule sendRule, repeat bool, f func(cont
 		s.markDown(client, explained)
 	}
 	return explained
+}
+
+// waitRefused waits before a request is sent again, and notes why. It reports false when the request is over.
+func (s *server) waitRefused(request context.Context, err error, pause time.Duration) bool {
+	explained, _ := s.explain(err)
+	s.noteRefused(explained)
+	return waitUnlessOver(request, pause)
+}
+
+func (s *server) noteRefused(why *StoreError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = why
+}
+
+// whyNoAnswer says why a request got no answer in its time.
+func (s *server) whyNoAnswer() *StoreError {
+	s.mu.Lock()
+	refused := s.refused
+	s.mu.Unlock()
+	if refused != nil {
+		return refused
+	}
+	return s.explainNoAnswer(context.DeadlineExceeded)
 }
 
 // clientFor returns the client and the context that ends when the server goes down, or the error that
