@@ -131,6 +131,12 @@ func (s Files) path(name string) string { return filepath.Join(s.Dir, fileName(n
 // fileName turns the name of a mutex or of a task into one path element. Names have no "+".
 func fileName(name string) string { return strings.ReplaceAll(name, "/", "+") }
 
+// NameOf returns the name of the mutex whose lock has the file with this name in the folder of Files; false for what is no lock.
+func NameOf(file string) (name string, ok bool) {
+	name, ok = strings.CutSuffix(file, ".lock")
+	return strings.ReplaceAll(name, "+", "/"), ok
+}
+
 // readHolder reads the first line of the file of a lock or claim; what it cannot read it leaves empty.
 func readHolder(file *os.File) (holder Holder) {
 	json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&holder) //nolint: see above

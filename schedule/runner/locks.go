@@ -100,7 +100,7 @@ func (l *locks) heldInSpare(name string) (holder mutex.Holder, held bool) {
 	folders := l.folders
 	l.mu.Unlock()
 	for _, spare := range folders[1:] {
-		if holder, held = (mutex.Files{Dir: spare.Locks()}).Held(name); held {
+		if holder, held = l.storage.HeldIn(spare.Locks(), name); held {
 			return holder, true
 		}
 	}

@@ -1,6 +1,9 @@
 package runner
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,7 +67,21 @@ func (t *Tick) removeSpares(now time.Time) {
 	for _, spare := range t.Storage.Folders()[1:] {
 		mutex.Files{Dir: spare.Locks()}.SweepClaims(now)
 		statedir.RemoveSpare(spare.Dir, func() []string {
-			return append(ledger.Unneeded(spare.Dir, t.Storage.Dir), "locks/*", "runs/.spare-*", "runs/.draft-*", "output/*/.spare")
+			return append(slices.Concat(ledger.Unneeded(spare.Dir, t.Storage.Dir), t.unneededLocks(spare)), "runs/.spare-*", "runs/.draft-*", "output/*/.spare")
 		})
 	}
+}
+
+// unneededLocks returns the files of locks in a spare folder but for those of runs that go on, also of one that nothing holds the lock
+// for any more: its file tells the next run of the mutex to wait.
+func (t *Tick) unneededLocks(spare run.Storage) (patterns []string) {
+	entries, _ := os.ReadDir(spare.Locks())
+	for _, entry := range entries {
+		name, isLock := mutex.NameOf(entry.Name())
+		if _, held := t.Storage.HeldIn(spare.Locks(), name); isLock && held {
+			continue
+		}
+		patterns = append(patterns, filepath.Join(filepath.Base(spare.Locks()), entry.Name()))
+	}
+	return patterns
 }
