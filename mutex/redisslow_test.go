@@ -36,7 +36,7 @@ func TestARoundDoesNotWaitForTheSlowestOfThree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			proxies, urls := threeBehindProxies(t)
-			const ticks, slots = 5, 40
+			const ticks, slots = 3, 25
 			var stores []*mutex.Redis
 			for range ticks {
 				stores = append(stores, dial(t, urls...))
@@ -125,7 +125,7 @@ func TestManyLocksAndClaimsTakeFewRoundTrips(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if took := time.Since(begun); took > 1500*time.Millisecond {
+	if took := time.Since(begun); took > 2*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	if n := p.Requests(); n > tasks/4 { // a large one may arrive in several pieces, and on a busy machine fewer come together
