@@ -15,14 +15,18 @@ import (
 
 // order lists our packages, the deepest first: each imports only packages that stand before it.
 var order = []string{
+	"schedule/lazy",
 	"schedule/text",
 	"schedule/clock",
+	"schedule/boot",
 	"schedule/outcome",
 	"schedule/trust",
 	"schedule/statedir",
+	"schedule/cron/frequency",
 	"schedule/cron",
 	"schedule/dotenv",
 	"schedule/document",
+	"schedule/labels",
 	"schedule",
 	"schedule/admission",
 	"schedule/schema",
@@ -30,19 +34,31 @@ var order = []string{
 	"schedule/crontab/vixie",
 	"schedule/crontab",
 	"schedule/install",
+	"mutex/redisurl",
 	"mutex",
 	"mutex/redistest",
+	"mutex/pool",
+	"mutex/queue",
+	"schedule/kept",
 	"schedule/runfile",
 	"schedule/process",
+	"schedule/condition",
 	"schedule/preflight",
 	"schedule/notify",
 	"schedule/outbox",
 	"schedule/controls",
 	"schedule/forecast",
+	"schedule/history/hours",
 	"schedule/history",
+	"schedule/remote",
 	"schedule/servers",
 	"schedule/ledger",
+	"schedule/oneserver",
+	"schedule/chain",
+	"schedule/turn",
+	"schedule/lease",
 	"schedule/run",
+	"schedule/expect",
 	"schedule/tail",
 	"schedule/supervisor",
 	"schedule/records",
@@ -51,6 +67,8 @@ var order = []string{
 	"schedule/status",
 	"schedule/doctor",
 	"schedule/view",
+	"schedule/view/runs",
+	"schedule/forecast/report",
 	"schedule/actions",
 	"schedule/actions/actionstest",
 	"schedule/api/problem",
@@ -72,8 +90,8 @@ var owners = map[string]string{
 	"github.com/adhocore":        "schedule/cron",
 	"gopkg.in/yaml.v3":           "schedule/document",
 	"github.com/go-redsync":      "mutex",
-	"github.com/redis":           "mutex, schedule/servers, schedule/controls",
-	"database/sql":               "schedule/history",
+	"github.com/redis":           "mutex, mutex/redisurl, schedule/servers, schedule/controls, schedule/remote",
+	"database/sql":               "schedule/history, schedule/history/hours",
 	"modernc.org":                "schedule/history",
 	"github.com/wneessen":        "schedule/notify",
 	"net/http":                   "schedule/notify, schedule/api, schedule/api/problem, schedule/api/listen, schedule/api/access, schedule/web",
@@ -105,7 +123,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/admission", "schedule/forecast", "schedule/document", "schedule/cron", "schedule/text", "schedule/starter", "schedule/crontab", "schedule/crontab/vixie"}
+var pure = []string{"schedule", "schedule/admission", "schedule/forecast", "schedule/document", "schedule/cron", "schedule/cron/frequency", "schedule/text", "schedule/starter", "schedule/crontab", "schedule/crontab/vixie"}
 
 // impure is what they must not touch.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}
@@ -115,13 +133,13 @@ var but = map[string][]string{
 	// main passes the world on to cmd.
 	"main.go": {"os.Args", "os.Exit", "os.Stdin", "os.Stdout", "os.Stderr"},
 	// In a process of a background run these are the run's captured output, set up by its witness.
-	"schedule/run/inherit.go":          {"os.Stderr"},
+	"schedule/run/trailing.go":         {"os.Stderr"},
 	"schedule/supervisor/supervise.go": {"os.Stderr"},
-	"schedule/run/finish.go":           {"os.Stderr"},
 	// A task that runs as another user is started by way of sched itself.
 	"schedule/process/self_other.go": {"os.Executable"},
 	// For tests alone.
 	"mutex/redistest/redistest.go": {"os.Getenv"},
+	"mutex/redistest/moving.go":    {"github.com/redis/go-redis/v9"},
 	"mutex/redistest/stores.go":    {"github.com/alicebob/miniredis/v2"},
 }
 

@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -93,16 +94,42 @@ func median(values []float64) float64 {
 
 const none = -1 // no budget
 
+// busyness returns how many times as long as on a machine at rest a program took, since others had its processors. It is at least 1, and
+// at most both what work of this process takes just now, and what the program took for each second that it had a processor.
+func (s sample) busyness() float64 {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	worked := func() time.Duration {
+		var t unix.Timespec
+		must(unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t))
+		return time.Duration(t.Nano())
+	}
+	const work = 20 * time.Millisecond
+	begun, before := time.Now(), worked()
+	for worked()-before < work {
+	}
+	return max(1, min(ratio(time.Since(begun), work), ratio(s.first, s.cpu)))
+}
+
 // row adds a figure to the table.
 func (b *bench) row(what string, figure float64, unit string, limit float64) {
-	decimals, budget, verdict := 2, "", ""
+	b.busyRow(what, figure, unit, limit, nil)
+}
+
+// busyRow adds a figure of samples with that busyness: by that factor the budget is larger, and the table says so.
+func (b *bench) busyRow(what string, figure float64, unit string, limit float64, busy []float64) {
+	decimals, budget, verdict, factor := 2, "", "", 1.0
 	if figure >= 10 || unit == "" {
 		decimals = 0
 	}
 	if limit != none {
 		budget, verdict = fmt.Sprint(limit), "ok"
 	}
-	if limit != none && figure > limit {
+	if limit != none && len(busy) > 0 && median(busy) >= 1.1 {
+		factor = median(busy)
+		budget += fmt.Sprintf(" × %.1f, busy", factor)
+	}
+	if limit != none && figure > limit*factor {
 		verdict, b.over = "over", true
 	}
 	b.rows = append(b.rows, [4]string{what, strings.TrimSpace(fmt.Sprintf("%.*f %s", decimals, figure, unit)), budget, verdict})

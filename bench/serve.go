@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -20,20 +22,24 @@ func (b *bench) serve() {
 	dir := b.due("serve", tasks, `command: "true", background: true`)
 	b.fill(filepath.Join(dir, ".sched"))
 	b.sched(dir, "run") // so that all is well for status, which has its runs to look at
-	alone := median(b.idleTicks(dir))
 	url, token, server := b.startServe(dir)
 	defer func() { server.Process.Kill(); server.Wait() }()
-	deep := b.deep(url, token)
-	for _, path := range []string{"/status", "/tasks", "/tasks?limit=1000", "/tasks/task-7", "/tasks/task-7/why", "/upcoming", "/runs", deep,
-		"/runs?task=task-7", "/runs?outcome=failed", "/metrics", "/events"} {
+	deep, site := b.deep(url, token), strings.TrimSuffix(url, "/api/v1")
+	for _, path := range []string{"/status", "/tasks", "/tasks?limit=1000", "/tasks/task-7", "/tasks/task-7/why", "/upcoming", "/runs", "/runs?limit=1",
+		deep, "/runs?task=task-7", "/runs?outcome=failed", "/runs?outcome=succeeded", "/metrics", "page /", "page /timeline", "page /timeline?hours=6", "page /timeline?hours=168", "page /tasks/task-7",
+		"page /runs", "/events"} {
 		if path == "/events" {
 			b.streams(url, token, 200)
 			continue
 		}
+		at := url + path
+		if page, is := strings.CutPrefix(path, "page "); is {
+			at = site + page
+		}
 		var ms []float64
 		for range 21 {
 			begun := time.Now()
-			get(url+path, token)
+			get(at, token)
 			ms = append(ms, 1e3*time.Since(begun).Seconds())
 		}
 		if path == deep {
@@ -41,20 +47,70 @@ func (b *bench) serve() {
 		}
 		b.row(fmt.Sprintf("a million runs, %d tasks: GET %s", tasks, path), median(ms), "ms", 50)
 	}
-	time.Sleep(3 * time.Second) // three looks at the state folder
+	b.crowd(site, token)
 	b.row("`sched serve` with them and 200 streams: memory", anonymous(server.Process.Pid), "MiB", 64)
-	b.row("a tick beside it, to one without it", median(b.idleTicks(dir))/alone, "times", 1.05)
+	b.beside(dir, url, token)
 }
 
-// idleTicks returns how long ticks took in which nothing was due.
-func (b *bench) idleTicks(dir string) (ms []float64) {
-	for range 41 {
-		begun := time.Now()
-		pid := b.start(dir, "sched", "run", "--at", "2026-01-02T03:04:00Z", "--dry-run")
-		b.wait(pid)
-		ms = append(ms, 1e3*time.Since(begun).Seconds())
+// crowd has eight people look at the largest pages at the same time, several times: the server is as large then as it gets.
+func (b *bench) crowd(site, token string) {
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 5 {
+				get(site+"/", token)
+				get(site+"/timeline?hours=6", token)
+			}
+		})
 	}
-	return ms
+	all.Wait()
+}
+
+// beside measures ticks that record 20 runs each: in the folder of the server, whose pages are open, and in another one with the same
+// history, in turn.
+func (b *bench) beside(dir, url, token string) {
+	const tasks = 20
+	text, err := os.ReadFile(filepath.Join(b.due("beside", tasks, `command: "true"`), "schedule.yaml"))
+	must(err)
+	alone := b.path("beside")
+	must(os.WriteFile(filepath.Join(dir, "schedule.yaml"), text, 0o600))
+	b.wait(b.start(dir, "sched", "run")) // puts away the runs of the 1,000 tasks
+	must(os.Mkdir(filepath.Join(alone, ".sched"), 0o700))
+	for _, name := range []string{"history.db", "history.db-lock", "history.db-journal"} {
+		must(exec.Command("cp", filepath.Join(dir, ".sched", name), filepath.Join(alone, ".sched", name)).Run())
+	}
+	b.wait(b.start(alone, "sched", "run"))
+	closed := make(chan bool)
+	go b.browse(strings.TrimSuffix(url, "/api/v1"), token, closed)
+	var wall, cpu [2][]float64
+	for range 81 {
+		for i, where := range []string{alone, dir} {
+			before, begun := used(), time.Now()
+			b.wait(b.start(where, "sched", "run"))
+			wall[i] = append(wall[i], 1e3*time.Since(begun).Seconds())
+			cpu[i] = append(cpu[i], 1e3*(used()-before).Seconds())
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	closed <- true
+	tenth := func(ms []float64) float64 { return slices.Sorted(slices.Values(ms))[len(ms)/10] }
+	b.row("a tick of 20 runs without it: wall time, the fastest tenth", tenth(wall[0]), "ms", none)
+	b.row("the same beside it, with open pages: wall time", tenth(wall[1])/tenth(wall[0]), "times", 1.05)
+	b.row("the same: CPU, half of them", median(cpu[1])/median(cpu[0]), "times", 1.05)
+}
+
+// browse looks at pages like three people who have them open, until closed is written to.
+func (b *bench) browse(site, token string, closed chan bool) {
+	for {
+		for _, page := range []string{"/", "/timeline", "/tasks/task-7"} {
+			select {
+			case <-closed:
+				return
+			case <-time.After(300 * time.Millisecond):
+				get(site+page, token)
+			}
+		}
+	}
 }
 
 // startServe starts `sched serve` with a token for looking.

@@ -24,6 +24,3 @@ func caller() string {
 func (st *stores) actor(s *schedule.Schedule) actions.Actor {
 	return actions.Actor{Source: st.view(s), By: caller()}
 }
-
-// hostname returns the name of this machine. It is a variable since tests let one machine be several.
-var hostname = os.Hostname

@@ -13,8 +13,10 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/labels"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
+	"sched/schedule/servers"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -34,8 +36,8 @@ exits with 2 if there is one, which suits a commit hook or a build.
 
 Notes are about keys that mean something else than in the version before. Warnings are about what
 is allowed and can hardly be meant. Some are about this machine and this
-user, and say so: a folder, a program or an interpreter that is not there, and what the history
-knows of durations. --file-only leaves them out, and whether accounts exist.`,
+user, and say so: a folder, a program or an interpreter that is not there, a Redis that may forget
+what one_server needs, and what the history knows of durations. --file-only leaves them out, and whether accounts exist.`,
 		Example: `  sched check
   sched check -c examples/hooks.yaml
   sched check --strict --file-only   in a build, on another machine than the tasks run on`,
@@ -94,7 +96,7 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 		return v, err
 	}
 	v = judgement{file: filepath.Base(s.File), tasks: len(s.Tasks)}
-	v.warnings = slices.Concat(s.Warnings, s.OutOfDate(a.now()), s.NeverRuns(a.now()))
+	v.warnings = slices.Concat(s.Warnings, s.OutOfDate(a.now()), s.NeverRuns(a.now()), s.OverdueAnyway(a.now()), s.KeptFromWaiting(a.now()))
 	if ignored := otherSpelling(s.File); ignored != "" {
 		v.warnings = append(v.warnings, schedule.Problem{
 			Place: schedule.Place{File: ignored}, Text: "it is not read, since " + filepath.Base(s.File) + " is beside it", Hint: "remove one of the two",
@@ -103,10 +105,34 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	if !o.fileOnly {
 		v.problems, v.here = unfit(s)
 		v.here = append(v.here, s.SlowForeground(a.usual(s), a.now())...)
-		v.notes = envOverFiles(s)
+		v.here = append(v.here, a.storeRisks(s)...)
+		v.here = append(v.here, unknownLabels(s)...)
+		v.notes = append(envOverFiles(s), elsewhere(s)...)
 	}
 	v.notes = append(v.notes, s.Changes...)
 	return v, nil
+}
+
+// storeRisks are what the store may do to tasks that need it: without an answer they are skipped, and claims that are forgotten run a
+// slot twice.
+func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem) {
+	needs := func(t *schedule.Task) bool { return s.Active(t) && t.OneServer }
+	i := slices.IndexFunc(s.Tasks, needs)
+	if i < 0 || len(s.Store.Servers) == 0 {
+		return nil
+	}
+	at, store := schedule.Problem{Place: s.Tasks[i].PlaceOf("one_server"), Task: s.Tasks[i].Name}, a.store(s)
+	for _, h := range servers.Health(ctx, store) {
+		for _, risk := range h.Risks() {
+			at.Text, at.Hint = "one_server: "+risk.Text, risk.Hint
+			risks = append(risks, at)
+		}
+	}
+	if err := store.Down(); err != nil {
+		at.Text, at.Hint = "one_server: "+err.Error(), hintOf(err)
+		risks = append(risks, at)
+	}
+	return risks
 }
 
 // otherSpelling returns the schedule.yml beside a schedule.yaml; "" where there is none.
@@ -174,6 +200,33 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 		warnings = append(warnings, machine.Task(t)...)
 	}
 	return problems, warnings
+}
+
+// unknownLabels warns of labels of this machine that cannot be used, where a task asks for them.
+func unknownLabels(s *schedule.Schedule) []schedule.Problem {
+	i := slices.IndexFunc(s.Tasks, func(t *schedule.Task) bool { return slices.ContainsFunc(t.Servers, labels.IsLabel) })
+	if s.Machine.Wrong == "" || i < 0 {
+		return nil
+	}
+	return []schedule.Problem{{Place: s.Tasks[i].PlaceOf("servers"), Task: s.Tasks[i].Name, Text: "servers: " + s.Machine.Wrong}}
+}
+
+// elsewhere notes which tasks do not run on this machine since they are for other servers.
+func elsewhere(s *schedule.Schedule) []schedule.Problem {
+	var all []*schedule.Task
+	for _, t := range s.Tasks {
+		if s.InUse(t) && !s.Here(t) {
+			all = append(all, t)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	note := schedule.Problem{Place: all[0].PlaceOf("servers"), Task: all[0].Name, Text: "it is " + s.Inactive(all[0])}
+	if more := len(all) - 1; more > 0 {
+		note.Text += "; the same goes for " + text.Count(more, "other task")
+	}
+	return []schedule.Problem{note}
 }
 
 // envOverFiles notes, for the first task that it concerns, that a variable of env now wins over one of a file.

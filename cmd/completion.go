@@ -73,28 +73,33 @@ type completes struct {
 	candidates func(completer) []string
 }
 
-// completed has the commands whose arguments are completed. Those of other commands are left alone.
-var completed = map[string]completes{
-	"test":    {1, completer.tasks},
-	"show":    {1, completer.tasks},
-	"why":     {1, completer.tasks},
-	"history": {1, completer.tasks},
-	"trigger": {unlimited, completer.tasks},
-	"pause":   {unlimited, completer.tasks},
-	"resume":  {unlimited, completer.tasks},
-	"logs":    {1, func(c completer) []string { return append(c.tasks(), c.runs(nil)...) }},
-	"retry":   {unlimited, func(c completer) []string { return c.runs(failures) }},
-	"stop":    {unlimited, completer.live},
-	"unlock":  {1, completer.mutexes},
-	"finish":  {1, completer.mutexes},
+// completed returns the commands whose arguments are completed. Those of other commands are left alone.
+func completed() map[string]completes {
+	return map[string]completes{
+		"test":    {1, completer.tasks},
+		"show":    {1, completer.tasks},
+		"why":     {1, completer.tasks},
+		"history": {1, completer.tasks},
+		"trigger": {unlimited, completer.tasks},
+		"pause":   {unlimited, completer.tasks},
+		"resume":  {unlimited, completer.tasks},
+		"logs":    {1, func(c completer) []string { return append(c.tasks(), c.runs(nil)...) }},
+		"retry":   {unlimited, func(c completer) []string { return c.runs(failures()) }},
+		"stop":    {unlimited, completer.live},
+		"unlock":  {1, completer.mutexes},
+		"finish":  {1, completer.mutexes},
+	}
 }
 
-// completedFlags has the flags whose values are completed, of whatever command.
-var completedFlags = map[string]func(completer) []string{
-	"only":    completer.tasks,
-	"tag":     completer.tags,
-	"run":     func(c completer) []string { return c.runs(nil) },
-	"outcome": func(completer) []string { return strings.Split(strings.ReplaceAll(outcomeList(), " or ", ", "), ", ") },
+// completedFlags returns the flags whose values are completed, of whatever command.
+func completedFlags() map[string]func(completer) []string {
+	return map[string]func(completer) []string{
+		"only":    completer.tasks,
+		"server":  completer.servers,
+		"tag":     completer.tags,
+		"run":     func(c completer) []string { return c.runs(nil) },
+		"outcome": func(completer) []string { return strings.Split(strings.ReplaceAll(outcomeList(), " or ", ", "), ", ") },
+	}
 }
 
 // completing reports whether a shell asks for completions, as its script does.
@@ -109,8 +114,9 @@ func (a *app) complete(root *cobra.Command) {
 	root.SetErr(io.Discard)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
+	commands, flags := completed(), completedFlags()
 	for _, c := range root.Commands() {
-		if takes, ok := completed[c.Name()]; ok {
+		if takes, ok := commands[c.Name()]; ok {
 			c.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 				if len(args) >= takes.most {
 					return nil, cobra.ShellCompDirectiveNoFileComp
@@ -118,7 +124,7 @@ func (a *app) complete(root *cobra.Command) {
 				return fitting(takes.candidates(completer{a}), typed, args), cobra.ShellCompDirectiveNoFileComp
 			}
 		}
-		for name, candidates := range completedFlags {
+		for name, candidates := range flags {
 			if c.Flags().Lookup(name) != nil {
 				c.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 					return fitting(candidates(completer{a}), typed, nil), cobra.ShellCompDirectiveNoFileComp
@@ -196,8 +202,26 @@ func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 	return found
 }
 
-// live are the runs that live, and their tasks.
+// servers are those that tick.
+func (c completer) servers() (found []string) {
+	bounded, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	all, _ := c.view(c.schedule()).Servers(bounded)
+	for _, one := range all {
+		found = append(found, described(one.Name, "last tick "+text.Duration(one.Age)+" ago"))
+	}
+	return found
+}
+
+// live are the runs that live, here and on other servers, and their tasks.
 func (c completer) live() (found []string) {
+	bounded, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	elsewhere, _ := c.view(c.schedule()).RunningElsewhere(bounded)
+	for _, state := range elsewhere {
+		begin := state.Begin
+		found = append(found, begin.Task, described(text.ShortRun(begin.Run), begin.Task+" on "+begin.Server))
+	}
 	c.recorded(func(_ context.Context, s *schedule.Schedule, all *records.Records) {
 		for _, state := range all.Live {
 			begin := state.Begin
@@ -213,7 +237,7 @@ func (c completer) recorded(find func(context.Context, *schedule.Schedule, *reco
 	s := c.schedule()
 	bounded, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
-	all, _, err := records.Open(bounded, s.StateDir)
+	all, _, err := records.Open(bounded, s.StateDir, nil)
 	if err != nil {
 		return
 	}

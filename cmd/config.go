@@ -19,6 +19,9 @@ import (
 // findConfig returns the path of the schedule: that of --config or $SCHED_CONFIG, else the first usual place that has one,
 // as .yaml or as .yml.
 func (f *scheduleFile) findConfig() (string, error) {
+	if err := checkServerName(); err != nil {
+		return "", err
+	}
 	if f.config != "" {
 		return f.config, nil
 	}
@@ -51,14 +54,8 @@ func (f *scheduleFile) options() schedule.LoadOptions {
 		uid = anyUser
 	}
 	return schedule.LoadOptions{
-		Getenv: os.LookupEnv, UID: uid, Server: serverName, Local: localZone(), Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
+		Getenv: os.LookupEnv, UID: uid, Server: serverName, Labels: machineLabels, Local: localZone(), Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
 	}
-}
-
-// serverName is the name of this machine, or empty.
-func serverName() string {
-	name, _ := hostname()
-	return name
 }
 
 // localZone is the machine's zone under its IANA name, which time.Local does not know, where $TZ or the link

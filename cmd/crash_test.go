@@ -520,12 +520,14 @@ tasks:
 	}
 }
 
+// In these tests a timeout is long enough for a command to begin, and for what it starts, on a machine that is busy.
 func TestTimeoutEndsTheWholeGroup(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - name: stubborn
     cron: "* * * * *"
-    timeout: 200ms
+    timeout: 3s
     kill_after: 200ms
     command: |
       trap '' TERM
@@ -537,7 +539,7 @@ tasks:
 		t.Errorf("exit code %d", code)
 	}
 	b.gone(b.pidIn("child.pid"))
-	if r := b.outcome("stubborn", 1); r.Outcome != "timed out" || r.Reason != "after 200ms" {
+	if r := b.outcome("stubborn", 1); r.Outcome != "timed out" || r.Reason != "after 3s" {
 		t.Errorf("%+v", r)
 	}
 	if got := b.read("failure.txt"); got != "timed out 137\n" {
@@ -554,7 +556,7 @@ func TestACommandThatSurvivesKILLIsLeftBehind(t *testing.T) {
 	b := newBox(t, `
 defaults: {kill_after: 100ms, without_overlapping: true}
 tasks:
-  - {name: stuck, cron: "* * * * *", timeout: 1s, command: "echo $$ > command.pid; exec sleep 300", after: 'echo $SCHED_OUTCOME code=$SCHED_EXIT_CODE >> after.txt'}
+  - {name: stuck, cron: "* * * * *", timeout: 3s, command: "echo $$ > command.pid; exec sleep 300", after: 'echo $SCHED_OUTCOME code=$SCHED_EXIT_CODE >> after.txt'}
   - {name: next, cron: "* * * * *", command: echo next >> next.txt}
 `)
 	tick := b.command("run", "--at", "2026-01-01T00:00:00Z")
@@ -602,10 +604,11 @@ func trace(pid int) error {
 // What the command started in a session of its own is ended with it, also where it ignores TERM. What a command leaves behind
 // that ends by itself is a daemon, and stays.
 func TestTimeoutEndsWhatHasASessionOfItsOwn(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 defaults: {kill_after: 300ms}
 tasks:
-  - {name: slow, cron: "* * * * *", timeout: 500ms, command: "setsid sh -c 'echo $$ > polite.pid; exec sleep 300' & setsid sh -c 'trap \"\" TERM; echo $$ > deaf.pid; while :; do sleep 0.1; done' & sleep 300"}
+  - {name: slow, cron: "* * * * *", timeout: 3s, command: "setsid sh -c 'echo $$ > polite.pid; exec sleep 300' & setsid sh -c 'trap \"\" TERM; echo $$ > deaf.pid; while :; do sleep 0.1; done' & sleep 300"}
   - {name: starter, cron: "* * * * *", command: "setsid sh -c 'echo $$ > daemon.pid; exec sleep 300' & while [ ! -s daemon.pid ]; do sleep 0.01; done"}
 `)
 	b.sched("run")
@@ -627,9 +630,10 @@ tasks:
 
 // The runs of a sched inside a task are none of that task's processes: they go on when it times out.
 func TestTimeoutLeavesTheRunsOfASchedInsideAlone(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
-  - {name: outer, cron: "* * * * *", timeout: 1s, kill_after: 1s, command: "`+binary+` run -c inner.yaml --at 2026-01-01T00:00:00Z; sleep 60"}
+  - {name: outer, cron: "* * * * *", timeout: 10s, kill_after: 1s, command: "`+binary+` run -c inner.yaml --at 2026-01-01T00:00:00Z; sleep 60"}
 `)
 	b.write("inner.yaml", `
 tasks:
@@ -725,11 +729,7 @@ tasks:
 }
 
 func TestTheDiskIsFull(t *testing.T) {
-	dir := t.TempDir()
-	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "none", dir).Run(); err != nil {
-		t.Skip("a small file system needs root")
-	}
-	defer exec.Command("umount", "-l", dir).Run()
+	dir := smallDisk(t, "4m")
 	b := newBox(t, `
 state_dir: `+dir+`/state
 tasks:
@@ -782,11 +782,7 @@ tasks:
 // A run that began when there was room ends when there is none. Some page of its file has room for its last
 // event and some has not, which the tasks try out with snapshots of many sizes.
 func TestTheDiskFillsUpWhileRunsLive(t *testing.T) {
-	dir := t.TempDir()
-	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "none", dir).Run(); err != nil {
-		t.Skip("a small file system needs root")
-	}
-	defer exec.Command("umount", "-l", dir).Run()
+	dir := smallDisk(t, "4m")
 	const n = 16
 	schedule := "state_dir: " + dir + "/state\ntasks:\n"
 	for i := range n {

@@ -105,11 +105,18 @@ func TestALongWaitForTheNextAttemptIsNoProcess(t *testing.T) {
 	if out, _ := b.sched("unlock", "flaky"); out != "nothing is locked\n" {
 		t.Errorf("the mutex is not free: %s", out)
 	}
-	if out, _ := b.sched("list"); !strings.Contains(out, "waiting for attempt 2 until ") {
-		t.Errorf("sched list:\n%s", out)
+	list, _ := b.sched("list")
+	_, until, ok := strings.Cut(list, "waiting for attempt 2 until ")
+	if !ok {
+		t.Fatalf("sched list:\n%s", list)
 	}
-	if out, _ := b.sched("logs", "flaky"); !strings.Contains(out, "waits for attempt 2, until ") || !strings.Contains(out, "attempt 1\n") {
-		t.Errorf("sched logs:\n%s", out)
+	until, _, _ = strings.Cut(until, "\n")
+	if out, _ := b.sched("logs", "flaky"); !strings.Contains(out, "waits for attempt 2, until "+until+"\n") || !strings.Contains(out, "attempt 1\n") {
+		t.Errorf("until %s. sched logs:\n%s", until, out)
+	}
+	slot, _ := time.Parse(time.RFC3339, leapDay)
+	if out, _ := b.sched("history", "flaky"); !strings.Contains(out, "\n"+slot.Format("2006-01-02 15:04:05")+"  flaky ") {
+		t.Errorf("the slot is not %s in the history:\n%s", leapDay, out)
 	}
 	if out := b.tick(50 * time.Minute); out != "" {
 		t.Errorf("a tick that comes too early: %s", out)

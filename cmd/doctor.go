@@ -78,9 +78,8 @@ func (a doctorCommand) subject() (*doctor.Subject, error) {
 	if resolved, err := filepath.EvalSymlinks(self); err == nil {
 		self = resolved
 	}
-	server, _ := hostname()
 	return &doctor.Subject{
-		Schedule: s, Broken: invalid, Now: a.now(), Environ: os.Environ(), Self: self, Zone: localZone().String(), Server: server, Store: a.store(s),
+		Schedule: s, Broken: invalid, Now: a.now(), Environ: os.Environ(), Self: self, Zone: localZone().String(), Server: serverName(s.Server), Store: a.store(s),
 		LoadWith: func(lookup func(string) (string, bool)) error {
 			options := a.options()
 			options.Getenv = lookup

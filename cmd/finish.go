@@ -12,6 +12,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/view"
+	"sched/schedule/view/runs"
 )
 
 // A finishCommand is `sched finish`.
@@ -70,7 +71,7 @@ func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *i
 	if id != "" {
 		record, err = a.runs(s).FinishByHand(id, code)
 		if errors.Is(err, os.ErrNotExist) {
-			return a.view(s).FindRun(ctx, id)
+			return runs.Of(a.view(s)).FindRun(ctx, id)
 		}
 	} else {
 		record, err = a.runs(s).FinishNewest(mutex, code)

@@ -44,15 +44,14 @@ func arguments(least, most int) cobra.PositionalArgs {
 }
 
 // noEmptyFlag refuses a flag that is given without a value, as with --only "$TASK" where the variable is not set: it would
-// mean every task.
-func noEmptyFlag(c *cobra.Command) error {
-	for _, name := range []string{"at", "in", "only", "run", "since", "until", "outcome", "prometheus", "for", "tag",
-		"from", "svg", "compare", "assume", "max-late", "sort", "timeline"} {
-		if f := c.Flags().Lookup(name); f != nil && f.Changed && (f.Value.String() == "" || f.Value.String() == "[]") {
-			return usage(seeHelp(c), "--%s is empty", name)
+// mean every task. A reason may be empty.
+func noEmptyFlag(c *cobra.Command) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && f.Name != "reason" && (f.Value.String() == "" || f.Value.String() == "[]") {
+			err = usage(seeHelp(c), "--%s is empty", f.Name)
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 // seeHelp is the hint for wrong usage of a command.

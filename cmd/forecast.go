@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/forecast"
+	"sched/schedule/forecast/report"
 	"sched/schedule/text"
 )
 
@@ -98,16 +99,16 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 	case o.suggest:
 		return a.suggest(inputs)
 	case o.slots && o.json:
-		return a.printJSON(inputs.slotsJSON())
+		return a.printJSON(slotsJSON(inputs))
 	case o.slots:
 		a.printSlots(inputs)
 		return nil
 	case o.compare != "":
 		return a.compare(inputs, o, limits)
 	}
-	r := foresee(inputs)
+	r := report.Foresee(inputs, true)
 	if o.json {
-		err = a.printJSON(r.json())
+		err = a.printJSON(r.JSON())
 	} else {
 		a.printForecast(r)
 	}
@@ -117,7 +118,7 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 	if err != nil {
 		return err
 	}
-	return limits.exceeded(s.Location, r.forecast)
+	return limits.exceeded(s.Location, r.Usual)
 }
 
 // limits are what a forecast must keep to; zero for no limit.
@@ -155,26 +156,21 @@ func (o forecastOptions) check() (l limits, err error) {
 func (l limits) exceeded(zone *time.Location, f *forecast.Forecast) error {
 	if peak := f.Peak; l.concurrent > 0 && peak.Most > int64(l.concurrent) {
 		return failed("`sched forecast --suggest` looks for minutes that spread the load", "%d runs at once on %s, and --max-concurrent is %d",
-			peak.Most, dayAndTime(peak.At, zone), l.concurrent)
+			peak.Most, report.DayAndTime(peak.At, zone), l.concurrent)
 	}
 	worst := f.Worst()
 	if l.isLate && worst.Task != nil && worst.Late() > l.late {
 		return failed("move it to another time, or run what it waits for in the background", "%s starts %s late on %s, and --max-late is %s",
-			worst.Task.Name, text.Duration(worst.Late()), dayAndTime(worst.At, zone), text.Duration(l.late))
+			worst.Task.Name, text.Duration(worst.Late()), report.DayAndTime(worst.At, zone), text.Duration(l.late))
 	}
 	return nil
 }
 
 // writePicture writes the heatmap as SVG.
-func (a forecastCommand) writePicture(path string, r foreseen) error {
-	title := fmt.Sprintf("%s, from %s to %s", filepath.Base(r.Schedule.File), dayAndTime(r.From, r.Schedule.Location), dayAndTime(r.To, r.Schedule.Location))
-	if err := os.WriteFile(path, []byte(r.forecast.SVG(title)), 0o644); err != nil {
+func (a forecastCommand) writePicture(path string, r report.Report) error {
+	title := fmt.Sprintf("%s, from %s to %s", filepath.Base(r.Schedule.File), report.DayAndTime(r.From, r.Schedule.Location), report.DayAndTime(r.To, r.Schedule.Location))
+	if err := os.WriteFile(path, []byte(r.Usual.SVG(title)), 0o644); err != nil {
 		return usage("name a file in a folder that you can write", "the picture cannot be written: %w", err)
 	}
 	return nil
-}
-
-// dayAndTime writes a time of the days to come: "Tue 2026-11-24 00:00 CET".
-func dayAndTime(t time.Time, zone *time.Location) string {
-	return t.In(zone).Format("Mon ") + text.SlotZone(t.Truncate(time.Second), zone)
 }

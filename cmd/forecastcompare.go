@@ -8,12 +8,13 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/forecast"
+	"sched/schedule/forecast/report"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
 // compare prints what another schedule would change.
-func (a forecastCommand) compare(in *forecastInputs, o forecastOptions, l limits) error {
+func (a forecastCommand) compare(in *report.Inputs, o forecastOptions, l limits) error {
 	other, err := schedule.Load(o.compare, a.options())
 	if err != nil {
 		return err
@@ -21,31 +22,31 @@ func (a forecastCommand) compare(in *forecastInputs, o forecastOptions, l limits
 	if o.servers > 1 && len(other.Store.Servers) == 0 {
 		return usage("leave --servers out", "--servers %d: %s has no store", o.servers, o.compare)
 	}
-	for name := range in.durations {
+	for name := range in.Durations {
 		if !slices.Contains(slices.Concat(view.TaskNames(in.Schedule), view.TaskNames(other)), name) {
 			return failed("see `sched list`", "--assume: neither schedule has a task %q", name)
 		}
 	}
-	before, after := foresee(in), foresee(in.of(other))
+	before, after := report.Foresee(in, true), report.Foresee(in.Of(other), true)
 	if o.json {
-		err = a.printJSON(map[string]forecastJSON{"before": before.json(), "after": after.json()})
+		err = a.printJSON(map[string]report.Forecast{"before": before.JSON(), "after": after.JSON()})
 	} else {
 		a.printComparison(before, after)
 	}
 	if err != nil {
 		return err
 	}
-	return l.exceeded(other.Location, after.forecast)
+	return l.exceeded(other.Location, after.Usual)
 }
 
 // printComparison prints the sums of both schedules beside each other, the tasks that differ, and the heatmap of the other one.
-func (a forecastCommand) printComparison(before, after foreseen) {
+func (a forecastCommand) printComparison(before, after report.Report) {
 	zone := before.Schedule.Location
-	fmt.Fprintf(a.out, "%s to %s: what changes with %s\n\n", dayAndTime(before.From, zone), dayAndTime(before.To, zone), filepath.Base(after.Schedule.File))
+	fmt.Fprintf(a.out, "%s to %s: what changes with %s\n\n", report.DayAndTime(before.From, zone), report.DayAndTime(before.To, zone), filepath.Base(after.Schedule.File))
 	t := a.stdout().Table()
 	t.Head("", "NOW", "THEN")
 	row := func(what string, of func(*forecast.Forecast) string) {
-		t.Row(what, of(before.forecast), of(after.forecast))
+		t.Row(what, of(before.Usual), of(after.Usual))
 	}
 	row("tasks", func(f *forecast.Forecast) string { return fmt.Sprint(len(f.Tasks)) })
 	row("runs", func(f *forecast.Forecast) string { return fmt.Sprint(f.Starts) })
@@ -55,12 +56,12 @@ func (a forecastCommand) printComparison(before, after foreseen) {
 		}
 		return fmt.Sprintf("%d, %s", f.Peak.Most, f.Peak.At.In(zone).Format("Mon 15:04"))
 	})
-	row("late starts", func(f *forecast.Forecast) string { return fmt.Sprint(lateRuns(f)) })
-	row("skipped slots", func(f *forecast.Forecast) string { return fmt.Sprint(troubles(f)) })
+	row("late starts", func(f *forecast.Forecast) string { return fmt.Sprint(f.LateRuns()) })
+	row("skipped slots", func(f *forecast.Forecast) string { return fmt.Sprint(f.Troubles()) })
 	t.Flush()
-	a.printChanges(before.forecast, after.forecast)
-	a.printHeatmap(after.forecast)
-	a.printNotes(after.notes)
+	a.printChanges(before.Usual, after.Usual)
+	a.printHeatmap(after.Usual)
+	a.printNotes(after.Notes)
 }
 
 // printChanges prints the tasks with other numbers of runs, late starts or skips.

@@ -4,25 +4,28 @@ import (
 	"fmt"
 
 	"sched/schedule/forecast"
+	"sched/schedule/forecast/report"
 	"sched/schedule/text"
 )
 
-// slots are what becomes of each slot, in the order of their starts.
-func (in *forecastInputs) slots() (all []forecast.Slot) {
+// slotsOf are what becomes of each slot, in the order of their starts.
+func slotsOf(in *report.Inputs) (all []forecast.Slot) {
 	forecast.Simulate(in.Input, func(s *forecast.Slot) { all = append(all, *s) })
 	return all
 }
 
 // printSlots prints a line for each slot.
-func (a forecastCommand) printSlots(in *forecastInputs) {
+func (a forecastCommand) printSlots(in *report.Inputs) {
 	zone := in.Schedule.Location
 	t := a.stdout().Table()
 	t.Head("DUE", "TASK", "START", "")
-	for _, s := range in.slots() {
+	for _, s := range slotsOf(in) {
 		start, words := "on time", ""
 		switch {
 		case s.Skip == forecast.Overlap:
 			start, words = "skipped", s.By.Name+" still runs"
+		case s.Skip == forecast.Full:
+			start, words = "skipped", "pool "+s.Task.Pool.Name+" is full"
 		case s.Skip != forecast.Runs:
 			start, words = "skipped", s.Reason
 		case s.Late() > 0 && s.By != nil:
@@ -31,10 +34,10 @@ func (a forecastCommand) printSlots(in *forecastInputs) {
 		if in.Servers > 1 && s.Skip == forecast.Runs {
 			words = fmt.Sprintf("%s on server %d", words, s.Server+1)
 		}
-		t.Row(dayAndTime(s.At, zone), s.Task.Name, start, words)
+		t.Row(report.DayAndTime(s.At, zone), s.Task.Name, start, words)
 	}
 	t.Flush()
-	a.printNotes(in.notes)
+	a.printNotes(in.Notes)
 }
 
 type slotJSON struct {
@@ -47,10 +50,10 @@ type slotJSON struct {
 	Server  int           `json:"server"`
 }
 
-func (in *forecastInputs) slotsJSON() []slotJSON {
+func slotsJSON(in *report.Inputs) []slotJSON {
 	all := []slotJSON{}
-	for _, s := range in.slots() {
-		one := slotJSON{Task: s.Task.Name, Slot: utc(s.At), Skipped: s.Skip, Late: s.Late().Seconds(), Reason: s.Reason, Server: s.Server + 1}
+	for _, s := range slotsOf(in) {
+		one := slotJSON{Task: s.Task.Name, Slot: report.UTC(s.At), Skipped: s.Skip, Late: s.Late().Seconds(), Reason: s.Reason, Server: s.Server + 1}
 		if s.By != nil {
 			one.Behind = &s.By.Name
 		}

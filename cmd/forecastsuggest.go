@@ -9,11 +9,12 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/forecast"
+	"sched/schedule/forecast/report"
 	"sched/schedule/text"
 )
 
 // suggest prints a diff of the schedule's files with other minutes, at which fewer runs are at once, and what comes of it to stderr.
-func (a forecastCommand) suggest(in *forecastInputs) error {
+func (a forecastCommand) suggest(in *report.Inputs) error {
 	files := map[string]*editedFile{}
 	places := map[*schedule.Task]whenPlace{}
 	for _, t := range in.Schedule.Tasks {
@@ -32,7 +33,7 @@ func (a forecastCommand) suggest(in *forecastInputs) error {
 		return err
 	}
 	before, after := forecast.Foresee(in.Input), forecast.Foresee(better.Input)
-	if after.Peak.Most >= before.Peak.Most || troubles(after) > troubles(before) || lateRuns(after) > lateRuns(before) {
+	if after.Peak.Most >= before.Peak.Most || after.Troubles() > before.Troubles() || after.LateRuns() > before.LateRuns() {
 		a.problem("no other minutes were found at which fewer runs are at once, and none is late or skipped for it")
 		return nil
 	}
@@ -60,7 +61,7 @@ func getting(tasks int) string {
 }
 
 // reload reads the schedule as it would be, and makes sure that the tasks that were moved, and no others, are due at other times.
-func (a forecastCommand) reload(in *forecastInputs, files map[string]*editedFile, moves []forecast.Move) (*forecastInputs, error) {
+func (a forecastCommand) reload(in *report.Inputs, files map[string]*editedFile, moves []forecast.Move) (*report.Inputs, error) {
 	options := a.options()
 	options.Texts = map[string][]byte{}
 	for path, file := range files {
@@ -79,7 +80,7 @@ func (a forecastCommand) reload(in *forecastInputs, files map[string]*editedFile
 			return nil, fmt.Errorf("the suggestion changes more than it should, which is a mistake of sched: task %s", t.Name)
 		}
 	}
-	return in.of(s), nil
+	return in.Of(s), nil
 }
 
 // edit writes the new minutes into the files, and returns how many.

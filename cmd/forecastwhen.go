@@ -3,7 +3,6 @@ package cmd
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"sched/schedule/cron"
 	"sched/schedule/document"
 	"sched/schedule/forecast"
+	"sched/schedule/lazy"
 )
 
 // A whenPlace is where the value of a task's own cron or every stands in a file.
@@ -22,7 +22,7 @@ type whenPlace struct {
 }
 
 // whenValue is a key with a value on its line: in quotes, or plain up to a comment, a comma or a bracket of a mapping in one line.
-var whenValue = regexp.MustCompile(`^(cron|every)[ \t]*:[ \t]+(?:"([^"\\]*)"|'([^']*)'|([^\s"'\[{&*!|>%@` + "`" + `#][^,\]}#\r\n]*))`)
+var whenValue = lazy.Regexp{Expr: `^(cron|every)[ \t]*:[ \t]+(?:"([^"\\]*)"|'([^']*)'|([^\s"'\[{&*!|>%@` + "`" + `#][^,\]}#\r\n]*))`}
 
 // findWhen finds where a task says when it is due. There is no place where it says it by a default, an anchor or several lines, or in
 // a list.
@@ -82,7 +82,7 @@ func (f *editedFile) find(origin document.Origin) (p whenPlace, ok bool) {
 }
 
 // plainMinute is a cron expression with a number for its minute, or a macro: H is spread already.
-var plainMinute = regexp.MustCompile(`^(\d+[ \t]|@)`)
+var plainMinute = lazy.Regexp{Expr: `^(\d+[ \t]|@)`}
 
 // rewritable reports whether the value can be written with another minute.
 func (p whenPlace) rewritable() bool {
@@ -127,8 +127,8 @@ func (p whenPlace) rewrite(expression string) string {
 
 // The clauses of every that name a minute.
 var (
-	atClock  = regexp.MustCompile(`(?i)\bat( +)(\d{1,2}):\d\d\b`)
-	atMinute = regexp.MustCompile(`(?i)\bat( +):\d\d\b`)
+	atClock  = lazy.Regexp{Expr: `(?i)\bat( +)(\d{1,2}):\d\d\b`}
+	atMinute = lazy.Regexp{Expr: `(?i)\bat( +):\d\d\b`}
 )
 
 // everyAt returns what may be words for the same frequency at another minute.

@@ -16,7 +16,7 @@ var commandGroups = []struct {
 	{"Steering", []string{"trigger", "retry", "stop", "pause", "resume", "interrupt"}},
 	{"Setting up", []string{"init", "install", "uninstall", "import", "doctor", "forecast", "schema", "completion"}},
 	{"Machines", []string{"servers", "serve", "work"}},
-	{"Plumbing", []string{"finish", "unlock", "version", "help"}},
+	{"Plumbing", []string{"finish", "unlock", "forget", "version", "help"}},
 }
 
 // addInGroups adds the commands to sched in the order of commandGroups; those that are hidden come last.

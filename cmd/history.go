@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
+	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
@@ -97,7 +98,7 @@ func (a historyCommand) history(name string, o historyOptions) error {
 		return err
 	}
 	waiting := a.view(s).Waiting(live)
-	live = slices.DeleteFunc(live, runfile.State.Deferred)
+	live = slices.DeleteFunc(live, runfile.State.Waits)
 	if name != "" {
 		maps.DeleteFunc(waiting, func(task string, _ []view.Waiting) bool { return task != name })
 	}
@@ -110,7 +111,7 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	if o.json || o.csv {
 		return a.exportHistory(records, o)
 	}
-	a.printHistory(s.Location, o, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
+	a.printHistory(s, o, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
 	return nil
 }
 
@@ -124,18 +125,19 @@ func (a historyCommand) exportHistory(records []outcome.Record, o historyOptions
 
 // printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.
 // The column with the servers is there when the history is that of all of them. The limit is one of all rows together.
-func (a historyCommand) printHistory(zone *time.Location, o historyOptions, waiting map[string][]view.Waiting, live, lost []runfile.State, records []outcome.Record) {
+func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, waiting map[string][]view.Waiting, live, lost []runfile.State, records []outcome.Record) {
 	if len(records)+len(live)+len(lost)+len(waiting) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return
 	}
+	zone := s.Location
 	t := newHistoryTable(a.stdout(), zone, o.all)
 	t.limit = o.limit
 	defer t.table.Flush()
-	here, _ := hostname()
+	here := serverName(s.Server)
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
 		for _, w := range slices.Backward(waiting[task]) {
-			t.add(outcome.Record{Run: w.Run, Task: task, Slot: w.Time, Server: here}, terminal.Active, w.Text(a.now(), zone))
+			t.add(outcome.Record{Run: w.Run, Task: task, Slot: w.Slot, Server: here}, terminal.Active, w.Text(a.now(), zone))
 		}
 	}
 	for _, state := range slices.Backward(live) {

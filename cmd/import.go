@@ -56,7 +56,7 @@ and no crontab changes: for that there is sched install.`,
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "write the schedule to this file, which must not be there yet")
 	f.BoolVar(&o.system, "system", false, "lines have a user, as in /etc/crontab, which is read with /etc/cron.d unless a FILE is named")
-	f.BoolVar(&o.tidy, "tidy", false, "turn flock -n, timeout, chronic, >> log 2>&1 and cd X && into keys, each shown as a diff")
+	f.BoolVar(&o.tidy, "tidy", false, "turn flock, timeout, chronic, >> log 2>&1 and cd X && into keys, each shown as a diff")
 	f.StringVar(&o.user, "user", "", "the crontab of this user, for root")
 	return c
 }
@@ -193,6 +193,9 @@ func (a importCommand) printProof(p *crontab.Proof) {
 	for _, d := range p.Differences {
 		fmt.Fprintf(a.err, "%s:%d: %s\n", d.Task.Source, d.Task.Entry.Line, differenceText(d))
 	}
+	if len(p.Boots) > 0 {
+		fmt.Fprintf(a.err, "proven: %s at a boot, as cron starts the line\n", text.Count(len(p.Boots), "task"))
+	}
 	if p.Tasks == 0 {
 		return
 	}
@@ -216,7 +219,12 @@ func (a importCommand) printProof(p *crontab.Proof) {
 
 // differenceText says how a task differs from its line.
 func differenceText(d crontab.Difference) string {
-	if d.At.IsZero() {
+	switch {
+	case d.Boot && d.Cron:
+		return d.Task.Name + ": cron starts the line at a boot alone, and the task is due otherwise"
+	case d.Boot:
+		return d.Task.Name + ": the task is due at a boot, when cron does not start the line"
+	case d.At.IsZero():
 		return d.Task.Name + ": its command is not that of the line"
 	}
 	who := "the task is due at %s, when cron does not start the line"

@@ -78,7 +78,7 @@ type matcher struct {
 func (m *matcher) isTask(entry crontab.Entry) (bool, error) {
 	for _, tidy := range []bool{false, true} {
 		s := crontab.Convert([]*crontab.Table{{Entries: []crontab.Entry{entry}}}, crontab.Options{Tidy: tidy})
-		if len(s.Tasks) != 1 || s.Tasks[0].Times == nil {
+		if len(s.Tasks) != 1 || s.Tasks[0].Times == nil && !s.Tasks[0].Boot {
 			return false, nil
 		}
 		opts := m.app.options()
@@ -108,6 +108,9 @@ func (m *matcher) sameTimes(task *schedule.Task, line *crontab.Task, imported *s
 	if len(task.ConditionCommands) > 0 {
 		return false
 	}
+	if line.Boot || task.When.Boot {
+		return line.Boot && task.When.Boot && len(task.When.Crons) == 0 && task.Conditions.String() == ""
+	}
 	zone := localZone()
 	if line.Timezone != "" {
 		zone = imported.Tasks[0].When.Location
@@ -121,14 +124,14 @@ func (m *matcher) sameTimes(task *schedule.Task, line *crontab.Task, imported *s
 	key := fmt.Sprint(line.Times.Key(), zone, task.When, task.When.Location, task.Conditions)
 	same, known := m.proven[key]
 	if !known {
-		same = crontab.Compare(*line.Times, calendar, runs(task), m.from, to) == nil
+		same = crontab.Compare(*line.Times, calendar, runTimes(task), m.from, to) == nil
 		m.proven[key] = same
 	}
 	return same
 }
 
-// runs returns the instants at which a task is due and its conditions of time allow it.
-func runs(task *schedule.Task) func(from, to time.Time) iter.Seq[time.Time] {
+// runTimes returns the instants at which a task is due and its conditions of time allow it.
+func runTimes(task *schedule.Task) func(from, to time.Time) iter.Seq[time.Time] {
 	return func(from, to time.Time) iter.Seq[time.Time] {
 		return func(yield func(time.Time) bool) {
 			for at := range task.When.Forward(from, to) {

@@ -31,8 +31,7 @@ func (a interruptCommand) interrupt() error {
 	if err != nil {
 		return err
 	}
-	server, _ := hostname()
-	if err := a.controls(s).Interrupt(controls.Interrupt{By: caller(), Server: server, At: a.now().UTC().Round(0)}); err != nil {
+	if err := a.controls(s).Interrupt(controls.Interrupt{By: caller(), Server: serverName(s.Server), At: a.now().UTC().Round(0)}); err != nil {
 		return failed("", "cannot interrupt: %w", err)
 	}
 	where := "on this machine"

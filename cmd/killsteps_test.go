@@ -34,9 +34,9 @@ func changes(call uint64, _, _, third uint64) bool {
 // of them, and ended by itself.
 func killedBefore(t *testing.T, c *exec.Cmd, n int) (ended bool) {
 	t.Helper()
-	runtime.LockOSThread() // which alone may trace the process, and waits for no other test's processes
+	runtime.LockOSThread() // which alone may trace the process
 	defer runtime.UnlockOSThread()
-	c.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	c.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true}
 	if err := c.Start(); err != nil {
 		t.Skip(err)
 	}
@@ -51,7 +51,8 @@ func killedBefore(t *testing.T, c *exec.Cmd, n int) (ended bool) {
 	}
 	unix.PtraceSyscall(pid, 0)
 	for {
-		tid, err := unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD, nil)
+		// Its threads are in a group of their own: the thread that waits may have started processes of other tests before.
+		tid, err := unix.Wait4(-pid, &status, unix.WALL|unix.WNOTHREAD, nil)
 		if err == unix.EINTR {
 			continue
 		}

@@ -4,7 +4,6 @@ package cmd_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,11 +34,7 @@ func (b *box) outcomes(task string) (all []string) {
 // While the disk is full the ticks are counted elsewhere. When there is room again nothing was missed,
 // what was skipped is in the history, and the next gap begins where the last tick was.
 func TestTicksOnAFullDiskAreNotMissed(t *testing.T) {
-	dir := t.TempDir()
-	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "none", dir).Run(); err != nil {
-		t.Skip("a small file system needs root")
-	}
-	defer exec.Command("umount", "-l", dir).Run()
+	dir := smallDisk(t, "4m")
 	b := newBox(t, `
 state_dir: `+dir+`/state
 timezone: UTC

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/actions"
 	"sched/schedule/controls"
 	"sched/schedule/outcome"
+	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -22,6 +23,7 @@ type listOptions struct {
 	tags []string
 
 	sort     string
+	timezone string
 	timeline string
 	counts   bool // --next was given
 }
@@ -37,6 +39,7 @@ func newListCommand(a *app) *cobra.Command {
 		Example: `  sched list
   sched list --next 3 --at "2026-03-28 12:00"   around a change of the clocks
   sched list --sort next
+  sched list --timezone Local
   sched list --timeline 24h                     the coming day as a line a task
   sched list --json`,
 		Args: arguments(0, 0),
@@ -50,6 +53,7 @@ func newListCommand(a *app) *cobra.Command {
 	f.StringVar(&o.at, "at", "", "look ahead from this time (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	f.StringVar(&o.sort, "sort", "file", "the order: that of the file, or next for what runs next first")
+	f.StringVar(&o.timezone, "timezone", "", "show times in this zone, such as America/New_York or Local, and take --at for one of it")
 	f.StringVar(&o.timeline, "timeline", "", "draw a line a task of the time to come instead: 24h, 7d")
 	f.StringSliceVar(&o.tags, "tag", nil, "only the tasks with one of these tags")
 	return c
@@ -61,11 +65,15 @@ func (a listCommand) list(o listOptions) error {
 		return err
 	}
 	a.look()
+	a.origins = o.json
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
 	}
 	if err := actions.KnownTags(s, o.tags); err != nil {
+		return err
+	}
+	if s, err = shownIn(s, o.timezone); err != nil {
 		return err
 	}
 	at, err := a.parseAt(o.at, s.Location)
@@ -75,6 +83,11 @@ func (a listCommand) list(o listOptions) error {
 	rows := a.view(s).Tasks(ctx, func(t *schedule.Task) bool {
 		return len(o.tags) == 0 || slices.ContainsFunc(o.tags, func(tag string) bool { return slices.Contains(t.Tags, tag) })
 	}, at, o.next)
+	if o.timezone != "" {
+		for i := range rows.Items {
+			rows.Items[i].ShowIn(s.Location)
+		}
+	}
 	if o.sort == "next" {
 		sortByNext(rows.Items)
 	}
@@ -82,13 +95,58 @@ func (a listCommand) list(o listOptions) error {
 		return a.printTimeline(s, rows.Items, at, o.timeline)
 	}
 	if o.json {
-		return a.printJSON(rows.Items)
+		return a.printJSON(listed(s, rows.Items))
 	}
 	a.printTasks(s, rows, at)
 	if missing := a.view(s).TicksMissing(); missing != "" && o.at == "" {
 		a.problem("%s, so nothing starts (see `sched status`)", missing)
 	}
 	return nil
+}
+
+// shownIn returns the schedule with the zone in which its times are shown; "" for its own.
+func shownIn(s *schedule.Schedule, zone string) (*schedule.Schedule, error) {
+	if zone == "" {
+		return s, nil
+	}
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return nil, usage(`zones are called as in "Europe/Berlin", "America/New_York", "UTC" or "Local"`, "--timezone %s is not a known time zone", text.Line(zone))
+	}
+	if zone == "Local" {
+		location = localZone()
+	}
+	shown := *s
+	shown.Location = location
+	return &shown, nil
+}
+
+// A listedTask is a task as `sched list --json` prints it: what is known of it, and all that the schedule says of it.
+type listedTask struct {
+	view.Task
+	Settings map[string]any `json:"settings"` // by key, as in the schedule; what it does not set is left out
+}
+
+func listed(s *schedule.Schedule, rows []view.Task) []listedTask {
+	all := make([]listedTask, len(rows))
+	for i, row := range rows {
+		all[i] = listedTask{row, map[string]any{}}
+		t, err := view.FindTask(s, row.Name)
+		if err != nil {
+			continue
+		}
+		for _, setting := range t.Settings() {
+			if !setting.IsSet || setting.Value == nil {
+				continue
+			}
+			value := jsonValue(setting.Value)
+			if inherited, ok := all[i].Settings[setting.Key].([]any); ok { // hooks come from each level
+				value = append(inherited, value.([]any)...)
+			}
+			all[i].Settings[setting.Key] = value
+		}
+	}
+	return all
 }
 
 // check refuses flags that mean nothing.

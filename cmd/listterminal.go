@@ -54,7 +54,7 @@ func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []view.Task,
 		} else {
 			next = out.Paint(terminal.Faint, never(row, s))
 		}
-		t.Row(row.Name, when(row, s), next, clock, a.lastCell(s, row.LastRun), a.nowCell(row, s.Location), out.Paint(terminal.Faint, does(row)))
+		t.Row(row.Name, when(row, s), next, clock, a.lastCell(s, row.LastRun), a.nowCell(s, row), out.Paint(terminal.Faint, does(row)))
 		for i := 1; i < len(row.Times); i++ {
 			next, clock := nextCells(out, row, i, at)
 			t.Row("", "", next, clock, "", "", "")
@@ -85,8 +85,8 @@ func (a listCommand) lastCell(s *schedule.Schedule, last outcome.Record) string 
 	return out.Mark(tone) + " " + out.Paint(tone, a.lastText(s, last))
 }
 
-func (a listCommand) nowCell(row view.Task, zone *time.Location) string {
-	words := a.nowText(row, zone)
+func (a listCommand) nowCell(s *schedule.Schedule, row view.Task) string {
+	words := a.nowText(s, row)
 	if words == "-" {
 		return ""
 	}

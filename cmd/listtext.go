@@ -23,7 +23,7 @@ func (a listCommand) printList(s *schedule.Schedule, rows []view.Task, at time.T
 		} else {
 			next = never(row, s)
 		}
-		t.Row(row.Name, when(row, s), next, a.lastText(s, row.LastRun), a.nowText(row, s.Location))
+		t.Row(row.Name, when(row, s), next, a.lastText(s, row.LastRun), a.nowText(s, row))
 		for i := 1; i < len(row.Times); i++ {
 			t.Row("", "", nextText(row, i, at), "", "")
 		}
@@ -39,6 +39,9 @@ func nextText(row view.Task, i int, at time.Time) string {
 // when shows the expressions, the zone where it is not the schedule's, and the conditions of time.
 func when(row view.Task, s *schedule.Schedule) string {
 	words := strings.Join(row.Cron, "; ")
+	if len(row.Cron) == 0 && len(row.TriggeredBy) > 0 {
+		return view.TriggeredBy(row.TriggeredBy)
+	}
 	if row.Spread > 0 {
 		words += fmt.Sprintf(" +%.0f min", row.Spread/60)
 	}
@@ -54,8 +57,12 @@ func when(row view.Task, s *schedule.Schedule) string {
 // never returns why a task does not run again: it is switched off, or none of its slots meets its conditions. It is "-" where its times
 // are over.
 func never(row view.Task, s *schedule.Schedule) string {
-	if t, err := view.FindTask(s, row.Name); err == nil && !s.Active(t) {
-		return view.SwitchedOff(s, t)
+	if row.Off != "" {
+		short, _, _ := strings.Cut(row.Off, ":")
+		return short
+	}
+	if t, err := view.FindTask(s, row.Name); err == nil && t.When.Boot {
+		return "at the next boot"
 	}
 	if len(row.Slots) > 0 && row.Slots[0].Unmet != "" {
 		return "never: " + row.Slots[0].Unmet
@@ -68,17 +75,20 @@ func (a listCommand) lastText(s *schedule.Schedule, last outcome.Record) string 
 		return "-"
 	}
 	text := fmt.Sprintf("%s %s ago", last.Outcome, a.ago(last.Ended))
-	if here, _ := hostname(); len(s.Store.Servers) > 0 && last.Server != here {
+	if len(s.Store.Servers) > 0 && last.Server != serverName(s.Server) {
 		text += " on " + last.Server
 	}
 	return text
 }
 
 // nowText says what runs and what waits for a tick now; "-" when nothing does.
-func (a listCommand) nowText(row view.Task, zone *time.Location) string {
-	text, waiting := a.runningText(row.Running), row.Waiting
+func (a listCommand) nowText(s *schedule.Schedule, row view.Task) string {
+	text, waiting := a.runningText(row.Running, serverName(s.Server)), row.Waiting
 	if row.Paused != nil {
-		text = strings.TrimPrefix(text+", "+row.Paused.Text(a.now(), zone), ", ")
+		text = strings.TrimPrefix(text+", "+row.Paused.Text(a.now(), s.Location), ", ")
+	}
+	for _, one := range row.Overdue {
+		text = strings.TrimPrefix(text+", overdue: "+one.Text, ", ")
 	}
 	switch {
 	case len(waiting) == 0 && text == "":
@@ -86,7 +96,7 @@ func (a listCommand) nowText(row view.Task, zone *time.Location) string {
 	case len(waiting) == 0:
 		return text
 	case text == "":
-		text = waiting[0].Text(a.now(), zone)
+		text = waiting[0].Text(a.now(), s.Location)
 		waiting = waiting[1:]
 	}
 	if len(waiting) > 0 {
@@ -95,12 +105,11 @@ func (a listCommand) nowText(row view.Task, zone *time.Location) string {
 	return text
 }
 
-func (a listCommand) runningText(running []view.Running) string {
+func (a listCommand) runningText(running []view.Running, here string) string {
 	if len(running) == 0 {
 		return ""
 	}
 	first := running[0]
-	here, _ := hostname()
 	text := "running"
 	if first.PID != nil {
 		text += fmt.Sprintf(", pid %d", *first.PID)

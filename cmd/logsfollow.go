@@ -11,6 +11,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/statedir"
 	"sched/schedule/text"
+	"sched/schedule/view/runs"
 )
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has no outcome
@@ -25,7 +26,7 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 		}
 		// A file in which nothing was printed is used again for another run. So what was read is of this
 		// run only if it still lives, or has ended with an output.
-		record, again, err := a.view(s).Poll(ctx, begun)
+		record, again, err := runs.Of(a.view(s)).Poll(ctx, begun)
 		if err != nil {
 			return begun, err
 		}

@@ -16,8 +16,7 @@ func (f *scheduleFile) look() { f.looks = true }
 
 // view is what the answers about a schedule are made of.
 func (st *stores) view(s *schedule.Schedule) view.Source {
-	server, _ := hostname()
-	return view.Source{Schedule: s, Controls: st.controls(s), Now: st.now, Server: server, Config: st.configFlag(), Problem: st.problem}
+	return view.Source{Schedule: s, Controls: st.controls(s), Now: st.now, Server: serverName(s.Server), Config: st.configFlag(), Problem: st.problem}
 }
 
 // asUser is the command line of this process as another user would type it.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -30,6 +29,18 @@ func (b *box) finishes() (pids []int) {
 		}
 	}
 	return pids
+}
+
+// runsOfFinish returns the runs that a process finishes.
+func runsOfFinish(pid int) (runs []string) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	args := strings.Split(string(text), "\x00")
+	for i, arg := range args[:len(args)-1] {
+		if arg == "--run" {
+			runs = append(runs, args[i+1])
+		}
+	}
+	return runs
 }
 
 // told returns how often each path of the web was asked for.
@@ -119,11 +130,12 @@ func TestFinishIsKilledAnywhereAndNothingIsLost(t *testing.T) {
 	b.write("schedule.yaml", schedule)
 	over := make(chan struct{})
 	go func() { defer close(over); b.command("run").Run() }()
-	random, seen := rand.New(rand.NewPCG(1, 2)), map[int]bool{}
+	random, seen, killed := rand.New(rand.NewPCG(1, 2)), map[int]bool{}, 0
 	b.until("all have ended", func() bool {
 		for _, pid := range b.finishes() {
 			if p, err := os.FindProcess(pid); err == nil && !seen[pid] {
 				seen[pid] = true
+				killed += len(runsOfFinish(pid))
 				time.AfterFunc(time.Duration(random.IntN(15))*time.Millisecond, func() { p.Kill() }) // at a moment of chance
 			}
 		}
@@ -134,7 +146,6 @@ func TestFinishIsKilledAnywhereAndNothingIsLost(t *testing.T) {
 			return false
 		}
 	})
-	killed := len(seen)
 	b.write("schedule.yaml", "tasks: []\n")
 	b.until("all is told", func() bool {
 		b.sched("run")
@@ -173,11 +184,7 @@ func (b *box) alive() bool {
 
 // A run that began when there was room ends on a full disk: what it has to tell is told all the same.
 func TestTheDiskFillsUpBeforeSomebodyIsTold(t *testing.T) {
-	dir := t.TempDir()
-	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "none", dir).Run(); err != nil {
-		t.Skip("a small file system needs root")
-	}
-	defer exec.Command("umount", "-l", dir).Run()
+	dir := smallDisk(t, "1m")
 	b := newBox(t, "")
 	w := newWeb(b.dir)
 	if err := w.up(); err != nil {

@@ -9,8 +9,10 @@ import (
 	"sched/schedule/text"
 )
 
-// failures are the outcomes that on_failure hooks fire for.
-var failures = slices.DeleteFunc(slices.Clone(outcome.All), func(o outcome.Outcome) bool { return !o.Failure() })
+// failures returns the outcomes that on_failure hooks fire for.
+func failures() []outcome.Outcome {
+	return slices.DeleteFunc(slices.Clone(outcome.All), func(o outcome.Outcome) bool { return !o.Failure() })
+}
 
 // outcomeList names the outcomes as --outcome takes them.
 func outcomeList() string {

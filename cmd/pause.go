@@ -10,7 +10,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/controls"
-	"sched/schedule/run"
+	"sched/schedule/runfile"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -123,7 +123,7 @@ func pauseSubject(name string) string {
 
 // sayRunning prints which runs of the tasks go on, here and on other servers.
 func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
-	live, _, _, err := run.Survey(s.StateDir)
+	live, _, _, err := runfile.Survey(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
@@ -132,10 +132,10 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
 		a.view(s).LeftOut(err)
 	}
 	live = append(live, elsewhere...)
-	here, _ := hostname()
+	here := serverName(s.Server)
 	var runs []string
 	for _, state := range live {
-		if state.Deferred() || names[0] != controls.Everything && !slices.Contains(names, state.Begin.Task) {
+		if state.Waits() || names[0] != controls.Everything && !slices.Contains(names, state.Begin.Task) {
 			continue
 		}
 		run := state.Begin.Task

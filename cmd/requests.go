@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
 	"sched/schedule/view"
+	"sched/schedule/view/runs"
 )
 
 // whenOptions say when a requested run starts: after --in, at --at, or without both with the next tick.
@@ -57,7 +57,7 @@ func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, er
 func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o whenOptions, value func([]view.Request) any) error {
 	out := []view.Request{}
 	pauses := a.view(s).Pauses()
-	live, _, _, err := run.Survey(s.StateDir)
+	live, _, _, err := runfile.Survey(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
@@ -66,7 +66,7 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 		if err != nil {
 			return err
 		}
-		out = append(out, view.RequestOf(r, tick))
+		out = append(out, view.RequestOf(r, tick, a.view(s).Server))
 		if o.json {
 			continue
 		}
@@ -79,6 +79,8 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 			when += " or when it is resumed: it is " + pause.Raw.Text(a.now(), s.Location)
 		} else if down := a.view(s).Maintenance(); down != "" && !t.EvenInMaintenance {
 			when += " or when that is over: " + down
+		} else if full := a.view(s).Pool(ctx, live, t.Pool).Full(); full != "" {
+			when += " or when a seat is free: " + full
 		} else if holder := view.HolderOf(live, t); holder != "" {
 			when += " or when its mutex is free: it is held " + holder
 		}
@@ -101,13 +103,13 @@ func (a *app) requestsOf(s *schedule.Schedule, name string) ([]runfile.Request, 
 	if len(ofTask) > 0 {
 		return ofTask, nil
 	}
-	if r, err := a.view(s).OneRequest(name); err != nil || r.Run != "" {
+	if r, err := runs.Of(a.view(s)).OneRequest(name); err != nil || r.Run != "" {
 		return []runfile.Request{r}, err
 	}
 	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
 		return nil, failed("what runs is ended by `sched stop "+name+"`", "no run of %s waits", name)
 	}
-	record, err := a.view(s).FindRun(ctx, name)
+	record, err := runs.Of(a.view(s)).FindRun(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,10 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/actions"
+	"sched/schedule/chain"
+	"sched/schedule/outcome"
+	"sched/schedule/process"
 	"sched/schedule/runner"
 	"sched/schedule/status"
 	"sched/schedule/text"
@@ -31,6 +35,8 @@ type runOptions struct {
 	strict  bool
 	logs    bool
 	work    string // the minute of a tick that `sched work` started; else empty
+
+	triggered bool // answer what hooks have triggered, and no more
 }
 
 // A runCommand is `sched run`.
@@ -63,6 +69,8 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 	f.BoolVar(&o.strict, "strict", false, "run nothing if the schedule is invalid")
 	f.StringVar(&o.work, "work", "", "")
 	f.MarkHidden("work")
+	f.BoolVar(&o.triggered, chain.Flag, false, "")
+	f.MarkHidden(chain.Flag)
 	return c
 }
 
@@ -79,6 +87,9 @@ func (a runCommand) run(o runOptions) error {
 	}
 	if o.work != "" {
 		return a.runWorked(o)
+	}
+	if o.triggered {
+		return a.runTriggered(o)
 	}
 	tick, invalid, err := a.load(o, now)
 	if err != nil {
@@ -155,9 +166,36 @@ func (a runCommand) runWorked(o runOptions) error {
 	}
 }
 
+// runTriggered starts what hooks have triggered (package chain). Nobody reads what it prints: what goes wrong is left to
+// the next tick, which says so.
+func (a runCommand) runTriggered(o runOptions) error {
+	endTurn, err := chain.Await(os.Getenv(process.StateVariable))
+	if err != nil {
+		return usage("call `sched run` without --"+chain.Flag, "%w", err)
+	}
+	defer endTurn()
+	terminate, kill, release := signals()
+	defer release()
+	s, _, err := a.loadLastValid()
+	if err == nil {
+		err = checkState(s)
+	}
+	if err != nil {
+		return err
+	}
+	tick := a.tick(s, a.now(), o)
+	unread := func(outcome.Record) {}
+	tick.Report = runner.Report{Started: unread, Done: unread, Problem: func(string, ...any) {}}
+	tick.AnswerTriggered(terminate, kill)
+	return nil
+}
+
 // loadFor loads the schedule of a tick, whose state folder is ours. Where it is invalid it prints why, the same once an hour only, and
 // returns the last valid one unless --strict; invalid is then the exit of the tick.
 func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
+	if file, err := a.findConfig(); err == nil {
+		reserveHeap(file)
+	}
 	var broken error
 	if o.strict {
 		s, err = a.app.load()
@@ -209,11 +247,10 @@ func (a runCommand) minute(o runOptions, now time.Time, zone *time.Location) (ti
 
 // tick returns the tick of a minute. Its callbacks are for the caller to set.
 func (a *app) tick(s *schedule.Schedule, minute time.Time, o runOptions) *runner.Tick {
-	server, _ := hostname()
 	tick := &runner.Tick{
 		Schedule: s, Minute: minute, Only: o.only, Replay: o.at != "",
 		Storage: a.storage(s), Report: runner.Report{Problem: a.problem},
-		Host: runner.Host{Server: server, Version: Version, Self: self(), Environ: os.Environ()},
+		Host: runner.Host{Server: serverName(s.Server), Version: Version, Self: self(), Environ: os.Environ()},
 	}
 	if o.verbose {
 		tick.Report.Detail = a.problem
@@ -239,6 +276,9 @@ func (a runCommand) runTick(tick *runner.Tick, o runOptions, invalid error, noNe
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return a.parseLastValid(text, tick.Schedule.File)
 	}
+	if tick.Storage.Store != nil {
+		tick.Answers = &actions.Answerer{Actor: a.actor(tick.Schedule), Runs: a.runs(tick.Schedule)}
+	}
 	keepNotes := a.noteEnvironment(tick)
 	result := tick.Run(noNewStarts, terminate, kill)
 	r.logs.close()
@@ -261,7 +301,7 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	if s.Textfile == "" {
 		return
 	}
-	if err := status.WriteTextfile(s.Textfile, status.Of(s, invalid, a.now()).Metrics()); err != nil {
+	if err := status.WriteTextfile(s.Textfile, status.Of(s, invalid, a.now(), nil).Metrics()); err != nil {
 		a.problem("the metrics are not written: %v", err)
 	}
 }

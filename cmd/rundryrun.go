@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -41,7 +42,7 @@ func planOf(tick *runner.Tick) planJSON {
 		if p.Reason != "" {
 			t.Would = "skip"
 		} else {
-			t.Reason = view.ConditionCommands(p.Task)
+			t.Reason = cmp.Or(p.Waits, view.ConditionCommands(p.Task))
 		}
 		for _, slot := range p.Slots {
 			t.Slots = append(t.Slots, slot.UTC().Format(time.RFC3339))

@@ -72,14 +72,22 @@ func (r *reporter) started(record outcome.Record) {
 	if r.logs != nil {
 		r.logs.follower.Add(record)
 	}
-	text := "started in the background"
+	words := inBackground(record)
 	if record.Attempts > 0 { // a deferred retry: the next attempt
-		text = fmt.Sprintf("attempt %d %s", record.Attempts+1, text)
+		words = fmt.Sprintf("attempt %d %s", record.Attempts+1, words)
 	}
 	if record.Origin != "" {
-		text += " (" + record.Origin + ")"
+		words += " (" + record.Origin + ")"
 	}
-	r.line(record, "started", text, false)
+	r.line(record, "started", words, false)
+}
+
+// inBackground is what a run does that was handed over.
+func inBackground(record outcome.Record) string {
+	if wait := record.Wait; !wait.Until.IsZero() {
+		return "waits in the background, " + text.Duration(wait.Until.Sub(wait.Since)) + " at most"
+	}
+	return "started in the background"
 }
 
 func (r *reporter) done(record outcome.Record) {
@@ -180,7 +188,7 @@ func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words stri
 			continue
 		}
 		if !s.Active(t) && only != "" {
-			return only + " is " + view.SwitchedOff(s, t), first
+			return only + " is " + s.Inactive(t), first
 		}
 		if next, ok := t.NextRun(minute); ok && s.Active(t) && (first.IsZero() || next.Before(first)) {
 			first, name = next, t.Name

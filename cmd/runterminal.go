@@ -94,7 +94,7 @@ func (r *terminalReport) line(record outcome.Record) {
 	tone, word := toneOf(record.Outcome), string(record.Outcome)
 	words := terminal.Pad(r.out.Paint(tone, word), len("succeeded")) + fmt.Sprintf("  %9s", took(record))
 	if word == "" {
-		tone, word, words = terminal.Active, "in the background", r.out.Paint(terminal.Active, "started in the background")
+		tone, word, words = terminal.Active, "in the background", r.out.Paint(terminal.Active, inBackground(record))
 	}
 	r.lines++
 	r.count(word, tone, 1)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sched/cmd"
+	"sched/schedule/runfile"
 )
 
 // binary is the real sched, built once for all tests of this package.
@@ -41,6 +43,9 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(dir)
 		os.Chmod(dir, 0o711)                     // some tests run it as another user
 		os.Setenv("GORACE", "atexit_sleep_ms=0") // or each sched with the race detector ends a second later
+		if signal.Ignored(os.Interrupt) {        // as in the background of a script; what it starts must not inherit that
+			signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+		}
 		binary = filepath.Join(dir, "sched")
 		build := exec.Command("go", append(append([]string{"build", "-tags", "schedtest", "-o", binary}, raceFlags...), "sched")...)
 		if out, err := build.CombinedOutput(); err != nil {
@@ -88,6 +93,7 @@ func scripts(dir string) testscript.Params {
 			"capture":    capture,
 			"eventually": eventually,
 			"poll":       poll,
+			"released":   releasedCommand,
 			"lines":      lines,
 			"tick":       tick,
 			"redis":      redisCommand,
@@ -157,7 +163,7 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // patience bounds every wait of the tests: long for a slow machine, never reached on a good one.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // eventually FILE [TEXT] waits until the file has the text, or a line.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
@@ -190,6 +196,21 @@ func poll(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("no match for %s after %s:\n%s", args[0], patience, ts.ReadFile("stdout"))
+}
+
+// released waits until no process has the file of a run of this folder any more: the next tick tells other servers of all.
+func releasedCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: released")
+	}
+	dir := ts.MkAbs(".sched")
+	alive := func(id string) bool { _, alive, _ := runfile.Read(dir, id); return alive }
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if ids, _ := runfile.List(dir); !slices.ContainsFunc(ids, alive) {
+			return
+		}
+	}
+	ts.Fatalf("a process has the file of a run after %s", patience)
 }
 
 // tick AFTER ARG... runs the tick that comes so long after now.
@@ -246,6 +267,17 @@ func newBox(t *testing.T, schedule string) *box {
 	b.write("schedule.yaml", schedule)
 	t.Cleanup(b.settle)
 	return b
+}
+
+// smallDisk returns the folder of a disk of that size, which is easily filled.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "none", dir).Run(); err != nil {
+		t.Skip("a small file system needs root")
+	}
+	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
+	return dir
 }
 
 // settle waits for the background runs that are still there, so that the folder can be removed.
@@ -308,6 +340,23 @@ func (b *box) sched(args ...string) (output string, code int) {
 		b.Fatalf("sched %v: %v", args, err)
 	}
 	return string(out), c.ProcessState.ExitCode()
+}
+
+// unhurried tells a story that a busy machine changes, since processes come too late. What was slow is told again from the beginning,
+// and fails when it was slow each time. All else that is wrong fails at once.
+func unhurried(t *testing.T, story func(slow func(format string, a ...any))) {
+	t.Helper()
+	for try := 1; ; try++ {
+		var slow []string
+		story(func(format string, a ...any) { slow = append(slow, fmt.Sprintf(format, a...)) })
+		if len(slow) == 0 || t.Failed() {
+			return
+		}
+		if try == 5 {
+			t.Fatalf("slow five times; at last:\n%s", strings.Join(slow, "\n"))
+		}
+		t.Logf("slow, and so told again:\n%s", strings.Join(slow, "\n"))
+	}
 }
 
 // until waits for the condition, and fails the test when it does not come.

@@ -1,8 +1,8 @@
 package cmd
 
 import (
-	"errors"
 	"os"
+	"slices"
 
 	"sched/schedule/process"
 	"sched/schedule/run"
@@ -19,8 +19,8 @@ func become(args []string) (code int, ok bool) {
 }
 
 // background runs what the processes of background runs call: `witness ID` and `start ID`, `finish --tick ID` in the place of a
-// supervisor that was killed, and `finish MUTEX CODE --run RUN`; else it returns false. It comes before cobra and YAML, which
-// these do not need: a thousand of the last may start in one second.
+// supervisor that was killed, and `finish MUTEX CODE --run RUN` (the last three for each run that it finishes); else it returns false.
+// It comes before cobra and YAML, which these do not need: many of the last may start in one second.
 func (a *app) background(args []string) (code int, ok bool) {
 	storage, ours, err := run.StorageFrom(os.Getenv)
 	a.remote = storage.Store
@@ -28,23 +28,27 @@ func (a *app) background(args []string) (code int, ok bool) {
 	if !ours || len(args) < 2 {
 		return 0, false
 	}
-	surviveReaders()
 	switch {
 	case err != nil:
 	case len(args) == 2 && args[0] == supervisor.WitnessCommand:
 		err = supervisor.Witness(self(), args[1], runs.Environ)
 	case len(args) == 2 && args[0] == "start":
+		surviveReaders()
 		terminate, kill, release := signals()
 		defer release()
 		err = supervisor.Supervise(terminate, kill, runs, self(), args[1])
 	case len(args) == 3 && args[0] == "finish" && args[1] == "--tick":
+		surviveReaders()
 		terminate, kill, release := signals()
 		defer release()
 		err = supervisor.SuperviseOn(terminate, kill, runs, self(), args[2])
-	case len(args) == 5 && args[0] == "finish" && args[3] == "--run":
-		if err = runs.FinishInherited(args[4]); errors.Is(err, os.ErrNotExist) {
-			err = nil // its supervisor has finished it
+	case len(args) >= 5 && args[0] == "finish" && args[3] == "--run":
+		// No signal is caught: that takes a thread. What this process prints goes to the output of a run, which is no pipe.
+		var ids []string
+		for call := range slices.Chunk(args[1:], 4) {
+			ids = append(ids, call[len(call)-1])
 		}
+		err = runs.FinishInherited(ids)
 	default:
 		return 0, false
 	}

@@ -43,7 +43,8 @@ func newServeCommand(a *app) *cobra.Command {
 		Short: "Serve pages and an HTTP API for the tasks and their runs",
 		Long: `serve answers HTTP requests about the schedule: what runs when, what became of it and why; and it
 passes on what people ask for, as sched trigger, retry, stop and pause do. In a browser it is pages,
-for programs an API. Ticks do not know it, and nothing is lost when it is down.
+for programs an API. Unless --read-only it answers at once what other servers of the store ask of this
+one. Ticks do not know it, and nothing is lost when it is down.
 
 On TCP a token is needed, which sched serve token makes. A browser signs in with one, or with the
 link that is printed, once and within 10 minutes. A socket (--listen unix:PATH) is for its owner,
@@ -99,10 +100,13 @@ func (a serveCommand) serve(o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	debug.SetGCPercent(50)         // a server lives long: memory counts
+	debug.SetGCPercent(200)        // what lives is some 10 MiB; half of a page's CPU was the collector's at 50
 	debug.SetMemoryLimit(48 << 20) // the collector works harder above it
 	terminate, _, release := signals()
 	defer release()
+	if !o.readOnly {
+		go server.AnswerOthers(terminate)
+	}
 	a.greet(s, server, listener, o, certificate != nil)
 	if err := listen.Serve(terminate, listener, certificate, server.Handler(web.New(server))); err != nil {
 		return failed("", "%w", err)

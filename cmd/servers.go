@@ -1,13 +1,16 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
+	"sched/schedule"
 	"sched/schedule/runner"
 	"sched/schedule/servers"
 	"sched/schedule/text"
@@ -47,24 +50,39 @@ func (a serversCommand) servers(asJSON bool) error {
 	if asJSON {
 		return a.printJSON(view.ServersOf(all))
 	}
-	a.printServers(all)
+	a.printServers(s, all)
 	return nil
 }
 
-func (a serversCommand) printServers(all []servers.Server) {
+func (a serversCommand) printServers(own *schedule.Schedule, all []servers.Server) {
 	if len(all) == 0 {
 		fmt.Fprintln(a.out, "no server has ticked in the last 10 minutes")
 		return
 	}
 	t := a.stdout().Table()
-	t.Head("NAME", "VERSION", "LAST TICK", "CLOCK", "RUNNING")
+	labelled := slices.ContainsFunc(all, func(s servers.Server) bool { return len(s.Labels) > 0 })
+	head := []string{"NAME", "VERSION", "LAST TICK", "CLOCK", "RUNNING"}
+	if labelled {
+		head = append(head, "LABELS")
+	}
+	t.Head(head...)
 	for _, s := range all {
-		t.Row(s.Name, s.Version, text.Duration(s.Age)+" ago", a.offsetText(s.Offset), tasksText(s))
+		row := []string{s.Name, s.Version, text.Duration(s.Age) + " ago", a.offsetText(s.Offset), tasksText(s)}
+		if labelled {
+			row = append(row, cmp.Or(strings.Join(s.Labels, ", "), "-"))
+		}
+		t.Row(row...)
 	}
 	t.Flush()
 	for _, s := range all {
 		if s.Offset.Abs() > runner.MostOffset {
 			a.problem("the clock of %s is %s", s.Name, runner.OffsetText(s.Offset))
+		}
+		if s.SharedName {
+			a.problem("more than one machine ticks under the name %s", s.Name)
+		}
+		if s.Environment != "" && s.Environment != own.Environment {
+			a.problem("%s ticks in the environment %s; here it is %s", s.Name, s.Environment, own.Environment)
 		}
 	}
 }

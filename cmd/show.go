@@ -55,9 +55,9 @@ func (a showCommand) show(name string, asJSON bool) error {
 
 // printSettings prints a line for each setting. The value comes last, since it may be long; its lines have one each.
 func (a showCommand) printSettings(s *schedule.Schedule, t *schedule.Task) {
-	off := ""
-	if !s.Active(t) {
-		off = ", " + view.SwitchedOff(s, t)
+	off := s.Inactive(t)
+	if off != "" {
+		off = ", " + off
 	}
 	out := a.stdout()
 	fmt.Fprintf(out, "%s  %s%s\n", t.Name, line(t.Place), off)
@@ -72,6 +72,9 @@ func (a showCommand) printSettings(s *schedule.Schedule, t *schedule.Task) {
 			table.Row("  "+key, from, text.Line(value))
 			key, from = "", ""
 		}
+	}
+	for _, trigger := range s.Triggers()[t.Name] {
+		table.Row("  triggered by", out.Paint(terminal.Faint, line(trigger.Place)), trigger.From+" ("+trigger.Key+")")
 	}
 }
 

@@ -15,6 +15,14 @@ type shownJSON struct {
 	Place    placeJSON     `json:"place"` // where it begins
 	Off      string        `json:"off"`   // why it does not run here at all
 	Settings []settingJSON `json:"settings"`
+
+	TriggeredBy []triggerJSON `json:"triggered_by"` // the hooks of other tasks that start it
+}
+
+type triggerJSON struct {
+	Task  string    `json:"task"`
+	On    string    `json:"on"` // the key of the hook
+	Place placeJSON `json:"place"`
 }
 
 type settingJSON struct {
@@ -37,16 +45,17 @@ type originJSON struct {
 func toPlaceJSON(p schedule.Place) placeJSON { return placeJSON{p.File, p.Line, p.Column} }
 
 func toShownJSON(s *schedule.Schedule, t *schedule.Task) shownJSON {
-	shown := shownJSON{Name: t.Name, Place: toPlaceJSON(t.Place)}
-	if !s.Active(t) {
-		shown.Off = view.SwitchedOff(s, t)
-	}
+	shown := shownJSON{Name: t.Name, Place: toPlaceJSON(t.Place), Off: s.Inactive(t)}
 	for _, setting := range t.Settings() {
 		row := settingJSON{Key: setting.Key, Value: jsonValue(setting.Value)}
 		if setting.IsSet {
 			row.From = &originJSON{toPlaceJSON(setting.From.Place), levelOf(setting.From)}
 		}
 		shown.Settings = append(shown.Settings, row)
+	}
+	shown.TriggeredBy = []triggerJSON{}
+	for _, trigger := range s.Triggers()[t.Name] {
+		shown.TriggeredBy = append(shown.TriggeredBy, triggerJSON{trigger.From, trigger.Key, toPlaceJSON(trigger.Place)})
 	}
 	return shown
 }
@@ -77,7 +86,10 @@ func jsonCommand(c schedule.Command) any {
 
 // jsonHook is a hook as the file would have it.
 func jsonHook(h schedule.Hook) any {
-	if h.Notify == nil {
+	switch {
+	case h.Trigger != "":
+		return map[string]any{"trigger": h.Trigger}
+	case h.Notify == nil:
 		return map[string]any{"run": jsonCommand(h.Run)}
 	}
 	hook := map[string]any{}
@@ -128,7 +140,10 @@ func commandLines(c schedule.Command) []string {
 // hookLines is a hook as people read it: its command, or "mail: ops@example.com, when: changed".
 func hookLines(h schedule.Hook) []string {
 	n := h.Notify
-	if n == nil {
+	switch {
+	case h.Trigger != "":
+		return []string{"trigger: " + h.Trigger}
+	case n == nil:
 		return commandLines(h.Run)
 	}
 	var words []string

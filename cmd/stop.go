@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/actions"
 	"sched/schedule/outcome"
+	"sched/schedule/remote"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
@@ -20,50 +21,100 @@ import (
 type stopCommand struct{ *app }
 
 func newStopCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var o askOptions
+	c := &cobra.Command{
 		Use:   "stop TASK|RUN...",
 		Short: "Stop what runs: TERM, then KILL",
 		Long: `stop ends the command of a live run with all processes of its group: they get TERM and, after the
 kill_after of the task, KILL. The outcome is "stopped", no further attempt is made, the hooks for a
 failure fire, and the mutex is free. A tick in which the task runs goes on with the next one. A run
-that waits for its next attempt ends at once. stop returns when the run has ended.`,
+that waits for its next attempt ends at once. stop returns when the run has ended.
+
+If nothing of that name runs here, and it does on another server of the store, that server is asked
+to stop it: its next tick does, within a minute, or its sched serve at once. A request that nobody
+has begun after --wait, or at ^C, is taken back.`,
 		Example: `  sched stop nightly-report
-  sched stop 5c2f9a1b3d4e`,
+  sched stop 5c2f9a1b3d4e
+  sched stop nightly-report --server web-2`,
 		Args: arguments(1, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error { return stopCommand{a}.stop(args) },
+		RunE: func(_ *cobra.Command, args []string) error { return stopCommand{a}.stop(args, o) },
 	}
+	o.flags(c, "only what runs on this server")
+	c.Flags().StringVar(&o.reason, "reason", "", "why, for the history of another server")
+	return c
 }
 
 // stop stops the runs that the names stand for, all at the same time.
-func (a stopCommand) stop(names []string) error {
+func (a stopCommand) stop(names []string, o askOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
 	}
-	live, lost, _, err := run.Survey(s.StateDir)
+	ask, err := a.asker(s, o)
+	if err != nil {
+		return err
+	}
+	live, lost, _, err := runfile.Survey(s.StateDir)
 	if err != nil {
 		a.problem("%v", err)
 	}
-	var chosen []runfile.State
+	var chosen, elsewhere []runfile.State
 	code := exitOK
 	for _, name := range names {
-		found, err := a.liveRuns(s, live, lost, name)
+		var found []runfile.State
+		var err error
+		if !o.elsewhere(serverName(s.Server)) {
+			found, err = a.liveRuns(s, live, lost, name)
+		}
+		if there := a.view(s).LiveElsewhere(ctx, name, o.server); len(found) == 0 && len(there) > 0 {
+			elsewhere, err = append(elsewhere, there...), nil
+		} else if o.elsewhere(serverName(s.Server)) {
+			err = failed("see `sched servers`", "%s is not running on %s, as far as the store tells", name, o.server)
+		}
 		if err != nil {
 			code = a.exitCode(err)
 		}
-		for _, state := range found {
-			if !slices.ContainsFunc(chosen, func(l runfile.State) bool { return l.Begin.Run == state.Begin.Run }) {
-				chosen = append(chosen, state)
-			}
-		}
+		chosen = append(chosen, found...)
 	}
-	if !a.stopAll(s, chosen) {
+	if !a.stopAll(s, once(chosen)) {
 		code = exitFailed
+	}
+	if there := a.stopElsewhere(ask, once(elsewhere)); there != exitOK {
+		code = there
 	}
 	if code != exitOK {
 		return &exit{code: code}
 	}
 	return nil
+}
+
+// once leaves out the runs that several names stand for.
+func once(all []runfile.State) (runs []runfile.State) {
+	for _, state := range all {
+		if !slices.ContainsFunc(runs, func(l runfile.State) bool { return l.Begin.Run == state.Begin.Run }) {
+			runs = append(runs, state)
+		}
+	}
+	return runs
+}
+
+// stopElsewhere asks other servers to stop runs, one after another, prints what became of each, and returns the exit code.
+func (a stopCommand) stopElsewhere(ask asker, runs []runfile.State) (code int) {
+	for _, state := range runs {
+		r := state.Begin
+		answer, err := ask.ask(r.Server, "to stop run "+text.ShortRun(r.Run)+" of "+r.Task,
+			remote.Request{Kind: remote.Stop, Run: r.Run, Task: r.Task, Reason: ask.reason})
+		if err != nil {
+			if code = a.exitCode(err); code == exitStopped {
+				return code
+			}
+			continue
+		}
+		if answer != nil {
+			fmt.Fprintf(a.out, "%s  run %s on %s %s\n", r.Task, text.ShortRun(r.Run), r.Server, answer.Text)
+		}
+	}
+	return code
 }
 
 // liveRuns returns the live runs of the task of that name, or the one with that id. There is at least one unless there is

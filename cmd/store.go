@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"os"
+	"path/filepath"
 
 	"sched/mutex"
 	"sched/schedule"
@@ -12,7 +13,7 @@ import (
 // store returns the store of the schedule, without connecting to it yet; nil where there is none.
 func (st *stores) store(s *schedule.Schedule) *mutex.Redis {
 	if st.remote == nil && len(s.Store.Servers) > 0 {
-		remote, err := mutex.Dial(mutex.Config{Servers: s.Store.Servers, Namespace: s.Name, Lease: s.Store.Lease})
+		remote, err := mutex.Dial(mutex.Config{Servers: s.Store.Servers, Dir: filepath.Dir(s.File), Namespace: s.Name, Lease: s.Store.Lease})
 		if err != nil {
 			panic(err) // the schedule is valid, so these servers were checked
 		}

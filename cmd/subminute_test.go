@@ -68,6 +68,10 @@ func (b *box) seconds(name string) (seconds []string) {
 // The tick of 10:00 begins when 54 s of it have passed, so it takes six more.
 func TestSlotsWithinAMinuteStartOnTime(t *testing.T) {
 	t.Parallel()
+	unhurried(t, func(slow func(string, ...any)) { tellOfSlotsWithinAMinute(t, slow) })
+}
+
+func tellOfSlotsWithinAMinute(t *testing.T, slow func(string, ...any)) {
 	b := newBox(t, `
 timezone: UTC
 tasks:
@@ -82,8 +86,11 @@ tasks:
 `)
 	_, end := b.begin("2026-01-05T10:00:54Z")
 	out, code, took := end()
-	if code != 0 || took > 6*time.Second+slack {
+	if code != 0 {
 		t.Errorf("exit code %d after %s:\n%s", code, took, out)
+	}
+	if took > 6*time.Second+slack {
+		slow("it took %s:\n%s", took, out)
 	}
 	b.settle()
 	if got := b.seconds("last.txt"); !slices.Equal(got, []string{"59"}) {
@@ -99,12 +106,12 @@ tasks:
 			case r.Outcome == "succeeded":
 				started, err := time.Parse(time.RFC3339, *r.Started)
 				if at, _ := time.Parse(time.RFC3339, r.Slot); err != nil || started.Before(at) || started.Sub(at) > time.Second {
-					t.Errorf("%s of %s started at %s", task, r.Slot, *r.Started)
+					slow("%s of %s started at %s", task, r.Slot, *r.Started)
 				}
 			}
 		}
 		if n := b.count(task + ".txt"); n < 6/every/2 {
-			t.Errorf("%s ran %d times", task, n)
+			slow("%s ran %d times", task, n)
 		}
 	}
 }
@@ -113,6 +120,10 @@ tasks:
 // minute. The tasks beside it lose some, too, but each gets its turn; background tasks lose none.
 func TestAForegroundTaskThatOverrunsLosesItsSlotsAndStarvesNobody(t *testing.T) {
 	t.Parallel()
+	unhurried(t, func(slow func(string, ...any)) { tellOfATaskThatOverruns(t, slow) })
+}
+
+func tellOfATaskThatOverruns(t *testing.T, slow func(string, ...any)) {
 	b := newBox(t, `
 timezone: UTC
 tasks:
@@ -129,7 +140,7 @@ tasks:
 	b.settle()
 	long, short := b.seconds("long.txt"), b.seconds("short.txt")
 	if len(long) < 3 || len(short) < 3 {
-		t.Errorf("long ran at %v, short at %v:\n%s", long, short, out)
+		slow("long ran at %v, short at %v:\n%s", long, short, out)
 	}
 	if got := b.seconds("full.txt"); !slices.Equal(got, []string{"00"}) {
 		t.Errorf("full ran at %v", got)
@@ -140,7 +151,7 @@ tasks:
 				t.Errorf("%s :%02d %s: %s", task, second, r.Outcome, r.Reason)
 			}
 			if r.Started != nil && *r.Started != r.Slot { // to the second
-				t.Errorf("%s of %s started at %s, when the next one was due", task, r.Slot, *r.Started)
+				slow("%s of %s started at %s, when the next one was due", task, r.Slot, *r.Started)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ package cmd_test
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,6 +135,68 @@ func TestASupervisorThatStandsStill(t *testing.T) {
 	}
 }
 
+// What has ended before the supervisor was killed has ended by itself, however long ago: its timeout came when nobody looked. But
+// what the supervisor was about to end has timed out, though it ends with a code of its own.
+func TestWhatEndedUnderAKilledSupervisorWithATimeout(t *testing.T) {
+	t.Parallel()
+	const wait = "while [ ! -e go ]; do sleep 0.05; done; "
+	b := newBox(t, `
+defaults: {background: true, after: 'echo $SCHED_TASK $SCHED_OUTCOME $SCHED_EXIT_CODE >> after.txt'}
+tasks:
+  - {name: ended, cron: "* * * * *", timeout: 15s, command: "echo $PPID > supervisor.pid; `+wait+`exit 7"}
+  - {name: late, cron: "* * * * *", timeout: 2s, kill_after: 10m, command: "trap 'touch term' TERM; `+wait+`exit 9"}
+`)
+	begun := time.Now()
+	b.sched("run")
+	supervisor := b.pidIn("supervisor.pid")
+	b.until("the late one was told to end", func() bool { _, err := os.Stat(b.path("term")); return err == nil })
+	syscall.Kill(supervisor, syscall.SIGSTOP)
+	b.until("it stands still", func() bool { return standsStill(supervisor) })
+	b.write("go", "")
+	b.until("both have ended, and their timeouts are over", func() bool {
+		return len(children("sleep 0.05", b.dir)) == 0 && time.Since(begun) > 17*time.Second
+	})
+	b.kill(supervisor)
+	b.until("both runs are finished", func() bool { return b.count("after.txt") == 2 })
+	for _, want := range []string{"ended failed 7\n", "late timed out 9\n"} {
+		if got := b.read("after.txt"); !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+// The disk gets full after runs have begun, and before their commands start. The file of a run has room all the same to say that
+// they started: nothing starts twice when the supervisor is killed.
+func TestTheDiskIsFullWhenCommandsStart(t *testing.T) {
+	dir := smallDisk(t, "4m")
+	const n = 16
+	schedule := "state_dir: " + dir + "/state\ntasks:\n"
+	for i := range n { // with files of many sizes: some have a page with room for one more event, some have not
+		schedule += fmt.Sprintf(`  - name: back-%d
+    cron: "* * * * *"
+    background: true
+    env: {PADDING: "%s"}
+    before: echo before >> before.txt; cat /dev/zero 2>/dev/null >> %s/filler; true
+    command: echo $PPID > supervisor.pid; echo began >> began.txt; while [ ! -e go ]; do sleep 0.05; done
+    after: echo $SCHED_OUTCOME >> after.txt
+`, i, strings.Repeat("x", 256*i), dir)
+	}
+	b := newBox(t, schedule)
+	b.sched("run")
+	b.until("all have begun", func() bool { return b.count("began.txt") == n })
+	supervisor := b.pidIn("supervisor.pid")
+	b.kill(supervisor)
+	b.gone(supervisor)
+	b.write("go", "")
+	b.until("all have ended", func() bool { return b.count("after.txt") >= n })
+	if before, began := b.count("before.txt"), b.count("began.txt"); before != n || began != n {
+		t.Errorf("%d hooks and %d commands were started, and not %d", before, began, n)
+	}
+	if after := b.read("after.txt"); strings.Count(after, "succeeded\n") != n {
+		t.Error(after)
+	}
+}
+
 // standsStill reports whether no thread of a process runs.
 func standsStill(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
@@ -192,12 +255,19 @@ func TestAllWhoWatchedFiftyCommandsAreKilled(t *testing.T) {
 // The hooks and the mail of one run delay no other: a hook that hangs, an output on a named pipe without a reader, a command
 // that ignores TERM.
 func TestARunThatHangsDelaysNoOther(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and never says a word
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
 	b := newBox(t, `
+mail: {url: "smtp://`+silent.Addr().String()+`", from: sched@example.com}
 defaults: {background: true}
 tasks:
-  - {name: hook, cron: "* * * * *", command: "true", after: sleep 60}
+  - {name: hook, cron: "* * * * *", command: "true", after: sleep 600}
+  - {name: mail, cron: "* * * * *", command: "true", after: {mail: someone@example.com}}
   - {name: pipe, cron: "* * * * *", command: echo text, output: {file: pipe}}
-  - {name: deaf, cron: "* * * * *", command: "trap '' TERM; while :; do sleep 0.1; done", timeout: 100ms, kill_after: 20s}
+  - {name: deaf, cron: "* * * * *", command: "trap '' TERM; while :; do sleep 0.1; done", timeout: 100ms, kill_after: 10m}
   - {name: quick, cron: "* * * * *", command: sleep 0.3, after: echo done >> after.txt}
 `)
 	if err := syscall.Mkfifo(b.path("pipe"), 0o600); err != nil {
@@ -206,7 +276,7 @@ tasks:
 	begun := time.Now()
 	b.sched("run")
 	b.until("the other one is over", func() bool { return b.count("after.txt") == 1 })
-	if took := time.Since(begun); took > 10*time.Second {
+	if took := time.Since(begun); took > 25*time.Second { // the copy to the pipe is given up after 30 s
 		t.Errorf("it took %s", took)
 	}
 	for _, pid := range children("sleep", b.dir) {
@@ -247,6 +317,31 @@ func TestMoreRunsThanOneSupervisorMayHave(t *testing.T) {
 	b.until("all are over", func() bool { return b.count("after.txt") == 60 })
 	if after := b.read("after.txt"); strings.Count(after, "succeeded\n") != 60 {
 		t.Error(after)
+	}
+}
+
+// A tick that has other things to do reads none of what the supervisor says to it: the runs of a minute go on nevertheless.
+func TestATickThatReadsNoAnswersDelaysNoRun(t *testing.T) {
+	b := newBox(t, `
+tasks:
+  - {name: reading, cron: "* * * * *", command: 'until [ -e go ]; do sleep 0.05; done'}
+  - group: often
+    every: second
+    background: true
+    command: echo >> started.txt
+    after: echo $SCHED_OUTCOME >> after.txt
+    tasks: [{name: a}, {name: b}, {name: c}, {name: d}, {name: e}, {name: f}, {name: g}]
+`)
+	const all = 7 * 60
+	c := b.command("run", "--at", time.Now().UTC().Format(time.RFC3339)) // which waits for no second
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Wait()
+	defer b.write("go", "")
+	b.until("all are over while the tick waits", func() bool { return b.count("after.txt") == all })
+	if after := b.read("after.txt"); strings.Count(after, "succeeded\n") != all || b.count("started.txt") != all {
+		t.Errorf("%d were started, and ended so:\n%s", b.count("started.txt"), after)
 	}
 }
 

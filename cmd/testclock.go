@@ -5,10 +5,13 @@ package cmd
 import (
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
+	"sched/schedule/api/listen"
+	"sched/schedule/boot"
 	"sched/schedule/clock"
-	"sched/schedule/runner"
+	"sched/schedule/condition"
 	"sched/schedule/statedir"
 )
 
@@ -18,11 +21,14 @@ import (
 //	SCHED_TEST_CLOCK=2026-11-21T10:44:30Z   it is this time when the process begins
 //	SCHED_TEST_CLOCK_OFFSET=-45s            the clock is slow by so much; added to the above
 //	SCHED_TEST_CLOCK_FILE=clock             what the file says counts instead: see fileClock
+//	SCHED_TEST_CLOCK_SET=2h                 by so much it was set forward since the machine booted, else time passed
+//	SCHED_TEST_BOOT=a@2026-11-21T10:44:30Z  the name of the machine's boot, and when it was; without the time long ago
 //	SCHED_TEST_SPARE=/tmp/test              spare state folders are made there
-//	SCHED_TEST_ETC=/tmp/etc                 install writes to folders there, and keeps copies there
+//	SCHED_TEST_ETC=/tmp/etc                 install writes to folders there, and keeps copies there; labels are read there
 //
 // The first two go on from there at the usual pace. SCHED_TEST_SERVER gives the machine another name, and a condition
-// command may take SCHED_TEST_GUARD_TIMEOUT. The binary that people build knows none of these.
+// command may take SCHED_TEST_GUARD_TIMEOUT, the header of a request to sched serve SCHED_TEST_HEADER_TIMEOUT. The binary that people
+// build knows none of these.
 func init() {
 	var offset time.Duration
 	if text := os.Getenv("SCHED_TEST_CLOCK"); text != "" {
@@ -43,7 +49,7 @@ func init() {
 		statedir.SparePlaces = []string{place}
 	}
 	if etc := os.Getenv("SCHED_TEST_ETC"); etc != "" {
-		cronFolder, systemdFolder, rootBackups = etc+"/cron.d", etc+"/systemd/system", etc+"/crontabs"
+		cronFolder, systemdFolder, rootBackups, labelsFile = etc+"/cron.d", etc+"/systemd/system", etc+"/crontabs", etc+"/sched/labels"
 	}
 	if name := os.Getenv("SCHED_TEST_SERVER"); name != "" {
 		hostname = func() (string, error) { return name, nil }
@@ -53,17 +59,47 @@ func init() {
 		if err != nil {
 			panic(fmt.Sprintf("SCHED_TEST_GUARD_TIMEOUT: %v", err))
 		}
-		runner.ConditionTimeout = d
+		condition.Timeout = d
+	}
+	if text := os.Getenv("SCHED_TEST_HEADER_TIMEOUT"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			panic(fmt.Sprintf("SCHED_TEST_HEADER_TIMEOUT: %v", err))
+		}
+		listen.HeaderTimeout = d
 	}
 	clock.Now = func() time.Time { return time.Now().Add(offset) }
 	if file := os.Getenv("SCHED_TEST_CLOCK_FILE"); file != "" {
 		clock.Now = fileClock(file).now
 		clock.After = fileClock(file).after
 	}
+	setBoot(os.Getenv("SCHED_TEST_CLOCK_SET"), os.Getenv("SCHED_TEST_BOOT"))
+}
+
+// setBoot has time pass as the clock of the tests shows it, but for what the clock was set.
+func setBoot(set, name string) {
+	var by time.Duration
+	if set != "" {
+		var err error
+		if by, err = time.ParseDuration(set); err != nil {
+			panic(fmt.Sprintf("SCHED_TEST_CLOCK_SET: %v", err))
+		}
+	}
+	booted := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	boot.Elapsed = func() (time.Duration, bool) { return clock.Now().Sub(booted) - by, true }
+	if name, at, ok := strings.Cut(name, "@"); name != "" {
+		if ok {
+			var err error
+			if booted, err = time.Parse(time.RFC3339, at); err != nil {
+				panic(fmt.Sprintf("SCHED_TEST_BOOT: %v", err))
+			}
+		}
+		boot.ID = func() string { return name }
+	}
 }
 
 // A fileClock is a clock that several processes share, and that can be set while they run. The file says
-// at which real time the clock showed what, and how fast it is:
+// at which real time the clock showed what, and how fast it is; at the pace 0 it stands still:
 //
 //	2026-03-01T12:00:00.5Z 2026-11-21T10:44:30Z 60
 type fileClock string
@@ -93,5 +129,16 @@ func (f fileClock) now() time.Time {
 
 func (f fileClock) after(d time.Duration) <-chan time.Time {
 	_, _, speed := f.read()
-	return time.After(time.Duration(float64(d) / speed))
+	if speed > 0 {
+		return time.After(time.Duration(float64(d) / speed))
+	}
+	over := make(chan time.Time)
+	go func() {
+		for speed == 0 {
+			time.Sleep(time.Millisecond)
+			_, _, speed = f.read()
+		}
+		over <- <-f.after(d)
+	}()
+	return over
 }

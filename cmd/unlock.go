@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	lock "sched/mutex"
+	"sched/mutex/pool"
 	"sched/schedule"
+	"sched/schedule/runfile"
 	"sched/schedule/view"
 )
 
@@ -20,8 +22,9 @@ func newUnlockCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "unlock TASK|--all",
 		Short: "Break the lock of a task: the last resort",
-		Long: `unlock frees the mutex of a task although a run has it. The run goes on, and the next one may
-overlap with it. It is not needed after a crash: the kernel drops the lock of a dead run by itself.`,
+		Long: `unlock frees the mutex of a task although a run has it, and the seats that its runs have in a pool.
+The runs go on, and the next ones may overlap with them. It is not needed after
+a crash: the kernel drops the lock of a dead run by itself.`,
 		Example: `  sched unlock nightly-report`,
 		Args:    arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -65,8 +68,43 @@ func (a unlockCommand) unlock(name string) error {
 		broken++
 		fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", t.Mutex, holder)
 	}
-	if broken == 0 {
+	seats, err := a.unlockSeats(s, tasks)
+	if err != nil {
+		return err
+	}
+	if broken+seats == 0 {
 		fmt.Fprintln(a.out, "nothing is locked")
 	}
 	return nil
+}
+
+// unlockSeats frees the seats that runs of the tasks have, and returns how many these were.
+func (a unlockCommand) unlockSeats(s *schedule.Schedule, tasks []*schedule.Task) (broken int, err error) {
+	live, _, _, err := runfile.Survey(s.StateDir)
+	if err != nil {
+		a.problem("%v", err)
+	}
+	done := map[string]bool{}
+	for _, t := range tasks {
+		held, err := a.storage(s).SeatHolders(ctx, live, t.Pool)
+		if err != nil {
+			return broken, failed("", "cannot unlock pool %s: %w", t.Pool.Name, err)
+		}
+		for _, seat := range pool.Seats(t.Pool.Name, t.Pool.Seats) {
+			if holder, taken := held[seat]; !taken || holder.Task != t.Name || done[seat] {
+				continue
+			}
+			done[seat] = true
+			holder, err := a.storage(s).Mutexes().Break(ctx, seat)
+			switch {
+			case errors.Is(err, lock.ErrFree):
+				continue
+			case err != nil:
+				return broken, failed("", "cannot unlock %s: %w", seat, err)
+			}
+			broken++
+			fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", seat, holder)
+		}
+	}
+	return broken, nil
 }

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"sched/schedule"
@@ -23,6 +24,10 @@ func (a whyCommand) printWhy(s *schedule.Schedule, w *view.Inquiry) {
 	if last := answer.Last; last != nil && (last.Due || len(last.Others) > 0) {
 		a.printMinute(w, last, answer.Off)
 	}
+	if answer.LastRun != nil {
+		fmt.Fprintf(a.out, "%s ended last at %s (%s ago)\n", answer.Task, w.Time(w.LastRun.Ended), text.Duration(w.Now.Sub(w.LastRun.Ended)))
+		a.printRecord(w, w.LastRun, "  ")
+	}
 	a.printRunning(s, w)
 	if answer.Off != "" {
 		return
@@ -31,6 +36,9 @@ func (a whyCommand) printWhy(s *schedule.Schedule, w *view.Inquiry) {
 		a.printMinute(w, next, "")
 	}
 	a.printObstacles(w, answer)
+	for _, one := range answer.Overdue {
+		fmt.Fprintf(a.out, "%s is overdue: %s\n", answer.Task, one.Text)
+	}
 }
 
 // printMinute prints what there is to say about one minute. Off is why the task does not run at all; else empty.
@@ -103,19 +111,25 @@ func (a whyCommand) printSlot(w *view.Inquiry, m *view.Minute, slot view.Slot) {
 	if slot.Says != "" {
 		fmt.Fprintf(a.out, "%s%s\n", prefix, slot.Says)
 	}
+	if slot.Elsewhere != "" {
+		fmt.Fprintf(a.out, "%s%s\n", prefix, text.Line(slot.Elsewhere))
+	}
 }
 
 // printRecords prints how each run ended, and below it the facts of its record.
 func (a whyCommand) printRecords(w *view.Inquiry, m *view.Minute, records []view.Record, prefix string) {
 	for _, record := range records {
-		r := m.Ended[record.Run]
-		fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Outcome), text.Line(view.Describe(r))))
-		t := a.stdout().Table()
-		for _, fact := range a.facts(w, r) {
-			t.Row("    "+fact[0], text.Line(fact[1]))
-		}
-		t.Flush()
+		a.printRecord(w, m.Ended[record.Run], prefix)
 	}
+}
+
+func (a whyCommand) printRecord(w *view.Inquiry, r outcome.Record, prefix string) {
+	fmt.Fprintf(a.out, "%s%s\n", prefix, a.stdout().Paint(toneOf(r.Outcome), text.Line(view.Describe(r))))
+	t := a.stdout().Table()
+	for _, fact := range a.facts(w, r) {
+		t.Row("    "+fact[0], text.Line(fact[1]))
+	}
+	t.Flush()
 }
 
 // facts are what a record says besides its outcome: pairs of a name and a text.
@@ -128,11 +142,14 @@ func (a whyCommand) facts(w *view.Inquiry, r outcome.Record) (facts [][2]string)
 	}
 	if !r.Started.IsZero() {
 		started := text.SecondZone(r.Started, w.Task.When.Location)
-		if late := r.Started.Sub(r.Slot); r.Origin == "" && late > 0 {
+		if late := r.Started.Sub(r.Slot) - r.Waited; r.Origin == "" && late > 0 {
 			started += ", " + text.Duration(late) + " late"
 		}
 		add("started", "%s", started)
 		add("ended", "%s", text.SecondZone(r.Ended, w.Task.When.Location))
+	}
+	if r.Waited > 0 {
+		add("waited", "%s for its turn", text.Duration(r.Waited))
 	}
 	if r.ExitCode != nil {
 		add("exit code", "%d", *r.ExitCode)
@@ -144,6 +161,9 @@ func (a whyCommand) facts(w *view.Inquiry, r outcome.Record) (facts [][2]string)
 	add("run", "%s", r.Run)
 	if r.Output != "" {
 		add("output", "sched logs%s %s", a.configFlag(), text.ShortRun(r.Run))
+	}
+	for _, t := range r.Triggered {
+		add("triggered", "%s (run %s)", t.Task, t.Run)
 	}
 	for _, note := range r.Notes {
 		add("note", "%s", note)
@@ -173,7 +193,15 @@ func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
 		said = true
 		fmt.Fprintf(a.out, "  "+format+"\n", args...)
 	}
-	if answer.Next == nil {
+	switch by := answer.Triggers; {
+	case w.Task.When.Boot:
+		said = answer.Next == nil
+		fmt.Fprintf(a.out, "%s is due at the next boot of this machine\n", answer.Task)
+	case len(by) > 0 && answer.Next == nil:
+		say("it has no time of its own: it starts %s", chainText(by))
+	case len(by) > 0:
+		say("it also starts %s", chainText(by))
+	case answer.Next == nil:
 		say("%s is never due again", answer.Task)
 	}
 	if answer.Free != nil {
@@ -188,10 +216,17 @@ func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
 		say("right before it starts it asks %s", text.Line(words))
 	}
 	if answer.Down != "" {
-		say("%s; it will be skipped if that is so then", answer.Down)
+		become := "be skipped if that is so then"
+		if w.Task.WaitsForPause(w.Next) {
+			become = "wait for the end of that"
+		}
+		say("%s; it will %s", answer.Down, become)
+	}
+	if full := answer.Pool.Full(); full != "" {
+		say("%s; it will %s if that goes on until then", full, heldUp(w.Task, w.Next))
 	}
 	if answer.Held != "" {
-		say("its mutex %s is held %s; it will be skipped if that goes on until then", w.Task.Mutex, answer.Held)
+		say("its mutex %s is held %s; it will %s if that goes on until then", w.Task.Mutex, answer.Held, heldUp(w.Task, w.Next))
 	}
 	switch {
 	case answer.Failures >= view.MostFailures:
@@ -204,4 +239,21 @@ func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
 	if !said && !paused && w.Task.UnmetCondition(w.Next) == "" {
 		say("nothing is known that would stop it")
 	}
+}
+
+// heldUp says what becomes of a run of the task for that slot while others have what it needs.
+func heldUp(t *schedule.Task, slot time.Time) string {
+	if t.WaitAtMost > 0 {
+		return "wait, " + text.Duration(t.WaitUntil(slot, slot).Sub(slot)) + " at most,"
+	}
+	return "be skipped"
+}
+
+// chainText says after what a task is started: "after extract (on_success) and load (after)".
+func chainText(by []view.Chained) string {
+	var words []string
+	for _, c := range by {
+		words = append(words, c.Task+" ("+c.On+")")
+	}
+	return "after " + strings.Join(words, " and ")
 }

@@ -14,6 +14,7 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/chain"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
 	"sched/schedule/tail"
@@ -93,7 +94,10 @@ func (a workCommand) work(o workOptions) error {
 	if o.run.logs && state.Dir != "" {
 		logs = a.newLogStream(o.width, o.run.json, tail.Discover(state.Dir).In)
 	}
-	s := worker.Run(stopSignals(), release)
+	s := worker.Run(stopSignals(), func() {
+		chain.Hold(state.Dir)
+		release()
+	})
 	logs.close()
 	return &exit{exitStopped, fmt.Errorf("stopped by %s", signalName(s)), ""}
 }

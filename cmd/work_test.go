@@ -15,7 +15,7 @@ import (
 )
 
 // A worker is `sched work` in a box whose clock runs sixty times as fast: a minute is a second. It
-// begins at 10:44:30.
+// begins at 10:44:00, and the clock stands still until it is there.
 type worker struct {
 	*box
 	*exec.Cmd
@@ -25,8 +25,9 @@ const fast = 60
 
 func (b *box) work(args ...string) *worker {
 	b.Helper()
-	if b.read("clock") == "" {
-		b.setClock("2026-11-21T10:44:30Z")
+	begins := b.read("clock") == ""
+	if begins {
+		b.writeClock("2026-11-21T10:44:00Z", 0)
 	}
 	w := &worker{b, b.clocked(append([]string{"work"}, args...)...)}
 	out, err := os.OpenFile(b.path("work.out"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -45,6 +46,10 @@ func (b *box) work(args ...string) *worker {
 			b.Logf("sched work printed:\n%s", b.read("work.out"))
 		}
 	})
+	if begins {
+		b.until("sched work is there", func() bool { return exists(b.path(".sched/work")) && b.read(".sched/work") != "" })
+		b.setClock("2026-11-21T10:44:00Z")
+	}
 	return w
 }
 
@@ -58,7 +63,12 @@ func (b *box) clocked(args ...string) *exec.Cmd {
 // setClock sets the clock of the box, also for processes that run already.
 func (b *box) setClock(shown string) {
 	b.Helper()
-	b.write("clock.new", fmt.Sprintf("%s %s %d", time.Now().UTC().Format(time.RFC3339Nano), shown, fast))
+	b.writeClock(shown, fast)
+}
+
+func (b *box) writeClock(shown string, speed int) {
+	b.Helper()
+	b.write("clock.new", fmt.Sprintf("%s %s %d", time.Now().UTC().Format(time.RFC3339Nano), shown, speed))
 	if err := os.Rename(b.path("clock.new"), b.path("clock")); err != nil {
 		b.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func inherited(t *testing.T, lock mutex.Lock) *os.File {
 	if lock.Inherit() == nil {
 		return nil
 	}
-	fd, err := syscall.Dup(int(lock.Inherit().Fd()))
+	fd, err := syscall.Dup(int(lock.Inherit()[0].Fd()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,6 +264,14 @@ func testClaim(t *testing.T, open opener) {
 }
 
 func testRace(t *testing.T, open opener) {
+	try := 0
+	unhurried(t, func(slow func(string, ...any)) {
+		try++
+		tellOfARace(t, open, fmt.Sprint("backup-", try), slow)
+	})
+}
+
+func tellOfARace(t *testing.T, open opener, name string, slow func(string, ...any)) {
 	const racers = 50
 	var locked, claimed atomic.Int32
 	var ready, done sync.WaitGroup
@@ -277,24 +285,33 @@ func testRace(t *testing.T, open opener) {
 			ready.Done()
 			ready.Wait()
 			var held *mutex.HeldError
-			switch lock, err := store.Acquire(ctx, "backup", o); {
+			var silent *mutex.StoreError
+			switch lock, err := store.Acquire(ctx, name, o); {
 			case err == nil:
 				locked.Add(1)
 				locks <- lock
+			case errors.As(err, &silent):
+				slow("the mutex: %v", err)
 			case !errors.As(err, &held) || held.Holder.Run == "":
 				t.Errorf("the mutex: %v", err)
 			}
-			switch err := store.Claim(ctx, "backup@1", until, o); {
+			switch err := store.Claim(ctx, name+"@1", until, o); {
 			case err == nil:
 				claimed.Add(1)
+			case errors.As(err, &silent):
+				slow("the claim: %v", err)
 			case !errors.As(err, &held) || held.Holder.Run == "":
 				t.Errorf("the claim: %v", err)
 			}
 		})
 	}
 	done.Wait()
-	if locked.Load() != 1 || claimed.Load() != 1 {
-		t.Fatalf("%d have the mutex, %d have the claim", locked.Load(), claimed.Load())
+	switch l, c := locked.Load(), claimed.Load(); {
+	case l > 1 || c > 1:
+		t.Fatalf("%d have the mutex, %d have the claim", l, c)
+	case l < 1 || c < 1:
+		slow("%d have the mutex, %d have the claim", l, c)
+		return
 	}
 	release(t, <-locks)
 }

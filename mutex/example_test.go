@@ -41,7 +41,7 @@ func ExampleFiles_Acquire() {
 func ExampleStore_adopt() {
 	dir, _ := os.MkdirTemp("", "locks")
 	defer os.RemoveAll(dir)
-	store, ctx := mutex.NewStore(dir, nil), context.Background()
+	store, ctx := mutex.NewStore(mutex.Files{Dir: dir}, nil), context.Background()
 
 	lock, _ := store.Acquire(ctx, "backup", mutex.Holder{Run: "run-1"})
 	fmt.Println(store.Adopt("backup", mutex.Holder{Run: "run-2"}, nil).Release(ctx)) // another run frees nothing

@@ -22,6 +22,10 @@ import (
 // any duplicate drops it at once. The content of the file names the holder and decides nothing.
 type Files struct {
 	Dir string // made when it is needed, with mode 0700
+
+	// GoesOn reports whether the run that was the last holder of a mutex goes on, though nothing holds the lock any more: then it has
+	// the mutex. It is asked by whoever just got the lock, before that is a holder. May be nil.
+	GoesOn func(name string, last Holder) bool
 }
 
 var _ Store = Files{}
@@ -47,7 +51,13 @@ func (s Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, e
 		}
 		return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
-	fence := max(readHolder(file).Fence+1, holder.Since.UnixMicro(), holder.Fence)
+	last := readHolder(file)
+	if s.GoesOn != nil && last.Run != "" && s.GoesOn(name, last) {
+		flock(file, unix.LOCK_UN)
+		file.Close()
+		return nil, &HeldError{name, last}
+	}
+	fence := max(last.Fence+1, holder.Since.UnixMicro(), holder.Fence)
 	lock := &fileLock{store: s, name: name, run: holder.Run, file: file, fence: fence}
 	// Without the new holder the file would name the last one, whose late release could break the lock of the new one.
 	if err := lock.describe(holder); err != nil {

@@ -139,7 +139,7 @@ func TestHoweverLocksAreBrokenAndTakenThereIsOneHolder(t *testing.T) {
 func family(t *testing.T, lock mutex.Lock) (shell *os.Process, child int) {
 	t.Helper()
 	c := exec.Command("/bin/sh", "-c", "sleep 300 >/dev/null 2>&1 & echo $!; exec sleep 300")
-	c.ExtraFiles = []*os.File{lock.Inherit()}
+	c.ExtraFiles = lock.Inherit()
 	out, _ := c.StdoutPipe()
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func family(t *testing.T, lock mutex.Lock) (shell *os.Process, child int) {
 	}
 	go c.Wait()
 	t.Cleanup(func() { c.Process.Kill(); syscall.Kill(child, syscall.SIGKILL) })
-	lock.Inherit().Close()
+	lock.Inherit()[0].Close()
 	return c.Process, child
 }
 
@@ -315,10 +315,10 @@ func TestAProcessThatInheritsALockCannotWriteItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Release(ctx)
-	if _, err := lock.Inherit().WriteAt([]byte(`{"fence":9223372036854775807}`), 0); !errors.Is(err, syscall.EBADF) {
+	if _, err := lock.Inherit()[0].WriteAt([]byte(`{"fence":9223372036854775807}`), 0); !errors.Is(err, syscall.EBADF) {
 		t.Errorf("writing: %v", err)
 	}
-	if err := lock.Inherit().Truncate(0); err == nil {
+	if err := lock.Inherit()[0].Truncate(0); err == nil {
 		t.Error("it can be cut")
 	}
 }
@@ -381,4 +381,36 @@ func TestTheLastHolder(t *testing.T) {
 	if holder, ok := files.Last("pipe"); ok {
 		t.Errorf("a named pipe: %+v", holder)
 	}
+}
+
+// A supervisor may be killed at any moment, also right before another run asks for its mutex, while its run goes on. So who gets the
+// lock asks for that with the lock in hand: nobody gets it meanwhile, and the file names the run that goes on.
+func TestNobodyGetsTheMutexOfARunThatGoesOnWithoutTheLock(t *testing.T) {
+	dir := t.TempDir()
+	plain := mutex.Files{Dir: dir}
+	acquire(t, plain, "backup", "run-1").Inherit()[0].Close() // as by the kill
+	var held *mutex.HeldError
+	asked := 0
+	goesOn := plain
+	goesOn.GoesOn = func(name string, last mutex.Holder) bool {
+		asked++
+		if name != "backup" || last.Run != "run-1" {
+			t.Errorf("it asks for %s of %+v", name, last)
+		}
+		if now, held := plain.Held(name); !held || now.Run != "run-1" {
+			t.Errorf("meanwhile others see that %+v has it: %t", now, held)
+		}
+		return true
+	}
+	if _, err := goesOn.Acquire(ctx, "backup", holder("run-2")); !errors.As(err, &held) || held.Holder.Run != "run-1" || asked != 1 {
+		t.Errorf("asked %d times, it gets %v", asked, err)
+	}
+	if now, held := plain.Held("backup"); held {
+		t.Errorf("it left the lock to %+v", now)
+	}
+	if last, ok := plain.Last("backup"); !ok || last.Run != "run-1" {
+		t.Errorf("the file names %+v", last)
+	}
+	goesOn.GoesOn = func(string, mutex.Holder) bool { return false }
+	release(t, acquire(t, goesOn, "backup", "run-2"))
 }

@@ -21,8 +21,13 @@ type fileLock struct {
 	fence int64
 }
 
-// Inherit returns the locked file.
-func (l *fileLock) Inherit() *os.File { return l.file }
+// Inherit returns the locked file, in a process that has it.
+func (l *fileLock) Inherit() []*os.File {
+	if l.file == nil {
+		return nil
+	}
+	return []*os.File{l.file}
+}
 
 // Fence is the time of the acquisition in microseconds, or one more than the last where the clock
 // was set back.

@@ -14,6 +14,7 @@ type Holder struct {
 	Run   string    `json:"run"`
 	PID   int       `json:"pid"` // 0 when it is unknown
 	Host  string    `json:"host"`
+	Task  string    `json:"task,omitempty"` // of the run; "" when it is unknown
 	Since time.Time `json:"since"`
 	Fence int64     `json:"fence,omitempty"` // of its lock; 0 when it is unknown
 }

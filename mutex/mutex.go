@@ -23,7 +23,8 @@
 //   - A lease that fences. A run that was stopped for longer than its lease goes on beside the next
 //     one until it learns of the loss; what both write to can compare their fences.
 //   - Making up for an outage: a slot that was skipped since the store did not answer is not run later.
-//   - Redis Cluster, and replicas that take over: they forget locks that were acknowledged.
+//   - A replica that knows all: behind Sentinels and in a Cluster one may take over that has not been told of the last grants. It is
+//     noticed where this machine was told of them (redismoved.go), and not else.
 //
 // # What redsync does, and what is ours
 //
@@ -74,9 +75,9 @@ type Store interface {
 
 // A Lock is a held mutex.
 type Lock interface {
-	// Inherit returns the descriptor that every process of the run must inherit, so that the
-	// lock lives as long as they do; nil where the lock does not depend on processes.
-	Inherit() *os.File
+	// Inherit returns the descriptors that every process of the run must inherit, so that the
+	// lock lives as long as they do; none where the lock does not depend on processes.
+	Inherit() []*os.File
 
 	// Fence returns a number that is larger for every later holder of the mutex, so that what the
 	// lock protects can refuse those who come late.

@@ -42,12 +42,12 @@ func Dial(c Config) (*Redis, error) {
 	closed, stop := context.WithCancel(context.Background())
 	r := &Redis{config: c, close: stop}
 	for i := range c.Servers {
-		options, err := c.options(i)
+		target, err := c.target(i)
 		if err != nil {
 			stop()
 			return nil, err
 		}
-		r.servers = append(r.servers, newServer(options, c.lease(), r.Key("granted"), &r.instances, closed))
+		r.servers = append(r.servers, newServer(target, c.lease(), r.Key("granted"), &r.instances, closed))
 	}
 	if len(r.servers) == 0 {
 		stop()
@@ -77,10 +77,19 @@ func (r *Redis) Close() error {
 // process notices a restart; after one, a Redis grants no locks and claims for one lease. Call it
 // before the first request, in processes that take locks. A file that cannot be read or written is
 // as none.
-func (r *Redis) RememberInstances(path string) { r.instances.load(path) }
+func (r *Redis) RememberInstances(path string) {
+	r.instances.load(path)
+	r.instances.useLease(r.config.lease(), time.Now())
+}
 
 // Config returns what the store was dialed with.
 func (r *Redis) Config() Config { return r.config }
+
+// Name names a server for people, by its number in the config.
+func (r *Redis) Name(server int) string { return r.servers[server].name }
+
+// Moves reports whether another server may take the place of the one with this number in the config: behind Sentinels, or in a Cluster.
+func (r *Redis) Moves(server int) bool { return r.servers[server].target.Moves() }
 
 // Key returns a key in the namespace of the schedule.
 func (r *Redis) Key(parts ...string) string {

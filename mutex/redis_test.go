@@ -58,6 +58,22 @@ func TestRedisKeepsTheContract(t *testing.T) {
 			return func() mutex.Store { return named(t, name, "unix://"+s.Socket+"?db=3") }
 		})
 	})
+	for name, start := range map[string]func(*testing.T) string{
+		"Sentinels": func(t *testing.T) string { return redistest.StartSentinels(t).URL },
+		"a Cluster": func(t *testing.T) string { return redistest.StartCluster(t).URL },
+		"TLS with certificates": func(t *testing.T) string {
+			c := redistest.MakeCertificates(t)
+			return "rediss://" + redistest.Start(t, c.Options()...).Address + "?ca=" + c.CA + "&cert=" + c.Cert + "&key=" + c.Key
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := start(t)
+			testStore(t, func(t *testing.T) opener {
+				name := t.Name()
+				return func() mutex.Store { return named(t, name, url) }
+			})
+		})
+	}
 	t.Run("three of them", func(t *testing.T) {
 		_, urls := three(t)
 		testStore(t, func(t *testing.T) opener {
@@ -82,14 +98,14 @@ func TestSharedKeepsTheContract(t *testing.T) {
 	t.Run("miniredis", func(t *testing.T) {
 		testStore(t, func(t *testing.T) opener {
 			m, dir := miniredis.RunT(t), filepath.Join(t.TempDir(), "locks")
-			return func() mutex.Store { return mutex.NewStore(dir, dial(t, "redis://"+m.Addr())) }
+			return func() mutex.Store { return mutex.NewStore(mutex.Files{Dir: dir}, dial(t, "redis://"+m.Addr())) }
 		})
 	})
 	t.Run("redis-server", func(t *testing.T) {
 		s := redistest.Start(t)
 		testStore(t, func(t *testing.T) opener {
 			name, dir := t.Name(), filepath.Join(t.TempDir(), "locks")
-			return func() mutex.Store { return mutex.NewStore(dir, named(t, name, s.URL)) }
+			return func() mutex.Store { return mutex.NewStore(mutex.Files{Dir: dir}, named(t, name, s.URL)) }
 		})
 	})
 }

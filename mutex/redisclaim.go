@@ -20,8 +20,16 @@ func (r *Redis) Claim(ctx context.Context, key string, until time.Time, holder H
 	name := r.Key("claim", key)
 	value := holder.Run + " " + holderText(holder)
 	claim := redlock{redis: r, key: name, value: value, run: holder.Run, keep: keep, end: deadline(ctx)}
-	_, err := claim.acquire(request{rule: ifTrusted, grants: true, script: claimScript(), keys: []string{name, r.Key("granted")},
-		args: []any{holder.Run, value, milliseconds(keep), fmt.Sprint(until.UnixMilli())}})
+	q := request{rule: ifTrusted, grants: true, script: claimScript.get(), keys: []string{name, r.Key("granted")},
+		args: []any{holder.Run, value, milliseconds(keep), fmt.Sprint(until.UnixMilli())}}
+	bit, slot := r.bit(key)
+	if slot {
+		q.script, q.keys, q.args, q.slot = slotClaimScript.get(), append(q.keys, bit.key), append(q.args, bit.offset), bit.slot
+	}
+	_, err := claim.acquire(q)
+	if err == nil && slot && keep > longClaim {
+		r.keepAsBit(claim, bit, until)
+	}
 	var held *HeldError
 	if errors.As(err, &held) {
 		held.Name = key
@@ -29,10 +37,20 @@ func (r *Redis) Claim(ctx context.Context, key string, until time.Time, holder H
 	return err
 }
 
-// Claimed asks all servers who has claimed key; until does not matter here.
+// Claimed asks all servers who has claimed key; until does not matter here. Of a claim that is over, and kept as a bit, nobody knows
+// the holder.
 func (r *Redis) Claimed(ctx context.Context, key string, _ time.Time) (holder Holder, claimed bool, err error) {
 	holders, err := r.Claims(ctx, key)
 	holder, claimed = holders[key]
+	if bit, ok := r.bit(key); ok && !claimed && err == nil {
+		holders, err = r.read(ctx, []string{bit.key}, func(values []string) map[string]Holder {
+			if bit.setIn(values[0]) {
+				return map[string]Holder{key: {}}
+			}
+			return nil
+		})
+		holder, claimed = holders[key]
+	}
 	return holder, claimed, err
 }
 

@@ -1,14 +1,12 @@
 package mutex
 
 import (
+	"errors"
 	"fmt"
-	"net"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"sched/mutex/redisurl"
 )
 
 // DefaultLease is how long a lock on Redis outlives its last renewal.
@@ -24,10 +22,10 @@ const (
 // A Config says on which servers the mutexes of a schedule are. Its JSON, for other processes, has the
 // passwords; its String and GoString have none.
 type Config struct {
-	// Servers are the URLs of one Redis, or of an odd number of independent ones (Redlock):
-	// redis://[user:password@]host[:port][/db], rediss://… for TLS, or
-	// unix://[user:password@]/path[?db=1].
+	// Servers are the URLs of one Redis, or of an odd number of independent ones (Redlock), as package redisurl reads them. One
+	// URL may also be that of Sentinels, or of a Redis Cluster.
 	Servers   []string
+	Dir       string        // the files of certificates in the URLs are relative to it
 	Namespace string        // of every key: the schedule's name
 	Lease     time.Duration // 0 means DefaultLease
 }
@@ -37,7 +35,7 @@ type Config struct {
 func (c Config) Check() error {
 	switch {
 	case len(c.Servers) == 0:
-		return &StoreError{"the store has no server", urlHint}
+		return &StoreError{"the store has no server", redisurl.Hint}
 	case len(c.Servers)%2 == 0:
 		return &StoreError{
 			fmt.Sprintf("the store has %d servers, and needs one or an odd number", len(c.Servers)),
@@ -51,14 +49,20 @@ func (c Config) Check() error {
 	}
 	first := map[string]int{}
 	for i := range c.Servers {
-		options, err := c.options(i)
+		target, err := c.target(i)
 		if err != nil {
 			return err
 		}
-		host := strings.ToLower(options.Addr)
+		if target.Moves() && len(c.Servers) > 1 {
+			return &StoreError{
+				fmt.Sprintf("URL %d of the store is of Sentinels or of a Cluster, in a list of servers", i+1),
+				"a list is of servers that stand alone, of which a majority decides; write one URL: redis+sentinel://host,host,host/PRIMARY or redis+cluster://host,host,host",
+			}
+		}
+		host := strings.ToLower(target.Address())
 		if j, found := first[host]; found {
 			return &StoreError{
-				fmt.Sprintf("URLs %d and %d of the store are of the same server, %s", j+1, i+1, options.Addr),
+				fmt.Sprintf("URLs %d and %d of the store are of the same server, %s", j+1, i+1, target.Address()),
 				"each must be a server of its own, which fails alone; another database of the same one is not",
 			}
 		}
@@ -72,8 +76,8 @@ func (c Config) String() string {
 	var names []string
 	for i := range c.Servers {
 		name := "?"
-		if options, err := c.options(i); err == nil {
-			name = nameOf(options)
+		if target, err := c.target(i); err == nil {
+			name = target.Name()
 		}
 		names = append(names, name)
 	}
@@ -90,76 +94,16 @@ func (c Config) lease() time.Duration {
 	return c.Lease
 }
 
-const urlHint = "write redis://[user:password@]host[:port][/database], rediss://… for TLS, or unix:///path/to/socket[?db=1]; " +
-	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %"
-
-// options reads one URL. What go-redis would not like is found before, since its errors quote the URL.
-func (c Config) options(i int) (*redis.Options, error) {
-	wrong := func(format string, args ...any) error {
+// target reads one URL.
+func (c Config) target(i int) (*redisurl.Target, error) {
+	target, err := redisurl.Parse(c.Servers[i], c.Dir)
+	var wrong *redisurl.Error
+	if errors.As(err, &wrong) {
 		which := "the URL of the store"
 		if len(c.Servers) > 1 {
 			which = fmt.Sprintf("URL %d of the store", i+1)
 		}
-		return &StoreError{which + " " + fmt.Sprintf(format, args...), urlHint}
+		return nil, &StoreError{which + " " + wrong.Text, wrong.Hint}
 	}
-	u, err := url.Parse(c.Servers[i])
-	if err != nil || u.Opaque != "" {
-		return nil, wrong("is not a URL")
-	}
-	if problem := problemOf(u); problem != "" {
-		return nil, wrong("%s", problem)
-	}
-	options, err := redis.ParseURL(c.Servers[i])
-	if err != nil {
-		return nil, wrong("is not one that can be used")
-	}
-	return options, nil
-}
-
-// problemOf says what is wrong with a URL, and quotes nothing of it.
-func problemOf(u *url.URL) string {
-	_, password := u.User.Password()
-	port, _ := strconv.Atoi(u.Port())
-	database := strings.Trim(u.Path, "/")
-	if u.Scheme == "unix" {
-		database = ""
-	}
-	if db := u.Query().Get("db"); db != "" {
-		database = db
-	}
-	switch {
-	case u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix":
-		return "begins with none of redis://, rediss:// and unix://"
-	case u.Fragment != "":
-		return `has a "#" in it`
-	case u.Scheme == "unix" && (u.Host != "" || u.Path == ""):
-		return "names no socket"
-	case u.Scheme != "unix" && u.Hostname() == "":
-		return "names no host"
-	case u.Port() != "" && (port < 1 || port > 65535):
-		return "has a port that is not in 1-65535"
-	case u.User != nil && !password:
-		return "has a user without a password; with a password alone it is redis://:password@host"
-	case database != "" && strings.Trim(database, "0123456789") != "":
-		return "has a database that is not a number"
-	case unknownParameter(u.Query(), u.Scheme):
-		return "has a parameter other than db, and skip_verify=true with rediss"
-	}
-	return ""
-}
-
-func unknownParameter(query url.Values, scheme string) bool {
-	query.Del("db")
-	if scheme == "rediss" && query.Get("skip_verify") == "true" {
-		query.Del("skip_verify")
-	}
-	return len(query) > 0
-}
-
-// nameOf names a server for people: its host, host:port, or the path of its socket.
-func nameOf(options *redis.Options) string {
-	if host, port, err := net.SplitHostPort(options.Addr); err == nil && port == "6379" && !strings.Contains(host, ":") {
-		return host
-	}
-	return options.Addr
+	return target, err
 }

@@ -64,6 +64,36 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 		{[]string{"redis://a?pool_size=9"}, "has a parameter other than db"},
 		{[]string{"unix://run/redis.sock"}, "names no socket"},
 		{[]string{"unix://"}, "names no socket"},
+
+		// Sentinels, which have a name for the primary
+		{[]string{"redis+sentinel://a,b,c/mymaster"}, ""},
+		{[]string{"rediss+sentinel://user:secret@a:1,b:2,[::1]:3/mymaster/2?sentinel_user=u&sentinel_password=secret&ca=ca.pem"}, ""},
+		{[]string{"redis+sentinel://a,b,c"}, "the URL of the store does not name the primary"},
+		{[]string{"redis+sentinel://a,b,c/mymaster/first"}, "has a database that is not a number"},
+		{[]string{"redis+sentinel://a,,c/mymaster"}, "names no host"},
+		{[]string{"redis+sentinel://a,b:0/mymaster"}, "has a port that is not in 1-65535"},
+		{[]string{"redis+sentinel://a,b:secret/mymaster"}, "is not a URL"},
+		{[]string{"redis+sentinel://a/mymaster?sentinel_user=secret"}, "has a user of the Sentinels without a password"},
+		{[]string{"redis+sentinel://a/mymaster?master=secret"}, "has a parameter other than db, sentinel_user and sentinel_password"},
+		{[]string{"sentinel://a/mymaster"}, "begins with none of"},
+		{[]string{"redis+sentinels://a/mymaster"}, "begins with none of"},
+
+		// a Cluster, which has no databases
+		{[]string{"redis+cluster://a,b,c"}, ""},
+		{[]string{"rediss+cluster://:secret@a:7000,b:7001,c/?ca=ca.pem&server_name=redis.internal"}, ""},
+		{[]string{"redis+cluster://a,b/2"}, "has a path or a database, and a Redis Cluster has none"},
+		{[]string{"redis+cluster://a,b?db=2"}, "has a path or a database, and a Redis Cluster has none"},
+		{[]string{"redis+cluster://a?sentinel_password=secret"}, "has a parameter other than db, and with rediss"},
+
+		// certificates
+		{[]string{"rediss://a?ca=ca.pem&cert=c.pem&key=/k.pem"}, ""},
+		{[]string{"redis://a?ca=ca.pem"}, "has a parameter other than db that needs TLS"},
+		{[]string{"rediss://a?cert=secret.pem"}, "has a certificate without its key"},
+		{[]string{"rediss://a?ca=secret.pem&skip_verify=true"}, "names a CA, and says that certificates are not checked"},
+		{[]string{"rediss://a?ca="}, "has a parameter that is empty"},
+		{[]string{"rediss://a?skip_verify=false"}, "has a parameter other than db"},
+		{[]string{"redis://a,b,c"}, "names several hosts"},
+		{[]string{a, b, "redis+sentinel://c/mymaster"}, "URL 3 of the store is of Sentinels or of a Cluster, in a list of servers"},
 		{[]string{a, b, "redis://c:secret"}, "URL 3 of the store is not a URL"},
 	} {
 		c := mutex.Config{Servers: tt.servers, Namespace: "shop"}

@@ -45,7 +45,7 @@ func (l *lease) Describe(holder Holder) {
 
 func (l *lease) writeDescription() {
 	for holder, unsaved := l.description.next(); unsaved; holder, unsaved = l.description.next() {
-		l.redis.tally(l.redis.send(deadline(context.Background()), request{script: describeScript(), keys: l.keys()[:2],
+		l.redis.tally(l.redis.send(deadline(context.Background()), request{script: describeScript.get(), keys: l.keys()[:2],
 			args: []any{l.run, holderText(holder)}}, nil), nil)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"sched/mutex/redisurl"
+	"sched/schedule/lazy"
 	"sched/schedule/text"
 )
 
@@ -56,7 +57,9 @@ var errorReplies = []errorReply{
 	{"user executing the script can't run", "does not let the user do that", aclHint, false},
 	{"ACL failure in script", "does not let the user do that", aclHint, false},
 	{"MOVED", "is part of a Redis Cluster", clusterHint, false},
-	{"CLUSTERDOWN", "is part of a Redis Cluster", clusterHint, false},
+	{"ASK ", "gives the keys of this schedule to another node", movingHint, false},
+	{"TRYAGAIN", "gives the keys of this schedule to another node", movingHint, false},
+	{"CLUSTERDOWN", "belongs to a Redis Cluster that is down: some of its slots have no primary", "`redis-cli cluster info` tells more", false},
 	{"BUSY Redis is busy", "is busy with a script of somebody else", "`redis-cli script kill` ends it", false},
 	{"after non deterministic commands", "is older than Redis 5", "sched needs Redis 5 or newer", false},
 	{"WRONGTYPE", "has something of somebody else under a key of sched", "give sched a database of its own, with /1 at the end of the URL", false},
@@ -66,14 +69,15 @@ const (
 	passwordHint = "write redis://user:password@host, or redis://:password@host without a user; in a password %40 is @ and %2F is /"
 	databaseHint = "the number at the end of the URL must be less than `databases` in its redis.conf, which is 16 unless changed"
 	aclHint      = "docs/many-servers.md has the list of commands that its user needs; `redis-cli acl log` shows what was refused"
-	replicaHint  = "name the primary in the URL"
-	clusterHint  = "use a Redis that stands alone: locks need one that others can agree on"
+	replicaHint  = "name the primary in the URL, or its Sentinels: redis+sentinel://host,host,host/PRIMARY"
+	clusterHint  = "write redis+cluster:// instead of redis://, or use a Redis that stands alone"
+	movingHint   = "it answers when that is done"
 )
 
 var (
-	refusedByName = regexp.MustCompile(`no permissions to run the '([a-z|]+)' command`)
-	refusedInLine = regexp.MustCompile(`script: ([0-9a-f]{40}), on @user_script:([0-9]+)`)
-	calledInLine  = regexp.MustCompile(`redis\.call\('([A-Z]+)'`)
+	refusedByName = lazy.Regexp{Expr: `no permissions to run the '([a-z|]+)' command`}
+	refusedInLine = lazy.Regexp{Expr: `script: ([0-9a-f]{40}), on @user_script:([0-9]+)`}
+	calledInLine  = lazy.Regexp{Expr: `redis\.call\('([A-Z]+)'`}
 )
 
 // refusedCommand finds the command that an ACL refuses, as Redis 7 names it: by its name, or by the line of one of our scripts.
@@ -120,6 +124,7 @@ func (s *server) explain(err error) (explained *StoreError, unreachable bool) {
 func (s *server) explainNoAnswer(err error) *StoreError {
 	var (
 		unknown     *net.DNSError
+		ours        *redisurl.Error
 		plain       tls.RecordHeaderError
 		certificate *tls.CertificateVerificationError
 	)
@@ -127,10 +132,17 @@ func (s *server) explainNoAnswer(err error) *StoreError {
 		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}
 	switch {
+	case errors.As(err, &ours):
+		return s.failed(ours.Text, ours.Hint)
+	case errors.Is(err, errNotPrimary):
+		return s.failed("has no primary at the moment: a replica is still to take over", "")
+	case strings.Contains(err.Error(), "tls: certificate required"), strings.Contains(err.Error(), "tls: bad certificate"),
+		strings.Contains(err.Error(), "tls: unknown certificate authority"):
+		return s.failed("wants a certificate of ours that it can trust", "write ?cert=FILE&key=FILE in the URL, for one that its CA has signed")
 	case errors.As(err, &unknown) && unknown.IsNotFound:
 		return s.failed("cannot be found: there is no host of that name", "see the URL")
 	case is(syscall.ECONNREFUSED):
-		return s.failed("does not answer: connection refused", "is it running, and is that its port? `"+s.ping()+"` tells")
+		return s.failed("does not answer: connection refused", "is it running, and is that its port? `"+s.target.Ping()+"` tells")
 	case is(syscall.ENOENT):
 		return s.failed("does not answer: there is no such socket", "is it running? see unixsocket in its redis.conf")
 	case is(syscall.EACCES, syscall.EPERM):
@@ -141,7 +153,7 @@ func (s *server) explainNoAnswer(err error) *StoreError {
 		return s.failed("does not speak TLS on this port", "write redis:// instead of rediss://, or its tls-port")
 	case errors.As(err, &certificate):
 		return s.failed("has a certificate that cannot be trusted: "+s.withoutPassword(certificate.Err.Error()),
-			"name the file of its CA in SSL_CERT_FILE, or add it to those of the machine")
+			"name the file of its CA with ?ca=FILE in the URL, or in SSL_CERT_FILE; its host must be in the certificate, or ?server_name=NAME is")
 	case is(io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE):
 		return s.failed("closes the connection at once", s.closedHint())
 	case timedOut(err):
@@ -160,35 +172,26 @@ func (s *server) failed(text, hint string) *StoreError {
 	return &StoreError{"redis at " + s.name + " " + text, hint}
 }
 
-// ping is a command for people: it shows whether the server answers.
-func (s *server) ping() string {
-	if s.options.Network == "unix" {
-		return "redis-cli -s " + s.options.Addr + " ping"
-	}
-	host, port, _ := net.SplitHostPort(s.options.Addr)
-	return "redis-cli -h " + host + " -p " + port + " ping"
-}
-
 func (s *server) closedHint() string {
-	if s.options.TLSConfig != nil || s.options.Network == "unix" {
+	if s.finder.TLS() || s.options.Network == "unix" {
 		return "its log says why"
 	}
 	return "write rediss:// if it speaks TLS on this port"
 }
 
 func (s *server) noAnswerHint() string {
-	if s.options.TLSConfig != nil {
+	if s.finder.TLS() {
 		return "does it speak TLS on this port? a plain Redis waits for more, and says nothing: then write redis://"
 	}
-	return "is the machine up, and no firewall between? `" + s.ping() + "` tells"
+	return "is the machine up, and no firewall between? `" + s.target.Ping() + "` tells"
 }
 
 // withoutPassword takes the password out of an answer that quotes what was sent.
 func (s *server) withoutPassword(text string) string {
-	if s.options.Password == "" {
-		return text
+	for _, secret := range s.target.Secrets() {
+		text = strings.ReplaceAll(text, secret, "***")
 	}
-	return strings.ReplaceAll(text, s.options.Password, "***")
+	return text
 }
 
 // joinErrors makes one *StoreError of those of too many among all servers.

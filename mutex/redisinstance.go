@@ -3,6 +3,7 @@ package mutex
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -34,25 +35,53 @@ func (s *server) onConnect(ctx context.Context, c *redis.Conn) error {
 	pipe := c.Pipeline()
 	last, known := s.instances.last(s.options.Addr)
 	info, clock, granted := pipe.Info(ctx, "server"), pipe.Time(ctx), pipe.HGet(ctx, s.granted, last)
+	role := redis.NewStringCmd(ctx)
+	if s.target.Moves() {
+		role = pipe.Info(ctx, "replication")
+	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		if passes(granted.Err(), false) {
-			return granted.Err() // it loads its data, and cannot say yet what it knows
+		if passes(granted.Err(), false) || s.moved(granted.Err()) {
+			return granted.Err() // it loads its data, and cannot say yet what it knows; or it has another part of a Cluster
 		}
 		if _, unreachable := s.explain(err); unreachable {
 			return err
 		}
 	}
+	took, ahead := time.Since(begun), time.Until(clock.Val())
+	if strings.Contains(role.Val(), "role:slave") {
+		return errNotPrimary
+	}
+	id, age, ok := instanceIn(info.Val())
+	count, _ := granted.Int64()
+	forgot := ok && s.hasForgotten(last, id, known, count, granted.Err())
+	if forgot {
+		if err := s.tell(ctx, c); err != nil {
+			return err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.roundTrip = time.Since(begun)
+	s.roundTrip = took
 	if clock.Err() == nil {
-		s.clockKnown, s.ahead = true, time.Until(clock.Val())
+		s.clockKnown, s.ahead = true, ahead
+		s.instances.noteAhead(ahead, time.Now())
 	}
-	if id, age, ok := instanceIn(info.Val()); ok {
-		count, _ := granted.Int64()
-		s.meet(id, age, known > 0 && count >= known)
+	if ok {
+		s.meet(id, age, forgot)
+	}
+	if ok && last == id && !forgot && granted.Err() == nil { // what others were granted would be forgotten, too
+		s.instances.granted(s.options.Addr, id, granted.Val())
 	}
 	return nil
+}
+
+// hasForgotten reports whether an instance may have forgotten what was granted: it is another than the last, and does not know as many
+// grants of that as this machine does, or it is the same one and knows fewer (FLUSHALL).
+func (s *server) hasForgotten(last, id string, known, count int64, err error) bool {
+	if last == id {
+		return count < known && (err == nil || errors.Is(err, redis.Nil))
+	}
+	return last != "" && (known == 0 || count < known)
 }
 
 // instanceIn reads the answer to INFO.
@@ -71,28 +100,44 @@ func instanceIn(info string) (id string, age time.Duration, ok bool) {
 }
 
 // meet notes which instance answers, and whether it may have forgotten locks. As long as it may, the
-// one before stays the last that is remembered, so that other processes notice the restart, too. Complete says that it knows all
-// that this machine knew of the last one. The caller holds s.mu.
-func (s *server) meet(id string, age time.Duration, complete bool) {
-	if id == s.instance {
+// one before stays the last that is remembered, so that other processes notice the restart, too. The caller holds s.mu.
+func (s *server) meet(id string, age time.Duration, forgot bool) {
+	if id == s.instance && !forgot {
 		return
 	}
-	s.instance, s.started = id, time.Now().Add(-age)
-	if last, _ := s.instances.last(s.options.Addr); last != "" && last != id && age < s.lease && !complete {
-		return
+	if forgot {
+		how, last := "was started again at", ""
+		if last, _ = s.instances.last(s.options.Addr); last == id {
+			how = "has lost its data before"
+		} else if s.target.Moves() {
+			how = "has another primary since"
+		}
+		if last == id || s.target.Moves() {
+			age = s.instances.metFor(s.options.Addr, id, time.Now())
+		}
+		if age < max(s.instances.caution(s.lease), tellWithin) {
+			s.instance, s.started, s.forgot = id, time.Now().Add(-age), how
+			return
+		}
 	}
+	s.instance = id
 	s.started = time.Time{}
 	s.instances.remember(s.options.Addr, id)
 }
 
-// mayHaveForgotten returns an error during the lease that follows a restart. The caller holds s.mu.
-func (s *server) mayHaveForgotten() error {
-	end := s.started.Add(s.lease)
+// mayHaveForgotten returns an error during the longest lease that runs may have, which follows a restart, and for slots of before,
+// which it may have known to be claimed, until it was told of claims (RememberClaims); slot is zero for what is no claim of one. A
+// clock that is ahead by less than a lease is reckoned with. The caller holds s.mu.
+func (s *server) mayHaveForgotten(slot time.Time) error {
+	end := s.started.Add(s.instances.caution(s.lease))
+	if end.Before(s.started.Add(tellWithin)) && !slot.IsZero() && !slot.After(end) {
+		end = s.started.Add(tellWithin)
+	}
 	if s.started.IsZero() || !time.Now().Before(end) {
 		return nil
 	}
-	return s.failed(fmt.Sprintf("was started again at %s and may have forgotten locks: it takes none before %s",
-		s.started.Local().Format(time.TimeOnly), end.Local().Format(time.TimeOnly)), "")
+	return s.failed(fmt.Sprintf("%s %s and may have forgotten locks: it takes none before %s",
+		s.forgot, s.started.Local().Format(time.TimeOnly), end.Local().Format(time.TimeOnly)), "")
 }
 
 // instances remembers the last instance of each server, in this process and in a file for later ones.
@@ -150,7 +195,7 @@ func (i *instances) last(address string) (id string, granted int64) {
 func (i *instances) remember(address, id string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.ids[address] == id {
+	if _, met := i.ids[address+metAs]; i.ids[address] == id && !met {
 		return
 	}
 	if i.ids == nil {
@@ -158,6 +203,7 @@ func (i *instances) remember(address, id string) {
 	}
 	i.ids[address] = id
 	delete(i.ids, address+grantedBy)
+	delete(i.ids, address+metAs)
 	i.new = true
 	i.write()
 }

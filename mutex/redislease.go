@@ -50,8 +50,8 @@ func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 	begun := time.Now()
 	l.renewed.Store(&begun)
 	key := l.redlock(ctx)
-	t, err := key.acquire(request{rule: ifTrusted, grants: true, script: acquireScript(), keys: append(l.keys(), r.Key("granted")),
-		args: []any{holder.Run, milliseconds(key.keep), holderText(holder), holder.Fence}})
+	t, err := key.acquire(request{rule: ifTrusted, grants: true, script: acquireScript.get(), keys: append(l.keys(), r.Key("granted")),
+		args: []any{holder.Run, milliseconds(key.keep), holderText(holder), r.instances.leastFence(holder.Fence, begun)}})
 	var held *HeldError
 	if errors.As(err, &held) {
 		held.Name = name
@@ -74,7 +74,7 @@ func (l *lease) raiseFence(end time.Time, fence int64) error {
 	if len(r.servers) == 1 {
 		return nil
 	}
-	answers := r.send(end, request{script: raiseFenceScript(), keys: l.keys()[2:3], args: []any{fence}}, nil)
+	answers := r.send(end, request{script: raiseFenceScript.get(), keys: l.keys()[2:3], args: []any{fence}}, nil)
 	t := r.tally(answers, func(t *tally) bool { return t.ours >= r.quorum() })
 	return r.outage(t.failed)
 }
@@ -90,7 +90,7 @@ func (r *Redis) Adopt(name string, holder Holder, _ *os.File) Lock {
 func (l *lease) Leased() time.Time { return *l.renewed.Load() }
 
 // Inherit returns nil: a lease does not depend on processes.
-func (l *lease) Inherit() *os.File { return nil }
+func (l *lease) Inherit() []*os.File { return nil }
 
 // Fence is the time of the acquisition in microseconds by the clock of Redis, or more.
 func (l *lease) Fence() int64 { return l.description.get().Fence }
@@ -117,7 +117,7 @@ func (r *Redis) Break(ctx context.Context, name string) (Holder, error) {
 	if ctx.Err() != nil {
 		return Holder{}, context.Cause(ctx)
 	}
-	t := r.tally(r.send(deadline(ctx), request{script: breakScript(), keys: r.lockKeys(name)}, nil), nil)
+	t := r.tally(r.send(deadline(ctx), request{script: breakScript.get(), keys: r.lockKeys(name)}, nil), nil)
 	if err := r.outage(t.failed); err != nil {
 		return Holder{}, err
 	}

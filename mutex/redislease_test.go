@@ -91,7 +91,12 @@ func TestAMutexThatRedisForgotIsTakenAgain(t *testing.T) {
 	r := dial(t, s.URL)
 	lock := acquiredAgo(r, acquire(t, r, "backup", "run-1"), "backup", "run-1", 59*time.Second)
 	lock.Describe(mutex.Holder{PID: 7, Host: "web-3", Since: since})
-	do(t, s.URL, "FLUSHALL")
+	// It forgets all but how much it granted: a new connection, which a busy machine may need, would have noticed.
+	for _, key := range do(t, s.URL, "KEYS", "*").([]any) {
+		if key != r.Key("granted") {
+			do(t, s.URL, "DEL", key)
+		}
+	}
 	if err := lock.Renew(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -99,13 +99,23 @@ func (s *server) sendNext() bool {
 // mostAtOnce bounds the requests of one round trip: a server is busy with them for a few milliseconds.
 const mostAtOnce = 500
 
-// nextInQueue takes the requests from the queue that go together: those with the rule of the first.
+// nextInQueue takes the requests from the queue that go together: those with the rule of the first. What nobody waits for any more is never
+// sent: a server that has too much to do is not asked for it, and it comes after nothing that was asked since.
 func (s *server) nextInQueue() (next []*queued) {
+	now, over := time.Now(), []*queued(nil)
+	defer func() {
+		for _, one := range over {
+			one.answer.err = s.whyNoAnswer()
+			close(one.done)
+		}
+	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rest := s.queue[:0:0]
 	for _, one := range s.queue {
 		switch {
+		case now.After(one.request.end):
+			over = append(over, one)
 		case len(next) == 0, one.request.rule == next[0].request.rule && len(next) < mostAtOnce:
 			next = append(next, one)
 		default:
@@ -154,8 +164,13 @@ func (s *server) runAll(requests []*request) []answer {
 			return answers
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, i := range open {
-		answers[i] = answer{err: s.failed("does not answer in time", "does its clock jump?")}
+		answers[i] = answer{err: s.mayHaveForgotten(requests[i].slot)}
+		if answers[i].err == nil || rule != ifTrusted {
+			answers[i].err = s.failed("does not answer in time", "does its clock jump?")
+		}
 	}
 	return answers
 }

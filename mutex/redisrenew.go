@@ -7,6 +7,29 @@ import (
 
 // RenewAll renews locks as their Renew does, those on one store with one round trip, and returns the error of each.
 func RenewAll(ctx context.Context, locks []Lock) []error {
+	var single []Lock
+	for _, lock := range locks {
+		single = append(single, parts(lock)...)
+	}
+	all := renewSingle(ctx, single)
+	errs := make([]error, len(locks))
+	for i, lock := range locks {
+		n := len(parts(lock))
+		errs[i], all = worst(all[:n]), all[n:]
+	}
+	return errs
+}
+
+// parts returns the locks that a lock is made of.
+func parts(lock Lock) []Lock {
+	if joint, ok := lock.(*jointLock); ok {
+		return *joint
+	}
+	return []Lock{lock}
+}
+
+// renewSingle is RenewAll for locks that are no jointLock.
+func renewSingle(ctx context.Context, locks []Lock) []error {
 	errs := make([]error, len(locks))
 	leases, places := map[*Redis][]*lease{}, map[*Redis][]int{}
 	for i, lock := range locks {
@@ -62,7 +85,7 @@ func (r *Redis) renew(ctx context.Context, leases []*lease) []error {
 // renewal is the request that renews the lease.
 func (l *lease) renewal() request {
 	holder := l.description.get()
-	return request{rule: evenIfDown, script: renewScript(), keys: l.keys(), args: []any{l.run, milliseconds(l.Lease()), holderText(holder), holder.Fence}}
+	return request{rule: evenIfDown, script: renewScript.get(), keys: l.keys(), args: []any{l.run, milliseconds(l.Lease()), holderText(holder), holder.Fence}}
 }
 
 // judgeRenewal returns what the answers to a renewal mean that was begun at the given time.

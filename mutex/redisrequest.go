@@ -15,6 +15,8 @@ type request struct {
 	keys   []string
 	args   []any
 	grants bool      // its script counts what it grants: the last argument is the instance
+	slot   time.Time // of a claim that the server may have forgotten; zero for anything else
+	always bool      // a server does it after the end, too
 	end    time.Time // after which a server does nothing any more
 	sent   int       // how often it was sent to one server, or may have been
 }
@@ -65,7 +67,7 @@ var atOnce = func() <-chan struct{} { c := make(chan struct{}); close(c); return
 
 // arguments are those that the server gets.
 func (q *request) arguments(s *server) []any {
-	all := append([]any{serverDeadline{s, q.rule, q.end}}, q.args...)
+	all := append([]any{serverDeadline{s, q}}, q.args...)
 	if q.grants {
 		all = append(all, serverInstance{s})
 	}
@@ -84,21 +86,23 @@ func (i serverInstance) MarshalBinary() ([]byte, error) {
 // A serverDeadline is a deadline by the clock of the server, in microseconds. It becomes text when it
 // is written to a connection: then onConnect has seen the instance and the clock at the other end.
 type serverDeadline struct {
-	server *server
-	rule   sendRule
-	end    time.Time
+	server  *server
+	request *request
 }
+
+// neverLate is a deadline that no clock passes.
+const neverLate = "9000000000000000"
 
 func (d serverDeadline) MarshalBinary() ([]byte, error) {
 	d.server.mu.Lock()
 	defer d.server.mu.Unlock()
 	switch {
-	case d.rule == ifTrusted && d.server.mayHaveForgotten() != nil:
+	case d.request.rule == ifTrusted && d.server.mayHaveForgotten(d.request.slot) != nil:
 		return []byte("0"), nil // it is late
-	case !d.server.clockKnown:
-		return []byte("9e15"), nil // it never is: the user may not see the clock
+	case d.request.always, !d.server.clockKnown:
+		return []byte(neverLate), nil // where its clock is not known, the user may not see it
 	}
-	return strconv.AppendInt(nil, d.end.Add(d.server.ahead).UnixMicro(), 10), nil
+	return strconv.AppendInt(nil, d.request.end.Add(d.server.ahead).UnixMicro(), 10), nil
 }
 
 // setClock notes what the clock of the server was a moment ago: it is ahead of ours by that much at

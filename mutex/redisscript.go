@@ -38,13 +38,21 @@ local function count(key, instance)
 end
 `
 
-// script returns a script that is made when it is first needed: most processes of sched need none, and making one takes its SHA-1.
-func script(text string) func() *redis.Script {
-	return sync.OnceValue(func() *redis.Script {
-		s := redis.NewScript(onTime + text)
-		scriptSources.Store(s.Hash(), onTime+text)
-		return s
+// A script is made when it is first needed: most processes of sched need none, and making one takes its SHA-1. One that is declared with
+// a literal is data of the program: no code runs for it at the start.
+type script struct {
+	text string // without onTime
+
+	once sync.Once
+	made *redis.Script
+}
+
+func (s *script) get() *redis.Script {
+	s.once.Do(func() {
+		s.made = redis.NewScript(onTime + s.text)
+		scriptSources.Store(s.made.Hash(), onTime+s.text)
 	})
+	return s.made
 }
 
 // scriptSources are the texts of the scripts that were made, by their SHA-1: an error names a line of one.
@@ -53,7 +61,7 @@ var scriptSources sync.Map
 // acquireScript takes a mutex that is free; where it was broken for this run in an earlier attempt, that is over. The fence is the time in microseconds, or more if it was
 // more before. KEYS: lock, holder, fence, broken, granted.
 // ARGV: deadline, run, lease in ms, holder, least fence, instance.
-var acquireScript = script(`
+var acquireScript = script{text: `
 local last = redis.call('GET', KEYS[3]) or '0'
 if has then return {'held', has, redis.call('GET', KEYS[2]) or '', last} end
 local fence = text(math.max(now, tonumber(ARGV[5]), last + 1))
@@ -61,16 +69,16 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[3])
 redis.call('SET', KEYS[3], fence, 'EX', 31536000)
 if redis.call('GET', KEYS[4]) == ARGV[2] then redis.call('DEL', KEYS[4]) end
-return {'ours', fence, '', '', count(KEYS[5], ARGV[6])}`)
+return {'ours', fence, '', '', count(KEYS[5], ARGV[6])}`}
 
 // raiseFenceScript makes the next fence larger than this one. KEYS: fence. ARGV: deadline, fence.
-var raiseFenceScript = script(`
+var raiseFenceScript = script{text: `
 if tonumber(has or '0') < tonumber(ARGV[2]) then redis.call('SET', KEYS[1], ARGV[2], 'EX', 31536000) end
-return {'ours'}`)
+return {'ours'}`}
 
 // renewScript begins the lease of a run anew, and takes the mutex again where it is gone without having
 // been broken. KEYS: lock, holder, fence, broken. ARGV: deadline, run, lease in ms, holder, fence.
-var renewScript = script(`
+var renewScript = script{text: `
 if redis.call('GET', KEYS[4]) == ARGV[2] then return {'broken', has or '', redis.call('GET', KEYS[2]) or ''} end
 if has and has ~= ARGV[2] then return {'held', has, redis.call('GET', KEYS[2]) or '', redis.call('GET', KEYS[3]) or ''} end
 if has then
@@ -81,29 +89,44 @@ end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[3])
 if tonumber(redis.call('GET', KEYS[3]) or '0') < tonumber(ARGV[5]) then redis.call('SET', KEYS[3], ARGV[5], 'EX', 31536000) end
-return {'retaken'}`)
+return {'retaken'}`}
+
+// releaseScript frees a mutex or takes a claim back, if the run has it. KEYS: lock. ARGV: deadline, value.
+var releaseScript = script{text: `
+if has ~= ARGV[2] then return {'free'} end
+redis.call('DEL', KEYS[1])
+return {'ours'}`}
 
 // describeScript replaces the text about the holder, if the run has the mutex. KEYS: lock, holder.
 // ARGV: deadline, run, holder.
-var describeScript = script(`
+var describeScript = script{text: `
 local left = redis.call('PTTL', KEYS[1])
 if has == ARGV[2] and left > 0 then redis.call('SET', KEYS[2], ARGV[3], 'PX', left) end
-return {'ours'}`)
+return {'ours'}`}
 
 // breakScript frees a mutex and notes for a day whose it was, so that its renewals end.
 // KEYS: lock, holder, fence, broken. ARGV: deadline.
-var breakScript = script(`
+var breakScript = script{text: `
 if not has then return {'free'} end
 local holder = redis.call('GET', KEYS[2]) or ''
 redis.call('DEL', KEYS[1], KEYS[2])
 redis.call('SET', KEYS[4], has, 'EX', 86400)
-return {'held', has, holder, redis.call('GET', KEYS[3]) or ''}`)
+return {'held', has, holder, redis.call('GET', KEYS[3]) or ''}`}
 
 // claimScript makes a claim: the run, a space, and the holder as text. It is kept until the given time
 // by the clock of the server, or for as long as that is away by the clock of the claimer, whichever is
 // later: a wrong clock should not end it early. KEYS: claim, granted.
 // ARGV: deadline, run, claim, for ms, until ms, instance.
-var claimScript = script(`
+var claimScript = script{text: claimText}
+
+// slotClaimScript is claimScript for a claim of which there may be a bit. KEYS: claim, granted, string.
+// ARGV: deadline, run, claim, for ms, until ms, offset, instance.
+var slotClaimScript = script{text: `
+if not has and redis.call('GETBIT', KEYS[3], ARGV[6]) == 1 then return {'held', ''} end
+table.remove(ARGV, 6)
+` + claimText}
+
+const claimText = `
 if has and string.sub(has, 1, #ARGV[2] + 1) ~= ARGV[2] .. ' ' then
   local run, holder = string.match(has, '^(%S*) ?(.*)$')
   return {'held', run, holder}
@@ -112,4 +135,4 @@ if not has then
   redis.call('SET', KEYS[1], ARGV[3], 'PX', text(math.max(tonumber(ARGV[4]), ARGV[5] - now / 1000)))
   return {'ours', '', '', '', count(KEYS[2], ARGV[6])}
 end
-return {'ours'}`)
+return {'ours'}`

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"sched/mutex/redisurl"
 )
 
 const (
@@ -23,12 +25,15 @@ const (
 // time; then every request to it fails at once, those under way too, until a probe in the
 // background is answered. So a process waits for a silent server once, however many requests it has.
 type server struct {
-	name      string // for people: the host, host:port, or the path of the socket
+	name      string // for people: the host, host:port, the path of the socket, or who is asked for it
+	target    *redisurl.Target
+	finder    *redisurl.Finder
 	options   *redis.Options
 	lease     time.Duration
 	granted   string // the key of the hash that counts what each instance granted
 	instances *instances
-	closed    context.Context // done when the store is closed
+	tellings  func() []telling // what it is told when it may have forgotten claims; nil: nothing
+	closed    context.Context  // done when the store is closed
 
 	mu      sync.Mutex // guards what follows
 	client  *redis.Client
@@ -46,12 +51,14 @@ type server struct {
 	ahead      time.Duration // how far its clock is ahead of ours, at least
 	instance   string        // the run_id of the instance of Redis that answers
 	started    time.Time     // when that instance started, if it may have forgotten locks; zero otherwise
+	forgot     string        // how it may have
 }
 
 // newServer returns a server that is taken for up. go-redis neither repeats requests nor waits by its
 // own rules: the deadline of a request is all that bounds it.
-func newServer(o *redis.Options, lease time.Duration, granted string, known *instances, closed context.Context) *server {
-	s := &server{name: nameOf(o), options: o, lease: lease, granted: granted, instances: known, closed: closed}
+func newServer(target *redisurl.Target, lease time.Duration, granted string, known *instances, closed context.Context) *server {
+	o, finder := target.Options(granted, timeout)
+	s := &server{name: target.Name(), target: target, finder: finder, options: o, lease: lease, granted: granted, instances: known, closed: closed}
 	o.MaxRetries, o.DialerRetries = -1, 1
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
 	o.ContextTimeoutEnabled = true
@@ -92,7 +99,10 @@ func (s *server) do(ctx context.Context, rule sendRule, repeat bool, f func(cont
 	defer context.AfterFunc(up, cancel)()
 
 	err = f(request, client)
-	for pause := shortestPause; passes(err, repeat) && s.waitRefused(request, err, pause); pause = min(2*pause, longestPause) {
+	for pause := shortestPause; (passes(err, repeat) || s.moved(err)) && s.waitRefused(request, err, pause); pause = min(2*pause, longestPause) {
+		if s.moved(err) {
+			client = s.reconnect(client)
+		}
 		again := f(request, client)
 		if timedOut(again) {
 			break // what was said before says more
@@ -113,7 +123,7 @@ func (s *server) do(ctx context.Context, rule sendRule, repeat bool, f func(cont
 	switch {
 	case !unreachable:
 		s.markUp(client)
-	case !timedOut(err) && !passes(err, repeat) || time.Since(begun) > timeout/2: // a request with a short deadline proves no outage
+	case !timedOut(err) && !passes(err, repeat) && !s.moved(err) || time.Since(begun) > timeout/2: // a request with a short deadline proves no outage
 		s.markDown(client, explained)
 	}
 	return explained
@@ -151,7 +161,7 @@ func (s *server) clientFor(rule sendRule) (*redis.Client, context.Context, error
 	if s.whyDown != nil && rule != evenIfDown {
 		return nil, nil, s.whyDown
 	}
-	if err := s.mayHaveForgotten(); err != nil && rule == ifTrusted {
+	if err := s.mayHaveForgotten(time.Time{}); err != nil && rule == ifTrusted {
 		return nil, nil, err
 	}
 	return s.client, s.up, nil

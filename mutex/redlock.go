@@ -9,8 +9,6 @@ import (
 
 	"github.com/go-redsync/redsync/v4"
 	redsyncredis "github.com/go-redsync/redsync/v4/redis"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
-	"github.com/redis/go-redis/v9"
 )
 
 // A redlock is one key as one run wants it from a majority of the servers, for a lock or a claim.
@@ -219,14 +217,14 @@ func (c *conn) ask() {
 	}
 }
 
-// Eval runs the script with which redsync removes a key that has our value: for a release, or after a failed attempt. That of a
+// Eval removes the key where it has our value, for a release or after a failed attempt: redsync calls it with a script for that. That of a
 // server that has not answered the attempt comes when it has, and is not waited for.
-func (c *conn) Eval(script *redsyncredis.Script, keyAndValue ...any) (reply any, err error) {
+func (c *conn) Eval(_ *redsyncredis.Script, keyAndValue ...any) (reply any, err error) {
 	defer c.redis.inFlight.Done()
 	if c.request == nil && c.busy == nil {
 		defer close(c.done)
 		<-c.before
-		reply, err = c.remove(script, keyAndValue)
+		reply, err = c.remove(keyAndValue)
 		c.answer = answer{words: []string{"free"}, err: err}
 		return reply, err
 	}
@@ -238,7 +236,7 @@ func (c *conn) Eval(script *redsyncredis.Script, keyAndValue ...any) (reply any,
 		<-c.done
 		// A server that answered and gave us nothing is left alone: our run may have the key there from before.
 		if c.answer.err != nil || c.answer.word(0) == "ours" {
-			c.remove(script, keyAndValue)
+			c.remove(keyAndValue)
 		}
 	}
 	select {
@@ -250,18 +248,15 @@ func (c *conn) Eval(script *redsyncredis.Script, keyAndValue ...any) (reply any,
 	return int64(0), nil
 }
 
-// remove removes the key where it has our value.
-func (c *conn) remove(script *redsyncredis.Script, keyAndValue []any) (reply any, err error) {
-	ctx, cancel := context.WithDeadline(context.Background(), c.end)
-	defer cancel()
-	err = c.server.do(ctx, ifUp, true, func(ctx context.Context, client *redis.Client) error {
-		plain, err := goredis.NewPool(client).Get(ctx)
-		if err == nil {
-			reply, err = plain.Eval(script, keyAndValue...)
-		}
-		return err
-	})
-	return reply, err
+// remove removes the key where it has our value, as the script of redsync does, and goes with what else is sent to this server: tasks that
+// end together take no connection each. It has no deadline there, since nobody is harmed by one that comes late.
+func (c *conn) remove(keyAndValue []any) (reply any, err error) {
+	q := request{always: true, script: releaseScript.get(), keys: []string{keyAndValue[0].(string)}, args: keyAndValue[1:]}
+	words, err := c.server.run(c.end, &q)
+	if err == nil && words[0] == "ours" {
+		return int64(1), nil
+	}
+	return int64(0), err
 }
 
 // unreleased returns the conn of a failed attempt whose release is not done yet: this one, or an earlier one that it waited for.

@@ -16,12 +16,12 @@ type Shared struct {
 
 var _ Store = Shared{}
 
-// NewStore returns the store whose files are in dir, shared through Redis where remote is not nil.
-func NewStore(dir string, remote *Redis) Store {
+// NewStore returns the store of the files, shared through Redis where remote is not nil.
+func NewStore(local Files, remote *Redis) Store {
 	if remote == nil {
-		return Files{Dir: dir}
+		return local
 	}
-	return Shared{Files{Dir: dir}, remote}
+	return Shared{local, remote}
 }
 
 // Acquire takes both locks or none.
@@ -83,7 +83,7 @@ type sharedLock struct {
 }
 
 // Inherit returns the descriptor of the lock on this machine.
-func (l *sharedLock) Inherit() *os.File { return l.local.Inherit() }
+func (l *sharedLock) Inherit() []*os.File { return l.local.Inherit() }
 
 // Fence returns that of the lease, which is as large as that on this machine, or larger.
 func (l *sharedLock) Fence() int64 { return l.remote.Fence() }

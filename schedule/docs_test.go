@@ -51,6 +51,7 @@ func TestEveryKeyHasOneDoc(t *testing.T) {
 	check(t, "metrics", &metricsKeys)
 	check(t, "mail", &mailKeys)
 	check(t, "retry", &retryKeys)
+	check(t, "expect", &expectKeys)
 	check(t, "output", &outputKeys)
 	check(t, "hook", &hookKeys)
 }
@@ -58,7 +59,7 @@ func TestEveryKeyHasOneDoc(t *testing.T) {
 func check[T any](t *testing.T, table string, keys *keys[T]) {
 	t.Helper()
 	seen := map[string]string{}
-	for _, key := range keys.Keys {
+	for _, key := range keys.Rows() {
 		if key.Doc == "" || strings.HasSuffix(key.Doc, ".") || strings.ToLower(key.Doc[:1]) != key.Doc[:1] && key.Doc[:3] != "URL" {
 			t.Errorf("the %s key %s says %q", table, key.Name, key.Doc)
 		}

@@ -58,7 +58,7 @@ tasks:
   - {name: parts-taken-away, command: x, retry: {delay: false, backoff: 3}, output: {file: o, append: false, limit: false}}
   - {name: all-taken-away, command: x, retry: false, output: false}
 `)
-	for i, want := range []Retry{{1, 10 * time.Second, 2, 0, 0.5}, {3, 10 * time.Second, 2, 30 * time.Second, 0.5}, {3, 0, 3, 0, 0.5}, {1, 0, 1, 0, 0}} {
+	for i, want := range []Retry{{1, 10 * time.Second, 2, 0, 0.5, false}, {3, 10 * time.Second, 2, 30 * time.Second, 0.5, false}, {3, 0, 3, 0, 0.5, false}, {1, 0, 1, 0, 0, false}} {
 		if got := s.Tasks[i].Retry; got != want {
 			t.Errorf("%s has %+v, want %+v", s.Tasks[i].Name, got, want)
 		}

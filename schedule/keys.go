@@ -1,16 +1,15 @@
 package schedule
 
 import (
-	"math"
 	"slices"
 	"time"
 )
 
-// This file holds every key of schedule.yaml: a table for the top of the file, one for tasks, groups and defaults, and
+// This file holds the keys of schedule.yaml: a table for the top of the file, and one for tasks, groups and defaults; subkeys.go has
 // one for each mapping inside those. To add a key:
 //
 //  1. add the field to Schedule, Task or what else it belongs to;
-//  2. add a row to the table here: its name, where it may stand, how its value is read, what it means, and
+//  2. add a row to its table: its name, where it may stand, how its value is read, what it means, and
 //     what it may be (is), for the schema of editors and schedule.yaml(5). What its value does to one that is inherited
 //     from a group or from defaults is part of the row: replaces takes its place, merges makes one of both. A key that
 //     sets several fields, or adds to what is inherited, has a setter of its own, called set…, whose comment says it.
@@ -30,7 +29,11 @@ var topKeys = keys[settings]{
 		}
 		return ""
 	},
-	Keys: []key[settings]{
+	Rows: topRows,
+}
+
+func topRows() []key[settings] {
+	return []key[settings]{
 		row("name", 0, replaces(func(s *settings) *string { return &s.ownName }, readScheduleName),
 			"the name of the schedule; servers that share a store meet under it",
 			is{Of: "scheduleName", Without: "the name of the folder", Example: "shop"}),
@@ -46,6 +49,12 @@ var topKeys = keys[settings]{
 		row("lease", 0, setLease,
 			"how long a lock in the store outlives its holder",
 			is{Of: "duration", Default: "60s", Example: "30s"}),
+		row("remote", 0, replaces(func(s *settings) *[]string { return &s.Remote }, readRemote),
+			"what servers of the store may ask of each other; false: nothing",
+			is{Of: "remote", Words: RemoteKinds, Default: "[stop, logs, trigger]", Example: "[stop, trigger]"}),
+		row("server", 0, replaces(func(s *settings) *string { return &s.Server }, readServer),
+			"the name of this machine, as the others of the store know it; $SCHED_SERVER comes first",
+			is{Of: "server", Without: "its host name", Example: "${NODE_NAME:-}"}),
 		row("state_dir", 0, replaces(func(s *settings) *string { return &s.ownStateDir }, (*loader).Path),
 			"the folder of locks, history and outputs",
 			is{Of: "path", Without: ".sched beside the file; for a file in /etc a folder in /var/lib/sched", Example: "${HOME}/.local/state/shop"}),
@@ -55,6 +64,9 @@ var topKeys = keys[settings]{
 		row("include", 0, func(_ *loader, s *settings, n *node) { s.include = n },
 			"files with more tasks",
 			is{Of: "patterns", Example: "[schedule.d/*.yaml]"}),
+		row("pools", 0, setPools,
+			"how many runs of each pool may go on at once",
+			is{Of: "pools", Example: "{database: 2}"}),
 		row("history", 0, setHistory,
 			"how much of the past is kept",
 			is{Of: "history", Example: "{keep: 90d, runs_per_task: 200}"}),
@@ -79,14 +91,18 @@ var topKeys = keys[settings]{
 		row("tasks", 0, func(_ *loader, s *settings, n *node) { s.tasks = n },
 			"the tasks and groups, in their order",
 			is{Of: "tasks", Example: "[{name: hello, every: minute, command: echo hello}]"}),
-	},
+	}
 }
 
 // taskKeys are the keys of tasks, of groups and of defaults.
 var taskKeys = keys[taskDraft]{
-	Scopes:    scopeNames,
+	Scopes:    scopeName,
 	Misplaced: misplacedTaskKey,
-	Keys: []key[taskDraft]{
+	Rows:      taskRows,
+}
+
+func taskRows() []key[taskDraft] {
+	return []key[taskDraft]{
 		row("name", inTask, setTaskName,
 			"how commands and messages call the task; unique",
 			is{Of: "name", Example: "nightly-report"}),
@@ -147,16 +163,25 @@ var taskKeys = keys[taskDraft]{
 		row("mutex", anywhere, setMutex,
 			"the name of the lock that it shares with other tasks",
 			is{Of: "mutex", Without: "the name of the task", Example: "database"}),
-		row("without_overlapping", anywhere, replaces(func(t *taskDraft) *bool { return &t.WithoutOverlapping }, (*loader).Bool),
-			"whether it is skipped while its mutex is held",
-			is{Of: "flag", Default: "false", Example: "true"}),
+		row("without_overlapping", anywhere, setOverlapping,
+			"whether it is skipped while its mutex is held, or waits for it",
+			is{Of: "overlapping", Default: "false", Example: "true"}),
+		row("wait_at_most", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.WaitAtMost }, readWaitAtMost),
+			"how long a run waits for its mutex and its seat before it is skipped, with `without_overlapping: wait`",
+			is{Of: "duration", Default: "1h", Example: "20m"}),
+		row("pool", anywhere, replaces(func(t *taskDraft) *Pool { return &t.Pool }, readPool),
+			"the pool that limits how many of its runs, and of others, go on at once",
+			is{Of: "mutex", Without: "no limit", Example: "database"}),
 		row("one_server", anywhere, replaces(func(t *taskDraft) *bool { return &t.OneServer }, (*loader).Bool),
 			"whether one server alone runs a slot",
 			is{Of: "flag", Default: "false", Example: "true"}),
-		row("store_down", anywhere, replaces(func(t *taskDraft) *bool { return &t.RunWhenStoreDown }, choice("skip", "run", "run")),
+		row("prefer", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Prefer }, readPrefer),
+			"the servers that run its slots as long as they take part, with `one_server`",
+			is{Of: "serverNames", Example: "[web-1]"}),
+		row("store_down", anywhere, setStoreDown,
 			"what happens when the store does not answer",
-			is{Words: []string{"skip", "run"}, Default: "skip", Example: "run"}),
-		row("on_lost_lease", anywhere, replaces(func(t *taskDraft) *bool { return &t.StopOnLostLease }, choice("stop", "continue", "stop")),
+			is{Words: []string{"skip", "run", "wait"}, Default: "skip", Example: "run"}),
+		row("on_lost_lease", anywhere, replaces(func(t *taskDraft) *bool { return &t.StopOnLostLease }, isWord("continue", "stop")),
 			"what happens to a run whose lock was lost",
 			is{Words: []string{"continue", "stop"}, Default: "continue", Example: "stop"}),
 
@@ -169,6 +194,9 @@ var taskKeys = keys[taskDraft]{
 		row("retry", anywhere, setRetry,
 			"how often a failed attempt is tried again",
 			is{Of: "retry", Without: "one attempt", Example: "{attempts: 3, delay: 10s, backoff: 2}"}),
+		row("expect", anywhere, setExpect,
+			"how long a run and the time between two successes may take before it counts as overdue",
+			is{Of: "expect", Without: "nothing is expected", Example: "{within: 30m, every: 26h}"}),
 		row("success_codes", anywhere, replaces(func(t *taskDraft) *[]int { return &t.SuccessCodes }, readSuccessCodes),
 			"the exit codes that count as success",
 			is{Of: "codes", Least: 0, Most: 255, Default: "[0]", Example: "[0, 3]"}),
@@ -194,6 +222,9 @@ var taskKeys = keys[taskDraft]{
 		row("environments", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Environments }, readEnvironments),
 			"the environments in which it runs",
 			is{Of: "someWords", Without: "everywhere", Example: "[production]"}),
+		row("servers", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Servers }, readServers),
+			"the servers that run it, by their names or labels",
+			is{Of: "servers", Without: "all of them", Example: "[web-1, 'worker-*', role=db]"}),
 		row("enabled", anywhere, replaces(func(t *taskDraft) *bool { return &t.Enabled }, (*loader).Bool),
 			"whether it runs at all",
 			is{Of: "flag", Default: "true", Example: "false"}),
@@ -207,9 +238,9 @@ var taskKeys = keys[taskDraft]{
 		row("start_deadline", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.StartDeadline }, readStartDeadline),
 			"how late after its slot it may start",
 			is{Of: "durationOrNone", Default: "none", Example: "5m"}),
-		row("missed", anywhere, replaces(func(t *taskDraft) *bool { return &t.RunMissed }, choice("skip", "once", "once")),
-			"what happens to a slot that no tick covered",
-			is{Words: []string{"skip", "once"}, Default: "skip", Example: "once"}),
+		row("missed", anywhere, setMissed,
+			"what happens to a slot that no tick covered, or that fell into a pause",
+			is{Words: []string{"skip", "once", "after_pause"}, Default: "skip", Example: "once"}),
 		row("missed_within", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.MissedWithin }, readMissedWithin),
 			"how old a missed slot may be that still runs",
 			is{Of: "duration", Default: "12h", Example: "8h"}),
@@ -232,10 +263,13 @@ var taskKeys = keys[taskDraft]{
 		row("on_skip", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnSkip }),
 			"hooks for a slot that was skipped",
 			is{Of: "hooksBeforeARun", Example: "echo \"$SCHED_REASON\""}),
+		row("on_overdue", anywhere, setHooks(func(h *Hooks) *[]Hook { return &h.OnOverdue }),
+			"hooks for a task that is overdue",
+			is{Of: "hooksBeforeARun", Example: "{mail: ops@example.com}"}),
 		row("output", anywhere, setOutput,
 			"how much of its output is kept, and where a copy goes",
 			is{Of: "output", Without: "64MB are kept, and there is no copy", Example: "{file: logs/report.log, append: true}"}),
-	},
+	}
 }
 
 // misplacedTaskKey returns the hint for a key that a task, a group or defaults cannot have.
@@ -245,12 +279,12 @@ func misplacedTaskKey(name string, in, known scope) string {
 		return "a group is named by `group: NAME`"
 	case known&inTask != 0:
 		return "put it into the tasks themselves"
-	case name == "ping" || name == "webhook" || name == "mail":
+	case name == "ping" || name == "webhook" || name == "mail" || name == "trigger":
 		return "it is a hook, as in `on_failure: {" + name + ": …}`"
 	case name == "environment":
 		return `did you mean "environments"? the environment itself is set at the top of the file`
-	case slices.Contains([]string{"include", "history", "metrics", "logs", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
-		return "it belongs at the top of the file, not in " + scopeNames[in]
+	case slices.Contains([]string{"include", "history", "pools", "metrics", "logs", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
+		return "it belongs at the top of the file, not in " + scopeName(in)
 	}
 	return ""
 }
@@ -258,119 +292,15 @@ func misplacedTaskKey(name string, in, known scope) string {
 // includeKeys are the keys of an included file that is a mapping.
 var includeKeys = keys[includedFile]{
 	Misplaced: func(string, scope, scope) string { return "an included file holds only tasks" },
-	Keys: []key[includedFile]{
+	Rows:      includeRows,
+}
+
+func includeRows() []key[includedFile] {
+	return []key[includedFile]{
 		row("tasks", 0, func(_ *loader, f *includedFile, n *node) { f.tasks = n },
 			"tasks and groups, in their order",
 			is{Of: "tasks", Example: "[{name: hello, every: minute, command: echo hello}]"}),
-	},
-}
-
-// historyKeys are the keys of `history`.
-var historyKeys = keys[History]{Keys: []key[History]{
-	row("keep", 0, replaces(func(h *History) *time.Duration { return &h.Keep }, durationFrom(time.Minute)),
-		"how long runs are kept",
-		is{Of: "duration", Default: "30d", Example: "90d"}),
-	row("runs_per_task", 0, replaces(func(h *History) *int { return &h.RunsPerTask }, integerFrom(1)),
-		"how many runs of a task are kept",
-		is{Of: "integer", Least: 1, Most: math.MaxInt32, Default: "1000", Example: "200"}),
-}}
-
-// metricsKeys are the keys of `metrics`.
-var metricsKeys = keys[Schedule]{Keys: []key[Schedule]{
-	row("textfile", 0, replaces(func(s *Schedule) *string { return &s.Textfile }, readTextfile),
-		"the file that each tick writes",
-		is{Of: "path", Example: "/var/lib/node_exporter/textfile/shop.prom"}),
-}}
-
-// mailKeys are the keys of `mail`.
-var mailKeys = keys[mailSettings]{
-	Misplaced: func(name string, _, _ scope) string {
-		if name == "to" {
-			return "whom mails go to is said by each hook, as in `on_failure: {mail: ADDRESS}`"
-		}
-		return ""
-	},
-	Keys: []key[mailSettings]{
-		row("url", 0, replaces(func(m *mailSettings) *string { return &m.url }, readMailURL),
-			"the server",
-			is{Of: "filled", Without: "sendmail of this machine", Example: "'smtp://localhost:25'"}),
-		row("from", 0, replaces(func(m *mailSettings) *string { return &m.from }, readMailFrom),
-			"the sender",
-			is{Of: "filled", Without: "the user of this machine", Example: "sched@example.com"}),
-	},
-}
-
-// retryKeys are the keys of `retry`.
-var retryKeys = keys[Retry]{Keys: []key[Retry]{
-	row("attempts", 0, replaces(func(r *Retry) *int { return &r.Attempts }, integerFrom(1)),
-		"how many attempts there are, the first included",
-		is{Of: "integer", Least: 1, Most: math.MaxInt32, Example: "3"}),
-	row("delay", 0, replaces(func(r *Retry) *time.Duration { return &r.Delay }, durationFrom(0)),
-		"the wait before the second attempt",
-		is{Of: "duration", Default: "0s", Example: "10s"}),
-	row("backoff", 0, replaces(func(r *Retry) *float64 { return &r.Backoff }, func(l *loader, n *node) (float64, bool) { return l.Number(n, 1) }),
-		"by what each further wait is longer than the one before",
-		is{Of: "number", Least: 1, Default: "1", Example: "2"}),
-	row("max_delay", 0, replaces(func(r *Retry) *time.Duration { return &r.MaxDelay }, durationFrom(time.Nanosecond)),
-		"the longest wait",
-		is{Of: "duration", Without: "no bound", Example: "1m"}),
-	row("jitter", 0, replaces(func(r *Retry) *float64 { return &r.Jitter }, readJitter),
-		"the part of a wait by which it may be shorter or longer",
-		is{Of: "number", Least: 0, Most: 1, Default: "0", Example: "0.2"}),
-}}
-
-// outputKeys are the keys of `output`.
-var outputKeys = keys[Output]{Keys: []key[Output]{
-	row("file", 0, replaces(func(o *Output) *string { return &o.File }, (*loader).Path),
-		"where the copy goes",
-		is{Of: "path", Example: "logs/report.log"}),
-	row("append", 0, replaces(func(o *Output) *bool { return &o.Append }, (*loader).Bool),
-		"whether it is added to what the file holds",
-		is{Of: "flag", Default: "false", Example: "true"}),
-	row("limit", 0, replaces(func(o *Output) *int64 { return &o.Limit }, readLimit),
-		"how much of what a run prints is kept, its first and its last part",
-		is{Of: "size", Default: "64MB", Example: "10MB"}),
-}}
-
-// hookKeys are the keys of a hook that is a mapping.
-var hookKeys = keys[hookDraft]{
-	Misplaced: func(name string, _, _ scope) string {
-		switch name {
-		case "slack", "mattermost":
-			return "write {webhook: URL, format: slack}; Mattermost takes what Slack does"
-		case "url":
-			return "write {ping: URL} or {webhook: URL}"
-		case "from":
-			return "who mails come from is said once, by `mail:` at the top of the file"
-		}
-		return ""
-	},
-	Keys: []key[hookDraft]{
-		row("run", 0, setHookCommand,
-			"a command",
-			is{Of: "command", Example: "[logger, report ended]"}),
-		row("ping", 0, setPing,
-			"a URL that is fetched",
-			is{Of: "filled", Example: "'https://hc-ping.com/uuid'"}),
-		row("webhook", 0, setWebhook,
-			"a URL to which the run is posted",
-			is{Of: "filled", Example: "'https://example.com/hook'"}),
-		row("mail", 0, setAddresses,
-			"addresses that get a mail",
-			is{Of: "someWords", Example: "[ops@example.com]"}),
-		row("on", 0, setMoments,
-			"when a ping of healthchecks.io is sent",
-			is{Of: "moments", Words: []string{string(OnStart), string(OnSuccess), string(OnFailure)}, Without: "at the end of the run", Example: "[start, success, failure]"}),
-		row("format", 0, setFormat,
-			"whose format a webhook has",
-			is{Words: []string{"slack"}, Without: "all that there is to tell, as JSON", Example: "slack"}),
-		row("when", 0, setOccasion,
-			"after which runs a notification is sent",
-			is{Words: []string{string(Changed), string(Printed)}, Without: "always", Example: "changed"}),
-		row("at_most", 0, setLimit,
-			"how many notifications may be sent in a time",
-			is{Of: "limit", Without: "no bound", Example: "1 per 6h"}),
-	},
+	}
 }
 
 // synonyms are what people write who come from other schedulers.
@@ -379,7 +309,8 @@ var synonyms = map[string]string{
 	"schedule": "cron", "interval": "every", "frequency": "every",
 	"tz": "timezone", "time_zone": "timezone", "cwd": "dir", "workdir": "dir", "working_directory": "dir",
 	"retries": "retry", "no_overlap": "without_overlapping", "overlapping": "without_overlapping", "without_overlap": "without_overlapping",
-	"on_error": "on_failure", "on_fail": "on_failure",
+	"then": "trigger", "chain": "trigger", "start": "trigger", "on_error": "on_failure", "on_fail": "on_failure",
 	"run_in_background": "background", "on_one_server": "one_server", "even_in_maintenance_mode": "even_in_maintenance",
 	"jobs": "tasks", "log": "output", "disabled": "enabled", "weekdays": "days",
+	"server": "servers", "host": "servers", "hosts": "servers", "nodes": "servers", "labels": "servers", "roles": "servers",
 }

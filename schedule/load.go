@@ -63,8 +63,13 @@ type LoadOptions struct {
 	// the schedule would be after an edit. The files need not be there.
 	Texts map[string][]byte
 
-	// Server returns the name of this machine, by which `spread` differs between servers. Nil means that it has none.
-	Server func() string
+	// Server returns the name of this machine, by which `spread` differs between servers, and which `servers` may mean, given the
+	// one that the file has for it, or an empty one. Nil means that it has none.
+	Server func(named string) string
+
+	// Labels returns the labels of this machine, and what is wrong with them (labels.Parse). It is called only where a task
+	// has one in `servers`. Nil means that it has none.
+	Labels func() (all []string, wrong string)
 
 	// Local is the zone of a schedule that names none. Nil means UTC.
 	Local *time.Location
@@ -112,7 +117,9 @@ type loader struct {
 	mail     mailSettings
 	names    map[string]Place // of the tasks
 	bare     *taskDraft       // a task that sets and inherits nothing; nil while the top of the file is read
+	hasStore bool             // the file has a store, if only an empty one
 	changes  changes
+	chains   chains
 	zones    map[string]*time.Location
 }
 
@@ -164,9 +171,14 @@ func (l *loader) readMain(main *document.Source) {
 		return
 	}
 	top := l.readSettings(root)
+	l.hasStore = top.store != nil
 	base := l.readDefaults(top.defaults, top.env)
 	l.readEntries(top.tasks, base)
 	l.readIncludes(top.include, base)
+	l.findMachine()
+	l.checkChains()
+	l.warnOfUnusedPools(top.pools)
+	l.noteQueues()
 	if len(l.schedule.Tasks) == 0 && l.ProblemCount() == 0 {
 		l.Warnf(root, "nothing will ever run", "the schedule has no tasks")
 	}

@@ -127,7 +127,7 @@ metrics: {textfile: "${EMPTY:-metrics}/shop.prom"}
 		Command: Command{List: []string{"php", "artisan", ""}}, Folder: "/srv/shop", Dir: "/srv/shop/app",
 		Env:        map[string]string{"A": "1", "B": "own", "C": "${HOME}", "D": "true"},
 		Background: true, WithoutOverlapping: true, Mutex: "m", OneServer: true, RunWhenStoreDown: true,
-		Timeout: 90 * time.Minute, Retry: Retry{3, 10 * time.Second, 1.5, time.Minute, 0.1}, SuccessCodes: []int{0, 16},
+		Timeout: 90 * time.Minute, Retry: Retry{3, 10 * time.Second, 1.5, time.Minute, 0.1, false}, SuccessCodes: []int{0, 16},
 		Conditions: Conditions{
 			Days:    1<<time.Monday | 1<<time.Sunday | 1<<time.Saturday,
 			Between: []Window{{480, 720}, {840, 1440}}, UnlessBetween: []Window{{1320, 360}},

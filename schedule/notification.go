@@ -89,9 +89,9 @@ func trimmed(x Expansion, text string) (string, error) {
 	return strings.TrimSpace(text), err
 }
 
-// A Sender is what a notification says of the schedule that it comes from.
+// A Sender is what a notification says of the schedule that it comes from, and where a trigger finds it.
 type Sender struct {
 	Schedule string `json:"schedule,omitempty"` // its name
-	File     string `json:"file,omitempty"`
-	Zone     string `json:"zone,omitempty"` // of the task
+	File     string `json:"file,omitempty"`     // absolute
+	Zone     string `json:"zone,omitempty"`     // of the task
 }

@@ -115,11 +115,19 @@ var mistakes = []struct {
 	{"a lease without a store", "lease: 30s\ntasks: []\n", []string{
 		"schedule.yaml:1:8: lease does nothing without a store\n  hint: add `store:`; the locks of one machine need no lease"}},
 	{"a lease that no network renews in time", "name: shop\nstore: redis://a\nlease: 1s\ntasks: []\n", []string{
-		"schedule.yaml:3:8: lease 1s is too short"}},
+		"schedule.yaml:3:8: lease 1s is too short\n  hint: it takes at least 5s"}},
+	{"what servers do not ask of each other", "name: shop\nstore: redis://a\nremote: [stop, log]\ntasks: []\n", []string{
+		"schedule.yaml:3:16: remote: the text \"log\" is nothing that servers ask of each other\n  hint: did you mean \"logs\"?"}},
+	{"true for the name of a machine", "server: true\ntasks: []\n", []string{
+		"schedule.yaml:1:9: server must be text, not true\n  hint: leave the key out for the host name"}},
+	{"what no machine is called", "server: web 7\ntasks: []\n", []string{
+		"schedule.yaml:1:9: server \"web 7\" is not a valid name\n  hint: use letters, digits and . _ -, and begin with a letter or a digit"}},
+	{"nothing that servers may ask of each other", "name: shop\nstore: redis://a\nremote: []\ntasks: []\n", []string{
+		"schedule.yaml:3:9: remote is an empty list\n  hint: write `remote: false` for nothing"}},
 	{"a store in a task", one("store: redis://a"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"store\"\n  hint: it belongs at the top of the file, not in a task"}},
 	{"a word for a lost lease", one("on_lost_lease: kill"), []string{
-		"schedule.yaml:5:18: task \"t\": on_lost_lease must be stop or continue, not the text \"kill\""}},
+		"schedule.yaml:5:18: task \"t\": on_lost_lease must be continue or stop, not the text \"kill\""}},
 
 	// Broken YAML.
 	{"a tab in the indentation", "tasks:\n- name: a\n\tcommand: x\n", []string{
@@ -163,7 +171,7 @@ var mistakes = []struct {
 	{"an unknown key at the top", "task: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
 	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
-		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, state_dir, env, include, history, metrics, logs, mail, holidays, maintenance_file, defaults, tasks"}},
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, remote, server, state_dir, env, include, pools, history, metrics, logs, mail, holidays, maintenance_file, defaults, tasks"}},
 	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{
@@ -181,7 +189,7 @@ var mistakes = []struct {
 	{"unknown keys in hooks", one("after: {pong: x}\non_failure: [{slack: x}, {colour: x}]"), []string{
 		"schedule.yaml:5:11: task \"t\": unknown key \"pong\" in after\n  hint: did you mean \"ping\"?",
 		"schedule.yaml:6:17: task \"t\": unknown key \"slack\" in on_failure\n  hint: write {webhook: URL, format: slack}; Mattermost takes what Slack does",
-		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, ping, webhook, mail, on, format, when, at_most"}},
+		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, trigger, ping, webhook, mail, on, format, when, at_most"}},
 	{"a key given twice", one("command: y"), []string{
 		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4"}},
 	{"a variable given twice", "env:\n  A: 1\n  A: 2\ntasks: []\n", []string{
@@ -246,7 +254,7 @@ var mistakes = []struct {
 	{"a task that says nothing", "tasks:\n- {}\n", []string{
 		"schedule.yaml:2:3: a task without a name\n  hint: add `name:`; it is how commands and messages call the task",
 		"schedule.yaml:2:3: the task has no command\n  hint: add `command:`",
-		"schedule.yaml:2:3: the task has no time: neither cron nor every is given\n  hint: add `cron:` or `every:`"}},
+		"schedule.yaml:2:3: the task has no time: neither cron nor every is given\n  hint: add `cron:` or `every:`, or start it from another task with `{trigger: …}`"}},
 	{"cron and every", one("cron: '* * * * *'"), []string{
 		"schedule.yaml:3:10: task \"t\": cron and every cannot both be given\n  hint: keep one of the two"}},
 	{"two tasks of one name", one("") + "- name: t\n  every: hour\n  command: y\n", []string{
@@ -271,20 +279,38 @@ var mistakes = []struct {
 		"schedule.yaml:5:15: task \"t\": background must be true or false, not the text \"yes\"\n  hint: write true",
 		"schedule.yaml:6:12: task \"t\": enabled must be true or false, not the text \"off\"\n  hint: write false",
 		"schedule.yaml:7:15: task \"t\": one_server must be true or false, not the text \"true\"\n  hint: remove the quotes",
-		"schedule.yaml:8:24: task \"t\": without_overlapping must be true or false, not the text \"maybe\""}},
+		"schedule.yaml:8:24: task \"t\": without_overlapping must be true, false or wait, not the text \"maybe\""}},
 	{"durations", one("timeout: 30\nkill_after: -5s\nretry: {attempts: 2, delay: 5 minutes, max_delay: 0s}"), []string{
 		"schedule.yaml:5:12: task \"t\": timeout 30 has no unit\n  hint: write 30s, 30m or 30h",
 		"schedule.yaml:6:15: task \"t\": kill_after -5s is negative",
 		"schedule.yaml:7:31: task \"t\": retry.delay \"5 minutes\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d",
 		"schedule.yaml:7:53: task \"t\": retry.max_delay 0s is too short"}},
+	{"what is expected and cannot be", one("expect: {within: 0s, every: soon, often: 1h}"), []string{
+		"schedule.yaml:5:20: task \"t\": expect.within 0s is too short\n  hint: it takes at least 1s",
+		"schedule.yaml:5:31: task \"t\": expect.every \"soon\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d",
+		"schedule.yaml:5:37: task \"t\": unknown key \"often\" in expect\n  hint: the keys here are within, every"}},
+	{"nothing that is expected", one("expect: {}"), []string{"schedule.yaml:5:11: task \"t\": expect is empty\n  hint: write {within: 30m, every: 26h}, or one of the two"}},
+	{"expected is no mapping", one("expect: 30m"), []string{"schedule.yaml:5:11: task \"t\": expect must be a mapping of keys and values, not the text \"30m\"\n  hint: write {within: 30m, every: 26h}, or one of the two"}},
+	{"what no run can exceed", one("timeout: 10m\nexpect: {within: 30m}"), []string{
+		"schedule.yaml:6:11: task \"t\": no run takes longer than expect.within, 30 m 0 s (at schedule.yaml:6:11): timeout ends it after 10 m 10 s (at schedule.yaml:5:12)\n  hint: make one of the two shorter"}},
+	{"what every run exceeds", "tasks: [{name: t, every: day, command: x, expect: {every: 1h}}]\n", []string{
+		"schedule.yaml:1:51: task \"t\": expect.every 1 h 0 m is shorter than the time from one run to the next, 1 d 0 h (at schedule.yaml:1:26): it would always be overdue\n  hint: make it longer than the time between two runs and what a run takes"}},
+	{"nothing to be overdue", one("on_overdue: page"), []string{
+		"schedule.yaml:5:15: task \"t\": on_overdue never fires: nothing is expected of the task\n  hint: add `expect: {every: 26h}`"}},
+	{"a boot of all servers, at a time", "tasks: [{name: t, every: boot, command: x, one_server: true, spread: 5m, expect: {every: 1h}}]\n", []string{
+		"schedule.yaml:1:56: task \"t\": one_server contradicts a boot (at schedule.yaml:1:26), which is that of one machine\n  hint: remove one_server, or write `one_server: false` against one that is inherited",
+		"schedule.yaml:1:70: task \"t\": spread contradicts a boot (at schedule.yaml:1:26), which has no time\n  hint: keep one of the two",
+		"schedule.yaml:1:82: task \"t\": expect.every contradicts a boot (at schedule.yaml:1:26): nobody knows when the next one is\n  hint: keep expect.within, and write `every: false` against one that is inherited"}},
+	{"a lost run that is not tried again", one("retry: {attempts: 1, lost: true}"), []string{
+		"schedule.yaml:5:30: task \"t\": retry.lost contradicts one attempt (at schedule.yaml:5:21): nothing is tried again\n  hint: write attempts: 2 or more"}},
 	{"missed slots", one("missed: twice\nmissed_within: 40d\nstart_deadline: 0s"), []string{
-		"schedule.yaml:5:11: task \"t\": missed must be skip or once, not the text \"twice\"",
+		"schedule.yaml:5:11: task \"t\": missed must be skip, once or after_pause, not the text \"twice\"",
 		"schedule.yaml:6:18: task \"t\": missed_within 40d is longer than the 31 days that sched looks back",
 		"schedule.yaml:7:19: task \"t\": start_deadline 0s would skip every run\n  hint: write false for a task that may start at any time"}},
 	{"how old a missed slot may be that does not run", one("missed: skip\nmissed_within: 1h"), []string{
-		"schedule.yaml:6:18: task \"t\": missed_within is for tasks with missed: once\n  hint: add `missed: once`, or remove it"}},
+		"schedule.yaml:6:18: task \"t\": missed_within is for tasks with missed: once, missed: after_pause or store_down: wait\n  hint: add `missed: once`, or remove it"}},
 	{"missed slots that are no longer", one("missed: once\nmissed_within: 30s\nstart_deadline: soon"), []string{
-		"schedule.yaml:6:18: task \"t\": missed_within 30s is too short",
+		"schedule.yaml:6:18: task \"t\": missed_within 30s is too short\n  hint: it takes at least 1m",
 		"schedule.yaml:7:19: task \"t\": start_deadline \"soon\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d"}},
 	{"a timeout of nothing", one("timeout: 0s"), []string{
 		"schedule.yaml:5:12: task \"t\": timeout 0s would end every attempt at once\n  hint: write false for a task without a timeout"}},
@@ -307,10 +333,81 @@ var mistakes = []struct {
 		"schedule.yaml:5:30: task \"t\": success_codes must be a whole number, not the number 1.5"}},
 	{"no codes", one("success_codes: []"), []string{
 		"schedule.yaml:5:18: task \"t\": success_codes is an empty list"}},
-	{"a policy nobody knows", one("store_down: wait"), []string{
-		"schedule.yaml:5:15: task \"t\": store_down must be skip or run, not the text \"wait\""}},
+	{"a policy nobody knows", one("store_down: later"), []string{
+		"schedule.yaml:5:15: task \"t\": store_down must be skip, run or wait, not the text \"later\""}},
+	{"a wait that nobody knows", one("background: true\nwithout_overlapping: waits"), []string{
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"waits\"\n  hint: did you mean \"wait\"?"}},
+	{"a wait by another word", one("background: true\nwithout_overlapping: queue"), []string{
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"queue\""}},
+	{"a list of waits", one("background: true\nwithout_overlapping: [wait]"), []string{
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not a list"}},
+	{"what others take for true", one("without_overlapping: yes"), []string{
+		"schedule.yaml:5:24: task \"t\": without_overlapping must be true, false or wait, not the text \"yes\"\n  hint: write true"}},
+	{"an underscore that was forgotten", one("missed: afterpause\nmissed_within: 1h"), []string{
+		"schedule.yaml:5:11: task \"t\": missed must be skip, once or after_pause, not the text \"afterpause\"\n  hint: did you mean \"after_pause\"?"}},
+	{"a foreground task that waits", one("without_overlapping: wait"), []string{
+		"schedule.yaml:5:24: task \"t\": without_overlapping: wait is for background tasks: all foreground tasks after it would wait with it\n  hint: add `background: true`, or write `without_overlapping: true`"}},
+	{"how long a task waits that does not", one("without_overlapping: true\nwait_at_most: 5m"), []string{
+		"schedule.yaml:6:17: task \"t\": wait_at_most is for tasks with without_overlapping: wait\n  hint: add `without_overlapping: wait`, or remove it"}},
+	{"a wait of nothing", one("background: true\nwithout_overlapping: wait\nwait_at_most: 0s"), []string{
+		"schedule.yaml:7:17: task \"t\": wait_at_most 0s would skip every run that has to wait\n  hint: write `without_overlapping: true` for a task that does not wait"}},
+	{"a wait of nothing, without a unit", one("background: true\nwithout_overlapping: wait\nwait_at_most: 0"), []string{
+		"schedule.yaml:7:17: task \"t\": wait_at_most 0 would skip every run that has to wait\n  hint: write `without_overlapping: true` for a task that does not wait"}},
+	{"a slot that waits for a store that nobody asks", one("store_down: wait"), []string{
+		"schedule.yaml:5:15: task \"t\": store_down: wait is for tasks that ask the store\n  hint: add `one_server: true` or `without_overlapping: true`, or remove it"}},
+	{"a slot that waits for a store that is not there", one("one_server: true\nstore_down: wait\nmissed_within: 1h"), []string{
+		"schedule.yaml:6:15: task \"t\": store_down: wait needs a store\n  hint: add `store:`, or remove it"}},
+	{"a server that is preferred by what runs on all", one("prefer: [web-1]"), []string{
+		"schedule.yaml:5:11: task \"t\": prefer is for tasks with one_server\n  hint: add `one_server: true`, or remove it"}},
+	{"servers that are none", one("servers: []"), []string{
+		"schedule.yaml:5:12: task \"t\": servers is an empty list\n  hint: leave the key out for every server, or switch the task off with `enabled: false`"}},
+	{"servers in one text", one("servers: web-1, web-2"), []string{
+		"schedule.yaml:5:12: task \"t\": servers: \"web-1, web-2\" is neither the name of a server nor a label\n  hint: write a list: [web-1, web-2]"}},
+	{"labels in one text", one("servers: role=db, zone=eu"), []string{
+		"schedule.yaml:5:12: task \"t\": servers: \"role=db, zone=eu\" is neither the name of a server nor a label\n  hint: write a list: [role=db, zone=eu]"}},
+	{"labels in a mapping", one("servers: {role: db, zone: eu}"), []string{
+		"schedule.yaml:5:12: task \"t\": servers must be text, not a mapping\n  hint: write a list: [role=db, zone=eu]"}},
+	{"all servers but one", one("servers: ['!web-1']"), []string{
+		"schedule.yaml:5:13: task \"t\": servers: \"!web-1\" is not the name of a server\n  hint: name those that run it: there is no word for all but one"}},
+	{"a label with a colon", one("servers: [web-1, 'role:db']"), []string{
+		"schedule.yaml:5:20: task \"t\": servers: \"role:db\" is not the name of a server\n  hint: a label is written role=db"}},
+	{"a label in a mapping", one("servers: {role: db}"), []string{
+		"schedule.yaml:5:12: task \"t\": servers must be text, not a mapping\n  hint: write role=db"}},
+	{"a label without a value", one("servers: role="), []string{
+		"schedule.yaml:5:12: task \"t\": servers: \"role=\" is not a label\n  hint: write NAME=VALUE of letters, digits and . _ -, as role=db; in VALUE * stands for any characters, and ? for one"}},
+	{"any label", one("servers: '*=db'"), []string{
+		"schedule.yaml:5:12: task \"t\": servers: \"*=db\" is not a label\n  hint: write NAME=VALUE of letters, digits and . _ -, as role=db; in VALUE * stands for any characters, and ? for one"}},
+	{"a variable for a server", one("servers: ${HOST}"), []string{
+		"schedule.yaml:5:12: task \"t\": servers: \"${HOST}\" is not the name of a server\n  hint: use letters, digits and . _ -; * stands for any characters, and ? for one"}},
+	{"true for a server", one("servers: true"), []string{
+		"schedule.yaml:5:12: task \"t\": servers must be text, not true\n  hint: leave the key out for every server"}},
+	{"a server that is preferred and does not run it", one("one_server: true\nservers: [web-1, 'db-*']\nprefer: [db-2, web-2]"), []string{
+		"schedule.yaml:7:11: task \"t\": prefer contradicts servers (at schedule.yaml:6:12): \"web-2\" is none of web-1, db-*\n  hint: add it there, or prefer one of those"}},
+	{"a label that is preferred", one("one_server: true\nprefer: [web-1, role=db]"), []string{
+		"schedule.yaml:6:19: task \"t\": prefer: \"role=db\" is not the name of one server\n  hint: write its name, as `sched servers` shows it"}},
 	{"a mutex", one("mutex: -x"), []string{
 		"schedule.yaml:5:10: task \"t\": mutex \"-x\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
+	{"a pool that the file has not", "pools: {database: 2}\n" + one("pool: databse"), []string{
+		"schedule.yaml:6:9: task \"t\": pool \"databse\" is none of the pools of the file\n  hint: did you mean \"database\"?"}},
+	{"a pool without pools", one("pool: db"), []string{
+		"schedule.yaml:5:9: task \"t\": pool \"db\" is none of the pools of the file\n  hint: add `pools: {db: 1}` at the top of the file, with how many of its runs may go on at once"}},
+	{"a pool that is true", "pools: {db: 1}\n" + one("pool: true"), []string{
+		"schedule.yaml:6:9: task \"t\": pool \"true\" is none of the pools of the file\n  hint: add `pools: {true: 1}` at the top of the file, with how many of its runs may go on at once"}},
+	{"a pool that lets nothing run is known all the same", "pools: {db: 0}\n" + one("pool: db"), []string{
+		"schedule.yaml:1:13: pools.db must be from 1 to 1000, not 0"}},
+	{"pools of every kind of mistake", "pools: {-x: 1, a: two, a: 2, b: 1.5, c: 1001, [d]: 1}\n" + one(""), []string{
+		"schedule.yaml:1:9: pools \"-x\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit",
+		"schedule.yaml:1:19: pools.a must be a whole number, not the text \"two\"",
+		"schedule.yaml:1:24: pools: \"a\" is given twice, first at line 1",
+		"schedule.yaml:1:33: pools.b must be a whole number, not the number 1.5",
+		"schedule.yaml:1:41: pools.c must be from 1 to 1000, not 1001",
+		"schedule.yaml:1:47: a key must be text, not a list"}},
+	{"pools that are a list", "pools: [db]\n" + one(""), []string{
+		"schedule.yaml:1:8: pools must be a mapping of keys and values, not a list"}},
+	{"pools in a task", one("pools: {db: 2}"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"pools\"\n  hint: it belongs at the top of the file, not in a task"}},
+	{"a pool at the top", "pool: db\n" + one(""), []string{
+		"schedule.yaml:1:1: unknown key \"pool\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a shell that is a text", one("shell: /bin/bash"), []string{
 		"schedule.yaml:5:10: task \"t\": shell must be a list, not the text \"/bin/bash\"\n  hint: write [/bin/bash, -c]"}},
 	{"tags", one("tags: {a: b}"), []string{
@@ -326,7 +423,18 @@ var mistakes = []struct {
 	{"a limit without room for a line", one("output: {limit: 1KB}"), []string{
 		"schedule.yaml:5:19: task \"t\": output.limit 1KB is less than 16KB"}},
 	{"spreads", one("spread: 30s"), []string{
-		"schedule.yaml:5:11: task \"t\": spread 30s is too short"}},
+		"schedule.yaml:5:11: task \"t\": spread 30s is too short\n  hint: it takes at least 2m"}},
+	{"a share in percent", one("retry: {attempts: 3, jitter: 20%}"), []string{
+		"schedule.yaml:5:32: task \"t\": retry.jitter must be a number, not the text \"20%\"\n  hint: write 0.2"}},
+	{"a duration that nobody lives to see", one("timeout: 99999999999h\nkill_after: 40000d"), []string{
+		"schedule.yaml:5:12: task \"t\": timeout 99999999999h is longer than 100 years",
+		"schedule.yaml:6:15: task \"t\": kill_after 40000d is longer than 100 years"}},
+	{"a whole number that is too large for YAML", "pools: {a: 99999999999999999999, b: -99999999999999999999}\n" + one("retry: {attempts: 99999999999999999999}"), []string{
+		"schedule.yaml:1:12: pools.a must be from 1 to 1000, not 99999999999999999999",
+		"schedule.yaml:1:37: pools.b must be from 1 to 1000, not -99999999999999999999",
+		"schedule.yaml:6:21: task \"t\": retry.attempts must be at least 1, not 99999999999999999999"}},
+	{"a wait that is misspelt", one("background: true\nwithout_overlapping: waits\nwait_at_most: 5m"), []string{
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"waits\"\n  hint: did you mean \"wait\"?"}},
 	{"a spread of days", one("spread: 2d"), []string{
 		"schedule.yaml:5:11: task \"t\": spread 2d is longer than a day"}},
 	{"a retry of nothing", one("retry: {}"), []string{
@@ -364,10 +472,25 @@ var mistakes = []struct {
 		"schedule.yaml:7:12: task \"t\": on_skip is empty",
 		"schedule.yaml:8:21: task \"t\": on_failure.run has no value"}},
 	{"hooks that are nothing, or two things", one("before: {at_most: 1 per 1h}\nafter: {ping: a, mail: b}\non_skip: {ping: ''}\non_failure: {mail: []}"), []string{
-		"schedule.yaml:5:11: task \"t\": a hook of before does nothing\n  hint: say what it is: run, ping, webhook or mail",
+		"schedule.yaml:5:11: task \"t\": a hook of before does nothing\n  hint: say what it is: run, trigger, ping, webhook or mail",
 		"schedule.yaml:6:10: task \"t\": a hook of after is ping and mail at once\n  hint: make a list of them, each on its own",
 		"schedule.yaml:7:19: task \"t\": on_skip.ping is empty",
 		"schedule.yaml:8:22: task \"t\": on_failure.mail is an empty list"}},
+	{"triggers of what is not there, where no run has ended, and of two kinds", one("before: {trigger: u}\non_skip: [{trigger: u}]\nafter: [{trigger: laod}, {trigger: true}, {trigger: [u]}]\non_failure: {trigger: u, run: x}\non_success: {trigger: u, when: changed}") + "- {name: load, command: y, every: hour}\n- {name: u, command: y, every: hour}\n", []string{
+		"schedule.yaml:5:21: task \"t\": a trigger comes after a run, and in before none has ended\n  hint: move it to after, on_success, on_failure or on_recovery",
+		"schedule.yaml:6:23: task \"t\": a trigger comes after a run, and in on_skip none has ended\n  hint: move it to after, on_success, on_failure or on_recovery",
+		"schedule.yaml:7:21: task \"t\": trigger: there is no task \"laod\"\n  hint: did you mean \"load\"?",
+		"schedule.yaml:7:38: task \"t\": after.trigger must be text, not true\n  hint: name the task that is started",
+		"schedule.yaml:7:55: task \"t\": after.trigger must be text, not a list",
+		"schedule.yaml:8:15: task \"t\": a hook of on_failure is run and trigger at once\n  hint: make a list of them, each on its own",
+		"schedule.yaml:9:34: task \"t\": on_success.when is for ping, webhook, mail, not for trigger"}},
+	{"chains without an end", "tasks:\n- {name: a, every: hour, command: x, on_success: {trigger: b}}\n- {name: b, command: x, after: [{trigger: c}, {trigger: d}]}\n- {name: c, command: x, on_failure: {trigger: a}}\n- {name: d, command: x, on_recovery: {trigger: d}}\n", []string{
+		"schedule.yaml:4:47: task \"c\": trigger: a chain without an end: a → b (on_success at schedule.yaml:2:60) → c (after at schedule.yaml:3:43) → a (on_failure at schedule.yaml:4:47)\n  hint: take one of these triggers away; where it is inherited, `on_failure: false` does",
+		"schedule.yaml:5:48: task \"d\": trigger: a chain without an end: d → d (on_recovery at schedule.yaml:5:48)\n  hint: take one of these triggers away; where it is inherited, `on_recovery: false` does"}},
+	{"a chain without an end that is inherited", "defaults: {on_failure: {trigger: alert}}\ntasks:\n- {name: t, every: hour, command: x}\n- {name: alert, command: x}\n", []string{
+		"schedule.yaml:1:34: task \"alert\": trigger: a chain without an end: alert → alert (on_failure at schedule.yaml:1:34)\n  hint: take one of these triggers away; where it is inherited, `on_failure: false` does"}},
+	{"a task without a time that nothing triggers", "tasks:\n- {name: t, every: hour, command: x, after: {trigger: u}}\n- {name: u, command: x}\n- {name: v, command: x}\n", []string{
+		"schedule.yaml:4:3: task \"v\": the task has no time: neither cron nor every is given\n  hint: add `cron:` or `every:`, or start it from another task with `{trigger: …}`"}},
 	{"whom to tell", one("after: [{ping: refused}, {webhook: '${REFUSED}'}]\non_failure: {mail: [a, refused, [b]]}"), []string{
 		"schedule.yaml:5:18: task \"t\": after.ping: nobody can be told there\n  hint: take another",
 		"schedule.yaml:5:38: task \"t\": after.webhook: nobody can be told there\n  hint: take another",
@@ -539,6 +662,8 @@ func TestWarnings(t *testing.T) {
 			"schedule.yaml:3:3: task \"t\": a foreground task waits up to 1m20s for its next attempt, and its tick with it\n  hint: with `background: true` a later tick goes on with it"},
 		{"a password in the file", "mail: {url: 'smtp://me:hunter2@localhost'}\n" + one(""),
 			"schedule.yaml:1:13: mail.url has the password in it, and with it each run in the history\n  hint: write ${VAR} or ${file:PATH} in its place"},
+		{"a wait that ends before its time is over", one("background: true\nwithout_overlapping: wait\nstart_deadline: 5m\nwait_at_most: 20m"),
+			"schedule.yaml:8:17: task \"t\": no run waits for 20 m 0 s: it may not start later than start_deadline, 5 m 0 s (at schedule.yaml:7:19)\n  hint: make one of the two what you mean"},
 		{"a textfile that the node exporter passes over", "metrics: {textfile: shop.txt}\n" + one(""),
 			"schedule.yaml:1:21: metrics.textfile: the node exporter reads only files that end in .prom\n  hint: call it shop.prom"},
 	} {

@@ -42,6 +42,9 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 	if !t.retries && !n.Has("attempts") && l.Task != "" {
 		l.Problemf(n, "add attempts: the first try and all that follow it", "retry has no attempts")
 	}
+	if lost := n.Lookup("lost"); lost != nil && t.Retry.Lost && t.Retry.Attempts < 2 && t.retries && l.Task != "" {
+		l.Problemf(lost, "write attempts: 2 or more", "retry.lost contradicts one attempt%s: nothing is tried again", l.placeText(n.Lookup("attempts")))
+	}
 	if r := t.Retry; r.MaxDelay > 0 && r.MaxDelay < r.Delay {
 		at := n.Lookup("max_delay")
 		if at == nil {

@@ -10,6 +10,7 @@ import (
 type hookDraft struct {
 	run    Command
 	notify Notification
+	target *node    // of trigger
 	kinds  []string // the keys that say what kind of hook this is; a valid one has exactly one
 
 	key   string // on_failure and the like
@@ -80,11 +81,13 @@ func finishHook(l *loader, n *node, h *hookDraft) (Hook, bool) {
 	case n.IsEmpty():
 		l.Problemf(n, "write {run: COMMAND}", "a hook of %s is empty", l.Key)
 	case len(h.kinds) == 0:
-		l.Problemf(n, "say what it is: run, ping, webhook or mail", "a hook of %s does nothing", l.Key)
+		l.Problemf(n, "say what it is: run, trigger, ping, webhook or mail", "a hook of %s does nothing", l.Key)
 	case len(h.kinds) > 1:
 		l.Problemf(n, "make a list of them, each on its own", "a hook of %s is %s at once", l.Key, strings.Join(h.kinds, " and "))
 	case h.kinds[0] == "run":
 		return Hook{Run: h.run}, true
+	case h.kinds[0] == "trigger":
+		return Hook{Trigger: h.target.Value, place: l.PlaceOf(h.target)}, true
 	default:
 		return Hook{Notify: &h.notify}, true
 	}

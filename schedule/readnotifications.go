@@ -120,7 +120,7 @@ func setOccasion(l *loader, h *hookDraft, n *node) {
 	word, ok := l.OneOf(n, string(Changed), string(Printed))
 	switch {
 	case !ok:
-	case h.key == "before" || h.key == "on_skip":
+	case h.key == "before" || h.key == "on_skip" || h.key == "on_overdue":
 		l.Problemf(n, "", "when is about how a run ended, and in %s none has", h.key)
 	case h.notify.On != nil:
 		l.Problemf(n, "remove one of the two", "a ping with on tells of every run, so when: %s does not go with it", word)

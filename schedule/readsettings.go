@@ -2,10 +2,12 @@ package schedule
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"sched/schedule/document"
+	"sched/schedule/text"
 )
 
 // settings are the schedule while the top of its file is read, with what the other keys there have.
@@ -15,6 +17,7 @@ type settings struct {
 	env                      map[string]string
 	defaults, tasks, include *node
 	store, lease             *node
+	pools                    []*node // their names, in the order of Pools
 }
 
 // readSettings reads the top-level keys into the schedule, and returns them with those that are read later.
@@ -23,6 +26,7 @@ func (l *loader) readSettings(root *node) settings {
 	s.Location = l.options.Local
 	s.Environment = "production"
 	s.Store = Store{Lease: defaultLease}
+	s.Remote = RemoteKinds
 	s.History = History{Keep: 30 * 24 * time.Hour, RunsPerTask: 1000}
 	top := settings{Schedule: s}
 	topKeys.Decode(l, &top, root, 0)
@@ -114,6 +118,53 @@ func inName(c byte) bool {
 func readScheduleName(l *loader, n *node) (string, bool) {
 	text, ok := l.Expanded(n)
 	return text, ok && l.requireName(n, text)
+}
+
+// ValidServer reports whether a machine can have this name.
+func ValidServer(name string) bool {
+	for i := range len(name) {
+		if !inName(name[i]) || name[i] == ':' || name[i] == '/' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= longestName && !strings.ContainsRune("._-", rune(name[0]))
+}
+
+// readServer reads the name of this machine. Empty, it is that of the host.
+func readServer(l *loader, n *node) (string, bool) {
+	if !l.RefuseBool(n, "leave the key out for the host name") {
+		return "", false
+	}
+	name, ok := l.Expanded(n)
+	if ok && name != "" && !ValidServer(name) {
+		l.Problemf(n, "use letters, digits and . _ -, and begin with a letter or a digit", "%s %s is not a valid name", l.Key, document.Quote(name))
+		return "", false
+	}
+	return name, ok
+}
+
+// readRemote reads what other servers may ask of this one.
+func readRemote(l *loader, n *node) (kinds []string, ok bool) {
+	if n.IsFalse() {
+		return nil, true
+	}
+	if !l.RequireValue(n, "") || !l.RefuseEmptyList(n, "write `remote: false` for nothing") {
+		return nil, false
+	}
+	ok = n.Each(func(item *node) bool {
+		kind, ok := l.Text(item)
+		if ok && !slices.Contains(RemoteKinds, kind) {
+			hint := "it is some of [" + strings.Join(RemoteKinds, ", ") + "], or false"
+			if near := text.Nearest(kind, RemoteKinds); near != "" {
+				hint = "did you mean \"" + near + "\"?"
+			}
+			l.Problemf(item, hint, "%s: %s is nothing that servers ask of each other", l.Key, item.Describe())
+			return false
+		}
+		kinds = append(kinds, kind)
+		return ok
+	})
+	return kinds, ok
 }
 
 // setHistory leaves what history does not have as it is.

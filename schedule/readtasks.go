@@ -24,6 +24,7 @@ type taskDraft struct {
 
 	retries       bool     // retry.attempts was given, here or above
 	ownEnv        []string // the variables that env of this level sets
+	waits         bool     // without_overlapping: wait
 	impliedNoOver bool     // without_overlapping was set by a mutex, which takes it along when it is taken away
 }
 
@@ -103,22 +104,27 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	l.setWhen(t, t.Name)
 	t.When.Shift = l.shift(&t.Task)
 	l.requireKeys(n, t)
-	if within := n.Lookup("missed_within"); within != nil && !within.IsFalse() && !t.RunMissed {
-		l.Problemf(within, "add `missed: once`, or remove it", "missed_within is for tasks with missed: once")
+	if within := n.Lookup("missed_within"); within != nil && !within.IsFalse() && !t.RunMissed && !t.WaitWhenStoreDown {
+		l.Problemf(within, "add `missed: once`, or remove it", "missed_within is for tasks with missed: once, missed: after_pause or store_down: wait")
 	}
+	l.checkWaits(n, t)
+	l.settleWait(n, t)
+	l.checkPrefer(n, t)
 	if t.Command.Line != "" {
 		t.Command.Shell = t.shell
 	}
 	if t.Mutex == "" {
 		t.Mutex = t.Name
 	}
-	if t.Hooks.notify() {
+	if t.Hooks.namesSchedule() || t.WaitAtMost > 0 {
 		t.Sender = Sender{l.schedule.Name, l.schedule.File, t.When.Location.String()}
 	}
 	if len(t.EnvFiles) == 0 {
 		t.EnvOver = nil
 	}
 	l.warnOfLongRetry(n, t)
+	l.checkExpect(n, t)
+	l.checkBoot(n, t)
 	l.Task, l.Section = "", section
 	l.schedule.Tasks = append(l.schedule.Tasks, &t.Task)
 }
@@ -142,7 +148,7 @@ func (l *loader) requireKeys(n *node, t *taskDraft) {
 		l.Problemf(n, "add `command:`", "the task has no command")
 	}
 	if !t.timing.isSet() && !tries("cron") && !tries("every") {
-		l.Problemf(n, "add `cron:` or `every:`", "the task has no time: neither cron nor every is given")
+		l.chains.timeless = append(l.chains.timeless, l.useOf(t.Name, n))
 	}
 }
 

@@ -51,9 +51,13 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 	inherited := !t.ownTiming.isSet() // then problems and warnings have been recorded where the expressions stand
 	if !inherited {
 		t.timing, t.ownTiming = t.ownTiming, timing{}
-		t.When.Crons, t.When.Every = nil, ""
+		t.When.Crons, t.When.Every, t.When.Boot = nil, "", false
 	}
 	if inherited && (t.timing.crons == nil || t.timing.broken) {
+		return
+	}
+	if every := t.timing.every; every != nil && isBoot(every.Value, "boot") {
+		t.When.Every, t.When.Boot = every.Value, true
 		return
 	}
 	if every := t.timing.every; every != nil {
@@ -65,7 +69,12 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 		return
 	}
 	crons := make([]cron.Expression, 0, len(t.timing.crons))
+	t.When.Boot = false
 	for _, n := range t.timing.crons {
+		if isBoot(n.Value, cron.AtBoot) {
+			t.When.Boot = true
+			continue
+		}
 		expression, err := cron.Parse(n.Value, seed)
 		if err != nil {
 			l.timingProblem(&t.timing, n, "cron", err)
@@ -82,6 +91,28 @@ func (l *loader) setWhen(t *taskDraft, seed string) {
 		}
 	}
 	t.When.Crons = crons
+}
+
+// isBoot reports whether a time is the boot of the machine.
+func isBoot(text, boot string) bool { return strings.EqualFold(strings.TrimSpace(text), boot) }
+
+// checkBoot refuses what contradicts a boot: it is that of one machine, and nobody knows when the next one is.
+func (l *loader) checkBoot(n *node, t *taskDraft) {
+	if !t.When.Boot {
+		return
+	}
+	at := l.placeText(firstOf(n, n, "every", "cron"))
+	if t.OneServer {
+		l.Problemf(firstOf(n, n, "one_server", "every", "cron"), "remove one_server, or write `one_server: false` against one that is inherited",
+			"one_server contradicts a boot%s, which is that of one machine", at)
+	}
+	if spread := n.Lookup("spread"); spread != nil && t.Spread > 0 {
+		l.Problemf(spread, "keep one of the two", "spread contradicts a boot%s, which has no time", at)
+	}
+	if t.Expect.Every > 0 {
+		l.Problemf(firstOf(n, n.Lookup("expect"), "every", "cron"), "keep expect.within, and write `every: false` against one that is inherited",
+			"expect.every contradicts a boot%s: nobody knows when the next one is", at)
+	}
 }
 
 // timingProblem records the error of a cron expression or a frequency.

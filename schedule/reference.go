@@ -17,6 +17,7 @@ const (
 	InMetrics Mapping = "metrics"
 	InMail    Mapping = "mail"
 	InRetry   Mapping = "retry"
+	InExpect  Mapping = "expect"
 	InOutput  Mapping = "output"
 	InHook    Mapping = "hook"
 )
@@ -43,6 +44,8 @@ func Keys(of Mapping) []document.Entry {
 		return mailKeys.Entries(0)
 	case InRetry:
 		return retryKeys.Entries(0)
+	case InExpect:
+		return expectKeys.Entries(0)
 	case InOutput:
 		return outputKeys.Entries(0)
 	case InHook:

@@ -27,8 +27,16 @@ const (
 	anywhere = inTask | inGroup | inDefaults
 )
 
-// scopeNames are the scopes as messages call them.
-var scopeNames = map[scope]string{inTask: "a task", inGroup: "a group", inDefaults: "defaults"}
+// scopeName returns a scope as messages call it.
+func scopeName(in scope) string {
+	switch in {
+	case inGroup:
+		return "a group"
+	case inDefaults:
+		return "defaults"
+	}
+	return "a task"
+}
 
 // replaces returns the setter of a key whose value takes the place of the inherited one; false takes that away
 // (takenAway). A value that is wrong leaves the field as it is.
@@ -80,6 +88,8 @@ func takenAway[T any](l *loader, into *T, n *node) (bare *T, ok bool) {
 		bare, ok = any(l.bare).(*T)
 	case *Retry:
 		bare, ok = any(&l.bare.Retry).(*T)
+	case *Expect:
+		bare, ok = any(&l.bare.Expect).(*T)
 	case *Output:
 		bare, ok = any(&l.bare.Output).(*T)
 	}
@@ -92,18 +102,25 @@ func isBool(field any) bool {
 	return is
 }
 
-// choice returns the reader of one of two words: on is the one that means true. Another word is a problem, and taken
-// for on, so that nothing that needs it is refused, too. false takes an inherited word away: the default never is on.
-func choice(first, second, on string) func(*loader, *node) (bool, bool) {
+// word reads one of several words, of which the first is the default: false takes an inherited one away. Another word is a problem, and
+// taken for fallback: with the one that needs most no key beside it is refused, too, and with the one that needs least it is not itself.
+func (l *loader) word(n *node, fallback string, all ...string) (string, bool) {
+	if n.IsFalse() {
+		return all[0], true
+	}
+	if !n.IsScalar() || n.IsNull() {
+		return l.Text(n)
+	}
+	if word, ok := l.OneOf(n, all...); ok {
+		return word, true
+	}
+	return fallback, true
+}
+
+// isWord returns the reader of one of two words, whether it is the second one.
+func isWord(first, second string) func(*loader, *node) (bool, bool) {
 	return func(l *loader, n *node) (bool, bool) {
-		if n.IsFalse() {
-			return false, true
-		}
-		text, ok := l.Text(n)
-		if ok && text != first && text != second {
-			l.Problemf(n, "", "%s must be %s or %s, not %s", l.Key, first, second, n.Describe())
-			return true, true
-		}
-		return text == on, ok
+		word, ok := l.word(n, second, first, second)
+		return word == second, ok
 	}
 }

@@ -14,11 +14,14 @@
 package schedule
 
 import (
+	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"sched/schedule/document"
+	"sched/schedule/labels"
 )
 
 // A Schedule is a valid schedule.yaml with everything that it includes.
@@ -27,14 +30,20 @@ type Schedule struct {
 	Name        string
 	Location    *time.Location
 	Environment string
+	Server      string // the name of this machine, as far as the file says; else empty
 	Store       Store
 	StateDir    string // absolute
 	History     History
+	Pools       []Pool // in the order of the file
 	Textfile    string // absolute: where each tick writes metrics; empty for nowhere
 	Holidays    Holidays
-	Logs        bool    // ticks and sched work print what tasks print
-	Maintenance string  // absolute: the file that keeps tasks from running while it exists; empty for none
-	Tasks       []*Task // in the order of the file, groups and includes in their place
+	Logs        bool     // ticks and sched work print what tasks print
+	Remote      []string // what other servers of the store may ask of this one: some of RemoteKinds
+	Maintenance string   // absolute: the file that keeps tasks from running while it exists; empty for none
+	Tasks       []*Task  // in the order of the file, groups and includes in their place
+
+	// Machine is this one, as far as tasks ask: it has no name where none says `servers`, and no labels where none asks for one.
+	Machine labels.Machine
 
 	Warnings []Problem // what is allowed and probably not meant
 	Changes  []Problem // what means something else than it did in the version of sched before this one
@@ -59,6 +68,9 @@ type History struct {
 	RunsPerTask int
 }
 
+// RemoteKinds are what servers of a store ask of each other for people.
+var RemoteKinds = []string{"stop", "logs", "trigger"}
+
 // LookBack is how far back a tick looks for slots that no tick covered.
 const LookBack = 31 * 24 * time.Hour
 
@@ -69,7 +81,7 @@ type Slot struct {
 }
 
 // Due returns the slots of the minute that holds at: in the order of their instants, and those of
-// one instant in file order. Tasks that are switched off, or not of this environment, have none.
+// one instant in file order. Tasks that are not active have none.
 // A slot at which the task's conditions are unmet is a slot all the same.
 func (s *Schedule) Due(at time.Time) []Slot {
 	minute := at.UTC().Truncate(time.Minute)
@@ -131,7 +143,26 @@ func (s *Schedule) collect(minutes *[together][]Slot, from, to time.Time) {
 	}
 }
 
-// Active reports whether the task runs here at all: it is enabled and of this environment.
-func (s *Schedule) Active(t *Task) bool {
+// Active reports whether the task runs here at all: it is enabled, of this environment, and for this server.
+func (s *Schedule) Active(t *Task) bool { return s.InUse(t) && s.Here(t) }
+
+// InUse reports whether the task runs on some server: it is enabled and of this environment.
+func (s *Schedule) InUse(t *Task) bool {
 	return t.Enabled && (len(t.Environments) == 0 || slices.Contains(t.Environments, s.Environment))
 }
+
+// Inactive says why the task does not run here: "switched off", "not for staging"; empty for one that is active.
+func (s *Schedule) Inactive(t *Task) string {
+	switch {
+	case !t.Enabled:
+		return "switched off"
+	case !s.InUse(t):
+		return "not for " + s.Environment
+	case !s.Here(t):
+		return fmt.Sprintf("not for this server: servers is %s, and this is %s", strings.Join(t.Servers, ", "), s.Machine)
+	}
+	return ""
+}
+
+// Here reports whether the task is for this server.
+func (s *Schedule) Here(t *Task) bool { return len(t.Servers) == 0 || s.Machine.IsAny(t.Servers) }

@@ -18,7 +18,7 @@ type generator struct {
 var anything = []any{
 	nil, true, false, 0, 1, 7, 255, 256, -1, 1.5, "", " ", "x", "none", "true", "0", "12", "90s", "1d12h", "5", "-5s", "1h 30m", "1.5h", "+3m", ".5d", "0s",
 	"08:00", "24:00", "8:0", "2026-12-25 x", "12-25", "9x", "~/x", "~", "a:b", "a/b", "-a", "a b", "a=b", "027", "0o27", "0o", "888", "Mon", "SUNDAYS", "8",
-	"* * * * *", "@daily", "* * *", "2 per 1h", "0 per 1h", "101 per 1h", "007 per 1d", "1 per", "start", "changed", "slack", "skip", "run", "once", "stop",
+	"* * * * *", "@daily", "* * *", "2 per 1h", "0 per 1h", "101 per 1h", "007 per 1d", "1 per", "start", "changed", "slack", "skip", "run", "once", "stop", "wait",
 	"holidays", "${HOME}", "${EMPTY}", "${file:x}", "$x",
 	[]any{}, []any{nil}, []any{true}, []any{"a"}, []any{"a", ""}, []any{""}, []any{1, "x"}, []any{[]any{}}, []any{"8:00", "24:00"}, []any{"24:00", "8:00"},
 	[]any{[]any{"8:00", "9:00"}}, []any{[]any{"8:00"}}, []any{"8:00", "9:00", "10:00"}, []any{[]any{"8:00", "9:00"}, "x"}, []any{map[string]any{}},
@@ -75,6 +75,12 @@ func (g *generator) task() map[string]any {
 	if _, within := task["missed_within"]; within {
 		task["missed"] = "once"
 	}
+	if _, waits := task["wait_at_most"]; waits {
+		task["without_overlapping"], task["background"] = "wait", true
+	}
+	if _, overdue := task["on_overdue"]; overdue {
+		task["expect"] = map[string]any{"every": "26h"}
+	}
 	return task
 }
 
@@ -109,7 +115,7 @@ func (g *generator) value(of schedule.Mapping, key document.Entry) any {
 	if g.wrong(0.15) {
 		return g.any()
 	}
-	nested := map[string]schedule.Mapping{"history": schedule.InHistory, "retry": schedule.InRetry, "output": schedule.InOutput, "mail": schedule.InMail}
+	nested := map[string]schedule.Mapping{"history": schedule.InHistory, "retry": schedule.InRetry, "expect": schedule.InExpect, "output": schedule.InOutput, "mail": schedule.InMail}
 	if inner, ok := nested[key.Name]; ok && key.Type.Of == string(inner) && g.Float64() < 0.5 {
 		return g.without(g.mapping(inner, 0.8))
 	}

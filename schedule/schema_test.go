@@ -28,11 +28,14 @@ import (
 var unsaid = []struct{ sentence, problems, in string }{
 	{"a name, a key or a file that is given twice", `is given twice|already taken|included twice|named twice`, ""},
 	{"YAML's own errors: a second document, tags, merge keys, control characters", `the tag |for a tag|"<<" takes|a null character`, ""},
-	{"whether a task inherits its command, its times, its attempts or the file of its output", `has no command|has no time|missed_within is for tasks|has no attempts|output has no file`, ""},
+	{"whether a task that is triggered exists, and whether chains end", `^trigger: `, ""},
+	{"whether a task inherits its command, its times, its attempts or the file of its output", `has no command|has no time|missed_within is for tasks|store_down: wait |prefer is for tasks|wait_at_most is for tasks|has no attempts|output has no file`, ""},
 	{"whether a cron expression or the words of `every` are right, beyond the number of fields", `(^|: )(cron|every) "`, ""},
 	{"whether a time zone, a date or a file exists", `is not a known time zone|there is no |no such file|there are no holidays|is not a date|cannot be used here|cannot name a file`, ""},
+	{"whether the pool of a task is one of `pools`", `is none of the pools`, ""},
 	{"how `${…}` is written, and what stands there when it is expanded", `is not set|is not the name of a variable|does not hold one value|cannot be read|is empty$|is not a valid name|cannot be a name|an empty server|without }|names no file`, "$"},
-	{"the bounds of durations and sizes, and one against another", `is less than|too short|is shorter than|would (end|skip)|is longer than (the 31|a day)|the duration must be`, ""},
+	{"the bounds of durations and sizes, and one against another", `is less than|too short|is shorter than|would (end|skip)|is longer than (the 31|a day|100 years)|the duration must be`, ""},
+	{"that one key contradicts another", `never fires|no run takes longer|would always be overdue|contradicts |without_overlapping: wait is for`, ""},
 	{"how a number is written: `umask: 27` for `027`, `1.0` for `1`", `may be octal|is not an octal`, ""},
 	{"that the file of a schedule, unlike one that is included, is no list", `the file must be a mapping`, ""},
 	{"whether a store, an address or a URL is one, and that a store needs a `name`", `refused|nobody can be told|a store needs a name`, ""},
@@ -278,7 +281,7 @@ func TestTheSchemaAgreesWithTheLoaderOnTenThousandFiles(t *testing.T) {
 func TestWhatTheSchemaShowsIsAccepted(t *testing.T) {
 	s := compiled(t)
 	for _, key := range schedule.Keys(schedule.InTask) {
-		if slices.Contains([]string{"name", "command", "cron", "every", "missed_within", "except"}, key.Name) {
+		if slices.Contains([]string{"name", "command", "cron", "every", "missed_within", "except", "pool", "prefer", "on_overdue", "wait_at_most"}, key.Name) {
 			continue
 		}
 		shown := append([]string{key.Type.Example, key.Type.Default}, key.Type.Words...)
@@ -287,10 +290,30 @@ func TestWhatTheSchemaShowsIsAccepted(t *testing.T) {
 				continue
 			}
 			text := "tasks:\n- name: t\n  every: minute\n  command: x\n  " + key.Name + ": " + value + "\n"
+			if value == "wait" { // for a store
+				text = "name: shop\nstore: redis://localhost\n" + text + "  one_server: true\n"
+			}
 			if !agree(t, s, key.Name, text, parsing(text)) {
 				t.Errorf("the loader refuses\n%s%v", text, parsing(text)())
 			}
 		}
+	}
+}
+
+// false is in each place what it is for the loader: what takes an inherited value away, a value, or a mistake.
+func TestTheSchemaAgreesWithTheLoaderOnFalse(t *testing.T) {
+	s := compiled(t)
+	for _, of := range []schedule.Mapping{schedule.InRetry, schedule.InExpect, schedule.InOutput} {
+		for _, key := range schedule.Keys(of) {
+			text := fmt.Sprintf("defaults: {%s: {%s: false}}\ntasks: [{name: t, every: minute, command: x}]\n", of, key.Name)
+			if !agree(t, s, key.Name, text, parsing(text)) {
+				t.Errorf("the loader refuses\n%s%v", text, parsing(text)())
+			}
+		}
+	}
+	for _, key := range schedule.Keys(schedule.InTask) {
+		text := "tasks: [{name: t, every: minute, command: x, " + key.Name + ": false}]\n"
+		agree(t, s, key.Name, text, parsing(text))
 	}
 }
 
@@ -305,7 +328,7 @@ func TestTheDefaultsAreThoseOfTheLoader(t *testing.T) {
 		return strings.NewReplacer("[]", "", "<nil>", "").Replace(regexp.MustCompile(`0x[0-9a-f]+`).ReplaceAllString(of, ""))
 	}
 	for _, key := range schedule.Keys(schedule.InTask) {
-		if key.Type.Default == "" || key.Name == "missed_within" {
+		if key.Type.Default == "" || key.Name == "missed_within" || key.Name == "wait_at_most" {
 			continue
 		}
 		if with, without := load("  "+key.Name+": "+key.Type.Default+"\n"), load(""); with != without {
@@ -330,7 +353,7 @@ func TestTheDocsSayWhatASchemaCannot(t *testing.T) {
 // Whoever adds a row says what its value may be.
 func TestEveryKeyHasATypeAndAnExample(t *testing.T) {
 	for _, of := range []schedule.Mapping{schedule.Top, schedule.InTask, schedule.InGroup, schedule.Defaults, schedule.Included, schedule.InHistory,
-		schedule.InMetrics, schedule.InMail, schedule.InRetry, schedule.InOutput, schedule.InHook} {
+		schedule.InMetrics, schedule.InMail, schedule.InRetry, schedule.InExpect, schedule.InOutput, schedule.InHook} {
 		keys := schedule.Keys(of)
 		if len(keys) == 0 {
 			t.Errorf("%s has no keys", of)

@@ -109,10 +109,13 @@ var settingRows = []struct {
 	{"nice", func(t *Task) any { return someInt(t.As.Nice) }},
 
 	{"background", func(t *Task) any { return t.Background }},
-	{"without_overlapping", func(t *Task) any { return t.WithoutOverlapping }},
+	{"without_overlapping", func(t *Task) any { return t.overlapping() }},
+	{"wait_at_most", func(t *Task) any { return some(t.WaitAtMost) }},
 	{"mutex", func(t *Task) any { return t.Mutex }},
+	{"pool", func(t *Task) any { return someText(t.Pool.Name) }},
 	{"one_server", func(t *Task) any { return t.OneServer }},
-	{"store_down", func(t *Task) any { return either(t.RunWhenStoreDown, "run", "skip") }},
+	{"prefer", func(t *Task) any { return someList(t.Prefer) }},
+	{"store_down", func(t *Task) any { return t.storeDown() }},
 	{"on_lost_lease", func(t *Task) any { return either(t.StopOnLostLease, "stop", "continue") }},
 
 	{"timeout", func(t *Task) any { return some(t.Timeout) }},
@@ -121,11 +124,15 @@ var settingRows = []struct {
 	{"retry.delay", func(t *Task) any { return some(t.Retry.Delay) }},
 	{"retry.backoff", func(t *Task) any { return t.Retry.Backoff }},
 	{"retry.max_delay", func(t *Task) any { return some(t.Retry.MaxDelay) }},
+	{"retry.lost", func(t *Task) any { return t.Retry.Lost }},
 	{"retry.jitter", func(t *Task) any { return some(t.Retry.Jitter) }},
+	{"expect.within", func(t *Task) any { return some(t.Expect.Within) }},
+	{"expect.every", func(t *Task) any { return some(t.Expect.Every) }},
 	{"success_codes", func(t *Task) any { return t.SuccessCodes }},
 
 	{"enabled", func(t *Task) any { return t.Enabled }},
 	{"environments", func(t *Task) any { return someList(t.Environments) }},
+	{"servers", func(t *Task) any { return someList(t.Servers) }},
 	{"days", func(t *Task) any { return someText(t.Conditions.Days.String()) }},
 	{"except", func(t *Task) any { return t.except() }},
 	{"between", func(t *Task) any { return windows(t.Conditions.Between) }},
@@ -135,7 +142,7 @@ var settingRows = []struct {
 	{"even_when_paused", func(t *Task) any { return t.EvenWhenPaused }},
 	{"even_in_maintenance", func(t *Task) any { return t.EvenInMaintenance }},
 	{"start_deadline", func(t *Task) any { return some(t.StartDeadline) }},
-	{"missed", func(t *Task) any { return either(t.RunMissed, "once", "skip") }},
+	{"missed", func(t *Task) any { return t.missed() }},
 	{"missed_within", func(t *Task) any { return t.MissedWithin }},
 
 	{"before", func(t *Task) any { return someList(t.Hooks.Before) }},
@@ -143,6 +150,7 @@ var settingRows = []struct {
 	{"on_failure", func(t *Task) any { return someList(t.Hooks.OnFailure) }},
 	{"on_recovery", func(t *Task) any { return someList(t.Hooks.OnRecovery) }},
 	{"on_skip", func(t *Task) any { return someList(t.Hooks.OnSkip) }},
+	{"on_overdue", func(t *Task) any { return someList(t.Hooks.OnOverdue) }},
 	{"after", func(t *Task) any { return someList(t.Hooks.After) }},
 	{"output.file", func(t *Task) any { return someText(t.Output.File) }},
 	{"output.append", func(t *Task) any { return t.Output.Append }},
@@ -184,11 +192,7 @@ func either(is bool, yes, no Word) Word {
 
 // expressions are those of cron, or what every stands for.
 func (t *Task) expressions() any {
-	var texts []string
-	for _, c := range t.When.Crons {
-		texts = append(texts, c.String())
-	}
-	return someList(texts)
+	return someList(t.When.Texts())
 }
 
 func (t *Task) shell() any {

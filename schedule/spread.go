@@ -30,7 +30,7 @@ func (l *loader) shift(t *Task) time.Duration {
 	}
 	seed := "spread\x00" + t.Name
 	if !t.OneServer && l.options.Server != nil {
-		seed += "\x00" + l.options.Server()
+		seed += "\x00" + l.options.Server(l.schedule.Server)
 	}
 	return time.Duration(hash(seed)%uint64(t.Spread/time.Minute)) * time.Minute
 }

@@ -14,7 +14,7 @@ func spreadOn(t *testing.T, server, more string) (shifts []time.Duration) {
 		text += fmt.Sprintf("- {name: task-%d, every: hour, command: x}\n", i)
 	}
 	opts := testOptions()
-	opts.Server = func() string { return server }
+	opts.Server = func(string) string { return server }
 	s, err := Parse([]byte(text), "/srv/schedule.yaml", opts)
 	if err != nil {
 		t.Fatal(err)

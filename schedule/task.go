@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"sched/schedule/cron"
@@ -23,15 +24,19 @@ type Task struct {
 	Spread            time.Duration      `json:"-"` // When.Shift is less than that; 0: there is none
 	Enabled           bool               `json:"-"` // false switches the task off
 	Environments      []string           `json:"-"` // empty: every environment
+	Servers           []string           `json:"-"` // the patterns of those that run it (package labels); empty: every server
 	Conditions        Conditions         `json:"-"`
 	ConditionCommands []ConditionCommand `json:"-"` // all must allow it; in the order in which they run
 
 	EvenInMaintenance bool `json:"even_in_maintenance,omitempty"` // it runs while the maintenance file exists
 	EvenWhenPaused    bool `json:"even_when_paused,omitempty"`    // it runs while everything is paused
 
-	StartDeadline time.Duration `json:"-"` // how late after its slot it may start; 0: at any time
-	RunMissed     bool          `json:"-"` // missed: once, so the newest slot that no tick covered runs later
-	MissedWithin  time.Duration `json:"-"` // how old such a slot may be
+	StartDeadline time.Duration `json:"-"`                         // how late after its slot it may start; 0: at any time
+	RunMissed     bool          `json:"-"`                         // missed: once or after_pause, so the newest slot that no tick covered runs later
+	RunAfterPause bool          `json:"run_after_pause,omitempty"` // missed: after_pause, so RunMissed, and the newest slot of a pause or a maintenance, too
+	MissedWithin  time.Duration `json:"-"`                         // how old such a slot may be
+
+	Expect Expect `json:"-"`
 
 	Command Command           `json:"command"`
 	Folder  string            `json:"folder"`        // of the schedule, absolute
@@ -44,12 +49,18 @@ type Task struct {
 	EnvOver  []string `json:"env_over,omitempty"` // the variables of Env that win over those files
 	As       As       `json:"as,omitzero"`
 
-	Background         bool   `json:"background,omitempty"`
-	WithoutOverlapping bool   `json:"without_overlapping,omitempty"`
-	Mutex              string `json:"mutex"` // the task's name unless the file says otherwise
-	OneServer          bool   `json:"one_server,omitempty"`
-	RunWhenStoreDown   bool   `json:"run_when_store_down,omitempty"` // store_down: run; else it is skipped then
-	StopOnLostLease    bool   `json:"stop_on_lost_lease,omitempty"`  // on_lost_lease: stop; else it runs on
+	Background         bool          `json:"background,omitempty"`
+	WithoutOverlapping bool          `json:"without_overlapping,omitempty"`
+	WaitAtMost         time.Duration `json:"-"`                     // how long a run waits for what others have; 0: it is skipped
+	Queues             bool          `json:"-"`                     // runs may wait for the mutex or for a seat of the pool: of this task, or of one that shares them
+	Maintenance        string        `json:"maintenance,omitempty"` // the maintenance file that counts when a run that waits has its turn; "" for none
+	Mutex              string        `json:"mutex"`                 // the task's name unless the file says otherwise
+	Pool               Pool          `json:"pool,omitzero"`         // without a name: none
+	OneServer          bool          `json:"one_server,omitempty"`
+	Prefer             []string      `json:"-"`                             // of one_server: the names of servers to which the others leave its slots for a second
+	RunWhenStoreDown   bool          `json:"run_when_store_down,omitempty"` // store_down: run
+	WaitWhenStoreDown  bool          `json:"-"`                             // store_down: wait; with neither it is skipped then
+	StopOnLostLease    bool          `json:"stop_on_lost_lease,omitempty"`  // on_lost_lease: stop; else it runs on
 
 	Timeout      time.Duration `json:"timeout,omitempty"` // of one attempt; 0: none
 	KillAfter    time.Duration `json:"kill_after"`        // between TERM and KILL
@@ -57,11 +68,17 @@ type Task struct {
 	SuccessCodes []int         `json:"success_codes"`
 	Output       Output        `json:"output"`
 	Hooks        Hooks         `json:"hooks"`
-	Sender       Sender        `json:"sender,omitzero"` // of its notifications, where it has any
+	Sender       Sender        `json:"sender,omitzero"` // of its notifications and triggers, where it has any, and of one that waits: of its zone
 
 	Place   Place            `json:"-"` // where the file defines it
 	origins document.Origins // where its values come from; nil unless LoadOptions.Origins asks for it
 }
+
+// Locks reports whether a run of the task must hold a mutex or a seat, or take its slot for all servers.
+func (t *Task) Locks() bool { return t.OneServer || t.Holds() }
+
+// Holds reports whether a run of the task must hold a mutex, or a seat of a pool, while it goes on.
+func (t *Task) Holds() bool { return t.WithoutOverlapping || t.Pool.Name != "" }
 
 // Retry says how often a failed attempt is tried again, and how long to wait in between.
 // The wait before attempt n+1 is Delay × Backoff^(n-1), at most MaxDelay where that is not 0.
@@ -71,6 +88,7 @@ type Retry struct {
 	Backoff  float64       `json:"backoff,omitempty"` // at least 1
 	MaxDelay time.Duration `json:"max_delay,omitempty"`
 	Jitter   float64       `json:"jitter,omitempty"` // from 0 to 1: the part of a wait by which it may be shorter or longer
+	Lost     bool          `json:"lost,omitempty"`   // a lost run counts as a failed attempt, and is tried again by the tick that finds it
 }
 
 // Wait returns how long to wait after attempt n (from 1) has failed: at most a year where there is no MaxDelay.
@@ -126,21 +144,26 @@ type Hooks struct {
 	OnFailure  []Hook `json:"on_failure,omitempty"`
 	OnRecovery []Hook `json:"on_recovery,omitempty"`
 	OnSkip     []Hook `json:"on_skip,omitempty"`
+	OnOverdue  []Hook `json:"on_overdue,omitempty"`
 }
 
-// A Hook is a command that runs around that of a task, or a notification where Notify is not nil.
+// A Hook is a command that runs around that of a task, a notification where Notify is not nil, or the start of another
+// task where Trigger is not empty.
 type Hook struct {
-	Run    Command       `json:"run,omitzero"`
-	Notify *Notification `json:"notify,omitempty"`
+	Run     Command       `json:"run,omitzero"`
+	Notify  *Notification `json:"notify,omitempty"`
+	Trigger string        `json:"trigger,omitempty"` // the name of the task
+	place   Place         // of Trigger
 }
 
-// notify reports whether there is a notification among the hooks.
-func (h Hooks) notify() bool {
-	for _, hooks := range [][]Hook{h.Before, h.After, h.OnSuccess, h.OnFailure, h.OnRecovery, h.OnSkip} {
-		for _, hook := range hooks {
-			if hook.Notify != nil {
-				return true
-			}
+// IsCommand reports whether the hook is a command.
+func (h Hook) IsCommand() bool { return h.Notify == nil && h.Trigger == "" }
+
+// namesSchedule reports whether a hook needs to know what schedule it is of: to say so, or to start another of its tasks.
+func (h Hooks) namesSchedule() bool {
+	for _, hooks := range [][]Hook{h.Before, h.After, h.OnSuccess, h.OnFailure, h.OnRecovery, h.OnSkip, h.OnOverdue} {
+		if slices.ContainsFunc(hooks, func(hook Hook) bool { return !hook.IsCommand() }) {
+			return true
 		}
 	}
 	return false

@@ -21,7 +21,7 @@ export async function launch() {
 export async function open(browser, { state, ...options }) {
   const context = await browser.newContext({ viewport: desk, storageState: state, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(60_000); // long for a slow machine
   page.wrong = [];
   page.on("pageerror", error => page.wrong.push(String(error)));
   page.on("console", message => { if (message.type() === "error") page.wrong.push(message.text()); });

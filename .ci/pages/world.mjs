@@ -134,7 +134,7 @@ export class World {
     for (const child of this.processes.reverse()) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       child.kill("SIGTERM");
-      await Promise.race([once(child, "exit"), sleep(15_000).then(() => child.kill("SIGKILL"))]);
+      await Promise.race([once(child, "exit"), sleep(60_000).then(() => child.kill("SIGKILL"))]);
     }
   }
 }

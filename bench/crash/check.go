@@ -21,6 +21,7 @@ type check struct {
 	spans       map[string][2]int  // the lines in which ticks began and ended; nil: not looked up yet
 	tickSignals map[string][]event // that ticks got, by the number of the tick
 	windows     []window
+	unwritable  []window        // while which the folder was full or read-only
 	calledLost  map[string]bool // runs whose record is one that join excused; they may have run, in a second tick of their minute
 	unread      bool            // the history is damaged at the end, and was not set aside
 	findings
@@ -50,7 +51,10 @@ func (of *campaign) check() findings {
 	c.slots()
 	c.truth()
 	c.requested()
+	c.chains()
 	c.overlaps()
+	c.pool()
+	c.order()
 	c.count()
 	return c.findings
 }
@@ -63,7 +67,7 @@ func (c *check) join(records []record) {
 	all := append(slices.Clone(records), c.before...)
 	for i, r := range all {
 		another := func(of record) bool {
-			return r.Origin == "" && of.Task == r.Task && of.Run != r.Run && of.Outcome != "missed" && of.covers(r.Slot)
+			return r.Origin == "" && of.Task == r.Task && of.Run != r.Run && of.Outcome != "missed" && of.covers(r.Slot) && !c.calledLost[of.Run]
 		}
 		first, again := seen[r.Run]
 		switch {
@@ -236,7 +240,7 @@ func (c *check) truth() {
 			s.task, s.slot = c.tasks[r.Task], r.Slot
 		}
 		if s.tick == "" {
-			c.assignTick(s)
+			c.assignTick(r, s)
 		}
 		if wrong := contradiction(r, s); wrong != "" {
 			c.wrongUnlessExcused(&r, s, s.first, s.last, "%s", wrong)
@@ -250,7 +254,7 @@ func (c *check) truth() {
 			case len(events) > 1 && strings.HasPrefix(name, "on_skip") && c.tickWasKilled(events[0].tick):
 				c.excuse("tick killed before it wrote down that on_skip had fired", "hook %s fired %d times", name, len(events))
 			case len(events) > 1:
-				c.wrongUnlessExcused(nil, s, s.first, s.last, "hook %s fired %d times", name, len(events))
+				c.wrongUnlessExcused(nil, s, events[0].at, events[len(events)-1].at, "hook %s fired %d times", name, len(events))
 			}
 		}
 		for n, a := range s.attempts {
@@ -267,7 +271,11 @@ func (c *check) tickWasKilled(tick string) bool {
 }
 
 // assignTick finds the tick of a run whose processes wrote nothing.
-func (c *check) assignTick(s *trace) {
+func (c *check) assignTick(r record, s *trace) {
+	if r.Cause != nil && c.traces[r.Cause.Run] != nil { // the process that was to start it belongs to the tick of its cause
+		s.tick = c.traces[r.Cause.Run].tick
+		s.signals = append(s.signals, c.tickSignals[s.tick]...)
+	}
 	for _, t := range c.ticks {
 		if t.couldStart(s.task.name, s.slot.Truncate(time.Minute)) {
 			s.tick = t.name()

@@ -10,7 +10,7 @@ func (c *check) requested() {
 	records, traces := map[string][]record{}, c.traces
 	uncertain := map[string]int{}
 	for _, r := range c.records {
-		if r.Origin != "" {
+		if r.Origin != "" && !strings.HasPrefix(r.Origin, triggeredBy) {
 			records[r.Run] = append(records[r.Run], r)
 		}
 	}

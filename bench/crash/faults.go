@@ -117,10 +117,20 @@ func fill(c *campaign) {
 
 // remount lays a read-only view of the state folder over it. Files that are open stay writable.
 func remount(c *campaign, _ *rand.Rand) error {
-	if err := unix.Mount(c.state(), c.state(), "", unix.MS_BIND, ""); err != nil {
-		return err
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if err := unix.Mount(c.state(), c.state(), "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+		err := unix.Mount("", c.state(), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
+		if err == nil {
+			return nil
+		}
+		// One of sched has opened a file through the view before it was read-only, and may keep it for long: the next view is without it.
+		unix.Unmount(c.state(), unix.MNT_DETACH)
+		if err != unix.EBUSY || time.Now().After(end) {
+			return err
+		}
 	}
-	return unix.Mount("", c.state(), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
 }
 
 // makeReadOnly takes away the permission to write. It has no effect on root, who uses remount.

@@ -24,6 +24,8 @@ type findings struct {
 	all        int // slots
 	asked      int // requests that sched confirmed
 	cancelled  int // of these
+	triggered  int // runs that were to trigger another one
+	compared   int // runs that stood in a queue when one that came later began
 	runs       int
 	setAside   int
 	drafts     int
@@ -38,23 +40,25 @@ type window struct {
 // faultWindows finds the windows in which records may have been lost. A full or read-only folder counts until the last
 // tick has ended that saw it. With a damaged history goes what was added since it was read last, until it was set aside.
 func (c *check) faultWindows() {
-	alive, known, now := map[string]bool{}, 0, 0
+	alive, known, reading, now := map[string]bool{}, 0, 0, 0
 	for _, e := range c.events {
 		switch e.what {
 		case tickBegan:
 			alive[e.tick] = true
 		case faultBegan:
 			if e.detail == damagedHistory {
+				reading = e.at
 				continue // until it is set aside it excuses nothing
 			}
 			now = len(c.windows)
 			c.windows = append(c.windows, window{e.detail, e.at, len(c.events)})
 		case faultEnded:
 			c.windows[now].to = c.lastEnd(alive, e.at)
+			c.unwritable = append(c.unwritable, window{e.detail, c.windows[now].from, e.at})
 		case tickEnded:
 			delete(alive, e.tick)
 		case historyRead:
-			known = e.at
+			known = reading // what was added while it was read may not be in it
 		case historySetAside:
 			c.windows = append(c.windows, window{damagedHistory, known, e.at})
 			c.setAside++
@@ -95,12 +99,13 @@ func (f *findings) excuse(why, format string, a ...any) {
 	f.excused = append(f.excused, why+": "+fmt.Sprintf(format, a...))
 }
 
-// putAway returns the line in which a tick had ended that began after the given line: by then the history had what had
-// ended before.
+// putAway returns the line in which a tick had ended that began after the given line, and in a folder that could be written: by then the
+// history had what had ended before.
 func (c *check) putAway(line int) int {
 	after := map[string]bool{}
 	for _, e := range c.events[line:] {
-		if e.what == tickBegan {
+		couldNot := slices.ContainsFunc(c.unwritable, func(w window) bool { return w.from <= e.at && e.at <= w.to })
+		if e.what == tickBegan && !couldNot {
 			after[e.tick] = true
 		} else if e.what == tickEnded && after[e.tick] && strings.HasPrefix(e.detail, "exit") {
 			return e.at
@@ -138,6 +143,9 @@ func (c *check) leftovers() {
 	for _, p := range busy(c.processes()) {
 		c.wrong(nil, nil, "a process is left: %s", p)
 	}
+	for p := range c.standing() {
+		c.wrong(nil, nil, "a run waits, and no process lives: %+v", p)
+	}
 	spares, _ := filepath.Glob(c.path("tmp") + "/sched-*")
 	for _, state := range append(spares, c.state()) {
 		locks, _ := filepath.Glob(state + "/locks/*.lock")
@@ -157,6 +165,10 @@ func (c *check) leftovers() {
 			if !strings.Contains(string(text), `{"end":`) || strings.HasSuffix(path, "unreadable") {
 				c.wrong(nil, nil, "the file of a run is left: %s\n%s", path, text)
 			}
+		}
+		more, _ := filepath.Glob(fmt.Sprintf("%s/locks/%s#[^1-%d]*.lock", state, poolName, seats))
+		if len(more) > 0 {
+			c.wrong(nil, nil, "the pool has %d seats: %v", seats, more)
 		}
 		drafts, _ := filepath.Glob(state + "/runs/.draft-*")
 		c.drafts += len(drafts)

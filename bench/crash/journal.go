@@ -61,6 +61,25 @@ func (j *journal) write(e event) {
 	must(err)
 }
 
+// size returns how long the journal is, in bytes.
+func (j *journal) size() int64 {
+	info, err := j.file.Stat()
+	must(err)
+	return info.Size()
+}
+
+// ends returns where each line ends, in bytes.
+func (j *journal) ends() (ends []int64) {
+	text, err := os.ReadFile(j.file.Name())
+	must(err)
+	for i, letter := range text {
+		if letter == '\n' {
+			ends = append(ends, int64(i)+1)
+		}
+	}
+	return ends
+}
+
 // read returns all lines. One that is not whole is an error of this program.
 func (j *journal) read() (events []event) {
 	text, err := os.ReadFile(j.file.Name())

@@ -34,7 +34,7 @@ func (c *campaign) kill(over <-chan struct{}) {
 		case n < 84: // all of one run, or all that watch the runs of a tick
 			chosen := victim(r, all)
 			for _, p := range all {
-				if (chosen.run != "" && p.run == chosen.run || chosen.watches() && p.watches() && p.tick == chosen.tick) && p.kind != daemon {
+				if (p.with(chosen) || chosen.watches() && p.watches() && p.tick == chosen.tick) && p.kind != daemon {
 					c.signal(unix.SIGKILL, p)
 				}
 			}
@@ -70,7 +70,9 @@ func victim(r *rand.Rand, all []process) process {
 // signal writes into the journal which process it signals, and signals it.
 func (c *campaign) signal(s unix.Signal, p process) {
 	name := map[unix.Signal]string{unix.SIGKILL: "killed", unix.SIGSTOP: "stopped", unix.SIGTERM: "asked to end"}[s]
-	c.journal.write(event{what: signalSent, run: p.run, tick: p.tick, attempt: p.pid, detail: p.kind, slot: p.hook, outcome: name})
+	for _, run := range append([]string{p.run}, p.more...) {
+		c.journal.write(event{what: signalSent, run: run, tick: p.tick, attempt: p.pid, detail: p.kind, slot: p.hook, outcome: name})
+	}
 	unix.Kill(p.pid, s)
 }
 

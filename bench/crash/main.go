@@ -4,8 +4,8 @@
 // Then it compares what sched recorded with what the commands wrote down themselves. See README.md in this folder.
 //
 // schedule.go makes the schedule, ticker.go starts the ticks and replays and sets the clock, requester.go asks for runs and
-// takes requests back, killer.go and faults.go disturb all of it, and check.go, checkrequests.go and truth.go look for what
-// was lost, untrue or done twice.
+// takes requests back, killer.go and faults.go disturb all of it, queues.go watches who waits, and check.go, those beside it
+// and truth.go look for what was lost, untrue, done twice or out of turn.
 package main
 
 import (
@@ -40,6 +40,7 @@ type campaign struct {
 	longGap  time.Time // the first minute of the last long gap; zero: there was none
 	asides   map[string]bool
 	requests requests
+	looks    []look   // at the queues
 	before   []record // that were in the history when it was damaged
 	notes    []string // what could not be done
 }
@@ -55,8 +56,13 @@ func main() {
 	}
 	c := newCampaign(*seed)
 	fmt.Printf("seed %d, %s, in %s\n", c.seed, *length, c.dir)
+	quiet := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { c.observe(quiet) })
 	c.runFor(*length)
 	c.quiesce()
+	close(quiet)
+	watching.Wait()
 	found := c.check()
 	found.print(c)
 	if *keep || len(found.violations) > 0 {

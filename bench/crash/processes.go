@@ -17,6 +17,7 @@ type process struct {
 	pid  int
 	kind string
 	run  string
+	more []string // of a finish: the other runs that it finishes
 	tick string
 	hook string // the name, of a hook
 	line string // the command line
@@ -91,6 +92,9 @@ func describe(pid int, argv []string, environ []byte) process {
 		p.kind = successor
 	case strings.HasSuffix(arg(0), "/sched") && arg(1) == "finish":
 		p.kind, p.run = finish, arg(5)
+		for i := 9; i < len(argv); i += 4 {
+			p.more = append(p.more, argv[i])
+		}
 	case arg(0) == "/bin/sh" && strings.HasPrefix(arg(3), `{"hook":"`): // it writes its mark into the runfile
 		p.kind, p.hook = hook, strings.TrimSuffix(strings.TrimPrefix(arg(3), `{"hook":"`), `"}`)
 	case arg(1) == "./hook":
@@ -121,6 +125,11 @@ func busy(all []process) []process {
 
 func (p process) String() string {
 	return fmt.Sprintf("%d %s of run %s, tick %s: %.200s", p.pid, p.kind, short(p.run), p.tick, p.line)
+}
+
+// with reports whether the other one is of a run of this one.
+func (p process) with(other process) bool {
+	return p.run != "" && p.run == other.run || slices.Contains(p.more, other.run) || slices.Contains(other.more, p.run)
 }
 
 // watches reports whether it watches the background runs of its tick.

@@ -17,16 +17,20 @@ type task struct {
 	every       int    // due in the minutes that this divides; 0 is 1
 	seconds     []int  // of those minutes; nil is the first
 	mutex       string // "-" is without_overlapping with its own
+	waits       string // wait_at_most, of one with without_overlapping: wait; "" is one that is skipped
+	pool        bool   // it needs a seat of the pool
 	does        string // see taskScript; "" is works
 	beats       int    // how long the command takes, in fifths of a second
 	code        string // its exit code, as the shell reads it; "" is 0
 	attempts    int
 	timeout     string
-	list        bool // the command is a list, run without a shell
-	beforeFails bool // its before-hook fails in some minutes
-	once        bool // missed: once
-	condition   bool // it has a condition command, which says no in some minutes
-	hooks       bool // of every kind
+	list        bool   // the command is a list, run without a shell
+	beforeFails bool   // its before-hook fails in some minutes
+	once        bool   // missed: once
+	condition   bool   // it has a condition command, which says no in some minutes
+	hooks       bool   // of every kind
+	triggers    string // the task that it starts when it has ended, however; see chains
+	chained     bool   // it has no time of its own
 }
 
 func (t task) background() bool { return strings.HasPrefix(t.name, "back") }
@@ -44,6 +48,7 @@ func makeTasks(r *rand.Rand) []task {
 		{name: "front-deaf", every: 2 + upTo(3), does: "deaf", timeout: "200ms"},
 		{name: "front-alone", beats: upTo(2), mutex: "-", hooks: true},
 		{name: "front-shared", every: upTo(3), beats: upTo(2), mutex: "shared", hooks: true},
+		{name: "front-pool", every: upTo(3), beats: upTo(2), pool: true, hooks: true},
 		{name: "front-before-fails", every: upTo(3), beforeFails: true, hooks: true},
 		{name: "front-condition", every: upTo(3), condition: true, once: true, hooks: true},
 		{name: "front-once", every: upTo(3), once: true},
@@ -65,14 +70,32 @@ func makeTasks(r *rand.Rand) []task {
 		{name: "back-shared-1", beats: upTo(6), mutex: "shared", hooks: true},
 		{name: "back-shared-2", every: upTo(3), beats: upTo(6), mutex: "shared"},
 		{name: "back-shared-3", every: upTo(3), beats: upTo(6), mutex: "shared"},
+		{name: "back-pool-1", beats: upTo(6), pool: true, hooks: true},
+		{name: "back-pool-2", beats: upTo(6), pool: true, mutex: "-", hooks: true},
+		{name: "back-pool-3", every: upTo(2), beats: upTo(6), pool: true, code: second, attempts: 2},
+		{name: "back-pool-shared", every: upTo(2), beats: upTo(6), pool: true, mutex: "shared", hooks: true},
+		{name: "back-pool-daemon", every: 2 + upTo(3), does: "daemon", pool: true},
+		{name: "back-wait-1", beats: upTo(4), mutex: "turns", waits: "20s", hooks: true},
+		{name: "back-wait-2", every: upTo(2), beats: upTo(4), mutex: "turns", waits: "20s", code: second, attempts: 2, hooks: true},
+		{name: "back-wait-short", every: upTo(2), beats: upTo(3), mutex: "turns", waits: "1s", hooks: true},
+		{name: "back-wait-3", beats: upTo(3), mutex: "turns", waits: "20s"},
+		{name: "back-wait-pool", every: upTo(2), beats: upTo(4), mutex: "turns", pool: true, waits: "10s", hooks: true},
+		{name: "back-wait-seat-1", every: 1 + upTo(2), beats: upTo(4), mutex: "-", pool: true, waits: "15s", hooks: true},
+		{name: "back-wait-seat-2", every: 1 + upTo(2), beats: upTo(4), mutex: "-", pool: true, waits: "15s", code: second, attempts: 2},
+		{name: "back-turns", every: upTo(3), beats: upTo(2), mutex: "turns"},
 		{name: "back-once", every: upTo(5), beats: upTo(4), once: true, hooks: true},
+		{name: "front-chains", every: upTo(3), hooks: true, triggers: "back-chained"},
+		{name: "back-chains", beats: upTo(2), code: second, hooks: true, triggers: "back-chained"},
+		{name: "back-chains-long", every: upTo(3), beats: 3 + upTo(6), triggers: "front-chained"},
+		{name: "back-chained", chained: true, beats: upTo(2), hooks: true, triggers: "front-chained"},
+		{name: "front-chained", chained: true, hooks: true},
 		{name: "back-seconds", every: upTo(3), seconds: []int{57, 59}, mutex: "-", beats: upTo(3), hooks: true},
 	}
 }
 
 // due returns the slots of a task in a minute. It is a rule of its own: sched has no part in it.
 func (t task) due(minute time.Time) (slots []time.Time) {
-	if minute.Minute()%max(1, t.every) != 0 {
+	if t.chained || minute.Minute()%max(1, t.every) != 0 {
 		return nil
 	}
 	if t.seconds == nil {
@@ -127,16 +150,25 @@ func (t task) yaml() string {
 	if t.code != "" {
 		code = t.code
 	}
-	line("  - name: %s\n    cron: %q\n    background: %t\n    kill_after: 300ms", t.name, t.cron(), t.background())
+	line("  - name: %s\n    background: %t\n    kill_after: 300ms", t.name, t.background())
+	if !t.chained {
+		line("    cron: %q", t.cron())
+	}
 	if t.list {
 		line(`    command: [./task, %s, "%d", %q]`, does, t.beats, code)
 	} else {
 		line("    command: exec ./task %s %d %s", does, t.beats, code)
 	}
-	if t.mutex == "-" {
+	if t.mutex == "-" && t.waits == "" {
 		line("    without_overlapping: true")
-	} else if t.mutex != "" {
+	} else if t.mutex != "-" && t.mutex != "" {
 		line("    mutex: %s", t.mutex)
+	}
+	if t.waits != "" {
+		line("    without_overlapping: wait\n    wait_at_most: %s", t.waits)
+	}
+	if t.pool {
+		line("    pool: %s", poolName)
 	}
 	if t.timeout != "" {
 		line("    timeout: %s", t.timeout)
@@ -160,7 +192,16 @@ func (t task) yaml() string {
 		line(`    on_failure: [exec ./hook "on_failure 1" 0.1, {run: [./hook, on_failure 2, "0"]}]`)
 		line(`    on_recovery: exec ./hook "on_recovery 1" 0`)
 		line(`    on_skip: exec ./hook "on_skip 1" 0`)
-		line(`    after: [exec ./hook "after 1" 0.2, exec ./hook "after 2" 0]`)
+	}
+	var after []string
+	if t.hooks {
+		after = append(after, `exec ./hook "after 1" 0.2`, `exec ./hook "after 2" 0`)
+	}
+	if t.triggers != "" {
+		after = append(after, "{trigger: "+t.triggers+"}")
+	}
+	if len(after) > 0 {
+		line("    after: [%s]", strings.Join(after, ", "))
 	}
 	return b.String()
 }
@@ -192,6 +233,12 @@ say end "$code"
 exit "$code"
 `
 
+// poolName names the pool of tasks with one.
+const poolName = "few"
+
+// seats is how many runs of tasks with a pool may go on at once.
+const seats = 2
+
 // daemonSleeps is an argument by which the daemon that a task leaves behind is recognised.
 const daemonSleeps = "7.5"
 
@@ -215,7 +262,8 @@ func (t task) refuses(slot time.Time) bool {
 
 func writeSchedule(dir string, tasks []task) {
 	var b strings.Builder
-	b.WriteString("timezone: UTC\nstate_dir: disk/state\nhistory: {runs_per_task: 100000}\ntasks:\n")
+	b.WriteString("timezone: UTC\nstate_dir: disk/state\nhistory: {runs_per_task: 100000}\n")
+	fmt.Fprintf(&b, "pools: {%s: %d}\ntasks:\n", poolName, seats)
 	for _, t := range tasks {
 		b.WriteString(t.yaml())
 	}

@@ -25,7 +25,16 @@ type record struct {
 	ExitCode *int      `json:"exit_code"`
 	Attempts int       `json:"attempts"`
 	Notes    []string  `json:"notes"`
+
+	Cause     *cause    `json:"cause"`
+	Triggered []linkage `json:"triggered"`
 }
+
+// A cause is the run after which another one was triggered.
+type cause struct{ Task, Run, Outcome string }
+
+// A linkage is a run that another one has triggered.
+type linkage struct{ Task, Run string }
 
 func isFailure(outcome string) bool {
 	return slices.Contains([]string{"failed", "timed out", "stopped", "lost"}, outcome)

@@ -30,6 +30,7 @@ type Server struct {
 	Log     string // the path of its log
 
 	t     testing.TB
+	ready string // what its log says then
 	args  []string
 	pid   int
 	shell *exec.Cmd
@@ -43,6 +44,19 @@ const script = `"$@" </dev/null >>"$0" 2>&1 & echo $!; read -r _; kill -9 $!; wa
 // answers. Without redis-server on the PATH it skips the test.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	return start(t, "Ready to accept connections", func(s *Server, dir, port string) []string {
+		s.Socket = filepath.Join(dir, "s")
+		all := []string{"--unixsocket", s.Socket, "--save", "", "--appendonly", "no"}
+		for _, arg := range args {
+			all = append(all, strings.ReplaceAll(arg, "{port}", port))
+		}
+		return all
+	})
+}
+
+// start starts a server with options for its folder and port, and waits until its log says that it is ready.
+func start(t testing.TB, ready string, args func(s *Server, dir, port string) []string) *Server {
+	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv(Variable) == "required" {
 			t.Fatalf("%s=required: %v", Variable, err)
@@ -53,17 +67,18 @@ func Start(t testing.TB, args ...string) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{t: t, Socket: filepath.Join(dir, "s"), Log: filepath.Join(dir, "log")}
+	s := &Server{t: t, Log: filepath.Join(dir, "log"), ready: ready}
 	t.Cleanup(func() { s.Kill(); os.RemoveAll(dir) })
 	for range 10 { // another process may take the port before the server does
 		port := strconv.Itoa(10_000 + rand.N(20_000)) // no port that the kernel gives away by itself
 		s.Address = net.JoinHostPort("127.0.0.1", port)
 		s.URL = "redis://" + s.Address
-		s.args = []string{"redis-server", "--bind", "127.0.0.1", "--port", port, "--unixsocket", s.Socket, "--dir", dir,
-			"--logfile", s.Log, "--save", "", "--appendonly", "no"}
-		for _, arg := range args {
-			s.args = append(s.args, strings.ReplaceAll(arg, "{port}", port))
+		s.args = []string{"redis-server"}
+		own := args(s, dir, port)
+		if len(own) > 0 && !strings.HasPrefix(own[0], "-") { // a file of settings comes first
+			s.args, own = append(s.args, own[0]), own[1:]
 		}
+		s.args = append(append(s.args, "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--logfile", s.Log), own...)
 		if s.run() {
 			return s
 		}
@@ -93,7 +108,7 @@ func (s *Server) run() bool {
 	}
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		switch log := s.log(); {
-		case strings.Contains(log, "Ready to accept connections"):
+		case strings.Contains(log, s.ready):
 			return true
 		case strings.Contains(log, "Failed listening"):
 			s.Kill()

@@ -20,6 +20,7 @@ import (
 	"sched/schedule/runfile"
 	"sched/schedule/text"
 	"sched/schedule/view"
+	"sched/schedule/view/runs"
 )
 
 // An Actor is somebody who asks for something. Its Source may write (Controls.ReadOnly is false).
@@ -33,7 +34,7 @@ func Runnable(s *schedule.Schedule, t *schedule.Task) error {
 	if s.Active(t) {
 		return nil
 	}
-	return view.Fail(view.Conflict, "`sched test "+t.Name+"` runs it all the same, now and here", "%s is %s", t.Name, view.SwitchedOff(s, t))
+	return view.Fail(view.Conflict, "`sched test "+t.Name+"` runs it all the same, now and here", "%s is %s", t.Name, s.Inactive(t))
 }
 
 // Trigger returns the request for one more run of a task at a time. It is asked for with Leave. The reason may be empty.
@@ -147,16 +148,13 @@ func (a Actor) NotRunning(ctx context.Context, name string) error {
 	requests, _ := runfile.Requests(a.Schedule.StateDir)
 	for _, r := range requests {
 		if r.Task == name {
-			return a.NotBegun(r)
+			return runs.Of(a.Source).NotBegun(r)
 		}
-	}
-	if server := a.WhereElse(ctx, name); server != "" {
-		return view.Fail(view.Conflict, "call it there: a server stops only its own runs", "%s runs on %s", name, server)
 	}
 	if _, err := view.FindTask(a.Schedule, name); err == nil {
 		return view.Fail(view.Conflict, "", "%s is not running", name)
 	}
-	record, err := a.FindRun(ctx, name)
+	record, err := runs.Of(a.Source).FindRun(ctx, name)
 	if err != nil {
 		return err
 	}

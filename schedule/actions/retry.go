@@ -15,6 +15,7 @@ import (
 	"sched/schedule/runfile"
 	"sched/schedule/text"
 	"sched/schedule/view"
+	"sched/schedule/view/runs"
 )
 
 // A Retry is the request to run something again.
@@ -33,7 +34,7 @@ func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason stri
 		return Retry{}, err
 	}
 	origin := "retry of " + text.ShortRun(record.Run)
-	request := runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: because(origin+" by "+a.By, reason)}
+	request := runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: because(origin+" by "+a.By, reason), Cause: record.Cause}
 	waiting, err := runfile.Requests(a.Schedule.StateDir)
 	if err != nil {
 		a.Problem("%v", err)
@@ -69,6 +70,8 @@ func (a Actor) endedRun(ctx context.Context, name string) (outcome.Record, error
 		case state.Deferred():
 			return outcome.Record{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`",
 				"run %s of %s waits for its attempt %d", short, state.Begin.Task, state.Deferral.Attempt)
+		case state.Queued():
+			return outcome.Record{}, view.Fail(view.Conflict, "end it first with `sched stop "+short+"`", "run %s of %s waits for its turn", short, state.Begin.Task)
 		case slices.ContainsFunc(lost, func(l runfile.State) bool { return l.Begin.Run == state.Begin.Run }):
 			return outcome.Record{}, view.Fail(view.Conflict, "retry it then", "run %s of %s has vanished; the next tick will finish it", short, state.Begin.Task)
 		default:
@@ -80,7 +83,7 @@ func (a Actor) endedRun(ctx context.Context, name string) (outcome.Record, error
 			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", text.ShortRun(records[0].Run), name),
 			"%s is a task: name one of its runs", name)
 	}
-	return a.FindRun(ctx, name)
+	return runs.Of(a.Source).FindRun(ctx, name)
 }
 
 // changes returns the keys of the task that differ from the snapshot, which is its definition when the run began.

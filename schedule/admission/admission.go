@@ -52,15 +52,15 @@ func overrun(slot schedule.Slot, now time.Time) bool {
 	return ok && !now.Before(next) && len(slot.Task.When.Slots(slot.At)) > 1
 }
 
-// TakeLocks claims a slot and then acquires its mutex, as far as its task asks for them. It ends with the first error. The lock is
-// the zero value where the task needs none.
+// TakeLocks claims a slot and then acquires its mutex and a seat of its pool, as far as its task asks for them. It ends with the
+// first error. The lock is the zero value where the task needs none.
 func TakeLocks[Lock any](task *schedule.Task, claim func() error, acquire func() (Lock, error)) (lock Lock, err error) {
 	if task.OneServer {
 		if err := claim(); err != nil {
 			return lock, err
 		}
 	}
-	if !task.WithoutOverlapping {
+	if !task.Holds() {
 		return lock, nil
 	}
 	return acquire()

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/runfile"
 	"sched/schedule/text"
 	"sched/schedule/view"
+	"sched/schedule/view/runs"
 )
 
 // An Asking says when a run is asked for, and why. Without In and At it is for the next tick.
@@ -120,7 +121,7 @@ func postRetry(r *request) (any, error) {
 	}
 	one, err := r.run()
 	if err == nil {
-		err = r.view.Elsewhere(one, "the record")
+		err = runs.Of(r.view).Elsewhere(one, "the record")
 	}
 	if err != nil {
 		return nil, err
@@ -152,7 +153,7 @@ func (r *request) leave(actor actions.Actor, request runfile.Request, action, ta
 	}
 	request = first.Request
 	if !first.Left {
-		if _, err := r.view.Run(r.Context(), request.Run); err != nil { // it was killed before it was left
+		if _, err := runs.Of(r.view).Run(r.Context(), request.Run); err != nil { // it was killed before it was left
 			if _, err := r.leaveNow(actor, request, action, target, reason); err != nil {
 				return nil, err
 			}
@@ -161,13 +162,13 @@ func (r *request) leave(actor actions.Actor, request runfile.Request, action, ta
 			return nil, err
 		}
 	}
-	return view.RequestOf(request, view.FirstTick(request.At, first.At)), nil
+	return view.RequestOf(request, view.FirstTick(request.At, first.At), r.view.Server), nil
 }
 
 func (r *request) leaveNow(actor actions.Actor, request runfile.Request, action, target, reason string) (asked Asked, err error) {
 	err = r.change(action, target, reason, func() error {
 		tick, err := actor.Leave(request)
-		asked = view.RequestOf(request, tick)
+		asked = view.RequestOf(request, tick, r.view.Server)
 		return err
 	})
 	return asked, err
@@ -185,19 +186,19 @@ func postStop(r *request) (any, error) {
 		return nil, err
 	}
 	one, err := r.run()
-	if err == nil {
-		err = r.view.Elsewhere(one, "the process")
-	}
 	if err != nil {
 		return nil, err
 	}
+	if runs.Of(r.view).Elsewhere(one, "the process") != nil {
+		return r.stopElsewhere(one, body.Reason)
+	}
 	actor := r.actor()
 	switch one.State {
-	case view.RunEnded:
+	case runs.Ended:
 		return nil, actor.NotRunning(r.Context(), one.Record.Run)
-	case view.RunWaiting:
-		asked, _ := actor.OneRequest(one.Record.Run)
-		return nil, actor.NotBegun(asked)
+	case runs.Waiting:
+		asked, _ := runs.Of(actor.Source).OneRequest(one.Record.Run)
+		return nil, runs.Of(actor.Source).NotBegun(asked)
 	}
 	done, err := r.beginStop(actor, one, body.Reason)
 	if err != nil {
@@ -215,13 +216,13 @@ func postStop(r *request) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longestAnswer)
 	defer cancel()
-	now, err := r.view.Run(ctx, one.Record.Run)
+	now, err := runs.Of(r.view).Run(ctx, one.Record.Run)
 	return content{status: status, value: now}, err
 }
 
 // beginStop begins to stop a run. That goes on when the answer was given, or nobody waits for it any more. Done tells why it was not
 // stopped, or nil.
-func (r *request) beginStop(actor actions.Actor, one view.Run, reason string) (done <-chan error, err error) {
+func (r *request) beginStop(actor actions.Actor, one runs.Run, reason string) (done <-chan error, err error) {
 	select {
 	case r.server.stopping <- struct{}{}:
 	default:

@@ -92,6 +92,7 @@ type call struct {
 	query   string
 	body    string
 	headers map[string]string
+	endless bool // the body goes on, and nothing comes
 }
 
 // An answer is what came back.
@@ -117,7 +118,13 @@ func (b *box) call(c call) answer {
 		params[name] = c.values[i]
 		path = strings.Replace(path, "{"+name+"}", url.PathEscape(c.values[i]), 1)
 	}
-	r, err := http.NewRequest(c.method, b.web.URL+b.server.BasePath+prefix+path+c.query, strings.NewReader(c.body))
+	body := io.Reader(strings.NewReader(c.body))
+	if c.endless {
+		pipe, end := io.Pipe()
+		defer end.Close()
+		body = io.MultiReader(body, pipe)
+	}
+	r, err := http.NewRequest(c.method, b.web.URL+b.server.BasePath+prefix+path+c.query, body)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -138,12 +145,12 @@ func (b *box) call(c call) answer {
 		b.Fatal(err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.conforms(c, r, params, response, body)
-	return answer{response.StatusCode, response.Header, string(body)}
+	b.conforms(c, r, params, response, text)
+	return answer{response.StatusCode, response.Header, string(text)}
 }
 
 // conforms checks an answer against the document.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"os"
@@ -249,16 +248,12 @@ func taskText(name string, keys []byte) []byte {
 
 // taskKeys returns the keys of the task in the body, as YAML. All that it can do wrong is found when the schedule is read with it.
 func (r *request) taskKeys(name string) ([]byte, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch kind {
 	case "application/yaml", "application/x-yaml", "text/yaml":
-		return body, nil
+		return r.body, nil
 	case "application/json":
-		return yamlOf(body, name)
+		return yamlOf(r.body, name)
 	}
 	return nil, problem.New(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/yaml` or application/json",
 		"the body is neither YAML nor JSON")

@@ -9,6 +9,7 @@ import (
 	"sched/schedule/api/problem"
 	"sched/schedule/outcome"
 	"sched/schedule/view"
+	"sched/schedule/view/runs"
 )
 
 // logEvent is an event of a log stream. Its id is the offset behind the text.
@@ -18,9 +19,9 @@ type logEvent struct {
 }
 
 func getLogStream(r *request) (any, error) {
-	one, err := r.view.Run(r.Context(), r.PathValue("id"))
+	one, err := runs.Of(r.view).Run(r.Context(), r.PathValue("id"))
 	if err == nil {
-		err = r.view.Elsewhere(one, "the output")
+		err = runs.Of(r.view).Elsewhere(one, "the output")
 	}
 	if err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func getLogStream(r *request) (any, error) {
 const mostOfAnEvent = 32 << 10
 
 // followLog sends what a run prints until it has ended and all was sent.
-func followLog(e *events, source view.Source, one view.Run, offset int64) {
+func followLog(e *events, source view.Source, one runs.Run, offset int64) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
@@ -61,7 +62,7 @@ func followLog(e *events, source view.Source, one view.Run, offset int64) {
 			continue
 		case over:
 			if record.Outcome != "" {
-				one = source.EndedRun(record)
+				one = runs.Of(source).EndedRun(record)
 			}
 			e.send(strconv.FormatInt(offset, 10), "end", one)
 			return
@@ -79,11 +80,11 @@ func followLog(e *events, source view.Source, one view.Run, offset int64) {
 }
 
 // pollRun returns how far the run is. One that waits for a tick has no file yet, so it is looked up anew.
-func pollRun(e *events, source view.Source, one *view.Run) (record outcome.Record, again time.Duration, err error) {
-	if one.State != view.RunWaiting {
-		return source.Poll(e.ctx, one.Begin)
+func pollRun(e *events, source view.Source, one *runs.Run) (record outcome.Record, again time.Duration, err error) {
+	if one.State != runs.Waiting {
+		return runs.Of(source).Poll(e.ctx, one.Begin)
 	}
-	now, err := source.Run(e.ctx, one.Begin.Run)
+	now, err := runs.Of(source).Run(e.ctx, one.Begin.Run)
 	if err != nil {
 		return record, 0, err
 	}
@@ -93,8 +94,8 @@ func pollRun(e *events, source view.Source, one *view.Run) (record outcome.Recor
 
 // sendLog sends the next part, if there is one, and returns how many bytes it had. A character of which only a part was printed is kept
 // back until the rest comes, or the run is over.
-func sendLog(e *events, source view.Source, one view.Run, offset int64, over bool) (int64, error) {
-	log, err := source.Log(one, false, offset, 0, mostOfAnEvent)
+func sendLog(e *events, source view.Source, one runs.Run, offset int64, over bool) (int64, error) {
+	log, err := runs.Of(source).Log(one, false, offset, 0, mostOfAnEvent)
 	if err != nil || log.Offset < offset {
 		return 0, err
 	}

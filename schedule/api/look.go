@@ -15,10 +15,11 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/status"
 	"sched/schedule/view"
+	"sched/schedule/view/runs"
 )
 
 func getStatus(r *request) (any, error) {
-	now := status.Of(r.schedule, r.invalid != nil, r.server.Now())
+	now := status.Of(r.schedule, r.invalid != nil, r.server.Now(), r.view.Files)
 	if err := now.Explain(); err != nil && now.Err == nil {
 		now.Err = err
 	}
@@ -170,7 +171,11 @@ func getRuns(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, next, err := r.view.Page(r.Context(), q)
+	page := r.view.Page
+	if r.URL.Query().Get("all") == "true" {
+		page = r.view.PageOfAll
+	}
+	records, next, err := page(r.Context(), q)
 	if err != nil {
 		return nil, err
 	}
@@ -220,12 +225,12 @@ func outcomeList() string {
 func getRun(r *request) (any, error) { return r.run() }
 
 // run returns the run in the path.
-func (r *request) run() (view.Run, error) {
+func (r *request) run() (runs.Run, error) {
 	id := r.PathValue("id")
 	if len(id) < 4 {
-		return view.Run{}, problem.New(http.StatusNotFound, "write at least four characters of its id", "there is no run %q", id)
+		return runs.Run{}, problem.New(http.StatusNotFound, "write at least four characters of its id", "there is no run %q", id)
 	}
-	return r.view.Run(r.Context(), id)
+	return runs.Of(r.view).Run(r.Context(), id)
 }
 
 // mostLog is the most bytes of one part of a log.
@@ -241,7 +246,13 @@ func getLog(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := r.view.Log(one, r.URL.Query().Get("hooks") == "true", offset, min(tail, mostLog), mostLog)
+	hooks := r.URL.Query().Get("hooks") == "true"
+	var log runs.Log
+	if runs.Of(r.view).Elsewhere(one, "the output") != nil {
+		log, err = r.logElsewhere(one, hooks, offset, tail)
+	} else {
+		log, err = runs.Of(r.view).Log(one, hooks, offset, min(tail, mostLog), mostLog)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func getDocument(r *request) (any, error) { return content{text: r.server.openap
 func getSchema(*request) (any, error) { return content{text: schema.JSON()}, nil }
 
 func getMetrics(r *request) (any, error) {
-	return content{text: status.Of(r.schedule, r.invalid != nil, r.server.Now()).Metrics()}, nil
+	return content{text: status.Of(r.schedule, r.invalid != nil, r.server.Now(), r.view.Files).Metrics()}, nil
 }
 
 // key returns the task of the key in the path, which is of that scope.

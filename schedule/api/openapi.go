@@ -115,7 +115,7 @@ func (d documenter) responses(r route) map[string]any {
 		good["content"] = map[string]any{kind: map[string]any{"schema": map[string]any{"type": "string"}}}
 	}
 	all := map[string]any{strconv.Itoa(r.status): good}
-	if r.waits {
+	if r.waits && r.method == http.MethodPost {
 		all["202"] = good
 	}
 	if r.method == http.MethodPut {
@@ -124,6 +124,9 @@ func (d documenter) responses(r route) map[string]any {
 	wrong := append(slices.Clone(everyError), r.errors...)
 	if r.scope.OfTokens() {
 		wrong = append(wrong, 401, 429)
+	}
+	if r.takesBody() {
+		wrong = append(wrong, 408)
 	}
 	for _, status := range wrong {
 		all[strconv.Itoa(status)] = map[string]any{"description": http.StatusText(status),

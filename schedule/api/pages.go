@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"time"
 
 	"sched/schedule"
 	"sched/schedule/api/access"
 	"sched/schedule/api/audit"
 	"sched/schedule/api/problem"
+	"sched/schedule/forecast/report"
 	"sched/schedule/view"
 )
 
@@ -29,10 +31,20 @@ type Visit struct {
 // Visit prepares the answer to a request that came through Handler. Leave is called when the page is made: only so many are made at the
 // same time. problem.Of turns the error into an answer.
 func (s *Server) Visit(hr *http.Request) (v *Visit, leave func(), err error) {
+	return s.visit(hr, route{})
+}
+
+// VisitForecast is Visit for a page of a forecast: it may take seconds until that is made, and takes no place from other pages. Only so
+// many wait for one.
+func (s *Server) VisitForecast(hr *http.Request) (v *Visit, leave func(), err error) {
+	return s.visit(hr, route{foresees: true})
+}
+
+func (s *Server) visit(hr *http.Request, of route) (v *Visit, leave func(), err error) {
 	plain := hr.Clone(hr.Context())
 	plain.URL.RawQuery = "" // what a page takes is not what a route takes
 	r := &request{Request: plain, server: s, who: access.WhoIs(hr.Context())}
-	if leave, err = s.prepare(route{}, r); err != nil {
+	if leave, err = s.prepare(of, r); err != nil {
 		return nil, nil, err
 	}
 	return &Visit{
@@ -49,6 +61,12 @@ func (v *Visit) Problems() []string {
 
 // Pauses returns the pauses in effect.
 func (v *Visit) Pauses() []Pausing { return v.request.pausings() }
+
+// Forecast returns a forecast of a span, as people write it, or of a week where that is empty. Where from is zero it begins with this
+// hour.
+func (v *Visit) Forecast(from time.Time, length string) (report.Report, error) {
+	return v.request.forecast(from, length)
+}
 
 // Changes returns what was changed, the newest first, below the change with that id ("" is above all): at most limit, and whether there
 // are more.

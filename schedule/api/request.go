@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,7 +31,7 @@ type request struct {
 	schedule *schedule.Schedule // nil for a route that needs none
 	invalid  error              // an edit broke the file: the schedule is the last valid one
 	view     view.Source
-	body     []byte // once it was decoded
+	body     []byte // of a route that takes one
 
 	mu       sync.Mutex
 	problems []string // what the answer lacks
@@ -52,6 +53,10 @@ func (s *Server) answering(of route) http.Handler {
 			return
 		}
 		r := &request{Request: hr, server: s, who: who}
+		if err := r.receive(w, of); err != nil {
+			problem.Write(w, problem.Of(err))
+			return
+		}
 		value, err := s.handle(of, r)
 		if err != nil {
 			problem.Write(w, problem.Of(err))
@@ -59,6 +64,27 @@ func (s *Server) answering(of route) http.Handler {
 		}
 		r.answer(w, of, value)
 	})
+}
+
+// longestBody bounds the time in which a body comes.
+const longestBody = 10 * time.Second
+
+// receive reads the body, where the route takes one, before the request gets a place among those that are answered: who sends slowly keeps
+// nobody else from theirs.
+func (r *request) receive(w http.ResponseWriter, of route) (err error) {
+	if !of.takesBody() {
+		return nil
+	}
+	conn := http.NewResponseController(w) // with Call, of a page, there is none, and the body is at hand
+	conn.SetReadDeadline(time.Now().Add(r.server.bodyTimeout))
+	r.body, err = io.ReadAll(r.Body)
+	if err == nil {
+		conn.SetReadDeadline(time.Time{}) // net/http takes one that is over for the end of who asks
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = problem.New(http.StatusRequestTimeout, "", "the body did not come within %s", text.Duration(r.server.bodyTimeout))
+	}
+	return err
 }
 
 // handle makes the answer, which is sent when another one may already be made.
@@ -96,7 +122,10 @@ func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), longestAnswer)
 	work := s.work
-	if of.waits {
+	switch {
+	case of.foresees:
+		work = s.foreseeing
+	case of.waits:
 		work = make(chan struct{}, 1)
 	}
 	select {
@@ -120,7 +149,9 @@ func (s *Server) prepare(of route, r *request) (leave func(), err error) {
 		return nil, err
 	}
 	r.schedule, r.invalid, r.view = valid, invalid, s.Schedules.View(valid)
-	r.view.Problem = r.tell
+	if r.view.Problem, r.view.Files = r.tell, &s.files; r.Method == http.MethodGet && of.kind != eventStream {
+		r.view.Files = s.files.Once()
+	}
 	return leave, nil
 }
 
@@ -291,19 +322,15 @@ func duration(name string, seconds float64) (time.Duration, error) {
 
 // decode reads the body, which may be missing, as JSON.
 func (r *request) decode(into any) error {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return err
-	}
-	if r.body = body; len(bytes.TrimSpace(body)) == 0 {
+	if len(bytes.TrimSpace(r.body)) == 0 {
 		return nil
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return problem.New(http.StatusUnsupportedMediaType, "send it with `Content-Type: application/json`", "the body is not JSON")
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder := json.NewDecoder(bytes.NewReader(r.body))
 	decoder.DisallowUnknownFields()
-	err = decoder.Decode(into)
+	err := decoder.Decode(into)
 	if err == nil {
 		err = ended(decoder)
 	}

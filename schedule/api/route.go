@@ -23,6 +23,7 @@ type route struct {
 	errors       []int // statuses of problems besides those of every route
 	bare         bool  // it needs no schedule
 	waits        bool  // it takes seconds, and no work
+	foresees     bool  // it takes seconds, of a processor of which forecasts have one
 	handle       func(*request) (any, error)
 }
 
@@ -68,6 +69,9 @@ func (of route) checkQuery(r *http.Request) error {
 	}
 	return nil
 }
+
+// takesBody reports whether the body of a request is read.
+func (of route) takesBody() bool { return of.body != nil || of.method == http.MethodPut }
 
 // pathParams are the names in the path of a route.
 func (of route) pathParams() (names []string) {

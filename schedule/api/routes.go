@@ -3,7 +3,9 @@ package api
 import (
 	"sched/schedule/api/access"
 	"sched/schedule/api/audit"
+	"sched/schedule/forecast/report"
 	"sched/schedule/view"
+	"sched/schedule/view/runs"
 )
 
 // routes are all there are.
@@ -19,11 +21,14 @@ func routes() []route {
 			params: []param{{name: "at", kind: "time", about: "a time in the minute that is to be explained"}}, handle: getWhy, errors: []int{404}},
 		{method: "GET", path: "/upcoming", scope: access.Read, about: "The slots between two times", status: 200, value: page[view.Upcoming]{}, handle: getUpcoming,
 			params: []param{{name: "from", kind: "time", about: "now unless given"}, {name: "to", kind: "time", about: "a day after from unless given"}, cursorParam, limitParam}},
+		{method: "GET", path: "/forecast", scope: access.Read, about: "What a span of time will look like", status: 200, value: report.Forecast{}, foresees: true, handle: getForecast,
+			params: []param{{name: "from", kind: "time", about: "the beginning of this hour unless given"}, {name: "for", kind: "string", about: "how long it is: 12h, 7d unless given, at most 31d"}}},
 		{method: "GET", path: "/runs", scope: access.Read, about: "What became of slots, the newest first", status: 200, value: page[view.Record]{}, handle: getRuns,
 			params: []param{{name: "task", kind: "string", about: "only of this task"},
 				{name: "outcome", kind: "string", about: "only these outcomes", many: true},
-				{name: "since", kind: "time", about: "only slots at or after it"}, {name: "until", kind: "time", about: "only slots before it"}, cursorParam, limitParam}},
-		{method: "GET", path: "/runs/{id}", scope: access.Read, about: "One run: one that waits, lives or has ended", status: 200, value: view.Run{}, handle: getRun, errors: []int{404, 409}},
+				{name: "since", kind: "time", about: "only slots at or after it"}, {name: "until", kind: "time", about: "only slots before it"},
+				{name: "all", kind: "boolean", about: "true: what ran on all servers of the store, without slots that were skipped or missed"}, cursorParam, limitParam}, errors: []int{404}},
+		{method: "GET", path: "/runs/{id}", scope: access.Read, about: "One run: one that waits, lives or has ended", status: 200, value: runs.Run{}, handle: getRun, errors: []int{404, 409}},
 		{method: "GET", path: "/runs/{id}/log", scope: access.Read, about: "What it printed, as it was. Sched-Log-Size is the size of all of it, Sched-Log-Offset where this part begins",
 			status: 200, kind: plainText, handle: getLog, errors: []int{404, 409},
 			params: []param{{name: "offset", kind: "integer", about: "from this byte on"}, {name: "tail", kind: "integer", about: "only the last bytes"},
@@ -48,8 +53,10 @@ func routes() []route {
 		{method: "POST", path: "/tasks/{name}/trigger", scope: access.Operate, about: "Ask for one more run, by the next tick or later", body: Asking{}, status: 202, value: Asked{},
 			handle: postTrigger, errors: []int{404, 409, 413, 415, 422}},
 		{method: "POST", path: "/runs/{id}/retry", scope: access.Operate, about: "Ask for a run again", body: Asking{}, status: 202, value: Asked{}, handle: postRetry, errors: []int{404, 409, 413, 415, 422}},
-		{method: "POST", path: "/runs/{id}/stop", scope: access.Operate, about: "Stop a run that lives: TERM, then KILL. 202 when it has not ended yet", body: Reason{}, status: 200, value: view.Run{},
+		{method: "POST", path: "/runs/{id}/stop", scope: access.Operate, about: "Stop a run that lives: TERM, then KILL; one of another server by its next tick. 202 when it has not ended yet", body: Reason{}, status: 200, value: runs.Run{},
 			waits: true, handle: postStop, errors: []int{404, 409, 413, 415}},
+		{method: "POST", path: "/runs/{id}/log", scope: access.Operate, about: "Ask the server of a run for the end of its output, which GET shows when it has come. 202 while it has not", status: 200,
+			value: AskedOutput{}, waits: true, handle: postLog, errors: []int{404, 409}},
 		{method: "POST", path: "/pauses", scope: access.Operate, about: "Pause tasks, or without tasks and tags everything", body: PauseRequest{}, status: 201, value: page[Pausing]{},
 			handle: postPause, errors: []int{404, 413, 415}},
 		{method: "DELETE", path: "/pauses/{id}", scope: access.Operate, about: "End a pause", status: 204, handle: deletePause, errors: []int{404}},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sched/schedule"
 	"sched/schedule/api/access"
@@ -54,7 +55,14 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"why at a minute", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"a/b"}, query: "?at=2026-03-01T09:30:00Z"}, 200, `"due": false`},
 		{"why of a task that is no longer there", call{scope: access.Read, method: "GET", route: "/tasks/{name}/why", values: []string{"gone"}}, 404, "any more"},
 		{"what is to come", call{scope: access.Read, method: "GET", route: "/upcoming"}, 200, `"slot": "2026-03-01T12:00:00Z"`},
+		{"a forecast", call{scope: access.Read, method: "GET", route: "/forecast"}, 200, `"to": "2026-03-08T12:00:00Z"`},
+		{"a forecast of a day", call{scope: access.Read, method: "GET", route: "/forecast", query: "?from=2026-03-28T00:00:00Z&for=24h"}, 200, `"starts": 25`},
+		{"a forecast of a year", call{scope: access.Read, method: "GET", route: "/forecast", query: "?for=365d"}, 400, "365 d 0 h is too long"},
+		{"a forecast of no time", call{scope: access.Read, method: "GET", route: "/forecast", query: "?for=week"}, 400, "is not a duration"},
+		{"a forecast of a time before it began", call{scope: access.Read, method: "GET", route: "/forecast", query: "?for=-1h"}, 400, "too short"},
+		{"a forecast of the year 5000", call{scope: access.Read, method: "GET", route: "/forecast", query: "?from=5000-01-01T00:00:00Z"}, 400, "cannot be foreseen"},
 		{"runs", call{scope: access.Read, method: "GET", route: "/runs", query: "?outcome=failed&outcome=timed-out"}, 200, bad.Run},
+		{"runs of all servers, of which there is one", call{scope: access.Read, method: "GET", route: "/runs", query: "?all=true"}, 404, "has no store"},
 		{"runs of a task that is no longer there", call{scope: access.Read, method: "GET", route: "/runs", query: "?task=gone"}, 200, gone.Run},
 		{"a run", call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{good.Run}}, 200, `"log_size": 11`},
 		{"a run that is none", call{scope: access.Read, method: "GET", route: "/runs/{id}", values: []string{"ffffffffffff"}}, 404, "there is no task and no run"},
@@ -101,6 +109,9 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a retry of no run", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{"ffffffff"}}, 404, ""},
 		{"a retry with a form", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: `in=1`, headers: text}, 415, ""},
 		{"a retry with a large body", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: large}, 413, ""},
+
+		{"the output of a run of this server, asked for", call{scope: access.Operate, method: "POST", route: "/runs/{id}/log", values: []string{good.Run}}, 409, "GET shows it"},
+		{"the output of no run, asked for", call{scope: access.Operate, method: "POST", route: "/runs/{id}/log", values: []string{"ffffffff"}}, 404, ""},
 
 		{"a stop of a run that has ended", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}}, 409, "is not running: it succeeded"},
 		{"a stop of no run", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{"ffffffff"}}, 404, ""},
@@ -155,7 +166,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	}
 	b.editAgain()
 	b.everyRouteRefuses()
-	b.everyStatusWasSeen("GET /events OK", "POST /runs/{id}/stop OK", "POST /runs/{id}/stop Accepted", "PUT /tasks/{name} Not Found",
+	b.everyStatusWasSeen("GET /events OK", "POST /runs/{id}/stop OK", "POST /runs/{id}/stop Accepted", "POST /runs/{id}/log OK", "POST /runs/{id}/log Accepted", "PUT /tasks/{name} Not Found",
 		"GET /servers OK", "DELETE /tasks/{name} Unprocessable Entity")
 }
 
@@ -188,6 +199,11 @@ func (b *box) everyRouteRefuses() {
 		c.query, c.headers = "", map[string]string{"Host": "evil.example"}
 		b.wants(r.path+" by another name", b.call(c), 403, "is not called")
 		c.headers = nil
+		if r.takesBody() {
+			b.server.bodyTimeout = 50 * time.Millisecond
+			b.wants(r.path+" with a body that does not end", b.call(call{scope: c.scope, method: c.method, route: c.route, values: c.values, body: "{", endless: true}), 408, "the body did not come")
+			b.server.bodyTimeout = longestBody
+		}
 		if !r.bare {
 			b.wants(r.path+" of an invalid schedule", b.call(c), 503, "the schedule is invalid", "schedule.yaml:1:")
 		}

@@ -12,7 +12,9 @@ import (
 	"sched/schedule/api/audit"
 	"sched/schedule/api/problem"
 	"sched/schedule/api/watch"
+	"sched/schedule/forecast/report"
 	"sched/schedule/run"
+	"sched/schedule/runfile"
 	"sched/schedule/view"
 )
 
@@ -49,17 +51,23 @@ type Schedules struct {
 // A Server answers HTTP requests about one schedule.
 type Server struct {
 	Config
-	current  current
-	access   *access.Access
-	audit    audit.Log
-	repeated repeated
-	watcher  *watch.Watcher
-	editing  sync.Mutex    // one edit at a time
-	stopping chan struct{} // bounds the runs that are being stopped at the same time
-	work     chan struct{} // bounds the requests that are answered at the same time
-	routes   []route
-	mux      *http.ServeMux
-	openapi  []byte
+	current    current
+	access     *access.Access
+	audit      audit.Log
+	repeated   repeated
+	outputs    outputs
+	watcher    *watch.Watcher
+	forecasts  *report.Cache
+	files      runfile.Surveyor // what requests have read of the files of runs
+	editing    sync.Mutex       // one edit at a time
+	stopping   chan struct{}    // bounds the runs that are being stopped at the same time
+	foreseeing chan struct{}    // has an element for each request for a forecast
+	work       chan struct{}    // bounds the requests that are answered at the same time
+	routes     []route
+
+	bodyTimeout time.Duration // longestBody, but for tests
+	mux         *http.ServeMux
+	openapi     []byte
 }
 
 // mostWork is how many requests are answered at the same time: each may have a history open, with a cache of its own.
@@ -68,15 +76,18 @@ const mostWork = 4
 // mostStopping is how many runs are being stopped at the same time: each is followed to its end, also when nobody waits for the answer.
 const mostStopping = 64
 
+// mostForeseeing is how many requests for forecasts wait or are answered at the same time: an answer may have half a megabyte.
+const mostForeseeing = 8
+
 // New returns a server that serves nothing yet: see Handler.
 func New(c Config) (*Server, error) {
-	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), mux: http.NewServeMux()}
-	s.current.load = c.Schedules.Load
+	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), foreseeing: make(chan struct{}, mostForeseeing), mux: http.NewServeMux(), forecasts: report.NewCache()}
+	s.current.load, s.bodyTimeout = c.Schedules.Load, longestBody
 	s.access = access.New(access.Config{
 		StateDir: c.StateDir, BasePath: c.BasePath, Hosts: c.Hosts, BehindProxy: c.BehindProxy, Secure: c.Secure, Now: c.Now,
 	})
 	s.audit.Dir, s.repeated.dir, s.repeated.now = c.StateDir, c.StateDir, c.Now
-	s.watcher = &watch.Watcher{Schedule: s.current.get}
+	s.watcher = &watch.Watcher{Schedule: s.current.get, Files: &s.files}
 	for _, r := range routes() {
 		if s.offers(r) {
 			s.routes = append(s.routes, r)

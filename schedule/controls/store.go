@@ -20,7 +20,16 @@ const interruptField = "!"
 
 // setControls sets those fields of which a Redis has no newer version. Its arguments are triples of field, version and
 // value. A pause is kept behind its version, an interrupt behind the milliseconds of Redis's own clock.
-const setControls = `
+//
+// Which version is newer is what Pause.newer says.
+func setControls() string {
+	return "local versions = " + strconv.FormatInt(versions, 10) + `
+local function numbered(v) return v and v >= 0 and v < versions end
+local function newer(v, old)
+	if not numbered(v) or not numbered(old) then return numbered(v) end
+	local ahead = (v - old) % versions
+	return ahead > 0 and ahead < versions / 2
+end
 for i = 1, #ARGV, 3 do
 	local field, version, value = ARGV[i], ARGV[i + 1], ARGV[i + 2]
 	if field == '!' then
@@ -28,12 +37,13 @@ for i = 1, #ARGV, 3 do
 		redis.call('HSET', KEYS[1], field, string.format('%.0f %s', now[1] * 1000 + math.floor(now[2] / 1000), value))
 	else
 		local old = redis.call('HGET', KEYS[1], field)
-		if not old or tonumber(string.match(old, '^%d*') or '') < tonumber(version) then
+		if not old or newer(tonumber(version), tonumber(string.match(old, '^%d+') or '-1')) then
 			redis.call('HSET', KEYS[1], field, version .. ' ' .. value)
 		end
 	end
 end
 return 0`
+}
 
 // storePauses sets pauses for all servers, by the names of tasks or for everything. Each has a version that is larger
 // than that of the one which it replaces; one with an older version changes nothing, so a late caller does not undo a
@@ -65,7 +75,7 @@ func writeControls(ctx context.Context, r *mutex.Redis, args []any) error {
 		return nil
 	}
 	return r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error {
-		return redis.NewScript(setControls).Run(ctx, c, []string{r.Key(controlsKey)}, args...).Err()
+		return redis.NewScript(setControls()).Run(ctx, c, []string{r.Key(controlsKey)}, args...).Err()
 	})
 }
 

@@ -1,6 +1,8 @@
 package controls
 
 import (
+	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -131,3 +133,33 @@ func TestThereAreNoControlsWithoutAMajority(t *testing.T) {
 }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// A number that sched never gave, or the last one of all, must not keep a pause in effect for good: neither in Redis, nor on a server that
+// has a copy of it.
+func TestAPauseWithAnyVersionCanBeEnded(t *testing.T) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
+		for _, version := range []int64{math.MaxInt64, math.MaxInt64 - 1500, 1<<53 + 1, versions, versions - 1, versions - 1001, -1, 0} {
+			name := fmt.Sprint("task", version)
+			mustPause(t, r, name, Pause{Version: version, By: "ann"})
+			here, there := Source{Dir: t.TempDir(), Store: r}, Source{Dir: t.TempDir(), Store: r}
+			for _, source := range []Source{here, there} {
+				if o, err := source.Read(); err != nil || !o.Pauses[name].InEffect(noon) {
+					t.Fatalf("version %d: %+v, %v", version, o, err)
+				}
+			}
+			resume := func(all Pauses) Pauses {
+				pause := all[name]
+				pause.Ended = noon
+				return Pauses{name: pause}
+			}
+			if err := here.Pause(resume); err != nil {
+				t.Fatal(err)
+			}
+			for _, source := range []Source{here, there, {Dir: t.TempDir(), Store: r}} {
+				if o, err := source.Read(); err != nil || o.Pauses[name].InEffect(noon) {
+					t.Errorf("version %d: %+v is in effect, %v", version, o.Pauses[name], err)
+				}
+			}
+		}
+	})
+}

@@ -18,7 +18,8 @@
 // # Where to find what
 //
 // Text becomes an Expression in split.go (fields and macros), field.go with field_days.go and field_hash.go (the grammar
-// of a field) and compile.go (sets of due values; the only file that uses gronx, which decides them). Words become
-// expressions in the files every*.go. An Expression is searched on the wall clock in search.go, by days.go and
-// timeofday.go; wallclock.go maps wall times to instants; when.go joins the expressions of a task.
+// of a field) and compile.go (sets of due values; the only file that uses gronx, which decides them). Words become texts
+// of expressions in package frequency, and expressions in every.go. An Expression is searched on the wall clock in
+// search.go, by days.go and timeofday.go; wallclock.go maps wall times to instants; when.go joins the expressions of a
+// task.
 package cron

@@ -3,6 +3,8 @@ package cron
 import (
 	"strings"
 	"time"
+
+	"sched/schedule/cron/frequency"
 )
 
 // An Expression is one valid cron expression of 5 fields, or of 6 with leading seconds. From ParseEvery it can also be a
@@ -94,7 +96,7 @@ func (c Expression) StepBothDays() bool {
 // expressions do. Where it is false, hasDate decides. Only these three fields can contradict each other.
 func (fields *canonicalFields) clearlyHasDate() bool {
 	days, months, weekdays := fields[dayField], fields[monthField], fields[weekdayField]
-	n, isNumber := digits(days)
+	n, isNumber := frequency.Digits(days)
 	return fields.bothDays() || days == "*" || weekdays == "*" && (months == "*" || isNumber && n <= 28)
 }
 
@@ -111,7 +113,7 @@ func (fields *canonicalFields) impossible(words []string) error {
 	words = words[len(words)-3:]
 	if fields[weekdayField] == "*" {
 		return wrong("can never be due: day %s never comes in month %s", words[0], words[1]).
-			hint("the last day of a month is L, its last working day LW")
+			SetHint("the last day of a month is L, its last working day LW")
 	}
 	return wrong("can never be due: day %s of month %s is never on weekday %s", words[0], words[1], words[2])
 }

@@ -3,6 +3,8 @@ package cron
 import (
 	"strconv"
 	"strings"
+
+	"sched/schedule/cron/frequency"
 )
 
 // A cronField is the grammar of one of the six fields of an expression:
@@ -49,7 +51,7 @@ func (f *cronField) canonical(text string) (string, error) {
 		element, rest, more = strings.Cut(rest, ",")
 		if element == "" {
 			return "", wrong("%s %q has an empty element", f.name, text).
-				hint("a list has one comma between two elements, and no spaces")
+				SetHint("a list has one comma between two elements, and no spaces")
 		}
 		var err error
 		if out, err = f.element(out, element); err != nil {
@@ -108,7 +110,7 @@ func appendStep(out []byte, step int) []byte {
 // step reads what follows the slash of an element, whose part before the slash is body. A step past the field's range is
 // refused: it would leave only the start, which is surely a mistake.
 func (f *cronField) step(text, element, body string) (int, error) {
-	n, ok := digits(text)
+	n, ok := frequency.Digits(text)
 	if !ok {
 		return 0, wrong("%s step %q in %q is not a number", f.name, text, element)
 	}
@@ -117,7 +119,7 @@ func (f *cronField) step(text, element, body string) (int, error) {
 	}
 	e := wrong("%s step %s is not in 1-%d", f.name, text, f.max)
 	if body == "*" && n > 0 {
-		return 0, e.hint("%s would be %d alone; write that, or a step that fits", element, f.min)
+		return 0, e.SetHint("%s would be %d alone; write that, or a step that fits", element, f.min)
 	}
 	return 0, e
 }
@@ -167,7 +169,7 @@ func (f *cronField) sundays(low, high int) (int, int) {
 
 // value reads a number or a name of the field. The element that holds it is for the error.
 func (f *cronField) value(text, element string) (int, error) {
-	if n, ok := digits(text); ok {
+	if n, ok := frequency.Digits(text); ok {
 		if n < f.min || n > f.max {
 			return 0, f.outOfRange(text, n)
 		}
@@ -185,14 +187,3 @@ func (f *cronField) value(text, element string) (int, error) {
 
 // nameOf returns the name of a value. The field has names.
 func (f *cronField) nameOf(n int) string { return f.names[(n-f.min)%len(f.names)] }
-
-// digits reads a plain number, without sign and spaces. A number above 1<<20, which no field has, reads as 1<<20.
-func digits(text string) (n int, ok bool) {
-	for i := 0; i < len(text); i++ {
-		if text[i] < '0' || text[i] > '9' {
-			return 0, false
-		}
-		n = min(n*10+int(text[i]-'0'), 1<<20)
-	}
-	return n, text != ""
-}

@@ -3,6 +3,8 @@ package cron
 import (
 	"strconv"
 	"strings"
+
+	"sched/schedule/cron/frequency"
 )
 
 // The day fields have forms of their own, as in Quartz:
@@ -30,12 +32,12 @@ func (f *cronField) monthDayForm(element string) (string, error) {
 	case upper == "L" || upper == "LW":
 		return upper, nil
 	case upper == "WL":
-		return "", wrong("day %q is not known", element).hint("write LW")
+		return "", wrong("day %q is not known", element).SetHint("write LW")
 	}
 	number, after, _ := strings.Cut(upper, "W")
-	if _, ok := digits(number); !ok || after != "" {
+	if _, ok := frequency.Digits(number); !ok || after != "" {
 		return "", wrong("day %q is not known: L stands alone and W follows one number", element).
-			hint("L is the last day, LW the last working day, 15W the working day nearest to the 15th")
+			SetHint("L is the last day, LW the last working day, 15W the working day nearest to the 15th")
 	}
 	n, err := f.value(number, element)
 	if err != nil {
@@ -51,7 +53,7 @@ func (f *cronField) weekdayForm(element string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if week, ok := digits(nth); !ok || week < 1 || week > 5 {
+		if week, ok := frequency.Digits(nth); !ok || week < 1 || week > 5 {
 			return "", wrong("week %q in %q is not in 1-5", nth, element)
 		}
 		return strconv.Itoa(n%7) + "#" + strings.TrimLeft(nth, "0"), nil
@@ -65,7 +67,7 @@ func (f *cronField) weekdayForm(element string) (string, error) {
 		return "", nil
 	case day == "":
 		return "", wrong("weekday %q needs a day", element).
-			hint("5L or FRIL is the last Friday of the month; L in the day field is its last day")
+			SetHint("5L or FRIL is the last Friday of the month; L in the day field is its last day")
 	}
 	n, err := f.value(day, element)
 	if err != nil {

@@ -1,6 +1,10 @@
 package cron
 
-import "strconv"
+import (
+	"strconv"
+
+	"sched/schedule/cron/frequency"
+)
 
 // backwards returns the error about a range such as FRI-MON. Its hint is to write FRI-SUN,MON.
 func (f *cronField) backwards(lowText, highText string, low, high int) *Error {
@@ -9,7 +13,7 @@ func (f *cronField) backwards(lowText, highText string, low, high int) *Error {
 		bottom = 1 // the first half already ends with Sunday
 	}
 	text := strconv.Itoa
-	if _, isNumber := digits(lowText); !isNumber {
+	if _, isNumber := frequency.Digits(lowText); !isNumber {
 		text = f.nameOf
 	}
 	first, second := lowText+"-"+text(f.max), text(bottom)+"-"+highText
@@ -20,7 +24,7 @@ func (f *cronField) backwards(lowText, highText string, low, high int) *Error {
 		second = highText
 	}
 	return wrong("%s range %s-%s runs backwards", f.name, lowText, highText).
-		hint("write %s,%s", first, second)
+		SetHint("write %s,%s", first, second)
 }
 
 // outOfRange returns the error about the number n, written as text.
@@ -28,9 +32,9 @@ func (f *cronField) outOfRange(text string, n int) error {
 	e := wrong("%s %s is not in %d-%d", f.name, text, f.min, f.max)
 	switch {
 	case f.pos == hourField && n == 24:
-		e.hint("midnight is hour 0")
+		e.SetHint("midnight is hour 0")
 	case f.pos == minuteField && n == 60:
-		e.hint("the full hour is minute 0")
+		e.SetHint("the full hour is minute 0")
 	}
 	return e
 }
@@ -45,7 +49,7 @@ func (f *cronField) unknown(text, element string) error {
 		e.Text += " or a name in " + f.nameSpan
 		if len(text) > 3 {
 			if n, err := f.value(text[:3], text[:3]); err == nil {
-				return e.hint("write %s", f.nameOf(n))
+				return e.SetHint("write %s", f.nameOf(n))
 			}
 		}
 	}
@@ -53,12 +57,12 @@ func (f *cronField) unknown(text, element string) error {
 	case text == "?" && f.isDays():
 		e.Text = f.name + " ? must stand alone"
 	case text == "?":
-		e.hint("? is for the day fields only; write *")
+		e.SetHint("? is for the day fields only; write *")
 	case text == "*":
 		e.Text = wrong("%s %q: * takes a step and nothing else", f.name, element).Text
 	case text == "H" || text == "h":
 		e.Text = wrong("%s %q: H takes no range after it", f.name, element).Text
-		e.hint("write H(0-29) for a number in a range")
+		e.SetHint("write H(0-29) for a number in a range")
 	}
 	return e
 }

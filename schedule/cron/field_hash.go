@@ -39,7 +39,7 @@ func (f *cronField) hashed(after, element, seed string) (string, error) {
 	if inner, isRange := strings.CutPrefix(after, "("); isRange {
 		bounds, rest, closed := strings.Cut(inner, ")")
 		if !closed || !strings.Contains(bounds, "-") || rest != "" && rest[0] != '/' {
-			return "", wrong("%s %q is not understood", f.name, element).hint("write H(0-29) or H(0-29)/10")
+			return "", wrong("%s %q is not understood", f.name, element).SetHint("write H(0-29) or H(0-29)/10")
 		}
 		var err error
 		if low, high, err = f.bounds(bounds, element, true); err != nil {

@@ -2,7 +2,6 @@ package cron
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -64,59 +63,4 @@ func (v interval) compare(zone *time.Location, minute int64, due bool) []Field {
 		f.said = "it is before " + v.begin()
 	}
 	return []Field{f}
-}
-
-// intervals reads a phrase that counts minutes or hours from an instant. It reports false for one that counts something else.
-func (p phrase) intervals() (expressions []Expression, ok bool, err error) {
-	what := p.what
-	n, counted := digits(what[0])
-	if counted {
-		what = what[1:]
-	} else {
-		n = 1
-	}
-	if len(what) != 1 {
-		return nil, false, nil
-	}
-	size := map[string]int64{"minute": minuteSeconds, "hour": hourSeconds}[unitWords()[what[0]]]
-	switch {
-	case size == 0:
-		return nil, false, nil
-	case n == 0:
-		return nil, true, neverDue(p.what)
-	case int64(n) > longestCycle*daySeconds/size:
-		return nil, true, wrong("%s is longer than ten years", strings.Join(p.what, " "))
-	}
-	from, err := p.instant()
-	if err != nil {
-		return nil, true, err
-	}
-	v := interval{int64(n) * size, from}
-	return []Expression{{text: v.String(), interval: v}}, true, nil
-}
-
-// instant reads the date and the time from which an interval is counted: 2026-01-05 06:00, or without a time its midnight.
-func (p phrase) instant() (int64, error) {
-	if err := p.refuse("on"); err != nil {
-		return 0, err
-	}
-	words := p.from
-	if p.at != nil {
-		words = append(words[:len(words):len(words)], p.at...)
-	}
-	day, err := readStart(words[0])
-	if err != nil {
-		return 0, err
-	}
-	switch {
-	case len(words) == 1:
-		return day.Unix(), nil
-	case len(words) > 2:
-		return 0, wrong("%q is not one date and one time", strings.Join(words, " ")).hint("write %s 06:00", exampleDate)
-	}
-	clock, err := time.Parse("15:04", words[1])
-	if err != nil {
-		return 0, wrong("%q is not a time of the day", words[1]).hint("write %s 06:00", words[0])
-	}
-	return day.Unix() + int64(clock.Hour()*hourSeconds+clock.Minute()*minuteSeconds), nil
 }

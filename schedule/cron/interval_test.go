@@ -70,13 +70,15 @@ func TestAnIntervalIsExplained(t *testing.T) {
 
 func TestMistakesInIntervals(t *testing.T) {
 	for words, want := range map[string]string{
-		"0 minutes from 2026-01-05":                `"0 minutes" would be never`,
-		"90 minutes from 2026-02-30":               `"2026-02-30" is not a date: February 2026 has 28 days`,
-		"90 minutes from 2026-01-05 25:00":         `"25:00" is not a time of the day`,
-		"90 minutes from 2026-01-05 06:00 at 7:00": `"2026-01-05 06:00 7:00" is not one date and one time`,
-		"90 seconds from 2026-01-05":               `"90 seconds" is not counted from a date: only minutes, hours, days and weeks are`,
-		"99999999 hours from 2026-01-05":           `99999999 hours is longer than ten years`,
-		"90 minutes from 2026-01-05 on monday":     `"on" does not go with "90 minutes"`,
+		"0 minutes from 2026-01-05":                    `"0 minutes" would be never`,
+		"90 minutes from 2026-02-30":                   `"2026-02-30" is not a date: February 2026 has 28 days`,
+		"90 minutes from 2026-01-05 25:00":             `"25:00" is not a time of the day`,
+		"90 minutes from 2026-01-05 06:00 at 7:00":     `"2026-01-05 06:00 7:00" is not one date and one time`,
+		"90 seconds from 2026-01-05":                   `"90 seconds" is not counted from a date: only minutes, hours, days and weeks are`,
+		"5260321 minutes from 2026-01-05":              `5260321 minutes is longer than ten years`,
+		"99999999999999999999 minutes from 2026-01-05": `99999999999999999999 minutes is longer than ten years`,
+		"99999999 hours from 2026-01-05":               `99999999 hours is longer than ten years`,
+		"90 minutes from 2026-01-05 on monday":         `"on" does not go with "90 minutes"`,
 	} {
 		if _, err := ParseEvery(words); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", words, err)

@@ -95,7 +95,7 @@ func TestParseRefuses(t *testing.T) {
 		{"0 0 31 4 */2", "can never be due: day 31 of month 4 is never on weekday */2", ""},
 
 		// macros
-		{"@reboot", "@reboot is not a time: nothing of sched runs at start-up to notice it", "start the command from the init system, for example a systemd unit"},
+		{"@reboot", "@reboot is no time", "in a schedule write `every: boot`"},
 		{"@every 5m", `macro "@every 5m" is not known`, `write it in words instead, for example "every: 5 minutes"`},
 		{"@dayly", `macro "@dayly" is not known`, "the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly"},
 

@@ -1,8 +1,12 @@
 package cron
 
-import "strings"
+import (
+	"strings"
 
-// macros are those of crontab(5) and of gronx. There is no @reboot: see splitMacro.
+	"sched/schedule/cron/frequency"
+)
+
+// macros are those of crontab(5) and of gronx. @reboot is no time: see When.Boot.
 var macros = map[string]string{
 	"@yearly":      "0 0 1 1 *",
 	"@annually":    "0 0 1 1 *",
@@ -26,11 +30,11 @@ func splitCron(text string) ([]string, error) {
 		return splitMacro(strings.Join(words, " "))
 	}
 	if len(words) > 0 && strings.Contains(words[0], "TZ=") {
-		return nil, wrong("%q is no field", words[0]).hint("the time zone has its own key, timezone:")
+		return nil, wrong("%q is no field", words[0]).SetHint("the time zone has its own key, timezone:")
 	}
 	if n := len(words); n > 5 && isCommand(words[5:]) {
 		return nil, wrong("%q is no field", strings.Join(words[5:], " ")).
-			hint("the command of a crontab line has its own key, command:, and the user before it user:")
+			SetHint("the command of a crontab line has its own key, command:, and the user before it user:")
 	} else if n != 5 && n != 6 {
 		return nil, wrongCount(n)
 	}
@@ -46,7 +50,7 @@ func isCommand(words []string) bool {
 		}
 	}
 	first := strings.ToLower(words[0])
-	return len(words) > 1 && weekdayWords()[first] == nil && strings.ContainsFunc(first, func(r rune) bool { return 'a' <= r && r <= 'z' })
+	return len(words) > 1 && !frequency.IsWeekday(first) && strings.ContainsFunc(first, func(r rune) bool { return 'a' <= r && r <= 'z' })
 }
 
 // splitMacro returns the fields that a macro stands for. Macros are known in any case.
@@ -56,15 +60,14 @@ func splitMacro(name string) ([]string, error) {
 		return strings.Fields(expr), nil
 	}
 	switch {
-	case lower == "@reboot":
-		return nil, wrong("%s is not a time: nothing of sched runs at start-up to notice it", name).
-			hint("start the command from the init system, for example a systemd unit")
+	case lower == AtBoot:
+		return nil, wrong("%s is no time", name).SetHint("in a schedule write `every: boot`")
 	case strings.HasPrefix(lower, "@every"):
 		return nil, wrong("macro %q is not known", name).
-			hint(`write it in words instead, for example "every: 5 minutes"`)
+			SetHint(`write it in words instead, for example "every: 5 minutes"`)
 	}
 	return nil, wrong("macro %q is not known", name).
-		hint("the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly")
+		SetHint("the macros are @yearly, @monthly, @weekly, @daily, @midnight and @hourly")
 }
 
 // wrongCount returns the error about an expression that has n fields.
@@ -76,7 +79,7 @@ func wrongCount(n int) error {
 	case 1:
 		return wrong("1 field, " + need)
 	case 7:
-		return wrong("7 fields, " + need).hint("there is no field for the year: leave out the last one")
+		return wrong("7 fields, " + need).SetHint("there is no field for the year: leave out the last one")
 	}
 	return wrong("%d fields, "+need, n)
 }
@@ -86,8 +89,8 @@ func wrongCount(n int) error {
 func yearHint(err error, words []string) error {
 	e, ok := err.(*Error)
 	if last := words[len(words)-1]; ok && e.Hint == "" && len(words) == 6 && len(last) == 4 {
-		if n, isNumber := digits(last); isNumber && n > 1900 {
-			e.hint("the first of 6 fields is the second, and there is no field for the year")
+		if n, isNumber := frequency.Digits(last); isNumber && n > 1900 {
+			e.SetHint("the first of 6 fields is the second, and there is no field for the year")
 		}
 	}
 	return err

@@ -1,5 +1,10 @@
 package cron
 
+import (
+	"fmt"
+	"strings"
+)
+
 const (
 	minuteSeconds = 60
 	hourSeconds   = 60 * minuteSeconds
@@ -54,3 +59,16 @@ func ceil(t, unit int64) int64 { return t + mod(-t, unit) }
 
 // mod returns the remainder of t by unit, which is never negative, though times before 1970 are.
 func mod(t, unit int64) int64 { return (t%unit + unit) % unit }
+
+// atTimes returns the times of day in words: " at 8:00, 9:00". It is empty for midnight alone, the default. The times are
+// those of an expression of daily, which have one minute.
+func (t times) atTimes() string {
+	var words []string
+	for hour, ok := t.hours.from(0); ok; hour, ok = t.hours.from(hour + 1) {
+		words = append(words, fmt.Sprintf("%d:%02d", hour, t.minutes.first()))
+	}
+	if len(words) == 1 && words[0] == "0:00" {
+		return ""
+	}
+	return " at " + strings.Join(words, ", ")
+}

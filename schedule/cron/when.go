@@ -14,6 +14,7 @@ type When struct {
 	Crons    []Expression
 	Every    string         // the text of every:, where the expressions come from it; for people only
 	Location *time.Location // nil is UTC
+	Boot     bool           // also at the first tick after each boot of the machine, which no instant says
 	Shift    time.Duration  // how much later than its expressions say it is due: whole minutes, 0 or more
 }
 
@@ -97,12 +98,22 @@ func (w When) Forward(from, to time.Time) iter.Seq[time.Time] {
 
 // String returns the expressions as people read them.
 func (w When) String() string {
-	texts := make([]string, len(w.Crons))
-	for i, c := range w.Crons {
-		texts[i] = c.String()
-	}
-	return strings.Join(texts, "; ")
+	return strings.Join(w.Texts(), "; ")
 }
+
+// Texts returns the expressions as people read them, each alone.
+func (w When) Texts() (texts []string) {
+	if w.Boot {
+		texts = append(texts, AtBoot)
+	}
+	for _, c := range w.Crons {
+		texts = append(texts, c.String())
+	}
+	return texts
+}
+
+// AtBoot is what stands for a boot where expressions stand.
+const AtBoot = "@reboot"
 
 // zone returns the zone whose wall clock decides.
 func (w When) zone() *time.Location {

@@ -47,7 +47,7 @@ func TestCommandsAreKeptByteForByte(t *testing.T) {
 // Each row is a line, and what is said about it; a line that is not imported begins with "left: ".
 func TestFindings(t *testing.T) {
 	for _, row := range []struct{ line, said string }{
-		{"@reboot /bin/a", "left: @reboot is no time: a schedule has no start-up"},
+		{"@reboot /bin/a", "cron starts it when cron starts after a boot; the schedule starts it with the first tick after that, up to a minute later"},
 		{"61 * * * * /bin/a", `left: "61 * * * *": minute 61 is not in 0-59`},
 		{"* * * * /bin/a", "left: neither a setting nor five fields and a command"},
 		{"hello", "left: neither a setting nor five fields and a command"},

@@ -22,6 +22,7 @@ type Proof struct {
 	Changes     int   // of the clocks, in all zones
 	Zones       []string
 	Uncompared  []*Task // cron has no such times
+	Boots       []*Task // those that cron starts at a boot, as the schedule does
 	Differences []Difference
 }
 
@@ -30,6 +31,7 @@ type Difference struct {
 	Task    *Task
 	At      time.Time // the first minute that differs; zero for another command
 	Cron    bool      // cron starts the line then, and the task is not due; else it is the other way round
+	Boot    bool      // that is at a boot
 	Minutes int       // how many differ, in the first year with a difference
 }
 
@@ -48,6 +50,18 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 		own := byName[t.Name]
 		if own == nil || own.Command.Line != t.Command {
 			p.Differences = append(p.Differences, Difference{Task: t})
+			continue
+		}
+		if t.Boot {
+			if !own.When.Boot || len(own.When.Crons) > 0 {
+				p.Differences = append(p.Differences, Difference{Task: t, Cron: true, Boot: true})
+			} else {
+				p.Boots = append(p.Boots, t)
+			}
+			continue
+		}
+		if own.When.Boot {
+			p.Differences = append(p.Differences, Difference{Task: t, Boot: true})
 			continue
 		}
 		if t.Times == nil {

@@ -21,12 +21,16 @@ type Task struct {
 
 	WithoutOverlapping bool
 	Mutex              string // with WithoutOverlapping; "" for its own
+	Waits              bool   // with WithoutOverlapping: it waits in place of being skipped
+	WaitAtMost         string // with Waits; "" for the default
 	Timeout, KillAfter string
 	Output             string // a file; "" for none
 	Append             bool
 	Tidied             bool // keys were made of parts of the command
 
-	// Times are what cron makes of the line. Nil where cron has no such times: then there is nothing to compare with.
+	Boot bool // cron starts the line at a boot
+
+	// Times are what cron makes of the line. Nil with Boot, and where cron has no such times: then there is nothing to compare with.
 	Times *vixie.Times
 }
 

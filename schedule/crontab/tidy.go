@@ -1,9 +1,12 @@
 package crontab
 
 import (
+	"fmt"
 	"path"
-	"regexp"
+	"strconv"
 	"strings"
+
+	"sched/schedule/lazy"
 )
 
 // tidy turns what stands around a command into keys of the task, as long as the rest is one simple command: what it cannot
@@ -72,7 +75,7 @@ func (t *Task) path(w word, command string) (string, bool) {
 	return strings.TrimSuffix(t.Dir, "/") + "/" + strings.TrimPrefix(w.text, "./"), w.text != ""
 }
 
-var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._/+@%-]*)?$`)
+var plainPath = lazy.Regexp{Expr: `^(/[A-Za-z0-9._/+@%-]*)?$`}
 
 // takeRedirection turns ">> log 2>&1", "> log 2>&1" and "&> log" at the end into output. Output of one kind alone is left.
 func takeRedirection(t *Task) bool {
@@ -118,7 +121,7 @@ func takeRedirection(t *Task) bool {
 
 func redirects(w word) bool { return w.operator && (w.text == ">" || w.text == ">>") }
 
-// takeWrapper turns flock -n, timeout or chronic at the beginning into keys.
+// takeWrapper turns flock, timeout or chronic at the beginning into keys.
 func takeWrapper(t *Task) bool {
 	all, ok := words(t.Command)
 	if !ok || len(all) < 2 || !simple(all) || all[0].operator || !all[0].literal {
@@ -139,7 +142,7 @@ func takeWrapper(t *Task) bool {
 	return false
 }
 
-var seconds = regexp.MustCompile(`^[1-9][0-9]{0,6}[smhd]?$`)
+var seconds = lazy.Regexp{Expr: `^[1-9][0-9]{0,6}[smhd]?$`}
 
 // duration writes what timeout(1) takes for a duration as the schedule does.
 func duration(text string) (string, bool) {
@@ -170,18 +173,11 @@ func takeTimeout(t *Task, all []word) bool {
 	return true
 }
 
-// takeLock turns "flock -n FILE …" into without_overlapping. With -w it waits, which a task does not.
+// takeLock turns "flock -n FILE …" into without_overlapping, and "flock [-w SECONDS] FILE …", which waits, into without_overlapping: wait.
+// It leaves a flock that waits inside of a timeout: that ends the wait, too.
 func takeLock(t *Task, all []word) bool {
-	i, tries := 1, false
-	for ; i < len(all) && strings.HasPrefix(all[i].text, "-"); i++ {
-		switch flag := all[i].text; {
-		case flag == "--nonblock" || flag == "--nb" || strings.Trim(flag, "-nxe") == "" && strings.Contains(flag, "n"):
-			tries = true
-		case flag != "-x" && flag != "-e" && flag != "--exclusive":
-			return false
-		}
-	}
-	if !tries || i+1 >= len(all) || t.WithoutOverlapping || !all[i].literal {
+	lock, i, ok := lockFlags(all)
+	if !ok || i+1 >= len(all) || t.WithoutOverlapping || !all[i].literal || lock.waits && t.Timeout != "" {
 		return false
 	}
 	file, next := all[i].text, all[i+1]
@@ -199,8 +195,68 @@ func takeLock(t *Task, all []word) bool {
 	default:
 		t.Command = t.Command[next.start:]
 	}
-	t.WithoutOverlapping, t.Mutex = true, file
+	t.WithoutOverlapping, t.Mutex, t.Waits, t.WaitAtMost = true, file, lock.waits, lock.atMost
 	return true
+}
+
+// A lockWay is how flock(1) takes a lock.
+type lockWay struct {
+	waits  bool
+	atMost string // "" for as long as it takes
+}
+
+// lockFlags reads the flags of flock, and returns where its file stands. It is not ok where a flag has another meaning than how long it
+// waits, or contradicts another one.
+func lockFlags(all []word) (lock lockWay, file int, ok bool) {
+	lock.waits = true
+	for i := 1; i < len(all); i++ {
+		flag, value, joined := strings.Cut(all[i].text, "=")
+		switch {
+		case !strings.HasPrefix(flag, "-"):
+			return lock, i, lock.waits || lock.atMost == ""
+		case flag == "--nonblock" || flag == "--nb" || !joined && shortFlags(flag, "nxe") && strings.Contains(flag, "n"):
+			lock.waits = false
+		case !joined && (flag == "--exclusive" || shortFlags(flag, "xe")):
+		case !joined && strings.HasPrefix(flag, "-w") && flag != "-w":
+			lock.atMost = waitSeconds(flag[2:])
+		case flag == "--wait" || flag == "--timeout" || !joined && strings.HasSuffix(flag, "w") && shortFlags(flag, "xew"):
+			if !joined {
+				if i++; i == len(all) {
+					return lock, i, false
+				}
+				value = all[i].text
+			}
+			lock.atMost = waitSeconds(value)
+		default:
+			return lock, i, false
+		}
+		if lock.atMost == notWhole {
+			return lock, i, false
+		}
+	}
+	return lock, len(all), false
+}
+
+// shortFlags reports whether a word is short flags of these letters.
+func shortFlags(word, letters string) bool {
+	return len(word) > 1 && word[0] == '-' && strings.Trim(word[1:], letters) == ""
+}
+
+// notWhole is the answer of waitSeconds to what is no number of whole seconds, or none to wait for.
+const notWhole = "?"
+
+// waitSeconds writes the seconds that flock waits as the schedule does.
+func waitSeconds(text string) string {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil || n <= 0 || n > 9999999:
+		return notWhole
+	case n%3600 == 0:
+		return fmt.Sprintf("%dh", n/3600)
+	case n%60 == 0:
+		return fmt.Sprintf("%dm", n/60)
+	}
+	return fmt.Sprintf("%ds", n)
 }
 
 // shareMutexes gives tasks that took the same lock file one mutex, named after it, and takes the name from the others.

@@ -23,8 +23,27 @@ func TestTidy(t *testing.T) {
 		{"/usr/bin/flock -xn /tmp/x ./a", "without_overlapping: true; ./a"},
 		{"flock --nonblock /tmp/x -c 'a && b'", "without_overlapping: true; a && b"},
 		{`flock -n /tmp/x -c "echo $HOME"`, "-"},
-		{"flock -w 10 /tmp/x ./a", "-"},
-		{"flock /tmp/x ./a", "-"},
+		{"flock /tmp/x ./a", "without_overlapping: wait; ./a"},
+		{"flock -x /tmp/x -c 'a; b'", "without_overlapping: wait; a; b"},
+		{"flock -w 10 /tmp/x ./a -w 5", "without_overlapping: wait; wait_at_most: 10s; ./a -w 5"},
+		{"flock -w600 /tmp/x ./a", "without_overlapping: wait; wait_at_most: 10m; ./a"},
+		{"flock -xw 7200 /tmp/x ./a", "without_overlapping: wait; wait_at_most: 2h; ./a"},
+		{"flock --exclusive --timeout 90 /tmp/x ./a", "without_overlapping: wait; wait_at_most: 90s; ./a"},
+		{"flock --wait=9999999 /tmp/x ./a", "without_overlapping: wait; wait_at_most: 9999999s; ./a"},
+		{"flock -w 60 /tmp/x timeout 5m ./a", "without_overlapping: wait; wait_at_most: 1m; timeout: 5m; ./a"},
+		{"timeout 5m flock -n /tmp/x ./a", "without_overlapping: true; timeout: 5m; ./a"},
+		{"timeout 5m flock /tmp/x ./a", "timeout: 5m; flock /tmp/x ./a"}, // what times out is the wait, too
+		{"flock -s /tmp/x ./a", "-"},                                     // beside others of its kind
+		{"flock -sn /tmp/x ./a", "-"},
+		{"flock -o /tmp/x ./a", "-"},
+		{"flock -w 0 /tmp/x ./a", "-"},
+		{"flock -w 1.5 /tmp/x ./a", "-"},
+		{"flock -w 99999999 /tmp/x ./a", "-"},
+		{"flock -w $WAIT /tmp/x ./a", "-"},
+		{"flock -n -w 10 /tmp/x ./a", "-"},
+		{"flock -w", "-"},
+		{"flock -w 5 9", "-"},
+		{"flock /tmp/x", "-"},
 		{"flock -n -E 0 /tmp/x ./a", "-"},
 		{"flock -n 9 ./a 9>/tmp/x", "-"},
 		{"timeout 90 ./a", "timeout: 90s; ./a"},
@@ -78,6 +97,16 @@ func TestOneLockFileIsOneMutex(t *testing.T) {
 	loaded := load(t, s, time.UTC)
 	if a, b, c := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]; a.Mutex != "db" || b.Mutex != "db" || c.Mutex != "c" || !a.WithoutOverlapping || !c.WithoutOverlapping {
 		t.Errorf("%q %q %q", a.Mutex, b.Mutex, c.Mutex)
+	}
+}
+
+// A line that waits for the file and one that does not share it, and each keeps its way.
+func TestSomeWaitForALockFileAndOthersDoNot(t *testing.T) {
+	s := convert(t, "1 1 * * * flock -n /run/db.lock a\n2 2 * * * flock -w 600 /run/db.lock b\n3 3 * * * flock /run/c.lock c\n", Options{Tidy: true})
+	loaded := load(t, s, time.UTC)
+	if a, b, c := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]; a.Mutex != "db" || b.Mutex != "db" || a.WaitAtMost != 0 ||
+		b.WaitAtMost != 10*time.Minute || c.WaitAtMost != time.Hour || c.Mutex != "c" || !a.WithoutOverlapping || !b.WithoutOverlapping {
+		t.Errorf("%q %s, %q %s, %q %s", a.Mutex, a.WaitAtMost, b.Mutex, b.WaitAtMost, c.Mutex, c.WaitAtMost)
 	}
 }
 

@@ -1,15 +1,15 @@
 package crontab
 
 import (
-	"regexp"
 	"strings"
 
 	"sched/schedule/cron"
 	"sched/schedule/crontab/vixie"
+	"sched/schedule/lazy"
 )
 
 var (
-	tilde     = regexp.MustCompile(`(\d+)?~(\d+)?`)
+	tilde     = lazy.Regexp{Expr: `(\d+)?~(\d+)?`}
 	fieldTops = []string{"59", "23", "28", "12", "6"}
 )
 
@@ -18,8 +18,9 @@ func (c *converter) times(t *Task, name string) bool {
 	when := c.entry.When
 	switch {
 	case when == "@reboot":
-		c.leave("leave the line in the crontab, or start it from the init system", "@reboot is no time: a schedule has no start-up")
-		return false
+		t.Cron, t.Boot = when, true
+		c.remark("", "cron starts it when cron starts after a boot; the schedule starts it with the first tick after that, up to a minute later")
+		return true
 	case when == "@every_minute":
 		when = "* * * * *"
 	case strings.Contains(when, "~"):
@@ -75,7 +76,7 @@ func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) boo
 }
 
 // backwards are ranges that end on Sunday: sched reads them as people mean them, and to cron they are empty.
-var backwards = regexp.MustCompile(`(?i)-(0|sun)([,/]\S*)?$`)
+var backwards = lazy.Regexp{Expr: `(?i)-(0|sun)([,/]\S*)?$`}
 
 // untilde writes the random ~ of OpenBSD and cronie as H.
 func untilde(when string) string {

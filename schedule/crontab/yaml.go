@@ -3,9 +3,10 @@ package crontab
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"sched/schedule/lazy"
 )
 
 // YAML writes the schedule. The header is comment at its top, a line each.
@@ -143,8 +144,15 @@ func (w *writer) surroundings(in string, t, common *Task) {
 func (t *Task) keys() (lines []string) {
 	if t.Mutex != "" {
 		lines = append(lines, "mutex: "+scalar(t.Mutex))
-	} else if t.WithoutOverlapping {
+	}
+	switch {
+	case t.Waits:
+		lines = append(lines, "without_overlapping: wait")
+	case t.WithoutOverlapping && t.Mutex == "":
 		lines = append(lines, "without_overlapping: true")
+	}
+	if t.WaitAtMost != "" {
+		lines = append(lines, "wait_at_most: "+t.WaitAtMost)
 	}
 	if t.Timeout != "" {
 		lines = append(lines, "timeout: "+t.Timeout)
@@ -202,10 +210,10 @@ func (w *writer) command(in, command string) {
 }
 
 var (
-	plain    = regexp.MustCompile(`^[A-Za-z0-9/._$(+][^\x00-\x1f\x7f]*$`)
-	looks    = regexp.MustCompile(`(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`)
-	inFlow   = regexp.MustCompile(`[\[\]{},]`)
-	needsOne = regexp.MustCompile(`: |:$| #|\s$`)
+	plain    = lazy.Regexp{Expr: `^[A-Za-z0-9/._$(+][^\x00-\x1f\x7f]*$`}
+	looks    = lazy.Regexp{Expr: `(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`}
+	inFlow   = lazy.Regexp{Expr: `[\[\]{},]`}
+	needsOne = lazy.Regexp{Expr: `: |:$| #|\s$`}
 )
 
 // scalar writes a text plain where YAML takes it for text, else in quotes.

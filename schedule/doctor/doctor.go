@@ -123,6 +123,7 @@ var checks = []check{
 	{"ticks", checkTicks},
 	{"double ticks", checkDoubles},
 	{"variables", checkVariables},
+	{"servers", checkServers},
 	{"path", checkPath},
 	{"time zone", checkZone},
 	{"zone data", checkZoneData},

@@ -50,7 +50,7 @@ func (s *Subject) mailServers() map[string][]string {
 	tasks := map[string][]string{}
 	for _, t := range s.active() {
 		h := t.Hooks
-		for _, hook := range slices.Concat(h.Before, h.OnSuccess, h.OnFailure, h.OnRecovery, h.OnSkip, h.After) {
+		for _, hook := range slices.Concat(h.Before, h.OnSuccess, h.OnFailure, h.OnRecovery, h.OnSkip, h.OnOverdue, h.After) {
 			if hook.Notify == nil || len(hook.Notify.Mail) == 0 {
 				continue
 			}
@@ -133,12 +133,28 @@ func checkStore(ctx context.Context, s *Subject) (found []finding) {
 				"keep it right with chrony or systemd-timesyncd"})
 		}
 	}
+	found = append(found, s.mixed(all)...)
 	for _, h := range servers.Health(ctx, s.Store) {
 		found = append(found, storeFindings(h)...)
 	}
 	found = append(found, s.namesakes(ctx)...)
 	if len(found) == 0 {
 		return fine("it answers in %s; %s of this schedule", text.Duration(took), text.Count(len(all), "server"))
+	}
+	return found
+}
+
+// mixed are servers of which there is more than one of a name, or that tick in another environment than this one.
+func (s *Subject) mixed(all []servers.Server) (found []finding) {
+	for _, server := range all {
+		if server.SharedName {
+			found = append(found, finding{Warning, "more than one machine ticks under the name " + server.Name, "name each with `server:` or $SCHED_SERVER"})
+		}
+		if server.Environment != "" && server.Environment != s.Schedule.Environment {
+			found = append(found, finding{Warning,
+				fmt.Sprintf("%s ticks in the environment %s under the name %s, and this schedule is in %s", server.Name, server.Environment, s.Schedule.Name, s.Schedule.Environment),
+				"give each environment a `name` or a store of its own"})
+		}
 	}
 	return found
 }
@@ -167,15 +183,12 @@ func (s *Subject) namesakes(ctx context.Context) (found []finding) {
 
 // storeFindings are what is wrong with the settings of one Redis.
 func storeFindings(h servers.StoreHealth) (found []finding) {
-	if h.Evicts != "" {
-		found = append(found, finding{Problem,
-			fmt.Sprintf("Redis %s may throw locks away when its memory is full (maxmemory-policy %s)", h.Name, h.Evicts),
-			"set maxmemory-policy noeviction, or use a Redis of its own"})
-	}
-	if h.Forgets {
-		found = append(found, finding{Warning,
-			fmt.Sprintf("Redis %s keeps nothing on disk: after its restart a slot may run again on another server", h.Name),
-			"set appendonly yes"})
+	for _, risk := range h.Risks() {
+		level := Warning
+		if risk.Evicts {
+			level = Problem
+		}
+		found = append(found, finding{level, risk.Text, risk.Hint})
 	}
 	return found
 }

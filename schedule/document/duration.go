@@ -6,9 +6,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sched/schedule/lazy"
 )
 
-var errDuration = errors.New("not a duration")
+var (
+	errDuration = errors.New("not a duration")
+	errTooLong  = errors.New("longer than 100 years")
+)
+
+// longest is the longest duration, which is also that of its days.
+const longest = 100 * 365 * 24 * time.Hour
+
+// tooLongForGo is what time.ParseDuration takes, or refuses since it is too long.
+var tooLongForGo = lazy.Regexp{Expr: `^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`}
 
 // ParseDuration reads a duration of Go's syntax, which may begin with days: 30d, 1d12h. A day is
 // 24 hours. 0 needs a unit as well.
@@ -20,8 +31,11 @@ func ParseDuration(text string) (time.Duration, error) {
 	var d time.Duration
 	if hasDays {
 		n, err := strconv.ParseFloat(days, 64)
-		if err != nil || math.Abs(n) > 100*365 || strings.ContainsAny(days, "xXeEpP_nN") {
+		switch {
+		case err != nil && !errors.Is(err, strconv.ErrRange), strings.ContainsAny(days, "xXeEpP_nNiI"):
 			return 0, errDuration
+		case math.Abs(n) > longest.Hours()/24:
+			return 0, errTooLong
 		}
 		d = time.Duration(n * 24 * float64(time.Hour))
 		if rest == "" {
@@ -35,8 +49,11 @@ func ParseDuration(text string) (time.Duration, error) {
 		return 0, errDuration
 	}
 	clock, err := time.ParseDuration(rest)
-	if err != nil || clock > 100*365*24*time.Hour {
+	switch {
+	case err != nil && !tooLongForGo.MatchString(rest):
 		return 0, errDuration
+	case err != nil || clock > longest:
+		return 0, errTooLong
 	}
 	if strings.HasPrefix(text, "-") && hasDays {
 		clock = -clock

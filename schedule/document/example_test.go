@@ -15,9 +15,11 @@ type server struct {
 // A loader is a Context: it embeds a Reader.
 type loader struct{ *document.Reader }
 
-var serverKeys = document.Table[loader, server]{Keys: []document.Key[loader, server]{
-	{Name: "host", Set: func(l loader, s *server, n *document.Node) { s.host, _ = l.NonEmptyExpanded(n) }},
-	{Name: "port", Set: func(l loader, s *server, n *document.Node) { s.port, _ = l.Integer(n, 1, 65535) }},
+var serverKeys = document.Table[loader, server]{Rows: func() []document.Key[loader, server] {
+	return []document.Key[loader, server]{
+		{Name: "host", Set: func(l loader, s *server, n *document.Node) { s.host, _ = l.NonEmptyExpanded(n) }},
+		{Name: "port", Set: func(l loader, s *server, n *document.Node) { s.port, _ = l.Integer(n, 1, 65535) }},
+	}
 }}
 
 func ExampleTable() {

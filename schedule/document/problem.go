@@ -87,6 +87,11 @@ func (r *Reader) Warnf(n *Node, hint, format string, args ...any) {
 	r.warnings = append(r.warnings, r.problem(r.PlaceOf(n), hint, format, args...))
 }
 
+// WarnAt is Warnf for an entry that was read before.
+func (r *Reader) WarnAt(at Place, task, hint, format string, args ...any) {
+	r.warnings = append(r.warnings, Problem{Place: at, Task: task, Text: fmt.Sprintf(format, args...), Hint: hint})
+}
+
 func (r *Reader) problem(at Place, hint, format string, args ...any) Problem {
 	return Problem{Place: at, Task: r.Task, Text: r.Section + fmt.Sprintf(format, args...), Hint: hint}
 }

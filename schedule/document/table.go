@@ -12,10 +12,12 @@ import (
 // The values are set in the order of the table, not of the file: keys on which others depend come first. C is what
 // the setters are called with, T what they set.
 type Table[C Context, T any] struct {
-	Keys []Key[C, T] // at most 64
+	// Rows returns the keys, at most 64. It is called when the table is first used: commands that read no such mapping, of which a
+	// `sched finish` is one, do not pay for it.
+	Rows func() []Key[C, T]
 
 	// Scopes names the scopes as messages do: "a task". It is nil for a table whose mappings are all alike.
-	Scopes map[Scope]string
+	Scopes func(Scope) string
 
 	// Misplaced returns a hint for a key that cannot stand in the scope in; with "" the hint is the nearest key. known
 	// are the scopes in which the key may stand; 0 for a key that the table has not. Misplaced may be nil.
@@ -25,6 +27,7 @@ type Table[C Context, T any] struct {
 	Extensions bool
 
 	once  sync.Once
+	keys  []Key[C, T]
 	index map[string]int
 }
 
@@ -57,7 +60,7 @@ type Entry struct {
 // Entries returns the keys that may stand in the scope, in the order of the table.
 func (t *Table[C, T]) Entries(in Scope) []Entry {
 	var all []Entry
-	for _, key := range t.Keys {
+	for _, key := range t.all() {
 		if key.In == 0 || in == 0 || key.In&in != 0 {
 			all = append(all, Entry{key.Name, key.Doc, key.Type})
 		}
@@ -75,8 +78,7 @@ const mostKeys = 64
 // Decode sets into from the mapping n. Unknown, misplaced and repeated keys are problems; the others are set all the
 // same. While a key is set, the Key of the reader is its name after those above it: retry.delay.
 func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
-	t.once.Do(t.prepare)
-	r := c.reader()
+	r, keys := c.reader(), t.all()
 	var at [mostKeys]int // of the key's value in n.Content; never 0, which is a key's
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := (*Node)(n.Content[i])
@@ -89,16 +91,16 @@ func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
 		}
 	}
 	above := r.Key
-	for j := range t.Keys {
+	for j := range keys {
 		if at[j] == 0 {
 			continue
 		}
-		r.Key = t.Keys[j].Name
+		r.Key = keys[j].Name
 		if above != "" {
 			r.Key = above + "." + r.Key
 		}
 		r.Trace((*Node)(n.Content[at[j]-1]), (*Node)(n.Content[at[j]]))
-		t.Keys[j].Set(c, into, (*Node)(n.Content[at[j]]))
+		keys[j].Set(c, into, (*Node)(n.Content[at[j]]))
 	}
 	r.Key = above
 }
@@ -109,7 +111,7 @@ func (t *Table[C, T]) Has(name string, in Scope) bool { return slices.Contains(t
 // Names returns the keys that may stand in the scope, in the order of the table; all of them for 0.
 func (t *Table[C, T]) Names(in Scope) []string {
 	var names []string
-	for _, key := range t.Keys {
+	for _, key := range t.all() {
 		if key.In == 0 || in == 0 || key.In&in != 0 {
 			names = append(names, key.Name)
 		}
@@ -117,11 +119,16 @@ func (t *Table[C, T]) Names(in Scope) []string {
 	return names
 }
 
-func (t *Table[C, T]) prepare() {
-	t.index = make(map[string]int, len(t.Keys))
-	for i, key := range t.Keys {
-		t.index[key.Name] = i
-	}
+// all returns the keys of the table.
+func (t *Table[C, T]) all() []Key[C, T] {
+	t.once.Do(func() {
+		t.keys = t.Rows()
+		t.index = make(map[string]int, len(t.keys))
+		for i, key := range t.keys {
+			t.index[key.Name] = i
+		}
+	})
+	return t.keys
 }
 
 // lookup returns where in the table the key is. It records a problem when the key may not stand here.
@@ -136,7 +143,7 @@ func (t *Table[C, T]) lookup(r *Reader, name *Node, in Scope) (int, bool) {
 	i, known := t.index[name.Value]
 	var scopes Scope
 	if known {
-		scopes = t.Keys[i].In
+		scopes = t.keys[i].In
 		if scopes == 0 || scopes&in != 0 {
 			return i, true
 		}
@@ -146,7 +153,7 @@ func (t *Table[C, T]) lookup(r *Reader, name *Node, in Scope) (int, bool) {
 		hint = t.Misplaced(name.Value, in, scopes)
 	}
 	if known {
-		r.Problemf(name, hint, "%q does not belong in %s", name.Value, t.Scopes[in])
+		r.Problemf(name, hint, "%q does not belong in %s", name.Value, t.Scopes(in))
 		return 0, false
 	}
 	t.unknown(r, name, hint, in)
@@ -160,9 +167,9 @@ func (t *Table[C, T]) unknown(r *Reader, name *Node, hint string, in Scope) {
 		r.Misspelt = append(r.Misspelt, meant)
 		hint = DidYouMean(meant)
 	}
-	if hint == "" && len(t.Keys) == 1 {
-		hint = "the only key here is " + t.Keys[0].Name
-	} else if hint == "" && len(t.Keys) <= 20 {
+	if hint == "" && len(t.keys) == 1 {
+		hint = "the only key here is " + t.keys[0].Name
+	} else if hint == "" && len(t.keys) <= 20 {
 		hint = "the keys here are " + strings.Join(t.Names(in), ", ")
 	}
 	where := ""

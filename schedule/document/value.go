@@ -1,6 +1,8 @@
 package document
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -108,19 +110,24 @@ func (r *Reader) Bool(n *Node) (value, ok bool) {
 	if !r.RequireValue(n, "") {
 		return false, false
 	}
-	hint := ""
-	if n.IsScalar() {
-		switch strings.ToLower(n.Value) {
-		case "yes", "on", "y", "1":
-			hint = "write true"
-		case "no", "off", "n", "0":
-			hint = "write false"
-		case "true", "false":
-			hint = "remove the quotes"
-		}
-	}
-	r.Problemf(n, hint, "%s must be true or false, not %s", r.Key, n.Describe())
+	r.Problemf(n, BoolHint(n), "%s must be true or false, not %s", r.Key, n.Describe())
 	return false, false
+}
+
+// BoolHint is what to write in place of what others take for true or false; "" for anything else.
+func BoolHint(n *Node) string {
+	if !n.IsScalar() {
+		return ""
+	}
+	switch strings.ToLower(n.Value) {
+	case "yes", "on", "y", "1":
+		return "write true"
+	case "no", "off", "n", "0":
+		return "write false"
+	case "true", "false":
+		return "remove the quotes"
+	}
+	return ""
 }
 
 // Integer reads a whole number from least to most. With math.MaxInt32 as most the message names no upper bound.
@@ -128,7 +135,7 @@ func (r *Reader) Integer(n *Node, least, most int) (int, bool) {
 	if !r.RequireValue(n, "") {
 		return 0, false
 	}
-	if n.IsInteger() {
+	if n.IsInteger() || isHuge(n) {
 		v, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64)
 		if err == nil && int64(least) <= v && v <= int64(most) {
 			return int(v), true
@@ -144,6 +151,11 @@ func (r *Reader) Integer(n *Node, least, most int) (int, bool) {
 	return 0, false
 }
 
+// isHuge reports whether a node is a whole number that is too large for YAML to take it for one.
+func isHuge(n *Node) bool {
+	return n.IsScalar() && n.Tag == "!!float" && strings.Trim(strings.TrimLeft(n.Value, "+-"), "0123456789_") == ""
+}
+
 // Number reads a number that is at least least.
 func (r *Reader) Number(n *Node, least float64) (float64, bool) {
 	if !r.RequireValue(n, "") {
@@ -157,7 +169,13 @@ func (r *Reader) Number(n *Node, least float64) (float64, bool) {
 		r.Problemf(n, "", "%s must be at least %v, not %s", r.Key, least, Shorten(n.Value))
 		return 0, false
 	}
-	r.Problemf(n, "", "%s must be a number, not %s", r.Key, n.Describe())
+	hint := ""
+	if text, ok := strings.CutSuffix(n.Value, "%"); ok {
+		if percent, err := strconv.ParseFloat(text, 64); err == nil {
+			hint = fmt.Sprintf("write %g", percent/100)
+		}
+	}
+	r.Problemf(n, hint, "%s must be a number, not %s", r.Key, n.Describe())
 	return 0, false
 }
 
@@ -193,16 +211,32 @@ func (r *Reader) Duration(n *Node, least time.Duration) (time.Duration, bool) {
 	switch {
 	case err != nil && isNumber(n.Value):
 		r.Problemf(n, "write "+n.Value+"s, "+n.Value+"m or "+n.Value+"h", "%s %s has no unit", r.Key, n.Value)
+	case errors.Is(err, errTooLong):
+		r.Problemf(n, "", "%s %s is longer than 100 years", r.Key, Shorten(n.Value))
 	case err != nil:
 		r.Problemf(n, "a duration is written as 90s, 20m, 1h30m or 30d", "%s %s is not a duration", r.Key, Quote(n.Value))
 	case d < 0:
 		r.Problemf(n, "", "%s %s is negative", r.Key, Shorten(n.Value))
 	case d < least:
-		r.Problemf(n, "", "%s %s is too short", r.Key, Shorten(n.Value))
+		r.Problemf(n, atLeast(least), "%s %s is too short", r.Key, Shorten(n.Value))
 	default:
 		return d, true
 	}
 	return 0, false
+}
+
+// atLeast is a hint at the shortest duration that is long enough; "" where any is.
+func atLeast(least time.Duration) string {
+	if least < time.Second {
+		return ""
+	}
+	text := least.String()
+	for _, none := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, none) {
+			text = strings.TrimSuffix(text, none[1:])
+		}
+	}
+	return "it takes at least " + text
 }
 
 func isNumber(text string) bool {

@@ -44,7 +44,7 @@ type Hour struct {
 	Start   time.Time // in the schedule's zone
 	Most    int       // runs at once
 	Starts  int
-	Skipped int // slots that are skipped since another run has the mutex, or since it is too late
+	Skipped int // slots that are skipped since another run has the mutex, since the pool is full, or since it is too late
 	Late    int // runs that start more than LateAfter after their slots
 }
 
@@ -59,15 +59,15 @@ type Task struct {
 	*schedule.Task
 	Starts    int
 	Skips     map[Skip]int
-	FirstSkip Slot // of kind Overlap or TooLate; without a Task there is none
+	FirstSkip Slot // of kind Overlap, Full or TooLate; without a Task there is none
 	LateRuns  int  // that start more than LateAfter after their slots
 	Latest    Slot // the latest of them
 }
 
 // Trouble returns how many slots are skipped that no condition and no pause skips.
-func (t Task) Trouble() int { return t.Skips[Overlap] + t.Skips[TooLate] }
+func (t Task) Trouble() int { return t.Skips[Overlap] + t.Skips[Full] + t.Skips[TooLate] }
 
-// Foresee simulates the span and adds up what comes of it.
+// Foresee simulates the span and adds up what comes of it. When the input is done before that the sums are those of its beginning.
 func Foresee(in Input) *Forecast {
 	c := newCollector(in)
 	Simulate(in, c.observe)
@@ -106,6 +106,17 @@ func (f *Forecast) Skips(kind Skip) (n int) {
 	return n
 }
 
+// LateRuns returns how many runs of all tasks start late.
+func (f *Forecast) LateRuns() (n int) {
+	for _, t := range f.Tasks {
+		n += t.LateRuns
+	}
+	return n
+}
+
+// Troubles returns how many slots of all tasks are skipped that no condition and no pause skips.
+func (f *Forecast) Troubles() int { return f.Skips(Overlap) + f.Skips(Full) + f.Skips(TooLate) }
+
 // A collector adds up slots in the order of their starts.
 type collector struct {
 	forecast *Forecast
@@ -121,7 +132,7 @@ type collector struct {
 func newCollector(in Input) *collector {
 	f := &Forecast{From: in.From, To: in.To, Hours: hours(in.From, in.To, in.Schedule.Location)}
 	c := &collector{forecast: f, tasks: map[*schedule.Task]*Task{}, first: in.From.Unix() / 60}
-	c.minutes = make([]int, (in.To.Unix()+59)/60-c.first)
+	c.minutes = make([]int, in.To.Add(time.Minute-1).Unix()/60-c.first) // the last one may hold To
 	for _, t := range in.Schedule.Tasks {
 		if in.Schedule.Active(t) {
 			c.tasks[t] = &Task{Task: t, Skips: map[Skip]int{}}
@@ -171,7 +182,7 @@ func (c *collector) observe(slot *Slot) {
 
 func (t *Task) skip(slot *Slot, hour *Hour) {
 	t.Skips[slot.Skip]++
-	if slot.Skip != Overlap && slot.Skip != TooLate {
+	if slot.Skip != Overlap && slot.Skip != Full && slot.Skip != TooLate {
 		return
 	}
 	hour.Skipped++

@@ -45,6 +45,15 @@ sync skips 1, first at 10:01
 	}
 }
 
+// A span of now that begins in the first second of a minute ends in that of its last one, whose slot it holds.
+func TestASpanMayEndInTheFirstSecondOfAMinute(t *testing.T) {
+	in := input(t, "UTC", "2026-03-02 10:00", time.Hour, nil, `tasks: [{name: each, cron: "* * * * *", command: "true"}]`)
+	in.From, in.To = in.From.Add(time.Second/2), in.To.Add(time.Second/2)
+	if f := Foresee(in); f.Starts != 60 {
+		t.Errorf("%d starts in an hour", f.Starts)
+	}
+}
+
 // A week of a thousand tasks as they are in life: few every minute, many each hour, most at night.
 func BenchmarkAWeekOfAThousandTasks(b *testing.B) {
 	var text strings.Builder

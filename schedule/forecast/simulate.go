@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"container/heap"
 	"errors"
 	"slices"
@@ -18,6 +19,18 @@ type Input struct {
 	Servers  int       // which share a store, where there are several; each ticks
 	Pauses   controls.Pauses
 	Loads    map[string]Load // of a run of each task, by its name
+
+	Done <-chan struct{} // when it is closed nobody waits any more, and the simulation ends where it is; nil for one that goes on to its end
+}
+
+// done reports whether nobody waits any more.
+func (in Input) done() bool {
+	select {
+	case <-in.Done:
+		return true
+	default:
+		return false
+	}
 }
 
 // A Load is what a run takes.
@@ -36,10 +49,11 @@ const (
 	Paused  Skip = "paused"
 	TooLate Skip = "too late" // past its start_deadline, or its next slot was due
 	Overlap Skip = "overlap"  // another run has the mutex
+	Full    Skip = "pool full"
 )
 
 // Skips are the kinds of reasons that there are.
-var Skips = []Skip{Unmet, Paused, TooLate, Overlap}
+var Skips = []Skip{Unmet, Paused, TooLate, Overlap, Full}
 
 // A Slot is what becomes of a slot on one server.
 type Slot struct {
@@ -48,8 +62,8 @@ type Slot struct {
 	Start  time.Time // of the run, or when it is skipped
 	Load   Load      // of the run
 	Skip   Skip
-	Reason string         // of the skip, in the words that a tick would use; "" for Overlap
-	By     *schedule.Task // for Overlap: whose run has the mutex; of a late foreground run: whose run it waited for longest
+	Reason string         // of the skip, in the words that a tick would use; "" for Overlap and Full
+	By     *schedule.Task // for Overlap: whose run has the mutex; for Full: whose run gives its seat back first; of a late run: whose run it waited for (longest)
 }
 
 // Late is how long after its time the slot starts.
@@ -58,10 +72,13 @@ func (s Slot) Late() time.Duration { return s.Start.Sub(s.At) }
 // Simulate passes on what becomes of each slot of the span, in the order of their starts. A slot that one server has taken is not
 // passed on for the others. The value that is passed on is the caller's until it returns.
 func Simulate(in Input, observe func(*Slot)) {
-	s := &simulation{Input: in, observe: observe, held: map[mutexOf]holder{}, claimed: map[schedule.Slot]bool{}}
+	s := &simulation{Input: in, observe: observe, held: map[mutexOf]holder{}, seats: map[mutexOf][]holder{}, claimed: map[schedule.Slot]bool{}, waiting: map[mutexOf]bool{}}
 	s.checks = []admission.Check{s.paused}
 	s.clock, s.claim, s.acquire = s.readClock, s.claimSlot, s.acquireMutex
 	for minute, due := range in.Schedule.Minutes(in.From, in.To) {
+		if in.done() {
+			return
+		}
 		s.until(minute.UnixNano())
 		due = slices.DeleteFunc(due, func(slot schedule.Slot) bool { return slot.At.Before(in.From) })
 		for server := range in.Servers {
@@ -78,7 +95,9 @@ type simulation struct {
 	events  events
 	pushed  int
 	held    map[mutexOf]holder
+	seats   map[mutexOf][]holder   // of a pool, by the name of that
 	claimed map[schedule.Slot]bool // by some server
+	waiting map[mutexOf]bool       // of a task, by its name
 
 	// The slot that is decided, and what the admission asks about it.
 	slot    Slot
@@ -89,13 +108,13 @@ type simulation struct {
 	acquire func() (int64, error)
 }
 
-// A mutexOf is a mutex. Where there is no store each server has its own.
+// A mutexOf is a mutex or a pool. Where there is no store each server has its own.
 type mutexOf struct {
 	name   string
 	server int
 }
 
-// A holder is the task whose run has a mutex, or had it until then.
+// A holder is the task whose run has a mutex or a seat, or had it until then.
 type holder struct {
 	task  *schedule.Task
 	until int64
@@ -185,6 +204,7 @@ func (q *queue) happen(s *simulation, at int64) {
 var (
 	errClaimed = errors.New("another server has the slot")
 	errHeld    = errors.New("another run has the mutex")
+	errFull    = errors.New("other runs have all seats of the pool")
 )
 
 // start decides a slot, passes on what becomes of it, and reports whether it runs. Before is the foreground task that it waited for.
@@ -200,12 +220,15 @@ func (s *simulation) start(server int, slot schedule.Slot, at int64, before *sch
 	switch {
 	case err == errClaimed:
 		return false
-	case err == errHeld:
-		s.slot.Skip, s.slot.By = Overlap, s.held[s.mutex()].task
-		s.observe(&s.slot)
+	case err != nil:
+		skip, by := s.inTheWay(err)
+		if !s.wait(skip, by, s.freeAt(err)) {
+			s.slot.Skip, s.slot.By = skip, by
+			s.observe(&s.slot)
+		}
 		return false
 	case until > 0:
-		s.held[s.mutex()] = holder{slot.Task, until}
+		s.hold(holder{slot.Task, until})
 	}
 	s.slot.By = before
 	s.observe(&s.slot)
@@ -244,19 +267,47 @@ func (s *simulation) claimSlot() error {
 	return nil
 }
 
-// acquireMutex returns when the run of the slot gives its mutex back.
+// acquireMutex returns when the run of the slot gives its mutex and its seat back.
 func (s *simulation) acquireMutex() (until int64, err error) {
-	if s.held[s.mutex()].until > s.slot.Start.UnixNano() {
+	task, now := s.slot.Task, s.slot.Start.UnixNano()
+	if task.WithoutOverlapping && s.held[s.mutex()].until > now {
 		return 0, errHeld
+	}
+	if name := task.Pool.Name; name != "" {
+		left := func(h holder) bool { return h.until <= now }
+		taken := slices.DeleteFunc(s.seats[s.shared(name)], left)
+		s.seats[s.shared(name)] = taken
+		if len(taken) >= task.Pool.Seats {
+			return 0, errFull
+		}
 	}
 	return s.slot.Start.Add(s.slot.Load.Took).UnixNano(), nil
 }
 
-func (s *simulation) mutex() mutexOf {
-	if len(s.Schedule.Store.Servers) > 0 {
-		return mutexOf{name: s.slot.Task.Mutex}
+// hold notes what the run of the slot has, as acquireMutex allowed it.
+func (s *simulation) hold(h holder) {
+	if h.task.WithoutOverlapping {
+		s.held[s.mutex()] = h
 	}
-	return mutexOf{s.slot.Task.Mutex, s.slot.Server}
+	if name := h.task.Pool.Name; name != "" {
+		s.seats[s.shared(name)] = append(s.seats[s.shared(name)], h)
+	}
+}
+
+// firstToLeave returns whose run gives its seat back first, of those that have one in the pool of the slot.
+func (s *simulation) firstToLeave() holder {
+	seats := s.seats[s.shared(s.slot.Task.Pool.Name)]
+	return slices.MinFunc(seats, func(a, b holder) int { return cmp.Compare(a.until, b.until) })
+}
+
+func (s *simulation) mutex() mutexOf { return s.shared(s.slot.Task.Mutex) }
+
+// shared is a mutex, or a pool, as the server of the slot knows it.
+func (s *simulation) shared(name string) mutexOf {
+	if len(s.Schedule.Store.Servers) > 0 {
+		return mutexOf{name: name}
+	}
+	return mutexOf{name, s.slot.Server}
 }
 
 // A happening is what happens at an instant.

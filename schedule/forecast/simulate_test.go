@@ -41,6 +41,8 @@ func story(in Input) string {
 	Simulate(in, func(s *Slot) {
 		fmt.Fprintf(&b, "%s %s", s.At.In(in.Schedule.Location).Format("15:04:05 MST"), s.Task.Name)
 		switch {
+		case s.Skip == Full:
+			fmt.Fprintf(&b, " full until %s", s.By.Name)
 		case s.Skip == Overlap:
 			fmt.Fprintf(&b, " overlap with %s", s.By.Name)
 		case s.Skip != Runs:
@@ -90,6 +92,45 @@ func TestStories(t *testing.T) {
 10:02:00 UTC sync overlap with sync
 10:03:00 UTC sync
 10:04:00 UTC sync overlap with sync
+`,
+		}, {
+			name: "a pool of two, with tasks that have a mutex besides",
+			zone: "UTC", from: "2026-03-02 10:00", span: 3 * time.Minute, took: map[string]string{"a": "70s", "b": "10s", "c": "10s"},
+			tasks: `pools: {db: 2}
+defaults: {pool: db, background: true}
+tasks:
+- {name: a, cron: "* * * * *", command: "true", without_overlapping: true}
+- {name: b, cron: "* * * * *", command: "true"}
+- {name: c, cron: "* * * * *", command: "true"}
+- {name: free, cron: "0 10 * * *", command: "true", pool: false}
+`,
+			want: `10:00:00 UTC a
+10:00:00 UTC b
+10:00:00 UTC c full until b
+10:00:00 UTC free
+10:01:00 UTC a overlap with a
+10:01:00 UTC b
+10:01:00 UTC c full until a
+10:02:00 UTC a
+10:02:00 UTC b
+10:02:00 UTC c full until b
+`,
+		}, {
+			name: "tasks that wait for their mutex: first come, first served, one run of each, and not for ever",
+			zone: "UTC", from: "2026-03-02 10:00", span: 3 * time.Minute, took: map[string]string{"import": "130s", "mail": "5s"},
+			tasks: `defaults: {mutex: db, background: true, without_overlapping: wait}
+tasks:
+- {name: import, cron: "0 10 * * *", command: "true"}
+- {name: export, cron: "* 10 * * *", command: "true"}
+- {name: mail, cron: "1 10 * * *", command: "true"}
+- {name: hurried, cron: "1 10 * * *", command: "true", wait_at_most: 30s}
+`,
+			want: `10:00:00 UTC import
+10:01:00 UTC export overlap with import
+10:01:00 UTC hurried overlap with import
+10:02:00 UTC export overlap with import
+10:00:00 UTC export late by 2m10s behind import
+10:01:00 UTC mail late by 1m11s behind import
 `,
 		}, {
 			name: "two tasks of one mutex",

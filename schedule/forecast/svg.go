@@ -55,15 +55,15 @@ func drawCell(b *strings.Builder, x, y int, cell Cell) {
 		stroke = ` stroke="#dc2626" stroke-width="2"`
 	}
 	fmt.Fprintf(b, `<g><title>%s</title><rect x="%d" y="%d" width="%d" height="%d" rx="3" fill="%s"%s/>`,
-		escape(cell.text()), x+1, y+1, cellWidth-3, cellHeight-3, fills[cell.Level], stroke)
+		escape(cell.Text()), x+1, y+1, cellWidth-3, cellHeight-3, fills[cell.Level], stroke)
 	if cell.Most > 0 {
 		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle" fill="%s">%d</text>`, x+cellWidth/2, y+16, inks[cell.Level], cell.Most)
 	}
 	b.WriteString("</g>\n")
 }
 
-// text says in words what is in a cell.
-func (c Cell) text() string {
+// Text says in words what is in a cell.
+func (c Cell) Text() string {
 	words := fmt.Sprintf("%s: at most %s at once, %s", c.Start.Format("Mon 2006-01-02 15:04"), text.Count(c.Most, "run"), text.Count(c.Starts, "start"))
 	if c.Late > 0 {
 		words += fmt.Sprintf(", %d late", c.Late)

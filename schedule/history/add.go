@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule/history/hours"
 	"sched/schedule/outcome"
 )
 
@@ -37,14 +38,14 @@ func (db *DB) add(ctx context.Context, records []outcome.Record, share bool) err
 
 const (
 	insertColumns = `(run, task, mutex, slot, background, server, started, ended, outcome, reason,
-	exit_code, attempts, user_cpu, system_cpu, peak_memory, output, notes, snapshot, until, slots, origin)`
-	insertValues = `?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21`
+	exit_code, attempts, user_cpu, system_cpu, peak_memory, output, notes, snapshot, until, slots, origin, chain)`
+	insertValues = `?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22`
 
 	insertRun = `INSERT INTO runs ` + insertColumns + ` VALUES (` + insertValues + `) ON CONFLICT (run) DO NOTHING`
 )
 
 func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) error {
-	counted := tally{}
+	counted, perHour := tally{}, &hours.Tally{}
 	replaced, err := findReplaced(ctx, tx, records)
 	if err != nil {
 		return err
@@ -68,6 +69,10 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) 
 		if err != nil {
 			return err
 		}
+		chain, err := packChain(r)
+		if err != nil {
+			return err
+		}
 		how := insert[0]
 		switch {
 		case r.IsRange():
@@ -83,7 +88,7 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) 
 		result, err := how.ExecContext(ctx, r.Run, r.Task, r.Mutex, r.Slot.UnixMicro(), r.Background, r.Server,
 			packTime(r.Started), packTime(r.Ended), string(r.Outcome), r.Reason, r.ExitCode, r.Attempts,
 			r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, packPath(dir, r.Output), notes, snapshot,
-			packTime(r.Until), r.Slots, r.Origin)
+			packTime(r.Until), r.Slots, r.Origin, chain)
 		if err != nil {
 			return err
 		}
@@ -91,11 +96,12 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) 
 			continue // it was there, and is counted
 		}
 		counted.count(r)
+		perHour.Add(r)
 	}
-	if err := replaced.remove(ctx, tx, counted); err != nil {
+	if err := replaced.remove(ctx, tx, counted, perHour); err != nil {
 		return err
 	}
-	return counted.write(ctx, tx)
+	return errors.Join(counted.write(ctx, tx), perHour.Write(ctx, tx))
 }
 
 // prepare prepares statements, which are closed with the transaction.

@@ -44,7 +44,7 @@ func (f *file) connect() error {
 	if err != nil {
 		return errors.Join(err, closeAll(conn, lock))
 	}
-	f.conn, f.lock = conn, lock
+	f.conn, f.version, f.lock = conn, version, lock
 	return nil
 }
 
@@ -52,10 +52,15 @@ func (f *file) current(version int) error {
 	switch known := len(f.migrations); {
 	case version > known:
 		return &NewerError{Path: f.path(), Version: version, Known: known}
-	case version < known:
+	case version < known && !(f.readOnly && f.readable(version)):
 		return errOlder
 	}
 	return nil
+}
+
+// readable reports whether a file of that version can be read without being brought up to date: it lacks the table hours at most.
+func (f *file) readable(version int) bool {
+	return version >= len(f.migrations) || version == hoursSince-1 && len(f.migrations) == hoursSince
 }
 
 func (f *file) disconnect() error {
@@ -134,14 +139,15 @@ const (
 // A writer waits for another one, and a reader for a commit (https://www.sqlite.org/c3ref/busy_timeout.html);
 // a writer waits when the transaction begins, since one that reads first and writes later cannot
 // wait. For synchronous=NORMAL see setJournal.
-// The records of a thousand tasks touch some 4,000 pages, 16 MB, which are used only then.
+// The records of a thousand tasks touch some 4,000 pages, 16 MB, which are used only then. Who looks reads most pages once.
 func (f *file) dsn(path string, m mode) string {
 	wait := strconv.FormatInt(f.patience.Milliseconds(), 10)
-	q := url.Values{"_busy_timeout": {wait}, "_txlock": {"immediate"}, "_synchronous": {"NORMAL"}, "_pragma": {"cache_size(-16000)"}}
+	q := url.Values{"_busy_timeout": {wait}, "_txlock": {"immediate"}, "_synchronous": {"NORMAL"}, "_pragma": {"cache_size(-4000)"}}
 	switch m {
 	case writing:
 		q.Set("mode", "rwc")
 		q.Set("modeof", f.lockPath())
+		q.Set("_pragma", "cache_size(-16000)")
 	case looking:
 		q.Set("mode", "ro")
 		q.Set("_query_only", "1")

@@ -26,7 +26,7 @@ func (f *file) dialToLook() (*sql.DB, int, error) {
 	}
 	if !f.inWAL() {
 		conn, version, err := dialVersion(f.dsn(f.path(), looking))
-		if !refused(err) && (err != nil || version >= len(f.migrations)) {
+		if !refused(err) && (err != nil || f.readable(version)) {
 			return conn, version, err
 		}
 		if err := closeAll(conn, nil); err != nil {

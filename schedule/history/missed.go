@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"sched/schedule/history/hours"
 	"sched/schedule/outcome"
 )
 
@@ -49,7 +50,7 @@ func findReplaced(ctx context.Context, tx *sql.Tx, records []outcome.Record) (*r
 }
 
 // remove removes what findReplaced has found.
-func (f *replaced) remove(ctx context.Context, tx *sql.Tx, counted tally) error {
+func (f *replaced) remove(ctx context.Context, tx *sql.Tx, counted tally, perHour *hours.Tally) error {
 	if len(f.records) == 0 {
 		return nil
 	}
@@ -58,12 +59,12 @@ func (f *replaced) remove(ctx context.Context, tx *sql.Tx, counted tally) error 
 			return err
 		}
 	}
-	return f.removeMissed(ctx, tx, counted)
+	return f.removeMissed(ctx, tx, counted, perHour)
 }
 
 // removeMissed removes the records of single slots. There is hardly ever one, so it checks first whether anything was
 // missed since then.
-func (f *replaced) removeMissed(ctx context.Context, tx *sql.Tx, counted tally) error {
+func (f *replaced) removeMissed(ctx context.Context, tx *sql.Tx, counted tally, perHour *hours.Tally) error {
 	first, _ := span(f.records)
 	var any bool
 	err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM runs WHERE outcome = 'missed' AND outcome <> 'succeeded' AND slot >= ?1)
@@ -82,17 +83,19 @@ func (f *replaced) removeMissed(ctx context.Context, tx *sql.Tx, counted tally) 
 		return err
 	}
 	rows, err := tx.QueryContext(ctx, `DELETE FROM runs WHERE run IN (SELECT value FROM json_each(?)) AND until IS NULL
-		RETURNING task, outcome`, string(names))
+		RETURNING task, outcome, slot`, string(names))
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var key tallied
-		if err := rows.Scan(&key.task, &key.outcome); err != nil {
+		var slot int64
+		if err := rows.Scan(&key.task, &key.outcome, &slot); err != nil {
 			return err
 		}
 		counted.take(key, 1)
+		perHour.Remove(key.task, time.UnixMicro(slot))
 	}
 	return rows.Err()
 }

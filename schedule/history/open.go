@@ -29,6 +29,7 @@ type file struct {
 
 	mu       sync.RWMutex // protects the fields below, which mending replaces
 	conn     *sql.DB      // nil while the file cannot be used
+	version  int          // of the tables that conn has
 	lock     *os.File     // nil where the folder cannot be written, and for a file that is not there
 	readOnly bool
 	copied   string // the state of the file when the copy that conn has was made; empty where conn has the file itself
@@ -173,7 +174,7 @@ func (f *file) openEmpty() error {
 	if err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	f.conn = conn
+	f.conn, f.version = conn, len(f.migrations)
 	return nil
 }
 

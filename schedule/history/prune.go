@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"sched/schedule/history/hours"
 )
 
 // A stride bounds one step of pruning: it ends when most rows are removed, or when it has taken so long.
@@ -203,20 +205,23 @@ func (p *pruning) removeAll(which string, first any, others ...any) (done bool, 
 // used.
 func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	rows, err := p.tx.QueryContext(p.ctx, fmt.Sprintf("DELETE FROM runs WHERE rowid IN (%s) "+
-		"RETURNING output, task, snapshot, rowid > %d AND %s", which, p.published, ran), args...)
+		"RETURNING output, task, snapshot, slot, rowid > %d AND %s", which, p.published, ran), args...)
 	if err != nil {
 		return 0, err
 	}
 	defer rows.Close()
 	used := map[int64]string{} // snapshots, with their task
+	var perHour hours.Tally
 	for rows.Next() {
 		var output, task string
 		var snapshot sql.Null[int64]
+		var slot int64
 		var unpublished bool
-		if err := rows.Scan(&output, &task, &snapshot, &unpublished); err != nil {
+		if err := rows.Scan(&output, &task, &snapshot, &slot, &unpublished); err != nil {
 			return removed, err
 		}
 		removed++
+		perHour.Remove(task, time.UnixMicro(slot))
 		if output != "" {
 			p.did.Outputs = append(p.did.Outputs, output)
 		}
@@ -227,7 +232,7 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 			used[snapshot.V] = task
 		}
 	}
-	return removed, errors.Join(rows.Err(), rows.Close(), p.forget(used))
+	return removed, errors.Join(rows.Err(), rows.Close(), p.forget(used), perHour.Prune(p.ctx, p.tx))
 }
 
 // forget deletes those of the snapshots that no row uses any more. It searches the rows of the task from the oldest

@@ -22,6 +22,7 @@ type Query struct {
 	Slot     time.Time // exactly this slot
 	Below    Position  // records that stand below it: older ones
 	Limit    int
+	Short    bool // records come with their times, outcome, reason, attempts and origin alone: for who asks for very many
 }
 
 // A Position is a place in the order of Find, just below one record. The zero Position is above all of them.
@@ -54,7 +55,11 @@ func (db *DB) Find(ctx context.Context, q Query) ([]outcome.Record, error) {
 	var records []outcome.Record
 	text, args := q.sql()
 	err := db.do(func(conn *sql.DB) (err error) {
-		records, err = db.find(ctx, conn, text, args...)
+		if q.Short {
+			records, err = findShort(ctx, conn, text, args...)
+		} else {
+			records, err = db.find(ctx, conn, text, args...)
+		}
 		return err
 	})
 	return records, err
@@ -66,26 +71,30 @@ func (db *DB) Find(ctx context.Context, q Query) ([]outcome.Record, error) {
 func (q Query) sql() (string, []any) {
 	var arms []string
 	var args []any
+	columns := columns
+	if q.Short {
+		columns = fewColumns
+	}
 	where, values := q.where()
 	arm := func(condition string, value ...any) {
 		if !q.Since.IsZero() {
 			condition, value = condition+" AND slot >= ?", append(value, ceilMicro(q.Since))
 		}
-		arms = append(arms, selectRuns+condition+where)
+		arms = append(arms, "SELECT "+columns+" FROM runs "+condition+where)
 		args = append(append(args, value...), values...)
 	}
 	switch {
 	case q.Task != "":
-		arm("task = ?", q.Task)
+		arm("WHERE task = ?", q.Task)
 	case q.Mutex != "":
-		arm("task = ?", q.Mutex)
-		arm("mutex = ? AND mutex <> task", q.Mutex)
+		arm("WHERE task = ?", q.Mutex)
+		arm("WHERE mutex = ? AND mutex <> task", q.Mutex)
 	case len(q.Outcomes) > 0 && q.Slot.IsZero():
 		for _, o := range distinct(q.Outcomes) {
-			arm(equalOutcome(o), string(o))
+			arm(withOutcome(o), string(o))
 		}
 	default:
-		arm("TRUE")
+		arm(inOrder + "TRUE")
 	}
 	if !q.Since.IsZero() {
 		condition, value := q.reaching()
@@ -146,12 +155,16 @@ func ceilMicro(t time.Time) int64 {
 	return t.Add(time.Microsecond - time.Nanosecond).UnixMicro()
 }
 
-// equalOutcome repeats the condition of runs_trouble where it holds, or SQLite would not use it.
-func equalOutcome(o outcome.Outcome) string {
+// inOrder has the rows read in the order of the result, so that a limit ends the work early: for a small limit SQLite would rather
+// read all rows and keep the greatest.
+const inOrder = "INDEXED BY runs_slot WHERE "
+
+// withOutcome repeats the condition of runs_trouble where it holds, or SQLite would not use it.
+func withOutcome(o outcome.Outcome) string {
 	if o == outcome.Succeeded {
-		return "outcome = ?"
+		return inOrder + "outcome = ?"
 	}
-	return "outcome = ? AND outcome <> 'succeeded'"
+	return "WHERE outcome = ? AND outcome <> 'succeeded'"
 }
 
 func distinct(outcomes []outcome.Outcome) []outcome.Outcome {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+
+	"sched/schedule/history/hours"
 )
 
 // A migration is the SQL that makes version n+1 of the tables from version n.
@@ -11,7 +13,7 @@ type migration string
 
 // migrations are all there ever were, oldest first: the file's user_version is how many it has seen.
 // A later version of sched adds entries and never changes one.
-var migrations = []migration{tables, ranges, coverage, totals}
+var migrations = []migration{tables, ranges, coverage, totals, chains, perHour}
 
 // tables is version 1. Times are microseconds since 1970 in UTC, and NULL for the zero time (but a
 // slot, which orders rows, is never NULL); processor times are microseconds; output is
@@ -93,6 +95,17 @@ CREATE TABLE totals (
 	PRIMARY KEY (task, outcome)
 ) WITHOUT ROWID;
 ` + fillTotals
+
+// chains is version 5: what triggered a run, and what its hooks triggered, as JSON (chain); NULL for neither.
+const chains migration = `
+ALTER TABLE runs ADD COLUMN chain TEXT;`
+
+// perHour is version 6: in which minutes of an hour a task had slots (package hours).
+const perHour migration = hours.Table
+
+// hoursSince is the version of the first file that has the table hours. One without it can be read as it is: Hours asks the records
+// themselves then.
+const hoursSince = 6
 
 const fillTotals = `INSERT INTO totals SELECT task, outcome, sum(max(slots, 1)), max(run), slot, started, ended, exit_code
 	FROM runs GROUP BY task, outcome;`

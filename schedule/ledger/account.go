@@ -7,6 +7,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/history"
+	"sched/schedule/kept"
 	"sched/schedule/outcome"
 	"sched/schedule/statedir"
 	"sched/schedule/text"
@@ -19,7 +20,7 @@ import (
 // with --at or --only cover nothing, and account for nothing.
 //
 // The exported fields are the caller's to set, before Open. The methods are not safe for concurrent use, but for
-// Started, AskConditions and Settle.
+// Started, Claiming, AskConditions and Settle.
 type Account struct {
 	Schedule *schedule.Schedule
 	Valid    bool                                     // Schedule is what the file says, not the last valid one instead
@@ -39,13 +40,16 @@ type Account struct {
 	History       func(*history.DB)                            // is shown each history that is opened to be written
 	Problem       func(format string, a ...any)                // says what is wrong
 
-	journal   *Journal         // of what this tick has promised; nil when it promised nothing
-	dead      []*Journal       // of ticks that are no more; this process holds their locks
-	backfill  []outcome.Record // outcomes for slots that those left, and that no tick covered
-	unfired   []outcome.Record // see Unfired
-	missed    string           // what was missed, in words; empty when nothing was
-	unwritten bool             // not all of it is in the history, so the journals stay for a later tick
-	kept      bool             // the schedule is the last valid one
+	journal   *Journal            // of what this tick has promised; nil when it promised nothing
+	dead      []*Journal          // of ticks that are no more; this process holds their locks
+	backfill  []outcome.Record    // outcomes for slots that those left, and that no tick covered
+	unfired   []outcome.Record    // see Unfired
+	runs      map[Due]resumed     // see RunOf
+	waiting   map[Due]waitingSlot // the slots that were kept when this tick began
+	tooLate   []kept.Slot         // those of them that are skipped, in the backfill
+	missed    string              // what was missed, in words; empty when nothing was
+	unwritten bool                // not all of it is in the history, so the journals stay for a later tick
+	kept      bool                // the schedule is the last valid one
 }
 
 // A Spare says which folder is used while the state folder cannot be written.
@@ -84,11 +88,19 @@ func (a *Account) Open(due []schedule.Slot) []schedule.Slot {
 	if a.clockWasSetBack() {
 		due = a.withoutOutcome(due, live)
 	}
-	slots, gap := due, a.gap(dead, live)
+	waiting, gap := a.keptSlots(dead, live), a.gap(dead, live)
+	due = slices.DeleteFunc(slices.Clone(due), func(s schedule.Slot) bool { return a.isKept(s) }) // of a clock that was set back
+	due, boots := a.atBoot(due)
+	slots := due
 	if gap != nil || len(dead) > 0 {
 		slots = a.takeOver(due, gap, dead, live)
 	}
-	if a.promise(slots, gap) {
+	slots = append(a.newestPaused(waiting, slots, live), slots...)
+	promised := a.promise(slots, gap)
+	if boots && !(promised && a.noteBoot()) {
+		slots = withoutBoot(slots, a.Minute)
+	}
+	if promised {
 		a.keepValid()
 		if err := last.Cover(a.Minute); err != nil {
 			a.Problem("the last tick is not written down: %v", err)
@@ -175,6 +187,9 @@ func (a *Account) promise(slots []schedule.Slot, gap *Gap) bool {
 		return false
 	}
 	a.journal = journal
+	for due, resumed := range a.runs { // the journals that say so may be ended before these begin
+		journal.Claim(due.Task, due.Slot, resumed.run)
+	}
 	return true
 }
 
@@ -194,7 +209,10 @@ func (a *Account) promiseConditions(due []schedule.Slot) {
 }
 
 // Started writes down that the run of a slot began: from here on the run's file accounts for it.
-func (a *Account) Started(task string, slot time.Time) { a.journal.Start(task, slot) }
+func (a *Account) Started(task string, slot time.Time) {
+	a.journal.Start(task, slot)
+	a.forgetKept(task, slot)
+}
 
 // AskConditions writes down that the condition commands of a slot are about to run, for a run with this id.
 func (a *Account) AskConditions(task string, slot time.Time, run string) {
@@ -202,7 +220,12 @@ func (a *Account) AskConditions(task string, slot time.Time, run string) {
 }
 
 // Settle writes down the outcome of a slot that has no run.
-func (a *Account) Settle(record outcome.Record) { a.journal.Settle(record) }
+func (a *Account) Settle(record outcome.Record) {
+	a.journal.Settle(record)
+	if record.Origin == "" {
+		a.forgetKept(record.Task, record.Slot)
+	}
+}
 
 // HooksFired writes down that the on_skip hooks of a slot have ended: no later tick fires them.
 func (a *Account) HooksFired(record outcome.Record) { a.journal.HooksFired(record) }
@@ -227,10 +250,13 @@ func (a *Account) Written() {
 	for _, journal := range a.dead {
 		journal.End()
 	}
+	for _, slot := range a.tooLate {
+		a.forgetKept(slot.Task, slot.At)
+	}
 	if a.missed != "" {
 		a.Problem("%s", a.missed)
 	}
-	a.dead, a.missed = nil, ""
+	a.dead, a.missed, a.tooLate = nil, "", nil
 }
 
 // NotWritten is called when what ended could not be put into the history: the journals stay for a later tick.

@@ -43,19 +43,35 @@ func (a *Account) accountedSince(gap *Gap, dead []*Journal, live []Promise) (acc
 			since(due.Slot)
 			until(due.Slot.Add(time.Second))
 		}
-		for due := range journal.Outcomes {
-			k.add(due.Task, due.Slot, due.Slot)
-		}
+		k.addOutcomes(journal)
+	}
+	for due := range a.waiting {
+		k.add(due.Task, due.Slot, due.Slot)
 	}
 	for _, promise := range live {
 		for _, due := range promise.Due {
 			k.add(due.Task, due.Slot, due.Slot)
 		}
 	}
+	if err := a.addRuns(k); err != nil {
+		return nil, err
+	}
+	return k, a.inHistory(k, from, to)
+}
+
+// addOutcomes adds the slots that a tick settled without a run.
+func (k accounted) addOutcomes(journal *Journal) {
+	for due := range journal.Outcomes {
+		k.add(due.Task, due.Slot, due.Slot)
+	}
+}
+
+// addRuns adds the slots whose runs have a file.
+func (a *Account) addRuns(k accounted) error {
 	for _, folder := range statedir.Folders(a.Dir) {
 		ids, err := runfile.List(folder)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, id := range ids {
 			if state, _, err := runfile.Read(folder, id); err == nil && state.Begin.Origin == "" {
@@ -63,7 +79,7 @@ func (a *Account) accountedSince(gap *Gap, dead []*Journal, live []Promise) (acc
 			}
 		}
 	}
-	return k, a.inHistory(k, from, to)
+	return nil
 }
 
 // inHistory adds the slots that the history has from a time to before another. It opens the history as one that writes it does: a

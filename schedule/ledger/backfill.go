@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -31,14 +32,17 @@ func (a *Account) takeOver(due []schedule.Slot, gap *Gap, dead []*Journal, live 
 		}
 		return due
 	}
-	b := &backfill{account: a, accounted: accounted, missed: map[string][]miss{}, gaps: map[string][]*Gap{}}
+	b := &backfill{account: a, accounted: accounted, missed: map[string][]miss{}, gaps: map[string][]*Gap{}, claims: map[Due]string{}}
 	b.addGap(gap)
+	for _, journal := range dead {
+		maps.Copy(b.claims, journal.Claims)
+	}
 	for _, journal := range dead {
 		b.addJournal(journal)
 	}
 	slots := b.runOnce(due)
 	b.addRows()
-	a.dead, a.backfill, a.missed = dead, b.rows, b.summary()
+	a.dead, a.backfill, a.missed = dead, append(a.backfill, b.rows...), b.summary()
 	return slots
 }
 
@@ -48,6 +52,8 @@ type backfill struct {
 	accounted accounted
 	missed    map[string][]miss // those that dead ticks promised, by task
 	gaps      map[string][]*Gap // those in which a task was due
+	claims    map[Due]string    // what dead ticks had claimed, and the runs that did
+	claimed   []schedule.Slot   // those of them that run in this tick
 	rows      []outcome.Record
 	once      int // how many run in this tick
 	reasons   []reasonCount
@@ -94,6 +100,8 @@ func (b *backfill) addJournal(journal *Journal) {
 			left = append(left, due)
 		case b.accounted.inRange(due.Task, due.Slot):
 			left = append(left, due)
+		case b.runsClaimed(due):
+			b.runClaimed(due)
 		case journal.Conditions[due] != "":
 			b.missed[due.Task] = append(b.missed[due.Task], miss{due.Slot, killedAsking})
 		default:
@@ -103,17 +111,17 @@ func (b *backfill) addJournal(journal *Journal) {
 	journal.Leave(left)
 }
 
-// runOnce chooses the slots that run in this tick although they were missed: of a task with missed: once the newest
+// runOnce chooses the slots that run in this tick although they were missed: of a task with missed: once or after_pause the newest
 // one that its conditions allow, unless it is due anyway (docs/decisions.md#missed-once-and-the-slot-of-this-minute).
 func (b *backfill) runOnce(due []schedule.Slot) []schedule.Slot {
 	runs, order := map[*schedule.Task]bool{}, map[*schedule.Task]int{}
 	for _, slot := range due {
 		runs[slot.Task] = runs[slot.Task] || slot.Task.UnmetCondition(slot.At) == ""
 	}
-	slots, minute := slices.Clone(due), b.account.Minute
+	slots, minute := slices.Concat(due, b.claimed), b.account.Minute
 	for i, task := range b.account.Schedule.Tasks {
 		order[task] = i
-		if !task.RunMissed || runs[task] || !b.account.Schedule.Active(task) {
+		if !(task.RunMissed || task.When.Boot) || runs[task] || !b.account.Schedule.Active(task) {
 			continue
 		}
 		if newest := b.newest(task); !newest.slot.IsZero() {
@@ -132,6 +140,11 @@ func (b *backfill) runOnce(due []schedule.Slot) []schedule.Slot {
 // newest returns the newest missed slot of the task that may run now; none is zero.
 func (b *backfill) newest(task *schedule.Task) (newest miss) {
 	first := b.account.Minute.Add(-task.MissedWithin)
+	for due, w := range b.account.waiting { // that one runs when its pause is over
+		if due.Task == task.Name && w.Paused && !due.Slot.Before(first) {
+			first = due.Slot.Add(time.Second)
+		}
+	}
 	for _, one := range b.missed[task.Name] {
 		if one.slot.After(newest.slot) && !one.slot.Before(first) && !b.accounted.itself(task.Name, one.slot) && b.allowed(task, one.slot) {
 			newest = one
@@ -152,7 +165,7 @@ func (b *backfill) newest(task *schedule.Task) (newest miss) {
 
 // allowed reports whether a slot would have run had there been a tick.
 func (b *backfill) allowed(task *schedule.Task, at time.Time) bool {
-	return task.UnmetCondition(at) == "" && !b.account.Paused(task, at)
+	return task.UnmetCondition(at) == "" && (task.RunAfterPause || !b.account.Paused(task, at))
 }
 
 // task returns a task by its name; nil where the schedule has it no more, or it is switched off.

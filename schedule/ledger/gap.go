@@ -58,6 +58,7 @@ func (a *Account) timesBefore() map[string]string {
 		if err != nil {
 			return nil
 		}
+		before.Machine = machineBefore(a.Dir)
 	}
 	times := map[string]string{}
 	for _, task := range before.Tasks {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule/boot"
 	"sched/schedule/outcome"
 	"sched/schedule/statedir"
 )
@@ -24,6 +25,7 @@ type Journal struct {
 	Promise    Promise
 	Started    map[Due]bool           // the slots whose run began
 	Conditions map[Due]string         // the slots whose condition commands were started, and the ids of the runs that they were to allow
+	Claims     map[Due]string         // the slots that were claimed for all servers in this boot, or were about to be, and the ids of the runs
 	Outcomes   map[Due]outcome.Record // of slots that have no run: skipped, or they could not begin
 	Fired      map[Due]bool           // the skipped slots whose on_skip hooks have ended
 
@@ -56,20 +58,21 @@ type Gap struct {
 // A journalEvent is one line; exactly one field is set. Their names in the file do not change: journals of an older sched
 // are read, too.
 type journalEvent struct {
-	Tick    *Promise         `json:"tick,omitempty"`
-	Started *Due             `json:"started,omitempty"`
-	Fired   *Due             `json:"fired,omitempty"`
-	Asked   *askedConditions `json:"guard,omitempty"`
-	Outcome *outcome.Record  `json:"outcome,omitempty"`
-	Taken   *takenOver       `json:"taken,omitempty"`
-	End     bool             `json:"end,omitempty"`
+	Tick    *Promise        `json:"tick,omitempty"`
+	Started *Due            `json:"started,omitempty"`
+	Fired   *Due            `json:"fired,omitempty"`
+	Asked   *dueRun         `json:"guard,omitempty"`
+	Claim   *dueRun         `json:"claim,omitempty"`
+	Outcome *outcome.Record `json:"outcome,omitempty"`
+	Taken   *takenOver      `json:"taken,omitempty"`
+	End     bool            `json:"end,omitempty"`
 }
 
-// An askedConditions is a slot whose condition commands are about to run. Their processes have the run's id in their
-// environment.
-type askedConditions struct {
+// A dueRun is a slot, and the id of the run that is to begin for it.
+type dueRun struct {
 	Due
-	Run string `json:"run"`
+	Run  string `json:"run"`
+	Boot string `json:"boot,omitempty"` // of a claim: see boot.ID
 }
 
 // A takenOver says that a later tick keeps the promise of this journal, but for the slots that it leaves to others.
@@ -177,7 +180,7 @@ func readJournal(file *os.File) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{Started: map[Due]bool{}, Conditions: map[Due]string{}, Outcomes: map[Due]outcome.Record{}, Fired: map[Due]bool{}, file: file}
+	j := &Journal{Started: map[Due]bool{}, Conditions: map[Due]string{}, Claims: map[Due]string{}, Outcomes: map[Due]outcome.Record{}, Fired: map[Due]bool{}, file: file}
 	last := max(0, bytes.LastIndex(text, []byte("\n{\"tick\":")))
 	for line := range bytes.Lines(text[last:]) {
 		var e journalEvent
@@ -191,6 +194,8 @@ func readJournal(file *os.File) (*Journal, error) {
 			j.Started[*e.Started] = true
 		case e.Asked != nil:
 			j.Conditions[e.Asked.Due] = e.Asked.Run
+		case e.Claim != nil && e.Claim.Boot == boot.ID():
+			j.Claims[e.Claim.Due] = e.Claim.Run
 		case e.Outcome != nil:
 			j.Outcomes[Due{e.Outcome.Task, e.Outcome.Slot}] = *e.Outcome
 		case e.Fired != nil:
@@ -210,10 +215,18 @@ func (j *Journal) Start(task string, slot time.Time) {
 	}
 }
 
-// Condition writes down that the condition commands of a slot are about to run, for a run with this id.
+// Condition writes down that the condition commands of a slot are about to run, for a run with this id, which their processes have
+// in their environment.
 func (j *Journal) Condition(task string, slot time.Time, run string) {
 	if j != nil {
-		j.append(journalEvent{Asked: &askedConditions{Due{task, slot.UTC()}, run}})
+		j.append(journalEvent{Asked: &dueRun{Due: Due{task, slot.UTC()}, Run: run}})
+	}
+}
+
+// Claim writes down that a slot is about to be claimed for all servers, by a run with this id.
+func (j *Journal) Claim(task string, slot time.Time, run string) {
+	if j != nil {
+		j.append(journalEvent{Claim: &dueRun{Due{task, slot.UTC()}, run, boot.ID()}})
 	}
 }
 

@@ -92,3 +92,15 @@ func TestAJournalIsUsedAgain(t *testing.T) {
 		t.Errorf("files are left: %v", files)
 	}
 }
+
+// A claim of another boot is none: what says that its run began may be lost.
+func TestAJournalKnowsWhatWasClaimed(t *testing.T) {
+	state := t.TempDir()
+	j := begin(t, state, "a", "b")
+	j.Claim("a", noon, "run-a")
+	j.append(journalEvent{Claim: &dueRun{due("b"), "run-b", "another boot"}})
+	j.Close()
+	if dead, _ := journals(t, state); len(dead) != 1 || dead[0].Claims[due("a")] != "run-a" || len(dead[0].Claims) != 1 {
+		t.Errorf("it says %+v", dead)
+	}
+}

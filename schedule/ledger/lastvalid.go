@@ -4,17 +4,37 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sched/schedule"
+	"sched/schedule/labels"
 	"sched/schedule/statedir"
 )
 
 // lastValidPath names the copy of the last schedule that was valid.
 func lastValidPath(dir string) string { return filepath.Join(dir, "last-valid.yaml") }
 
-// stamp is the first line of the copy. It holds the digest of what the copy was made from.
+// stamp is the first line of the copy. It holds the digest of what the copy was made from, and where tasks have `servers` also what
+// this machine was.
 func stamp(s *schedule.Schedule) []byte {
-	return append(origin(s.File), "; digest "+s.Digest+"\n"...)
+	line := "; digest " + s.Digest
+	if s.Machine.Name != "" || len(s.Machine.Labels) > 0 {
+		line += forMachine + strings.Join(append([]string{s.Machine.Name}, s.Machine.Labels...), " ")
+	}
+	return append(origin(s.File), line+"\n"...)
+}
+
+const forMachine = "; for "
+
+// machineBefore returns what this machine was when the copy was made: tasks were compared with that.
+func machineBefore(dir string) (m labels.Machine) {
+	const longest = 16 << 10
+	line, _, _ := bytes.Cut(readStart(lastValidPath(dir), longest), []byte("\n"))
+	if i := strings.LastIndex(string(line), forMachine); i >= 0 {
+		words := strings.Split(string(line[i+len(forMachine):]), " ")
+		m.Name, m.Labels = words[0], words[1:]
+	}
+	return m
 }
 
 // origin is how a copy of the schedule in file begins. Two schedules that share a state folder do

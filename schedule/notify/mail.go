@@ -109,7 +109,7 @@ func (m Message) mailBody() string {
 	}
 	output := strings.Trim(text.Plain(m.Output), "\n")
 	switch {
-	case output == "" && m.Run != "" && m.Event != Start && m.Event != Skip:
+	case output == "" && m.Run != "" && m.Event != Start && m.Event != Skip && m.Event != Overdue:
 		fmt.Fprint(&b, "\nIt printed nothing.\n")
 	case output != "" && m.Cut:
 		fmt.Fprintf(&b, "\nThe end of its output:\n\n%s\n", output)

@@ -52,5 +52,6 @@ const (
 	Failure  Event = "failure" // after the last attempt; also of runs that timed out, were stopped or lost
 	Recovery Event = "recovery"
 	Skip     Event = "skip"
+	Overdue  Event = "overdue"
 	Finish   Event = "finish" // of any outcome
 )

@@ -18,6 +18,8 @@ func (m Message) result() string {
 		return "started"
 	case m.Event == Recovery:
 		return "recovered"
+	case m.Event == Overdue:
+		return "is overdue: " + line(m.Reason)
 	case m.Outcome == "":
 		return string(m.Event)
 	}

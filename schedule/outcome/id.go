@@ -29,9 +29,22 @@ func Begun(id string) time.Time {
 	return time.Unix(seconds, nanoseconds)
 }
 
+// IsID reports whether the text is an id as it is written here. What came from another machine may be anything, and ids are parts of
+// the names of files.
+func IsID(id string) bool {
+	parsed, err := uuid.Parse(id)
+	return err == nil && parsed.String() == id
+}
+
 // RangeID returns the id of the record that stands for the slots of a task from that one on (Record.IsRange). It is made
 // as MissedID is, and differs from the id of that slot alone.
 func RangeID(task string, first time.Time) string { return MissedID(task+"\x00range", first) }
+
+// TriggeredID returns the id of the run that a hook of another run asks for, such as `on_success 1`, when that run had
+// ended. It is the same whenever it is asked for, and sorts as if it were made at that time.
+func TriggeredID(cause, hook string, ended time.Time) string {
+	return MissedID(cause+"\x00"+hook, ended)
+}
 
 // MissedID returns the id of the record of a slot that left no trace of a run: missed, or lost. It has the form of any
 // other and is made of the task and the slot, so that the slot has one such record however many ticks add it.

@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -30,6 +31,15 @@ func Parse(word string) (Outcome, bool) {
 	return plain, slices.Contains(All, plain)
 }
 
+// Verb says what a run did that has the outcome, as in "run 3fa2 failed".
+func (o Outcome) Verb() string {
+	switch o {
+	case TimedOut, Succeeded, Failed:
+		return string(o)
+	}
+	return "was " + string(o)
+}
+
 // Failure reports whether the outcome is one that on_failure hooks fire for.
 func (o Outcome) Failure() bool {
 	return o == Failed || o == TimedOut || o == Stopped || o == Lost
@@ -44,23 +54,63 @@ type Record struct {
 	Until      time.Time       `json:"until,omitzero"`   // of several slots that one record stands for (Slots): the last
 	Slots      int             `json:"slots,omitempty"`  // how many slots it stands for; 0 is 1
 	Origin     string          `json:"origin,omitempty"` // what asked for the run, in words; empty for its schedule
-	Background bool            `json:"background"`
+	Cause      *Cause          `json:"cause,omitempty"`  // the run whose hook triggered this one; nil for others
+	Background bool            `json:"background,omitempty"`
 	Server     string          `json:"server"`
-	Started    time.Time       `json:"started"` // when the first attempt began; zero when none did
-	Ended      time.Time       `json:"ended"`   // when the outcome was settled
-	Outcome    Outcome         `json:"outcome"`
+	Started    time.Time       `json:"started,omitzero"` // when the first attempt began; zero when none did
+	Ended      time.Time       `json:"ended,omitzero"`   // when the outcome was settled
+	Outcome    Outcome         `json:"outcome,omitempty"`
 	Reason     string          `json:"reason,omitempty"`    // in words, where the outcome alone does not say it
 	ExitCode   *int            `json:"exit_code,omitempty"` // of the last attempt; nil when there is none
-	Attempts   int             `json:"attempts"`
-	UserCPU    time.Duration   `json:"user_cpu"` // of all attempts together
-	SystemCPU  time.Duration   `json:"system_cpu"`
-	PeakMemory int64           `json:"peak_memory"`      // bytes; of the largest process of the command; 0 when it is not known
-	Output     string          `json:"output,omitempty"` // the file, absolute; empty when nothing was printed
-	Notes      []string        `json:"notes,omitempty"`  // hooks that failed, copies that could not be made
-	Locks      string          `json:"locks,omitempty"`  // while it lives: the folder of the lock it holds; empty when it holds none
-	Fence      int64           `json:"fence,omitempty"`  // of that lock
+	Attempts   int             `json:"attempts,omitempty"`
+	UserCPU    time.Duration   `json:"user_cpu,omitempty"` // of all attempts together
+	SystemCPU  time.Duration   `json:"system_cpu,omitempty"`
+	PeakMemory int64           `json:"peak_memory,omitempty"` // bytes; of the largest process of the command; 0 when it is not known
+	Output     string          `json:"output,omitempty"`      // the file, absolute; empty when nothing was printed
+	Notes      []string        `json:"notes,omitempty"`       // hooks that failed, copies that could not be made
+	Triggered  []Triggered     `json:"triggered,omitempty"`   // the runs that its hooks asked for, in their order
+	Locks      string          `json:"locks,omitempty"`       // while it lives: the folder of the lock it holds; empty when it holds none
+	Fence      int64           `json:"fence,omitempty"`       // of that lock
+	Seat       Seat            `json:"seat,omitzero"`         // while it lives: of the pool of its task; without a name when it has none
+	Wait       Wait            `json:"wait,omitzero"`         // of a run that began to wait for what others have
+	Waited     time.Duration   `json:"waited,omitempty"`      // how long it waited for that
 	Snapshot   json.RawMessage `json:"snapshot,omitempty"`
 }
+
+// A Cause is the run after which another one was triggered.
+type Cause struct {
+	Task    string  `json:"task"`
+	Run     string  `json:"run"`
+	Outcome Outcome `json:"outcome"`
+}
+
+// A Triggered run is one that a hook of another run asked for. What became of it is said by its own record.
+type Triggered struct {
+	Task string `json:"task"`
+	Run  string `json:"run"`
+}
+
+// String returns the id of the run, for tables.
+func (c Cause) String() string { return c.Run }
+
+// String returns the id of the run, for tables.
+func (t Triggered) String() string { return t.Run }
+
+// A Seat is one of a pool, which a run has while it goes on.
+type Seat struct {
+	Name  string `json:"name"`            // of the mutex that it is
+	Locks string `json:"locks"`           // the folder of that
+	Fence int64  `json:"fence,omitempty"` // of that
+}
+
+// A Wait says since when a run waits for its turn, and when it has waited for long enough.
+type Wait struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+}
+
+// Queued reports whether the run began without what it must hold, and has it not yet.
+func (r Record) Queued() bool { return r.Wait != (Wait{}) && r.Locks == "" && r.Seat.Name == "" }
 
 // Ran reports whether there was a run: the slot was neither skipped nor missed.
 func (r Record) Ran() bool { return r.Outcome != Skipped && r.Outcome != Missed }
@@ -70,12 +120,17 @@ func (r Record) Ran() bool { return r.Outcome != Skipped && r.Outcome != Missed 
 // it counts those with a record of their own, too.
 func (r Record) IsRange() bool { return !r.Until.IsZero() }
 
-// Duration is the time from the start of the first attempt to the end of the run.
+// Duration is the time from the start of the first attempt to the end of the run; 0 where the clock was set back in between.
 func (r Record) Duration() time.Duration {
 	if r.Started.IsZero() {
 		return 0
 	}
-	return r.Ended.Sub(r.Started)
+	return max(0, r.Ended.Sub(r.Started))
+}
+
+// NewestFirst orders records by their slots, the newest first, and those of a slot by their ids.
+func NewestFirst(a, b Record) int {
+	return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.Run, a.Run))
 }
 
 // Lateness is how long after its slot the first attempt began; 0 when none did.
@@ -103,3 +158,9 @@ func Several(slots int) string {
 
 // Ran has the outcomes of slots that ran.
 var Ran = []Outcome{Succeeded, Failed, TimedOut, Stopped, Lost}
+
+// AnotherTick begins the reason of a skip of a slot that another tick had claimed.
+const AnotherTick = "another tick "
+
+// AnotherServer is in the reason of a skip of a one_server task for which the store had no answer.
+const AnotherServer = "whether another server runs it"

@@ -71,10 +71,10 @@ func commandsOf(t *schedule.Task) []keyed {
 		list []schedule.Hook
 	}{
 		{"before", t.Hooks.Before}, {"on_success", t.Hooks.OnSuccess}, {"on_failure", t.Hooks.OnFailure},
-		{"on_recovery", t.Hooks.OnRecovery}, {"on_skip", t.Hooks.OnSkip}, {"after", t.Hooks.After},
+		{"on_recovery", t.Hooks.OnRecovery}, {"on_skip", t.Hooks.OnSkip}, {"on_overdue", t.Hooks.OnOverdue}, {"after", t.Hooks.After},
 	} {
 		for _, hook := range hooks.list {
-			if hook.Notify == nil {
+			if hook.IsCommand() {
 				all = append(all, keyed{hooks.key, hook.Run})
 			}
 		}

@@ -55,15 +55,19 @@ func exiting(pid int) bool {
 	return err != nil || flags&flagExiting != 0 || fields[0][0] == 'Z' || fields[0][0] == 'X'
 }
 
-// Adopt returns a process that another one started, and that has become a child of this one since (KeepOrphans): it may have
-// ended. False for any other process.
+// Adopt returns a process that another one started, and that has become a child of this one since (KeepOrphans). One that has ended
+// is Ended at once. False for any other process.
 func Adopt(pid int) (*Process, bool) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if _, parent, _ := ParseStat(text); err != nil || parent != os.Getpid() {
+	state, parent, _ := ParseStat(text)
+	if err != nil || parent != os.Getpid() {
 		return nil, false
 	}
 	p := &Process{PID: pid, Done: make(chan struct{}), ownPeak: math.MaxInt32} // that of the process that forked it is not known
 	go p.wait(nil)
+	if state == 'Z' {
+		<-p.Done
+	}
 	return p, true
 }
 

@@ -25,9 +25,10 @@ const BecomeArgument = "become"
 type setup struct {
 	As        schedule.As     `json:"as"`
 	Argv      []string        `json:"argv,omitempty"`
-	Copy      schedule.Output `json:"copy,omitzero"`  // in place of Argv: copy descriptor 3 to there
-	Mark      string          `json:"mark,omitempty"` // to be written to descriptor 3, the run's file, which is closed then
-	Keep      bool            `json:"keep,omitempty"` // descriptor 3 is a lock, which the command inherits
+	Copy      schedule.Output `json:"copy,omitzero"`      // in place of Argv: copy descriptor 3 to there
+	Mark      string          `json:"mark,omitempty"`     // to be written to descriptor 3, the run's file, which is closed then
+	Keep      bool            `json:"keep,omitempty"`     // descriptor 3 is a lock, which the command inherits
+	KeepTwo   bool            `json:"keep_two,omitempty"` // so is descriptor 4
 	Dir       string          `json:"dir,omitempty"`
 	Folder    string          `json:"folder,omitempty"` // with Anyway: where it starts when it cannot start in Dir
 	EnvFiles  []string        `json:"env_file,omitempty"`
@@ -58,6 +59,9 @@ func (s setup) closeOthers() {
 	first := 3
 	if s.Keep {
 		first = 4
+	}
+	if s.KeepTwo {
+		first = 5
 	}
 	CloseOnExecFrom(first)
 	syscall.CloseOnExec(s.Says)

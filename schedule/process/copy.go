@@ -21,6 +21,9 @@ func CopyTo(ctx context.Context, to schedule.Output, from io.Reader) error {
 	go func() { done <- copyTo(ctx, to, from) }()
 	select {
 	case err := <-done:
+		if errors.Is(err, os.ErrDeadlineExceeded) { // of the write, which the end of ctx brings about
+			return context.Cause(ctx)
+		}
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)

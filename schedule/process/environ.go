@@ -87,6 +87,7 @@ func OfMachine(env []string, more ...string) []string {
 var ofRuns = []string{
 	StateVariable, StoreVariable,
 	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_MUTEX", "SCHED_ATTEMPT", "SCHED_FENCE",
+	"SCHED_CAUSE_TASK", "SCHED_CAUSE_RUN", "SCHED_CAUSE_OUTCOME",
 	"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON",
 }
 

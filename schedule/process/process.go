@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -56,11 +57,10 @@ func folderError(dir string, err error) error {
 // Fork starts the program at path. Where said is not nil, the Process reads from there why it did not become the command
 // (Process.Refusal), and closes it.
 func Fork(path string, argv []string, dir string, env []string, output *os.File, extra []*os.File, how *syscall.SysProcAttr, said *os.File) (*Process, error) {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	null, err := devNull.open()
 	if err != nil {
 		return nil, err
 	}
-	defer null.Close()
 	if output == nil {
 		output = null
 	}
@@ -81,6 +81,28 @@ func Fork(path string, argv []string, dir string, env []string, output *os.File,
 	p := &Process{PID: pid, Done: make(chan struct{}), ownPeak: ownPeak()}
 	go p.wait(said)
 	return p, nil
+}
+
+// devNull is opened for the first process that is started and stays open: a supervisor starts two for each of its runs, and to
+// open and close it for each were 7 of the 35 calls of the kernel that stand before a fork.
+var devNull nullFile
+
+type nullFile struct {
+	mu   sync.Mutex
+	file *os.File
+}
+
+// open returns the file. What failed, as for want of descriptors, is tried again the next time.
+func (n *nullFile) open() (file *os.File, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.file == nil {
+		if file, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+			return nil, err
+		}
+		n.file = file
+	}
+	return n.file, nil
 }
 
 // forkExec is the call of the kernel; tests let it fail.

@@ -16,10 +16,10 @@ type Spec struct {
 	Task      *schedule.Task
 	Command   schedule.Command
 	Dir       string
-	Caller    []string // the environment of the caller
-	Variables []string // the SCHED_ ones
-	Output    *os.File // nil: nowhere
-	Lock      *os.File // which the command inherits; nil where there is none
+	Caller    []string   // the environment of the caller
+	Variables []string   // the SCHED_ ones
+	Output    *os.File   // nil: nowhere
+	Locks     []*os.File // which the command inherits
 
 	Mark     string   // of a hook: the event to write right before it starts; empty for none
 	MarkFile *os.File // where to
@@ -31,31 +31,35 @@ type Spec struct {
 // see StartExitCode.
 func (spec Spec) Start() (*Process, error) {
 	if spec.Task.As != (schedule.As{}) {
-		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Mark: spec.Mark, Keep: spec.Lock != nil}
+		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Mark: spec.Mark, Keep: len(spec.Locks) > 0, KeepTwo: len(spec.Locks) > 1}
 		if spec.Mark != "" {
 			return spec.startAs(s, spec.MarkFile)
 		}
-		return spec.startAs(s, spec.Lock)
+		return spec.startAs(s, spec.Locks...)
 	}
-	more, err := dotenv.Read(spec.Task.EnvFiles, Environ(spec.Caller, *spec.Task))
-	if err != nil && !spec.Lenient {
-		return nil, err
+	var more []string
+	if len(spec.Task.EnvFiles) > 0 {
+		var err error
+		if more, err = dotenv.Read(spec.Task.EnvFiles, Environ(spec.Caller, *spec.Task)); err != nil && !spec.Lenient {
+			return nil, err
+		}
 	}
 	env := Environ(spec.Caller, *spec.Task, slices.Concat(more, overFiles(spec.Task), spec.Variables)...)
 	if spec.Mark != "" {
 		return spawn(marked(spec.Mark, spec.Command), spec.Dir, env, spec.Output, spec.MarkFile)
 	}
-	return spawn(spec.Command.Argv(), spec.Dir, env, spec.Output, Present(spec.Lock)...)
+	return spawn(spec.Command.Argv(), spec.Dir, env, spec.Output, spec.Locks...)
 }
 
-// startAs starts a process of sched that becomes the user and then the command (Become). Descriptor 3 of it is third.
-func (spec Spec) startAs(s setup, third *os.File) (*Process, error) {
+// startAs starts a process of sched that becomes the user and then the command (Become). Its descriptors from 3 on are
+// the files.
+func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 	said, says, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer says.Close()
-	files := append(Present(third), says)
+	files = append(slices.Clone(files), says)
 	s.Says = 2 + len(files)
 	s.As, s.EnvFiles, s.Variables, s.Lenient, s.Folder = spec.Task.As, spec.Task.EnvFiles, slices.Concat(overFiles(spec.Task), spec.Variables), spec.Lenient, spec.Task.Folder
 	text, err := json.Marshal(s)
@@ -76,12 +80,4 @@ func (spec Spec) startAs(s setup, third *os.File) (*Process, error) {
 		said.Close()
 	}
 	return p, err
-}
-
-// Present returns a list with the file, an empty one for nil.
-func Present(file *os.File) []*os.File {
-	if file == nil {
-		return nil
-	}
-	return []*os.File{file}
 }

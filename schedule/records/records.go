@@ -1,7 +1,6 @@
 package records
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -18,6 +17,7 @@ import (
 type Records struct {
 	Live []runfile.State // runs that live, or wait for a deferred retry, oldest first
 	Lost []runfile.State // runs without a process, which the next tick will finish, oldest first
+	Err  error           // why the history could not be opened: then there is nothing but Live and Lost
 
 	db      *history.DB
 	waiting []outcome.Record // records that are not in the history yet
@@ -25,25 +25,31 @@ type Records struct {
 
 // Open reads the files of the runs and opens the history, in this order: what is moved meanwhile is in one of them or in both. A
 // history that does not exist is an empty one. Unread is why the file of a run could not be read; the records are good without it.
-// With an error the records have the files of the runs only, and need not be closed.
-func Open(ctx context.Context, dir string) (r *Records, unread error, err error) {
+// With an error, which is their Err, too, the records have Live and Lost only, and need not be closed. Files may be nil.
+func Open(ctx context.Context, dir string, files *runfile.Surveyor) (r *Records, unread error, err error) {
 	r = &Records{}
 	var ended []outcome.Record
-	for _, storage := range (run.Storage{Dir: dir}).Folders() {
-		live, lost, records, err := run.Survey(storage.Dir)
-		r.Live, r.Lost, ended = append(r.Live, live...), append(r.Lost, lost...), append(ended, records...)
-		unread = errors.Join(unread, err)
+	r.Live, r.Lost, ended, unread = Survey(dir, files)
+	if r.db, r.Err = history.OpenRead(dir); r.Err != nil {
+		return r, unread, r.Err
 	}
-	for _, states := range [][]runfile.State{r.Live, r.Lost} {
+	if r.waiting, r.Err = without(ctx, r.db, ended); r.Err != nil {
+		r.Err = errors.Join(r.Err, r.db.Close())
+	}
+	return r, unread, r.Err
+}
+
+// Survey is that of the Surveyor, of a state folder and its spare ones.
+func Survey(dir string, files *runfile.Surveyor) (live, lost []runfile.State, ended []outcome.Record, err error) {
+	for _, storage := range (run.Storage{Dir: dir}).Folders() {
+		inLive, inLost, inEnded, rerr := files.Survey(storage.Dir)
+		live, lost, ended = append(live, inLive...), append(lost, inLost...), append(ended, inEnded...)
+		err = errors.Join(err, rerr)
+	}
+	for _, states := range [][]runfile.State{live, lost} {
 		slices.SortStableFunc(states, func(a, b runfile.State) int { return strings.Compare(a.Begin.Run, b.Begin.Run) })
 	}
-	if r.db, err = history.OpenRead(dir); err != nil {
-		return r, unread, err
-	}
-	if r.waiting, err = without(ctx, r.db, ended); err != nil {
-		return r, unread, errors.Join(err, r.db.Close())
-	}
-	return r, unread, nil
+	return live, lost, ended, err
 }
 
 // without returns those of the records that the history does not have.
@@ -65,6 +71,9 @@ func without(ctx context.Context, db *history.DB, records []outcome.Record) ([]o
 
 // Close closes the history.
 func (r *Records) Close() error {
+	if r.Err != nil { // it is not open
+		return nil
+	}
 	return r.db.Close()
 }
 
@@ -79,9 +88,7 @@ func (r *Records) Find(ctx context.Context, q history.Query) ([]outcome.Record, 
 			found = append(found, record)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b outcome.Record) int {
-		return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.Run, a.Run))
-	})
+	slices.SortStableFunc(found, outcome.NewestFirst)
 	if q.Limit > 0 {
 		found = found[:min(q.Limit, len(found))]
 	}

@@ -42,7 +42,7 @@ func folder(t *testing.T) (dir string, recorded, waiting outcome.Record) {
 
 func open(t *testing.T, dir string) *Records {
 	t.Helper()
-	r, unread, err := Open(t.Context(), dir)
+	r, unread, err := Open(t.Context(), dir, nil)
 	if err != nil || unread != nil {
 		t.Fatal(err, unread)
 	}

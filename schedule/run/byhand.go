@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -22,7 +23,8 @@ type AliveError struct {
 func (e *AliveError) Error() string { return "run " + e.Run + " is still running" }
 
 // FinishNewest finishes the newest run of the mutex that is lost or waits for a deferred retry. Where there is none it
-// returns *AliveError if one is running, the record of the last one if that has ended, and ErrNothing if there never was any.
+// returns *AliveError if one is running, and the record of the last one if that has ended. Where there never was any it ends the newest
+// one that waits for its turn and that no process watches; else the error is ErrNothing.
 func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 	ids, err := runfile.List(c.Dir)
 	if err != nil {
@@ -30,6 +32,7 @@ func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 	}
 	var alive *AliveError
 	var last *outcome.Record
+	var queued string
 	for _, id := range slices.Backward(ids) {
 		state, lives, err := runfile.Read(c.Dir, id)
 		switch {
@@ -40,6 +43,8 @@ func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 			}
 		case lives:
 			alive = &AliveError{id}
+		case state.Queued(): // nothing of it has started: the code is that of another run
+			queued = cmp.Or(queued, id)
 		default:
 			if r, state, err := c.take(id); err == nil {
 				defer r.sendAlone()()
@@ -54,7 +59,11 @@ func (c Caller) FinishNewest(mutex string, code *int) (outcome.Record, error) {
 	case last != nil:
 		return *last, nil
 	}
-	return newestRecorded(c.Dir, mutex)
+	record, err := newestRecorded(c.Dir, mutex)
+	if errors.Is(err, ErrNothing) && queued != "" {
+		return c.FinishByHand(queued, nil)
+	}
+	return record, err
 }
 
 // newestRecorded returns the newest run of the mutex in the history; ErrNothing when there is none.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 )
@@ -15,7 +16,7 @@ const lostAtOnce = 16
 
 // CollectLost finishes every run of the state folder that is lost (no process holds its file, and it has no end), and returns
 // the records of these and of those that had ended already and wait to be put into the history. A run that waits for
-// a deferred retry is passed to retry, which reports whether it ended the run instead. It leaves runs alone that recent accepts. Errors
+// a deferred retry, or for its turn, is passed to retry, which reports whether it ended the run instead. It leaves runs alone that recent accepts. Errors
 // about single runs go to problem.
 func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (outcome.Record, bool), problem func(error)) []outcome.Record {
 	ids, err := runfile.List(c.Dir)
@@ -53,9 +54,13 @@ func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (o
 			slots <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-slots }()
-				if !state.Deferred() {
-					add(r.conclude(state, nil))
-				} else if record, ended := retry(Deferred{r, state}); ended {
+				if !state.Waits() {
+					if record, lost := r.concludeUnlessLost(&state); !lost {
+						add(record)
+						return
+					}
+				}
+				if record, ended := retry(Deferred{r, state}); ended {
 					add(record)
 				}
 			})
@@ -74,30 +79,17 @@ func (r *Run) conclude(state runfile.State, code *int) outcome.Record {
 		return *state.End
 	case state.Result != nil:
 		return r.finish(state, *state.Result)
+	case state.Queued(): // it has no exit code: nothing of it has started
+		result := r.soFar(nil)
+		result.Ended = clock.Now()
+		if state.Stop != nil {
+			stoppedBy(&result, *state.Stop)
+		} else {
+			stopped(&result, "finished by hand while it waited")
+		}
+		return r.finish(state, result)
 	case state.Deferred():
 		return r.finish(state, r.giveUp(state, code, fmt.Sprintf("finished by hand before attempt %d", state.Deferral.Attempt)))
 	}
 	return r.finish(state, r.settle(state, code))
-}
-
-// Survey reads the files of the runs in a state folder, oldest first: those that live or wait for a deferred retry, those
-// that are lost, and the records of those that have ended. It changes nothing.
-func Survey(dir string) (live, lost []runfile.State, ended []outcome.Record, err error) {
-	ids, err := runfile.List(dir)
-	for _, id := range ids {
-		state, alive, rerr := runfile.Read(dir, id)
-		switch {
-		case errors.Is(rerr, os.ErrNotExist):
-		case errors.Is(rerr, runfile.ErrUnreadable): // the next tick says so
-		case rerr != nil:
-			err = rerr
-		case state.End != nil:
-			ended = append(ended, *state.End)
-		case alive, state.Deferred():
-			live = append(live, state)
-		default:
-			lost = append(lost, state)
-		}
-	}
-	return live, lost, ended, err
 }

@@ -1,14 +1,15 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"sched/mutex"
+	"sched/mutex/queue"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
@@ -77,7 +78,7 @@ func (r *Run) giveUp(state runfile.State, code *int, reason string) outcome.Reco
 	return result
 }
 
-// A Deferred is a run that waits for a deferred retry. It belongs to the process that has taken it, until one of Finish,
+// A Deferred is a run that waits for a deferred retry, or for its turn. It belongs to the process that has taken it, until one of Finish,
 // Leave, Retry and Hold was called.
 type Deferred struct {
 	run   *Run
@@ -86,6 +87,9 @@ type Deferred struct {
 
 // Task returns the snapshot of the run's task.
 func (d Deferred) Task() *schedule.Task { return &d.run.task }
+
+// Queued reports whether it waits for its turn: then Until, Attempt and Hold are not for it.
+func (d Deferred) Queued() bool { return d.state.Queued() }
 
 // Until returns the time of its next attempt.
 func (d Deferred) Until() time.Time { return d.state.Deferral.Until }
@@ -107,10 +111,17 @@ type HeldError struct{ Reason string }
 
 func (e *HeldError) Error() string { return e.Reason }
 
-// Retry takes the mutex again and hands the run over for its next attempt. It returns the record so far. After a *HeldError the
+// Retry takes the mutex again and hands the run over for its next attempt; one that waits for its turn as it is. It returns the record so far. After a *HeldError the
 // run still belongs to the caller (Hold); after any other error, such as one of handOver, it was left to a later tick.
 func (d Deferred) Retry(handOver func(*Run) error) (outcome.Record, error) {
 	r, deferral := d.run, d.state.Deferral
+	if d.Queued() {
+		err := handOver(r)
+		if err != nil {
+			r.Close()
+		}
+		return r.Record(), err
+	}
 	if reason := r.lockAgain(*deferral); reason != "" {
 		return outcome.Record{}, &HeldError{reason}
 	}
@@ -121,28 +132,39 @@ func (d Deferred) Retry(handOver func(*Run) error) (outcome.Record, error) {
 	return r.soFar(deferral), nil
 }
 
-// lockAgain takes the mutex, which was free while the run rested
+// lockAgain takes the mutex and a seat, which were free while the run rested
 // (docs/decisions.md#the-mutex-is-free-during-a-deferred-retry). The reason says why that is impossible; it is empty
-// where the run has its mutex, or needs none.
+// where the run has what it needs.
 func (r *Run) lockAgain(deferral runfile.Deferral) (reason string) {
 	r.lock = nil // the lock of the attempts before
-	record := r.Record()
-	if record.Locks == "" {
+	record, need := r.Record(), NeedOf(&r.task)
+	if record.Locks == "" { // it began without
+		need.Mutex = ""
+	}
+	if record.Seat.Name == "" {
+		need.Pool = ""
+	}
+	if need.Mutex == "" && need.Pool == "" {
 		return ""
 	}
-	holder := mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
-	lock, err := r.storeAt(record.Locks).Acquire(context.Background(), record.Mutex, holder)
-	var held *mutex.HeldError
-	switch {
-	case errors.As(err, &held):
-		return StillRunning(held.Holder, clock.Now())
-	case err != nil:
-		return fmt.Sprintf("nobody knows whether it is running: %v", err)
+	if err := r.behind(context.Background(), need); errors.As(err, new(*queue.BehindError)) { // else the store says itself what is wrong
+		return err.Error()
 	}
-	r.lock, deferral.Fence = lock, lock.Fence()
-	r.Leases.Keep(lock)
+	need.Taken = func(seat string) (mutex.Holder, bool) { return r.HeldElsewhere(record.Seat.Locks, seat) }
+	held, err := need.Acquire(context.Background(), r.storeAt(cmp.Or(record.Locks, record.Seat.Locks)), NewHolder(record))
+	if err != nil {
+		return heldReason(err)
+	}
+	r.lock = held.Lock
+	if held.Mutex {
+		deferral.Fence = held.Lock.Fence()
+	}
+	if held.Seat != "" {
+		deferral.Seat = outcome.Seat{Name: held.Seat, Locks: record.Seat.Locks, Fence: held.Fence}
+	}
+	r.Leases.Keep(held.Lock)
 	if err := r.file.Append(runfile.Event{Deferral: &deferral}); err != nil {
-		lock.Release(context.Background())
+		held.Lock.Release(context.Background())
 		return fmt.Sprintf("its number cannot be written down: %v", err)
 	}
 	return ""

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	"sched/schedule/clock"
@@ -25,14 +24,14 @@ func (r *Run) FailBeforeStart(err error, printed []byte) outcome.Record {
 	return r.Finish(result)
 }
 
-// finish copies the output, runs the commands of the hooks, releases the lock, puts the notifications into the outbox, writes
-// the record, and begins to send the notifications; each even if the one before failed. It is the same code for
+// finish copies the output, runs the commands of the hooks, releases the lock, puts the notifications into the outbox, asks for the
+// runs that it triggers, writes the record, and begins to send the notifications; each even if the one before failed. It is the same code for
 // foreground runs, for `sched finish`, and for lost runs; state is what the file said when this process took it.
 //
 // This process holds the run's file, so no two finish it at once. One that is killed in the middle leaves the file
 // without an end; the next tick finishes it again, and hooks that were started are not started twice.
 func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record {
-	if state.Result == nil {
+	if state.Result == nil && !r.endsAtOnce() {
 		r.file.Append(runfile.Event{Result: &result})
 	}
 	note := func(err error) {
@@ -40,13 +39,13 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 			result.Notes = append(result.Notes, err.Error())
 		}
 	}
-	_, lease := r.renewLease(context.Background()) // the lock is held until the hooks are done
+	_, renewer := r.renewLease(context.Background()) // the lock is held until the hooks are done
 	cut, err := cutOutput(result.Output, r.task.Output.Limit)
 	note(err)
 	if cut != "" {
 		result.Notes = append(result.Notes, cut)
 	}
-	if !state.Hooks[outputCopied] {
+	if !state.Hooks[outputCopied] && result.Ran() {
 		note(r.copyOutput(result.Output))
 		if r.task.Output.File != "" {
 			r.file.Append(runfile.Event{Hook: outputCopied})
@@ -58,20 +57,36 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 		result.Notes = append(result.Notes, r.hooks.run(h, state, result)...)
 	}
 
-	result.Notes = append(result.Notes, lease.end()...)
+	result.Notes = append(result.Notes, renewer.End()...)
 	if r.lock != nil {
-		note(r.lock.Release(context.Background()))
+		note(r.release())
 	}
 	for _, h := range hooks {
 		r.hooks.queue(h, state, result)
+		r.hooks.trigger(h, state, &result)
 	}
 	result = r.end(result)
 	if r.output != nil {
 		r.output.Close()
 	}
 	r.file.Close()
+	r.hooks.startTriggered(result) // only now its mutex counts as free
 	r.hooks.send()
 	return result
+}
+
+// endsAtOnce reports whether nothing stands between the result of the run and its record, which says the same.
+func (r *Run) endsAtOnce() bool {
+	hooks := r.task.Hooks
+	return r.lock == nil && r.task.Output.File == "" && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
+}
+
+// release releases the lock of the run.
+func (r *Run) release() error {
+	if r.Release != nil && r.Record().Seat.Name == "" { // who needs a seat of the pool next does not know which one is about to be free
+		return r.Release(r.Record().Mutex, r.lock)
+	}
+	return r.lock.Release(context.Background())
 }
 
 // end writes the record as the last event of the run's file, and returns it. Where that is impossible, as on a full disk,
@@ -93,7 +108,7 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 	}
 	if err != nil {
 		if !r.keepAside(result) {
-			fmt.Fprintf(os.Stderr, "sched: run %s of %s %s, but its record is lost: %v\n", result.Run, result.Task, result.Outcome, err)
+			r.complain("run %s of %s %s, but its record is lost: %v", result.Run, result.Task, result.Outcome, err)
 		}
 		if !gone { // or what is there is not ours
 			os.Remove(runfile.Path(r.Dir, result.Run))

@@ -13,7 +13,7 @@ import (
 
 // HolderOf returns a live run as the holder of its mutex. Before its command has started it has no pid.
 func HolderOf(state runfile.State) mutex.Holder {
-	holder := mutex.Holder{Run: state.Begin.Run, Host: state.Begin.Server, Since: outcome.Begun(state.Begin.Run)}
+	holder := mutex.Holder{Run: state.Begin.Run, Host: state.Begin.Server, Task: state.Begin.Task, Since: outcome.Begun(state.Begin.Run)}
 	if state.Attempt != nil {
 		holder.PID, holder.Since = state.Attempt.PID, state.Attempt.At
 	}
@@ -32,6 +32,6 @@ func StillRunning(holder mutex.Holder, now time.Time) string {
 // describeLock names a process of the run in its lock, for people. It decides nothing.
 func (r *Run) describeLock(pid int, since time.Time) {
 	if r.lock != nil {
-		r.lock.Describe(mutex.Holder{Run: r.Record().Run, PID: pid, Host: r.Record().Server, Since: since})
+		r.lock.Describe(mutex.Holder{Run: r.Record().Run, PID: pid, Host: r.Record().Server, Task: r.Record().Task, Since: since})
 	}
 }

@@ -74,7 +74,7 @@ func hookName(key string, i int) string { return fmt.Sprintf("%s %d", key, i+1) 
 func (h *hooks) run(f keyedHooks, state runfile.State, result outcome.Record) (notes []string) {
 	for i, hook := range f.hooks {
 		name := hookName(f.key, i)
-		if hook.Notify != nil || state.Hooks[name] {
+		if !hook.IsCommand() || state.Hooks[name] {
 			continue
 		}
 		variables := append(h.variables(result.Attempts), outcomeVariables(result)...)

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sched/mutex"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
@@ -30,6 +29,7 @@ func (c Caller) Receive(d Descriptors) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.adoptFrom(state, d.Locks)
 	switch {
 	case state.Deferred():
 		err = r.resumeDeferred(state.Deferral)
@@ -42,15 +42,17 @@ func (c Caller) Receive(d Descriptors) (*Run, error) {
 	return r, err
 }
 
-// Supervise supervises a background run to the end of its command, and starts its trailing `sched finish`, with the program at
-// the path self. A run whose next attempt was deferred ends without that. When terminate is done it stops the command, when
-// kill is done too it kills it. It calls begun when the command was started first, or when its hooks are to come first, and ended
-// when the result is written down: `finish` waits for its return.
-func (r *Run) Supervise(terminate, kill context.Context, self string, begun, ended func()) {
+// Supervise supervises a background run to the end of its command, and has its trailing `sched finish` started: by finish, which
+// returns when that has the run, and after an error it has not. A run whose next attempt was deferred ends without that. When terminate is done it stops the command, when
+// kill is done too it kills it. It calls begun when the command was started first, or when its hooks are to come first.
+func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish func(Trailing) error) {
 	r.Terminate, r.begun = terminate, sync.OnceFunc(begun)
 	defer r.begun()
 	r.Sender = outbox.NewSender(kill, r.Environ)
-	result := r.supervise(terminate, kill)
+	result := r.awaitTurn(terminate)
+	if result.Outcome == "" {
+		result = r.supervise(terminate, kill)
+	}
 	if result.Outcome == "" { // a later tick goes on with the deferred retry
 		r.leaveDeferred(nil)
 		return
@@ -60,40 +62,12 @@ func (r *Run) Supervise(terminate, kill context.Context, self string, begun, end
 	err := r.file.Append(runfile.Event{Result: &result, Leased: r.leased()})
 	r.Sender.Wait(terminate, startDeliveryPatience)
 	if err == nil {
-		ended()
-		err = r.finishApart(self, result)
+		err = finish(Trailing{r, result})
 	}
 	if err != nil {
 		defer r.sendAlone()()
 		r.finish(runfile.State{Result: &result}, result)
 	}
-}
-
-// FinishInherited finishes the background run whose file this process inherited, with the result that its supervisor wrote
-// down. The error is os.ErrNotExist where the run is over.
-func (c Caller) FinishInherited(id string) error {
-	strange := fmt.Errorf("run %s was not begun by the process that calls this", id)
-	if !isOwnFile(runDescriptor) {
-		return strange
-	}
-	d := Descriptors{Runfile: os.NewFile(runDescriptor, runfile.Path(c.Dir, id))}
-	if isOwnFile(lockDescriptor) {
-		d.Lock = os.NewFile(lockDescriptor, "the inherited lock")
-	}
-	r, state, err := c.inherit(d)
-	if err != nil {
-		return err
-	}
-	if r.Record().Run != id {
-		return strange
-	}
-	if state.Deferred() {
-		r.leaveDeferred(state.Deferral)
-		return nil
-	}
-	defer r.sendAlone()()
-	r.conclude(state, nil)
-	return nil
 }
 
 // FinishByHand finishes a run that no process holds, even if it waits for a deferred retry. The code is the exit code of its
@@ -114,14 +88,14 @@ func (r *Run) sendAlone() (wait func()) {
 	r.Sender = outbox.NewSender(context.Background(), r.Environ)
 	r.Sender.Undelivered = func(d *outbox.Delivery, err error, what string) bool {
 		if !d.Kept() { // no tick will find it
-			fmt.Fprintf(os.Stderr, "sched: %s: %s: %v; %s\n", d.Message.Task, d.Hook, err, what)
+			r.complain("%s: %s: %v; %s", d.Message.Task, d.Hook, err, what)
 		}
 		return !d.Kept()
 	}
 	return func() { r.Sender.Wait(context.Background(), outbox.Patience) }
 }
 
-// inherit returns the run of descriptors that this process inherited or received. The error is os.ErrNotExist for a run that
+// inherit returns the run of descriptors that this process inherited or received, without its lock (adoptFrom). The error is os.ErrNotExist for a run that
 // is over, and could not write that into its file (end).
 func (c Caller) inherit(d Descriptors) (*Run, runfile.State, error) {
 	if info, err := d.Runfile.Stat(); err == nil && info.Size() == 0 {
@@ -136,16 +110,6 @@ func (c Caller) inherit(d Descriptors) (*Run, runfile.State, error) {
 		return nil, state, err
 	}
 	unix.CloseOnExec(int(d.Runfile.Fd()))
-	if locks := file.Record.Locks; locks != "" {
-		if d.Lock != nil {
-			unix.CloseOnExec(int(d.Lock.Fd()))
-		}
-		holder := r.holder()
-		if !state.Leased.IsZero() {
-			holder.Since = state.Leased
-		}
-		r.lock = c.storeAt(locks).Adopt(r.task.Mutex, holder, d.Lock)
-	}
 	r.output = d.Output
 	return r, state, nil
 }
@@ -165,9 +129,7 @@ func (c Caller) take(id string) (*Run, runfile.State, error) {
 		file.Close()
 		return nil, state, err
 	}
-	if locks := file.Record.Locks; locks != "" {
-		r.lock = c.storeAt(locks).Adopt(r.task.Mutex, r.holder(), nil)
-	}
+	r.lock = r.adopt(time.Now(), nil)
 	return r, state, nil
 }
 
@@ -185,11 +147,4 @@ func (c Caller) restore(file *runfile.File) (*Run, error) {
 func isOwnFile(descriptor int) bool {
 	var info unix.Stat_t
 	return unix.Fstat(descriptor, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFREG && int(info.Uid) == os.Geteuid()
-}
-
-// holder returns the run as the holder of a lock that this process adopts. Where nobody wrote down when its lease began, it counts
-// from now, by the clock that leases go by.
-func (r *Run) holder() mutex.Holder {
-	record := r.Record()
-	return mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: time.Now(), Fence: record.Fence}
 }

@@ -47,9 +47,7 @@ func (c Caller) TakeOver(id, supervisor string) (*Run, error) {
 		file.Close() // a later tick says what is wrong with it
 		return nil, err
 	}
-	if locks := file.Record.Locks; locks != "" {
-		r.lock = c.storeAt(locks).Adopt(r.task.Mutex, r.holder(), nil)
-	}
+	r.lock = r.adopt(time.Now(), nil)
 	r.left = newLeftover(state)
 	return r, nil
 }
@@ -91,6 +89,14 @@ func (l *leftover) command(attempt int) (*process.Process, time.Duration) {
 		return nil, 0
 	}
 	return l.process, l.age
+}
+
+// ending returns why the killed supervisor was about to end the command of the attempt; nil where it was not.
+func (l *leftover) ending(attempt int) *runfile.Ending {
+	if l == nil || l.state.Ending == nil || l.state.Ending.Attempt != attempt {
+		return nil
+	}
+	return l.state.Ending
 }
 
 // goOn is firstAttempt for a run whose supervisor had come to its attempts.

@@ -10,10 +10,7 @@ import (
 
 // message returns what is sent about an event of the run, whose times are shown in the schedule's zone.
 func (h *hooks) message(id string, event notify.Event, result outcome.Record) notify.Message {
-	sender, zone := h.task.Sender, time.UTC
-	if z, err := time.LoadLocation(sender.Zone); err == nil {
-		zone = z
-	}
+	sender, zone := h.task.Sender, h.zone()
 	in := func(t time.Time) time.Time {
 		if t.IsZero() {
 			return t
@@ -27,8 +24,16 @@ func (h *hooks) message(id string, event notify.Event, result outcome.Record) no
 		Outcome: string(result.Outcome), Reason: result.Reason, ExitCode: result.ExitCode, Attempt: result.Attempts,
 		Slot: in(result.Slot), Started: in(result.Started), Ended: in(result.Ended), Duration: result.Duration(),
 	}
-	if event == notify.Skip {
+	if event == notify.Skip || event == notify.Overdue && result.Started.IsZero() {
 		m.Run = ""
 	}
 	return m
+}
+
+// zone is that in which people are told times of the run.
+func (r *Run) zone() *time.Location {
+	if zone, err := time.LoadLocation(r.task.Sender.Zone); err == nil {
+		return zone
+	}
+	return time.UTC
 }

@@ -35,6 +35,8 @@ func (h *hooks) after(result outcome.Record) (all []keyedHooks) {
 		if len(hooks.OnRecovery) > 0 && h.failedBefore() {
 			all = append(all, keyedHooks{"on_recovery", hooks.OnRecovery})
 		}
+	case result.Outcome == outcome.Skipped: // it waited for its turn, and did not get it
+		return []keyedHooks{{"on_skip", hooks.OnSkip}}
 	case result.Outcome.Failure():
 		all = append(all, keyedHooks{"on_failure", hooks.OnFailure})
 	}
@@ -54,7 +56,7 @@ func (h *hooks) failedBefore() bool {
 // events has the event of a message for each key of hooks.
 var events = map[string]notify.Event{
 	"before": notify.Start, "after": notify.Finish, "on_success": notify.Success,
-	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip,
+	"on_failure": notify.Failure, "on_recovery": notify.Recovery, "on_skip": notify.Skip, "on_overdue": notify.Overdue,
 }
 
 // queue puts the notifications of a key into the outbox, except those that were put there before. They are

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sched/schedule/boot"
 	"sched/schedule/outcome"
 )
 
@@ -46,7 +47,7 @@ func parseOutcomes(text []byte) (outcomeList, error) {
 	first, rest, whole := strings.Cut(string(text), "\n")
 	list := outcomeList{ended: map[string]outcome.Outcome{}}
 	list.boot, list.since, _ = strings.Cut(first, " ")
-	if !whole || list.boot == "" || list.boot != boot() {
+	if !whole || list.boot == "" || list.boot != boot.ID() {
 		return list, errNoOutcomes
 	}
 	for line := range strings.Lines(rest) {

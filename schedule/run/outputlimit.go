@@ -62,6 +62,9 @@ func middle(size, limit int64) (from, to int64) {
 // says what was cut; the note says it, too. It is done once: a process that is killed before the new file has the name
 // leaves the old one. What a process that the command left behind prints from then on is lost with the old file.
 func cutOutput(path string, limit int64) (note string, err error) {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() <= limit {
+		return "", nil
+	}
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) || limit == 0 {
 		return "", nil

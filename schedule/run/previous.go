@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sched/schedule"
+	"sched/schedule/boot"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
@@ -50,11 +52,11 @@ func needsOutcomes(task *schedule.Task) bool {
 func (r *Run) keepOutcome(result outcome.Record) {
 	o := outcomes{r.Dir, result.Task}
 	switch {
-	case statedir.IsSpare(r.Dir): // PutAway does it
-	case needsOutcomes(&r.task) && boot() != "":
+	case statedir.IsSpare(r.Dir), !result.Ran(): // PutAway does it; a skip is no news of how the task does
+	case needsOutcomes(&r.task) && boot.ID() != "":
 		o.add(true, result)
 	default:
-		os.Remove(o.path())
+		unix.Unlink(o.path()) // os.Remove asks a second time where there is none
 	}
 }
 
@@ -143,19 +145,13 @@ func (o outcomes) addTo(file *os.File, create bool, records []outcome.Record) er
 
 // begin returns what a new file says: the newest run that ended before it was made.
 func (o outcomes) begin() outcomeList {
-	list := outcomeList{boot: boot(), ended: map[string]outcome.Outcome{}}
+	list := outcomeList{boot: boot.ID(), ended: map[string]outcome.Outcome{}}
 	const afterAll = "~"
 	if run, last := recorded(o.dir, o.task, afterAll); run != "" {
 		list.since, list.ended[run] = run, last
 	}
 	return list
 }
-
-// boot names this boot of the machine; empty where the system does not.
-var boot = sync.OnceValue(func() string {
-	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(id))
-})
 
 // previous returns how the task's newest run before the given one ended, of those that were neither skipped nor missed; false where
 // there was none.

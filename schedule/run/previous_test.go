@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sched/schedule"
+	"sched/schedule/boot"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 )
@@ -22,7 +23,7 @@ type askingTask struct {
 }
 
 func newAskingTask(t *testing.T) *askingTask {
-	if boot() == "" {
+	if boot.ID() == "" {
 		t.Skip("this system does not tell boots apart")
 	}
 	return &askingTask{t, t.TempDir(), schedule.Task{Name: "t", Hooks: schedule.Hooks{OnRecovery: []schedule.Hook{{}}}}}
@@ -192,8 +193,8 @@ func TestAFolderInItsPlaceStopsNothing(t *testing.T) {
 }
 
 func FuzzParseOutcomes(f *testing.F) {
-	f.Add(boot() + " \n1 failed\n")
-	f.Add(boot() + " 1\n1 failed\n2 timed out\n")
+	f.Add(boot.ID() + " \n1 failed\n")
+	f.Add(boot.ID() + " 1\n1 failed\n2 timed out\n")
 	f.Add("x 1\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		list, err := parseOutcomes([]byte(text))

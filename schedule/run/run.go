@@ -6,7 +6,9 @@ import (
 	"os"
 
 	"sched/mutex"
+	"sched/mutex/queue"
 	"sched/schedule"
+	"sched/schedule/lease"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
@@ -17,7 +19,10 @@ type Caller struct {
 	Storage
 	Environ []string       // the environment of this process, which commands and hooks inherit
 	Sender  *outbox.Sender // nil leaves what is in the outbox to the next tick
-	Leases  *Leases        // of the process; nil: those of each run alone
+	Leases  *lease.Leases  // of the process; nil: those of each run alone
+	Queues  *queue.Seen    // what runs that wait in the process have seen; nil: each looks itself
+	// Release releases the lock of a run that is over, which may take until after the end of the run; nil: at once.
+	Release func(name string, lock mutex.Lock) error
 	// Terminate is done when this process was asked to end; nil: never. It ends what a run waits for and could do without.
 	Terminate context.Context
 }
@@ -27,14 +32,15 @@ type Run struct {
 	Caller
 	task   schedule.Task // the snapshot
 	file   *runfile.File
-	lock   mutex.Lock    // nil where the task needs none
-	lease  *leaseRenewer // of the lock, while this process renews it
-	output *os.File      // what the command prints; nil in a process that only finishes the run
+	lock   mutex.Lock     // nil where the task needs none
+	lease  *lease.Renewer // of the lock, while this process renews it
+	output *os.File       // what the command prints; nil in a process that only finishes the run
 
 	hooks *hooks
 
 	deferral *runfile.Deferral // in a process that goes on with a deferred retry, else nil
 	left     *leftover         // in a process that goes on where a supervisor was killed, else nil
+	apart    bool              // it is finished in a process that may finish others, too (FinishInherited)
 	begun    func()            // to be called when the command was started, or hooks come before it; nil in the foreground
 }
 

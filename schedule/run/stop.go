@@ -57,7 +57,7 @@ func (c Caller) Stop(id, by string) (Stopping, error) {
 		return Stopping{}, err
 	case state.Result != nil:
 		return Stopping{Record: *state.Result}, ErrNotRunning
-	case !alive && !state.Deferred():
+	case !alive && !state.Waits():
 		return Stopping{}, ErrVanished
 	}
 	var task schedule.Task
@@ -102,7 +102,7 @@ func (s *stopper) follow(file *runfile.Observer) (Stopping, error) {
 			s.Record, s.Over = *state.End, true
 			return s.Stopping, nil
 		case alive:
-		case state.Deferred():
+		case state.Waits():
 			if r, state, err := s.caller.take(s.id); err == nil {
 				defer r.sendAlone()()
 				s.Record, s.Over = r.conclude(state, nil), true

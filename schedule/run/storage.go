@@ -25,7 +25,7 @@ func (s Storage) Mutexes() mutex.Store { return s.storeAt(s.Locks()) }
 // storeAt is Mutexes with the part of this machine in another folder: a run that began while the state folder could
 // not be written has its lock in a spare one.
 func (s Storage) storeAt(locks string) mutex.Store {
-	return runStore{mutex.NewStore(locks, s.Store), locks, s.Dir}
+	return mutex.NewStore(mutex.Files{Dir: locks, GoesOn: s.goesOn}, s.Store)
 }
 
 // RememberStore has the store keep which instances of Redis it has met, in the state folder: one that was started anew since

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule/clock"
+	"sched/schedule/lease"
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
@@ -30,25 +31,30 @@ func (r *Run) ExecuteThen(terminate, kill context.Context, ended func()) outcome
 // supervise runs the before-hooks and then the command, as often as the task says, and returns the result. It is
 // the same code for foreground and background runs. A result without an outcome means that the retry was deferred.
 func (r *Run) supervise(terminate, kill context.Context) outcome.Record {
-	terminate, lease := r.renewLease(terminate)
-	result := r.attempts(terminate, kill, lease)
-	result.Notes = append(result.Notes, lease.end()...)
+	terminate, renewer := r.renewLease(terminate)
+	result := r.attempts(terminate, kill, renewer)
+	result.Notes = append(result.Notes, renewer.End()...)
 	return result
 }
 
 // attempts is supervise while the lease of the lock is renewed.
-func (r *Run) attempts(terminate, kill context.Context, lease *leaseRenewer) outcome.Record {
+func (r *Run) attempts(terminate, kill context.Context, renewer *lease.Renewer) outcome.Record {
 	result, first := r.firstAttempt(terminate)
+	if result.Outcome == outcome.Lost {
+		if _, err := r.deferLost(r.left.state, result); err == nil {
+			return r.soFar(nil)
+		}
+	}
 	for n := first; result.Outcome == ""; n++ {
 		r.attempt(terminate, kill, n, &result)
 		if result.Outcome == outcome.Succeeded || result.Outcome == outcome.Stopped || n >= r.task.Retry.Attempts {
 			break
 		}
 		wait := r.task.Retry.WaitOf(r.Record().Run, n)
-		if r.deferRetry(n+1, wait, result, lease.noted()) {
+		if r.deferRetry(n+1, wait, result, renewer.Noted()) {
 			return r.soFar(nil)
 		}
-		r.noteRetry(n+1, wait, result, lease.noted())
+		r.noteRetry(n+1, wait, result, renewer.Noted())
 		if !r.waitUnlessStopped(terminate, wait) {
 			stopped(&result, "before attempt %d", n+1)
 			break
@@ -64,7 +70,13 @@ func (r *Run) attempts(terminate, kill context.Context, lease *leaseRenewer) out
 func (r *Run) firstAttempt(terminate context.Context) (result outcome.Record, attempt int) {
 	switch {
 	case r.deferral != nil:
-		return r.soFar(r.deferral), r.deferral.Attempt
+		result = r.soFar(r.deferral)
+		if r.deferral.Before {
+			if note := r.before(terminate, nil); note != "" {
+				result.Outcome, result.Reason = outcome.Failed, note
+			}
+		}
+		return result, r.deferral.Attempt
 	case r.left.beyondHooks():
 		return r.goOn(terminate)
 	}
@@ -115,9 +127,13 @@ func (r *Run) attempt(terminate, kill context.Context, n int, result *outcome.Re
 			return
 		}
 	}
-	result.Outcome, result.Reason = r.wait(terminate, p, age)
+	if ending := r.left.ending(n); ending != nil {
+		result.Outcome, result.Reason = ending.Outcome, ending.Reason
+	} else if result.Outcome, result.Reason = r.wait(terminate, p, age); result.Outcome != "" {
+		r.noteEnding(n, result)
+	}
 	if result.Outcome != "" || r.stopAsked(result) {
-		survivors := p.EndRun(kill, r.Record().Run, n, r.lease.killAfter(r.task.KillAfter))
+		survivors := p.EndRun(kill, r.Record().Run, n, r.lease.KillAfter(r.task.KillAfter))
 		result.Notes = append(result.Notes, leftBehind(survivors)...)
 	}
 	if !p.Ended() {
@@ -150,7 +166,7 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 	}
 	p, err := process.Spec{
 		Task: &r.task, Command: r.task.Command, Dir: r.task.Dir,
-		Caller: r.Environ, Variables: r.variables(n), Output: r.output, Lock: r.inheritedLock(),
+		Caller: r.Environ, Variables: r.variables(n), Output: r.output, Locks: r.inheritedLocks(),
 	}.Start()
 	if r.begun != nil {
 		r.begun()
@@ -168,9 +184,16 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 	return p
 }
 
+// noteEnding writes down that the command is about to be ended, for the process that may have to go on here.
+func (r *Run) noteEnding(attempt int, result *outcome.Record) {
+	if r.Record().Background {
+		r.file.Append(runfile.Event{Ending: &runfile.Ending{Attempt: attempt, Outcome: result.Outcome, Reason: result.Reason}})
+	}
+}
+
 // mustNotStart reports whether the run has lost its lock before the attempt, and sets the outcome then: another run may go on by now.
 func (r *Run) mustNotStart(n int, result *outcome.Record) bool {
-	lost := r.lease.heldToStart()
+	lost := r.lease.HeldToStart()
 	if lost != "" {
 		stopped(result, "before attempt %d: %s", n, lost)
 	}
@@ -194,6 +217,9 @@ func leftBehind(survivors []int) (notes []string) {
 // wait waits for the end of the command, of its time, or for terminate. The outcome is empty when the command ended by
 // itself; else it is to be ended. The age is how long the command has run already.
 func (r *Run) wait(terminate context.Context, p *process.Process, age time.Duration) (outcome.Outcome, string) {
+	if p.Ended() { // before this process came to it, and nobody knows how long ago: not its timeout
+		return "", ""
+	}
 	var timeout <-chan time.Time
 	if r.task.Timeout > 0 {
 		timer := time.NewTimer(max(0, r.task.Timeout-age))

@@ -17,6 +17,25 @@ func (c Caller) Unbegun(record outcome.Record, task *schedule.Task) Unbegun {
 	return Unbegun{c.newRun(*task, &runfile.File{Record: record})}
 }
 
+// Overdue fires the on_overdue hooks of a task that the incident in the record is about, each once: the file at marks notes which were
+// started. It returns notes about those that failed. The error is statedir.ErrLocked while another process fires them.
+func (c Caller) Overdue(record outcome.Record, task *schedule.Task, marks string, untold func() bool) (notes []string, err error) {
+	file, state, err := runfile.Mark(marks, record)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if !untold() {
+		return nil, nil
+	}
+	r := c.newRun(*task, file)
+	fired := keyedHooks{"on_overdue", task.Hooks.OnOverdue}
+	notes = r.hooks.run(fired, state, record)
+	r.hooks.queue(fired, state, record)
+	r.hooks.send()
+	return notes, nil
+}
+
 // Skip fires the on_skip hooks of the task, and returns the record with the notes about those that failed.
 func (u Unbegun) Skip() outcome.Record {
 	return u.fire([]keyedHooks{{"on_skip", u.r.task.Hooks.OnSkip}}, nil)
@@ -38,7 +57,9 @@ func (u Unbegun) fire(hooks []keyedHooks, lock mutex.Lock) outcome.Record {
 	}
 	for _, h := range hooks {
 		u.r.hooks.queue(h, runfile.State{}, record)
+		u.r.hooks.trigger(h, runfile.State{}, &record)
 	}
+	u.r.hooks.startTriggered(record)
 	u.r.hooks.send()
 	return record
 }

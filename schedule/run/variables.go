@@ -19,12 +19,17 @@ func (r *Run) variables(attempt int) []string {
 
 // TaskVariables returns the SCHED_ variables that condition commands have, too: they run before there is an attempt.
 func TaskVariables(record outcome.Record) []string {
-	return []string{
+	variables := []string{
 		"SCHED_TASK=" + record.Task,
 		"SCHED_RUN=" + record.Run,
 		"SCHED_SLOT=" + record.Slot.UTC().Format(time.RFC3339),
 		"SCHED_MUTEX=" + record.Mutex,
 	}
+	if cause := record.Cause; cause != nil {
+		variables = append(variables,
+			"SCHED_CAUSE_TASK="+cause.Task, "SCHED_CAUSE_RUN="+cause.Run, "SCHED_CAUSE_OUTCOME="+string(cause.Outcome))
+	}
+	return variables
 }
 
 // outcomeVariables returns the SCHED_ variables that hooks after a run have besides.

@@ -1,6 +1,7 @@
 package runfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,22 +15,71 @@ import (
 // Create makes the file of a run that is about to start, locked by the caller. Other processes see it
 // only locked and complete.
 func Create(dir string, r outcome.Record) (*File, error) {
+	if run := reuse(dir, r); run != nil {
+		return run, nil
+	}
 	draft := filepath.Join(runsDir(dir), ".draft-"+r.Run)
-	file, err := openDraft(dir, r.Task, draft)
+	file, err := openDraft(draft)
 	if err != nil {
 		return nil, err
 	}
 	run := &File{Record: r, file: file}
-	err = run.Append(Event{Begin: &r})
-	if err == nil {
-		err = statedir.Rename(draft, Path(dir, r.Run))
-	}
-	if err != nil {
+	if err := run.beginAs(draft, Path(dir, r.Run)); err != nil {
 		file.Close()
 		os.Remove(draft)
 		return nil, err
 	}
 	return run, nil
+}
+
+// reuse is Create with the file that Recycle left for the task; nil where there is none to be had. The run begins in it before it has
+// the name of the run. A kill in between leaves a beginning under a name that nobody reads, and the next run begins after it.
+func reuse(dir string, r outcome.Record) *File {
+	spare, path := sparePath(dir, r.Task), Path(dir, r.Run)
+	file, err := statedir.OpenPlain(spare, os.O_RDWR|os.O_APPEND)
+	if err != nil {
+		return nil
+	}
+	run := &File{Record: r, file: file}
+	switch {
+	case statedir.Lock(file) != nil: // another process reads it, or begins a run in it, and will find it gone
+		os.Remove(spare)
+	case !statedir.IsAt(file, spare): // another one has begun a run in it
+	case run.beginAs(spare, path) != nil: // it is gone, or the disk is full
+		os.Remove(spare)
+	case statedir.IsAt(file, path): // else Recycle has put another one in its place meanwhile
+		return run
+	}
+	file.Close()
+	return nil
+}
+
+// beginAs writes the beginning of the run, and renames its file.
+func (f *File) beginAs(from, to string) error {
+	if info, err := f.file.Stat(); err == nil {
+		f.hasLooked(info.Size())
+	}
+	err := f.Append(Event{Begin: &f.Record})
+	if err == nil {
+		err = f.reserve()
+	}
+	if err == nil {
+		err = statedir.Rename(from, to)
+	}
+	return err
+}
+
+// room is how much of the disk the file of a background run has for the events to come, in bytes: those of some attempts with their
+// hooks.
+const room = 8 << 10
+
+// reserve gives a background run that has begun room for what follows. Were the disk full when its command starts, nobody would
+// know of that, and who goes on for a killed supervisor would start it once more.
+func (f *File) reserve() error {
+	if !f.Record.Background {
+		return nil
+	}
+	return statedir.Reserve(f.file, room)
 }
 
 // CreateEnded makes the file of a run that has ended where its own cannot be written. Other processes see it only
@@ -54,18 +104,14 @@ func CreateEnded(dir string, begin, end outcome.Record) error {
 	return err
 }
 
-// openDraft returns a locked file to begin a run in: the one that Recycle left for the task, or a new
-// one.
-func openDraft(dir, task, draft string) (*os.File, error) {
-	if statedir.Rename(sparePath(dir, task), draft) == nil {
-		file, err := statedir.OpenPlain(draft, os.O_RDWR|os.O_APPEND)
-		if err == nil && statedir.Lock(file) == nil {
-			return file, nil
-		}
-		file.Close()
-		os.Remove(draft) // another process reads it at this moment
+// openDraft returns a new, locked file to begin a run in.
+func openDraft(draft string) (*os.File, error) {
+	const fresh = os.O_RDWR | os.O_CREATE | os.O_EXCL | os.O_APPEND
+	file, err := statedir.Open(draft, fresh)
+	if errors.Is(err, os.ErrExist) { // of a tick that was killed when it had claimed the slot for this run, which begins now
+		os.Remove(draft)
+		file, err = statedir.Open(draft, fresh)
 	}
-	file, err := statedir.Open(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND)
 	if err != nil {
 		return nil, err
 	}

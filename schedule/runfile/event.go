@@ -17,7 +17,9 @@ import (
 type Event struct {
 	Begin      *outcome.Record `json:"begin,omitempty"`
 	Supervisor string          `json:"supervisor,omitempty"` // the one that the run is given to
+	Turn       *Turn           `json:"turn,omitempty"`       // the run has waited for its mutex or for a seat, and has it now
 	Attempt    *Attempt        `json:"attempt,omitempty"`
+	Ending     *Ending         `json:"ending,omitempty"` // the command is about to be ended
 	Retry      *Retry          `json:"retry,omitempty"`  // an attempt has failed, and its supervisor waits for the next one
 	Result     *outcome.Record `json:"result,omitempty"` // how the command ended; its hooks may still come. No snapshot
 	Note       string          `json:"note,omitempty"`   // for the record, of the run while its command lives
@@ -29,11 +31,27 @@ type Event struct {
 	End        *outcome.Record `json:"end,omitempty"`    // the run is finished, and waits to be put into the history. No snapshot
 }
 
+// A Turn says what a run has got that began to wait (outcome.Record.Wait), and how long that took.
+type Turn struct {
+	Waited time.Duration `json:"waited"`
+	Locks  string        `json:"locks,omitempty"` // as in the record of a run that began with it
+	Fence  int64         `json:"fence,omitempty"`
+	Seat   outcome.Seat  `json:"seat,omitzero"`
+}
+
 // An Attempt says that the command was started.
 type Attempt struct {
 	Number int       `json:"number"`
 	PID    int       `json:"pid"` // and the id of its process group; 0 right before it is started in the background
 	At     time.Time `json:"at"`
+}
+
+// An Ending says that the command of an attempt is about to be ended, and why: whoever sees its exit code knows then that it did not
+// end by itself.
+type Ending struct {
+	Attempt int             `json:"attempt"`
+	Outcome outcome.Outcome `json:"outcome"`
+	Reason  string          `json:"reason"`
 }
 
 // A Retry says that the supervisor of a run waits for its next attempt, and what the attempts so far came to: the process that
@@ -49,9 +67,11 @@ type Retry struct {
 type Deferral struct {
 	Attempt   int            `json:"attempt"`
 	Until     time.Time      `json:"until"`
-	HeldSince time.Time      `json:"held,omitzero"`   // since when ticks have found the mutex held
-	Fence     int64          `json:"fence,omitempty"` // of the lock that a tick took for the attempt
-	Record    outcome.Record `json:"record"`          // what the attempts so far came to. No snapshot
+	HeldSince time.Time      `json:"held,omitzero"`    // since when ticks have found the mutex held
+	Fence     int64          `json:"fence,omitempty"`  // of the lock that a tick took for the attempt
+	Seat      outcome.Seat   `json:"seat,omitzero"`    // which a tick took for the attempt
+	Before    bool           `json:"before,omitempty"` // the before-hooks are yet to run, since the run was lost before its first attempt
+	Record    outcome.Record `json:"record"`           // what the attempts so far came to. No snapshot
 }
 
 // A StopRequest asks the processes that watch a run to stop it. It names the run: the file may have become
@@ -67,6 +87,7 @@ type State struct {
 	Begin      outcome.Record
 	Supervisor string   // of a background run, once it was given to one
 	Attempt    *Attempt // the last one
+	Ending     *Ending  // the last one, which may be of an earlier attempt
 	Retry      *Retry   // the last one, which may be over: see Resting
 	Result     *outcome.Record
 	Notes      []string        // of a run without a Result; later they are in that
@@ -77,6 +98,15 @@ type State struct {
 	Stop       *StopRequest
 	End        *outcome.Record
 }
+
+// Queued reports whether the run waits for its mutex or for a seat, before anything of it has started. A process watches it, or the next
+// tick gives it to one.
+func (s State) Queued() bool {
+	return s.Begin.Queued() && s.Result == nil && s.End == nil
+}
+
+// Waits reports whether no command of the run lives, nor is about to: it waits for its turn, or for a tick.
+func (s State) Waits() bool { return s.Queued() || s.Deferred() }
 
 // Resting reports whether the supervisor of the run waits for its next attempt.
 func (s State) Resting() bool {
@@ -92,15 +122,34 @@ func (s State) Deferred() bool {
 // file.
 var ErrUnreadable = errors.New("the file of a run cannot be read")
 
+// beginning begins the line with which a run begins.
+var beginning = []byte("\n{\"begin\":")
+
+// usuallyEnough is how much of the end of a file has all of its last run, unless that has a long story, in bytes.
+const usuallyEnough = 8 << 10
+
+// lastRun returns the text of a file from the beginning of its last run on: what is before is of other runs.
+func lastRun(file *os.File) ([]byte, error) {
+	text, err := statedir.ReadEnd(file, usuallyEnough)
+	if at := bytes.LastIndex(text, beginning); at >= 0 || err != nil {
+		return text[max(0, at):], err
+	}
+	text, err = statedir.ReadAll(file)
+	return text[max(0, bytes.LastIndex(text, beginning)):], err
+}
+
 // parse collects the events of a file. A torn last line is what a kill or a full disk left.
 func parse(file *os.File) (State, error) {
-	text, err := statedir.ReadAll(file)
+	text, err := lastRun(file)
 	if err != nil {
 		return State{}, err
 	}
+	return parseText(text, file.Name())
+}
+
+func parseText(text []byte, name string) (State, error) {
 	state := State{Hooks: map[string]bool{}}
-	last := max(0, bytes.LastIndex(text, []byte("\n{\"begin\":"))) // what is before is of other runs
-	for line := range bytes.Lines(text[last:]) {
+	for line := range bytes.Lines(text) {
 		var e Event
 		if json.Unmarshal(line, &e) != nil {
 			continue
@@ -108,7 +157,7 @@ func parse(file *os.File) (State, error) {
 		state.add(e)
 	}
 	if state.Begin.Run == "" {
-		return State{}, fmt.Errorf("%s: %w", file.Name(), ErrUnreadable)
+		return State{}, fmt.Errorf("%s: %w", name, ErrUnreadable)
 	}
 	return state, nil
 }
@@ -122,8 +171,12 @@ func (s *State) add(e Event) {
 		s.Begin = *e.Begin
 	case e.Supervisor != "":
 		s.Supervisor = e.Supervisor
+	case e.Turn != nil:
+		s.Begin.Waited, s.Begin.Locks, s.Begin.Fence, s.Begin.Seat = e.Turn.Waited, e.Turn.Locks, e.Turn.Fence, e.Turn.Seat
 	case e.Attempt != nil:
 		s.Attempt = e.Attempt
+	case e.Ending != nil:
+		s.Ending = e.Ending
 	case e.Retry != nil:
 		s.Retry = e.Retry
 	case e.Result != nil:
@@ -138,6 +191,9 @@ func (s *State) add(e Event) {
 	case e.Deferral != nil:
 		s.Deferral = e.Deferral
 		s.Begin.Fence = max(s.Begin.Fence, e.Deferral.Fence)
+		if e.Deferral.Seat.Name != "" {
+			s.Begin.Seat = e.Deferral.Seat
+		}
 	case e.Stop != nil && e.Stop.Run == s.Begin.Run:
 		s.Stop = e.Stop
 	case e.End != nil:

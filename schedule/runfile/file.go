@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"sched/schedule/outcome"
 	"sched/schedule/statedir"
@@ -23,6 +25,10 @@ import (
 type File struct {
 	Record outcome.Record
 	file   *os.File
+	looked atomic.Int64 // nothing before this offset asks to stop the run
+
+	mu   sync.Mutex
+	size int64 // of the file as far as it is this process's own: while it is no larger, no other one has written anything
 }
 
 // OutputPath returns the path of the file that captures what a run prints.
@@ -39,7 +45,17 @@ func Path(dir, id string) string { return filepath.Join(runsDir(dir), id+".json"
 func (f *File) Descriptor() *os.File { return f.file }
 
 // Append adds one event. The line begins with a line break, so that it stands alone even after a torn line.
-func (f *File) Append(e Event) error { return statedir.AppendLine(f.file, e) }
+func (f *File) Append(e Event) error {
+	line, err := statedir.Line(e)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, err := f.file.Write(line)
+	f.size += int64(n)
+	return err
+}
 
 // Sync makes what was appended survive a power cut.
 func (f *File) Sync() error { return f.file.Sync() }
@@ -48,11 +64,23 @@ func (f *File) Sync() error { return f.file.Sync() }
 func (f *File) Close() error { return f.file.Close() }
 
 // StopRequested returns the request to stop the run that RequestStop wrote into its file, if there is one. It is called
-// for every attempt, so it searches for that line alone.
+// twice for every attempt, so it searches for that line alone, in what is new since it looked last, and not at all where only this
+// process has written since: the file may have the events of fifty runs before.
 func (f *File) StopRequested() (StopRequest, bool) {
-	text, err := statedir.ReadAll(f.file)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if info, err := f.file.Stat(); err == nil && info.Size() == f.size {
+		f.hasLooked(f.size)
+		return StopRequest{}, false
+	}
+	from := f.looked.Load()
+	text, err := statedir.ReadFrom(f.file, from)
 	start := []byte("\n{\"stop\":")
-	if err != nil || !bytes.Contains(text, start) { // which is much faster than to look for the last
+	if err != nil {
+		return StopRequest{}, false
+	}
+	if !bytes.Contains(text, start) { // which is much faster than to look for the last
+		f.hasLooked(from + int64(len(text)))
 		return StopRequest{}, false
 	}
 	row, _, _ := bytes.Cut(text[bytes.LastIndex(text, start)+1:], []byte{'\n'})
@@ -61,4 +89,11 @@ func (f *File) StopRequested() (StopRequest, bool) {
 		return StopRequest{}, false
 	}
 	return *e.Stop, true
+}
+
+// hasLooked notes that there is no request to stop the run before the offset, where the file ends.
+func (f *File) hasLooked(before int64) {
+	const written = 4 << 10 // as much of the end may be of a line that is being written
+	f.size = before
+	f.looked.Store(max(0, before-written))
 }

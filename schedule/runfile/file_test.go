@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -94,6 +95,54 @@ func TestTheFileOfARunIsUsedAgain(t *testing.T) {
 		t.Errorf("runs: %v, %v", ids, err)
 	}
 	ended(t, second)
+}
+
+// A kill while a run begins leaves its beginning in the file that is used again. Nobody takes it for a run.
+func TestABeginningWithoutARunIsPassedOver(t *testing.T) {
+	dir := t.TempDir()
+	first := begun(t, dir, "a")
+	ended(t, first)
+	Recycle(dir, first.Record.Run, "a")
+	spare, err := os.OpenFile(sparePath(dir, "a"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := &File{Record: outcome.Record{Run: outcome.NewID(), Task: "a"}, file: spare}
+	if err := errors.Join(killed.Append(Event{Begin: &killed.Record}), killed.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := List(dir); err != nil || len(ids) != 0 {
+		t.Errorf("runs: %v, %v", ids, err)
+	}
+	second := begun(t, dir, "a")
+	if state, alive, err := Read(dir, second.Record.Run); err != nil || !alive || state.Begin.Run != second.Record.Run {
+		t.Errorf("%+v, alive %v, %v", state, alive, err)
+	}
+	ended(t, second)
+}
+
+// Runs of one task that begin and are put away at the same time each have a file of their own.
+func TestFilesAreUsedAgainByManyAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 200 {
+				run := begun(t, dir, "a")
+				if state, alive, err := Read(dir, run.Record.Run); err != nil || !alive || state.Begin.Run != run.Record.Run || state.End != nil {
+					t.Errorf("%+v, alive %v, %v", state, alive, err)
+				}
+				ended(t, run)
+				if err := Recycle(dir, run.Record.Run, "a"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if ids, err := List(dir); err != nil || len(ids) != 0 {
+		t.Errorf("runs: %v, %v", ids, err)
+	}
 }
 
 // A process that opened the file of a run just before it was recycled sees that it is another run's.

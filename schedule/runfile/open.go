@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"sched/schedule/outcome"
 	"sched/schedule/statedir"
 )
 
@@ -13,8 +14,16 @@ var ErrAlive = errors.New("the run is alive")
 
 // Inherit returns the run whose locked file this process inherited from the one that began the run.
 func Inherit(file *os.File) (*File, State, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, State{}, err
+	}
 	state, err := parse(file)
-	return &File{Record: state.Begin, file: file}, state, err
+	run := &File{Record: state.Begin, file: file}
+	if state.Stop == nil {
+		run.hasLooked(info.Size())
+	}
+	return run, state, err
 }
 
 // Take locks the file of a run that is not alive, to finish it. It returns ErrAlive when the run is,
@@ -26,6 +35,27 @@ func Take(dir, id string) (*File, State, error) {
 		return nil, State{}, ErrAlive
 	}
 	return file, state, err
+}
+
+// Mark opens the file at path, and locks it, in which hooks note that they were started that are of no run. It makes the file, with the
+// record as its beginning, where there is none.
+func Mark(path string, record outcome.Record) (*File, State, error) {
+	file, err := statedir.OpenLocked(path, os.O_RDWR|os.O_CREATE|os.O_APPEND)
+	if err != nil {
+		return nil, State{}, err
+	}
+	marks := &File{Record: record, file: file}
+	state, err := parse(file)
+	if errors.Is(err, ErrUnreadable) {
+		if err = marks.Append(Event{Begin: &record}); err == nil {
+			state, err = parse(file)
+		}
+	}
+	if err != nil {
+		file.Close()
+		return nil, State{}, err
+	}
+	return marks, state, nil
 }
 
 // TakeOver is Take for the process that has taken the place of a supervisor: it also gets the runs that were given to that. The

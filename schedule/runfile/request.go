@@ -24,6 +24,10 @@ type Request struct {
 	At     time.Time `json:"at"`     // in UTC; the slot of the run
 	Origin string    `json:"origin"` // who asked, in words
 
+	Cause     *outcome.Cause `json:"cause,omitempty"`     // the run after which it comes, which a retry has, too; nil for none
+	Triggered bool           `json:"triggered,omitempty"` // a hook asked for it, so it is started at once
+
+	Dir       string    `json:"-"` // the state folder that it is in, or a spare one
 	HeldSince time.Time `json:"-"` // since when ticks have found the mutex held
 }
 
@@ -39,12 +43,8 @@ func requestPath(dir, id string) string { return filepath.Join(waitingDir(dir), 
 
 // AddRequest leaves a request for the ticks to come. When it has returned nil the request survives a power cut.
 func AddRequest(dir string, r Request) error {
-	text, err := json.Marshal(requestLine{Request: &r})
-	if err != nil {
-		return err
-	}
 	draft := filepath.Join(waitingDir(dir), ".draft-"+r.Run)
-	if err := statedir.WriteSynced(draft, append(text, '\n')); err != nil {
+	if err := r.write(draft); err != nil {
 		return err
 	}
 	if err := statedir.Rename(draft, requestPath(dir, r.Run)); err != nil {
@@ -53,6 +53,14 @@ func AddRequest(dir string, r Request) error {
 	}
 	statedir.SyncDir(waitingDir(dir))
 	return nil
+}
+
+func (r Request) write(path string) error {
+	text, err := json.Marshal(requestLine{Request: &r})
+	if err != nil {
+		return err
+	}
+	return statedir.WriteSynced(path, append(text, '\n'))
 }
 
 // Requests returns the requests that wait, in the order of their times. Where there never was one this costs
@@ -74,6 +82,7 @@ func Requests(dir string) ([]Request, error) {
 		}
 		r, perr := parseRequest(text, id)
 		if err = errors.Join(err, rerr, perr); perr == nil && rerr == nil {
+			r.Dir = dir
 			all = append(all, r)
 		}
 	}
@@ -103,7 +112,6 @@ func parseRequest(text []byte, id string) (Request, error) {
 // A TakenRequest is a request that this process has locked, until it is closed or becomes a run.
 type TakenRequest struct {
 	Request
-	dir  string
 	file *os.File
 }
 
@@ -123,7 +131,8 @@ func TakeRequest(dir, id string) (*TakenRequest, error) {
 		file.Close()
 		return nil, err
 	}
-	return &TakenRequest{r, dir, file}, nil
+	r.Dir = dir
+	return &TakenRequest{r, file}, nil
 }
 
 // Begin makes the run of the request; the request is gone then, also for a power cut. When it fails
@@ -149,17 +158,17 @@ func (t *TakenRequest) become(run *File, events ...Event) error {
 			return err
 		}
 	}
-	if err := run.Sync(); err != nil {
+	if err := errors.Join(run.reserve(), run.Sync()); err != nil {
 		return err
 	}
-	if err := statedir.MakeDir(runsDir(t.dir)); err != nil {
+	if err := statedir.MakeDir(runsDir(t.Dir)); err != nil {
 		return err
 	}
-	if err := statedir.Rename(requestPath(t.dir, t.Run), Path(t.dir, t.Run)); err != nil {
+	if err := statedir.Rename(requestPath(t.Dir, t.Run), Path(t.Dir, t.Run)); err != nil {
 		return err
 	}
-	statedir.SyncDir(runsDir(t.dir)) // or a power cut might bring the request back after its command ran
-	statedir.SyncDir(waitingDir(t.dir))
+	statedir.SyncDir(runsDir(t.Dir)) // or a power cut might bring the request back after its command ran
+	statedir.SyncDir(waitingDir(t.Dir))
 	return nil
 }
 

@@ -5,16 +5,19 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/statedir"
 )
 
 func ask(t *testing.T, dir string, after time.Duration) Request {
 	t.Helper()
 	at := time.Now().Add(after).UTC().Truncate(time.Microsecond)
 	r := Request{Run: outcome.NewIDAt(at), Task: "report", At: at, Origin: "trigger by somebody"}
+	r.Dir = dir
 	if err := AddRequest(dir, r); err != nil {
 		t.Fatal(err)
 	}
@@ -164,5 +167,51 @@ func TestAnOrderToStopIsForOneRun(t *testing.T) {
 	}
 	if state, alive, err := o.Read(); !alive || err != nil || state.Stop == nil || state.Stop.By != "me" {
 		t.Errorf("%+v, %v, %v", state, alive, err)
+	}
+}
+
+// A run looks for the request in what is new in its file. It finds one in each process that goes on with it, whenever that came.
+func TestARequestToStopIsFoundAmongManyEvents(t *testing.T) {
+	dir := t.TempDir()
+	run, err := Create(dir, outcome.Record{Run: "a", Task: "report"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	many := func() {
+		for range 100 {
+			if err := run.Append(Event{Note: strings.Repeat("x", 200)}); err != nil {
+				t.Fatal(err)
+			}
+			if _, asked := run.StopRequested(); asked {
+				t.Fatal("nobody has asked")
+			}
+		}
+	}
+	many()
+	text, err := statedir.ReadFrom(run.file, run.looked.Load())
+	if size := len(text); err != nil || size > 5<<10 {
+		t.Errorf("it looks at %d bytes again, %v", size, err)
+	}
+	o, err := Observe(dir, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if err := o.RequestStop(StopRequest{By: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		run.Append(Event{Note: strings.Repeat("x", 200)})
+	}
+	for _, process := range []string{"the process that began it", "its supervisor"} {
+		for range 2 {
+			if stop, asked := run.StopRequested(); !asked || stop.By != "me" {
+				t.Errorf("%s finds %+v, %v", process, stop, asked)
+			}
+		}
+		if run, _, err = Inherit(run.file); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

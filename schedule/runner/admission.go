@@ -17,12 +17,28 @@ type admitter struct {
 	maintenance *maintenance
 }
 
-// refusal returns the reason why a slot may not start at this moment; "" when it may.
-func (a *admitter) refusal(slot schedule.Slot) string {
-	if a.anyTime(slot) {
-		return admission.Refusal(slot, func() time.Time { return slot.At }, a.paused, a.inMaintenance)
+// refusal returns the reason why a slot may not start at this moment; "" when it may. Held says that the reason is a pause or a
+// maintenance, which will be over.
+func (a *admitter) refusal(slot schedule.Slot) (reason string, held bool) {
+	holds := func(check admission.Check) admission.Check {
+		return func(task *schedule.Task, at time.Time) string {
+			reason := check(task, at)
+			held = held || reason != ""
+			return reason
+		}
 	}
-	return admission.Refusal(slot, clock.Now, a.paused, a.inMaintenance)
+	now := clock.Now
+	if a.anyTime(slot) {
+		now = func() time.Time { return slot.At }
+	}
+	reason = admission.Refusal(slot, now, holds(a.paused), holds(a.inMaintenance))
+	return reason, held
+}
+
+// refuses reports whether a slot may not start at this moment.
+func (a *admitter) refuses(slot schedule.Slot) bool {
+	reason, _ := a.refusal(slot)
+	return reason != ""
 }
 
 // paused returns by whom and why a task is paused that is to start at the given time, or now where that is later
@@ -53,6 +69,14 @@ func (a *admitter) tooLate(slot schedule.Slot) string {
 		return ""
 	}
 	return admission.TooLate(slot, clock.Now())
+}
+
+// waitsUntil returns until when a run of the slot waits at most that begins to at from.
+func (a *admitter) waitsUntil(slot schedule.Slot, from time.Time) time.Time {
+	if a.anyTime(slot) {
+		return from.Add(slot.Task.WaitAtMost)
+	}
+	return slot.Task.WaitUntil(slot.At, from)
 }
 
 // anyTime reports whether it is never too late for a slot: that of a tick whose minute was given, and one that was missed, for

@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
@@ -30,18 +32,23 @@ const (
 
 // announceWhile announces to the other servers that this one ticks and what runs here, until the function that it returns is
 // called, and once more then if something was started since. The tick does not depend on it: a failure is only a detail, and the
-// outage of the store is reported where locks are taken.
-func (r *running) announceWhile() (end func()) {
+// outage of the store is reported where locks are taken. What other servers ask of this one comes with each announcement; the tick
+// waits at its end for what it carries out, until terminate is done.
+func (r *running) announceWhile(terminate context.Context) (end func()) {
 	if r.Storage.Store == nil {
 		return func() {}
 	}
 	ticking, over := context.WithCancel(context.Background())
 	var announcing sync.WaitGroup
 	var err error
-	announcing.Go(func() { err = r.announce(ticking) })
+	announcing.Go(func() {
+		clock.Wait(terminate, r.turns.spread())
+		err = r.announce(ticking)
+	})
 	return func() {
 		over()
 		announcing.Wait()
+		r.answering.wait(terminate)
 		if r.locks.outage != nil {
 			err = r.locks.outage // which says what the tasks of this tick met
 		}
@@ -50,35 +57,55 @@ func (r *running) announceWhile() (end func()) {
 }
 
 // announce returns why the last announcement was not possible.
-func (t *Tick) announce(ticking context.Context) (err error) {
+func (r *running) announce(ticking context.Context) (err error) {
+	t := r.Tick
+	defer r.answering.close()
 	announce, last := servers.Announce, []servers.Running(nil)
+	neighbours := servers.NewNeighbours(t.Storage.Store, t.Storage.Dir, t.Host.Server, t.Schedule.Environment)
+	present := servers.NewPresent(t.Storage.Store)
+	also := append(r.answering.also(), neighbours.Also)
+	if t.leavesSlots() {
+		also = append(also, present.Also)
+	}
 	for alive := true; ; alive = clock.Wait(ticking, announceEvery) {
 		self := t.self()
 		if !alive && slices.Equal(self.Running, last) {
 			return err
 		}
 		var offset time.Duration
-		offset, err = announce(context.WithoutCancel(ticking), t.Storage.Store, clock.Now, self)
+		offset, err = announce(context.WithoutCancel(ticking), t.Storage.Store, clock.Now, self, also...)
 		if err != nil {
 			t.Report.detail("this server is not announced: %v", err)
 		} else {
 			t.checkClock(offset)
+			neighbours.Note()
+			t.checkNeighbours(neighbours.Found())
 			announce, last = servers.Refresh, self.Running
+			if t.leavesSlots() {
+				servers.NotePeers(t.Storage.Dir, present.Names())
+			}
 		}
+		r.answering.answer()
 		if !alive {
 			return err
 		}
 	}
 }
 
+// leavesSlots reports whether the next tick may have to leave slots to other servers.
+func (t *Tick) leavesSlots() bool {
+	return slices.ContainsFunc(t.Schedule.Tasks, func(task *schedule.Task) bool { return task.OneServer })
+}
+
 // self is the announcement of this server.
 func (t *Tick) self() servers.Server {
-	s := servers.Server{Name: t.Host.Server, Version: t.Host.Version, Minute: t.Minute, File: t.Schedule.File, Digest: t.Schedule.Digest}
+	s := servers.Server{Name: t.Host.Server, Version: t.Host.Version, Minute: t.Minute, File: t.Schedule.File, Digest: t.Schedule.Digest,
+		Labels: t.Schedule.Machine.Labels}
 	for _, storage := range append(t.Storage.Spares(), t.Storage) {
 		ids, _ := runfile.List(storage.Dir)
 		for _, id := range ids {
 			state, alive, err := runfile.Read(storage.Dir, id)
-			if err != nil || !alive || state.End != nil || state.Deferred() {
+			if err != nil || !alive || state.End != nil || state.Waits() {
 				continue
 			}
 			holder := run.HolderOf(state)
@@ -90,10 +117,30 @@ func (t *Tick) self() servers.Server {
 	return s
 }
 
+// checkLabels reports labels of this machine that cannot be used, at most once an hour: tasks that ask for them do not run here.
+func (t *Tick) checkLabels() {
+	if wrong := t.Schedule.Machine.Wrong; wrong != "" && t.onceAnHour("labels") {
+		t.Report.Problem("the labels of this machine, for which tasks ask in servers: %s", wrong)
+	}
+}
+
 // checkClock reports a clock that is off by more than MostOffset, at most once an hour.
 func (t *Tick) checkClock(offset time.Duration) {
 	if offset.Abs() > MostOffset && t.onceAnHour("clock") {
 		t.Report.Problem("the clock of %s is %s; tasks are due by it, here at another time than elsewhere (set it, or Redis's, with NTP)", t.Host.Server, OffsetText(offset))
+	}
+}
+
+// checkNeighbours reports what is wrong with the other servers of the store, each at most once an hour.
+func (t *Tick) checkNeighbours(found servers.Mixture) {
+	for _, words := range found.Texts(t.Host.Server, t.Schedule.Environment) {
+		what, advice := "environment", "give each environment a `name` or a store of its own"
+		if strings.HasPrefix(words, "another machine") {
+			what, advice = "name", "name each with `server:` or $SCHED_SERVER"
+		}
+		if t.onceAnHour(what) {
+			t.Report.Problem("%s; %s", words, advice)
+		}
 	}
 }
 

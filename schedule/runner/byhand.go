@@ -22,19 +22,33 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record,
 	return caller.FinishUnrecorded(t.newRecord(schedule.Slot{Task: task, At: t.Minute}), task, code)
 }
 
+// AnswerTriggered starts the runs that hooks have asked for, in the background, and nothing else. What may not start yet
+// is left to ticks. When noNewStarts is done it starts no other.
+func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
+	t.rememberStore()
+	go t.supervisors().Ahead(t.Storage)
+	r := t.prepare()
+	r.deliveries.start(kill)
+	r.requests.startTriggered(noNewStarts)
+	r.starter.handover.Close()
+	r.starter.skipHooks.Wait()
+	r.deliveries.sender.Wait(noNewStarts, outbox.Patience)
+	r.records.write()
+}
+
 // Test runs the task now, whatever its schedule and conditions, copies its output to out as it comes, and returns the record. It
 // takes the lock of the task; when that is held the record says skipped. When terminate is done the command is stopped; when kill is
 // done too it is killed.
 func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, out io.Writer) (outcome.Record, error) {
-	t.Storage.RememberStore()
+	t.rememberStore()
 	r := t.prepare()
 	here := *task
 	here.OneServer, here.Background = false, false
 	slot := schedule.Slot{Task: &here, At: t.Minute}
 	record := t.newRecord(slot)
-	lock, reason := r.locks.take(&record, slot)
-	if reason != "" {
-		record.Outcome, record.Reason, record.Ended = outcome.Skipped, reason, clock.Now()
+	lock, no := r.locks.take(&record, slot)
+	if no.reason != "" {
+		record.Outcome, record.Reason, record.Ended = outcome.Skipped, no.reason, clock.Now()
 		return record, nil
 	}
 	r.deliveries.start(kill)
@@ -53,6 +67,7 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, out io
 		close(over)
 		shown.Wait()
 	})
+	r.locks.releases.Wait()
 	r.deliveries.sender.Wait(terminate, outbox.Patience)
 	r.records.add(run.Ended{Record: record, Dir: begun.Dir})
 	r.records.write()

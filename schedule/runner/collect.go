@@ -21,7 +21,10 @@ func (r *running) collectLost(noNewStarts context.Context) {
 		caller := r.starter.caller(storage)
 		retry := func(d run.Deferred) (outcome.Record, bool) { return r.retryDeferred(noNewStarts, d) }
 		for _, record := range caller.CollectLost(r.starter.handedOver.has, retry, func(err error) { r.Report.Problem("%v", err) }) {
-			unstated := record.Background && record.Outcome.Failure() || record.Outcome == outcome.Lost
+			task := r.task(record.Task)
+			background := record.Background || task != nil && task.Retry.Lost // whose lost runs go on in the background
+			skipped := record.Outcome == outcome.Skipped && record.Wait != (outcome.Wait{})
+			unstated := background && (record.Outcome.Failure() || skipped) || record.Outcome == outcome.Lost
 			r.records.add(run.Ended{Record: record, Dir: storage.Dir, Unstated: unstated})
 		}
 		r.deliveries.sendWaiting(outbox.In(storage.Dir))
@@ -35,6 +38,14 @@ func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (re
 	switch {
 	case d.Stopped():
 		return d.Finish(), true
+	case d.Queued() && noNewStarts.Err() == nil && (r.Only == "" || r.Only == task.Name): // a pause counts when its turn comes
+		if _, err := d.Retry(r.starter.handover.Give); err != nil {
+			r.Report.Problem("%s waits on for its turn: %v", task.Name, err)
+		}
+		return record, false
+	case d.Queued():
+		d.Leave()
+		return record, false
 	case noNewStarts.Err() != nil, r.early(d.Until()), r.Only != "" && r.Only != task.Name,
 		r.admission.paused(task, d.Until()) != "", r.admission.inMaintenance(task, r.Minute) != "":
 		d.Leave()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/condition"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 )
@@ -50,7 +51,8 @@ type conditional struct {
 	slot    schedule.Slot
 	ctx     context.Context // when done, the slot must not start any more
 	record  outcome.Record
-	verdict verdict
+	verdict condition.Verdict
+	held    bool            // the verdict is to skip it since a pause or a maintenance keeps it
 	before  <-chan struct{} // closed when the task's slot before this one is decided; nil when there is none
 	decided chan struct{}   // to be closed when this one is
 }
@@ -90,8 +92,9 @@ func (c *conditions) check(s *conditional) {
 	if ctx.Err() != nil {
 		return
 	}
-	if s.verdict.skip = c.starter.admission.refusal(s.slot); s.verdict.skip == "" {
-		s.verdict = c.starter.runConditions(ctx, s.record, s.slot.Task)
+	if s.verdict.Skip, s.held = c.starter.admission.refusal(s.slot); s.verdict.Skip == "" {
+		c.starter.ledger.AskConditions(s.record.Task, s.record.Slot, s.record.Run) // before they begin: see condition.EndOrphans
+		s.verdict = condition.Ask(ctx, s.slot.Task, c.starter.Host.Environ, run.TaskVariables(s.record))
 	}
 }
 
@@ -100,9 +103,9 @@ func (c *conditions) check(s *conditional) {
 func (c *conditions) decide(s *conditional) (begun *run.Run, failed bool) {
 	task := s.slot.Task
 	switch v := s.verdict; {
-	case v.skip != "":
-		c.starter.skip(s.record, task, v.skip)
-	case v.broken != "":
+	case v.Skip != "":
+		c.starter.refuse(s.record, task, v.Skip, s.held)
+	case v.Broken != "":
 		c.failUnanswered(s)
 		return nil, true
 	case s.ctx.Err() != nil:
@@ -124,7 +127,7 @@ func (c *conditions) failUnanswered(s *conditional) {
 	if !ok {
 		return
 	}
-	c.starter.records.done(begun.FailBeforeStart(errors.New(s.verdict.broken), s.verdict.output), begun.Dir)
+	c.starter.records.done(begun.FailBeforeStart(errors.New(s.verdict.Broken), s.verdict.Output), begun.Dir)
 }
 
 // start checks the conditions of a background slot, and hands its run over when they allow it. It does not wait: background does.

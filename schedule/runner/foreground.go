@@ -25,13 +25,14 @@ type foregroundQueue struct {
 	tick     *running
 	contexts contexts
 	order    admission.Queue
+	ahead    foregroundAhead
 	answered chan *conditional // slots with a verdict that are not decided yet
 	open     int               // slots whose condition commands run, or that are in answered
 	failed   bool              // a task failed
 }
 
 func (r *running) foregroundQueue(c contexts, slots int) *foregroundQueue {
-	return &foregroundQueue{tick: r, contexts: c, answered: make(chan *conditional, slots)}
+	return &foregroundQueue{tick: r, contexts: c, ahead: foregroundAhead{starter: r.starter}, answered: make(chan *conditional, slots)}
 }
 
 // run runs the slots that are ready, in their order.
@@ -43,6 +44,7 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 			ctx = q.contexts.staying
 		}
 		if reason := q.reach(ctx, slots[i]); reason != "" {
+			q.ahead.release(slots[i:]...)
 			q.tick.starter.skipAll(slots[i:], reason)
 			return
 		}
@@ -54,9 +56,11 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 func (q *foregroundQueue) slot(ctx context.Context, slot schedule.Slot, later []schedule.Slot) {
 	if len(slot.Task.ConditionCommands) > 0 {
 		q.conditional(ctx, slot, later)
-	} else if begun, ok := q.tick.starter.begin(slot, q.tick.locks.take); ok {
+	} else if begun, ok := q.tick.starter.begin(slot, q.ahead.taker(later)); ok {
 		q.order.Ran(slot.Task)
 		q.execute(begun)
+	} else {
+		q.ahead.release(slot)
 	}
 }
 

@@ -40,8 +40,8 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 	}
 	for _, slot := range slots[:2] {
 		record := tick.newRecord(slot)
-		if lock, reason := tick.locks.take(&record, slot); lock == nil {
-			t.Errorf("%s: %s", slot.Task.Name, reason)
+		if lock, no := tick.locks.take(&record, slot); lock == nil {
+			t.Errorf("%s: %s", slot.Task.Name, no.reason)
 		}
 	}
 }

@@ -4,91 +4,136 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
 	"sched/mutex"
+	"sched/mutex/pool"
+	"sched/mutex/queue"
 	"sched/schedule"
 	"sched/schedule/admission"
 	"sched/schedule/clock"
+	"sched/schedule/lease"
+	"sched/schedule/oneserver"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 )
 
 // takeLock claims the slot and takes the mutex, as far as the task asks for them, and notes in the record what it took. The lock is
-// nil where the task needs none. Reason is why the slot may not run; "" when it may.
-type takeLock func(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, reason string)
+// nil where the task needs none.
+type takeLock func(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, no refusal)
+
+// A refusal says why a slot may not run; the zero refusal that it may.
+type refusal struct {
+	reason  string
+	held    bool  // another run has the mutex or the seats, or waits for them: the task may wait, too
+	unknown error // why the store was of no use; nil where another run has the slot or the mutex
+}
 
 // locks take the locks and claims of a tick. Safe for concurrent use.
 type locks struct {
-	storage run.Storage
-	spare   *spare
-	problem func(format string, a ...any)
-	leases  run.Leases // of the locks whose runs have yet to begin
+	storage  run.Storage
+	spare    *spare
+	turns    *turns
+	claiming func(task string, slot time.Time, run string) // is called before a slot is claimed
+	problem  func(format string, a ...any)
+	leases   lease.Leases // of the locks whose runs have yet to begin
 
 	mu             sync.Mutex
-	claimed        map[string]mutex.Holder // claims of other servers, found by lookAhead
-	folders        []run.Storage           // the state folder, and the spare ones that were there at first
-	outage         error                   // why the store was of no use when it was asked first; nil while it always answered
-	skippedUnknown bool                    // a slot was skipped since the store did not answer
+	claimed        map[string]mutex.Holder  // claims of other servers, found by lookAhead
+	looks          map[time.Time]*look      // for slots of an instant that wait for their turn
+	folders        []run.Storage            // the state folder, and the spare ones that were there at first
+	outage         error                    // why the store was of no use when it was asked first; nil while it always answered
+	said           bool                     // that was reported
+	skippedUnknown bool                     // a slot was skipped since the store did not answer
+	releasing      map[string]chan struct{} // mutexes whose release is under way or done: closed then
+	releases       sync.WaitGroup
 }
 
 // take is the takeLock of a single slot: it claims the slot first, then acquires the mutex.
-func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, reason string) {
-	lock, reason, _ = l.takeOrHeld(record, slot)
-	return lock, reason
-}
-
-// takeOrHeld is take, and reports with a reason whether another run has the lock; else the store did not answer.
-func (l *locks) takeOrHeld(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, reason string, isHeld bool) {
+func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, no refusal) {
 	task := slot.Task
-	if !task.OneServer && !task.WithoutOverlapping {
-		return nil, "", false
+	if !task.Locks() {
+		return nil, no
 	}
 	if holder, claimed := l.claimedAhead(slot); claimed {
-		return nil, slotTaken(holder), true
+		return nil, refusal{reason: oneserver.Taken(holder)}
 	}
+	l.awaitRelease(record.Mutex)
 	if holder, held := l.heldInSpare(record.Mutex); held && task.WithoutOverlapping {
-		return nil, run.StillRunning(holder, clock.Now()), true
+		return nil, refusal{reason: run.StillRunning(holder, clock.Now()), held: true}
 	}
-	lock, err := claimAndAcquire(l.storage, record, slot)
+	if task.OneServer {
+		if no = l.awaitTurn(slot); no.reason != "" {
+			return nil, no
+		}
+		l.claiming(task.Name, slot.At, record.Run)
+	}
+	lock, err := l.claimAndAcquire(l.storage, record, slot)
 	if spare, ok := l.spare.instead(err); ok {
-		lock, err = claimAndAcquire(spare, record, slot)
+		lock, err = l.claimAndAcquire(spare, record, slot)
 	}
+	var full *pool.FullError
 	var held *mutex.HeldError
+	var behind *queue.BehindError
 	if err != nil && !errors.As(err, &held) {
 		l.storeDown(err, task)
 		if task.RunWhenStoreDown {
 			record.Notes = append(record.Notes, fmt.Sprintf("runs without its lock: %v", err))
-			lock, err = claimAndAcquire(l.storage.Alone(), record, slot) // on this machine it overlaps with nothing all the same
+			lock, err = l.claimAndAcquire(l.storage.Alone(), record, slot) // on this machine it overlaps with nothing all the same
 		}
 	}
 	switch {
 	case err == nil:
 		l.leases.Keep(lock)
-		return lock, "", false
+		return lock, no
+	case errors.As(err, &full):
+		return nil, refusal{reason: full.Error(), held: true}
+	case errors.As(err, &behind):
+		return nil, refusal{reason: behind.Error(), held: true}
 	case !errors.As(err, &held) && task.RunWhenStoreDown:
-		return nil, "", false
+		return nil, no
 	case !errors.As(err, &held):
-		return nil, unknown(task, err), false
+		return nil, refusal{reason: unknown(task, err), unknown: err}
 	case held.Name == record.Mutex:
-		return nil, run.StillRunning(held.Holder, clock.Now()), true
+		return nil, refusal{reason: run.StillRunning(held.Holder, clock.Now()), held: true}
 	}
-	return nil, slotTaken(held.Holder), true
+	return nil, refusal{reason: oneserver.Taken(held.Holder)}
 }
 
-// claimAndAcquire claims the slot and acquires the mutex in one storage. The error is *mutex.HeldError for either of them.
-func claimAndAcquire(storage run.Storage, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
-	ctx, store := context.Background(), storage.Mutexes()
-	holder := mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Since: clock.Now()}
-	claim := func() error { return store.Claim(ctx, claimKey(slot), claimUntil(slot), holder) }
-	acquire := func() (mutex.Lock, error) { return store.Acquire(ctx, record.Mutex, holder) }
-	lock, err := admission.TakeLocks(slot.Task, claim, acquire)
-	if err == nil && lock != nil {
-		record.Locks, record.Fence = storage.Locks(), lock.Fence()
+// claimAndAcquire claims the slot and acquires the mutex and a seat in one storage. The error is *mutex.HeldError for each of them,
+// and wraps one for a full pool.
+func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
+	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*record)
+	claim := func() error { return store.Claim(ctx, oneserver.Key(slot), oneserver.Until(slot), holder) }
+	acquire := func() (pool.Holding, error) {
+		if err := storage.Behind(ctx, slot.Task); errors.As(err, new(*queue.BehindError)) { // else the store says itself what is wrong
+			return pool.Holding{}, err
+		}
+		need := run.NeedOf(slot.Task)
+		need.Taken = l.takenSeats(storage, need)
+		return need.Acquire(ctx, store, holder)
 	}
-	return lock, err
+	held, err := admission.TakeLocks(slot.Task, claim, acquire)
+	if err == nil {
+		storage.Held(record, held)
+	}
+	return held.Lock, err
+}
+
+// takenSeats returns which seats of a pool are known to be taken without asking the storage for each: those that the store names at
+// once, and those in another folder. Where the store does not answer each is asked for.
+func (l *locks) takenSeats(storage run.Storage, need pool.Need) func(seat string) (mutex.Holder, bool) {
+	var held map[string]mutex.Holder
+	if storage.Store != nil && need.Pool != "" {
+		held, _ = storage.Store.Held(context.Background(), pool.Seats(need.Pool, need.Seats)...)
+	}
+	return func(seat string) (mutex.Holder, bool) {
+		if holder, taken := held[seat]; taken {
+			return holder, true
+		}
+		return l.storage.HeldElsewhere(storage.Locks(), seat)
+	}
 }
 
 // heldInSpare finds a run that began while the state folder could not be written, and so has its lock in a spare one.
@@ -109,8 +154,11 @@ func (l *locks) heldInSpare(name string) (holder mutex.Holder, held bool) {
 
 // unknown is the reason of a skip because the store did not answer. It must never read as "still running": the cure is another.
 func unknown(task *schedule.Task, err error) string {
-	if task.OneServer {
-		return fmt.Sprintf("nobody knows whether another server runs it: %v", err)
+	switch {
+	case task.Pool.Name != "" && !task.WithoutOverlapping && !task.OneServer:
+		return fmt.Sprintf("nobody knows whether pool %s is full: %v", task.Pool.Name, err)
+	case task.OneServer:
+		return fmt.Sprintf("nobody knows %s: %v", outcome.AnotherServer, err)
 	}
 	return fmt.Sprintf("nobody knows whether it is running: %v", err)
 }
@@ -119,32 +167,18 @@ func unknown(task *schedule.Task, err error) string {
 func (l *locks) storeDown(err error, task *schedule.Task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !task.RunWhenStoreDown {
-		l.skippedUnknown = true
-	}
 	if l.outage == nil {
 		l.outage = err
+	}
+	if !l.said && !task.WaitWhenStoreDown { // what waits says so itself, once
+		l.said = true
 		l.problem("%v; until that is over tasks that need a lock are skipped, or run without one if they say store_down: run", err)
 	}
 }
 
-// claimFor is how long a claim outlives its slot: longer than any two clocks differ.
-const claimFor = time.Hour
-
-// claimKey is the key under which every server claims a slot of a task. It has nothing of the mutex, which other tasks may share:
-// each of them has slots of its own.
-func claimKey(slot schedule.Slot) string {
-	return slot.Task.Name + "@" + slot.At.UTC().Format("20060102T150405Z")
+// skips notes that a slot is skipped.
+func (l *locks) skips(no refusal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.skippedUnknown = l.skippedUnknown || no.unknown != nil
 }
-
-// claimUntil returns how long the claim of a slot is kept: longer than any two clocks differ, after the last moment at
-// which a tick may start it. It is the same for every tick and every server.
-func claimUntil(slot schedule.Slot) time.Time {
-	until := slot.At.Add(claimFor)
-	if slot.Task.RunMissed {
-		until = until.Add(slot.Task.MissedWithin)
-	}
-	return until
-}
-
-func slotTaken(holder mutex.Holder) string { return "another tick has this slot " + holder.String() }

@@ -1,38 +1,13 @@
 package runner
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/controls"
 )
-
-// Maintenance returns in words that the maintenance file of the schedule exists; "" when it does not, or the schedule
-// names none. After an error it is not known.
-func Maintenance(s *schedule.Schedule) (reason string, err error) {
-	if s.Maintenance == "" {
-		return "", nil
-	}
-	_, err = os.Stat(s.Maintenance)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("nobody knows whether there is maintenance: %w", err)
-	}
-	shown, rerr := filepath.Rel(filepath.Dir(s.File), s.Maintenance)
-	if rerr != nil || shown == ".." || strings.HasPrefix(shown, "../") {
-		shown = s.Maintenance
-	}
-	return "maintenance: " + shown + " exists", nil
-}
 
 // maintenance remembers what a tick found out about its schedule's maintenance file. The tick looks once for each instant at which
 // something is due, so that all tasks of that instant are treated alike
@@ -54,7 +29,7 @@ func (m *maintenance) reason(at time.Time) string {
 	if found {
 		return reason
 	}
-	reason, err := Maintenance(m.schedule)
+	reason, err := controls.Maintenance(m.schedule.Maintenance, filepath.Dir(m.schedule.File))
 	if err != nil && !m.reported {
 		m.reported = true
 		m.problem("%v; the tasks run", err)

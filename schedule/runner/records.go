@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule/clock"
+	"sched/schedule/expect"
 	"sched/schedule/history"
 	"sched/schedule/ledger"
 	"sched/schedule/outbox"
@@ -18,9 +19,10 @@ import (
 
 // records collects what a tick has to put into the history. Safe for concurrent use, but for write.
 type records struct {
-	tick   *Tick
-	spare  *spare
-	ledger *ledger.Account
+	tick     *Tick
+	spare    *spare
+	ledger   *ledger.Account
+	expected *expect.Watch // nil where nothing is expected
 
 	mu    sync.Mutex
 	ended []run.Ended
@@ -79,6 +81,12 @@ func (r *records) write() {
 		return
 	}
 	written := false
+	for _, e := range ended {
+		r.expected.Ended(e.Record)
+	}
+	if err := r.expected.Keep(); err != nil {
+		r.tick.Report.Problem("which tasks succeeded is not kept: %v", err)
+	}
 	err := r.tick.Storage.PutAway(ended, func(db *history.DB) error {
 		written = true
 		r.reportSetAside(db)
@@ -132,7 +140,9 @@ func (r *records) prune(db *history.DB, added int) error {
 	}
 	runfile.SweepDrafts(dir, now)
 	outbox.In(dir).Sweep(now)
+	r.tick.Storage.Queue().Sweep(now)
 	r.tick.removeSpares(now)
+	before := db.SetAside()
 	did, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask, 2*added)
 	for _, output := range did.Outputs {
 		os.Remove(output)
@@ -142,7 +152,10 @@ func (r *records) prune(db *history.DB, added int) error {
 		r.tick.Report.Problem("%d runs were too old to keep before other servers could be told of them", did.Unpublished)
 	}
 	if err == nil && !did.More {
-		err = r.checkPages(db)
+		err = checkPages(db)
+	}
+	if db.SetAside() != before {
+		r.reportSetAside(db)
 	}
 	return err
 }
@@ -151,13 +164,17 @@ func (r *records) prune(db *history.DB, added int) error {
 const checkFor = 3 * time.Second
 
 // checkPages finds damage in what ticks do not read, before people do.
-func (r *records) checkPages(db *history.DB) error {
+func checkPages(db *history.DB) error {
 	ctx, cancel := context.WithTimeout(context.Background(), checkFor)
 	defer cancel()
-	before := db.SetAside()
-	err := db.CheckPages(ctx)
-	if db.SetAside() != before {
-		r.reportSetAside(db)
+	return db.CheckPages(ctx)
+}
+
+// noteSuccesses notes which runs have ended so far, for what is expected of their tasks.
+func (r *records) noteSuccesses() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.ended {
+		r.expected.Ended(e.Record)
 	}
-	return err
 }

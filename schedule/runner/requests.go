@@ -21,16 +21,31 @@ const heldAtMost = 24 * time.Hour
 // requests answers what people asked for with trigger and retry.
 type requests struct{ *starter }
 
+// waiting returns the requests that wait, also those of hooks that found the state folder full.
+func (r requests) waiting() (all []runfile.Request, err error) {
+	for _, storage := range r.Storage.Folders() {
+		some, rerr := runfile.Requests(storage.Dir)
+		all, err = append(all, some...), errors.Join(err, rerr)
+	}
+	return all, err
+}
+
+// startTriggered hands over the runs that hooks asked for.
+func (r requests) startTriggered(noNewStarts context.Context) {
+	waiting, _ := r.waiting()
+	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(request runfile.Request) bool { return !request.Triggered }))
+}
+
 // startHeld is startBackground for requests that have waited for their mutex. It comes before the slots of the minute: a task that is due
 // every minute would take its own mutex each time, and its request would never run.
 func (r requests) startHeld(noNewStarts context.Context) {
-	waiting, _ := runfile.Requests(r.Storage.Dir)
+	waiting, _ := r.waiting()
 	r.handOverAll(noNewStarts, slices.DeleteFunc(waiting, func(request runfile.Request) bool { return request.HeldSince.IsZero() }))
 }
 
 // startBackground hands over the requested background runs whose time has come.
 func (r requests) startBackground(noNewStarts context.Context) {
-	waiting, err := runfile.Requests(r.Storage.Dir)
+	waiting, err := r.waiting()
 	if err != nil {
 		r.Report.Problem("%v", err)
 	}
@@ -39,7 +54,7 @@ func (r requests) startBackground(noNewStarts context.Context) {
 
 func (r requests) handOverAll(noNewStarts context.Context, waiting []runfile.Request) {
 	r.each(noNewStarts, waiting, func(request runfile.Request, task *schedule.Task) {
-		if task.Background {
+		if inBackground(request, task) {
 			if begun, ok := r.begin(request, task); ok {
 				r.handOver(begun)
 			}
@@ -50,14 +65,20 @@ func (r requests) handOverAll(noNewStarts context.Context, waiting []runfile.Req
 // runRequested runs the requested foreground runs, in the order of the times they were requested for.
 func (q *foregroundQueue) runRequested() {
 	requests := q.tick.requests
-	waiting, _ := runfile.Requests(requests.Storage.Dir) // again: the tasks of the minute may have taken long
+	waiting, _ := requests.waiting() // again: the tasks of the minute may have taken long
 	requests.each(q.contexts.noNewStarts, waiting, func(request runfile.Request, task *schedule.Task) {
-		if !task.Background {
+		if !inBackground(request, task) {
 			if begun, ok := requests.begin(request, task); ok {
 				q.execute(begun)
 			}
 		}
 	})
+}
+
+// inBackground reports whether the run of a request does not wait for its turn in the foreground: what is triggered starts at once, and
+// no tick waits for it (docs/decisions.md#what-is-triggered-runs-in-the-background).
+func inBackground(request runfile.Request, task *schedule.Task) bool {
+	return task.Background || request.Cause != nil
 }
 
 // each calls start for each of the waiting requests whose time has come, and refuses those that can never run. Requests for tasks
@@ -67,14 +88,14 @@ func (r requests) each(ctx context.Context, waiting []runfile.Request, start fun
 		if ctx.Err() != nil {
 			return
 		}
-		if r.early(request.At) || r.Only != "" && r.Only != request.Task {
+		if !request.Triggered && r.early(request.At) || r.Only != "" && r.Only != request.Task {
 			continue
 		}
 		switch task := r.task(request.Task); {
 		case task == nil:
 			r.refuse(request, "it is no longer in the schedule")
 		case !r.Schedule.Active(task):
-			r.refuse(request, "it is switched off, or not for this environment")
+			r.refuse(request, "it is "+r.Schedule.Inactive(task))
 		case r.admission.paused(task, request.At) != "", r.admission.inMaintenance(task, r.Minute) != "": // it waits on
 		default:
 			start(request, task)
@@ -99,18 +120,22 @@ func (r requests) begin(request runfile.Request, task *schedule.Task) (*run.Run,
 	if !ok {
 		return nil, false
 	}
-	record, here := r.requestRecord(request, task), *task
-	here.OneServer = false
-	lock, reason, held := r.locks.takeOrHeld(&record, schedule.Slot{Task: &here, At: request.At})
+	here := *task
+	here.OneServer, here.Background = false, inBackground(request, task)
+	record := r.requestRecord(request, &here)
+	lock, no := r.locks.take(&record, schedule.Slot{Task: &here, At: request.At})
 	switch {
-	case held:
-		r.putBack(taken, task, reason)
+	case no.held && here.Background && task.WaitAtMost > 0 && taken.Dir == r.Storage.Dir && r.waitsAlready(task) == "":
+		record.Wait = waitOf(task)
+	case no.unknown == nil && no.reason != "":
+		r.putBack(taken, task, no.reason)
 		return nil, false
-	case reason != "": // the store is down, which was reported: the request goes on waiting, for as long as that takes
+	case no.unknown != nil: // the store is down, which was reported: the request goes on waiting, for as long as that takes
+		r.locks.skips(no)
 		taken.Close()
 		return nil, false
 	}
-	begun, err := r.caller(r.Storage).BeginRequest(taken, record, task, lock)
+	begun, err := r.caller(run.Storage{Dir: taken.Dir, Store: r.Storage.Store}).BeginRequest(taken, record, task, lock)
 	if err != nil {
 		if lock != nil {
 			lock.Release(context.Background())
@@ -119,12 +144,15 @@ func (r requests) begin(request runfile.Request, task *schedule.Task) (*run.Run,
 		r.Report.Problem("%s waits on, since it cannot begin: %v", request.Task, err)
 		return nil, false
 	}
+	if record.Queued() {
+		r.queued.add(task.Name, taken.Dir, record.Run)
+	}
 	return begun, true
 }
 
 // take locks a request; false for one that another tick has locked, or has begun.
 func (r requests) take(request runfile.Request) (*runfile.TakenRequest, bool) {
-	taken, err := runfile.TakeRequest(r.Storage.Dir, request.Run)
+	taken, err := runfile.TakeRequest(request.Dir, request.Run)
 	if err != nil && !errors.Is(err, runfile.ErrAlive) && !errors.Is(err, os.ErrNotExist) {
 		r.Report.Problem("%s waits on: %v", request.Task, err)
 	}
@@ -186,6 +214,6 @@ func (t *Tick) taskOf(request runfile.Request) *schedule.Task {
 // requestRecord returns the record of the run of a request.
 func (t *Tick) requestRecord(request runfile.Request, task *schedule.Task) outcome.Record {
 	record := t.newRecord(schedule.Slot{Task: task, At: request.At})
-	record.Run, record.Origin = request.Run, request.Origin
+	record.Run, record.Origin, record.Cause = request.Run, request.Origin, request.Cause
 	return record
 }

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/supervisor"
+	"sched/schedule/text"
 )
 
 // A starter begins runs, and records the slots that do not start. Safe for concurrent use.
@@ -26,6 +27,7 @@ type starter struct {
 	deliveries *deliveries
 	handover   *supervisor.Handover
 	handedOver ids
+	queued     waitingRuns
 	terminate  context.Context // see run.Caller; nil: never
 	skipHooks  sync.WaitGroup  // the on_skip hooks that run
 	skipping   chan struct{}   // has an element for each slot whose on_skip hooks run
@@ -34,6 +36,7 @@ type starter struct {
 
 // startAll hands over the background runs of slots whose tasks have no condition commands.
 func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
+	s.locks.lookLater(slots)
 	locks := s.lockAhead(slots)
 	for i, slot := range slots {
 		if ctx.Err() != nil {
@@ -86,8 +89,8 @@ func (i *ids) has(id string) bool {
 // begin begins the run of a slot whose task has no condition commands; false when the slot was skipped or failed, which is recorded.
 func (s *starter) begin(slot schedule.Slot, take takeLock) (*run.Run, bool) {
 	record := s.newRecord(slot)
-	if reason := s.admission.refusal(slot); reason != "" {
-		s.skip(record, slot.Task, reason)
+	if reason, held := s.admission.refusal(slot); reason != "" {
+		s.refuse(record, slot.Task, reason, held)
 		return nil, false
 	}
 	return s.beginLocked(record, slot, take)
@@ -95,9 +98,16 @@ func (s *starter) begin(slot schedule.Slot, take takeLock) (*run.Run, bool) {
 
 // beginLocked takes the lock of a slot that may start, and begins its run.
 func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot, take takeLock) (*run.Run, bool) {
-	lock, reason := take(&record, slot)
-	if reason != "" {
-		s.skip(record, slot.Task, reason)
+	lock, no := take(&record, slot)
+	if no.unknown != nil && slot.Task.WaitWhenStoreDown && s.keep(record, slot, no.unknown) {
+		return nil, false
+	}
+	if no.held && slot.Task.WaitAtMost > 0 && slot.Task.Background {
+		return s.beginWaiting(record, slot, no)
+	}
+	if no.reason != "" {
+		s.locks.skips(no)
+		s.skip(record, slot.Task, no.reason)
 		return nil, false
 	}
 	return s.beginRun(record, slot.Task, lock)
@@ -117,9 +127,35 @@ func (s *starter) beginRun(record outcome.Record, task *schedule.Task, lock mute
 	return begun, true
 }
 
+// keep leaves a slot for which the store had no answer to later ticks; false where it cannot be left. The first tick that does says so.
+func (s *starter) keep(record outcome.Record, slot schedule.Slot, why error) bool {
+	isNew, ok := s.ledger.Keep(record, slot.Task, why.Error(), false)
+	if isNew && ok {
+		s.Report.Problem("%s waits for the store, until %s at the latest: %v", slot.Task.Name,
+			text.Minute(slot.At.Add(slot.Task.LateWithin()), s.Schedule.Location), why)
+	}
+	return ok
+}
+
+// refuse gives its outcome to a slot that may not start at this moment. One that a pause or a maintenance keeps from it waits for the
+// end of that, where the task says so (docs/decisions.md#a-slot-of-a-pause-waits-as-one-that-lacks-the-store).
+func (s *starter) refuse(record outcome.Record, task *schedule.Task, reason string, held bool) {
+	if held && task.RunAfterPause {
+		isNew, ok := s.ledger.Keep(record, task, reason, true)
+		if isNew && ok {
+			s.Report.detail("%s waits for the end of a pause: %s", task.Name, reason)
+		}
+		if ok {
+			return
+		}
+	}
+	s.skip(record, task, reason)
+}
+
 // caller returns what this tick gives to its runs.
 func (s *starter) caller(storage run.Storage) run.Caller {
-	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender, Leases: &s.locks.leases, Terminate: s.terminate}
+	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender, Leases: &s.locks.leases,
+		Release: s.locks.releaseLater, Terminate: s.terminate}
 }
 
 // newRecord returns the record of a run that is to begin for a slot.
@@ -128,6 +164,15 @@ func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {
 		Run: outcome.NewID(), Task: slot.Task.Name, Mutex: slot.Task.Mutex, Slot: slot.At.UTC(),
 		Background: slot.Task.Background, Server: t.Host.Server,
 	}
+}
+
+// newRecord is Tick.newRecord. A slot that an earlier tick may have claimed gets the run for which it did.
+func (s *starter) newRecord(slot schedule.Slot) outcome.Record {
+	record := s.Tick.newRecord(slot)
+	if run, note := s.ledger.RunOf(slot.Task.Name, slot.At); run != "" {
+		record.Run, record.Notes = run, []string{note}
+	}
+	return record
 }
 
 // skip records that a slot did not run, and fires the task's on_skip hooks beside everything else.

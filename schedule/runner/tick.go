@@ -9,6 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/admission"
 	"sched/schedule/clock"
+	"sched/schedule/condition"
 	"sched/schedule/history"
 	"sched/schedule/ledger"
 	"sched/schedule/outbox"
@@ -33,6 +34,7 @@ type Tick struct {
 	Storage  run.Storage
 	Host     Host
 	Report   Report
+	Answers  Answers // carries out what other servers of the store ask of this one; nil: nobody may ask
 
 	handover *supervisor.Handover // once its supervisor was started
 }
@@ -66,15 +68,18 @@ type Result struct {
 // noNewStarts is done it starts no other task; when terminate is done it stops the running one, and when kill is done
 // too it kills it.
 func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
-	t.Storage.RememberStore()
+	t.rememberStore()
+	t.checkLabels()
 	r := t.prepare()
-	r.starter.terminate = terminate
+	r.starter.terminate, r.turns.over = terminate, noNewStarts
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
-	defer r.controls.readAhead(len(due) > 0)()
+	defer r.controls.readAhead(r.turns.hasOwn(due))()
 	background, foreground := admission.Split(r.account(due))
+	background, foreground = r.turns.inOrder(background), r.turns.ownFirst(foreground)
 	r.deliveries.start(kill)
-	defer r.announceWhile()()
+	defer r.announceWhile(terminate)()
+	r.turns.leaveFirst(noNewStarts, slices.Concat(background, foreground))
 
 	// Background tasks first, so that no foreground task delays them. Those of a later second of this minute are
 	// started on time while foreground tasks run.
@@ -95,12 +100,17 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	beside.Go(func() {
 		r.starter.handover.Await(startPatience) // what is written down meanwhile would take the processor from what is to start
 		r.collectLost(noNewStarts)
+		r.lookForOverdue()
 		r.records.writeUnlessSoon(foregroundOver)
 	})
 
 	r.locks.lookAhead(foreground)
+	r.locks.lookLater(foreground)
 	queue := r.foregroundQueue(contexts{noNewStarts, staying, terminate, kill}, len(foreground))
 	queue.run(foreground)
+	if r.answering.left(noNewStarts) {
+		r.requests.startBackground(noNewStarts)
+	}
 	if staying.Err() == nil { // else the next tick answers requests
 		queue.runRequested()
 	}
@@ -122,6 +132,7 @@ type running struct {
 	began      time.Time
 	controls   *controlsCache
 	admission  *admitter
+	turns      *turns
 	locks      *locks
 	ledger     *ledger.Account
 	records    *records
@@ -129,20 +140,22 @@ type running struct {
 	starter    *starter
 	conditions *conditions
 	requests   requests
+	answering  answering
 }
 
 // prepare returns the tick before it has done anything.
 func (t *Tick) prepare() *running {
-	r := &running{Tick: t, began: t.Began}
+	r := &running{Tick: t, began: t.Began, answering: newAnswering(t)}
 	if r.began.IsZero() {
 		r.began = clock.Now()
 	}
 	spare := &spare{storage: t.Storage, problem: t.Report.Problem}
 	r.controls = &controlsCache{storage: t.Storage, report: t.Report}
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
-	r.locks = &locks{storage: t.Storage, spare: spare, problem: t.Report.Problem}
 	r.ledger = r.newAccount(spare)
-	r.records = &records{tick: t, spare: spare, ledger: r.ledger}
+	r.turns = newTurns(t, r.began)
+	r.locks = &locks{storage: t.Storage, spare: spare, turns: r.turns, claiming: r.ledger.Claiming, problem: t.Report.Problem}
+	r.records = &records{tick: t, spare: spare, ledger: r.ledger, expected: t.watch()}
 	r.deliveries = &deliveries{tick: t, records: r.records}
 	r.starter = &starter{
 		Tick: t, admission: r.admission, locks: r.locks, spare: spare, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
@@ -165,7 +178,7 @@ func (r *running) newAccount(spare *spare) *ledger.Account {
 		Paused: func(task *schedule.Task, at time.Time) bool {
 			return r.controls.now().Pauses.Covered(task.Name, task.EvenWhenPaused, at)
 		},
-		EndConditions: endConditions,
+		EndConditions: condition.EndOrphans,
 		History:       func(db *history.DB) { r.records.reportSetAside(db) },
 		Problem:       r.Report.Problem,
 	}
@@ -204,6 +217,7 @@ func (r *running) account(due []schedule.Slot) []schedule.Slot {
 // or than until terminate is done, are left to the next tick.
 func (r *running) end(terminate context.Context) {
 	r.starter.skipHooks.Wait()
+	r.locks.releases.Wait()
 	r.deliveries.sendHeld()
 	r.deliveries.sender.Wait(terminate, outbox.Patience)
 	r.records.write()

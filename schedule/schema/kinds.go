@@ -42,13 +42,19 @@ func named(types ...any) object {
 func kinds() object {
 	return is(
 		"flag", is("type", "boolean"),
+		"overlapping", anyOf(ref("flag"), is("const", "wait")),
 		"text", is("type", scalar),
 		"filled", matching(someText),
 		"words", oneOrMore(ref("filled"), 0),
 		"someWords", oneOrMore(ref("filled"), 1),
+		"servers", oneOrMore(is("type", list("string", "number"), "pattern", `^([A-Za-z0-9._-]+=)?[A-Za-z0-9._*?-]+$`), 1),
+		"serverNames", oneOrMore(is("type", list("string", "number"), "pattern", `^[A-Za-z0-9._-]+$`), 0),
 		"name", named(scalar...),
 		"scheduleName", anyOf(ref("name"), texts(variable)),
 		"mutex", named("string", "number"),
+		"server", anyOf(is("type", list("string", "number"), "pattern", `^([A-Za-z0-9][A-Za-z0-9._-]{0,127})?$`, "minimum", 0), texts(variable)),
+		"triggered", named("string", "number"),
+		"pools", is("type", "object", "propertyNames", is("pattern", "^"+name+"$"), "additionalProperties", is("type", "integer", "minimum", 1, "maximum", 1000)),
 		"zone", matching(someText),
 		"duration", texts("^"+duration+"$"),
 		"size", texts(`(?i)^\s*[0-9.]+\s*(K|M|G|T)?B\s*$`),
@@ -58,6 +64,7 @@ func kinds() object {
 		"paths", oneOrMore(is("type", list("string", "number"), "pattern", someText, "not", texts(`^~(/|$)`)), 0),
 		"patterns", oneOrMore(ref("filled"), 0),
 		"store", anyOf(ref("text"), is("type", "array", "items", matching(`.`), "minItems", 1)),
+		"remote", anyOf(is("const", false), oneOrMore(is("enum", list("stop", "logs", "trigger")), 1)),
 		"holidays", oneOrMore(anyOf(is("type", "boolean"),
 			texts(`^\s*([^0-9\s]|`+date+`(\s|$))`).with(member{"not", texts(`^~(/|$)`)})), 0),
 		"variables", is("type", "object", "propertyNames", is("minLength", 1, "maxLength", 256, "pattern", `^[^=]+$`),
@@ -82,7 +89,7 @@ func kinds() object {
 
 		"hooks", hooks(allOf("hook", required("on"))),
 		"hooksAfterAll", hooks(ref("hook")),
-		"hooksBeforeARun", hooks(allOf("hook", required("on"), required("when"))),
+		"hooksBeforeARun", hooks(allOf("hook", required("on"), required("when"), required("trigger"))),
 		"limit", texts(`^\s*\+?0*([1-9][0-9]?|100)\s* per \s*`+duration+`\s*$`),
 	)
 }

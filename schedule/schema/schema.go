@@ -44,7 +44,7 @@ func whole() object {
 		member{"topTasks", is("type", "array", "items", ref("topEntry"))},
 		member{"entry", entry(ref("task"))},
 		member{"topEntry", entry(ref("task").with(
-			member{"allOf", list(required("command"), anyOf(required("cron"), required("every")))}))},
+			member{"allOf", list(required("command"))}))},
 	)
 	return is(
 		"$schema", "https://json-schema.org/draft/2020-12/schema",
@@ -79,11 +79,12 @@ func mappings() []rule {
 		{schedule.InMetrics, is("minProperties", 1)},
 		{schedule.InMail, is("minProperties", 1)},
 		{schedule.InRetry, is("minProperties", 1)},
+		{schedule.InExpect, is("minProperties", 1)},
 		{schedule.InOutput, is("minProperties", 1)},
 		{schedule.InHook, is(
-			"oneOf", list(required("run"), required("ping"), required("webhook"), required("mail")),
+			"oneOf", list(required("run"), required("trigger"), required("ping"), required("webhook"), required("mail")),
 			"dependentRequired", is("on", list("ping"), "format", list("webhook")),
-			"not", anyOf(required("on", "when"), required("on", "at_most"), required("run", "when"), required("run", "at_most")))},
+			"not", anyOf(required("on", "when"), required("on", "at_most"), required("run", "when"), required("run", "at_most"), required("trigger", "when"), required("trigger", "at_most")))},
 	}
 }
 
@@ -112,12 +113,13 @@ func property(of schedule.Mapping, key document.Entry) object {
 // takesAway reports whether false takes an inherited value of the key away.
 func takesAway(of schedule.Mapping, key document.Entry) bool {
 	switch of {
-	case schedule.InTask, schedule.InGroup, schedule.Defaults, schedule.InRetry, schedule.InOutput:
+	case schedule.InTask, schedule.InGroup, schedule.Defaults:
+		switch key.Name {
+		case "name", "group", "tasks", "command", "cron", "every", "when":
+			return false
+		}
+	case schedule.InRetry, schedule.InExpect, schedule.InOutput:
 	default:
-		return false
-	}
-	switch key.Name {
-	case "name", "group", "tasks", "command", "cron", "every", "when":
 		return false
 	}
 	return key.Type.Of != "flag"

@@ -11,22 +11,26 @@ import (
 	"sched/mutex"
 )
 
+// Also adds commands to the pipeline by which a server announces itself, so that they take no round trip of their own. When all of it
+// was answered, read is called. Now is the time of that Redis. Both may be called by several goroutines at once.
+type Also func(ctx context.Context, p redis.Pipeliner, now time.Time) (read func())
+
 // Announce publishes that a tick of s begins: its name, version, minute, file and runs. Seen, Age and
 // Offset of s are ignored.
 //
 // It returns by how much clock, that of this machine, is ahead of Redis's: the median where there are several Redis
 // servers. Half a round trip is how wrong that may be.
-func Announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Server) (offset time.Duration, err error) {
-	return announce(ctx, r, clock, s, true)
+func Announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Server, also ...Also) (offset time.Duration, err error) {
+	return announce(ctx, r, clock, s, true, also)
 }
 
 // Refresh publishes that a tick of s, which was announced, still lives, and what runs now. Version and minute of
 // the server stay those of the tick that began last, which may be a later one, where they are there.
-func Refresh(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Server) (offset time.Duration, err error) {
-	return announce(ctx, r, clock, s, false)
+func Refresh(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Server, also ...Also) (offset time.Duration, err error) {
+	return announce(ctx, r, clock, s, false, also)
 }
 
-func announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Server, begins bool) (time.Duration, error) {
+func announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Server, begins bool, also []Also) (time.Duration, error) {
 	key, all := r.Key("server", s.Name), r.Key("servers")
 	s.More += max(0, len(s.Running)-maxRunning)
 	s.Running = s.Running[:min(maxRunning, len(s.Running))]
@@ -37,7 +41,8 @@ func announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Ser
 			return err
 		}
 		offsets.set(server, offset)
-		tick := toJSON(tickEntry{s.Version, s.Minute.UTC(), seen})
+		reads := make([]func(), len(also))
+		tick := toJSON(tickEntry{s.Version, s.Minute.UTC(), seen, s.Labels})
 		_, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			p.HSetNX(ctx, key, "tick", tick)
 			if begins {
@@ -48,8 +53,14 @@ func announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Ser
 			p.PExpire(ctx, key, listedFor)
 			p.ZAdd(ctx, all, redis.Z{Score: float64(seen.UnixMilli()), Member: s.Name})
 			p.ZRemRangeByScore(ctx, all, "-inf", strconv.FormatInt(seen.Add(-listedFor).UnixMilli(), 10))
+			for i, add := range also {
+				reads[i] = add(ctx, p, seen)
+			}
 			return nil
 		})
+		for i := 0; err == nil && i < len(reads); i++ {
+			reads[i]()
+		}
 		return err
 	})
 	if err != nil {

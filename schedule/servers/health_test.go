@@ -21,3 +21,20 @@ func TestHealthIsReadFromWhatRedisSays(t *testing.T) {
 		}
 	}
 }
+
+func TestRisksOfAPrimaryAreReadFromWhatRedisSays(t *testing.T) {
+	for info, want := range map[string]string{
+		"connected_slaves:0\r\n":                             "Redis r:6379 has no replica: nothing takes over when it goes down",
+		"connected_slaves:1\r\n":                             "Redis r:6379 takes writes while no replica gets them: a failover forgets what was granted meanwhile",
+		"connected_slaves:1\r\nmin_slaves_good_slaves:1\r\n": "",
+		"": "",
+	} {
+		said := ""
+		for _, risk := range healthIn("r:6379", info, "60 1").Risks() {
+			said += risk.Text
+		}
+		if said != want {
+			t.Errorf("%q: %q", info, said)
+		}
+	}
+}

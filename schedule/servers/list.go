@@ -87,7 +87,8 @@ func list(ctx context.Context, r *mutex.Redis, c *redis.Client) (found answer, e
 			runs = append(runs, running.Run)
 		}
 		found.servers = append(found.servers, announced{seen: n.Seen, Server: Server{Name: name, Version: t.Version, Minute: t.Minute,
-			Seen: t.Seen, Age: max(0, when.Val().Sub(t.Seen)), Offset: n.Offset, Running: n.Running, More: n.More}})
+			Environment: fields["environment"], SharedName: fields["shared"] == "true", Seen: t.Seen, Age: max(0, when.Val().Sub(t.Seen)), Offset: n.Offset,
+			Labels: t.Labels, Running: n.Running, More: n.More}})
 	}
 	found.ended, err = published(ctx, c, r.Key("ended"), runs)
 	return found, err

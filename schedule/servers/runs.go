@@ -1,11 +1,11 @@
 package servers
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +59,7 @@ func Publish(ctx context.Context, r *mutex.Redis, records []outcome.Record) erro
 	}
 	args := []any{maxRuns}
 	for _, record := range records {
-		record.Snapshot, record.Locks = nil, ""
+		record.Snapshot, record.Locks, record.Seat = nil, "", outcome.Seat{}
 		args = append(args, record.Run, record.Task, toJSON(record))
 	}
 	keys := []string{r.Key("runs"), r.Key("ended"), r.Key("last")}
@@ -71,9 +71,22 @@ func Publish(ctx context.Context, r *mutex.Redis, records []outcome.Record) erro
 // Recent returns the finished runs of all servers that q says, in the order of history.DB.Find, as far
 // back as the stream goes. Skipped and missed slots are in the histories of their servers only.
 func Recent(ctx context.Context, r *mutex.Redis, q history.Query) ([]outcome.Record, error) {
+	return read(ctx, r, q, math.MaxInt)
+}
+
+// mostLatest is how many runs Latest looks at.
+const mostLatest = 2 * pageSize
+
+// Latest is Recent for who must not wait long: it looks only at the runs that were published last, a thousand.
+func Latest(ctx context.Context, r *mutex.Redis, q history.Query) ([]outcome.Record, error) {
+	return read(ctx, r, q, mostLatest)
+}
+
+// read returns the runs that q says among so many of the stream that were published last.
+func read(ctx context.Context, r *mutex.Redis, q history.Query, among int) ([]outcome.Record, error) {
 	var answers collection[map[string]outcome.Record]
 	err := r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {
-		runs, err := recent(ctx, c, r.Key("runs"), q)
+		runs, err := recent(ctx, c, r.Key("runs"), q, among)
 		answers.set(server, runs)
 		return err
 	})
@@ -89,20 +102,18 @@ func Recent(ctx context.Context, r *mutex.Redis, q history.Query) ([]outcome.Rec
 
 // Newest returns the runs, which are keyed by their id, in the order of history.DB.Find: at most limit of them, 0 for all.
 func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
-	all := slices.SortedFunc(maps.Values(runs), func(a, b outcome.Record) int {
-		return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.Run, a.Run))
-	})
+	all := slices.SortedFunc(maps.Values(runs), outcome.NewestFirst)
 	if limit > 0 {
 		all = all[:min(limit, len(all))]
 	}
 	return all
 }
 
-// recent reads the stream of one Redis from its end until nothing more that q says can come. It returns
-// all that it read on the way, which may be more than the limit.
-func recent(ctx context.Context, c *redis.Client, stream string, q history.Query) (map[string]outcome.Record, error) {
+// recent reads the stream of one Redis from its end until nothing more that q says can come, or so many runs were looked at. It
+// returns all that it found on the way, which may be more than the limit.
+func recent(ctx context.Context, c *redis.Client, stream string, q history.Query, among int) (map[string]outcome.Record, error) {
 	runs := map[string]outcome.Record{}
-	for next := "+"; ; {
+	for next, seen := "+", 0; ; {
 		entries, err := c.XRevRangeN(ctx, stream, next, "-", pageSize).Result()
 		if err != nil {
 			return nil, err
@@ -113,7 +124,8 @@ func recent(ctx context.Context, c *redis.Client, stream string, q history.Query
 				runs[record.Run] = record
 			}
 		}
-		if len(entries) < pageSize || enough(q, runs, timeOf(next)) {
+		seen += len(entries)
+		if len(entries) < pageSize || enough(q, runs, timeOf(next)) || seen >= among {
 			return runs, nil
 		}
 	}

@@ -12,7 +12,9 @@
 //
 // The keys, below the schedule's name, and what is kept there:
 //
-//	server:NAME  a hash, gone ten minutes after the last announcement: tick (tickEntry), now (nowEntry)
+//	server:NAME  a hash, gone ten minutes after the last announcement: tick (tickEntry), now (nowEntry), and of
+//	             Neighbours machine, environment, shared
+//	environments a sorted set: the environments in which servers tick, by the time of the last announcement
 //	servers      a sorted set: the names, by the time of their last announcement
 //	schedules    a sorted set: the files that they tick (Schedule), by the same time
 //	runs         a stream of finished runs, capped
@@ -40,8 +42,12 @@ type Server struct {
 	Seen    time.Time     // when that began, by Redis's clock
 	Age     time.Duration // how long ago that was when the servers were listed
 	Offset  time.Duration // its clock minus Redis's
+	Labels  []string      // as far as tasks ask for them
 	Running []Running
 	More    int // how many runs beyond those in Running
+
+	Environment string // of its schedule; empty for one with an older sched. Neighbours announce it
+	SharedName  bool   // another machine ticks under its name
 }
 
 // A Running is a run that lived when its server last announced itself.
@@ -66,6 +72,7 @@ type tickEntry struct {
 	Version string    `json:"version"`
 	Minute  time.Time `json:"minute"`
 	Seen    time.Time `json:"seen"`
+	Labels  []string  `json:"labels,omitempty"`
 }
 
 // A nowEntry is what runs on a server at its last announcement. That may come from a tick that began long ago

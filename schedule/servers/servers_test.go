@@ -406,3 +406,27 @@ func TestSchedulesOfOtherNamesAreOthers(t *testing.T) {
 		}
 	}
 }
+
+// Latest is for who must not wait: it finds the newest of many runs, and looks no further back than it says.
+func TestLatestLooksAtTheLastThousandRuns(t *testing.T) {
+	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
+		const many = mostLatest + pageSize
+		var all []outcome.Record
+		for i := range many {
+			slot := noon.Add(time.Duration(i) * time.Minute)
+			all = append(all, outcome.Record{Run: outcome.NewIDAt(slot), Task: "a", Slot: slot, Started: slot, Ended: slot, Outcome: outcome.Succeeded, Server: "web-2"})
+		}
+		for part := range slices.Chunk(all, 500) {
+			if err := Publish(ctx, r, part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := Latest(ctx, r, history.Query{Since: noon})
+		if err != nil || len(found) < pageSize || len(found) > mostLatest || found[0].Run != all[many-1].Run {
+			t.Errorf("%d runs, %v", len(found), err)
+		}
+		if all, err := Recent(ctx, r, history.Query{Since: noon}); err != nil || len(all) != many {
+			t.Errorf("%d of all runs, %v", len(all), err)
+		}
+	})
+}

@@ -1,10 +1,10 @@
 package starter
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"sched/schedule/lazy"
 )
 
 // kinds are the projects that are known. Their order is that of the file; what was found before is passed on, since a
@@ -73,16 +73,11 @@ func composer(p Project, found []string) []task {
 }
 
 // periodic are the names of scripts that sound like something to do again and again.
-var periodic = pattern(`(?i)\b(cron|schedul\w*|jobs?|tasks?|clean\w*|prune|purge|backup|sync|import|export|` +
-	`report\w*|digest|crawl|scrape|fetch|hourly|daily|nightly|weekly|monthly)\b`)
+var periodic = lazy.Regexp{Expr: `(?i)\b(cron|schedul\w*|jobs?|tasks?|clean\w*|prune|purge|backup|sync|import|export|` +
+	`report\w*|digest|crawl|scrape|fetch|hourly|daily|nightly|weekly|monthly)\b`}
 
 // speakable are names that a task may have, and a shell takes as they are.
-var speakable = pattern(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`)
-
-// pattern is compiled when it is needed for the first time: ticks, which need none, start every minute.
-func pattern(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
+var speakable = lazy.Regexp{Expr: `^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`}
 
 // mostScripts is how many scripts are offered.
 const mostScripts = 5
@@ -93,7 +88,7 @@ func node(p Project, found []string) (tasks []task) {
 	}
 	manager := packageManager(p)
 	for _, script := range p.scripts() {
-		if speakable().MatchString(script) && periodic().MatchString(script) && len(tasks) < mostScripts {
+		if speakable.MatchString(script) && periodic.MatchString(script) && len(tasks) < mostScripts {
 			tasks = append(tasks, task{"node-" + script, "The script " + strings.ReplaceAll(script, ":", " ") + " of package.json", "day at 03:30",
 				manager + " run " + script, []string{"  without_overlapping: true"}})
 		}

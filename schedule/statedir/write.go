@@ -36,18 +36,39 @@ func MakeDir(path string) error {
 // AppendLine adds a value as one line of JSON, with one write(2). It begins with a line break, so that it stands alone
 // even after a line that a kill or a full disk has torn.
 func AppendLine(file *os.File, value any) error {
+	line, err := Line(value)
+	if err == nil {
+		_, err = file.Write(line)
+	}
+	return err
+}
+
+// Line is the line that AppendLine adds.
+func Line(value any) ([]byte, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	line := append([]byte{'\n'}, text...)
-	_, err = file.Write(append(line, '\n'))
-	return err
+	line := make([]byte, 0, len(text)+2)
+	return append(append(append(line, '\n'), text...), '\n'), nil
 }
 
 // ReadAll reads what the file has at this moment, from its beginning and with one read(2). A file of more than LargestRead
 // bytes is an error.
-func ReadAll(file *os.File) ([]byte, error) {
+func ReadAll(file *os.File) ([]byte, error) { return ReadEnd(file, LargestRead) }
+
+// ReadEnd is ReadAll of the last bytes of the file, at most so many.
+func ReadEnd(file *os.File, most int64) ([]byte, error) {
+	return readFrom(file, func(size int64) int64 { return size - most })
+}
+
+// ReadFrom is ReadAll of what comes after the offset.
+func ReadFrom(file *os.File, offset int64) ([]byte, error) {
+	return readFrom(file, func(int64) int64 { return offset })
+}
+
+// readFrom is ReadAll from the offset that begin returns for the size of the file; one before its beginning is 0.
+func readFrom(file *os.File, begin func(size int64) int64) ([]byte, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -55,8 +76,9 @@ func ReadAll(file *os.File) ([]byte, error) {
 	if info.Size() > LargestRead {
 		return nil, fmt.Errorf("%s is larger than %d MiB", file.Name(), LargestRead>>20)
 	}
-	text := make([]byte, info.Size())
-	n, err := file.ReadAt(text, 0)
+	from := max(0, begin(info.Size()))
+	text := make([]byte, max(0, info.Size()-from))
+	n, err := file.ReadAt(text, from)
 	if errors.Is(err, io.EOF) { // it was cut since
 		err = nil
 	}

@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sched/mutex/pool"
+	"sched/schedule"
 )
 
 // Metrics returns the status in the text format of Prometheus, as its node exporter reads it from files
@@ -37,6 +40,7 @@ func (s *Status) Metrics() []byte {
 			m.reason = ""
 		}
 	}
+	s.poolMetrics(m)
 	for _, f := range families {
 		m.family(f.name, f.kind, f.help)
 		for i := range s.Tasks {
@@ -45,6 +49,32 @@ func (s *Status) Metrics() []byte {
 		}
 	}
 	return m.out.Bytes()
+}
+
+// poolMetrics writes how full the pools are, where there are any.
+func (s *Status) poolMetrics(m *metrics) {
+	if len(s.Schedule.Pools) == 0 {
+		return
+	}
+	taken := map[string]float64{}
+	for _, t := range s.Tasks {
+		for _, state := range t.Running {
+			if name, ok := pool.Of(state.Begin.Seat.Name); ok {
+				taken[name]++
+			}
+		}
+	}
+	m.family("sched_pool_seats", gauge, "How many runs of a pool may go on at once.")
+	for _, p := range s.Schedule.Pools {
+		m.pool = p.Name
+		m.sample(float64(p.Seats))
+	}
+	m.family("sched_pool_seats_taken", gauge, "Seats of a pool that runs of this machine have.")
+	for _, p := range s.Schedule.Pools {
+		m.pool = p.Name
+		m.sample(taken[p.Name])
+	}
+	m.pool = ""
 }
 
 const (
@@ -95,6 +125,11 @@ var families = []struct {
 			m.sample(seconds(t.Success))
 		}
 	}},
+	{"sched_task_overdue", gauge, "1 while less came than expect says, else 0.", func(m *metrics, t *TaskStatus, _ time.Time) {
+		if t.Expect != (schedule.Expect{}) {
+			m.sample(map[bool]float64{true: 1}[len(t.Overdue) > 0])
+		}
+	}},
 	{"sched_task_slots_total", counter, "Slots by what became of them.", func(m *metrics, t *TaskStatus, _ time.Time) {
 		for _, total := range t.Totals {
 			m.sampleOf(string(total.Outcome), float64(total.Slots))
@@ -109,7 +144,7 @@ func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 type metrics struct {
 	out                  bytes.Buffer
 	schedule, name, task string
-	reason               string
+	reason, pool         string
 }
 
 func (m *metrics) family(name, kind, help string) {
@@ -122,7 +157,7 @@ func (m *metrics) sample(value float64) { m.sampleOf("", value) }
 func (m *metrics) sampleOf(outcome string, value float64) {
 	m.out.WriteString(m.name)
 	separator := byte('{')
-	for _, label := range [...][2]string{{"schedule", m.schedule}, {"task", m.task}, {"outcome", outcome}, {"reason", m.reason}} {
+	for _, label := range [...][2]string{{"schedule", m.schedule}, {"task", m.task}, {"pool", m.pool}, {"outcome", outcome}, {"reason", m.reason}} {
 		if label[1] != "" {
 			m.out.WriteByte(separator)
 			m.out.WriteString(label[0] + `="` + escape.Replace(label[1]) + `"`)

@@ -7,6 +7,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/controls"
+	"sched/schedule/expect"
 	"sched/schedule/history"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
@@ -27,6 +28,8 @@ type Status struct {
 	Pauses      controls.Pauses
 	Undelivered outbox.Undelivered // the notifications that wait
 	Outage      *servers.Outage    // of the store, as the last tick found it; nil where there is none
+	Mixture     servers.Mixture    // what the last tick found wrong with the servers of the store
+	live        map[string]bool    // the ids of runs that live, or wait for their next attempt
 	Err         error              // why the history, the controls or the file of a run could not be read
 }
 
@@ -38,12 +41,13 @@ type TaskStatus struct {
 	Success time.Time       // when its newest success ended; zero when there is none
 	Usual   history.Usual   // read only while the task runs longer than slowLeast; zero with too little history
 	Running []runfile.State
-	Lost    []runfile.State // runs without a process, which no tick has finished yet
+	Lost    []runfile.State   // runs without a process, which no tick has finished yet
+	Overdue []expect.Incident // that go on, as the last tick found them
 }
 
 // Of returns the status of the schedule at the time now, from its state folder. It writes nothing, and holds no lock that a tick or
-// a run would wait for. Its cost depends on the tasks and on the runs that live, not on the length of the history.
-func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
+// a run would wait for. Its cost depends on the tasks and on the runs that live, not on the length of the history. Files may be nil.
+func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Surveyor) *Status {
 	status := &Status{Schedule: s, Invalid: invalid, At: now, LastTick: LastTick(s.StateDir)}
 	index := map[string]*TaskStatus{}
 	status.Tasks = make([]TaskStatus, 0, len(s.Tasks))
@@ -55,7 +59,7 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 	}
 	var ended []outcome.Record
 	for _, place := range (run.Storage{Dir: s.StateDir}).Folders() {
-		ended = append(ended, status.addRuns(place.Dir, index)...)
+		ended = append(ended, status.addRuns(files, place.Dir, index)...)
 		status.Undelivered.Add(outbox.In(place.Dir))
 	}
 	of := ""
@@ -64,12 +68,14 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 		if outage, down := servers.OutageIn(s.StateDir); down {
 			status.Outage = &outage
 		}
+		status.Mixture = servers.MixtureIn(s.StateDir)
 	}
 	read, err := controls.ReadFile(s.StateDir, of, now) // of a store this machine's copy: a status never waits for it
 	if err != nil {
 		status.Err = err
 	}
 	status.Pauses = read.Pauses
+	status.addOverdue(index)
 	status.addHistory(index) // after the runs: what ended meanwhile is in it
 	for _, r := range ended {
 		if t := index[r.Task]; t != nil {
@@ -77,18 +83,20 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time) *Status {
 		}
 	}
 	for i := range status.Tasks {
+		status.Tasks[i].leaveOver(status.live)
 		status.Troubles = append(status.Troubles, status.Tasks[i].troubles(now)...)
 	}
 	return status
 }
 
 // addRuns gives each task its runs that live or are lost, and returns those that have ended and are not in the history yet.
-func (s *Status) addRuns(dir string, index map[string]*TaskStatus) (ended []outcome.Record) {
-	live, lost, ended, err := run.Survey(dir)
+func (s *Status) addRuns(files *runfile.Surveyor, dir string, index map[string]*TaskStatus) (ended []outcome.Record) {
+	live, lost, ended, err := files.Survey(dir)
 	if err != nil {
 		s.Err = err
 	}
-	live = slices.DeleteFunc(live, runfile.State.Deferred) // nothing runs until their next attempt
+	s.addLive(live)
+	live = slices.DeleteFunc(live, runfile.State.Waits) // nothing of them runs
 	s.Running += len(live)
 	for _, state := range live {
 		if t := index[state.Begin.Task]; t != nil {
@@ -101,6 +109,36 @@ func (s *Status) addRuns(dir string, index map[string]*TaskStatus) (ended []outc
 		}
 	}
 	return ended
+}
+
+func (s *Status) addLive(live []runfile.State) {
+	if s.live == nil {
+		s.live = map[string]bool{}
+	}
+	for _, state := range live {
+		s.live[state.Begin.Run] = true
+	}
+}
+
+// addOverdue gives each task what the last tick found to be overdue. Where nothing is expected it reads nothing.
+func (s *Status) addOverdue(index map[string]*TaskStatus) {
+	if len(s.Schedule.Expecting()) == 0 {
+		return
+	}
+	open, err := expect.Open(s.Schedule.StateDir)
+	if err != nil {
+		s.Err = err
+	}
+	for name, incidents := range open {
+		if t := index[name]; t != nil && t.Expect != (schedule.Expect{}) {
+			t.Overdue = incidents
+		}
+	}
+}
+
+// leaveOver leaves out the incidents that are over since that tick: the run has ended, or there was a success.
+func (t *TaskStatus) leaveOver(live map[string]bool) {
+	t.Overdue = expect.StillOpen(t.Overdue, live, t.Success)
 }
 
 // addHistory gives each task what the history has of it. It opens the history once, for all tasks.

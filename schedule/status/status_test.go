@@ -72,7 +72,7 @@ func remember(t *testing.T, s *schedule.Schedule, records ...outcome.Record) {
 // troublesOf says the troubles in words: "a failed", "b missed 3".
 func troublesOf(t *testing.T, s *schedule.Schedule, now time.Time) []string {
 	t.Helper()
-	status := Of(s, false, now)
+	status := Of(s, false, now, nil)
 	if err := status.Explain(); err != nil || status.Err != nil {
 		t.Fatal(err, status.Err)
 	}
@@ -180,7 +180,7 @@ func TestRunsThatLiveAndThatVanished(t *testing.T) {
 	}
 	putOff.Close()
 
-	status := Of(s, false, noon)
+	status := Of(s, false, noon, nil)
 	if status.Running != 2 || len(status.Tasks[0].Running) != 1 {
 		t.Errorf("%d run, %d of a", status.Running, len(status.Tasks[0].Running))
 	}
@@ -203,7 +203,7 @@ func TestAnEndThatIsNotInTheHistoryYetCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	run.Close()
-	status := Of(s, false, noon)
+	status := Of(s, false, noon, nil)
 	if len(status.Troubles) > 0 || !status.Tasks[0].Success.Equal(noon) || status.Tasks[0].Last.Outcome != outcome.Succeeded {
 		t.Errorf("got %+v, %+v", status.Troubles, status.Tasks[0].Last)
 	}
@@ -213,11 +213,11 @@ func TestAnEndThatIsNotInTheHistoryYetCounts(t *testing.T) {
 func TestARunOfTheFutureIsNotTheLast(t *testing.T) {
 	s := scheduleIn(t, "a")
 	remember(t, s, ran("a", 3, outcome.Failed), ran("a", 2, outcome.Succeeded), ran("a", -300, outcome.Failed))
-	status := Of(s, false, noon)
+	status := Of(s, false, noon, nil)
 	if len(status.Troubles) > 0 || status.Tasks[0].Last.Outcome != outcome.Succeeded {
 		t.Errorf("got %+v, %+v", status.Troubles, status.Tasks[0].Last)
 	}
-	if later := Of(s, false, noon.Add(6*time.Hour)); later.Tasks[0].Last.Outcome != outcome.Failed {
+	if later := Of(s, false, noon.Add(6*time.Hour), nil); later.Tasks[0].Last.Outcome != outcome.Failed {
 		t.Errorf("hours later it is: %+v", later.Tasks[0].Last)
 	}
 }
@@ -229,7 +229,7 @@ func TestADamagedHistoryIsToldAndNotMended(t *testing.T) {
 	if err := os.WriteFile(path, []byte("this is no database, and never was one"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status := Of(s, false, noon); !history.IsCorrupt(status.Err) {
+	if status := Of(s, false, noon, nil); !history.IsCorrupt(status.Err) {
 		t.Errorf("got %v", status.Err)
 	}
 	if text, _ := os.ReadFile(path); len(text) != 38 {

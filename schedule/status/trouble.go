@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"sched/schedule/expect"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
@@ -16,6 +17,7 @@ const (
 	LastFailed Kind = "failed"   // its last run was no success
 	HasMissed  Kind = "missed"   // slots since its last run, that no tick covered
 	RunsLong   Kind = "slow"     // much longer than usual
+	IsOverdue  Kind = "overdue"  // a run takes longer than expected, or there was no success for longer
 	RunLost    Kind = "vanished" // a run without a process, which no tick has finished
 )
 
@@ -30,6 +32,8 @@ type Trouble struct {
 	Slots int64         // missed: how many; 0 until Explain
 	First time.Time     // missed: the first of them, and the last
 	Final time.Time
+
+	Overdue expect.Incident // of IsOverdue
 }
 
 // A run is slow when it has taken more than slowFactor times as long as usual, and at least slowLeast more: a run of 10 s instead of 2
@@ -75,6 +79,13 @@ func (t *TaskStatus) troubles(now time.Time) (all []Trouble) {
 		if running := runningFor(state, now); slow(running, t.Usual) {
 			all = append(all, Trouble{Kind: RunsLong, Task: t.Name, Run: state.Begin, For: running, Usual: t.Usual.Duration})
 		}
+	}
+	for _, i := range t.Overdue {
+		one := Trouble{Kind: IsOverdue, Task: t.Name, Overdue: i}
+		if i.Kind == expect.Within {
+			one.Run.Run = i.ID
+		}
+		all = append(all, one)
 	}
 	for _, state := range t.Lost {
 		all = append(all, Trouble{Kind: RunLost, Task: t.Name, Run: state.Begin})

@@ -169,7 +169,7 @@ func (l *link) give(r *run.Run) error {
 		return err
 	}
 	l.given++
-	files := append([]*os.File{d.Runfile, d.Output}, process.Present(d.Lock)...)
+	files := append([]*os.File{d.Runfile, d.Output}, d.Locks...)
 	var fds []int
 	for _, file := range files {
 		fds = append(fds, int(file.Fd()))

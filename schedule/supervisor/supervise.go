@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sched/mutex/queue"
+	"sched/schedule/chain"
+	"sched/schedule/lease"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 )
@@ -33,14 +37,15 @@ const (
 type supervisor struct {
 	id              string
 	caller          run.Caller
-	self            string // the path of sched
+	finishes        *finishes
 	terminate, kill context.Context
 	runs            sync.WaitGroup
 
-	mu       sync.Mutex
-	mine     map[string]bool // the ids of the runs that it got
-	starting int             // runs whose commands are yet to be started
-	came     time.Time       // when the newest run came
+	mu         sync.Mutex
+	mine       map[string]bool // the ids of the runs that it got
+	starting   int             // runs whose commands are yet to be started
+	came       time.Time       // when the newest run came
+	unanswered int             // runs whose commands were started, and of which the tick was not told yet
 }
 
 // Supervise is the supervisor with the id: it watches the runs that it gets until the last of them has ended. When terminate is done
@@ -62,8 +67,10 @@ func watch(terminate, kill context.Context, caller run.Caller, self, id string, 
 	}
 	os.Stderr = file // what a supervisor cannot write down elsewhere
 	debug.SetCrashOutput(file, debug.CrashOptions{})
-	caller.Leases = &run.Leases{}
-	s := &supervisor{id: id, caller: caller, self: self, terminate: terminate, kill: kill, mine: map[string]bool{}}
+	caller.Leases, caller.Queues = &lease.Leases{}, &queue.Seen{}
+	defer context.AfterFunc(terminate, func() { chain.Hold(caller.Dir) })() // runs that are ended start no others
+	s := &supervisor{id: id, caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}}
+	s.finishes = &finishes{self: self, startsFirst: s.startsFirst}
 	if on {
 		s.runs.Go(s.takeOver)
 	}
@@ -99,7 +106,7 @@ func inherit(dir, id string) (*os.File, *net.UnixConn, error) {
 
 // receive begins to watch each run that the tick gives. It returns when there are no more, and reports whether the tick said so.
 func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
-	message, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(3*4))
+	message, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4*4))
 	for {
 		n, extra, _, _, err := socket.ReadMsgUnix(message, rights)
 		switch {
@@ -108,26 +115,16 @@ func (s *supervisor) receive(socket *net.UnixConn) (all bool) {
 		case message[0] == noMore:
 			return true
 		}
-		d := descriptors(rights[:extra])
-		started := s.comes()
-		s.runs.Go(func() {
-			s.receiveRun(d, func() {
-				started()
-				socket.Write([]byte{oneRun})
-			})
-		})
+		s.comes()
+		begun := func() { s.begun(socket) }
+		r, err := s.caller.Receive(descriptors(rights[:extra])) // here, since each goroutine would have to grow a stack for it
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "sched: a background run cannot be supervised: %v\n", err)
+			begun()
+			continue
+		}
+		s.runs.Go(func() { s.watch(r, begun) })
 	}
-}
-
-// receiveRun watches the run of the descriptors. It calls begun when its command was started, or cannot be.
-func (s *supervisor) receiveRun(d run.Descriptors, begun func()) {
-	r, err := s.caller.Receive(d)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "sched: a background run cannot be supervised: %v\n", err)
-		begun()
-		return
-	}
-	s.watch(r, begun)
 }
 
 // descriptors reads those that came with a message.
@@ -137,9 +134,14 @@ func descriptors(rights []byte) (d run.Descriptors) {
 		return d
 	}
 	fds, _ := unix.ParseUnixRights(&messages[0])
-	for i, file := range []**os.File{&d.Runfile, &d.Output, &d.Lock} {
-		if i < len(fds) {
-			*file = os.NewFile(uintptr(fds[i]), []string{"the file of a run", "its output", "its lock"}[i])
+	for i, fd := range fds {
+		switch i {
+		case 0:
+			d.Runfile = os.NewFile(uintptr(fd), "the file of a run")
+		case 1:
+			d.Output = os.NewFile(uintptr(fd), "its output")
+		default:
+			d.Locks = append(d.Locks, os.NewFile(uintptr(fd), "its lock"))
 		}
 	}
 	return d
@@ -150,19 +152,40 @@ func (s *supervisor) watch(r *run.Run, begun func()) {
 	s.mu.Lock()
 	s.mine[r.Record().Run] = true
 	s.mu.Unlock()
-	r.Supervise(s.terminate, s.kill, s.self, begun, s.startsFirst)
+	r.Supervise(s.terminate, s.kill, begun, s.finishes.start)
 }
 
-// comes notes that a run came that is to be started. It is over when that was called.
-func (s *supervisor) comes() (started func()) {
+// comes notes that a run came that is to be started.
+func (s *supervisor) comes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.starting++
 	s.came = time.Now()
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.starting--
+}
+
+// answeredTogether is how many starts a tick is told of at once, while there are more to come: to wake it for each took the processor
+// from the next ones.
+const answeredTogether = 32
+
+// begun notes that the command of a run that came was started, or cannot be, and answers the tick.
+func (s *supervisor) begun(socket *net.UnixConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starting--
+	s.unanswered++
+	if s.starting == 0 || s.unanswered == answeredTogether {
+		answer(socket, bytes.Repeat([]byte{oneRun}, s.unanswered))
+		s.unanswered = 0
+	}
+}
+
+// answer writes to the tick what that has room for, and waits for nothing: a tick reads no answers while it has other things to do.
+func answer(socket *net.UnixConn, text []byte) {
+	if conn, err := socket.SyscallConn(); err == nil {
+		conn.Write(func(fd uintptr) bool {
+			unix.Write(int(fd), text)
+			return true
+		})
 	}
 }
 

@@ -71,6 +71,14 @@ func Later(a, b time.Time) time.Time {
 	return b
 }
 
+// Earlier returns the earlier of two times.
+func Earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
 func zoneName(t time.Time, zone *time.Location) string { return t.In(zone).Format(" MST") }
 
 func dateUnless(same bool, t time.Time, zone *time.Location) string {

@@ -18,7 +18,6 @@ type Definition struct {
 	Tags              []string `json:"tags"`
 	File              string   `json:"file"` // where it is defined, relative to the schedule
 	Line              int      `json:"line"`
-	Off               string   `json:"off"` // why it does not run here at all
 	Mutex             string   `json:"mutex"`
 	Conditions        string   `json:"conditions"` // those of time, in words
 	Asks              []string `json:"asks"`       // the commands that are asked whether it may run
@@ -53,9 +52,6 @@ func (s Source) Definition(t *schedule.Task, shown Task, usual time.Duration) De
 		StartDeadline: secondsOrNil(t.StartDeadline), RunMissed: t.RunMissed, EvenInMaintenance: t.EvenInMaintenance,
 		EvenWhenPaused: t.EvenWhenPaused, Hooks: []Hook{}, Usual: secondsOrNil(usual),
 	}
-	if !s.Schedule.Active(t) {
-		out.Off = SwitchedOff(s.Schedule, t)
-	}
 	for _, file := range t.EnvFiles {
 		out.EnvFiles = append(out.EnvFiles, filepath.Base(file))
 	}
@@ -66,7 +62,7 @@ func (s Source) Definition(t *schedule.Task, shown Task, usual time.Duration) De
 		key  string
 		list []schedule.Hook
 	}{{"before", t.Hooks.Before}, {"after", t.Hooks.After}, {"on_success", t.Hooks.OnSuccess}, {"on_failure", t.Hooks.OnFailure},
-		{"on_recovery", t.Hooks.OnRecovery}, {"on_skip", t.Hooks.OnSkip}} {
+		{"on_recovery", t.Hooks.OnRecovery}, {"on_skip", t.Hooks.OnSkip}, {"on_overdue", t.Hooks.OnOverdue}} {
 		for _, hook := range hooks.list {
 			out.Hooks = append(out.Hooks, Hook{hooks.key, hookText(hook)})
 		}
@@ -76,7 +72,10 @@ func (s Source) Definition(t *schedule.Task, shown Task, usual time.Duration) De
 
 // hookText is a hook without secrets.
 func hookText(h schedule.Hook) string {
-	if h.Notify == nil {
+	switch {
+	case h.Trigger != "":
+		return "trigger " + h.Trigger
+	case h.Notify == nil:
 		return CommandText(h.Run)
 	}
 	return outbox.Target(*h.Notify).String()

@@ -33,19 +33,26 @@ func Describe(r outcome.Record) string {
 	if r.Origin != "" {
 		more = append(more, r.Origin)
 	}
+	for _, t := range r.Triggered {
+		more = append(more, "triggered "+t.Task)
+	}
 	if len(more) > 0 {
 		b.WriteString(" (" + strings.Join(more, ", ") + ")")
 	}
 	return b.String()
 }
 
-// Late says how late a run started that the schedule asked for, where that is more than a tick takes; else "". One that is
-// later than any missed slot may run was started with --at, and is not late.
-func Late(r outcome.Record) string {
-	if r.Origin != "" || r.Lateness() <= 5*time.Second || r.Lateness() > schedule.LookBack {
-		return ""
+// Late says for how long a run waited for its turn, and how late one started besides that the schedule asked for, where that is more than
+// a tick takes; else "". One that is later than any missed slot may run was started with --at, and is not late.
+func Late(r outcome.Record) (said string) {
+	if r.Waited >= time.Second && r.Ran() {
+		said = ", waited " + text.Duration(r.Waited)
 	}
-	return ", " + text.Duration(r.Lateness()) + " late"
+	late := r.Lateness() - r.Waited
+	if r.Origin != "" || late <= 5*time.Second || late > schedule.LookBack {
+		return said
+	}
+	return said + ", " + text.Duration(late) + " late"
 }
 
 // RunningText says since when a run lives, and where.
@@ -63,14 +70,6 @@ func CommandText(c schedule.Command) string {
 		return strings.Join(c.List, " ")
 	}
 	return c.Line
-}
-
-// SwitchedOff says why a task is not active.
-func SwitchedOff(s *schedule.Schedule, t *schedule.Task) string {
-	if !t.Enabled {
-		return "switched off"
-	}
-	return "not for " + s.Environment
 }
 
 // ConditionCommands says which conditions of a task are commands, whose answers only its tick will have; "" for none.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"sched/mutex"
 	"sched/schedule"
@@ -43,10 +42,11 @@ func (s Source) RunningElsewhere(ctx context.Context) (live []runfile.State, err
 	return live, err
 }
 
-// WhereElse names the other servers on which a task or a run lives, as far as the store tells; "" for none.
-func (s Source) WhereElse(ctx context.Context, name string) string {
+// LiveElsewhere returns the runs of a task that live on other servers, or the one with that id, as far as the store tells; with a server
+// only those there. They have their server in Begin.
+func (s Source) LiveElsewhere(ctx context.Context, name, server string) (found []runfile.State) {
 	if s.Controls.Store == nil {
-		return ""
+		return nil
 	}
 	live, err := s.RunningElsewhere(ctx)
 	if err == nil {
@@ -55,14 +55,39 @@ func (s Source) WhereElse(ctx context.Context, name string) string {
 	if err != nil {
 		s.LeftOut(err)
 	}
-	var names []string
 	for _, state := range live {
-		if id, _ := OneRun([]string{state.Begin.Run}, name); id != "" || state.Begin.Task == name {
-			names = append(names, state.Begin.Server)
+		id, _ := OneRun([]string{state.Begin.Run}, name)
+		there := server == "" && state.Begin.Server != s.Server || state.Begin.Server == server
+		if there && (id != "" || state.Begin.Task == name) {
+			found = append(found, state)
 		}
 	}
-	slices.Sort(names)
-	return strings.Join(slices.Compact(names), ", ")
+	return found
+}
+
+// NewestElsewhere returns the run of a task that began last on other servers, or the one with that id, as far as the store tells; with
+// a server only those there. One that lives has no outcome.
+func (s Source) NewestElsewhere(ctx context.Context, name, server string) (newest outcome.Record, ok bool) {
+	if s.Controls.Store == nil {
+		return newest, false
+	}
+	for _, state := range s.LiveElsewhere(ctx, name, server) {
+		if state.Begin.Run > newest.Run {
+			newest, ok = state.Begin, true
+		}
+	}
+	ended, err := servers.Recent(ctx, s.Controls.Store, history.Query{})
+	if err != nil {
+		s.LeftOut(err)
+	}
+	for _, r := range ended {
+		id, _ := OneRun([]string{r.Run}, name)
+		there := server == "" && r.Server != s.Server || r.Server == server
+		if there && (id != "" || r.Task == name) && r.Run >= newest.Run {
+			newest, ok = r, true
+		}
+	}
+	return newest, ok
 }
 
 // HistoryOfAll is History for all servers of the store. It has only what ran: servers do not share what they skipped or
@@ -99,6 +124,39 @@ func (s Source) HistoryOfAll(ctx context.Context, q history.Query) (live, lost [
 	}
 	slices.SortStableFunc(live, func(a, b runfile.State) int { return a.Begin.Slot.Compare(b.Begin.Slot) })
 	return live, lost, servers.Newest(runs, q.Limit), nil
+}
+
+// PageOfAll is Page of what ran on all servers of the store: without slots that were skipped or missed, and of other servers as far back as
+// the store keeps their runs, some ten thousand of all, which it looks through for each page. When the store does not answer the page is
+// about this machine alone, and that is told.
+func (s Source) PageOfAll(ctx context.Context, q history.Query) (page []outcome.Record, next history.Position, err error) {
+	store, err := s.Store()
+	if err != nil {
+		return nil, next, err
+	}
+	if q.Outcomes = ran(q.Outcomes); len(q.Outcomes) == 0 {
+		return nil, next, Fail(Invalid, "ask each server for its own", "servers do not tell each other what they skipped or missed")
+	}
+	page, next, err = s.Page(ctx, q)
+	if err != nil {
+		return nil, next, err
+	}
+	limit := q.Limit
+	q.Limit++ // whether there is a next page
+	copies, err := servers.Recent(ctx, store, q)
+	if err != nil {
+		s.LeftOut(err)
+		return page, next, nil
+	}
+	runs := map[string]outcome.Record{}
+	for _, r := range slices.Concat(copies, page) { // the records of this machine replace their copies
+		runs[r.Run] = r
+	}
+	page = servers.Newest(runs, limit)
+	if len(runs) > limit {
+		next = history.PositionOf(page[limit-1])
+	}
+	return page, next, nil
 }
 
 // ran returns those of the outcomes that a run has which took place; for no outcomes it returns all that it may have.

@@ -11,17 +11,29 @@ import (
 	"sched/schedule/runfile"
 )
 
-// Records opens the records of the schedule, and tells why the file of a run could not be read. With an error they have the files of
-// the runs only, and need not be closed.
+// Records opens the records of the schedule, and tells why the file of a run could not be read. With an error they have the
+// runs that live or are lost only, and need not be closed.
 func (s Source) Records(ctx context.Context) (*records.Records, error) {
 	if err := readable(s.Schedule.StateDir); err != nil {
-		return &records.Records{}, err
+		return &records.Records{Err: err}, err
 	}
-	r, unread, err := records.Open(ctx, s.Schedule.StateDir)
+	r, unread, err := records.Open(ctx, s.Schedule.StateDir, s.Files)
 	if unread != nil {
 		s.Problem("%v", unread)
 	}
 	return r, err
+}
+
+// Live returns the runs of all tasks that live on this machine, or wait for a deferred retry.
+func (s Source) Live() []runfile.State {
+	if readable(s.Schedule.StateDir) != nil {
+		return nil
+	}
+	live, _, _, err := records.Survey(s.Schedule.StateDir, s.Files)
+	if err != nil {
+		s.Problem("%v", err)
+	}
+	return live
 }
 
 // History returns the live and the lost runs of all tasks, and the records that the query covers.

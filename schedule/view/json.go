@@ -66,8 +66,8 @@ func indented(compact []byte) []byte {
 // timeText is a time as the objects have it: RFC 3339 in UTC.
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// timeOrNil is timeText, and nil for the zero time.
-func timeOrNil(t time.Time) *string {
+// TimeOrNil is timeText, and nil for the zero time.
+func TimeOrNil(t time.Time) *string {
 	if t.IsZero() {
 		return nil
 	}

@@ -52,6 +52,9 @@ type Slot struct {
 	Unmet   string   `json:"unmet"` // a condition that keeps it from running, as the schedule is now
 	Records []Record `json:"records"`
 
+	// Elsewhere is what became of it on the other servers of the store, of a one_server task that did not run here; else empty.
+	Elsewhere string `json:"elsewhere"`
+
 	At time.Time `json:"-"` // Slot, exactly
 }
 
@@ -65,6 +68,9 @@ func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
 	m.Spread = spreadText(w.Task, e.Minute)
 	for _, v := range e.Verdicts {
 		m.Reasons = append(m.Reasons, toReason(v))
+	}
+	if len(e.Slots) == 0 && w.Task.When.Boot {
+		e.Slots = w.atBoot(ctx, e.Minute)
 	}
 	if w.source.Schedule.Active(w.Task) {
 		m.Due = len(e.Slots) > 0
@@ -153,6 +159,7 @@ func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) er
 		if slot.Says, err = w.says(ctx, slot); err != nil {
 			return err
 		}
+		slot.Elsewhere = w.slotElsewhere(ctx, at, slot.Records)
 		m.Slots = append(m.Slots, slot)
 	}
 	for _, r := range records {
@@ -181,6 +188,9 @@ func (w *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
 		i := slices.IndexFunc(w.Waiting, func(one Waiting) bool { return one.Run == w.deferred[i].Begin.Run })
 		return w.Waiting[i].Text(w.Now, w.Task.When.Location), nil
 	}
+	if i := slices.IndexFunc(w.Waiting, func(one Waiting) bool { return (one.Store != nil || one.AfterPause != nil) && one.Time.Equal(slot.At) }); i >= 0 {
+		return "it is " + w.Waiting[i].Text(w.Now, w.Task.When.Location), nil
+	}
 	switch {
 	case slices.ContainsFunc(w.lost, of):
 		return "its processes vanished; the next tick will finish it", nil
@@ -188,6 +198,8 @@ func (w *Inquiry) says(ctx context.Context, slot Slot) (string, error) {
 		return "", nil
 	case slot.At.After(w.Now) && slot.Unmet != "":
 		return "it will be skipped: " + slot.Unmet, nil
+	case slot.At.After(w.Now) && PauseOf(w.Pauses, w.Task, slot.At) != nil && w.Task.WaitsForPause(slot.At):
+		return "it will wait for the end of that unless it is resumed: " + w.pausedText(slot.At), nil
 	case slot.At.After(w.Now) && PauseOf(w.Pauses, w.Task, slot.At) != nil:
 		return "it will be skipped unless it is resumed: " + w.pausedText(slot.At), nil
 	case slot.At.After(w.Now) && len(w.Task.ConditionCommands) > 0:

@@ -15,6 +15,7 @@ type Record struct {
 	Server     string   `json:"server"`
 	Started    *string  `json:"started"`
 	Lateness   *float64 `json:"lateness"` // seconds from the slot to the start
+	Waited     float64  `json:"waited"`   // seconds for which it waited for its mutex or for a seat of its pool
 	Ended      string   `json:"ended"`
 	Outcome    string   `json:"outcome"`
 	Reason     string   `json:"reason"`
@@ -26,7 +27,13 @@ type Record struct {
 	PeakMemory *int64   `json:"peak_memory"` // bytes; null when it is not known
 	Output     string   `json:"output"`
 	Notes      []string `json:"notes"`
+
+	Cause     *Cause              `json:"cause"`     // the run that triggered it; null for others
+	Triggered []outcome.Triggered `json:"triggered"` // the runs that its hooks asked for
 }
+
+// A Cause is the run whose hook triggered another one.
+type Cause = outcome.Cause
 
 // RecordOf returns a record as it is shown.
 func RecordOf(r outcome.Record) Record {
@@ -34,7 +41,11 @@ func RecordOf(r outcome.Record) Record {
 		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: timeText(r.Slot), Origin: r.Origin, Background: r.Background,
 		Server: r.Server, Ended: timeText(r.Ended), Outcome: string(r.Outcome), Reason: r.Reason,
 		ExitCode: r.ExitCode, Attempts: r.Attempts, Duration: r.Duration().Seconds(), UserCPU: r.UserCPU.Seconds(),
-		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: r.Notes, Started: timeOrNil(r.Started),
+		SystemCPU: r.SystemCPU.Seconds(), Output: r.Output, Notes: r.Notes, Started: TimeOrNil(r.Started), Waited: r.Waited.Seconds(),
+		Cause: r.Cause, Triggered: r.Triggered,
+	}
+	if out.Triggered == nil {
+		out.Triggered = []outcome.Triggered{}
 	}
 	if r.PeakMemory > 0 {
 		out.PeakMemory = &r.PeakMemory
@@ -47,7 +58,7 @@ func RecordOf(r outcome.Record) Record {
 		out.Lateness = &late
 	}
 	if out.Slots = max(r.Slots, 1); r.IsRange() {
-		out.Until = timeOrNil(r.Until)
+		out.Until = TimeOrNil(r.Until)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
@@ -19,16 +20,20 @@ type Running struct {
 }
 
 func toRunning(state runfile.State) Running {
-	holder := run.HolderOf(state)
+	return runningOf(run.HolderOf(state))
+}
+
+// runningOf returns a run as the holder of a lock says what it is.
+func runningOf(holder mutex.Holder) Running {
 	since := ""
 	if !holder.Since.IsZero() {
 		since = timeText(holder.Since)
 	}
-	return Running{holder.Run, pidOrNil(holder.PID), holder.Host, since, holder.Since}
+	return Running{holder.Run, PIDOrNil(holder.PID), holder.Host, since, holder.Since}
 }
 
-// pidOrNil is nil for 0, which stands for a command that has not started yet.
-func pidOrNil(pid int) *int {
+// PIDOrNil is nil for 0, which stands for a command that has not started yet.
+func PIDOrNil(pid int) *int {
 	if pid == 0 {
 		return nil
 	}
@@ -41,7 +46,7 @@ func HolderOf(live []runfile.State, t *schedule.Task) string {
 		return ""
 	}
 	for _, state := range live {
-		if state.Begin.Locks != "" && state.Begin.Mutex == t.Mutex && !state.Deferred() {
+		if state.Begin.Locks != "" && state.Begin.Mutex == t.Mutex && !state.Waits() {
 			return "by " + state.Begin.Task + " " + run.HolderOf(state).String()
 		}
 	}

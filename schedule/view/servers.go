@@ -14,8 +14,11 @@ type Server struct {
 	Seen        string      `json:"seen"`         // when the tick of that minute began, by Redis's clock
 	Age         float64     `json:"age"`          // seconds since then
 	ClockOffset float64     `json:"clock_offset"` // seconds its clock is ahead of Redis's
+	Labels      []string    `json:"labels"`       // as far as tasks ask for them
 	Running     []ServerRun `json:"running"`
-	More        int         `json:"more"` // runs beyond those
+	More        int         `json:"more"`        // runs beyond those
+	Environment string      `json:"environment"` // empty for an older sched, which does not tell
+	SharedName  bool        `json:"shared_name"` // more than one machine ticks under this name
 }
 
 // A ServerRun is a run on a server.
@@ -57,10 +60,11 @@ func ServersOf(all []servers.Server) []Server {
 	for _, s := range all {
 		one := Server{
 			Name: s.Name, Version: s.Version, Minute: timeText(s.Minute), Seen: timeText(s.Seen),
-			Age: s.Age.Seconds(), ClockOffset: s.Offset.Seconds(), Running: []ServerRun{}, More: s.More,
+			Age: s.Age.Seconds(), ClockOffset: s.Offset.Seconds(), Labels: listOf(s.Labels), Running: []ServerRun{}, More: s.More,
+			Environment: s.Environment, SharedName: s.SharedName,
 		}
 		for _, r := range s.Running {
-			one.Running = append(one.Running, ServerRun{r.Run, r.Task, pidOrNil(r.PID), timeText(r.Since)})
+			one.Running = append(one.Running, ServerRun{r.Run, r.Task, PIDOrNil(r.PID), timeText(r.Since)})
 		}
 		out = append(out, one)
 	}

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/controls"
-	"sched/schedule/runner"
+	"sched/schedule/runfile"
 	"sched/schedule/statedir"
 	"sched/schedule/status"
 	"sched/schedule/text"
@@ -21,15 +22,16 @@ type Source struct {
 	Schedule *schedule.Schedule
 	Controls controls.Source
 	Now      func() time.Time
-	Server   string // the name of this machine
-	Config   string // what a command in a hint needs to mean the same schedule: " -c FILE", or ""
+	Server   string            // the name of this machine
+	Files    *runfile.Surveyor // of what is asked again and again; nil keeps nothing
+	Config   string            // what a command in a hint needs to mean the same schedule: " -c FILE", or ""
 
 	// Problem tells what an answer lacks, and why: a store that is down, the file of a run that cannot be read.
 	Problem func(format string, args ...any)
 }
 
-// clock writes a time around now, with the date and the zone only where it is not today.
-func clock(t, now time.Time, zone *time.Location) string {
+// Clock writes a time around now, with the date and the zone only where it is not today.
+func Clock(t, now time.Time, zone *time.Location) string {
 	if text.SameDay(t, now, zone) {
 		return text.MinuteNear(t, now, zone)
 	}
@@ -48,7 +50,7 @@ func (s Source) TicksMissing() string {
 
 // Maintenance says in words that there is maintenance at this moment; "" when there is none, or when that cannot be found out.
 func (s Source) Maintenance() string {
-	reason, err := runner.Maintenance(s.Schedule)
+	reason, err := controls.Maintenance(s.Schedule.Maintenance, filepath.Dir(s.Schedule.File))
 	if err != nil {
 		s.Problem("%v", err)
 	}

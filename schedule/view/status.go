@@ -1,13 +1,17 @@
 package view
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"sched/schedule/kept"
 	"sched/schedule/outcome"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
 	"sched/schedule/status"
 	"sched/schedule/text"
 )
@@ -30,6 +34,7 @@ type Status struct {
 	Down     string      `json:"maintenance"` // which is no trouble; "" for none
 	Troubles []Trouble   `json:"troubles"`
 	Paused   []TaskPause `json:"paused"`
+	Pools    []Pool      `json:"pools"` // of this machine
 
 	First string `json:"-"` // all of it in one line, with the verdict before a colon
 }
@@ -37,7 +42,7 @@ type Status struct {
 // A Trouble is one thing that is wrong.
 type Trouble struct {
 	Task    string `json:"task"`    // empty where it is no task that is in trouble
-	Trouble string `json:"trouble"` // failed, missed, slow, vanished, paused; history, notifications, schedule, store, tick
+	Trouble string `json:"trouble"` // failed, missed, nowhere, unserved, slow, overdue, vanished, paused; history, labels, notifications, schedule, servers, store, tick
 	Text    string `json:"text"`
 	Run     string `json:"run"`
 	Next    string `json:"next"` // what to type
@@ -54,18 +59,25 @@ func (s Source) Status(of *status.Status) Status {
 	if of.Undelivered.Count > 0 {
 		rows = append(rows, all.undelivered())
 	}
-	if of.Outage != nil {
-		words := "of no use since " + text.Minute(of.Outage.Since, of.Schedule.Location) + ": " + text.Line(of.Outage.Why)
+	if words := all.store(len(slices.DeleteFunc(s.Kept(), func(k kept.Slot) bool { return k.Paused }))); words != "" {
 		rows = append(rows, Trouble{"", "store", words, "", "sched doctor" + s.Config})
+	}
+	for _, words := range of.Mixture.Texts(s.Server, s.Schedule.Environment) {
+		rows = append(rows, Trouble{"", "servers", words, "", "sched servers" + s.Config})
+	}
+	if wrong := of.Schedule.Machine.Wrong; wrong != "" {
+		rows = append(rows, Trouble{"", "labels", wrong, "", "sched doctor" + s.Config})
 	}
 	for _, t := range of.Troubles {
 		rows = append(rows, all.trouble(t))
 	}
+	rows = append(rows, s.unserved(context.Background(), of)...)
+	rows = append(rows, s.nowhere(context.Background(), of)...)
 	paused := pausesOf(of)
 	rows = append(rows, all.forgotten(paused)...)
 	answer := Status{
-		LastTick: timeOrNil(of.LastTick), Valid: !of.Invalid, Tasks: len(of.Tasks), Running: of.Running, Down: s.Maintenance(),
-		Troubles: rows, Paused: paused,
+		LastTick: TimeOrNil(of.LastTick), Valid: !of.Invalid, Tasks: len(of.Tasks), Running: of.Running, Down: s.Maintenance(),
+		Troubles: rows, Paused: paused, Pools: poolsOf(of),
 	}
 	figures := figuresOf(of, answer)
 	switch {
@@ -86,7 +98,7 @@ func (s Source) Status(of *status.Status) Status {
 // NoSchedule is the status where there is no schedule to run, not even an earlier one. Next is what to type.
 func NoSchedule(reason error, next string) Status {
 	words := "there is no schedule to run: " + text.Line(reason.Error())
-	return Status{Verdict: "down", ExitCode: IsDown, First: "down: " + words, Troubles: []Trouble{{"", "schedule", words, "", next}}, Paused: []TaskPause{}}
+	return Status{Verdict: "down", ExitCode: IsDown, First: "down: " + words, Troubles: []Trouble{{"", "schedule", words, "", next}}, Paused: []TaskPause{}, Pools: []Pool{}}
 }
 
 // figuresOf is the end of the first line: how many tasks there are, what runs, when the last tick came, what is paused.
@@ -99,6 +111,11 @@ func figuresOf(of *status.Status, answer Status) string {
 		figures += " (" + text.Duration(age) + " ago)"
 	}
 	figures += pausedFigure(of, answer.Paused)
+	for _, p := range answer.Pools {
+		if p.Full() != "" {
+			figures += "; " + p.Text()
+		}
+	}
 	if answer.Down != "" {
 		figures += "; " + answer.Down
 	}
@@ -125,6 +142,18 @@ func (of judged) down() (rows []Trouble) {
 		rows = append(rows, Trouble{"", "schedule", words, "", "sched check" + of.config})
 	}
 	return rows
+}
+
+// store says that the store does not answer, and how many slots wait for it; empty where neither is so.
+func (of judged) store(waiting int) string {
+	var words []string
+	if of.Outage != nil {
+		words = append(words, "of no use since "+text.Minute(of.Outage.Since, of.Schedule.Location)+": "+text.Line(of.Outage.Why))
+	}
+	if waiting > 0 {
+		words = append(words, "kept until it answers: "+text.Count(waiting, "slot"))
+	}
+	return strings.Join(words, "; ")
 }
 
 // undelivered shows how many notifications are still to be sent, and why the oldest was not.
@@ -162,6 +191,11 @@ func (of judged) trouble(t status.Trouble) Trouble {
 	case status.RunsLong:
 		row.Text = fmt.Sprintf("running for %s, usually %s", text.Duration(t.For), text.Duration(t.Usual))
 		command, what = "logs", text.ShortRun(t.Run.Run)
+	case status.IsOverdue:
+		row.Text = t.Overdue.Text(of.At)
+		if t.Run.Run != "" {
+			command, what = "logs", text.ShortRun(t.Run.Run)
+		}
 	case status.RunLost:
 		row.Text = "a run vanished; the next tick will finish it"
 	}
@@ -174,6 +208,19 @@ func missedText(t status.Trouble, zone *time.Location) string {
 		return "missed the slot of " + text.Second(t.First, zone)
 	}
 	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, text.Second(t.First, zone), text.Second(t.Final, zone))
+}
+
+// poolsOf are the pools with the runs of this machine that have their seats.
+func poolsOf(of *status.Status) []Pool {
+	all, live := []Pool{}, []runfile.State(nil)
+	for _, t := range of.Tasks {
+		live = append(live, t.Running...)
+	}
+	for _, p := range of.Schedule.Pools {
+		holders, _ := run.Storage{}.Sitting(context.Background(), live, p)
+		all = append(all, *poolOf(p, holders))
+	}
+	return all
 }
 
 // forgottenAfter is how old a pause without an end may be before it counts as forgotten.

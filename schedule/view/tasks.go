@@ -8,6 +8,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/controls"
 	"sched/schedule/outcome"
+	"sched/schedule/records"
 	"sched/schedule/runfile"
 )
 
@@ -22,12 +23,18 @@ type Task struct {
 	Background         bool      `json:"background"`
 	WithoutOverlapping bool      `json:"without_overlapping"`
 	OneServer          bool      `json:"one_server"`
+	Pool               string    `json:"pool"` // "" for none
+	Off                string    `json:"off"`  // why it does not run here at all
 	Next               []string  `json:"next"`
 	Slots              []Due     `json:"slots,omitempty"` // the next times at which it is due; absent where all of them meet the conditions
 	Last               *Record   `json:"last"`
+	Triggers           []Chained `json:"triggers"`     // the tasks that its hooks start
+	TriggeredBy        []Chained `json:"triggered_by"` // the tasks whose hooks start it
 	Running            []Running `json:"running"`
 	Waiting            []Waiting `json:"waiting"`
 	Paused             *Pause    `json:"paused"`
+	Expect             *Expect   `json:"expect,omitempty"`
+	Overdue            []Overdue `json:"overdue,omitempty"`
 
 	Times      []time.Time    `json:"-"` // those of Next, in the task's zone
 	Conditions string         `json:"-"` // those of time, in words
@@ -40,6 +47,12 @@ type Due struct {
 	Unmet string `json:"unmet"`
 }
 
+// A Chained task is one that another task starts, or that starts it.
+type Chained struct {
+	Task string `json:"task"`
+	On   string `json:"on"` // the key of the hook
+}
+
 // Tasks are the tasks with what is known of them at one moment.
 type Tasks struct {
 	Items  []Task
@@ -50,6 +63,13 @@ type Tasks struct {
 // Tasks returns the tasks that chosen accepts, in file order, each with its next n times after at. With a store it counts in what
 // other servers run, and ran last.
 func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
+	all, _ := s.Records(ctx) // TasksOf tells of the error
+	defer all.Close()
+	return s.TasksOf(ctx, all, chosen, at, n)
+}
+
+// TasksOf is Tasks of what Records has returned, also with an error.
+func (s Source) TasksOf(ctx context.Context, all *records.Records, chosen func(*schedule.Task) bool, at time.Time, n int) Tasks {
 	var tasks []*schedule.Task
 	var names []string
 	for _, t := range s.Schedule.Tasks {
@@ -57,7 +77,8 @@ func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at 
 			tasks, names = append(tasks, t), append(names, t.Name)
 		}
 	}
-	p, err := s.past(ctx, names)
+	p, err := s.past(ctx, all, names)
+	p.triggers = s.Schedule.Triggers()
 	p = s.withElsewhere(ctx, names, p)
 	read, cerr := s.Controls.Read()
 	if p.pauses = read.Pauses; cerr != nil && s.Controls.Store == nil { // with a store the same error was told already
@@ -76,33 +97,44 @@ func (s Source) Tasks(ctx context.Context, chosen func(*schedule.Task) bool, at 
 // past is what happened and what happens, by the name of the task.
 type past struct {
 	last    map[string]outcome.Record
+	overdue map[string][]Overdue
 	running map[string][]Running
 	waiting map[string][]Waiting
 	pauses  controls.Pauses
 	now     time.Time
+
+	triggers map[string][]schedule.Trigger // by the task that they start
 }
 
-// past reads what the history of this machine has of some tasks. An error is told, and no reason to show nothing.
-func (s Source) past(ctx context.Context, names []string) (past, error) {
-	p := past{running: map[string][]Running{}, now: s.Now()}
-	all, err := s.Records(ctx)
-	if err == nil {
-		defer all.Close()
-		p.last, err = all.Last(ctx, names)
-		for name, last := range p.last {
-			p.last[name] = s.newestBefore(ctx, all, last)
-		}
-	}
-	if err != nil {
-		s.Problem("the history cannot be read: %v", err)
-	}
-	p.waiting = s.Waiting(all.Live)
+// past reads what is known on this machine of some tasks. That the history cannot be read is told, and no reason to leave out what lives and
+// waits.
+func (s Source) past(ctx context.Context, all *records.Records, names []string) (past, error) {
+	p := past{running: map[string][]Running{}, waiting: s.Waiting(all.Live), now: s.Now()}
 	for _, state := range all.Live {
-		if !state.Deferred() {
+		if !state.Waits() {
 			p.addRunning(state)
 		}
 	}
+	err := p.read(ctx, s, all, names)
+	if err != nil {
+		s.Problem("the history cannot be read: %v", err)
+	}
 	return p, err
+}
+
+// read fills in what the history has of the tasks.
+func (p *past) read(ctx context.Context, s Source, all *records.Records, names []string) (err error) {
+	if all.Err != nil {
+		return all.Err
+	}
+	if p.last, err = all.Last(ctx, names); err != nil {
+		return err
+	}
+	for name, last := range p.last {
+		p.last[name] = s.NewestBefore(ctx, all, last)
+	}
+	p.overdue = s.overdue(ctx, all, names)
+	return nil
 }
 
 func (p past) addRunning(state runfile.State) {
@@ -112,11 +144,16 @@ func (p past) addRunning(state runfile.State) {
 func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past) Task {
 	row := Task{
 		Name: t.Name, Timezone: t.When.Location.String(), Spread: t.When.Shift.Seconds(), Command: CommandText(t.Command), Description: t.Description,
-		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer,
+		Background: t.Background, WithoutOverlapping: t.WithoutOverlapping, OneServer: t.OneServer, Pool: t.Pool.Name, Off: s.Inactive(t),
+		Cron: []string{}, Triggers: []Chained{}, TriggeredBy: []Chained{},
 		Conditions: t.Conditions.String(), Next: []string{}, Running: p.running[t.Name], Waiting: p.waiting[t.Name],
 	}
-	for _, cron := range t.When.Crons {
-		row.Cron = append(row.Cron, cron.String())
+	row.Cron = append(row.Cron, t.When.Texts()...)
+	for _, trigger := range t.Triggers() {
+		row.Triggers = append(row.Triggers, Chained{trigger.Task, trigger.Key})
+	}
+	for _, trigger := range p.triggers[t.Name] {
+		row.TriggeredBy = append(row.TriggeredBy, Chained{trigger.From, trigger.Key})
 	}
 	if s.Active(t) {
 		row.lookAhead(t, at, n, p.pauses)
@@ -130,6 +167,7 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past)
 			row.Waiting[i].pause = row.Paused
 		}
 	}
+	row.Expect, row.Overdue = expectOf(t), p.overdue[t.Name]
 	if row.Running == nil {
 		row.Running = []Running{}
 	}
@@ -162,6 +200,19 @@ func (row *Task) lookAhead(t *schedule.Task, at time.Time, n int, pauses control
 	}
 	if !slices.ContainsFunc(row.Slots, func(due Due) bool { return due.Unmet != "" }) {
 		row.Slots = nil
+	}
+}
+
+// ShowIn has the next times shown in a zone.
+func (row *Task) ShowIn(zone *time.Location) {
+	for i, at := range row.Times {
+		row.Times[i] = at.In(zone)
+		row.Next[i] = row.Times[i].Format(time.RFC3339)
+	}
+	for i, due := range row.Slots {
+		if at, err := time.Parse(time.RFC3339, due.Slot); err == nil {
+			row.Slots[i].Slot = at.In(zone).Format(time.RFC3339)
+		}
 	}
 }
 

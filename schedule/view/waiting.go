@@ -1,34 +1,55 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
+	"sched/schedule/kept"
 	"sched/schedule/runfile"
+	"sched/schedule/statedir"
+	words "sched/schedule/text"
 )
 
-// A Waiting is what waits for a tick: a requested run, or the next attempt of one that failed.
+// A Waiting is what waits for its turn, or for a tick: a requested run, the next attempt of one that failed, or a slot that the store
+// had no answer for or that is paused.
 type Waiting struct {
-	Run     string  `json:"run"`
-	At      string  `json:"at"`
-	Attempt int     `json:"attempt"`
-	Origin  string  `json:"origin"`
-	Held    *string `json:"held"` // since when it waits for its mutex; null where it does not
+	Run        string  `json:"run"`
+	At         string  `json:"at"`
+	Attempt    int     `json:"attempt"`
+	Origin     string  `json:"origin"`
+	Held       *string `json:"held"`        // since when it waits for its mutex or for a seat of its pool; null where it does not
+	Until      *string `json:"until"`       // how long it waits for its mutex or for a seat at most, as a run that has begun; null where ticks try
+	Store      *string `json:"store"`       // until when it waits for the store at the latest; null where it does not
+	AfterPause *string `json:"after_pause"` // of a slot: until when it waits for the end of a pause at the latest; null where it does not
 
 	Time  time.Time `json:"-"` // At, exactly
+	Slot  time.Time `json:"-"` // what it is a run of; At for a run that was asked for
 	pause *Pause    // of its task; nil for none
+	lacks string    // what its task needs, other than its mutex alone; "" for that
+	since time.Time // Held, exactly, where there is an Until
+	until time.Time // Until, Store or AfterPause, exactly
+	why   string    // the store was of no use, or who paused it
 }
 
 // Waiting returns what waits for a tick, by task, the first to come first. The live runs are those of records.Records.
 func (s Source) Waiting(live []runfile.State) map[string][]Waiting {
 	all := map[string][]Waiting{}
 	add := func(task, run string, at time.Time, attempt int, origin string, held time.Time) {
-		all[task] = append(all[task], Waiting{run, timeText(at), attempt, origin, timeOrNil(held), at, nil})
+		all[task] = append(all[task], Waiting{Run: run, At: timeText(at), Attempt: attempt, Origin: origin, Held: TimeOrNil(held), Time: at, Slot: at, lacks: s.lacks(task)})
 	}
 	for _, state := range live {
+		if state.Queued() {
+			wait := state.Begin.Wait
+			add(state.Begin.Task, state.Begin.Run, state.Begin.Slot, 1, state.Begin.Origin, wait.Since)
+			of := all[state.Begin.Task]
+			of[len(of)-1].Until, of[len(of)-1].since, of[len(of)-1].until = TimeOrNil(wait.Until), wait.Since, wait.Until
+		}
 		if state.Deferred() {
 			add(state.Begin.Task, state.Begin.Run, state.Deferral.Until, state.Deferral.Attempt, state.Begin.Origin, state.Deferral.HeldSince)
+			of := all[state.Begin.Task]
+			of[len(of)-1].Slot = state.Begin.Slot
 		}
 	}
 	requests, err := runfile.Requests(s.Schedule.StateDir)
@@ -38,8 +59,39 @@ func (s Source) Waiting(live []runfile.State) map[string][]Waiting {
 	for _, r := range requests {
 		add(r.Task, r.Run, r.At, 1, r.Origin, r.HeldSince)
 	}
+	for _, k := range s.Kept() {
+		w := Waiting{Run: k.Run, At: timeText(k.At), Attempt: 1, Store: TimeOrNil(k.Until), Time: k.At, Slot: k.At, until: k.Until, why: k.Why}
+		if k.Paused {
+			w.Store, w.AfterPause = nil, w.Store
+		}
+		all[k.Task] = append(all[k.Task], w)
+	}
 	for _, of := range all {
 		slices.SortStableFunc(of, func(a, b Waiting) int { return a.Time.Compare(b.Time) })
+	}
+	return all
+}
+
+// lacks says what a run of a task waits for where that may be a seat; "" for its mutex alone.
+func (s Source) lacks(name string) string {
+	t, err := FindTask(s.Schedule, name)
+	switch {
+	case err != nil || t.Pool.Name == "":
+		return ""
+	case t.WithoutOverlapping:
+		return "its mutex, or a seat of pool " + t.Pool.Name + ","
+	}
+	return "a seat of pool " + t.Pool.Name
+}
+
+// Kept returns the slots that wait for the store, or for the end of a pause.
+func (s Source) Kept() (all []kept.Slot) {
+	for _, folder := range statedir.Folders(s.Schedule.StateDir) {
+		slots, err := kept.List(folder)
+		if err != nil {
+			s.Problem("%v", err)
+		}
+		all = append(all, slots...)
 	}
 	return all
 }
@@ -64,15 +116,21 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 		text = fmt.Sprintf("waiting for attempt %d", w.Attempt)
 	}
 	switch {
+	case w.Store != nil:
+		return fmt.Sprintf("%s for the store, until %s at the latest: %s", text, Clock(w.until, now, zone), w.why)
+	case w.Until != nil:
+		text += fmt.Sprintf(" for %s until %s is free, until %s at the latest", words.Duration(max(0, now.Sub(w.since))), cmp.Or(w.lacks, "its mutex"), Clock(w.until, now, zone))
+	case w.AfterPause != nil:
+		return fmt.Sprintf("%s, until %s at the latest: %s", text, Clock(w.until, now, zone), w.why)
 	case w.pause != nil && !w.pause.Raw.Until.IsZero():
 		until := w.pause.Raw.Until
-		text += " until " + clock(FirstTick(until, until.Add(-1)), now, zone) + ", when its pause is over"
+		text += " until " + Clock(FirstTick(until, until.Add(-1)), now, zone) + ", when its pause is over"
 	case w.pause != nil:
 		text += " until it is resumed"
 	case w.Held != nil:
-		text += " until its mutex is free"
+		text += " until " + cmp.Or(w.lacks, "its mutex") + " is free"
 	default:
-		text += " until " + clock(FirstTick(w.Time, w.Time.Add(-1)), now, zone)
+		text += " until " + Clock(FirstTick(w.Time, w.Time.Add(-1)), now, zone)
 	}
 	if w.Origin != "" {
 		text += " (" + w.Origin + ")"
@@ -96,9 +154,10 @@ type Request struct {
 	At     string `json:"at"`
 	Tick   string `json:"tick"`
 	Origin string `json:"origin"`
+	Server string `json:"server"` // which will run it
 }
 
-// RequestOf returns a request that the tick of that minute will answer.
-func RequestOf(r runfile.Request, tick time.Time) Request {
-	return Request{r.Run, r.Task, timeText(r.At), timeText(tick), r.Origin}
+// RequestOf returns a request that the tick of that minute, on that server, will answer.
+func RequestOf(r runfile.Request, tick time.Time, server string) Request {
+	return Request{r.Run, r.Task, timeText(r.At), timeText(tick), r.Origin, server}
 }

@@ -17,18 +17,22 @@ type Why struct {
 	Task     string    `json:"task"`
 	Cron     []string  `json:"cron"`
 	Timezone string    `json:"timezone"`
-	Off      string    `json:"off"`         // why the task does not run here at all
-	Asks     []string  `json:"asks"`        // the commands that are asked whether it may run
-	Down     string    `json:"maintenance"` // that keeps it from running at this moment
-	Running  []Running `json:"running"`     // of this task, now
-	Waiting  []Waiting `json:"waiting"`     // for a tick: what was asked for, and next attempts
-	Minute   *Minute   `json:"minute"`      // the one that --at names
-	Last     *Minute   `json:"last"`        // without --at: when it was due last,
-	Next     *Minute   `json:"next"`        // and next
-	Free     *string   `json:"free"`        // where the next slots would be skipped: the first that would not
-	Held     string    `json:"held"`        // who has its mutex now
+	Triggers []Chained `json:"triggered_by"` // the tasks that start it
+	Off      string    `json:"off"`          // why the task does not run here at all
+	Asks     []string  `json:"asks"`         // the commands that are asked whether it may run
+	Down     string    `json:"maintenance"`  // that keeps it from running at this moment
+	Running  []Running `json:"running"`      // of this task, now
+	Waiting  []Waiting `json:"waiting"`      // for a tick: what was asked for, and next attempts
+	Minute   *Minute   `json:"minute"`       // the one that --at names
+	Last     *Minute   `json:"last"`         // without --at: when it was due last,
+	Next     *Minute   `json:"next"`         // and next
+	LastRun  *Record   `json:"last_run"`     // of a task that is never due
+	Free     *string   `json:"free"`         // where the next slots would be skipped: the first that would not
+	Held     string    `json:"held"`         // who has its mutex now
+	Pool     *Pool     `json:"pool"`         // who has the seats of its pool now; null without one
 	Failures int       `json:"failures"`
-	Paused   *Pause    `json:"paused"`  // who paused it
+	Paused   *Pause    `json:"paused"` // who paused it
+	Overdue  []Overdue `json:"overdue,omitempty"`
 	NoTicks  string    `json:"no_tick"` // that none come any more; else empty
 }
 
@@ -41,11 +45,12 @@ type Inquiry struct {
 	Live    []runfile.State // the runs that live, of all tasks
 	Waiting []Waiting       // what waits for a tick, of this task
 	Pauses  controls.Pauses
+	LastRun outcome.Record // Answer.LastRun, exactly
 
 	source   Source
 	records  *records.Records
 	lost     []runfile.State
-	deferred []runfile.State // runs that wait for a tick with their next attempt
+	deferred []runfile.State // runs that wait for their turn, or for a tick with their next attempt
 }
 
 // Why explains the minute of a task that holds at or, for the zero time, the last minute at which it was due and the next one. The
@@ -62,6 +67,7 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 	}
 	w := inquire(s, t, all)
 	w.Answer = w.answer()
+	w.Answer.Overdue = s.overdue(ctx, all, []string{t.Name})[t.Name]
 	if at.IsZero() {
 		err = w.lastAndNext(ctx, &w.Answer)
 	} else {
@@ -83,7 +89,7 @@ func noLongerThere(ctx context.Context, all *records.Records, name string, err e
 func inquire(s Source, t *schedule.Task, all *records.Records) *Inquiry {
 	w := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Waiting: s.Waiting(all.Live)[t.Name], Pauses: s.Pauses()}
 	for _, state := range all.Live {
-		if state.Deferred() {
+		if state.Waits() {
 			w.deferred = append(w.deferred, state)
 		} else {
 			w.Live = append(w.Live, state)
@@ -95,20 +101,19 @@ func inquire(s Source, t *schedule.Task, all *records.Records) *Inquiry {
 // answer is what can be said of the task without a minute in mind.
 func (w *Inquiry) answer() Why {
 	t, s := w.Task, w.source.Schedule
-	answer := Why{Task: t.Name, Timezone: t.When.Location.String(), Asks: conditionTexts(t), Running: running(w.Live, t.Name)}
+	answer := Why{Task: t.Name, Timezone: t.When.Location.String(), Asks: conditionTexts(t), Running: running(w.Live, t.Name), Cron: []string{}, Triggers: []Chained{}}
+	for _, trigger := range s.Triggers()[t.Name] {
+		answer.Triggers = append(answer.Triggers, Chained{trigger.From, trigger.Key})
+	}
 	if answer.Paused = PauseOf(w.Pauses, t, w.Now); answer.Paused != nil {
 		for i := range w.Waiting {
 			w.Waiting[i].pause = answer.Paused
 		}
 	}
 	answer.Waiting = append([]Waiting{}, w.Waiting...)
-	for _, cron := range t.When.Crons {
-		answer.Cron = append(answer.Cron, cron.String())
-	}
+	answer.Cron = t.When.Texts()
 	answer.NoTicks = w.source.TicksMissing()
-	if !s.Active(t) {
-		answer.Off = SwitchedOff(s, t)
-	}
+	answer.Off = s.Inactive(t)
 	if !t.EvenInMaintenance {
 		answer.Down = w.source.Maintenance()
 	}
@@ -133,6 +138,17 @@ func (w *Inquiry) lastAndNext(ctx context.Context, answer *Why) (err error) {
 		if answer.Last, err = w.minute(ctx, last); err != nil {
 			return err
 		}
+	} else if ran, err := w.records.Find(ctx, history.Query{Task: t.Name, Limit: 1}); err != nil {
+		return err
+	} else if len(ran) > 0 {
+		w.LastRun = ran[0]
+		shown := RecordOf(w.LastRun)
+		answer.LastRun = &shown
+	}
+	if answer.Last == nil && t.When.Boot {
+		if answer.Last, err = w.lastBoot(ctx); err != nil {
+			return err
+		}
 	}
 	next, ok := t.When.Next(w.Now)
 	if ok {
@@ -143,8 +159,31 @@ func (w *Inquiry) lastAndNext(ctx context.Context, answer *Why) (err error) {
 		w.Next = next
 	}
 	answer.Held = HolderOf(w.Live, w.Task)
+	answer.Pool = w.source.Pool(ctx, w.Live, w.Task.Pool)
 	answer.Failures, err = w.failures(ctx)
 	return err
+}
+
+// lastBoot explains the minute of the newest boot at which something became of the task; nil where there is none.
+func (w *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
+	found, err := w.records.Find(ctx, history.Query{Task: w.Task.Name, Limit: 10})
+	for _, r := range found {
+		if r.Origin == "" {
+			return w.minute(ctx, r.Slot)
+		}
+	}
+	return nil, err
+}
+
+// atBoot returns the slots of a boot in a minute, which only records tell.
+func (w *Inquiry) atBoot(ctx context.Context, minute time.Time) (slots []time.Time) {
+	found, _ := w.records.Find(ctx, history.Query{Task: w.Task.Name, Since: minute, Limit: 100})
+	for _, r := range found {
+		if r.Origin == "" && r.Slot.Equal(minute) {
+			return []time.Time{r.Slot}
+		}
+	}
+	return nil
 }
 
 // free is the first slot after next that no condition keeps from running; nil where none keeps next itself, and where no

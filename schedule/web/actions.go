@@ -10,6 +10,7 @@ import (
 	"sched/schedule/api/problem"
 	"sched/schedule/outcome"
 	"sched/schedule/view"
+	"sched/schedule/view/runs"
 )
 
 // This file is the buttons. Each opens a dialog that says what it will do, and sends a form. The form has a key, so that it asks once
@@ -62,23 +63,41 @@ func (p *page) taskButtons(t view.Task) {
 	p.put(`</div>`)
 }
 
-func (p *page) runButtons(r view.Run) {
-	if p.View.Elsewhere(r, "") != nil {
-		p.put(`<p class="quiet">It is a run of %s: only there it can be stopped or retried, and what it prints be read.</p>`, r.Server)
+func (p *page) runButtons(r runs.Run) {
+	at := p.base + "/runs/" + r.Record.Run
+	if runs.Of(p.View).Elsewhere(r, "") != nil {
+		p.elsewhereButtons(r, at)
 		return
 	}
 	if !p.Operates {
 		return
 	}
-	at := p.base + "/runs/" + r.Record.Run
 	p.put(`<div class="buttons" id="buttons" data-live>`)
 	switch t := p.find(r.Task); {
-	case r.State == view.RunStarting, r.State == view.RunRunning, r.State == view.RunDeferred:
+	case r.State == runs.Starting, r.State == runs.Running, r.State == runs.Queued, r.State == runs.Deferred:
 		p.button(button{id: "stop", label: "Stop", reasoned: true, grave: true, action: at + "/stop",
 			does: "The command of " + r.Task + " gets TERM, and KILL if it goes on."})
-	case r.State == view.RunEnded && t != nil && p.Schedule.Active(t):
+	case r.State == runs.Ended && t != nil && p.Schedule.Active(t):
 		p.button(button{id: "retry", label: "Retry", reasoned: true, action: at + "/retry",
 			does: "The next tick, within a minute, will run " + r.Task + " again, as it is defined then."})
+	}
+	p.put(`</div>`)
+}
+
+// elsewhereButtons says where a run of another server can be retried and read, and stops it from here.
+func (p *page) elsewhereButtons(r runs.Run, at string) {
+	p.put(`<p class="quiet">It is a run of %s: only there it can be retried.</p><div class="buttons" id="buttons" data-live>`, r.Server)
+	if p.Operates {
+		p.button(button{id: "read", label: "Output", action: at + "/read",
+			does: r.Server + " sends the end of what it printed with its next tick, within a minute."})
+	}
+	switch {
+	case r.State == runs.Ended:
+	case r.StopBy != "":
+		p.put(`<p>%s was asked to stop it by %s: its next tick does, within a minute.</p>`, r.Server, r.StopBy)
+	case p.Operates:
+		p.button(button{id: "stop", label: "Stop", reasoned: true, grave: true, action: at + "/stop",
+			does: "The next tick of " + r.Server + ", within a minute, gives the command of " + r.Task + " TERM, and KILL if it goes on."})
 	}
 	p.put(`</div>`)
 }
@@ -87,7 +106,7 @@ func (p *page) runButtons(r view.Run) {
 func (p *pages) actions() {
 	for path, do := range map[string]func(*http.Request) (next string, err error){
 		"/tasks/{name}/trigger": p.trigger, "/tasks/{name}/pause": p.pause, "/tasks/{name}/resume": p.resume,
-		"/pauses": p.pauseAll, "/pauses/{id}/resume": p.resumePause, "/runs/{id}/stop": p.stop, "/runs/{id}/retry": p.retry,
+		"/pauses": p.pauseAll, "/pauses/{id}/resume": p.resumePause, "/runs/{id}/stop": p.stop, "/runs/{id}/retry": p.retry, "/runs/{id}/read": p.read,
 	} {
 		p.mux.HandleFunc("POST "+p.BasePath+path, func(w http.ResponseWriter, r *http.Request) {
 			next, err := do(r)
@@ -126,11 +145,17 @@ func (p *pages) stop(r *http.Request) (string, error) {
 	return path, err
 }
 
+// read asks the server of a run for its output.
+func (p *pages) read(r *http.Request) (string, error) {
+	path := "/runs/" + url.PathEscape(r.PathValue("id"))
+	return path, p.Call(r, "POST", path+"/log", "", nil, nil)
+}
+
 // ended reports whether the run in the path has ended.
 func (p *pages) ended(r *http.Request) bool {
-	var one struct{ State view.RunState }
+	var one struct{ State runs.State }
 	err := p.Call(r, "GET", "/runs/"+url.PathEscape(r.PathValue("id")), "", nil, &one)
-	return err == nil && one.State == view.RunEnded
+	return err == nil && one.State == runs.Ended
 }
 
 func (p *pages) pause(r *http.Request) (string, error) {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,10 +21,21 @@ type bar struct {
 }
 
 // bar draws a bar that is a link. It is no stop of the tab key, and not read aloud: what it leads to is in a list, too, and the picture has
-// a text beside it.
+// a text beside it. A page may have seven thousand, so it does without put.
 func (w *writer) bar(b bar) {
-	w.put(`<a href="%s" tabindex="-1"><rect class="%s" x="%.2f%%" width="%.2f%%" y="%.1f" height="%.1f" rx="1"><title>%s</title></rect></a>`,
-		b.href, b.class, b.across, b.wide, b.top, b.high, b.title)
+	out := append(w.AvailableBuffer(), `<a href="`...)
+	text := func(text string, then markup) { out = append(append(out, escaped(text)...), then...) }
+	number := func(n float64, digits int, then markup) {
+		out = append(strconv.AppendFloat(out, n, 'f', digits, 64), then...)
+	}
+	text(b.href, `" tabindex="-1"><rect class="`)
+	text(b.class, `" x="`)
+	number(b.across, 2, `%" width="`)
+	number(b.wide, 2, `%" y="`)
+	number(b.top, 1, `" height="`)
+	number(b.high, 1, `" rx="1"><title>`)
+	text(b.title, `</title></rect></a>`)
+	w.Write(out)
 }
 
 // shape is the class of the bar of an outcome, and which part of the height it has: what went wrong is tall, what did not run is low.
@@ -69,20 +81,27 @@ func (p *page) recordTitle(r outcome.Record) string {
 
 // tally says in words how many records have which outcome.
 func tally(records []outcome.Record) string {
-	counts := map[outcome.Outcome]int{}
+	counts := counts{}
 	for _, r := range records {
 		counts[r.Outcome]++
 	}
-	var parts []string
-	for _, o := range outcome.All {
-		if counts[o] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[o], o))
-		}
-	}
-	if parts == nil {
+	if len(records) == 0 {
 		return "no runs yet"
 	}
-	return "the last " + fmt.Sprint(len(records)) + ": " + strings.Join(parts, ", ")
+	return "the last " + fmt.Sprint(len(records)) + ": " + counts.String()
+}
+
+// counts say how many records have which outcome.
+type counts map[outcome.Outcome]int
+
+func (c counts) String() string {
+	var parts []string
+	for _, o := range outcome.All {
+		if c[o] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c[o], o))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // plot draws how long the last runs took, given newest first.

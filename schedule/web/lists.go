@@ -33,8 +33,15 @@ func showServers(p *page) error {
 	}
 	p.put(`<table><thead><tr><th>Server<th>Last tick<th>Clock<th>Version<th>Schedule<th>Running</tr></thead><tbody>`)
 	for _, s := range view.ServersOf(all) {
-		p.put(`<tr><th scope="row">%s</th><td data-label="last tick">%s</td><td data-label="clock">%s</td><td data-label="version">%s</td><td data-label="schedule">`,
-			s.Name, p.when(stamp(s.Minute), p.zone), clockOf(s.ClockOffset), s.Version)
+		p.put(`<tr><th scope="row">%s`, s.Name)
+		if s.SharedName {
+			p.put(` %s`, badge("more than one machine"))
+		}
+		if s.Environment != "" && s.Environment != p.Schedule.Environment {
+			p.put(` %s`, badge("environment "+s.Environment))
+		}
+		p.put(`</th><td data-label="last tick">%s</td><td data-label="clock">%s</td><td data-label="version">%s</td><td data-label="schedule">`,
+			p.when(stamp(s.Minute), p.zone), clockOf(s.ClockOffset), s.Version)
 		p.textsOf(files[s.Name])
 		p.put(`</td><td data-label="running">`)
 		for _, r := range s.Running {

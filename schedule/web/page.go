@@ -23,6 +23,7 @@ type page struct {
 	now        time.Time
 	zone       *time.Location
 	title      string
+	still      bool // the script asks for it no more
 	tasks      map[string]*schedule.Task
 }
 
@@ -63,6 +64,11 @@ func (p *page) with(pairs ...string) string {
 func (p *page) taskURL(name string) string { return p.base + "/tasks/" + url.PathEscape(name) }
 func (p *page) runURL(id string) string    { return p.base + "/runs/" + url.PathEscape(id) }
 
+// timelineURL is six hours of the timeline, with a time in their middle.
+func (p *page) timelineURL(at time.Time) string {
+	return p.base + "/timeline?hours=6&at=" + url.QueryEscape(at.UTC().Format(time.RFC3339))
+}
+
 // runsURL is the list of the runs of a task ("" for all), with an outcome ("" for all).
 func (p *page) runsURL(task, outcome string) string {
 	query := url.Values{}
@@ -76,7 +82,7 @@ func (p *page) runsURL(task, outcome string) string {
 
 // places are the links that every page has.
 var places = []struct{ path, name string }{
-	{"/", "Tasks"}, {"/timeline", "Timeline"}, {"/runs", "Runs"}, {"/servers", "Servers"}, {"/pauses", "Pauses"}, {"/audit", "Audit"},
+	{"/", "Tasks"}, {"/timeline", "Timeline"}, {"/forecast", "Forecast"}, {"/runs", "Runs"}, {"/servers", "Servers"}, {"/pauses", "Pauses"}, {"/audit", "Audit"},
 }
 
 // send answers with the page.
@@ -104,7 +110,11 @@ func (p *page) send(w http.ResponseWriter, status int) {
 	}
 	head.put(`</header><main id="main">`)
 	if p.Visit != nil {
-		head.put(`<div id="problems" data-live>`)
+		live := markup(" data-live")
+		if p.still {
+			live = ""
+		}
+		head.put(`<div id="problems"%s>`, live)
 		if p.Invalid != nil {
 			head.put(`<p class="alert" role="status">✕ The schedule is invalid; this is about the last valid one. <code>sched check</code> says what is wrong.</p>`)
 		}

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule/outcome"
 	"sched/schedule/text"
-	"sched/schedule/view"
+	"sched/schedule/view/runs"
 )
 
 var stampless time.Time // no minute: the last and the next one
@@ -18,7 +19,7 @@ type runPage struct{ *page }
 // showRun shows one run, with the end of what it printed.
 func showRun(made *page) error {
 	p := runPage{made}
-	r, err := p.View.Run(p.request.Context(), p.request.PathValue("id"))
+	r, err := runs.Of(p.View).Run(p.request.Context(), p.request.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -26,7 +27,7 @@ func showRun(made *page) error {
 	p.put(`<h1><a href="%s">%s</a> <code>%s</code></h1>`, p.taskURL(r.Task), r.Task, runName(r))
 	p.runButtons(r)
 	p.put(`<section id="run" data-live aria-label="What became of it"><p class="outcome">`)
-	if r.State == view.RunEnded {
+	if r.State == runs.Ended {
 		p.put(`%s%s`, badge(r.Outcome), details(r.Begin))
 	} else {
 		p.put(`%s`, badge(string(r.State)))
@@ -41,7 +42,7 @@ func showRun(made *page) error {
 }
 
 // runFacts are what the record has.
-func (p runPage) runFacts(r view.Run) {
+func (p runPage) runFacts(r runs.Run) {
 	zone := p.zoneOf(r.Task)
 	p.put(`<dl class="facts"><dt>Slot<dd>%s`, p.exactly(r.Begin.Slot, zone))
 	fact := func(label markup, format markup, args ...any) {
@@ -51,22 +52,34 @@ func (p runPage) runFacts(r view.Run) {
 	if r.Begin.IsRange() {
 		fact("Stands for", `%s, to %s`, text.Count(r.Slots, "slot"), p.exactly(r.Begin.Until, zone))
 	}
-	if r.At != nil {
+	switch {
+	case r.State == runs.Queued:
+		fact("Waits for", `its turn, until %s at the latest`, p.exactly(r.Begin.Wait.Until, zone))
+	case r.At != nil:
 		fact("Waits for", `%s`, p.when(stamp(*r.At), zone))
+	}
+	if r.Begin.Waited > 0 {
+		fact("Waited", `%s for its turn`, text.Duration(r.Begin.Waited))
 	}
 	if !r.Begin.Started.IsZero() {
 		fact("Started", `%s, %s after its slot`, p.exactly(r.Begin.Started, zone), text.Duration(max(0, r.Begin.Lateness())))
 	}
-	if r.State == view.RunEnded && !r.Begin.Ended.IsZero() {
+	if r.State == runs.Ended && !r.Begin.Ended.IsZero() {
 		fact("Ended", `%s`, p.exactly(r.Begin.Ended, zone))
 	}
-	if r.State == view.RunEnded && !r.Begin.Started.IsZero() {
+	if r.State == runs.Ended && !r.Begin.Started.IsZero() {
 		fact("Took", `%s`, text.Duration(r.Begin.Duration()))
 	}
-	if r.Origin != "" {
+	if r.Origin != "" && r.Cause == nil {
 		fact("Asked for by", `%s`, r.Origin)
 	}
-	if r.State == view.RunEnded && r.Attempt > 1 {
+	if c := r.Cause; c != nil {
+		fact("Triggered by", `<a href="%s">%s</a>, which %s`, p.runURL(c.Run), c.Task, c.Outcome.Verb())
+	}
+	for _, t := range r.Triggered {
+		fact("Triggered", `<a href="%s">%s</a>`, p.runURL(t.Run), t.Task)
+	}
+	if r.State == runs.Ended && r.Attempt > 1 {
 		fact("Attempts", `%d, one after another; what each printed is in the output`, r.Attempt)
 	} else {
 		fact("Attempts", `%d`, r.Attempt)
@@ -86,13 +99,18 @@ func (p runPage) runFacts(r view.Run) {
 	if r.Server != "" {
 		fact("Server", `%s`, r.Server)
 	}
+	if other, ok := p.View.RanElsewhere(p.request.Context(), []outcome.Record{r.Begin})[r.Begin.Run]; ok && r.State == runs.Ended {
+		p.put(`<dt>This slot</dt><dd>`)
+		p.elsewhere(other)
+		p.put(`</dd>`)
+	}
 	if r.StopBy != "" {
 		fact("Stopped by", `%s`, r.StopBy)
 	}
 	if len(r.Hooks) > 0 {
 		fact("Hooks so far", `%s`, strings.Join(r.Hooks, ", "))
 	}
-	if r.State == view.RunEnded && r.Hooked > 0 {
+	if r.State == runs.Ended && r.Hooked > 0 {
 		fact("Hooks", `<a href="#hooks">what they printed</a>; one that failed has a note here`)
 	}
 	for _, note := range r.Notes {
@@ -105,18 +123,19 @@ func (p runPage) runFacts(r view.Run) {
 const tail = 64 << 10
 
 // log shows the end of what the run printed. While it lives the script appends what comes.
-func (p runPage) log(r view.Run) error {
-	if p.View.Elsewhere(r, "") != nil {
-		return nil // the page has said where it is
+func (p runPage) log(r runs.Run) error {
+	if runs.Of(p.View).Elsewhere(r, "") != nil {
+		p.outputElsewhere(r)
+		return nil
 	}
-	log, err := p.View.Log(r, false, 0, tail, tail)
+	log, err := runs.Of(p.View).Log(r, false, 0, tail, tail)
 	if err != nil {
 		p.put(`<section><h2>Output</h2><p class="alert">! %s</p></section>`, err.Error())
 		return nil
 	}
 	p.put(`<section aria-labelledby="output-h"><h2 id="output-h">Output</h2><p id="log-size" data-live>`)
 	raw := p.base + "/runs/" + r.Record.Run + "/log"
-	if log.Size == 0 && r.State == view.RunEnded {
+	if log.Size == 0 && r.State == runs.Ended {
 		p.put(`It printed nothing.`)
 	} else {
 		if log.Offset > 0 {
@@ -125,9 +144,9 @@ func (p runPage) log(r view.Run) error {
 		p.put(`<a href="%s" download>Download all of it</a>`, raw)
 	}
 	p.put(`</p>`)
-	if log.Size > 0 || r.State != view.RunEnded {
+	if log.Size > 0 || r.State != runs.Ended {
 		follow := markup("")
-		if r.State != view.RunEnded {
+		if r.State != runs.Ended {
 			follow = markup(` data-follow="` + strconv.FormatInt(log.Offset+int64(len(log.Text)), 10) + `"`)
 		}
 		p.put(`<pre class="log" id="log" tabindex="0" aria-label="The output" data-run="%s"%s>`, r.Record.Run, follow)
@@ -135,7 +154,7 @@ func (p runPage) log(r view.Run) error {
 		p.put(`</pre>`)
 	}
 	if r.Hooked > 0 {
-		hooks, err := p.View.Log(r, true, 0, tail, tail)
+		hooks, err := runs.Of(p.View).Log(r, true, 0, tail, tail)
 		if err != nil {
 			return err
 		}
@@ -147,8 +166,29 @@ func (p runPage) log(r view.Run) error {
 	return nil
 }
 
+// outputElsewhere shows the end of what a run of another server printed, where that was asked for and has come.
+func (p runPage) outputElsewhere(r runs.Run) {
+	p.put(`<section aria-labelledby="output-h" id="output" data-live><h2 id="output-h">Output</h2>`)
+	defer p.put(`</section>`)
+	log, err := p.server.OutputElsewhere(p.request.Context(), p.View, r)
+	if err != nil {
+		p.put(`<p class="quiet">%s</p>`, err.Error())
+		return
+	}
+	shown := runs.Log{Text: log.Text, Offset: log.Offset, Size: log.Size}
+	p.put(`<p>The last %s of %s, as %s sent it.</p>`, text.Bytes(int64(len(log.Text))), text.Bytes(log.Size), r.Server)
+	p.put(`<pre class="log" tabindex="0" aria-label="The output">`)
+	p.printed(wholeLines(shown))
+	p.put(`</pre>`)
+	if len(log.Hooks) > 0 {
+		p.put(`<details id="hooks"><summary>What its hooks printed</summary><pre class="log" tabindex="0">`)
+		p.printed(string(log.Hooks))
+		p.put(`</pre></details>`)
+	}
+}
+
 // wholeLines leaves out the line that a tail begins in.
-func wholeLines(log view.Log) string {
+func wholeLines(log runs.Log) string {
 	shown := string(log.Text)
 	if _, rest, ok := strings.Cut(shown, "\n"); ok && log.Offset > 0 {
 		return rest
@@ -163,12 +203,12 @@ func (p *pages) download(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, err)
 		return
 	}
-	one, err := visit.View.Run(r.Context(), r.PathValue("id"))
+	one, err := runs.Of(visit.View).Run(r.Context(), r.PathValue("id"))
 	leave()
 	hooks := r.URL.Query().Get("hooks") == "true"
-	var log view.Log
+	var log runs.Log
 	if err == nil {
-		log, err = visit.View.Log(one, hooks, 0, 0, part)
+		log, err = runs.Of(visit.View).Log(one, hooks, 0, 0, part)
 	}
 	if err != nil {
 		p.fail(w, r, err)
@@ -185,7 +225,7 @@ func (p *pages) download(w http.ResponseWriter, r *http.Request) {
 		if sent += int64(len(log.Text)); sent >= size {
 			return
 		}
-		if log, err = visit.View.Log(one, hooks, sent, 0, part); err != nil {
+		if log, err = runs.Of(visit.View).Log(one, hooks, sent, 0, part); err != nil {
 			panic(http.ErrAbortHandler) // a download that is cut off does not look whole
 		}
 	}

@@ -23,7 +23,7 @@ func pathOf(name string) string { return url.PathEscape(name) }
 // A runTable is the part of a page that lists runs.
 type runTable struct{ *page }
 
-// showRuns lists what became of slots, by the parameters task, outcome and below.
+// showRuns lists what became of slots, by the parameters task, outcome, all (true: what ran on all servers of the store) and below.
 func showRuns(p *page) error {
 	p.title = "Runs"
 	task := p.query("task")
@@ -33,12 +33,33 @@ func showRuns(p *page) error {
 	}
 	p.put(`</h1><div id="runs" data-live>`)
 	list := runTable{p}
+	list.serverChips()
 	list.outcomeChips()
 	if err := list.runsOf(task, runsOfAPage); err != nil {
 		return err
 	}
 	p.put(`</div>`)
 	return nil
+}
+
+// ofAll reports whether the list is of all servers.
+func (p runTable) ofAll() bool { return p.View.Controls.Store != nil && p.query("all") == "true" }
+
+// serverChips lead to what ran on all servers, and back, where others share the schedule.
+func (p runTable) serverChips() {
+	if p.View.Controls.Store == nil {
+		return
+	}
+	here, all := markup(` aria-current="true"`), markup("")
+	if p.ofAll() {
+		here, all = all, here
+	}
+	p.put(`<nav class="chips" aria-label="Servers"><a class="chip" href="%s"%s>this server</a><a class="chip" href="%s"%s>all servers</a>`,
+		p.with("all", "", "below", ""), here, p.with("all", "true", "below", "", "outcome", ""), all)
+	if p.ofAll() {
+		p.put(`<span class="quiet">what they skipped or missed is on their own pages</span>`)
+	}
+	p.put(`</nav>`)
 }
 
 // outcomeChips lead to the runs of one outcome.
@@ -52,7 +73,11 @@ func (p runTable) outcomeChips() {
 	}
 	p.put(`<nav class="chips" aria-label="Filter by outcome">`)
 	chip("", "all")
-	for _, o := range outcome.All {
+	outcomes := outcome.All
+	if p.ofAll() {
+		outcomes = outcome.Ran
+	}
+	for _, o := range outcomes {
 		chip(strings.ReplaceAll(string(o), " ", "-"), string(o))
 	}
 	p.put(`</nav>`)
@@ -64,7 +89,11 @@ func (p runTable) runsOf(task string, limit int) error {
 	if o, ok := outcome.Parse(p.query("outcome")); ok {
 		q.Outcomes = []outcome.Outcome{o}
 	}
-	records, next, err := p.View.Page(p.request.Context(), q)
+	page := p.View.Page
+	if p.ofAll() {
+		page = p.View.PageOfAll
+	}
+	records, next, err := page(p.request.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -100,7 +129,12 @@ func (p runTable) recordTable(records []outcome.Record, named bool) {
 	if named {
 		p.put(`<th>Task`)
 	}
-	p.put(`<th>Slot<th>Outcome<th class="n">Took<th>Why<th>Run</tr></thead><tbody>`)
+	p.put(`<th>Slot<th>Outcome<th class="n">Took<th>Why`)
+	if p.ofAll() {
+		p.put(`<th>Server`)
+	}
+	p.put(`<th>Run</tr></thead><tbody>`)
+	elsewhere := p.View.RanElsewhere(p.request.Context(), records)
 	for _, r := range records {
 		p.put(`<tr>`)
 		if named {
@@ -114,16 +148,43 @@ func (p runTable) recordTable(records []outcome.Record, named bool) {
 		if !r.Started.IsZero() {
 			took = text.Duration(r.Duration())
 		}
-		p.put(`</td><td class="n" data-label="took">%s</td><td class="why">%s`, took, r.Reason)
+		p.put(`</td><td class="n" data-label="took">%s</td><td class="why">`, took)
+		p.why(r, elsewhere[r.Run])
 		if r.Attempts > 1 {
 			p.put(` <small>%s</small>`, text.Count(r.Attempts, "attempt"))
 		}
 		if r.Origin != "" {
 			p.put(` <small>%s</small>`, r.Origin)
 		}
-		p.put(`</td><td data-label="run"><a href="%s"><code>%s</code></a></td></tr>`, p.runURL(r.Run), text.ShortRun(r.Run))
+		p.put(`</td>`)
+		if p.ofAll() {
+			p.put(`<td data-label="server">%s</td>`, r.Server)
+		}
+		p.put(`<td data-label="run"><a href="%s"><code>%s</code></a></td></tr>`, p.runURL(r.Run), text.ShortRun(r.Run))
 	}
 	p.put(`</tbody></table>`)
+}
+
+// why writes the reason of an outcome, and what became of the slot on another server, where that is known. That another server took it is
+// said once.
+func (p *page) why(r, elsewhere outcome.Record) {
+	if elsewhere.Run == "" {
+		p.put(`%s`, r.Reason)
+		return
+	}
+	if !strings.HasPrefix(r.Reason, outcome.AnotherTick) {
+		p.put(`%s; `, r.Reason)
+	}
+	p.elsewhere(elsewhere)
+}
+
+// elsewhere writes a run of another server.
+func (p *page) elsewhere(r outcome.Record) {
+	as, took := "running", ""
+	if r.Outcome != "" {
+		as, took = string(r.Outcome), " in "+text.Duration(r.Duration())
+	}
+	p.put(`<a href="%s">on %s</a> %s%s`, p.runURL(r.Run), r.Server, badge(as), took)
 }
 
 // live writes the runs of a task that live or wait.

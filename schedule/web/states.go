@@ -19,6 +19,8 @@ var looks = map[string]look{
 	string(outcome.Missed):    {"!", "warn"},
 	string(outcome.Skipped):   {"–", "calm"},
 	"vanished":                {"!", "warn"},
+	"nowhere":                 {"!", "warn"},
+	"unserved":                {"!", "warn"},
 	"slow":                    {"!", "warn"},
 	"running":                 {"▶", "live"},
 	"starting":                {"▶", "live"},

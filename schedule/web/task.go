@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/text"
 	"sched/schedule/view"
+	"sched/schedule/view/runs"
 )
 
 // plottedRuns is how many durations a plot shows.
@@ -62,6 +64,9 @@ func showTask(made *page) error {
 	if err := list.runsOf(t.Name, 20); err != nil {
 		return err
 	}
+	if p.View.Controls.Store != nil {
+		p.put(`<p><a href="%s">on all servers</a></p>`, p.base+"/runs?"+url.Values{"all": {"true"}, "task": {t.Name}}.Encode())
+	}
 	p.put(`</section>`)
 	return nil
 }
@@ -76,6 +81,9 @@ func (p taskPage) why(w *view.Inquiry) {
 	}
 	if a.Off != "" {
 		p.put(`<p>%s It does not run here: it is %s.</p>`, badge("off"), a.Off)
+	}
+	if full := a.Pool.Full(); full != "" {
+		p.put(`<p>Now %s.</p>`, full)
 	}
 	if a.Held != "" {
 		p.put(`<p>Its mutex <code>%s</code> is held %s.</p>`, w.Task.Mutex, a.Held)
@@ -119,7 +127,12 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 	}
 	fact("Defined at", `<code>%s</code>`, view.Place(t))
 	fact("Command", `<code>%s</code>`, d.Command)
-	fact("When", `<code>%s</code> in %s`, strings.Join(d.Cron, " | "), d.Timezone)
+	if len(d.Cron) > 0 {
+		fact("When", `<code>%s</code> in %s`, strings.Join(d.Cron, " | "), d.Timezone)
+	}
+	for _, by := range d.TriggeredBy {
+		fact("Triggered by", `<a href="%s">%s</a> (%s)`, p.taskURL(by.Task), by.Task, by.On)
+	}
 	for i, at := range d.Times {
 		if i == 0 {
 			p.put(`<dt>Next times<dd>`)
@@ -136,6 +149,9 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 	}
 	if d.WithoutOverlapping {
 		fact("Overlap", `never: its mutex is <code>%s</code>`, d.Mutex)
+	}
+	if d.Pool != "" {
+		fact("Pool", `<code>%s</code>`, d.Pool)
 	}
 	if d.OneServer {
 		fact("Servers", `one server runs each slot`)
@@ -159,4 +175,4 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 }
 
 // runName is a run as headings and buttons name it.
-func runName(r view.Run) string { return text.ShortRun(r.Record.Run) }
+func runName(r runs.Run) string { return text.ShortRun(r.Record.Run) }

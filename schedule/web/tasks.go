@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -49,10 +48,16 @@ func showTasks(made *page) error {
 	judged := p.judged()
 	rows := p.rows(judged)
 	chosen := p.filtered(rows)
-	shown := p.read(pageOf(chosen, p.number("page"), tasksOfAPage))
-	usual, strips, err := p.pastOf(shown)
-	if err != nil {
-		return err
+	all, _ := p.View.Records(p.request.Context()) // read tells of the error
+	defer all.Close()
+	shown := p.read(pageOf(chosen, p.number("page"), tasksOfAPage), all)
+	var usual map[string]history.Usual
+	var strips map[string][]outcome.Record
+	if all.Err == nil { // the rest is shown all the same
+		var err error
+		if usual, strips, err = p.pastOf(shown, all); err != nil {
+			p.View.Problem("the history cannot be read: %v", err)
+		}
 	}
 	p.put(`<h1 class="hidden">Tasks</h1><div id="status" data-live>`)
 	p.verdict(judged)
@@ -72,7 +77,7 @@ func showTasks(made *page) error {
 
 // judged is how the schedule is doing.
 func (p taskList) judged() view.Status {
-	now := status.Of(p.Schedule, p.Invalid != nil, p.now)
+	now := status.Of(p.Schedule, p.Invalid != nil, p.now, p.View.Files)
 	if err := now.Explain(); err != nil && now.Err == nil {
 		now.Err = err
 	}
@@ -101,55 +106,54 @@ func (p taskList) rows(judged view.Status) []row {
 	}
 	running, waiting := p.running()
 	pauses := p.View.Pauses()
-	var rows []row
+	var ranks [4][]row
 	for _, t := range p.Schedule.Tasks {
-		rows = append(rows, row{
+		r := row{
 			definition: t, active: p.Schedule.Active(t), trouble: troubles[t.Name], running: running[t.Name],
 			waiting: len(waiting[t.Name]) > 0, paused: view.PauseOf(pauses, t, p.now) != nil,
-		})
-	}
-	rank := func(r row) int {
-		switch {
-		case r.trouble != nil:
-			return 0
-		case r.running:
-			return 1
-		case !r.active:
-			return 3
 		}
-		return 2
+		ranks[r.rank()] = append(ranks[r.rank()], r)
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(rank(a), rank(b)) })
-	return rows
+	return slices.Concat(ranks[:]...)
+}
+
+// rank is where a task stands among the others: lower ones are first.
+func (r *row) rank() int {
+	switch {
+	case r.trouble != nil:
+		return 0
+	case r.running:
+		return 1
+	case !r.active:
+		return 3
+	}
+	return 2
 }
 
 // running returns which tasks run, here or on other servers, and what waits for a tick.
 func (p taskList) running() (running map[string]bool, waiting map[string][]view.Waiting) {
-	all, err := p.View.Records(p.request.Context())
-	if err == nil {
-		all.Close()
-	}
+	live := p.View.Live()
 	elsewhere, err := p.View.RunningElsewhere(p.request.Context())
 	if err != nil {
 		p.View.LeftOut(err)
 	}
 	running = map[string]bool{}
-	for _, state := range append(elsewhere, all.Live...) {
-		if !state.Deferred() {
+	for _, state := range append(elsewhere, live...) {
+		if !state.Waits() {
 			running[state.Begin.Task] = true
 		}
 	}
-	return running, p.View.Waiting(all.Live)
+	return running, p.View.Waiting(live)
 }
 
-// read reads what is shown of some rows.
-func (p taskList) read(rows []row) []row {
+// read reads what is shown of some rows, of what View.Records has returned. It tells why the history could not be read.
+func (p taskList) read(rows []row, all *records.Records) []row {
 	index := map[*schedule.Task]int{}
 	for i, r := range rows {
 		index[r.definition] = i
 	}
 	chosen := func(t *schedule.Task) bool { _, ok := index[t]; return ok }
-	for _, t := range p.View.Tasks(p.request.Context(), chosen, p.now, 1).Items {
+	for _, t := range p.View.TasksOf(p.request.Context(), all, chosen, p.now, 1).Items {
 		rows[index[p.find(t.Name)]].Task = t
 	}
 	return rows
@@ -159,14 +163,24 @@ func (p taskList) read(rows []row) []row {
 func (p taskList) filtered(rows []row) (chosen []row) {
 	words := strings.Fields(strings.ToLower(p.query("q")))
 	tag, state := p.query("tag"), p.query("state")
+	if len(words) == 0 && tag == "" && state == "" {
+		return rows
+	}
 	for _, r := range rows {
-		all := strings.ToLower(r.definition.Name + " " + r.definition.Description + " " + view.CommandText(r.definition.Command))
-		has := func(word string) bool { return strings.Contains(all, word) }
-		if !slices.ContainsFunc(words, func(word string) bool { return !has(word) }) && (tag == "" || slices.Contains(r.definition.Tags, tag)) && inState(r, state) {
+		if hasAll(r.definition, words) && (tag == "" || slices.Contains(r.definition.Tags, tag)) && inState(r, state) {
 			chosen = append(chosen, r)
 		}
 	}
 	return chosen
+}
+
+// hasAll reports whether a task has all of the words, in lower case, in its name, its description or its command.
+func hasAll(t *schedule.Task, words []string) bool {
+	if len(words) == 0 {
+		return true
+	}
+	all := strings.ToLower(t.Name + " " + t.Description + " " + view.CommandText(t.Command))
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(all, word) })
 }
 
 func inState(r row, state string) bool {
@@ -185,26 +199,23 @@ func pageOf(rows []row, page, of int) []row {
 }
 
 // pastOf returns how long the tasks usually take, and their last outcomes.
-func (p taskList) pastOf(rows []row) (usual map[string]history.Usual, strips map[string][]outcome.Record, err error) {
-	strips = map[string][]outcome.Record{}
-	all, err := p.View.Records(p.request.Context())
-	if err != nil {
+func (p taskList) pastOf(rows []row, all *records.Records) (usual map[string]history.Usual, strips map[string][]outcome.Record, err error) {
+	if strips, err = all.Newest(p.request.Context(), names(rows), stripRuns); err != nil {
 		return nil, nil, err
 	}
-	defer all.Close()
-	var names []string
-	for _, r := range rows {
-		names = append(names, r.Name)
-		if strips[r.Name], err = p.last(all, r.Name, stripRuns); err != nil {
-			return nil, nil, err
-		}
-	}
-	usual, err = all.Usual(p.request.Context(), names)
+	usual, err = all.Usual(p.request.Context(), names(rows))
 	return usual, strips, err
 }
 
+func names(rows []row) (all []string) {
+	for _, r := range rows {
+		all = append(all, r.Name)
+	}
+	return all
+}
+
 func (p *page) last(all *records.Records, task string, n int, outcomes ...outcome.Outcome) ([]outcome.Record, error) {
-	return all.Find(p.request.Context(), history.Query{Task: task, Limit: n, Outcomes: outcomes})
+	return all.Find(p.request.Context(), history.Query{Task: task, Limit: n, Outcomes: outcomes, Short: true})
 }
 
 // filterForm is the form above the rows of the page at that path: it keeps the other parameters. It is no part of what the script

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	timelineRows = 40   // tasks of a page
-	timelineBars = 1000 // of a task before now, and after it: the nearest
+	timelineRows = 30  // tasks of a page
+	timelineBars = 120 // of a task before now, and after it; one that has more is drawn in the coarse (see coarse)
 )
 
 // spans are how much time a timeline can show, half of it before its middle, each with the time between the lines of its axis.
@@ -40,19 +40,16 @@ func showTimeline(made *page) error {
 	p := taskList{made}
 	p.title = "Timeline"
 	t := p.timeline()
-	all := p.rows(p.judged())
-	rows := p.filtered(all)
-	shown := p.read(pageOf(rows, p.number("page"), timelineRows))
-	records, err := p.View.Records(p.request.Context())
-	if err != nil {
-		return err
-	}
-	defer records.Close()
+	every := p.rows(p.judged())
+	rows := p.filtered(every)
+	all, _ := p.View.Records(p.request.Context()) // read tells of the error; what is to come is shown all the same
+	defer all.Close()
+	shown := p.read(pageOf(rows, p.number("page"), timelineRows), all)
 	p.put(`<h1 class="hidden">Timeline</h1>`)
-	p.filterForm("/timeline", all)
+	p.filterForm("/timeline", every)
 	p.put(`<div id="timeline" data-live>`)
 	t.navigation()
-	p.chips(all)
+	p.chips(every)
 	if len(rows) == 0 {
 		p.put(`<p class="empty">No task is chosen by this filter. <a href="%s/timeline">Show all</a></p></div>`, p.base)
 		return nil
@@ -60,24 +57,37 @@ func showTimeline(made *page) error {
 	p.put(`<div class="wide"><table class="timeline"><thead><tr><th>Task<th class="axis">`)
 	t.axis()
 	p.put(`</tr></thead><tbody>`)
-	var names []string
-	for _, r := range shown {
-		names = append(names, r.Name)
-	}
-	usual, err := records.Usual(p.request.Context(), names)
-	if err != nil {
-		return err
-	}
-	for _, r := range shown {
-		if err := t.row(records, r, usual[r.Name].Duration); err != nil {
+	var usual map[string]history.Usual
+	var past map[string]records.Past
+	if all.Err == nil {
+		var err error
+		if usual, past, err = t.read(all, names(shown)); err != nil {
 			return err
 		}
+	}
+	for _, r := range shown {
+		t.row(r, past[r.Name], usual[r.Name].Duration)
 	}
 	p.put(`</tbody></table></div>`)
 	t.legend()
 	p.pager(len(rows), timelineRows)
 	p.put(`</div>`)
 	return nil
+}
+
+// read returns how long the tasks usually take, and what became of their slots: also of earlier ones, whose runs may reach into the
+// picture.
+func (t *timeline) read(all *records.Records, tasks []string) (map[string]history.Usual, map[string]records.Past, error) {
+	usual, err := all.Usual(t.request.Context(), tasks)
+	if err != nil {
+		return nil, nil, err
+	}
+	var spans []history.Span
+	for _, task := range tasks {
+		spans = append(spans, history.Span{Task: task, Since: t.from.Add(-min(3*usual[task].Duration, t.to.Sub(t.from)))})
+	}
+	past, err := all.Past(t.request.Context(), spans, t.to, timelineBars)
+	return usual, past, err
 }
 
 // timeline reads the parameters hours and at (the middle; now unless given).
@@ -144,7 +154,14 @@ func (t *timeline) axis() {
 		if label == "00:00" {
 			label = at.Format("Mon 2 Jan")
 		}
-		t.put(`<text x="%.2f%%" y="15">%s</text>`, t.at(at), label)
+		class := markup("")
+		switch across := t.at(at); { // half of the label would be cut off at an edge
+		case across < 4:
+			class = ` class="first"`
+		case across > 96:
+			class = ` class="last"`
+		}
+		t.put(`<text x="%.2f%%" y="15"%s>%s</text>`, t.at(at), class, label)
 	}
 	t.put(`</svg>`)
 }
@@ -155,83 +172,108 @@ type piece struct {
 	class    string
 	high     float64
 	href     string
-	title    string
-	count    int // of what it stands for, where several are too close to be told apart
+	title    func() string // it is told of few
+	count    int           // of what it stands for, where several are too close to be told apart
 }
 
 // row draws a task.
-func (t *timeline) row(all *records.Records, r row, usual time.Duration) error {
-	past, err := all.Find(t.request.Context(), history.Query{
-		Task: r.Name, Since: t.from.Add(-min(3*usual, t.to.Sub(t.from))), Until: t.to, Limit: timelineBars,
-	})
-	if err != nil {
-		return err
-	}
-	t.put(`<tr><th scope="row"><a href="%s" title="%s">%s</a></th><td><span class="hidden">%s</span><svg aria-hidden="true">`, t.taskURL(r.Name), r.Name, r.Name, tally(past))
+func (t *timeline) row(r row, past records.Past, usual time.Duration) {
+	many := t.kindsOf(past.Hours)
+	t.put(`<tr><th scope="row"><a href="%s" title="%s">%s</a></th><td><span class="hidden">%s</span><svg aria-hidden="true">`,
+		t.taskURL(r.Name), r.Name, r.Name, t.tally(many, past.Records))
 	for _, at := range t.ticks() {
 		t.put(`<line class="line" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.at(at), t.at(at))
 	}
-	pieces := t.past(past)
+	pieces := t.past(past.Records)
 	for _, running := range r.Running {
 		if !running.Began.IsZero() {
-			pieces = append(pieces, piece{running.Began, t.now, "live", 1, t.runURL(running.Run), "running for " + text.Duration(t.now.Sub(running.Began)), 1})
+			pieces = append(pieces, piece{running.Began, t.now, "live", 1, t.runURL(running.Run),
+				func() string { return "running for " + text.Duration(t.now.Sub(running.Began)) }, 1})
 		}
 	}
 	if t.Schedule.Active(r.definition) {
-		pieces = append(pieces, t.future(r.definition, usual)...)
+		if t.dueOften(r.definition) {
+			t.addDue(&many, t.future(r.definition, usual, t.finest()))
+		} else {
+			pieces = append(pieces, t.future(r.definition, usual, 0)...)
+		}
 	}
+	t.coarse(many, r.Name)
 	t.draw(pieces, t.runsURL(r.Name, ""))
 	if t.now.After(t.from) && t.now.Before(t.to) {
 		t.put(`<line class="now" x1="%.2f%%" x2="%.2f%%" y1="0" y2="100%%"/>`, t.at(t.now), t.at(t.now))
 	}
-	t.put(`</svg>`)
-	if len(past) == timelineBars {
-		t.put(`<small>only the newest %d</small>`, timelineBars)
-	}
-	t.put(`</td></tr>`)
-	return nil
+	t.put(`</svg></td></tr>`)
 }
 
 // past are the pieces of records, oldest first.
 func (t *timeline) past(all []outcome.Record) (pieces []piece) {
 	for _, r := range slices.Backward(all) {
 		class, high := shape(r.Outcome)
-		one := piece{from: r.Started, to: r.Ended, class: class, high: high, href: t.recordURL(r), title: t.recordTitle(r), count: 1}
-		if r.Started.IsZero() {
-			one.from, one.to = r.Slot, r.Slot
-		}
-		if r.IsRange() {
-			one.to = r.Until
-		}
-		if one.to.After(t.from) && one.from.Before(t.to) {
+		one := piece{class: class, high: high, href: t.recordURL(r), title: func() string { return t.recordTitle(r) }, count: 1}
+		if one.from, one.to = reach(r); t.shows(r) {
 			pieces = append(pieces, one)
 		}
 	}
 	return pieces
 }
 
-// future are the slots to come, as long as runs usually take.
-func (t *timeline) future(task *schedule.Task, usual time.Duration) (pieces []piece) {
-	from := t.now
-	if from.Before(t.from) {
-		from = t.from
+// reach is the time that a record stands for.
+func reach(r outcome.Record) (from, to time.Time) {
+	from, to = r.Started, r.Ended
+	if r.Started.IsZero() {
+		from, to = r.Slot, r.Slot
 	}
-	for len(pieces) < timelineBars {
+	if r.IsRange() {
+		to = r.Until
+	}
+	return from, to
+}
+
+// shows reports whether some of a record is in the picture.
+func (t *timeline) shows(r outcome.Record) bool {
+	from, to := reach(r)
+	return to.After(t.from) && from.Before(t.to)
+}
+
+// dueOften reports whether more slots are to come than have a bar each.
+func (t *timeline) dueOften(task *schedule.Task) bool {
+	from := later(t.now, t.from)
+	for range timelineBars + 1 {
 		at, ok := task.When.Next(from)
 		if !ok || !at.Before(t.to) {
-			break
+			return false
 		}
-		one := piece{from: at, to: at.Add(usual), class: "due", high: 0.6, href: t.taskURL(task.Name), title: text.SlotZone(at, task.When.Location) + ": due", count: 1}
+		from = at
+	}
+	return true
+}
+
+// future are the slots to come, as long as runs usually take, each at least step after the one before it.
+func (t *timeline) future(task *schedule.Task, usual, step time.Duration) (pieces []piece) {
+	from, href := later(t.now, t.from), t.taskURL(task.Name)
+	for {
+		at, ok := task.When.Next(from)
+		if !ok || !at.Before(t.to) {
+			return pieces
+		}
+		one := piece{from: at, to: at.Add(usual), class: "due", high: 0.6, href: href, count: 1}
 		unmet := task.UnmetCondition(at)
 		if unmet == "" && view.PauseOf(t.pauses, task, at) != nil {
 			unmet = "paused"
 		}
 		if unmet != "" {
-			one.class, one.high, one.to, one.title = "skip", 0.3, at, one.title+", will be skipped: "+unmet
+			one.class, one.high, one.to = "skip", 0.3, at
 		}
-		pieces, from = append(pieces, one), at
+		one.title = func() string {
+			title := text.SlotZone(at, task.When.Location) + ": due"
+			if unmet != "" {
+				title += ", will be skipped: " + unmet
+			}
+			return title
+		}
+		pieces, from = append(pieces, one), at.Add(max(0, step-1))
 	}
-	return pieces
 }
 
 const (
@@ -246,7 +288,7 @@ func (t *timeline) draw(pieces []piece, list string) {
 	var busy time.Time
 	for _, one := range pieces {
 		high, class := one.high*(rowHeight-8), one.class
-		b := bar{across: t.at(one.from), top: rowHeight - 6 - high, high: high, href: one.href, title: one.title}
+		b := bar{across: t.at(one.from), top: rowHeight - 6 - high, high: high, href: one.href, title: one.title()}
 		b.wide = max(thinnest, t.at(one.to)-b.across)
 		if b.across = min(b.across, 100-b.wide); one.from.Before(busy) && one.to.After(one.from) && one.count == 1 && class != "due" {
 			b.top, class = b.top+5, class+" over"
@@ -264,7 +306,9 @@ func (t *timeline) joined(pieces []piece, list string) (out []piece) {
 		if n := len(out); n > 0 && out[n-1].class == one.class && t.at(one.from)-max(t.at(out[n-1].to), t.at(out[n-1].from)+thinnest) < 0.1 && !one.from.Before(out[n-1].to) {
 			last := &out[n-1]
 			last.to, last.count, last.href = one.to, last.count+one.count, list
-			last.title = fmt.Sprintf("%d from %s to %s", last.count, text.SlotZone(last.from, t.zone), text.SlotZone(one.from, t.zone))
+			last.title = func() string {
+				return fmt.Sprintf("%d from %s to %s", last.count, text.SlotZone(last.from, t.zone), text.SlotZone(one.from, t.zone))
+			}
 			continue
 		}
 		out = append(out, one)

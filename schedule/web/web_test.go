@@ -1,12 +1,15 @@
 package web
 
 import (
+	"database/sql"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +48,12 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 		{"/timeline", 200, []string{"hourly", "/runs/" + good.Run, "2026-03-01 13:00 UTC: due", `class="now"`}},
 		{"/timeline?hours=168&at=2026-02-01T00:00:00Z", 200, []string{"hourly", `not class="now"`}},
 		{"/timeline?hours=x&at=300000-01-01", 200, []string{`class="now"`}},
+		{"/forecast", 200, []string{"Sun 2026-03-01 12:00 UTC to Sun 2026-03-08 12:00 UTC", "1 run at most, ", `<option value="7d" selected>`, "of 1 task from their history", "/timeline?hours=6&amp;at=2026-03-01T12%3A30%3A00Z"}},
+		{"/forecast?from=2026-03-10&for=36h", 200, []string{"Tue 2026-03-10 00:00 UTC to Wed 2026-03-11 12:00 UTC", `<option value="36h" selected>`, `value="2026-03-10"`}},
+		{"/forecast?for=32d", 400, []string{"32 d 0 h is too long for a forecast"}},
+		{"/forecast?for=%3Cscript%3E", 400, []string{"is not a duration"}},
+		{"/forecast?from=300000-01-01", 400, []string{"is not a day"}},
+		{"/forecast?from=9000-01-01", 400, []string{"the year 9000 cannot be foreseen"}},
 		{"/tasks/hourly", 200, []string{"schedule.yaml:4", "0 * * * *", "exit code 7", "Trigger…", "Pause…", "none of its conditions is in the way", "2026-03-01 13:00:00 UTC"}},
 		{"/tasks/a%2Fb", 200, []string{"<h1>a/b</h1>", "skipped"}},
 		{"/tasks/off", 200, []string{"It does not run here: it is switched off", "not Trigger…"}},
@@ -70,6 +79,49 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 	}
 }
 
+// A task that is due more often than bars are drawn is due to the end of the axis: a row that ended would say that it is not.
+func TestATimelineOfATaskThatIsDueVeryOften(t *testing.T) {
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: often, every: 5 seconds, command: \"true\"}\n  - {name: rare, every: hour, command: \"true\"}\n", access.Read)
+	drawn := regexp.MustCompile(`class="due" x="([0-9.]+)%" width="([0-9.]+)%"`).FindAllStringSubmatch(b.get("/timeline?q=often", 200), -1)
+	if len(drawn) == 0 {
+		t.Fatal("nothing is drawn")
+	}
+	at, _ := strconv.ParseFloat(drawn[len(drawn)-1][1], 64)
+	wide, _ := strconv.ParseFloat(drawn[len(drawn)-1][2], 64)
+	if at+wide < 99.9 {
+		t.Errorf("it ends at %.1f %%", at+wide)
+	}
+}
+
+// A history that cannot be read is said on every page that would show some of it. The tasks, and what is to come, are there all the same.
+func TestPagesWithoutTheHistory(t *testing.T) {
+	for name, damage := range map[string]func(b *box){
+		"damaged": func(b *box) {
+			os.WriteFile(b.Path(".sched/history.db"), []byte(strings.Repeat("no database ", 1000)), 0o600)
+		},
+		"newer": func(b *box) {
+			file, _ := os.OpenFile(b.Path(".sched/history.db"), os.O_WRONLY, 0)
+			file.WriteAt([]byte{0, 0, 0, 99}, 60) // user_version
+			file.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, shop, access.Operate)
+			b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
+			damage(b)
+			b.has("/", b.get("/", 200), "the history cannot be read", ">hourly</a>", "2026-03-01 13:00:00 UTC")
+			b.has("/timeline", b.get("/timeline", 200), "the history cannot be read", ">hourly</a>", "2026-03-01 13:00 UTC: due")
+			b.has("/forecast", b.get("/forecast", 200), "the history cannot be read", "Runs at once, by hour", "of 3 unknown")
+			for _, path := range []string{"/tasks/hourly", "/runs", "/runs/ffffffff"} {
+				b.has(path, b.get(path, 503), "history.db", "To the tasks")
+			}
+			b.get("/pauses", 200)
+			b.get("/audit", 200)
+			b.send("POST", "/tasks/hourly/trigger", url.Values{}, 303)
+		})
+	}
+}
+
 var inline = regexp.MustCompile(`(?i)<script(?:>|[^>]*[^>d]>)|\son\w+=["'a-z]|javascript:|\sstyle=|<style|<img`)
 
 // What others wrote (names, descriptions, reasons, what commands print) is text on every page, and no page needs code that the policy
@@ -81,7 +133,7 @@ func TestNothingThatOthersWroteBecomesMarkup(t *testing.T) {
 	r.Reason = `"><script>alert(1)</script>`
 	b.Remember(r)
 	b.send("POST", "/tasks/hourly/pause", url.Values{"reason": {"<script>alert(1)</script>"}}, 303)
-	for _, path := range []string{"/", "/timeline", "/tasks/hourly", "/tasks/nasty", "/runs", "/runs/" + r.Run, "/pauses", "/audit", "/?q=%22%3E%3Cscript%3Ealert(1)", "/%3Cscript%3E"} {
+	for _, path := range []string{"/", "/timeline", "/forecast", "/tasks/hourly", "/tasks/nasty", "/runs", "/runs/" + r.Run, "/pauses", "/audit", "/?q=%22%3E%3Cscript%3Ealert(1)", "/%3Cscript%3E"} {
 		status := 200
 		if strings.HasPrefix(path, "/%3C") {
 			status = 404
@@ -190,6 +242,42 @@ func TestAListGoesOnWhereItEnded(t *testing.T) {
 	if len(found) != len(all) || !slices.IsSortedFunc(found, func(a, b string) int { return strings.Compare(b, a) }) {
 		t.Errorf("the pages list %d runs, want %d, the newest first", len(found), len(all))
 	}
+}
+
+// What the page of the tasks lacks is said, and the rest is shown.
+func TestTheTasksSayThatTheirRunsCannotBeRead(t *testing.T) {
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: minute, command: \"true\"}\n", access.Read)
+	older := b.Ended("a", 2, outcome.Succeeded, "")
+	b.Remember(b.Ended("a", 1, outcome.Succeeded, ""), older)
+	db, err := sql.Open("sqlite", b.Path(".sched/history.db")) // the driver is that of package history
+	if err == nil {
+		_, err = db.Exec("UPDATE runs SET started = 'when?' WHERE run = ?", older.Run) // the last run is whole
+		db.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.has("/", b.get("/", 200), "the history cannot be read", `data-label="last"><a`)
+}
+
+// A forecast takes seconds, and no run changes it: the script does not ask for it again.
+func TestTheForecastStaysAsItIs(t *testing.T) {
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: minute, command: \"true\"}\n", access.Read)
+	b.has("/forecast", b.get("/forecast", 200), `id="problems"`, "not data-live")
+	b.has("/", b.get("/", 200), `id="problems" data-live`)
+}
+
+// What is to be known of a forecast comes with what to do about it, in the words of the command.
+func TestAForecastSaysWhatToDo(t *testing.T) {
+	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: hour, command: \"true\"}\n", access.Read)
+	b.has("/forecast", b.get("/forecast", 200), "1 task has no successful run on record", "<small>say how long with --assume a=20m</small>")
+	b.has("/api/v1/forecast", b.get("/api/v1/forecast", 200), `"hint": "say how long with --assume a=20m"`)
+}
+
+// An hour with trouble says so in words, and its link is reached by the keyboard.
+func TestAnHourWithTroubleIsTold(t *testing.T) {
+	b := newBox(t, "timezone: UTC\npools: {one: 1}\ntasks:\n  - {name: a, every: hour, pool: one, background: true, command: \"true\"}\n  - {name: b, every: hour, pool: one, background: true, command: \"true\"}\n", access.Read)
+	b.has("/forecast", b.get("/forecast", 200), `<b aria-hidden="true">!</b><span class="hidden"> late or skipped</span></a>`, `not tabindex="-1"`)
 }
 
 // Who asks for pages and does not read them keeps nobody else from theirs: only so many pages are made at a time.

@@ -19,6 +19,7 @@ var sections = []struct {
 	{schedule.InTask, "KEYS OF A TASK", "A task has a name, a command, and cron or every. In defaults and in a group most keys hold for all tasks."},
 	{schedule.InGroup, "KEYS OF A GROUP", "An entry of tasks that has group and tasks. What else it has, the tasks inside inherit."},
 	{schedule.InRetry, "KEYS OF retry", ""},
+	{schedule.InExpect, "KEYS OF expect", ""},
 	{schedule.InOutput, "KEYS OF output", "The path alone will do."},
 	{schedule.InHook, "KEYS OF A HOOK", "A hook is a command, or a mapping with exactly one of run, ping, webhook and mail; or a list of hooks."},
 	{schedule.InHistory, "KEYS OF history", ""},

@@ -1,41 +1,112 @@
 package listen
 
 import (
+	"math"
 	"net"
+	"net/http"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
-// MostConnections is how many connections there may be; more wait.
+// MostConnections is how many connections there may be. One more takes the place of the one that has asked for nothing for longest:
+// who opens thousands and sends nothing, or sends slowly, keeps nobody else out. It waits while all of them are being answered.
 const MostConnections = 1024
+
+// filesOfOurs are descriptors that connections leave for everything else: histories, logs, the files of runs.
+const filesOfOurs = 256
 
 // A bounded listener has so many connections at a time.
 type bounded struct {
 	net.Listener
-	room chan struct{}
+	most int
+
+	mu     sync.Mutex
+	left   *sync.Cond // a connection has left, or is not answered any more
+	number int        // of the connection that came last
+	all    map[*counted]bool
 }
 
-func newBounded(l net.Listener) *bounded { return &bounded{l, make(chan struct{}, MostConnections)} }
+func newBounded(l net.Listener) *bounded {
+	b := &bounded{Listener: l, most: room(), all: map[*counted]bool{}}
+	b.left = sync.NewCond(&b.mu)
+	return b
+}
 
-// Accept waits while there are too many connections.
+// room is how many connections there may be where a process may have only so many files open.
+func room() int {
+	var limit unix.Rlimit // the soft limit is the hard one: Go has raised it
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
+		return MostConnections
+	}
+	return min(MostConnections, max(int(limit.Cur)-filesOfOurs, 16))
+}
+
+// Accept returns the next connection when there is a place for it.
 func (b *bounded) Accept() (net.Conn, error) {
-	b.room <- struct{}{}
 	conn, err := b.Listener.Accept()
 	if err != nil {
-		<-b.room
 		return nil, err
 	}
-	return &counted{Conn: conn, leave: func() { <-b.room }}, nil
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.all) >= b.most {
+		if idle := b.longestIdle(); idle != nil {
+			delete(b.all, idle)
+			idle.Conn.Close()
+		} else {
+			b.left.Wait()
+		}
+	}
+	b.number++
+	c := &counted{Conn: conn, of: b, since: b.number}
+	b.all[c] = true
+	return c, nil
+}
+
+// longestIdle returns the connection that has not been answered for longest; nil where all are being answered.
+func (b *bounded) longestIdle() (longest *counted) {
+	for c := range b.all {
+		if !c.answered && (longest == nil || c.since < longest.since) {
+			longest = c
+		}
+	}
+	return longest
 }
 
 // A counted connection makes room for another one when it is closed.
 type counted struct {
 	net.Conn
-	once  sync.Once
-	leave func()
+	of       *bounded
+	since    int  // it came, or was answered last, after so many
+	answered bool // at this moment
 }
 
+// Close closes the connection.
 func (c *counted) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(c.leave)
-	return err
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	delete(c.of.all, c)
+	c.of.left.Signal()
+	return c.Conn.Close()
+}
+
+func (c *counted) mark(answered bool) {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.answered, c.since = answered, c.of.number
+	c.of.left.Signal()
+}
+
+type countedKey struct{}
+
+// marking marks the connection of a request while it is answered.
+func marking(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(countedKey{}).(*counted); ok {
+			c.mark(true)
+			defer c.mark(false)
+		}
+		handler.ServeHTTP(w, r)
+	})
 }

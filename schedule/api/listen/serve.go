@@ -11,28 +11,34 @@ import (
 	"time"
 )
 
-// Timeouts of one connection. Streams have deadlines of their own.
-const (
-	headerTimeout = 5 * time.Second
-	readTimeout   = 15 * time.Second
-	writeTimeout  = 30 * time.Second
-	idleTimeout   = 60 * time.Second
-)
+// timeouts are how long one connection has for the header of a request, for all of a request, for its answer, and between two. Streams have
+// deadlines of their own.
+type timeouts struct{ header, read, write, idle time.Duration }
+
+// HeaderTimeout is for the header of a request. Tests of what must not wait for it have a longer one.
+var HeaderTimeout = 5 * time.Second
 
 // quiet is where net/http tells of connections that ended oddly: anybody could fill a disk with that.
 var quiet = log.New(io.Discard, "", 0)
 
 // Serve answers requests until ctx is done, and then ends within a few seconds: streams end at once. With a certificate it speaks TLS.
 func Serve(ctx context.Context, l net.Listener, certificate *tls.Certificate, handler http.Handler) error {
+	return serve(ctx, l, certificate, handler, timeouts{header: HeaderTimeout, read: 15 * time.Second, write: 30 * time.Second, idle: time.Minute})
+}
+
+func serve(ctx context.Context, l net.Listener, certificate *tls.Certificate, handler http.Handler, t timeouts) error {
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		Handler: marking(handler), ReadHeaderTimeout: t.header, ReadTimeout: t.read, WriteTimeout: t.write, IdleTimeout: t.idle,
 		MaxHeaderBytes: 16 << 10, ErrorLog: quiet,
 		BaseContext: func(net.Listener) context.Context { return streams },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			if secure, ok := conn.(*tls.Conn); ok {
+				conn = secure.NetConn()
+			}
 			if c, ok := conn.(*counted); ok {
-				conn = c.Conn
+				ctx, conn = context.WithValue(ctx, countedKey{}, c), c.Conn
 			}
 			if socket, ok := conn.(*net.UnixConn); ok {
 				return context.WithValue(ctx, peerKey{}, peerName(socket))

@@ -12,7 +12,7 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/status"
-	"sched/schedule/view"
+	"sched/schedule/view/runs"
 )
 
 // A sight is what was seen at the last look.
@@ -65,15 +65,15 @@ func changeOf(path string) string {
 func (w *Watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 	live := map[string]RunChange{}
 	for _, storage := range (run.Storage{Dir: s.StateDir}).Folders() {
-		states, lost, ended, err := run.Survey(storage.Dir)
+		states, lost, ended, err := w.Files.Survey(storage.Dir)
 		if err != nil {
 			return
 		}
 		for _, state := range states {
-			live[state.Begin.Run] = changeOfState(state, view.RunRunning)
+			live[state.Begin.Run] = changeOfState(state, runs.Running)
 		}
 		for _, state := range lost {
-			live[state.Begin.Run] = changeOfState(state, view.RunVanished)
+			live[state.Begin.Run] = changeOfState(state, runs.Vanished)
 		}
 		for _, record := range ended {
 			live[record.Run] = changeOfRecord(record)
@@ -103,19 +103,21 @@ func (w *Watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 	seen.live, seen.mark = live, mark
 }
 
-func changeOfState(state runfile.State, as view.RunState) RunChange {
+func changeOfState(state runfile.State, as runs.State) RunChange {
 	change := RunChange{Run: state.Begin.Run, Task: state.Begin.Task, State: as, Attempt: 1}
 	switch {
+	case state.Queued():
+		change.State = runs.Queued
 	case state.Deferred():
-		change.State, change.Attempt = view.RunDeferred, state.Deferral.Attempt
+		change.State, change.Attempt = runs.Deferred, state.Deferral.Attempt
 	case state.Attempt != nil:
 		change.Attempt = state.Attempt.Number
-	case as == view.RunRunning:
-		change.State = view.RunStarting
+	case as == runs.Running:
+		change.State = runs.Starting
 	}
 	return change
 }
 
 func changeOfRecord(r outcome.Record) RunChange {
-	return RunChange{Run: r.Run, Task: r.Task, State: view.RunEnded, Attempt: r.Attempts, Outcome: string(r.Outcome)}
+	return RunChange{Run: r.Run, Task: r.Task, State: runs.Ended, Attempt: r.Attempts, Outcome: string(r.Outcome)}
 }

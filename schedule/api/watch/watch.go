@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/view"
+	"sched/schedule/runfile"
+	"sched/schedule/view/runs"
 )
 
 // A Watcher looks at the state folder once a second, as long as somebody listens, and tells all listeners what has changed: once for all
@@ -16,6 +17,7 @@ import (
 type Watcher struct {
 	// Schedule returns the schedule or, where an edit broke it, the last one that was valid, and in invalid what is wrong now.
 	Schedule func() (valid *schedule.Schedule, invalid, err error)
+	Files    *runfile.Surveyor // may be nil
 
 	mu        sync.Mutex
 	cond      chan struct{} // closed when there is something new
@@ -41,11 +43,11 @@ const (
 
 // RunChange is the value of an event of a run: it was begun, has changed, or has ended.
 type RunChange struct {
-	Run     string        `json:"run"`
-	Task    string        `json:"task"`
-	State   view.RunState `json:"state"`
-	Attempt int           `json:"attempt"`
-	Outcome string        `json:"outcome"` // of one that has ended
+	Run     string     `json:"run"`
+	Task    string     `json:"task"`
+	State   runs.State `json:"state"`
+	Attempt int        `json:"attempt"`
+	Outcome string     `json:"outcome"` // of one that has ended
 }
 
 // TickChange is the value of an event of a tick.

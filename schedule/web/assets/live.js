@@ -137,7 +137,7 @@ const log = document.getElementById("log");
 if (log) log.scrollTop = log.scrollHeight;
 if (log?.dataset.follow) follow(log);
 localTimes();
-const wide = document.querySelector(".wide");
+const wide = document.querySelector(".wide:has(.timeline)");
 if (wide) wide.scrollLeft = (wide.scrollWidth - wide.clientWidth) / 2; // now is in the middle
 if (document.querySelector("[data-live]")) {
   const events = new EventSource(`${base}/api/v1/events`);

@@ -1,0 +1,78 @@
+//go:build linux
+
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// pool looks for more commands of the pool at once than it has seats, and for skips that name holders which had none.
+func (c *check) pool() {
+	first, last := map[string]int{}, map[string]int{}
+	for _, e := range c.events {
+		if !c.tasks[e.task].pool || e.what != attemptBegan && e.what != attemptLives && e.what != attemptEnded {
+			continue
+		}
+		if first[e.run] == 0 {
+			first[e.run] = e.at
+		}
+		last[e.run] = e.at
+	}
+	for run, begin := range first {
+		var beside []string
+		for other := range first {
+			if other != run && first[other] < begin && last[other] > begin {
+				beside = append(beside, short(other))
+			}
+		}
+		if len(beside) >= seats {
+			slices.Sort(beside)
+			c.wrong(nil, c.traces[run], "run %s began in line %d although %s had all %d seats", short(run), begin, strings.Join(beside, " and "), seats)
+		}
+	}
+	c.fullPools()
+	c.emptyAgain()
+}
+
+// emptyAgain checks that no seat is lost: the last tick, before which all runs had ended, has begun as many of the pool as it has seats.
+func (c *check) emptyAgain() {
+	last := c.ticks[len(c.ticks)-1]
+	began := 0
+	for _, s := range c.traces {
+		if s.task.pool && s.tick == last.name() && len(s.attempts) > 0 {
+			began++
+		}
+	}
+	if began < seats {
+		from, to := c.span(last)
+		c.wrongUnlessExcused(nil, nil, from, to, "tick %d, the last and quiet one, has begun %d runs of the pool with %d seats", last.number, began, seats)
+	}
+}
+
+// holders finds the runs that the reason of a skip names.
+var holders = regexp.MustCompile(`\(run ([0-9a-f]{12})`)
+
+// fullPools checks what skips say of a full pool: all seats were taken, by different runs of the tasks of the pool.
+func (c *check) fullPools() {
+	for _, r := range c.records {
+		if r.Outcome != "skipped" || !strings.HasPrefix(r.Reason, "pool "+poolName+" is full") {
+			continue
+		}
+		named := map[string]bool{}
+		for _, found := range holders.FindAllStringSubmatch(r.Reason, -1) {
+			named[found[1]] = true
+			i := slices.IndexFunc(c.records, func(of record) bool { return short(of.Run) == found[1] })
+			if i >= 0 && !c.tasks[c.records[i].Task].pool {
+				c.wrong(&r, nil, "it names run %s of %s, which has no pool", found[1], c.records[i].Task)
+			}
+		}
+		if len(named) > seats || len(named) < seats && !strings.Contains(r.Reason, "by a run that left no name") {
+			c.wrong(&r, nil, "it names %d runs for %d seats", len(named), seats)
+		}
+		if !c.tasks[r.Task].pool {
+			c.wrong(&r, nil, "it has no pool")
+		}
+	}
+}

@@ -1,0 +1,83 @@
+//go:build linux
+
+// Command faults ticks one schedule on many servers, each with real processes, while Redis, the network, the clocks or a server
+// itself fails in one way after the other. Then it reads in a file that all commands write what ran twice, nowhere, or beside itself. See
+// README.md in this folder.
+//
+// fault.go lists the faults, store.go what they are done to, trial.go ticks the servers, and verdict.go judges what ran.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func main() {
+	size := trialSize{}
+	flag.IntVar(&size.servers, "servers", 15, "how many servers tick")
+	flag.IntVar(&size.tasks, "tasks", 15, "how many one_server tasks are due in each minute")
+	flag.IntVar(&size.minutes, "minutes", 20, "how many minutes are judged")
+	flag.DurationVar(&size.minute, "minute", 3*time.Second, "how long a minute takes")
+	only := flag.String("only", "", "the faults whose names have this in them")
+	flag.Parse()
+	log.SetFlags(0)
+	dir, err := os.MkdirTemp("", "sched-faults-")
+	must(err)
+	fmt.Printf("%d servers, %d slots under each fault, in %s\n", size.servers, size.tasks*size.minutes, dir)
+	p := &program{dir: dir}
+	size.binary = build(p, dir)
+	bad := 0
+	for _, f := range faults() {
+		if strings.Contains(f.name, *only) {
+			v := f.try(p, size)
+			fmt.Println(v)
+			bad += len(v.violations)
+		}
+		p.cleanUp()
+	}
+	if bad > 0 {
+		fmt.Printf("%d violations; the evidence is in %s\n", bad, dir)
+		os.Exit(1)
+	}
+	os.RemoveAll(dir)
+}
+
+func must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A program is what this program is to what was written for tests: they start and end redis-servers.
+type program struct {
+	testing.TB
+	dir     string
+	folders int
+	cleanup []func()
+}
+
+func (p *program) Helper()                      {}
+func (p *program) Fatal(args ...any)            { p.cleanUp(); log.Fatal(args...) }
+func (p *program) Fatalf(f string, args ...any) { p.cleanUp(); log.Fatalf(f, args...) }
+func (p *program) Skipf(f string, args ...any)  { p.Fatalf(f, args...) }
+func (p *program) Cleanup(f func())             { p.cleanup = append(p.cleanup, f) }
+
+func (p *program) TempDir() string {
+	p.folders++
+	dir := fmt.Sprintf("%s/%d", p.dir, p.folders)
+	must(os.Mkdir(dir, 0o700))
+	return dir
+}
+
+func (p *program) cleanUp() {
+	for _, f := range slices.Backward(p.cleanup) {
+		f()
+	}
+	p.cleanup = nil
+}

@@ -1,0 +1,73 @@
+//go:build linux
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"sched/mutex/redistest"
+)
+
+// A store is the Redis servers of a trial, and the networks to them: one for most servers of the schedule, and one for a few.
+type store struct {
+	redis     []*redistest.Server
+	sentinels *redistest.Sentinels
+	most, few []*redistest.Proxy // none with Sentinels, which name addresses of their own
+}
+
+// A kind says which store a trial has.
+type kind int
+
+const (
+	one kind = iota
+	three
+	sentinel
+)
+
+// saves has a redis-server keep each write, also when it is killed.
+var saves = []string{"--appendonly", "yes", "--appendfsync", "always"}
+
+func startStore(t testing.TB, k kind, options ...string) *store {
+	if k == sentinel {
+		return &store{sentinels: redistest.StartSentinels(t, options...)}
+	}
+	s := &store{}
+	for range map[kind]int{one: 1, three: 3}[k] {
+		r := redistest.Start(t, options...)
+		s.redis = append(s.redis, r)
+		s.most, s.few = append(s.most, redistest.StartProxy(t, r)), append(s.few, redistest.StartProxy(t, r))
+	}
+	return s
+}
+
+// url is the store as most servers name it, or the few.
+func (s *store) url(few bool) string {
+	if s.sentinels != nil {
+		return s.sentinels.URL
+	}
+	proxies := s.most
+	if few {
+		proxies = s.few
+	}
+	var urls []string
+	for _, p := range proxies {
+		urls = append(urls, p.URL)
+	}
+	return "[" + strings.Join(urls, ", ") + "]"
+}
+
+// set has both networks to the first n Redis servers fail; the zero Fault mends them.
+func (s *store) set(n int, f redistest.Fault) {
+	for i := range n {
+		s.most[i].Set(f)
+		s.few[i].Set(f)
+	}
+}
+
+// cutOff has the network of the few servers fail, to all Redis servers.
+func (s *store) cutOff(f redistest.Fault) {
+	for _, p := range s.few {
+		p.Set(f)
+	}
+}

@@ -1,0 +1,84 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	lock "sched/mutex"
+	"sched/schedule"
+	"sched/schedule/servers"
+	"sched/schedule/text"
+)
+
+// A forgetCommand is `sched forget`.
+type forgetCommand struct{ *app }
+
+func newForgetCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "forget TASK|SERVER",
+		Short: "Remove what the store keeps of a task or a server that is gone",
+		Long: `forget removes from the store what it keeps of a task that is not in the schedule any more, on any
+server, or of a server that does not tick any more: its last run, its fence, which of its slots were
+claimed, or what it announced. All that has an end, too: forget is for who wants it gone now. The
+history of each server keeps what ran.`,
+		Example: `  sched forget nightly-report
+  sched forget web-3`,
+		Args: arguments(1, 1),
+		RunE: func(_ *cobra.Command, args []string) error { return forgetCommand{a}.forget(args[0]) },
+	}
+}
+
+// tickedLately is how long after its last tick a server is not taken for gone.
+const tickedLately = 3 * time.Minute
+
+// forget removes what the store keeps of the name, whether a task or a server had it.
+func (a forgetCommand) forget(name string) error {
+	s, err := a.loadTrusted()
+	if err != nil {
+		return err
+	}
+	store := a.store(s)
+	if store == nil {
+		return failed("what this machine keeps ends by itself: see `history:`", "%s has no store, so nothing is kept for others", s.File)
+	}
+	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
+		return usage("take it out of the file first, on every server", "%s is a task of this schedule", name)
+	}
+	all, err := servers.List(ctx, store)
+	if err != nil {
+		return failed("", "%w", err)
+	}
+	if i := slices.IndexFunc(all, func(s servers.Server) bool { return s.Name == name }); i >= 0 && all[i].Age < tickedLately {
+		return failed("stop its ticks first", "%s has ticked %s ago", name, text.Duration(all[i].Age))
+	}
+	return a.remove(s, store, name)
+}
+
+func (a forgetCommand) remove(s *schedule.Schedule, store *lock.Redis, name string) error {
+	shared := slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Mutex == name })
+	keys, err := store.Forget(ctx, name, shared, a.now())
+	var held *lock.HeldError
+	if errors.As(err, &held) {
+		return failed("wait for its end, or end it with `sched stop` on that server", "a run of %s goes on: its mutex is held %s", name, held.Holder)
+	}
+	if err != nil {
+		return failed("", "%w", err)
+	}
+	task, err := servers.ForgetTask(ctx, store, name)
+	if err != nil {
+		return failed("", "%w", err)
+	}
+	server, err := servers.ForgetServer(ctx, store, name)
+	switch {
+	case err != nil:
+		return failed("", "%w", err)
+	case keys == 0 && !task && !server:
+		return failed("", "the store keeps nothing of %s", name)
+	}
+	fmt.Fprintf(a.out, "the store has forgotten %s\n", name)
+	return nil
+}

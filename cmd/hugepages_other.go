@@ -1,0 +1,6 @@
+//go:build !linux
+
+package cmd
+
+// reserveHeap does nothing here.
+func reserveHeap(string) {}

@@ -1,0 +1,118 @@
+//go:build linux && amd64
+
+package cmd_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/mutex/redistest"
+	"sched/schedule/kept"
+	"sched/schedule/outcome"
+)
+
+// at is `sched run` on a server when its clock shows the time.
+func (s *server) at(clock time.Time) *exec.Cmd {
+	c := s.command("run")
+	c.Env = append(append(c.Env, s.env...), "SCHED_TEST_CLOCK="+clock.Format(time.RFC3339), "GOMAXPROCS=1")
+	return c
+}
+
+// ranOnce reports how often a slot of the task report ran on all servers, and whether its run is known to be lost on the first one.
+func ranOnce(servers []*server, slot time.Time) (ran int, lost bool) {
+	ran = len(slices.DeleteFunc(servers[0].linesOf("ran"), func(line string) bool { return line != slot.Format(time.RFC3339) }))
+	return ran, slices.Contains(servers[0].outcomes("report"), slot.Format("15:04")+" lost")
+}
+
+// A tick that was killed right after its claim once lost the slot: its server recorded it as missed, and no other could have it. So
+// every kill is tried: whatever step web-1 is killed before, the slot runs once, there or on web-2, or its run is known to be lost.
+func TestASlotIsNotLostWhereverItsTickIsKilled(t *testing.T) {
+	t.Parallel()
+	servers := newServers(t, 2, redistest.Start(t).URL,
+		"tasks: [{name: report, cron: '*/2 * * * *', one_server: true, command: 'echo $SCHED_SLOT >> $SHARED/ran'}]\n")
+	slot := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
+	steps, madeUp := 0, 0
+	for ended := false; !ended; slot = slot.Add(2 * time.Minute) {
+		if steps++; testing.Short() {
+			steps += 6
+		}
+		ended = killedBefore(t, servers[0].at(slot), steps)
+		servers[1].at(slot.Add(time.Second)).Run()
+		out, _ := servers[0].at(slot.Add(time.Minute)).CombinedOutput()
+		if strings.Contains(string(out), "1 of them runs now") {
+			madeUp++
+		}
+		if ran, lost := ranOnce(servers, slot); ran != 1 && !(lost && ran == 0) {
+			t.Errorf("killed before step %d: the slot ran %d times\nthe next tick: %s\nweb-1: %v\nweb-2: %v", steps, ran, out,
+				servers[0].outcomes("report"), servers[1].outcomes("report"))
+		}
+	}
+	if madeUp == 0 && !testing.Short() {
+		t.Error("no next tick ran a slot that was claimed")
+	}
+}
+
+// A slot that waits for the store on two servers runs on one of them, wherever the tick of the other is killed that makes it up, and
+// waits nowhere then.
+func TestAWaitingSlotRunsOnceWhereverItsTickIsKilled(t *testing.T) {
+	t.Parallel()
+	servers := newServers(t, 2, redistest.Start(t).URL,
+		"tasks: [{name: report, every: day at 3:00, one_server: true, store_down: wait, command: 'echo $SCHED_SLOT >> $SHARED/ran'}]\n")
+	slot := time.Now().UTC().Truncate(24 * time.Hour).Add(-21 * time.Hour)
+	minute := slot.Add(time.Minute)
+	servers[0].at(slot.Add(-time.Minute)).Run()
+	steps := 0
+	for ended := false; !ended; slot, minute = slot.Add(time.Minute), minute.Add(2*time.Minute) {
+		if steps++; testing.Short() {
+			steps += 6
+		}
+		for _, s := range servers {
+			if err := kept.Keep(s.path(".sched"), kept.Slot{Task: "report", At: slot, Run: outcome.NewID(), Until: slot.Add(12 * time.Hour), Why: "down"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ended = killedBefore(t, servers[0].at(minute), steps)
+		var said string
+		for _, s := range servers {
+			out, _ := s.at(minute.Add(time.Minute)).CombinedOutput()
+			said += string(out)
+		}
+		if ran, lost := ranOnce(servers, slot); ran != 1 && !(lost && ran == 0) {
+			t.Errorf("killed before step %d: the slot ran %d times\n%s", steps, ran, said)
+		}
+		for _, s := range servers {
+			if waiting, err := kept.List(s.path(".sched")); len(waiting) > 0 || err != nil {
+				t.Errorf("killed before step %d: on %s wait %v, %v", steps, s.name, waiting, err)
+			}
+		}
+	}
+}
+
+// Wherever a tick is killed that finds the store to be down, its slot runs when the store is back, or is recorded as missed, once.
+func TestASlotIsKeptWhereverItsTickIsKilled(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	proxy := redistest.StartProxy(t, redis)
+	servers := newServers(t, 1, proxy.URL,
+		"tasks: [{name: report, cron: '*/2 * * * *', one_server: true, store_down: wait, command: 'echo $SCHED_SLOT >> $SHARED/ran'}]\n")
+	slot := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
+	servers[0].at(slot.Add(-time.Minute)).Run()
+	madeUp := 0
+	for step, ended := 3, false; !ended; step, slot = step+7, slot.Add(2*time.Minute) {
+		proxy.Set(redistest.Fault{Swallow: true})
+		ended = killedBefore(t, servers[0].at(slot), step)
+		proxy.Set(redistest.Fault{})
+		out, _ := servers[0].at(slot.Add(time.Minute)).CombinedOutput()
+		ran, lost := ranOnce(servers, slot)
+		missed := slices.Contains(servers[0].outcomes("report"), slot.Format("15:04")+" missed")
+		if madeUp += ran; ran > 1 || (ran == 1) == missed || lost {
+			t.Errorf("killed before step %d: ran %d times, missed: %t, lost: %t\n%s", step, ran, missed, lost, out)
+		}
+	}
+	if madeUp == 0 {
+		t.Error("no slot was made up")
+	}
+}

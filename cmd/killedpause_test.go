@@ -1,0 +1,71 @@
+//go:build linux && amd64
+
+package cmd_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"sched/mutex/redistest"
+	"sched/schedule/kept"
+)
+
+// Two slots of a task with missed: after_pause fall into a maintenance. Wherever a tick is killed, one that keeps the first or the second of
+// them or the one that makes up for it, the second one runs once, on one of the servers, and nothing waits then.
+func TestASlotOfAPauseRunsOnceWhereverATickIsKilled(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		servers int
+		killed  int // which of the three ticks of web-1
+	}{{"the first tick of one", 1, 0}, {"the second tick of one", 1, 1}, {"the last tick of one", 1, 2}, {"the second tick of two", 2, 1}, {"the last tick of two", 2, 2}} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			servers := newServers(t, row.servers, redistest.Start(t).URL, `maintenance_file: down
+tasks: [{name: report, cron: '*/10 * * * *', one_server: true, missed: after_pause, command: 'echo $SCHED_SLOT >> $SHARED/ran'}]
+`)
+			first := time.Now().UTC().Truncate(24 * time.Hour).Add(-48 * time.Hour)
+			for step, ended := 1, false; !ended; step, first = step+3, first.Add(20*time.Minute) {
+				if testing.Short() {
+					step += 8
+				}
+				second := first.Add(10 * time.Minute)
+				for _, s := range servers {
+					s.write("down", "")
+				}
+				var said string
+				for i, minute := range []time.Time{first, second, second.Add(time.Minute), second.Add(2 * time.Minute)} {
+					if i == 2 {
+						for _, s := range servers {
+							os.Remove(s.path("down"))
+						}
+					}
+					for j, s := range servers {
+						if tick := s.at(minute); i == row.killed && j == 0 {
+							ended = killedBefore(t, tick, step)
+						} else if out, _ := tick.CombinedOutput(); i > 1 {
+							said += string(out)
+						}
+					}
+				}
+				if ran, _ := ranOnce(servers, first); ran != 0 {
+					t.Errorf("killed before step %d: the older slot ran %d times\n%s", step, ran, said)
+				}
+				if ran, lost := ranOnce(servers, second); ran != 1 && !(lost && ran == 0) {
+					t.Errorf("killed before step %d: the slot ran %d times\n%s%v", step, ran, said, servers[0].outcomes("report"))
+				}
+				for _, s := range servers {
+					if waiting, err := kept.List(s.path(".sched")); len(waiting) > 0 || err != nil {
+						t.Errorf("killed before step %d: on %s wait %v, %v", step, s.name, waiting, err)
+					}
+					outcomes := map[string]int{}
+					for _, r := range s.history("report") {
+						if outcomes[r.Slot]++; outcomes[r.Slot] > 1 {
+							t.Errorf("killed before step %d: %s has two outcomes for %s", step, s.name, r.Slot)
+						}
+					}
+				}
+			}
+		})
+	}
+}

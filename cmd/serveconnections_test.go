@@ -1,0 +1,43 @@
+package cmd_test
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// Where a process may have few files open, more connections than that take none from answers, nor from ticks.
+func TestServeLeavesFilesForItself(t *testing.T) {
+	b := newBox(t, served)
+	s := b.serve(func(c *exec.Cmd) {
+		c.Args = append([]string{"sh", "-c", `ulimit -n 300; exec "$@"`, "sh", c.Path}, c.Args[1:]...)
+		c.Path = "/bin/sh"
+		c.Env = append(c.Env, "SCHED_TEST_HEADER_TIMEOUT=5m")
+	})
+	to, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 600 {
+		conn, err := net.Dial("tcp", to.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	begun := time.Now()
+	for _, path := range []string{"/status", "/tasks", "/runs"} {
+		if code, body := s.ask("GET", path, ""); code != http.StatusOK {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	if took := time.Since(begun); took > patience {
+		t.Errorf("the answers took %s: they waited until connections had no time left", took)
+	}
+	if out, err := b.command("run").CombinedOutput(); err != nil {
+		t.Errorf("a tick: %v, %s", err, out)
+	}
+}

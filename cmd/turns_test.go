@@ -1,0 +1,118 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"sched/mutex/redistest"
+)
+
+// tickTogether has servers tick for some minutes, the first one ahead of the others each time, and returns how many slots of the
+// group each ran.
+func tickTogether(t *testing.T, servers []*server, minutes int, ahead time.Duration) map[string]int {
+	t.Helper()
+	at := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
+	for range minutes + 1 { // in the first minute nobody knows of the others
+		at = at.Add(time.Minute)
+		var ticks []*exec.Cmd
+		for i, s := range servers {
+			c := s.command("run", "-q")
+			c.Env = append(append(c.Env, s.env...), "SCHED_TEST_CLOCK="+at.Format(time.RFC3339))
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if ticks = append(ticks, c); i == 0 {
+				time.Sleep(ahead) // how far its clock is ahead, not a wait for anything
+			}
+		}
+		for _, c := range ticks {
+			c.Wait()
+		}
+	}
+	ran := map[string]int{}
+	for _, s := range servers {
+		s.settle()
+		for _, r := range s.history("") {
+			if r.Outcome == "succeeded" && r.Slot[:16] > at.Add(-time.Duration(minutes)*time.Minute).Format("2006-01-02T15:04") {
+				ran[s.name]++
+			}
+		}
+	}
+	return ran
+}
+
+func oneServerTasks(n int, more string) string {
+	tasks := "tasks:\n- group: all\n  cron: '* * * * *'\n  one_server: true\n  background: true\n  command: 'true'" + more + "\n  tasks:\n"
+	for i := range n {
+		tasks += fmt.Sprintf("  - {name: t%d}\n", i)
+	}
+	return tasks
+}
+
+// The server with the fastest clock once ran every slot of 219. TestTurnsAreFair says what it comes to where ticks start together.
+func TestServersTakeTurns(t *testing.T) {
+	unhurried(t, func(slow func(string, ...any)) {
+		servers := newServers(t, 3, redistest.Start(t).URL, oneServerTasks(20, ""))
+		ran := tickTogether(t, servers, 6, 20*time.Millisecond)
+		t.Logf("they ran %v", ran)
+		if ran["web-2"]+ran["web-3"] == 0 { // as it was; on a busy machine the others start later than they would by their clocks
+			slow("web-1, whose clock is ahead, ran all: %v", ran)
+		}
+	})
+}
+
+// A server that a task prefers runs it as long as it takes part, also where it comes last.
+func TestThePreferredServerRunsASlot(t *testing.T) {
+	var servers []*server
+	unhurried(t, func(slow func(string, ...any)) {
+		servers = newServers(t, 3, redistest.Start(t).URL, oneServerTasks(3, "\n  prefer: [web-3]"))
+		if ran := tickTogether(t, servers, 4, 200*time.Millisecond); ran["web-1"]+ran["web-2"] > 3 || ran["web-3"] < 9 {
+			slow("web-3 is preferred: they ran %v", ran)
+		}
+	})
+	servers[0].tick()
+	servers[0].settle()
+	if ran := servers[0].outcomes("t0"); len(ran) == 0 || ran[0][6:] != "succeeded" {
+		t.Errorf("web-3 does not come, and web-1 ran %v", ran)
+	}
+}
+
+// A tick that left its slots to the preferred server for a second did not notice meanwhile that it was to end: it took the slot then.
+func TestATickThatWaitsForItsTurnEndsAtOnce(t *testing.T) {
+	redis := redistest.Start(t)
+	web1 := newServers(t, 1, redis.URL, "tasks: [{name: report, cron: '* * * * *', one_server: true, prefer: [web-2], command: 'true'}]\n")[0]
+	at := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
+	for try := 0; ; try++ {
+		at = at.Add(time.Minute)
+		os.RemoveAll(filepath.Join(web1.dir, ".sched/ticks")) // the journal of the last try
+		if err := os.MkdirAll(filepath.Join(web1.dir, ".sched"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		web1.write(".sched/servers", "web-1\nweb-2\n")
+		tick := web1.command("run")
+		tick.Env = append(append(tick.Env, web1.env...), "SCHED_TEST_CLOCK="+at.Format(time.RFC3339))
+		if err := tick.Start(); err != nil {
+			t.Fatal(err)
+		}
+		web1.until("it has promised the slot", func() bool {
+			journals, _ := filepath.Glob(filepath.Join(web1.dir, ".sched/ticks/*.json"))
+			return len(journals) > 0
+		})
+		tick.Process.Signal(syscall.SIGTERM)
+		tick.Wait()
+		if tick.ProcessState.ExitCode() != 143 && try < 10 {
+			continue // it had waited already: this machine is slow
+		}
+		if r := web1.history("")[0]; r.Outcome != "skipped" || r.Reason != "sched run was stopped by SIGTERM" {
+			t.Errorf("%+v", r)
+		}
+		return
+	}
+}

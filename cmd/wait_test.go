@@ -1,0 +1,365 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/queue"
+	"sched/mutex/redistest"
+	"sched/schedule/runfile"
+	"sched/schedule/statedir"
+)
+
+// The first has the mutex until the file "go" is there, and the others wait for it.
+const inTurn = `
+defaults: {background: true, mutex: db, without_overlapping: wait, kill_after: 1s, env: {SHARED: .}}
+tasks:
+  - name: first
+    cron: "* * * * *"
+    command: |
+      echo $SCHED_TASK >> $SHARED/order; echo $PPID > supervisor.pid; echo $$ > command.tmp; mv command.tmp command.pid
+      while [ ! -e go ]; do sleep 0.02; done
+  - {name: second, cron: "* * * * *", command: &order 'echo $SCHED_TASK >> $SHARED/order'}
+  - {name: third, cron: "* * * * *", command: *order}
+`
+
+// waiter waits until a run of the task stands in the queue, and returns its witness and its supervisor.
+func (b *box) waiter(task string) (witness, supervisor int) {
+	b.Helper()
+	b.until(task+" waits", func() bool {
+		live, _, _, _ := runfile.Survey(b.path(".sched"))
+		for _, state := range live {
+			if state.Begin.Task == task && state.Queued() {
+				witness, supervisor = processOf("witness", state.Supervisor), processOf("start", state.Supervisor)
+			}
+		}
+		return witness != 0 && supervisor != 0
+	})
+	return witness, supervisor
+}
+
+// processOf returns the process of sched that was started with these arguments; 0 for none.
+func processOf(args ...string) int {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range lines {
+		text, _ := os.ReadFile(path)
+		words := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
+		if len(words) == len(args)+1 && slices.Equal(words[1:], args) {
+			pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
+			return pid
+		}
+	}
+	return 0
+}
+
+// inQueue starts the first, and then a run of each of the tasks, which waits.
+func (b *box) inQueue(tasks ...string) {
+	b.Helper()
+	b.says("run", "--only", "first")
+	b.pidIn("command.pid")
+	for _, task := range tasks {
+		b.says("run", "--only", task)
+		b.waiter(task)
+	}
+}
+
+// ran waits until so many commands have begun, and checks in which order.
+func (b *box) ran(tasks ...string) {
+	b.Helper()
+	b.until(fmt.Sprintf("%v have run", tasks), func() bool { return b.count("order") >= len(tasks) })
+	if got := strings.Fields(b.read("order")); !slices.Equal(got, tasks) {
+		b.Errorf("they ran in the order %v, not %v", got, tasks)
+	}
+	for _, task := range tasks {
+		if r := b.outcome(task, 1); r.Outcome != "succeeded" && task != "first" {
+			b.Errorf("%s %s: %s", task, r.Outcome, r.Reason)
+		}
+	}
+}
+
+// The witness of a supervisor that was killed waits on in its place.
+func TestARunWaitsOnWhenItsSupervisorIsKilled(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "timezone: UTC\n"+inTurn)
+	b.inQueue("second", "third")
+	witness, supervisor := b.waiter("second")
+	b.kill(supervisor)
+	b.gone(supervisor)
+	b.until("its witness has taken the run over", func() bool {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", witness))
+		return strings.Contains(string(text), "finish\x00--tick")
+	})
+	b.until("it stands in the queue again", func() bool {
+		live, _, _, _ := runfile.Survey(b.path(".sched"))
+		return slices.ContainsFunc(live, func(s runfile.State) bool { return s.Begin.Task == "second" && s.Queued() }) && b.placesHeld() == 2
+	})
+	b.write("go", "")
+	b.ran("first", "second", "third")
+	b.until("no place is left", func() bool { return b.places() == 0 })
+}
+
+// places returns how many files the queues of this machine have.
+func (b *box) places() int {
+	all, _ := filepath.Glob(b.path(".sched/queues/*"))
+	return len(all)
+}
+
+// placesHeld is places without those of processes that were killed.
+func (b *box) placesHeld() (held int) {
+	all, _ := filepath.Glob(b.path(".sched/queues/*"))
+	for _, path := range all {
+		if file, err := os.Open(path); err == nil {
+			if statedir.Held(file) {
+				held++
+			}
+			file.Close()
+		}
+	}
+	return held
+}
+
+// A person said how the lost run of a mutex had ended, and that was taken for the run that waited behind it, which had not started.
+func TestARunThatWaitsIsNotFinishedInPlaceOfTheLostOne(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "timezone: UTC\n"+inTurn)
+	b.inQueue("second")
+	running := b.pidIn("supervisor.pid")
+	witness, supervisor := b.waiter("second")
+	for _, pid := range []int{witness, supervisor, parent(t, running), running, b.pidIn("command.pid")} {
+		b.kill(pid)
+		b.gone(pid)
+	}
+	b.says("finish", "db", "0")
+	if r := b.outcome("first", 1); r.Outcome != "succeeded" {
+		t.Errorf("first %s: %s", r.Outcome, r.Reason)
+	}
+	b.says("finish", "db", "0") // once more: what is finished stays as it is
+	if r := b.history("second"); len(r) != 0 {
+		t.Fatalf("second %s: %s", r[0].Outcome, r[0].Reason)
+	}
+	live, lost, _, _ := runfile.Survey(b.path(".sched"))
+	for _, state := range append(live, lost...) {
+		if state.Begin.Task == "second" {
+			b.says("finish", "db", "0", "--run", state.Begin.Run)
+		}
+	}
+	if r := b.outcome("second", 1); r.Outcome != "stopped" || r.ExitCode != nil || r.Reason != "finished by hand while it waited" {
+		t.Errorf("second %s: %s", r.Outcome, r.Reason)
+	}
+	if got := b.read("order"); got != "first\n" {
+		t.Errorf("began:\n%s", got)
+	}
+}
+
+// Where witness and supervisor are gone the next tick gives the run to another supervisor: nothing is lost, and nothing runs twice.
+// Meanwhile its place is in nobody's way.
+func TestARunWaitsOnWhenAllThatWatchesItIsKilled(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "timezone: UTC\n"+strings.Replace(inTurn, `second, cron: "* * * * *"`, `second, cron: "0 0 29 2 *"`, 1))
+	b.inQueue()
+	b.says("run", "--only", "second", "--at", "2028-02-29 00:00", "--force")
+	witness, supervisor := b.waiter("second")
+	b.says("run", "--only", "third")
+	b.waiter("third")
+	b.kill(witness)
+	b.kill(supervisor)
+	b.gone(witness)
+	b.gone(supervisor)
+	b.write("go", "")
+	b.ran("first", "third")
+	if out := b.says("history", "second"); !strings.Contains(out, "waiting for ") {
+		t.Errorf("before the next tick:\n%s", out)
+	}
+	b.says("run", "--only", "third") // which leaves it alone
+	b.says("run", "--only", "second")
+	b.until("second has ended", func() bool { r := b.history("second"); return len(r) == 1 && r[0].Outcome == "succeeded" })
+	if n := strings.Count(b.read("order"), "second"); n != 1 {
+		t.Errorf("it ran %d times", n)
+	}
+}
+
+// The run that has the mutex dies, with all that watches it: the next in the queue starts.
+func TestTheNextStartsWhenTheHolderDies(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "timezone: UTC\n"+inTurn)
+	b.inQueue("second", "third")
+	supervisor := b.pidIn("supervisor.pid")
+	for _, pid := range []int{parent(t, supervisor), supervisor, b.pidIn("command.pid")} {
+		b.kill(pid)
+	}
+	b.until("both have run", func() bool { return b.count("order") == 3 })
+	if got := b.read("order"); got != "first\nsecond\nthird\n" {
+		t.Errorf("they ran in the order\n%s", got)
+	}
+	b.write("go", "")
+	b.says("run", "--only", "first") // finishes the lost one
+}
+
+// A run that is asked to stop while nothing watches it is stopped by sched stop itself.
+func TestARunThatWaitsIsStoppedThoughNobodyWatchesIt(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "timezone: UTC\n"+inTurn)
+	b.inQueue("second")
+	witness, supervisor := b.waiter("second")
+	b.kill(witness)
+	b.kill(supervisor)
+	b.gone(witness)
+	b.gone(supervisor)
+	b.says("stop", "second")
+	if r := b.outcome("second", 1); r.Outcome != "stopped" || !strings.HasPrefix(r.Reason, "sched stop by ") {
+		t.Errorf("it %s: %s", r.Outcome, r.Reason)
+	}
+	b.write("go", "")
+}
+
+// The supervisor is told to end, as by `sched work`: the run ends as stopped.
+func TestARunThatWaitsEndsWithSchedWork(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "timezone: UTC\n"+inTurn)
+	b.inQueue("second")
+	_, supervisor := b.waiter("second")
+	process, _ := os.FindProcess(supervisor)
+	process.Signal(os.Interrupt)
+	if r := b.outcome("second", 1); r.Outcome != "stopped" || !strings.HasPrefix(r.Reason, "while it waited: ") {
+		t.Errorf("it %s: %s", r.Outcome, r.Reason)
+	}
+	b.write("go", "")
+}
+
+// A run needs a seat besides: it stands in the queue for those only when its mutex is free, so it keeps no seat empty.
+func TestARunThatWaitsForItsMutexIsNotInTheWayOfThoseThatNeedASeat(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `timezone: UTC
+pools: {few: 1}
+defaults: {background: true, pool: few, without_overlapping: wait}
+tasks:
+  - name: first
+    cron: "* * * * *"
+    pool: false
+    mutex: db
+    command: "echo first >> order; echo $$ > command.tmp; mv command.tmp command.pid; while [ ! -e go ]; do sleep 0.02; done"
+  - {name: second, cron: "* * * * *", mutex: db, command: &order 'echo $SCHED_TASK >> order'}
+  - {name: third, cron: "* * * * *", command: *order}
+`)
+	b.inQueue("second")
+	b.says("run", "--only", "third")
+	b.until("third has run", func() bool { return b.read("order") == "first\nthird\n" })
+	b.write("go", "")
+	b.ran("first", "third", "second")
+}
+
+// Servers take turns in the order in which their runs began to wait, and a server that died is in nobody's way.
+func TestServersWaitInOneQueueAndADeadOneIsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	s := newServers(t, 3, redistest.Start(t).URL, strings.NewReplacer(", env: {SHARED: .}", "", `second, cron: "* * * * *"`, `second, cron: "0 0 29 2 *"`).Replace(inTurn))
+	leapDay := []string{"--only", "second", "--at", "2028-02-29 00:00", "--force"}
+	s[0].tick("--only", "first")
+	s[0].pids()
+	s[1].tick(leapDay...)
+	s[1].waiter("second")
+	s[2].tick("--only", "third")
+	s[2].waiter("third")
+	s[0].tick(leapDay...)
+	witness, supervisor := s[0].waiter("second")
+	s[0].tick("--only", "third")
+	s[0].waiter("third")
+	for _, pid := range []int{witness, supervisor} {
+		s[0].kill(pid)
+		s[0].gone(pid)
+	}
+	s[0].write("go", "")
+	s[0].until("four commands have begun", func() bool { return len(s[0].linesOf("order")) >= 4 })
+	if got := s[0].linesOf("order"); !slices.Equal(got, []string{"first", "second", "third", "third"}) {
+		t.Errorf("they ran in the order %v", got)
+	}
+	s[0].tick("--only", "second") // the server is back, and its run waits on
+	s[0].until("the last has run", func() bool { return strings.Count(strings.Join(s[0].linesOf("order"), " "), "second") == 2 })
+	s[0].until("it has ended", func() bool { r := s[0].history("second"); return len(r) == 1 && r[0].Outcome == "succeeded" })
+}
+
+// Of three independent Redis servers one dies, comes back with nothing, and then another one dies: who waits keeps its turn.
+func TestServersWaitInOneQueueWhileRedisServersDie(t *testing.T) {
+	t.Parallel()
+	stores := []*redistest.Server{redistest.Start(t), redistest.Start(t), redistest.Start(t)}
+	urls := fmt.Sprintf("[%s, %s, %s]", stores[0].URL, stores[1].URL, stores[2].URL)
+	s := newServers(t, 3, urls, strings.NewReplacer(", env: {SHARED: .}", "", "echo $SCHED_TASK", "echo $SCHED_TASK $SCHED_TEST_SERVER").Replace(inTurn))
+	s[0].tick("--only", "first")
+	s[0].pids()
+	s[2].tick("--only", "second")
+	s[2].waiter("second")
+	s[1].tick("--only", "third")
+	s[1].waiter("third")
+	s[0].tick("--only", "second")
+	s[0].waiter("second")
+	stores[0].Kill()
+	s[1].tick("--only", "second")
+	s[1].waiter("second")
+	stores[0].Restart()
+	again, err := mutex.Dial(mutex.Config{Servers: []string{stores[0].URL}, Namespace: "shop", Lease: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	s[0].until("they stand on the server that came back", func() bool {
+		first, err := again.Queue(t.Context(), []string{"db"}, mutex.Ticket{})
+		return err == nil && first["db"].Host == "web-3"
+	})
+	stores[1].Kill()
+	s[0].write("go", "")
+	s[0].until("all have begun", func() bool { return len(s[0].linesOf("order")) >= 5 })
+	if got := s[0].linesOf("order"); !slices.Equal(got, []string{"first web-1", "second web-3", "third web-2", "second web-1", "second web-2"}) {
+		t.Errorf("they ran in the order %v", got)
+	}
+}
+
+// The supervisor of a run that waits is killed at random moments around the end of the holder: the command runs once.
+func TestAWaitIsKilledWhileItEnds(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, 20, 60, 100, 140, 200} {
+		b := newBox(t, "timezone: UTC\n"+inTurn)
+		b.inQueue("second")
+		_, supervisor := b.waiter("second")
+		b.write("go", "")
+		time.AfterFunc(after*time.Millisecond, func() {
+			if process, err := os.FindProcess(supervisor); err == nil {
+				process.Kill()
+			}
+		})
+		b.until("second has run", func() bool { return strings.Contains(b.read("order"), "second") })
+		if r := b.outcome("second", 1); r.Outcome != "succeeded" {
+			t.Errorf("killed after %d ms it %s: %s", after, r.Outcome, r.Reason)
+		}
+		if n := strings.Count(b.read("order"), "second"); n != 1 {
+			t.Errorf("killed after %d ms it ran %d times", after, n)
+		}
+	}
+}
+
+// A deferred retry does not wait in a queue, so it overtakes nobody in it, though its mutex is free at the moment.
+func TestADeferredRetryDoesNotOvertakeTheRunsThatWait(t *testing.T) {
+	b := waiting(t)
+	b.write("good", "")
+	place := queue.Queue{Dir: b.path(".sched")}.Join(mutex.Holder{Run: "waiter", Task: "other", Since: time.Now()})
+	if err := place.Stand(t.Context(), 0, "flaky"); err != nil {
+		t.Fatal(err)
+	}
+	b.tick(2 * time.Hour)
+	if got := b.read("attempts.txt"); got != "1\n" {
+		t.Errorf("attempts:\n%s", got)
+	}
+	place.Leave(t.Context())
+	b.tick(2 * time.Hour)
+	r := b.outcome("flaky", 1)
+	if r.Outcome != "succeeded" || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "attempt 2 had to wait: other waits for mutex flaky since ") {
+		t.Errorf("it %s: %q", r.Outcome, r.Notes)
+	}
+}

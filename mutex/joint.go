@@ -1,0 +1,89 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+)
+
+// A jointLock is several locks of one run, which it has or loses together. The first is the one that its fence is of.
+type jointLock []Lock
+
+// Join returns one lock for several of one run: nil for none, and a single one as it is.
+func Join(locks ...Lock) Lock {
+	switch len(locks) {
+	case 0:
+		return nil
+	case 1:
+		return locks[0]
+	}
+	joint := jointLock(locks)
+	return &joint
+}
+
+// Inherit returns the descriptors of all, in their order.
+func (l *jointLock) Inherit() (files []*os.File) {
+	for _, lock := range *l {
+		files = append(files, lock.Inherit()...)
+	}
+	return files
+}
+
+// Fence returns that of the first.
+func (l *jointLock) Fence() int64 { return (*l)[0].Fence() }
+
+// Lease returns the shortest lease; 0 when none is a lease.
+func (l *jointLock) Lease() (shortest time.Duration) {
+	for _, lock := range *l {
+		if lease := lock.Lease(); shortest == 0 || lease > 0 && lease < shortest {
+			shortest = lease
+		}
+	}
+	return shortest
+}
+
+// Leased returns when the lease began that began first; zero when none is a lease.
+func (l *jointLock) Leased() (first time.Time) {
+	for _, lock := range *l {
+		if leased := lock.Leased(); first.IsZero() || !leased.IsZero() && leased.Before(first) {
+			first = leased
+		}
+	}
+	return first
+}
+
+// Renew renews all. It returns *LostError when one of them was lost.
+func (l *jointLock) Renew(ctx context.Context) error { return worst(RenewAll(ctx, *l)) }
+
+// Describe describes all.
+func (l *jointLock) Describe(holder Holder) {
+	for _, lock := range *l {
+		holder.Fence = lock.Fence()
+		lock.Describe(holder)
+	}
+}
+
+// Release releases all, the last one first.
+func (l *jointLock) Release(ctx context.Context) error {
+	var errs []error
+	for _, lock := range slices.Backward(*l) {
+		errs = append(errs, lock.Release(ctx))
+	}
+	return worst(errs)
+}
+
+// worst returns the error that decides: that a lock was lost, and otherwise the first there is.
+func worst(errs []error) (first error) {
+	var lost *LostError
+	for _, err := range errs {
+		if errors.As(err, &lost) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}

@@ -1,0 +1,137 @@
+// Package pool limits how many runs go on at once: a run needs one of the seats of its pool.
+//
+// A seat is a mutex. So what holds for mutexes holds for seats, on one machine and over servers: a seat lives as long as
+// the processes of its run or as long as its lease is renewed, no crash leaves one taken, and no two runs have the same one.
+//
+// A pool has no order and no memory. How many seats it has is what the caller says: a run that has a seat above a limit
+// that was lowered keeps it, and does not count any more.
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sched/mutex"
+)
+
+// Seat returns the name of the mutex that is seat n of a pool, from 1 on. No other mutex has such a name: the names of a
+// schedule have no "#".
+func Seat(pool string, n int) string { return fmt.Sprintf("%s#%d", pool, n) }
+
+// Of returns the pool whose seat the mutex with a name is; false for a mutex that is none.
+func Of(name string) (pool string, ok bool) {
+	i := strings.LastIndexByte(name, '#')
+	return name[:max(0, i)], i > 0
+}
+
+// Seats returns the names of all seats of a pool that has so many.
+func Seats(pool string, seats int) (names []string) {
+	for n := 1; n <= seats; n++ {
+		names = append(names, Seat(pool, n))
+	}
+	return names
+}
+
+// A FullError says that every seat of a pool is taken. It wraps the *mutex.HeldError of one of them.
+type FullError struct {
+	Pool    string
+	Seats   int
+	Holders []mutex.Holder // of the seats, in their order
+}
+
+// shownHolders is how many holders an error names.
+const shownHolders = 3
+
+func (e *FullError) Error() string {
+	var who []string
+	for _, holder := range e.Holders[:min(shownHolders, len(e.Holders))] {
+		who = append(who, strings.TrimSpace(holder.Task+" "+holder.String()))
+	}
+	if more := len(e.Holders) - shownHolders; more > 0 {
+		who = append(who, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("pool %s is full (%d of %d): %s", e.Pool, len(e.Holders), e.Seats, strings.Join(who, "; "))
+}
+
+func (e *FullError) Unwrap() error {
+	return &mutex.HeldError{Name: Seat(e.Pool, 1), Holder: e.Holders[0]}
+}
+
+// A Need is what a run must hold to go on: a mutex, a seat of a pool, or both.
+type Need struct {
+	Mutex string // "" for none
+	Pool  string // "" for none
+	Seats int    // of the pool, at least 1
+
+	// Taken returns the holder of a seat that is known to be taken, or that is taken in another place than the store; may be nil. It is
+	// asked before a seat is acquired and after it: of two runs that acquire one seat in two places at least one finds out.
+	Taken func(seat string) (mutex.Holder, bool)
+}
+
+// A Holding is what a run got.
+type Holding struct {
+	Lock  mutex.Lock // of all; nil for a run that needs none
+	Mutex bool       // it has its mutex
+	Seat  string     // "" for none
+	Fence int64      // of the seat
+}
+
+// Acquire takes the mutex and then a seat, or nothing. The error is *mutex.HeldError where another run has the mutex, and
+// *FullError where all seats are taken. After any other error it is unknown whether they are.
+func (n Need) Acquire(ctx context.Context, store mutex.Store, holder mutex.Holder) (h Holding, err error) {
+	var locks []mutex.Lock
+	if n.Mutex != "" {
+		lock, err := store.Acquire(ctx, n.Mutex, holder)
+		if err != nil {
+			return Holding{}, err
+		}
+		locks, h.Mutex = append(locks, lock), true
+	}
+	if n.Pool != "" {
+		lock, seat, err := n.sit(ctx, store, holder)
+		if err != nil {
+			for _, lock := range locks {
+				lock.Release(context.WithoutCancel(ctx))
+			}
+			return Holding{}, err
+		}
+		locks, h.Seat, h.Fence = append(locks, lock), seat, lock.Fence()
+	}
+	h.Lock = mutex.Join(locks...)
+	return h, nil
+}
+
+// sit takes the first free seat.
+func (n Need) sit(ctx context.Context, store mutex.Store, holder mutex.Holder) (lock mutex.Lock, seat string, err error) {
+	full := &FullError{Pool: n.Pool, Seats: n.Seats}
+	taken := func(seat string) bool {
+		if n.Taken == nil {
+			return false
+		}
+		other, taken := n.Taken(seat)
+		if taken {
+			full.Holders = append(full.Holders, other)
+		}
+		return taken
+	}
+	for _, seat := range Seats(n.Pool, n.Seats) {
+		if taken(seat) {
+			continue
+		}
+		lock, err := store.Acquire(ctx, seat, holder)
+		var held *mutex.HeldError
+		switch {
+		case errors.As(err, &held):
+			full.Holders = append(full.Holders, held.Holder)
+		case err != nil:
+			return nil, "", err
+		case taken(seat):
+			lock.Release(context.WithoutCancel(ctx))
+		default:
+			return lock, seat, nil
+		}
+	}
+	return nil, "", full
+}

@@ -1,0 +1,97 @@
+// Package chain starts what runs have triggered without waiting for the next tick: a process of sched that answers the
+// requests of their hooks, and nothing else (`sched run --triggered`).
+//
+// It only hurries. The requests are files (package runfile) that any tick answers, so whatever is killed here, each of them
+// becomes its run exactly once, with the next tick at the latest.
+//
+// However many runs end at once, at most two such processes live: one that answers, and one that waits for its turn. Who
+// finds that one waits starts no other: it will list the requests later than that.
+package chain
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sched/schedule"
+	"sched/schedule/process"
+	"sched/schedule/statedir"
+)
+
+// Flag is the flag of `sched run` by which a process answers what was triggered.
+const Flag = "triggered"
+
+// nextDescriptor is where that process inherits the lock of the one that waits.
+const nextDescriptor = 3
+
+// The locks are two files in the folder of the requests: of the process that waits for its turn, and of the one whose turn
+// it is.
+func nextLock(dir string) string { return filepath.Join(dir, "waiting", ".next") }
+func turnLock(dir string) string { return filepath.Join(dir, "waiting", ".turn") }
+
+// Start has a process answer the requests that runs of the schedule in that file have left in the state folder. It returns
+// at once. With environ, that of the tick, the file is read as the tick read it.
+func Start(dir, file string, environ []string) error {
+	next, err := statedir.OpenLocked(nextLock(dir), os.O_RDWR|os.O_CREATE)
+	if errors.Is(err, statedir.ErrLocked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer next.Close()
+	argv := []string{"sched", "run", "--" + Flag, "--config", file}
+	env := process.Environ(environ, schedule.Task{}, process.StateVariable+"="+dir)
+	_, err = process.Fork(process.Self(), argv, "/", env, nil, []*os.File{next}, &unix.SysProcAttr{Setsid: true}, nil)
+	return err
+}
+
+// errNotStarted is the error of a process that no run has started.
+var errNotStarted = errors.New("--" + Flag + " is for processes that sched starts itself")
+
+// turnPatience bounds the wait for a turn: ticks answer what is left then.
+const turnPatience = time.Minute
+
+// Await waits for the turn of this process, which Start has started, and then lets the next one wait. The turn ends with
+// release, or with this process. The error is statedir.ErrLocked where it did not come.
+func Await(dir string) (release func(), err error) {
+	var inherited, there unix.Stat_t
+	if dir == "" || unix.Fstat(nextDescriptor, &inherited) != nil || unix.Lstat(nextLock(dir), &there) != nil || there.Ino != inherited.Ino {
+		return nil, errNotStarted
+	}
+	unix.CloseOnExec(nextDescriptor)
+	next := os.NewFile(nextDescriptor, nextLock(dir))
+	defer next.Close()
+	turn, err := statedir.Open(turnLock(dir), os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	if err := statedir.LockWithin(turn, turnPatience); err != nil {
+		turn.Close()
+		return nil, err
+	}
+	return func() { turn.Close() }, nil
+}
+
+// holdPatience bounds how long Hold waits for a process whose turn comes in a moment.
+const holdPatience = time.Second
+
+// Hold keeps Start from starting anything as long as this process lives, for one that is told to end: what is triggered
+// from here on is left to the next tick.
+func Hold(dir string) {
+	file, err := statedir.OpenPlain(nextLock(dir), os.O_RDWR)
+	if err != nil {
+		return // nothing was ever triggered
+	}
+	if statedir.LockWithin(file, holdPatience) != nil {
+		file.Close()
+		return
+	}
+	held = append(held, file)
+}
+
+// held has the files that Hold has locked, so that the garbage collector does not close them.
+var held []*os.File

@@ -1,0 +1,119 @@
+// Package condition asks the condition commands of a task, `when` and `skip`: exit 0 is true. It starts each in a process
+// group of its own, gives it a time to answer, and says what the answer means for the slot.
+package condition
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/process"
+	"sched/schedule/text"
+)
+
+// Timeout is how long a condition command may take to answer; tests change it. killAfter is how long it may take to end
+// after that, before it is killed.
+var Timeout = 30 * time.Second
+
+const killAfter = 2 * time.Second
+
+// A Verdict is the result of the condition commands of a task for a slot; its texts are empty when they allow it.
+type Verdict struct {
+	Skip   string // why it does not run
+	Broken string // why there is no answer
+	Output []byte // what the broken one printed
+}
+
+// Ask runs the condition commands of a task one after another, until one does not allow the slot or gives no answer. The
+// environment is that of the caller, with variables. The verdict is empty when ctx was done before.
+func Ask(ctx context.Context, task *schedule.Task, caller, variables []string) Verdict {
+	for _, command := range task.ConditionCommands {
+		spec := process.Spec{Task: task, Command: command.Command, Dir: task.Dir, Caller: caller, Variables: variables}
+		if v := ask(ctx, command, spec); v.Skip != "" || v.Broken != "" {
+			return v
+		}
+	}
+	return Verdict{}
+}
+
+// ask runs one condition command.
+func ask(ctx context.Context, command schedule.ConditionCommand, spec process.Spec) (v Verdict) {
+	capture, output, err := newCapture()
+	if err != nil {
+		v.Broken = fmt.Sprintf("%s cannot be asked: %v", command.Key, err)
+		return v
+	}
+	spec.Output = output
+	p, err := spec.Start()
+	output.Close()
+	if err != nil {
+		capture.end()
+		v.Broken = fmt.Sprintf("%s cannot be asked: %v", command.Key, err)
+		return v
+	}
+	ended := p.EndWithin(ctx, Timeout, killAfter)
+	printed := capture.end()
+	switch {
+	case ctx.Err() != nil:
+		return v
+	case !ended:
+		v.Broken = withLast(fmt.Sprintf("%s gave no answer within %s", command.Key, Timeout), printed, "")
+		v.Output = printed
+		return v
+	}
+	return judge(command, p, printed)
+}
+
+// judge returns the verdict of a command that has ended by itself.
+func judge(command schedule.ConditionCommand, p *process.Process, printed []byte) (v Verdict) {
+	code := p.ExitCode()
+	allows, answered := command.Allows(code)
+	switch {
+	case p.Refusal != "":
+		v.Broken = command.Key + " cannot be asked: " + p.Refusal
+	case !answered:
+		v.Broken = withLast(command.Key+" gave no answer", printed, process.ExitText(code))
+		v.Output = printed
+	case !allows && command.Key == "skip":
+		v.Skip = withLast("skip says yes", printed, "")
+	case !allows:
+		v.Skip = withLast("when says no", printed, process.ExitText(code))
+	}
+	return v
+}
+
+// withLast returns a reason with the last line that was printed, and how the command ended; both may be empty.
+func withLast(reason string, printed []byte, ended string) string {
+	last := lastLine(printed)
+	switch {
+	case last == "" && ended == "":
+		return reason
+	case last == "":
+		return reason + ": " + ended
+	case ended == "":
+		return reason + ": " + last
+	}
+	return fmt.Sprintf("%s: %s (%s)", reason, last, ended)
+}
+
+// lastLine returns the last line that is not blank, safe to print and at most 200 characters long.
+func lastLine(printed []byte) string {
+	const longest = 200
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(printed), "?")), "\n")
+	last := strings.TrimSpace(text.Line(lines[len(lines)-1]))
+	if runes := []rune(last); len(runes) > longest {
+		last = string(runes[:longest]) + "…"
+	}
+	return last
+}
+
+// EndOrphans kills the condition commands of a run whose tick was killed while they ran
+// (docs/decisions.md#conditions-of-a-killed-tick-are-ended-by-the-next).
+func EndOrphans(run string) {
+	for _, group := range process.Orphans(run, 0, 0) {
+		syscall.Kill(-group, syscall.SIGKILL)
+	}
+}

@@ -1,0 +1,116 @@
+package frequency
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestMistakesInWords(t *testing.T) {
+	tests := []struct{ every, text, hint string }{
+		// numbers that do not divide what they count in
+		{"7 minutes", "7 does not divide 60, so 7 minutes would not be evenly spaced", `write cron: "*/7 * * * *", which restarts at each full hour`},
+		{"45 seconds", "45 does not divide 60, so 45 seconds would not be evenly spaced", `write cron: "*/45 * * * * *", which restarts at each full minute`},
+		{"5 hours", "5 does not divide 24, so 5 hours would not be evenly spaced", `write cron: "0 */5 * * *", which restarts at midnight`},
+		{"90 minutes", "90 does not divide 60, so 90 minutes would not be evenly spaced", `write "90 minutes from 2026-01-05 06:00", which counts from then`},
+		{"0 minutes", `"0 minutes" would be never`, `write "enabled: false" to switch the task off`},
+
+		// what has no cron expression at all
+		{"3 days", "3 days cannot be told from the calendar alone", `write "3 days from 2026-01-05", with a day on which it is due; or cron: "0 0 */3 * *", which restarts at each month`},
+		{"2 weeks", "2 weeks cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with a day on which it is due`},
+		{"2 weeks at 8:00, 9:30", "2 weeks cannot be told from the calendar alone", `write "2 weeks from 2026-01-05 at 8:00, 9:30", with a day on which it is due`},
+		{"every second week", "2 weeks cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with a day on which it is due`},
+		{"3 months", "3 months cannot be told from the calendar alone", "write quarter"},
+		{"2 mondays", "2 mondays cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with the date of a monday on which it is due`},
+		{"every other friday", "2 fridays cannot be told from the calendar alone", `write "2 weeks from 2026-01-05", with the date of a friday on which it is due`},
+
+		// days that are counted from one
+		{"0 days from 2026-01-05", `"0 days" would be never`, `write "enabled: false" to switch the task off`},
+		{"5 seconds from 2026-01-05", `"5 seconds" is not counted from a date: only minutes, hours, days and weeks are`, `write "2 weeks from 2026-01-05" or "10 days from 2026-01-05"`},
+		{"monday from 2026-01-05", `"monday" is not counted from a date: only minutes, hours, days and weeks are`, `write "2 weeks from 2026-01-05" or "10 days from 2026-01-05"`},
+		{"2 from 2026-01-05", `"2" is not counted from a date: only minutes, hours, days and weeks are`, `write "2 weeks from 2026-01-05" or "10 days from 2026-01-05"`},
+		{"month from 2026-01-05", `"month" is not counted from a date: only minutes, hours, days and weeks are`, `write "month on 5"`},
+		{"600 weeks from 2026-01-05", `600 weeks is longer than ten years`, `write cron: "0 0 1 6 *" for a date in each year`},
+		{"2 weeks from", `nothing follows "from"`, ""},
+		{"2 weeks from 2026-01-05 on monday", `"on" does not go with "2 weeks"`, everyForms},
+		{"2 weeks from 2026-02-30", `"2026-02-30" is not a date: February 2026 has 28 days`, ""},
+		{"2 weeks from 2025-02-29 at 8:00", `"2025-02-29" is not a date: February 2025 has 28 days`, ""},
+		{"2 weeks from 2026-13-01", `"2026-13-01" is not a date: month 13 is not in 1-12`, ""},
+		{"2 weeks from 2026-1-5", `"2026-1-5" is not a date`, "write 2026-01-05"},
+		{"2 weeks from monday", `"monday" is not a date`, "write it as 2026-01-05: the year, the month, the day"},
+		{"2 weeks from 05.01.2026", `"05.01.2026" is not a date`, "write it as 2026-01-05: the year, the month, the day"},
+		{"2 weeks from 05-01-2026", `"05-01-2026" is not a date`, "write it as 2026-01-05: the year, the month, the day"},
+		{"2 weeks from 2026-01", `"2026-01" is not a date`, "write it as 2026-01-05: the year, the month, the day"},
+		{"2 weeks from 2026-01-05 8:00", `"2026-01-05 8:00" is not a date`, `put "at" before the time`},
+
+		// weekdays of a month
+		{"5th monday of month", "not every month has a fifth monday", `write "last monday of month", or cron: "0 0 * * 1#5" for the months that have one`},
+		{"fifth weekday of month", "not every month has a fifth weekday", `write "last weekday of month"`},
+		{"2nd monday of month", `"2nd monday" is not understood`, `write "second monday of month"`},
+		{"next monday of month", `"next" does not say which monday of the month`, "it is one of first, second, third, fourth, last"},
+		{"monday of month", `"monday" is not a day of the month`, `write "first monday" or "last monday"`},
+		{"first monday", `"first monday" lacks its month`, `write "first monday of month"`},
+		{"last weekday", `"last weekday" lacks its month`, `write "last weekday of month"`},
+		{"every second monday", `"second monday" lacks its month`, `write "second monday of month", or "2 weeks from 2026-01-05" for every second week from a day on`},
+		{"second weekday of month", `"second weekday" cannot be told: of weekdays only the first and the last of a month can`, `write cron: "0 0 15W * *" for the one nearest to day 15`},
+		{"last weekend of month", `"last weekend" is two days`, `write "last saturday" or "last sunday"`},
+		{"second day of month", `"second day" is not a day of the month`, `write it as "on 1, 16", "on last day" or "on first monday"`},
+		{"third minute", `"third minute" is not understood`, `write "3 minutes"`},
+		{"first monday of june", `"of" is followed by month or quarter, not by "june"`, `write cron: "0 0 * 6 1#1" for the first Monday of June`},
+		{"first monday of", `nothing follows "of"`, `write "first monday of month"`},
+		{"of month", `nothing comes before "of"`, `write "first monday of month"`},
+		{"first monday of month on 5", `"of" and "on" do not go together`, `write "first monday of month" or "month on first monday"`},
+		{"last friday of quarter", `"last friday" does not go with "quarter"`, `write cron: "0 0 * 3,6,9,12 5L" for the last friday of a quarter`},
+
+		// unknown words
+		{"daily at 8:00", `"daily" is not a word for a frequency`, `did you mean "day at 8:00"?`},
+		{"minuet", `"minuet" is not a word for a frequency`, `did you mean "minute"?`},
+		{"wensday", `"wensday" is not a word for a frequency`, `did you mean "wednesday"?`},
+		{"5m", `"5m" is not a word for a frequency`, `did you mean "5 minutes"?`},
+		{"5 min", `"min" is not a word for a frequency`, `did you mean "5 minutes"?`},
+		{"monday, tusday", `"tusday" is not a word for a frequency`, `did you mean "monday, tuesday"?`},
+		{"*/5 * * * *", `"*/5" is not a word for a frequency`, `write it under cron: instead`},
+		{"reboot", `"reboot" is not a word for a frequency`, `did you mean "boot"?`},
+		{"boot at 5:00", `"boot" stands alone`, "write boot: the first tick after each boot"},
+		{"90 mintes from 2026-01-05 06:00", `"mintes" is not a word for a frequency`, `did you mean "90 minutes from 2026-01-05 06:00"?`},
+		{"fortnight", `"fortnight" is not a word for a frequency`, `did you mean "2 weeks from 2026-01-05"?`},
+		{"", "no frequency in it", everyForms},
+		{"every", "no frequency in it", everyForms},
+
+		// words that do not go together
+		{"5", `"5" lacks a unit`, `write "5 minutes", for example`},
+		{"monday friday", `"friday" cannot follow "monday"`, `put commas between days, and "at" before the time`},
+		{"monday 8:00", `"8:00" cannot follow "monday"`, `put commas between days, and "at" before the time`},
+		{"day 8:00", `"8:00" cannot follow "day"`, everyForms},
+		{"minute at 3:00", `"at" does not go with "minute"`, everyForms},
+		{"day on monday", `"on" does not go with "day"`, everyForms},
+		{"monday on 3", `"on" does not go with "monday"`, everyForms},
+		{"quarter on last day", `"last day" does not go with "quarter"`, `write cron: "0 0 L 3,6,9,12 *" for the last day of a quarter`},
+		{"day at", `nothing follows "at"`, ""},
+		{"day at 8:00 at 9:00", `"at" comes twice`, ""},
+		{"monday,,friday", `"monday , , friday" has an empty element`, ""},
+
+		// times and dates
+		{"day at 8", `"8" is not a time of day`, "write it as 8:00 or 19:30, with a comma between two"},
+		{"day at 8:5", `"8:5" is not a time of day`, "write it as 8:00 or 19:30, with a comma between two"},
+		{"day at 8pm", `"8pm" is not a time of day`, "write it as 8:00 or 19:30, with a comma between two"},
+		{"day at 24:00", `"24:00" is not a time of day`, "midnight is 0:00"},
+		{"day at 25:00", `"25:00" is not in 0:00-23:59`, ""},
+		{"hour at 17", `"17" is not a minute of the hour`, "write it as :17, in :00-:59"},
+		{"hour at :60", `":60" is not a minute of the hour`, "write it as :17, in :00-:59"},
+		{"month on 32", "day 32 is not in 1-31", ""},
+		{"month on friday", `"friday" is not a day of the month`, `write "first friday" or "last friday"`},
+		{"year on 1", `"1" is not a day of the year`, `write it as "on 1 June"`},
+		{"year on 1 juno", `no month in "1 juno"`, `write it as "on 1 June"`},
+	}
+	for _, tt := range tests {
+		f, err := Parse(tt.every)
+		var wrong *Error
+		if !errors.As(err, &wrong) {
+			t.Errorf("%q: got %v, %v, want an error", tt.every, f, err)
+			continue
+		}
+		if wrong.Text != tt.text || wrong.Hint != tt.hint {
+			t.Errorf("%q:\n got %s\nhint %s\nwant %s\nhint %s", tt.every, wrong.Text, wrong.Hint, tt.text, tt.hint)
+		}
+	}
+}

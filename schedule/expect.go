@@ -1,0 +1,150 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+
+	"sched/schedule/text"
+)
+
+// Expect says when a task counts as overdue.
+type Expect struct {
+	Within time.Duration // longer than that from the start of a run to its end; 0: no bound
+	Every  time.Duration // longer than that without a success; 0: no bound
+}
+
+// Expecting returns the active tasks of which something is expected.
+func (s *Schedule) Expecting() (tasks []*Task) {
+	for _, t := range s.Tasks {
+		if t.Expect != (Expect{}) && s.Active(t) {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// setExpect reads a mapping, key by key on top of the inherited one. false takes that away.
+func setExpect(l *loader, t *taskDraft, n *node) {
+	if n.IsFalse() {
+		l.Forget()
+		t.Expect = Expect{}
+		return
+	}
+	const hint = "write {within: 30m, every: 26h}, or one of the two"
+	if n.IsScalar() && !n.IsNull() {
+		l.Problemf(n, hint, "expect must be a mapping of keys and values, not %s", n.Describe())
+		return
+	}
+	if !l.RequireMapping(n, "expect") {
+		return
+	}
+	expectKeys.Decode(l, &t.Expect, n, 0)
+	if n.IsEmpty() {
+		l.Problemf(n, hint, "expect is empty")
+	}
+}
+
+// checkExpect refuses what contradicts expect in a task: what keeps it from being ever true, or from being ever false.
+func (l *loader) checkExpect(n *node, t *taskDraft) {
+	own := n.Lookup("expect")
+	if hooks := n.Lookup("on_overdue"); hooks != nil && len(t.Hooks.OnOverdue) > 0 && t.Expect == (Expect{}) {
+		l.Problemf(hooks, "add `expect: {every: 26h}`", "on_overdue never fires: nothing is expected of the task")
+	}
+	if longest := t.longest(); t.Expect.Within > 0 && longest > 0 && t.Expect.Within >= longest {
+		at := firstOf(n, own, "timeout", "retry")
+		l.Problemf(at, "make one of the two shorter", "no run takes longer than expect.within, %s%s: timeout ends it after %s%s",
+			text.Duration(t.Expect.Within), l.placeText(own), text.Duration(longest), l.placeText(n.Lookup("timeout")))
+	}
+	if t.Expect.Every == 0 || !t.timing.isSet() || t.When.Boot {
+		return
+	}
+	if least, ok := t.leastGap(); ok && t.Expect.Every < least {
+		timing := firstOf(n, n, "every", "cron")
+		l.Problemf(firstOf(n, own, "expect"), "make it longer than the time between two runs and what a run takes",
+			"expect.every %s is shorter than the time from one run to the next, %s%s: it would always be overdue",
+			text.Duration(t.Expect.Every), text.Duration(least), l.placeText(timing))
+	}
+}
+
+// firstOf returns preferred, else the first of the keys that the mapping has, else the mapping.
+func firstOf(n, preferred *node, keys ...string) *node {
+	if preferred != nil && preferred != n {
+		return preferred
+	}
+	for _, key := range keys {
+		if at := n.Lookup(key); at != nil {
+			return at
+		}
+	}
+	return n
+}
+
+// placeText is where a value stands, for a message about two of them; empty for one that is inherited.
+func (l *loader) placeText(n *node) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (at %s)", l.PlaceOf(n))
+}
+
+// longest returns how long a run can take until it has ended; 0 where nothing bounds it.
+func (t *Task) longest() time.Duration {
+	const most = 1000 // attempts; nobody waits for the end of more
+	if t.Timeout == 0 || t.Retry.Attempts > most {
+		return 0
+	}
+	total := time.Duration(t.Retry.Attempts) * (t.Timeout + t.KillAfter)
+	for n := 1; n < t.Retry.Attempts; n++ {
+		total += t.Retry.atMost(time.Duration(float64(t.Retry.Wait(n)) * (1 + t.Retry.Jitter)))
+	}
+	return total
+}
+
+// gapsFrom is from when due times are looked at that no clock decides about.
+var gapsFrom = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// leastGap returns the shortest of the first times from one slot to the next; false where there are none.
+func (t *Task) leastGap() (least time.Duration, ok bool) {
+	const looked = 8
+	last, ok := t.When.Next(gapsFrom)
+	for range looked {
+		next, more := t.When.Next(last)
+		if !ok || !more {
+			return least, least > 0
+		}
+		if gap := next.Sub(last); least == 0 || gap < least {
+			least = gap
+		}
+		last = next
+	}
+	return least, true
+}
+
+// OverdueAnyway returns a warning for each active task that its own times keep from succeeding as often as `expect` wants: one of
+// weekdays, expected every 26 hours.
+func (s *Schedule) OverdueAnyway(now time.Time) (warnings []Problem) {
+	for _, t := range s.Expecting() {
+		if t.Expect.Every == 0 {
+			continue
+		}
+		const looked = 100
+		last, ok := t.NextRun(now)
+		for range looked {
+			next, more := t.NextRun(last)
+			if !ok || !more {
+				break
+			}
+			if gap := next.Sub(last); gap > t.Expect.Every {
+				warnings = append(warnings, Problem{
+					Place: t.PlaceOf("expect.every"), Task: t.Name,
+					Text: fmt.Sprintf("it will be overdue though all is well: it does not run from %s to %s, and expect.every is %s",
+						text.MinuteZone(last, t.When.Location), text.MinuteZone(next, t.When.Location), text.Duration(t.Expect.Every)),
+					Hint: "make expect.every longer than the longest time between two runs",
+				})
+				break
+			}
+			last = next
+		}
+	}
+	return warnings
+}

@@ -1,0 +1,199 @@
+package report_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sched/schedule/actions/actionstest"
+	"sched/schedule/controls"
+	"sched/schedule/forecast/report"
+	"sched/schedule/outcome"
+	"sched/schedule/view"
+)
+
+const week = 7 * 24 * time.Hour
+
+func source(t *testing.T, f *actionstest.Folder) view.Source {
+	t.Helper()
+	s, _, err := f.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(f.State(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	v := f.View(s)
+	v.Problem = t.Logf
+	return v
+}
+
+// A report is made again when something that it is made of has changed, and not before.
+func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
+	f := actionstest.NewFolder(t, "timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n")
+	c, at := report.NewCache(), actionstest.Now()
+	from := at.Truncate(time.Hour)
+	src := source(t, f)
+	src.Now = func() time.Time { return at }
+	get := func() report.Report {
+		t.Helper()
+		r, err := c.Report(t.Context(), src, from, week)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	last := get()
+	again := func(what string, want bool) {
+		t.Helper()
+		r := get()
+		if made := r.Usual != last.Usual; made != want {
+			t.Errorf("%s: made again: %v, want %v", what, made, want)
+		}
+		last = r
+	}
+	again("nothing has changed", false)
+	f.Remember(f.Ended("a", 60, outcome.Succeeded, ""))
+	again("a run has ended in this hour", false)
+	at = at.Add(time.Hour)
+	again("an hour later", true)
+	if d := last.Durations["a"]; d.Known != report.FromHistory || d.Runs != 1 {
+		t.Errorf("an hour later: %+v", d)
+	}
+	if err := src.Controls.Pause(func(controls.Pauses) controls.Pauses {
+		return controls.Pauses{"a": {Version: 1, By: "ada", Since: at}}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	again("a pause", true)
+	src.Schedule.Machine.Labels = []string{"role=db"}
+	again("labels of the machine, which are in no file of the schedule", true)
+	src.Schedule.Environment = "staging"
+	again("the environment, which may be in a variable", true)
+	again("nothing", false)
+	f.Write("schedule.yaml", strings.Replace("timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n", "hour", "day", 1))
+	now := src.Now
+	src = source(t, f)
+	src.Now = now
+	again("an edit", true)
+	if last.Usual.Starts != 7 {
+		t.Errorf("%d starts", last.Usual.Starts)
+	}
+}
+
+// The file of a run that cannot be read says nothing of durations, so the report is kept; one without a history is made again.
+func TestACacheKeepsNoReportWithoutAHistory(t *testing.T) {
+	f := actionstest.NewFolder(t, "timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n")
+	c, src := report.NewCache(), source(t, f)
+	told := ""
+	src.Problem = func(format string, args ...any) { told = fmt.Sprintf(format, args...) }
+	kept := func() bool {
+		t.Helper()
+		first, err := c.Report(t.Context(), src, actionstest.Now(), week)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := c.Report(t.Context(), src, actionstest.Now(), week)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return first.Usual == second.Usual
+	}
+	history := f.Path(".sched/history.db")
+	if err := os.WriteFile(history, []byte("no database"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if kept() || !strings.Contains(told, "history") {
+		t.Errorf("without a history the report is kept; told %q", told)
+	}
+	if err := os.Remove(history); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(f.Path(".sched/runs/"+outcome.NewIDAt(actionstest.Now())+".json"), 0o700); err != nil { // a folder is no file
+		t.Fatal(err)
+	}
+	if told = ""; !kept() || told == "" {
+		t.Errorf("with the file of a run that cannot be read it is not kept; told %q", told)
+	}
+}
+
+// Whoever goes away gets the others out of the way: a simulation that nobody waits for ends, and the next one begins.
+func TestACacheMakesOneReportAtATimeAndNoneForNobody(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("timezone: UTC\ntasks:\n")
+	for i := range 3000 {
+		fmt.Fprintf(&text, "- {name: task-%d, every: minute, command: \"true\", background: true}\n", i)
+	}
+	f := actionstest.NewFolder(t, text.String())
+	c, src := report.NewCache(), source(t, f)
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() {
+		_, err := c.Report(ctx, src, actionstest.Now(), report.Longest) // 134 million slots, twice
+		gone <- err
+	}()
+	for begun := time.Now(); !report.Busy(c); time.Sleep(time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("the simulation does not begin")
+		}
+	}
+	waiting, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := c.Report(waiting, src, actionstest.Now(), time.Minute); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while another one is made: %v", err)
+	}
+	leave()
+	select {
+	case err := <-gone:
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the simulation goes on")
+	}
+	var all sync.WaitGroup
+	var reports [8]report.Report
+	for i := range reports {
+		all.Go(func() {
+			var err error
+			if reports[i], err = c.Report(t.Context(), src, actionstest.Now(), 2*time.Minute); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, r := range reports {
+		if r.Usual != reports[0].Usual {
+			t.Error("the same was made twice")
+		}
+	}
+}
+
+// Instants are counted in nanoseconds: what they cannot say was foreseen as something else.
+func TestASpanThatCannotBeForeseen(t *testing.T) {
+	for _, tt := range []struct {
+		from string
+		span time.Duration
+		want string // "" where it can
+	}{
+		{"2026-03-01T00:00:00Z", week, ""},
+		{"1970-01-01T00:00:00Z", time.Minute, ""},
+		{"2261-12-31T00:00:00Z", report.Longest, ""},
+		{"2262-01-01T00:00:00Z", week, "the year 2262 cannot be foreseen"},
+		{"1969-12-31T00:00:00Z", week, "the year 1969 cannot be foreseen"},
+		{"2026-03-01T00:00:00Z", 59 * time.Second, "59.0 s is too short"},
+		{"2026-03-01T00:00:00Z", -week, "too short"},
+		{"2026-03-01T00:00:00Z", report.Longest + time.Second, "31 d 0 h is too long"},
+	} {
+		from, _ := time.Parse(time.RFC3339, tt.from)
+		err := report.CheckSpan(from, tt.span)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s for %v: %v, want %q", tt.from, tt.span, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/controls"
+	"sched/schedule/text"
+	"sched/schedule/view"
+)
+
+// A Note is what a reader of a forecast has to know.
+type Note struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+	Hint string `json:"hint"`
+}
+
+// note notes what a reader has to know of what the forecast goes by.
+func (in *Inputs) note() {
+	s := in.Schedule
+	var unknown, stale, asking []string
+	for _, t := range s.Tasks {
+		if !s.Active(t) {
+			continue
+		}
+		took := in.took[t.Name]
+		if in.Durations[t.Name].Known == Unknown {
+			unknown = append(unknown, t.Name)
+		}
+		if !took.Slot.IsZero() && !slices.ContainsFunc(t.When.Slots(took.Slot), took.Slot.Equal) {
+			stale = append(stale, t.Name)
+		}
+		if len(t.ConditionCommands) > 0 {
+			asking = append(asking, t.Name)
+		}
+	}
+	add := func(names []string, kind, hint, format string, args ...any) {
+		if len(names) > 0 {
+			in.Notes = append(in.Notes, Note{kind, fmt.Sprintf(format, args...), hint})
+		}
+	}
+	add(unknown, "unknown", "say how long with --assume "+first(unknown)+"=20m", "%s no successful run on record, so 1 s is assumed for each: %s",
+		having(unknown), few(unknown))
+	in.noteRenamed(unknown)
+	add(stale, "other times", "", "%s due at other times when the history was made (cron, every or timezone changed): what runs took is of then: %s",
+		being(stale), few(stale))
+	add(asking, "conditions", "", "%s when or skip, which %s taken to let every run start: %s", having(asking), map[bool]string{true: "is", false: "are"}[len(asking) == 1], few(asking))
+	in.noteControls()
+}
+
+// noteRenamed notes tasks that the history has and the schedule has not, with the command of one whose duration is unknown: whether
+// that is the same task under another name only people know.
+func (in *Inputs) noteRenamed(unknown []string) {
+	for _, name := range unknown {
+		task, err := view.FindTask(in.Schedule, name)
+		if err != nil {
+			continue
+		}
+		for _, old := range slices.Sorted(maps.Keys(in.took)) {
+			took := in.took[old]
+			var was schedule.Task
+			if _, err := view.FindTask(in.Schedule, old); err == nil || took.Runs == 0 || json.Unmarshal(took.Snapshot, &was) != nil {
+				continue
+			}
+			if view.CommandText(was.Command) == view.CommandText(task.Command) {
+				in.Notes = append(in.Notes, Note{"renamed", fmt.Sprintf("%s has the command of %s, which is in the history (%s, usually %s) and not in the schedule",
+					name, old, text.Count(took.Runs, "run"), text.Duration(took.Median)), fmt.Sprintf("if it was renamed, say --assume %s=%s", name, took.Median.Round(time.Millisecond))})
+			}
+		}
+	}
+}
+
+// noteControls notes pauses and a maintenance whose end nobody knows: they do not count.
+func (in *Inputs) noteControls() {
+	if in.maintained {
+		in.Notes = append(in.Notes, Note{"maintenance", "there is maintenance now, and its end is not known: it does not count", ""})
+	}
+	if all := in.Pauses[controls.Everything]; all.InEffect(in.From) && all.Until.IsZero() {
+		in.Notes = append(in.Notes, Note{"paused", "everything is paused without an end: that does not count", "sched resume"})
+	}
+	var endless []string
+	for _, name := range in.Pauses.Tasks(in.From) {
+		if in.Pauses[name].Until.IsZero() {
+			endless = append(endless, name)
+		}
+	}
+	if len(endless) > 0 {
+		in.Notes = append(in.Notes, Note{"paused", "paused without an end, which does not count: " + few(endless), "sched resume " + endless[0]})
+	}
+}
+
+// few names some of the names.
+func few(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+func first(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
+}
+
+func having(names []string) string {
+	if len(names) == 1 {
+		return "1 task has"
+	}
+	return fmt.Sprintf("%d tasks have", len(names))
+}
+
+func being(names []string) string {
+	if len(names) == 1 {
+		return "1 task was"
+	}
+	return fmt.Sprintf("%d tasks were", len(names))
+}

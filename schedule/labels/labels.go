@@ -1,0 +1,174 @@
+// Package labels says which machines `servers:` of a task means: by their names, and by the labels that each of them has.
+//
+// A label is NAME=VALUE, so nobody takes it for the name of a machine, which has no `=`. A machine has its labels from a
+// variable or from a file of its own: the schedule is the same everywhere. What cannot be read, or is no label, is left out
+// and told (Machine.Wrong); a task that asks for it does not run there.
+package labels
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"sched/schedule/document"
+	"sched/schedule/statedir"
+	"sched/schedule/trust"
+)
+
+// A Machine is what `servers:` is compared with.
+type Machine struct {
+	Name   string
+	Labels []string // NAME=VALUE, sorted; a name may have several values
+	Wrong  string   // what of its labels cannot be used, and why; empty where all can
+}
+
+// IsAny reports whether one of the patterns means the machine.
+func (m Machine) IsAny(patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		if IsLabel(pattern) {
+			return slices.ContainsFunc(m.Labels, func(label string) bool { return Match(pattern, label) })
+		}
+		return Match(pattern, m.Name)
+	})
+}
+
+// String names the machine with its labels: "web-2 (labels: role=web, zone=eu)".
+func (m Machine) String() string {
+	name := m.Name
+	if name == "" {
+		name = "a machine without a name"
+	}
+	switch {
+	case len(m.Labels) > 0:
+		return name + " (labels: " + strings.Join(m.Labels, ", ") + ")"
+	case m.Wrong != "":
+		return name + " (its labels are not known)"
+	}
+	return name
+}
+
+// IsLabel reports whether a pattern is compared with labels, and not with names.
+func IsLabel(pattern string) bool { return strings.Contains(pattern, "=") }
+
+// Match reports whether a pattern that Check found right means a name or a label: * stands for any characters, ? for one.
+func Match(pattern, text string) bool {
+	matches, _ := path.Match(pattern, text)
+	return matches
+}
+
+// Check returns what is wrong with a pattern, and what to do; empty where nothing is.
+func Check(pattern string) (problem, hint string) {
+	const names, globs = "._-", "._-*?"
+	name, value, isLabel := strings.Cut(pattern, "=")
+	switch {
+	case strings.ContainsAny(pattern, ", "):
+		return "is neither the name of a server nor a label", "write a list: [" + strings.Join(words(pattern), ", ") + "]"
+	case strings.HasPrefix(pattern, "!"):
+		return "is not the name of a server", "name those that run it: there is no word for all but one"
+	case strings.Contains(pattern, ":") && !isLabel:
+		name, value, _ := strings.Cut(pattern, ":")
+		return "is not the name of a server", "a label is written " + name + "=" + strings.TrimSpace(value)
+	case !isLabel && !consistsOf(pattern, globs):
+		return "is not the name of a server", "use letters, digits and . _ -; * stands for any characters, and ? for one"
+	case isLabel && (!consistsOf(name, names) || !consistsOf(value, globs)):
+		return "is not a label", "write NAME=VALUE of letters, digits and . _ -, as role=db; in VALUE * stands for any characters, and ? for one"
+	}
+	return "", ""
+}
+
+// CheckName is Check for the name of one server.
+func CheckName(name string) (problem, hint string) {
+	if consistsOf(name, "._-") {
+		return "", ""
+	}
+	if problem, hint = Check(name); problem == "" {
+		problem, hint = "is not the name of one server", "write its name, as `sched servers` shows it"
+	}
+	return problem, hint
+}
+
+// consistsOf reports whether a text, which must not be empty, has letters, digits and those other characters alone.
+func consistsOf(text, others string) bool {
+	for _, c := range text {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune(others, c)) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// mostText is how long the labels of a machine may be, in bytes: it announces them to the others with each tick.
+const mostText = 4 << 10
+
+// Parse reads labels that are separated by spaces, commas or lines; in a line # begins a comment. What is no label is left
+// out. From names where the text comes from, for wrong.
+func Parse(text, from string) (labels []string, wrong string) {
+	if len(text) > mostText {
+		return nil, fmt.Sprintf("%s is longer than %d bytes", from, mostText)
+	}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		for _, word := range words(line) {
+			name, value, _ := strings.Cut(word, "=")
+			if consistsOf(name, "._-") && consistsOf(value, "._-") {
+				labels = append(labels, word)
+			} else if wrong == "" {
+				wrong = fmt.Sprintf("%s: %s is not a label: write NAME=VALUE of letters, digits and . _ -, as role=db", from, document.Quote(word))
+			}
+		}
+	}
+	slices.Sort(labels)
+	return slices.Compact(labels), wrong
+}
+
+// words are what a text has between spaces, commas and line breaks.
+func words(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n' })
+}
+
+// Read reads the labels in a file, which need not be there. It waits for nothing, whatever is in its place, and reads no more
+// than labels may be. Root believes no file that another user could write.
+func Read(file string, uid int) (labels []string, wrong string) {
+	text, err := read(file, uid)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return Parse(text, file)
+}
+
+func read(path string, uid int) (string, error) {
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
+	if os.IsNotExist(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	if uid == 0 {
+		if err := trusted(path, file); err != nil {
+			return "", err
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(file, mostText+1))
+	return string(text), err
+}
+
+// trusted returns why root should not let the file say what root runs here, or nil.
+func trusted(path string, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 {
+		return fmt.Errorf("%s belongs to another user (uid %d), and says what root runs here", path, stat.Uid)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("others than root can write %s, and it says what root runs here", path)
+	}
+	return trust.Above(path)
+}

@@ -1,0 +1,114 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/pool"
+	"sched/mutex/queue"
+	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/controls"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+	"sched/schedule/turn"
+)
+
+// This file is about runs that began to wait for what others have (`without_overlapping: wait`). Their supervisor waits, in package turn.
+
+// errStopAsked says that `sched stop` ended the wait; the result has it from the run's file.
+var errStopAsked = errors.New("stopped while it waited")
+
+// awaitTurn waits until the run has what it must hold. A result with an outcome is that of a run whose command will not start.
+func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
+	record := r.Record()
+	if !record.Queued() {
+		return result
+	}
+	r.begun()
+	r.file.Sync() // it may take long: see syncAfter
+	since := record.Wait.Since
+	holder := NewHolder(record)
+	holder.Since = since
+	waiters := r.Queue()
+	waiters.Seen = r.Queues
+	w := turn.Wait{
+		Need: NeedOf(&r.task), Store: r.Mutexes(), Queue: waiters, Holder: holder,
+		Waited: max(0, clock.Now().Sub(since)), AtMost: record.Wait.Until.Sub(since),
+		Ended:   func() error { return r.stopError() },
+		Busy:    func(name string) (mutex.Holder, bool) { return r.HeldElsewhere(r.Locks(), name) },
+		Refused: r.refused,
+		Patient: r.task.RunAfterPause,
+		Took:    r.took,
+	}
+	waited, err := w.For(terminate)
+	if err == nil {
+		r.left = nil // nothing of it had started before
+		return result
+	}
+	result = r.soFar(nil)
+	result.Waited, result.Ended = waited, clock.Now()
+	var skip *turn.SkipError
+	switch {
+	case errors.As(err, &skip):
+		result.Outcome, result.Reason = outcome.Skipped, skip.Reason
+	case !errors.Is(err, errStopAsked) || !r.stopAsked(&result):
+		stopped(&result, "while it waited: %v", err)
+	}
+	return result
+}
+
+// Queue is where runs of this storage wait.
+func (s Storage) Queue() queue.Queue { return queue.Queue{Dir: s.Dir, Store: s.Store} }
+
+// Behind returns a *queue.BehindError where runs wait for the mutex or for a seat that the task needs.
+func (s Storage) Behind(ctx context.Context, task *schedule.Task) error {
+	if !task.Queues {
+		return nil
+	}
+	return s.behind(ctx, NeedOf(task))
+}
+
+// behind is Behind for what a run needs.
+func (s Storage) behind(ctx context.Context, need pool.Need) error {
+	var names []string
+	if need.Mutex != "" {
+		names = append(names, need.Mutex)
+	}
+	if need.Pool != "" {
+		names = append(names, queue.OfPool(need.Pool))
+	}
+	return s.Queue().Behind(ctx, names...)
+}
+
+func (r *Run) stopError() error {
+	if _, asked := r.file.StopRequested(); asked {
+		return errStopAsked
+	}
+	return nil
+}
+
+// refused returns why the run must not start now that its turn has come: a pause, or maintenance. What cannot be found out is no reason.
+func (r *Run) refused() string {
+	now := clock.Now()
+	set, _ := controls.Source{Dir: r.Dir, Store: r.Store}.Read()
+	if pause, ok := set.Pauses.Of(r.task.Name, r.task.EvenWhenPaused, now); ok {
+		return pause.Text(now, r.zone())
+	}
+	reason, _ := controls.Maintenance(r.task.Maintenance, r.task.Folder)
+	return reason
+}
+
+// took writes down what the run has, and for how long it waited.
+func (r *Run) took(held pool.Holding, waited time.Duration) error {
+	record := r.Record()
+	r.Storage.Held(&record, held)
+	record.Waited = waited
+	err := r.file.Append(runfile.Event{Turn: &runfile.Turn{Waited: waited, Locks: record.Locks, Fence: record.Fence, Seat: record.Seat}})
+	if err == nil {
+		r.lock, r.file.Record = held.Lock, record
+	}
+	return err
+}

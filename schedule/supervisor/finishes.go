@@ -1,0 +1,80 @@
+package supervisor
+
+import (
+	"sync"
+	"time"
+
+	"sched/schedule/run"
+)
+
+// finishes starts the trailing `sched finish` of runs: one process for the runs that have ended since the last one was started. Safe for
+// concurrent use.
+type finishes struct {
+	self        string // the path of sched
+	startsFirst func() // waits while runs are started that are yet to begin
+
+	mu      sync.Mutex
+	waiting []trailing
+	busy    bool // a goroutine is about to start what waits
+}
+
+// A trailing run waits for its `sched finish`.
+type trailing struct {
+	run.Trailing
+	started chan error
+}
+
+const (
+	// finishInterval is the shortest time between two processes that finish runs. Runs that end meanwhile share the second one: half
+	// of the CPU of a short background run was the start of a process of its own.
+	finishInterval = 10 * time.Millisecond
+	// mostTogether is how many runs share one: each has three descriptors and four arguments, and is finished again by a tick when the
+	// process is killed.
+	mostTogether = 32
+)
+
+// start has the run finished. It returns when a process was started that does; after an error there is none.
+func (f *finishes) start(t run.Trailing) error {
+	one := trailing{t, make(chan error, 1)}
+	f.mu.Lock()
+	f.waiting = append(f.waiting, one)
+	first := !f.busy
+	f.busy = true
+	f.mu.Unlock()
+	if first {
+		go f.startAll()
+	}
+	return <-one.started
+}
+
+// startAll starts processes until nothing waits. The first comes at once.
+func (f *finishes) startAll() {
+	for {
+		f.startsFirst()
+		together := f.take()
+		if len(together) == 0 {
+			return
+		}
+		var runs []run.Trailing
+		for _, t := range together {
+			runs = append(runs, t.Trailing)
+		}
+		err := run.FinishApart(f.self, runs)
+		for _, t := range together {
+			t.started <- err
+		}
+		if len(together) < mostTogether {
+			time.Sleep(finishInterval)
+		}
+	}
+}
+
+// take returns what a process is to finish now; none when startAll is over.
+func (f *finishes) take() (together []trailing) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := min(len(f.waiting), mostTogether)
+	together, f.waiting = f.waiting[:n:n], f.waiting[n:]
+	f.busy = n > 0
+	return together
+}

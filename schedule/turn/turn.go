@@ -1,0 +1,216 @@
+// Package turn waits until a run has what it must hold: its mutex, a seat of its pool, or both (`without_overlapping: wait`).
+//
+// Runs take turns in the order in which they began to wait (mutex/queue). One that needs a mutex and a seat stands in the queue for the
+// seats only while its mutex is free: it never keeps a seat empty, and it holds nothing before it has both.
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/pool"
+	"sched/mutex/queue"
+	"sched/schedule/clock"
+	"sched/schedule/text"
+)
+
+// A Wait is that of one run.
+type Wait struct {
+	Need   pool.Need
+	Store  mutex.Store // of what it needs
+	Queue  queue.Queue
+	Holder mutex.Holder  // the run; Since is when it began to wait
+	Waited time.Duration // for so long already, in processes before this one
+	AtMost time.Duration // of which the wait may take so long in all
+
+	// Ended returns why the run need not wait any more; nil while it does. It is asked each time before the run tries.
+	Ended func() error
+	// Busy returns who has a mutex or a seat in another place than the store.
+	Busy func(name string) (mutex.Holder, bool)
+	// Refused says why the run must not start now that its turn has come; "" where it may.
+	Refused func() string
+	Patient bool // it waits on while it is refused, and stands in no queue meanwhile
+	// Took writes down what the run has now, and for how long it has waited. After an error it gives that back, and waits on.
+	Took func(pool.Holding, time.Duration) error
+}
+
+// A SkipError says why a run is skipped that has waited.
+type SkipError struct{ Reason string }
+
+func (e *SkipError) Error() string { return e.Reason }
+
+// For waits until the run has what it needs. The error is a *SkipError, that of Ended, or the cause of the context.
+func (w Wait) For(ctx context.Context) (time.Duration, error) {
+	var lacks error // nil while nothing was tried
+	begun := time.Now()
+	place := w.Queue.Join(w.Holder)
+	defer place.Leave(context.WithoutCancel(ctx))
+	stands := w.queues(nil)
+	for {
+		waited := w.Waited + time.Since(begun)
+		switch ended := w.Ended(); {
+		case ended != nil:
+			return waited, ended
+		case ctx.Err() != nil:
+			return waited, context.Cause(ctx)
+		case waited > w.AtMost:
+			return waited, &SkipError{fmt.Sprintf("waited %s: %v", text.Duration(w.AtMost), why(lacks))}
+		}
+		if refused := w.refusedStill(lacks); refused != nil {
+			place.Leave(ctx)
+			pause(ctx, min(most, w.AtMost-waited+time.Millisecond))
+			continue
+		}
+		if err := place.Stand(ctx, waited, stands...); errors.As(err, new(*queue.BehindError)) {
+			lacks = err
+		} else if lacks = w.try(ctx, waited, stands); lacks == nil {
+			return waited, nil
+		} else if stop := (*SkipError)(nil); errors.As(lacks, &stop) && !w.Patient {
+			return waited, stop
+		}
+		stands = w.queues(lacks)
+		pause(ctx, min(interval(waited, w.Queue.Store != nil), w.AtMost-waited+time.Millisecond))
+	}
+}
+
+// refusedStill returns why a run must wait on that was refused when it was its turn; nil where it may try again.
+func (w Wait) refusedStill(lacks error) error {
+	if !errors.As(lacks, new(*SkipError)) {
+		return nil
+	}
+	if reason := w.Refused(); reason != "" {
+		return &SkipError{reason}
+	}
+	return nil
+}
+
+// queues returns where a run stands that lacks what the error says: in the queue for its mutex from the beginning, and in that for a
+// seat while it is a seat that it lacks.
+func (w Wait) queues(lacks error) (names []string) {
+	if w.Need.Mutex != "" {
+		names = append(names, w.Need.Mutex)
+	}
+	full, behind := (*pool.FullError)(nil), (*queue.BehindError)(nil)
+	seatless := errors.As(lacks, &full) || errors.As(lacks, &behind) && behind.Name == queue.OfPool(w.Need.Pool)
+	if w.Need.Pool != "" && (w.Need.Mutex == "" || seatless) {
+		names = append(names, queue.OfPool(w.Need.Pool))
+	}
+	return names
+}
+
+// try takes what the run needs, if that is free and the run may start. The error is a *SkipError where it may not. Stands are the queues
+// in which it stands.
+func (w Wait) try(ctx context.Context, waited time.Duration, stands []string) error {
+	if holder, busy := w.busy(); busy {
+		return &mutex.HeldError{Name: w.Need.Mutex, Holder: holder}
+	}
+	need := w.Need
+	need.Taken = w.taken(ctx, stands)
+	holder := w.Holder
+	holder.Since = clock.Now() // of what it has; it has waited since before
+	held, err := need.Acquire(ctx, w.Store, holder)
+	if err != nil {
+		w.freeOwn(ctx, err)
+		return err
+	}
+	if holder, busy := w.busy(); busy { // since it was asked
+		err = &mutex.HeldError{Name: w.Need.Mutex, Holder: holder}
+	} else if reason := w.Refused(); reason != "" {
+		err = &SkipError{reason}
+	} else {
+		err = w.Took(held, waited)
+	}
+	if err != nil {
+		held.Lock.Release(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// taken returns which seats the run must leave: those that are taken in another place than the store, and all while others wait for
+// seats and it does not stand in their queue yet. Then it lacks a seat, and stands there.
+func (w Wait) taken(ctx context.Context, stands []string) func(seat string) (mutex.Holder, bool) {
+	seats := queue.OfPool(w.Need.Pool)
+	if w.Need.Pool == "" || slices.Contains(stands, seats) {
+		return w.Busy
+	}
+	var behind *queue.BehindError
+	ask := sync.OnceFunc(func() { errors.As(w.Queue.Behind(ctx, seats), &behind) })
+	return func(seat string) (mutex.Holder, bool) {
+		if ask(); behind != nil {
+			return behind.First, true
+		}
+		return w.Busy(seat)
+	}
+}
+
+// freeOwn frees what the run has itself, on a store: the process that waited before was killed before it wrote that down.
+func (w Wait) freeOwn(ctx context.Context, err error) {
+	var held *mutex.HeldError
+	var full *pool.FullError
+	free := func(name string, holder mutex.Holder) {
+		if holder.Run == w.Holder.Run {
+			w.Store.Adopt(name, mutex.Holder{Run: holder.Run}, nil).Release(ctx)
+		}
+	}
+	switch {
+	case errors.As(err, &full):
+		for i, holder := range full.Holders {
+			free(pool.Seat(full.Pool, i+1), holder)
+		}
+	case errors.As(err, &held):
+		free(held.Name, held.Holder)
+	}
+}
+
+func (w Wait) busy() (mutex.Holder, bool) {
+	if w.Need.Mutex == "" {
+		return mutex.Holder{}, false
+	}
+	return w.Busy(w.Need.Mutex)
+}
+
+// why is what a run lacked when its time was over.
+func why(lacks error) string {
+	var held *mutex.HeldError
+	var behind *queue.BehindError
+	var full *pool.FullError
+	var refused *SkipError
+	switch {
+	case lacks == nil:
+		return "no process was there when its time was over"
+	case errors.As(lacks, &full), errors.As(lacks, &behind), errors.As(lacks, &refused):
+		return lacks.Error()
+	case errors.As(lacks, &held):
+		return "still running, " + held.Holder.String()
+	}
+	return fmt.Sprintf("nobody knows whether it is running: %v", lacks)
+}
+
+// The time between two looks is a twentieth of how long the run has waited, within these bounds. With a store all runs of a process look
+// at the same moments: then one round trip does for all.
+const (
+	least, leastWithStore = 100 * time.Millisecond, 250 * time.Millisecond
+	most                  = time.Second
+)
+
+func interval(waited time.Duration, store bool) time.Duration {
+	if !store {
+		return min(max(waited/20, least), most)
+	}
+	each := min(max(waited/20, leastWithStore), most)
+	return time.Until(time.Now().Truncate(each).Add(each))
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,100 @@
+package turn_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/pool"
+	"sched/mutex/queue"
+	"sched/schedule/turn"
+)
+
+// waitFor returns the wait of a run that began to wait so long ago, for a mutex in the folder, and waits for a second more.
+func waitFor(t *testing.T, dir, run string, waited time.Duration) turn.Wait {
+	return turn.Wait{
+		Need: pool.Need{Mutex: "db"}, Store: mutex.Files{Dir: dir}, Queue: queue.Queue{Dir: dir},
+		Holder: mutex.Holder{Run: run, Task: run, Since: time.Now().Add(-waited)},
+		Waited: waited, AtMost: waited + time.Minute,
+		Ended:   func() error { return nil },
+		Busy:    func(string) (mutex.Holder, bool) { return mutex.Holder{}, false },
+		Refused: func() string { return "" },
+		Took: func(h pool.Holding, _ time.Duration) error {
+			t.Cleanup(func() { h.Lock.Release(t.Context()) })
+			return nil
+		},
+	}
+}
+
+// Nobody watched the run while its time ran out. That read as if a store had not answered.
+func TestARunThatNobodyWatchedUntilItsTimeWasOver(t *testing.T) {
+	w := waitFor(t, t.TempDir(), "late", 2*time.Hour)
+	w.AtMost = time.Hour
+	var skip *turn.SkipError
+	if _, err := w.For(t.Context()); !errors.As(err, &skip) || skip.Reason != "waited 1 h 0 m: no process was there when its time was over" {
+		t.Errorf("%v", err)
+	}
+}
+
+// A run that waited for an hour has its mutex for a moment: others read of that moment.
+func TestTheMutexIsHeldSinceTheTurnCame(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := waitFor(t, dir, "first", time.Hour).For(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := (mutex.Files{Dir: dir}).Acquire(t.Context(), "db", mutex.Holder{Run: "second"})
+	var held *mutex.HeldError
+	if !errors.As(err, &held) || time.Since(held.Holder.Since) > 10*time.Minute {
+		t.Errorf("%v", err)
+	}
+}
+
+// A run that is refused is skipped, or waits on in no queue until it may start, or its time is over.
+func TestARefusedRunIsSkippedOrPatient(t *testing.T) {
+	dir := t.TempDir()
+	w := waitFor(t, dir, "first", 0)
+	w.Refused = func() string { return "paused" }
+	if _, err := w.For(t.Context()); err == nil || err.Error() != "paused" {
+		t.Errorf("%v", err)
+	}
+	asked := 0
+	w.Patient, w.Refused = true, func() string {
+		if asked++; asked < 3 {
+			return "paused"
+		}
+		if err := w.Queue.Behind(t.Context(), "db"); asked == 3 && err != nil {
+			t.Errorf("it is in the way: %v", err)
+		}
+		return ""
+	}
+	if waited, err := w.For(t.Context()); err != nil || asked < 3 {
+		t.Errorf("asked %d times in %s: %v", asked, waited, err)
+	}
+	w.AtMost, w.Refused = time.Nanosecond, func() string { return "paused" }
+	w.Need.Mutex = "other"
+	if _, err := w.For(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "waited ") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A run got its mutex, and with it the seat for which another had waited for longer.
+func TestARunWhoseMutexComesFreeDoesNotOvertakeThoseThatWaitForASeat(t *testing.T) {
+	dir := t.TempDir()
+	w := waitFor(t, dir, "both", 0)
+	w.Need.Pool, w.Need.Seats = "few", 1
+	other := w.Queue.Join(mutex.Holder{Run: "other", Task: "other", Since: time.Now().Add(-time.Hour)})
+	if err := other.Stand(t.Context(), time.Hour, queue.OfPool("few")); err != nil {
+		t.Fatal(err)
+	}
+	w.AtMost = 300 * time.Millisecond
+	if _, err := w.For(t.Context()); err == nil || !strings.Contains(err.Error(), ": other waits for a seat of pool few since ") {
+		t.Errorf("%v", err)
+	}
+	other.Leave(t.Context())
+	w.AtMost = time.Minute
+	if _, err := w.For(t.Context()); err != nil {
+		t.Errorf("nobody waits any more: %v", err)
+	}
+}

@@ -1,0 +1,202 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/oneserver"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+	"sched/schedule/servers"
+	"sched/schedule/status"
+	"sched/schedule/text"
+)
+
+// slotElsewhere says what became of a slot of a one_server task on the other servers of the store; "" where the task runs on every
+// server, where the slot ran here or is yet to come, and where the store does not answer, which is told.
+func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Record) string {
+	s := w.source
+	store := s.Controls.Store
+	ranHere := slices.ContainsFunc(records, func(r Record) bool { return slices.Contains(outcome.Ran, outcome.Outcome(r.Outcome)) })
+	liveHere := slices.ContainsFunc(slices.Concat(w.Live, w.lost, w.deferred), func(state runfile.State) bool { return w.isOf(state, at) })
+	if store == nil || !w.Task.OneServer || ranHere || liveHere || at.After(w.Now) {
+		return ""
+	}
+	live, err := s.RunningElsewhere(ctx)
+	var ended []outcome.Record
+	if err == nil {
+		ended, err = servers.Recent(ctx, store, history.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Since: at, Until: at.Add(time.Second)})
+	}
+	if err != nil {
+		s.LeftOut(err)
+		return ""
+	}
+	for _, r := range ended {
+		if r.Origin == "" && r.Slot.Equal(at) {
+			return fmt.Sprintf("on %s it %s (run %s)", r.Server, Describe(r), text.ShortRun(r.Run))
+		}
+	}
+	if i := slices.IndexFunc(live, func(state runfile.State) bool { return w.isOf(state, at) }); i >= 0 {
+		return fmt.Sprintf("on %s %s", live[i].Begin.Server, RunningText(live[i], w.Now))
+	}
+	key := oneserver.Key(schedule.Slot{Task: w.Task, At: at})
+	claims, err := store.Claims(ctx, key)
+	if holder, claimed := claims[key]; claimed && holder.Host != s.Server {
+		return fmt.Sprintf("%s has claimed it (run %s), and has not told yet what became of it", holder.Host, text.ShortRun(holder.Run))
+	}
+	if err != nil || w.Now.Sub(at) < time.Minute {
+		return ""
+	}
+	return "no other server has told that it ran there"
+}
+
+// RanElsewhere returns the runs of other servers that took the slots which records of one_server tasks say did not run here, by the id of
+// the record: those that live, without an outcome, and those among the last thousand that ended. When the store does not answer there
+// are none, which is told.
+func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[string]outcome.Record {
+	store, wanted, since := s.Controls.Store, map[schedule.Slot]string{}, time.Time{}
+	if store == nil {
+		return nil
+	}
+	shared := map[string]*schedule.Task{}
+	for _, t := range s.Schedule.Tasks {
+		if t.OneServer {
+			shared[t.Name] = t
+		}
+	}
+	for _, r := range records {
+		if t := shared[r.Task]; t != nil && !r.Ran() && !r.IsRange() && r.Origin == "" {
+			wanted[schedule.Slot{Task: t, At: r.Slot.UTC()}] = r.Run
+			if since.IsZero() || r.Slot.Before(since) {
+				since = r.Slot
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	live, err := s.RunningElsewhere(ctx) // before those that have ended, so that one that ends meanwhile is in one of them or both
+	var ended []outcome.Record
+	if err == nil {
+		ended, err = servers.Latest(ctx, store, history.Query{Outcomes: outcome.Ran, Since: since})
+	}
+	if err != nil {
+		s.LeftOut(err)
+		return nil
+	}
+	found := map[string]outcome.Record{}
+	add := func(r outcome.Record) {
+		if here := wanted[schedule.Slot{Task: shared[r.Task], At: r.Slot.UTC()}]; here != "" && r.Origin == "" && r.Server != s.Server {
+			found[here] = r
+		}
+	}
+	for _, state := range live {
+		add(state.Begin)
+	}
+	for _, r := range ended {
+		add(r)
+	}
+	return found
+}
+
+// isOf reports whether a run is that of a slot of the task.
+func (w *Inquiry) isOf(state runfile.State, at time.Time) bool {
+	return state.Begin.Task == w.Task.Name && state.Begin.Slot.Equal(at) && state.Begin.Origin == ""
+}
+
+// unserved returns a trouble for each task that none of the servers which ticked lately runs, since its `servers` means none of them.
+// The store is asked only where a task has any, and not while it is known to be down.
+func (s Source) unserved(ctx context.Context, of *status.Status) (rows []Trouble) {
+	asks := func(t *schedule.Task) bool { return len(t.Servers) > 0 }
+	if s.Controls.Store == nil || of.Outage != nil || !slices.ContainsFunc(of.Schedule.Tasks, asks) {
+		return nil
+	}
+	all, err := servers.List(ctx, s.Controls.Store)
+	if err != nil || len(all) == 0 { // no outage yet, or no ticks: which is a row of its own
+		return nil
+	}
+	var ticking []string
+	for _, one := range all {
+		ticking = append(ticking, one.Machine().String())
+	}
+	for _, t := range servers.Unserved(of.Schedule, all) {
+		words := fmt.Sprintf("no server runs it: servers is %s, and those that tick are %s", strings.Join(t.Servers, ", "), strings.Join(ticking, "; "))
+		rows = append(rows, Trouble{t.Name, "unserved", words, "", "sched servers" + s.Config})
+	}
+	return rows
+}
+
+// nowhere returns a trouble for each one_server task whose newest slot here was missed, or skipped since the store did not answer,
+// and that no server of the store is known to have run or claimed, then or later. The store is asked only where there is such a
+// slot, and not while it is known to be down.
+func (s Source) nowhere(ctx context.Context, of *status.Status) (rows []Trouble) {
+	store := s.Controls.Store
+	if store == nil || of.Outage != nil {
+		return nil
+	}
+	candidates := map[string]history.Total{}
+	var names, keys []string
+	for _, t := range of.Tasks {
+		if slot, ok := s.leftOpen(ctx, t); ok {
+			candidates[t.Name] = slot
+			names, keys = append(names, t.Name), append(keys, oneserver.Key(schedule.Slot{Task: t.Task, At: slot.Slot}))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	last, err := servers.Last(ctx, store, names)
+	live, lerr := s.RunningElsewhere(ctx)
+	claims, cerr := store.Claims(ctx, keys...)
+	if err != nil || lerr != nil || cerr != nil {
+		return nil // the next tick notes the outage, if it is one
+	}
+	for i, name := range names {
+		slot := candidates[name]
+		lives := slices.ContainsFunc(live, func(state runfile.State) bool {
+			return state.Begin.Task == name && !state.Begin.Slot.Before(slot.Slot)
+		})
+		if _, claimed := claims[keys[i]]; claimed || lives || !last[name].Slot.Before(slot.Slot) {
+			continue
+		}
+		words := fmt.Sprintf("due at %s, and ran on no server: it was %s here", text.Minute(slot.Slot, of.Schedule.Location), slot.Outcome)
+		rows = append(rows, Trouble{name, "nowhere", words, slot.Run, "sched why" + s.Config + " " + name})
+	}
+	return rows
+}
+
+// leftOpen returns the newest slot of a one_server task on this machine, where it was missed, or skipped since the store did not
+// answer: another server may have run it.
+func (s Source) leftOpen(ctx context.Context, t status.TaskStatus) (newest history.Total, ok bool) {
+	if !t.OneServer || len(t.Running) > 0 {
+		return newest, false
+	}
+	for _, total := range t.Totals {
+		if total.Slot.After(newest.Slot) {
+			newest = total
+		}
+	}
+	switch newest.Outcome {
+	case outcome.Missed:
+		return newest, true
+	case outcome.Skipped:
+		found, err := s.find(ctx, history.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Skipped}, Limit: 1})
+		return newest, err == nil && len(found) > 0 && found[0].Slot.Equal(newest.Slot) && strings.Contains(found[0].Reason, outcome.AnotherServer)
+	}
+	return newest, false
+}
+
+// find reads the history of this machine.
+func (s Source) find(ctx context.Context, q history.Query) ([]outcome.Record, error) {
+	db, err := history.OpenRead(s.Schedule.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	return db.Find(ctx, q)
+}

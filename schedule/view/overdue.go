@@ -1,0 +1,73 @@
+package view
+
+import (
+	"context"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/expect"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/records"
+)
+
+// An Expect is what is expected of a task.
+type Expect struct {
+	Within *float64 `json:"within"` // seconds; null for no bound
+	Every  *float64 `json:"every"`  // seconds; null for no bound
+}
+
+// An Overdue says in which way a task is overdue.
+type Overdue struct {
+	Kind  string `json:"kind"`  // within or every
+	Since string `json:"since"` // when the run began, or the last success ended
+	Run   string `json:"run"`   // that takes too long; "" where there was no success for too long
+	Text  string `json:"text"`
+}
+
+func expectOf(t *schedule.Task) *Expect {
+	if t.Expect == (schedule.Expect{}) {
+		return nil
+	}
+	return &Expect{secondsOrNil(t.Expect.Within), secondsOrNil(t.Expect.Every)}
+}
+
+// overdue returns how tasks are overdue, as the last tick found it and as far as that goes on. It reads nothing where nothing is
+// expected.
+func (s Source) overdue(ctx context.Context, all *records.Records, names []string) map[string][]Overdue {
+	if len(s.Schedule.Expecting()) == 0 {
+		return nil
+	}
+	open, err := expect.Open(s.Schedule.StateDir)
+	if err != nil {
+		s.Problem("what is overdue cannot be read: %v", err)
+	}
+	live := map[string]bool{}
+	for _, state := range all.Live {
+		live[state.Begin.Run] = true
+	}
+	rows := map[string][]Overdue{}
+	for _, name := range names {
+		t, err := FindTask(s.Schedule, name)
+		if err != nil || len(open[name]) == 0 || t.Expect == (schedule.Expect{}) || !s.Schedule.Active(t) {
+			continue
+		}
+		for _, i := range expect.StillOpen(open[name], live, newestSuccess(ctx, all, name)) {
+			row := Overdue{Kind: string(i.Kind), Since: i.Since.UTC().Format(time.RFC3339), Text: i.Text(s.Now())}
+			if i.Kind == expect.Within {
+				row.Run = i.ID
+			}
+			rows[name] = append(rows[name], row)
+		}
+	}
+	return rows
+}
+
+// newestSuccess returns when the newest success of a task ended; zero where none is known.
+func newestSuccess(ctx context.Context, all *records.Records, name string) (ended time.Time) {
+	found, _ := all.Find(ctx, history.Query{Task: name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1})
+	for _, r := range found {
+		ended = r.Ended
+	}
+	return ended
+}

@@ -1,0 +1,70 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sched/mutex"
+	"sched/mutex/pool"
+	"sched/schedule"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+)
+
+// A Pool is who has the seats of a pool at one moment.
+type Pool struct {
+	Name    string `json:"pool"`
+	Seats   int    `json:"seats"`
+	Holders []Seat `json:"holders"` // of the seats that are taken
+
+	holders []mutex.Holder
+}
+
+// A Seat is a run that has a seat of a pool.
+type Seat struct {
+	Task string `json:"task"`
+	Running
+}
+
+// Pool returns who has the seats of a pool; nil for a task that has none. The live runs are those of this machine. Where there is a
+// store that does not answer it is told, and the others are left out.
+func (s Source) Pool(ctx context.Context, live []runfile.State, of schedule.Pool) *Pool {
+	if of.Name == "" {
+		return nil
+	}
+	holders, err := run.Storage{Dir: s.Schedule.StateDir, Store: s.Controls.Store}.Sitting(ctx, live, of)
+	if err != nil {
+		s.LeftOut(err)
+	}
+	return poolOf(of, holders)
+}
+
+func poolOf(of schedule.Pool, holders []mutex.Holder) *Pool {
+	p := &Pool{Name: of.Name, Seats: of.Seats, Holders: []Seat{}, holders: holders}
+	for _, holder := range holders {
+		p.Holders = append(p.Holders, Seat{holder.Task, runningOf(holder)})
+	}
+	return p
+}
+
+// Full says in words that every seat is taken, and by whom; "" while one is free, and for nil.
+func (p *Pool) Full() string {
+	if p == nil || len(p.holders) < p.Seats {
+		return ""
+	}
+	return (&pool.FullError{Pool: p.Name, Seats: p.Seats, Holders: p.holders}).Error()
+}
+
+// Text says how many seats are taken, and by which tasks: "pool db: 1 of 2 (report)".
+func (p *Pool) Text() string {
+	var tasks []string
+	for _, seat := range p.Holders {
+		tasks = append(tasks, seat.Task)
+	}
+	text := fmt.Sprintf("pool %s: %d of %d", p.Name, len(p.Holders), p.Seats)
+	if len(tasks) > 0 {
+		text += " (" + strings.Join(tasks, ", ") + ")"
+	}
+	return text
+}

@@ -1,0 +1,119 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/runfile"
+	"sched/schedule/text"
+	"sched/schedule/view"
+)
+
+// FindRun returns the record of the run with that id (see records.Get), or an error that names what was meant.
+func (s Runs) FindRun(ctx context.Context, name string) (outcome.Record, error) {
+	all, err := s.Records(ctx)
+	if err != nil {
+		return outcome.Record{}, err
+	}
+	defer all.Close()
+	record, err := all.Get(ctx, name)
+	if err == nil || !errors.Is(err, history.ErrNotFound) {
+		return record, err
+	}
+	if r, err := s.OneRequest(name); err != nil || r.Run != "" {
+		return outcome.Record{}, errors.Join(err, s.NotBegun(r))
+	}
+	for _, k := range s.Kept() {
+		what := "the store"
+		if k.Paused {
+			what = "the end of a pause"
+		}
+		if id, _ := view.OneRun([]string{k.Run}, name); id != "" {
+			return outcome.Record{}, view.Fail(view.Conflict, "`sched why "+k.Task+"` says what for", "run %s of %s has not begun: it waits for %s", text.ShortRun(k.Run), k.Task, what)
+		}
+	}
+	if _, err := view.FindTask(s.Schedule, name); err == nil {
+		return outcome.Record{}, view.Fail(view.NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
+	}
+	hint := view.DidYouMean(name, view.TaskNames(s.Schedule))
+	if newest, err := all.Find(ctx, history.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
+		hint = nearestRun(name, newest)
+	}
+	return outcome.Record{}, view.Fail(view.NotFound, hint, "there is no task and no run %q", name)
+}
+
+// NewestRun returns the run of a task that began last, whatever its slot, or the one named. One that has not ended has no
+// outcome. The output is empty, or names a file that is missing, where nothing was printed.
+func (s Runs) NewestRun(ctx context.Context, name string) (outcome.Record, error) {
+	all, err := s.Records(ctx)
+	if err != nil {
+		return outcome.Record{}, err
+	}
+	defer all.Close()
+	last, err := all.Last(ctx, []string{name})
+	if err != nil {
+		return outcome.Record{}, err
+	}
+	ended, ran := last[name]
+	ended = s.NewestBefore(ctx, all, ended)
+	for _, state := range slices.Backward(append(all.Lost, all.Live...)) { // oldest first
+		if state.Begin.Task == name || state.Begin.Run == name || text.ShortRun(state.Begin.Run) == name {
+			if state.Queued() {
+				s.Problem("run %s waits for its turn", text.ShortRun(state.Begin.Run))
+			}
+			if state.Deferred() {
+				if state.Begin.Task == name && ran && ended.Run > state.Begin.Run {
+					continue // a newer one has ended
+				}
+				until := state.Deferral.Until
+				s.Problem("run %s waits for attempt %d, until %s", text.ShortRun(state.Begin.Run), state.Deferral.Attempt,
+					view.Clock(view.FirstTick(until, until.Add(-1)), s.Now(), s.Schedule.Location))
+			}
+			return state.Begin, nil
+		}
+	}
+	if !ran {
+		return s.FindRun(ctx, name)
+	}
+	return ended, nil
+}
+
+// OneRequest returns the request whose run has that id (see view.OneRun); an empty one for none.
+func (s Runs) OneRequest(name string) (runfile.Request, error) {
+	all, _ := runfile.Requests(s.Schedule.StateDir) // a tick reports requests that cannot be read
+	var ids []string
+	for _, r := range all {
+		ids = append(ids, r.Run)
+	}
+	id, err := view.OneRun(ids, name)
+	if id == "" {
+		return runfile.Request{}, err
+	}
+	return all[slices.Index(ids, id)], nil
+}
+
+// NotBegun is the error for a run that is only requested yet; nil for an empty request.
+func (s Runs) NotBegun(r runfile.Request) error {
+	if r.Run == "" {
+		return nil
+	}
+	return view.Fail(view.Conflict, "`sched trigger --cancel "+text.ShortRun(r.Run)+"` takes it back", "run %s of %s has not begun: it waits until %s",
+		text.ShortRun(r.Run), r.Task, view.Clock(view.FirstTick(r.At, r.At.Add(-1)), s.Now(), s.Schedule.Location))
+}
+
+// nearestRun is the hint for a run that does not exist: the one of the records whose id is nearly the same; else "".
+func nearestRun(name string, records []outcome.Record) string {
+	var ids []string
+	for _, r := range records {
+		ids = append(ids, text.ShortRun(r.Run))
+	}
+	near := text.Nearest(text.ShortRun(name), ids)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q, a run of %s?", near, records[slices.Index(ids, near)].Task)
+}

@@ -1,0 +1,50 @@
+package runs
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"sched/schedule/run"
+	"sched/schedule/statedir"
+)
+
+// A Log is a part of what a run printed, as it was.
+type Log struct {
+	Text   []byte
+	Offset int64 // of Text in what was printed; behind the one that was asked for where that part was cut
+	Size   int64 // of all that was printed so far
+}
+
+// Log returns what a run of this machine printed from offset on, or with tail the last bytes of it: at most limit bytes. With hooks it
+// is what its hooks printed. Where nothing was printed it is empty. The offset may be past the end.
+func (s Runs) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
+	if err := s.Elsewhere(r, "the output"); err != nil {
+		return Log{}, err
+	}
+	path := outputOf(s.Schedule.StateDir, r.Begin)
+	if hooks {
+		path = run.HooksPath(path)
+	}
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
+	if errors.Is(err, os.ErrNotExist) {
+		return Log{}, nil
+	}
+	if err != nil {
+		return Log{}, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return Log{}, err
+	}
+	log := Log{Size: info.Size()}
+	if tail > 0 {
+		offset = log.Size - tail
+	}
+	log.Offset = max(0, min(offset, log.Size))
+	from, to := statedir.DataAt(file, log.Offset, log.Size) // over what was cut already
+	log.Offset = from
+	log.Text, err = io.ReadAll(io.NewSectionReader(file, from, min(limit, to-from)))
+	return log, err
+}

@@ -1,0 +1,242 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"sched/schedule/history"
+	"sched/schedule/outcome"
+	"sched/schedule/remote"
+	"sched/schedule/run"
+	"sched/schedule/runfile"
+	"sched/schedule/servers"
+	"sched/schedule/statedir"
+	"sched/schedule/view"
+)
+
+// A State says how far a run is.
+type State string
+
+// The states of a run.
+const (
+	Waiting  State = "waiting"  // it was asked for, and no tick has begun it yet
+	Queued   State = "queued"   // it waits for its mutex or for a seat of its pool
+	Starting State = "starting" // its command has not started yet
+	Running  State = "running"
+	Deferred State = "deferred" // its next attempt was left to a later tick
+	Vanished State = "vanished" // its processes are gone; the next tick will finish it
+	Ended    State = "ended"    // it has an outcome, or it never took place
+)
+
+// A Run is one run with all that is known of it. While it has not ended its outcome and its end are empty.
+type Run struct {
+	view.Record
+	State   State    `json:"state"`
+	PID     *int     `json:"pid"`      // of its command; null where none runs
+	Since   *string  `json:"since"`    // when the present attempt began; null where none runs
+	Attempt int      `json:"attempt"`  // the number of the present attempt, of the last one, or of the one it waits for
+	At      *string  `json:"at"`       // what it waits for; null where it does not wait
+	Hooks   []string `json:"hooks"`    // those that were started, while the run is not in the history
+	StopBy  string   `json:"stop_by"`  // who asked to stop it; known while it is not in the history, of another server's run while that has not answered
+	Size    int64    `json:"log_size"` // bytes that its command printed
+	Hooked  int64    `json:"hook_log_size"`
+
+	Begin outcome.Record `json:"-"` // the record, exactly
+}
+
+// Run returns the run with that id, its beginning, or its end (from four characters on): one that waits, lives or has ended, also on
+// another server of the store. The error is an *Error or a *history.AmbiguousError where there is none or several.
+func (s Runs) Run(ctx context.Context, name string) (Run, error) {
+	asked, _ := s.OneRequest(name)
+	found, err := s.runNow(ctx, name)
+	if err != nil && asked.Run != "" { // a tick began it after the live runs were read, and before the requests were
+		return s.runNow(ctx, name)
+	}
+	return found, err
+}
+
+// runNow is Run for a run that does not begin meanwhile.
+func (s Runs) runNow(ctx context.Context, name string) (Run, error) {
+	all, err := s.Records(ctx)
+	if err != nil {
+		return Run{}, err
+	}
+	for _, states := range [][]runfile.State{all.Live, all.Lost} {
+		if state, err := oneState(states, name); err != nil || state != nil {
+			all.Close()
+			if err != nil {
+				return Run{}, err
+			}
+			return liveRun(s.Schedule.StateDir, *state), nil
+		}
+	}
+	all.Close()
+	record, err := s.FindRun(ctx, name)
+	if err == nil {
+		return s.EndedRun(record), nil
+	}
+	if r, rerr := s.OneRequest(name); rerr == nil && r.Run != "" {
+		return waitingRun(r), nil
+	}
+	if elsewhere, ok := s.runElsewhere(ctx, name); ok {
+		return elsewhere, nil
+	}
+	return Run{}, err
+}
+
+// oneState returns the state of the run that name stands for; nil for none.
+func oneState(states []runfile.State, name string) (*runfile.State, error) {
+	var ids []string
+	for _, state := range states {
+		ids = append(ids, state.Begin.Run)
+	}
+	id, err := view.OneRun(ids, name)
+	if id == "" {
+		return nil, err
+	}
+	return &states[slices.Index(ids, id)], nil
+}
+
+func liveRun(dir string, state runfile.State) Run {
+	r := runOf(dir, state.Begin)
+	r.Ended, r.State, r.Attempt = "", Running, 1
+	_, alive, _ := runfile.Read(dir, state.Begin.Run)
+	if a := state.Attempt; a != nil {
+		r.PID, r.Since, r.Attempt = view.PIDOrNil(a.PID), view.TimeOrNil(a.At), a.Number
+	}
+	switch {
+	case state.Queued():
+		r.State, r.At = Queued, view.TimeOrNil(state.Begin.Wait.Until)
+	case state.Deferred():
+		r.State, r.Attempt, r.At = Deferred, state.Deferral.Attempt, view.TimeOrNil(state.Deferral.Until)
+		r.PID, r.Since = nil, nil
+	case !alive:
+		r.State, r.PID = Vanished, nil
+	case state.Attempt == nil || state.Attempt.PID == 0:
+		r.State = Starting
+	}
+	for hook := range state.Hooks {
+		r.Hooks = append(r.Hooks, hook)
+	}
+	slices.Sort(r.Hooks)
+	if state.Stop != nil {
+		r.StopBy = state.Stop.By
+	}
+	r.Notes = append(r.Notes, state.Notes...)
+	return r
+}
+
+// EndedRun returns a run of this machine that has ended.
+func (s Runs) EndedRun(record outcome.Record) Run {
+	r := runOf(s.Schedule.StateDir, record)
+	r.State, r.Attempt = Ended, record.Attempts
+	if record.Outcome == "" { // another server's that lives
+		r.State = Running
+	}
+	return r
+}
+
+// runOf returns a run with its record and the sizes of what it printed.
+func runOf(dir string, record outcome.Record) Run {
+	r := Run{Record: view.RecordOf(record), Hooks: []string{}, Begin: record}
+	output := outputOf(dir, record)
+	r.Size, r.Hooked = sizeOf(output), sizeOf(run.HooksPath(output))
+	return r
+}
+
+// outputOf is the file with what a run of this server printed; it may not exist.
+func outputOf(dir string, record outcome.Record) string {
+	if record.Output != "" {
+		return record.Output
+	}
+	return runfile.OutputPath(dir, record) // of its hooks
+}
+
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil || statedir.CheckPlain(path) != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func waitingRun(r runfile.Request) Run {
+	record := outcome.Record{Run: r.Run, Task: r.Task, Slot: r.At, Origin: r.Origin}
+	out := Run{Record: view.RecordOf(record), State: Waiting, Attempt: 1, At: view.TimeOrNil(r.At), Hooks: []string{}, Begin: record}
+	out.Ended = ""
+	return out
+}
+
+// runElsewhere returns the run of another server of the store, as far as that has told of it.
+func (s Runs) runElsewhere(ctx context.Context, name string) (Run, bool) {
+	live, err := s.RunningElsewhere(ctx)
+	if err != nil || s.Controls.Store == nil {
+		return Run{}, false
+	}
+	if state, err := oneState(live, name); err == nil && state != nil {
+		r := Run{Record: view.RecordOf(state.Begin), State: Running, Attempt: 1, PID: view.PIDOrNil(state.Attempt.PID),
+			Since: view.TimeOrNil(state.Attempt.At), Hooks: []string{}, Begin: state.Begin}
+		r.Ended, r.StopBy = "", s.stopAsked(ctx, state.Begin)
+		return r, true
+	}
+	ended, err := servers.Recent(ctx, s.Controls.Store, history.Query{})
+	i := slices.IndexFunc(ended, func(r outcome.Record) bool { id, _ := view.OneRun([]string{r.Run}, name); return id != "" })
+	if err != nil || i < 0 {
+		return Run{}, false
+	}
+	return Run{Record: view.RecordOf(ended[i]), State: Ended, Attempt: ended[i].Attempts, Hooks: []string{}, Begin: ended[i]}, true
+}
+
+// stopAsked returns who has asked the server of a run to stop it, while that has not answered; "" for nobody.
+func (s Runs) stopAsked(ctx context.Context, r outcome.Record) string {
+	asked, _ := remote.Requests(ctx, s.Controls.Store, r.Server)
+	for _, q := range asked {
+		if q.Kind == remote.Stop && q.Run == r.Run {
+			return q.Who()
+		}
+	}
+	return ""
+}
+
+// Elsewhere returns the error for what only the run's own server can do; nil for a run of this machine.
+func (s Runs) Elsewhere(r Run, what string) error {
+	if r.Server == "" || r.Server == s.Server || s.Controls.Store == nil {
+		return nil
+	}
+	return view.Fail(view.Conflict, "ask on "+r.Server, "%s of run %s is on %s", what, r.Record.Run, r.Server)
+}
+
+// Poll returns how far a run of this machine is: its record without an outcome while it lives or waits, and after how long to ask
+// again, which is 0 when it is over. A record without an outcome is then that of a run which no process supervised to its end.
+func (s Runs) Poll(ctx context.Context, begun outcome.Record) (record outcome.Record, again time.Duration, err error) {
+	for _, storage := range (run.Storage{Dir: s.Schedule.StateDir}).Folders() {
+		state, alive, err := runfile.Read(storage.Dir, begun.Run)
+		switch {
+		case err == nil && state.End != nil:
+			return *state.End, 0, nil
+		case err == nil && alive:
+			return begun, pollEvery, nil
+		case err == nil && state.Deferred():
+			return begun, waitEvery, nil
+		case !errors.Is(err, os.ErrNotExist):
+			return begun, 0, err
+		}
+	}
+	db, err := history.OpenRead(s.Schedule.StateDir) // the file of a run is removed after its record was added
+	if err != nil {
+		return begun, 0, err
+	}
+	defer db.Close()
+	record, err = db.Get(ctx, begun.Run)
+	return record, 0, err
+}
+
+// How often the file of a run that lives is read: often enough for the eye, seldom enough to cost nothing. That of
+// a run that waits for a tick is read less often, since a tick cannot take the run at that moment.
+const (
+	pollEvery = 100 * time.Millisecond
+	waitEvery = time.Second
+)
