@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -93,5 +94,27 @@ func TestTheClockIsSetBackBehindATickThatWasKilled(t *testing.T) {
 	}
 	if _, starts := s.tick(soon); len(starts) != 1 || !starts[0].At.Equal(soon) {
 		t.Errorf("the second tick of the minute starts %v", starts)
+	}
+}
+
+// The same, but when the clock is put right no tick comes in that minute: the first one after it finds the slot, although the tick that
+// left it to its minute still lives, and ends the journal that promised it later.
+func TestTheClockIsSetBackBehindATickThatWasKilledAndForwardOverItsMinute(t *testing.T) {
+	s := newStory(t)
+	now := time.Now().Truncate(time.Minute)
+	first, _ := s.tick(now.Add(2 * time.Minute))
+	first.kill()
+	back, _ := s.tick(now)
+	after, _ := s.tick(now.Add(3 * time.Minute))
+	back.Written()
+	back.Close()
+	var missed []string
+	for _, row := range after.Backfill() {
+		if row.Outcome == outcome.Missed {
+			missed = append(missed, row.Slot.Sub(now).String())
+		}
+	}
+	if want := []string{"2m0s", "1m0s"}; !slices.Equal(missed, want) {
+		t.Errorf("%v after now is missed, not %v", missed, want)
 	}
 }

@@ -252,9 +252,13 @@ func (j *Journal) Leave(slots []Due) {
 	}
 }
 
-// kept returns the part of the promise that the tick keeps which has the journal locked.
+// kept returns the part of the promise that the tick keeps which has the journal locked. A minute of which it leaves a slot to others
+// is covered by nobody: the promise has none then, so that a tick which comes after that minute looks for the slot.
 func (j *Journal) kept() Promise {
 	p := j.Promise
+	if len(j.left) > 0 {
+		p.Minute = time.Time{}
+	}
 	p.Due = slices.DeleteFunc(slices.Clone(p.Due), func(due Due) bool { return slices.Contains(j.left, due) })
 	return p
 }
