@@ -13,13 +13,31 @@ const claimAtLeast = time.Hour
 
 // Claim takes key for the run, once for all servers. Its value is the run, a space, and the holder.
 func (r *Redis) Claim(ctx context.Context, key string, until time.Time, holder Holder) error {
+	return r.claim(ctx, key, until, holder, true)
+}
+
+// ClaimInFull is Claim that keeps the holder until the end, where Claim keeps but a bit of a slot after an hour.
+func (r *Redis) ClaimInFull(ctx context.Context, key string, until time.Time, holder Holder) error {
+	return r.claim(ctx, key, until, holder, false)
+}
+
+// Unclaim takes a claim back that this process made for that very holder. It leaves an earlier claim of the same run alone.
+func (r *Redis) Unclaim(ctx context.Context, key string, holder Holder) error {
+	return r.claimOf(ctx, key, time.Time{}, holder).release()
+}
+
+// claimOf is the claim of a key for a holder.
+func (r *Redis) claimOf(ctx context.Context, key string, until time.Time, holder Holder) redlock {
+	return redlock{redis: r, key: r.Key("claim", key), value: holder.Run + " " + holderText(holder), run: holder.Run,
+		keep: max(time.Until(until), claimAtLeast), end: deadline(ctx)}
+}
+
+func (r *Redis) claim(ctx context.Context, key string, until time.Time, holder Holder, asBit bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	keep := max(time.Until(until), claimAtLeast)
-	name := r.Key("claim", key)
-	value := holder.Run + " " + holderText(holder)
-	claim := redlock{redis: r, key: name, value: value, run: holder.Run, keep: keep, end: deadline(ctx)}
+	claim := r.claimOf(ctx, key, until, holder)
+	name, value, keep := claim.key, claim.value, claim.keep
 	q := request{rule: ifTrusted, grants: true, script: claimScript.get(), keys: []string{name, r.Key("granted")},
 		args: []any{holder.Run, value, milliseconds(keep), fmt.Sprint(until.UnixMilli())}}
 	bit, slot := r.bit(key)
@@ -27,7 +45,7 @@ func (r *Redis) Claim(ctx context.Context, key string, until time.Time, holder H
 		q.script, q.keys, q.args, q.slot = slotClaimScript.get(), append(q.keys, bit.key), append(q.args, bit.offset), bit.slot
 	}
 	_, err := claim.acquire(q)
-	if err == nil && slot && keep > longClaim {
+	if err == nil && slot && asBit && keep > longClaim {
 		r.keepAsBit(claim, bit, until)
 	}
 	var held *HeldError

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -16,6 +17,7 @@ type Ended struct {
 	outcome.Record
 	Dir      string // the state folder that has the files of the run; empty where there are none
 	Unstated bool   // no tick has said yet how it ended
+	File     string // the run whose file goes with it, where that is not the one of the record
 }
 
 // PutAway adds records to the history of the state folder, and then calls also while the database is open. A record that is
@@ -52,13 +54,13 @@ func RemoveFiles(ended []Ended, removed func(Ended)) (err error) {
 			continue
 		}
 		output := runfile.OutputPath(e.Dir, e.Record)
-		if e.Output == "" {
+		if e.Output == "" && e.File == "" {
 			recycleOutput(output)
 		}
 		if info, err := os.Stat(HooksPath(output)); err == nil && info.Size() == 0 {
 			os.Remove(HooksPath(output))
 		}
-		switch rerr := runfile.Recycle(e.Dir, e.Run, e.Task); {
+		switch rerr := runfile.Recycle(e.Dir, cmp.Or(e.File, e.Run), e.Task); {
 		case rerr == nil:
 			removed(e)
 		case !errors.Is(rerr, os.ErrNotExist):

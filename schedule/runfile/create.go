@@ -104,6 +104,31 @@ func CreateEnded(dir string, begin, end outcome.Record) error {
 	return err
 }
 
+// CreateDeferred makes the file of a run whose next attempt is left to a tick: one that another server began. Other processes see it only
+// complete. When it has returned nil the file survives a power cut.
+func CreateDeferred(dir string, begin outcome.Record, deferral Deferral) error {
+	draft := filepath.Join(runsDir(dir), ".draft-"+begin.Run)
+	file, err := openDraft(draft)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	run := &File{Record: begin, file: file}
+	err = run.Append(Event{Begin: &begin})
+	if err == nil {
+		err = errors.Join(run.Append(Event{Deferral: &deferral}), run.reserve(), run.Sync())
+	}
+	if err == nil {
+		err = statedir.Rename(draft, Path(dir, begin.Run))
+	}
+	if err != nil {
+		os.Remove(draft)
+		return err
+	}
+	statedir.SyncDir(runsDir(dir))
+	return nil
+}
+
 // openDraft returns a new, locked file to begin a run in.
 func openDraft(draft string) (*os.File, error) {
 	const fresh = os.O_RDWR | os.O_CREATE | os.O_EXCL | os.O_APPEND

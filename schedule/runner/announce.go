@@ -64,14 +64,16 @@ func (r *running) announce(ticking context.Context) (err error) {
 	neighbours := servers.NewNeighbours(t.Storage.Store, t.Storage.Dir, t.Host.Server, t.Schedule.Environment)
 	present := servers.NewPresent(t.Storage.Store)
 	also := append(r.answering.also(), neighbours.Also)
+	deferred := servers.NewDeferred(t.Storage.Store, t.Host.Server)
 	if t.leavesSlots() {
-		also = append(also, present.Also)
+		also = append(also, present.Also, deferred.Also)
 	}
 	for alive := true; ; alive = clock.Wait(ticking, announceEvery) {
-		self := t.self()
+		self, waiting := t.self()
 		if !alive && slices.Equal(self.Running, last) {
 			return err
 		}
+		deferred.Tell(waiting)
 		var offset time.Duration
 		offset, err = announce(context.WithoutCancel(ticking), t.Storage.Store, clock.Now, self, also...)
 		if err != nil {
@@ -86,6 +88,7 @@ func (r *running) announce(ticking context.Context) (err error) {
 			}
 		}
 		r.answering.answer()
+		r.takeOver(deferred.Found())
 		if !alive {
 			return err
 		}
@@ -97,14 +100,17 @@ func (t *Tick) leavesSlots() bool {
 	return slices.ContainsFunc(t.Schedule.Tasks, func(task *schedule.Task) bool { return task.OneServer })
 }
 
-// self is the announcement of this server.
-func (t *Tick) self() servers.Server {
-	s := servers.Server{Name: t.Host.Server, Version: t.Host.Version, Minute: t.Minute, File: t.Schedule.File, Digest: t.Schedule.Digest,
+// self is the announcement of this server, and which deferred retries wait here that another one may take over.
+func (t *Tick) self() (s servers.Server, waiting []servers.DeferredRetry) {
+	s = servers.Server{Name: t.Host.Server, Version: t.Host.Version, Minute: t.Minute, File: t.Schedule.File, Digest: t.Schedule.Digest,
 		Labels: t.Schedule.Machine.Labels}
 	for _, storage := range append(t.Storage.Spares(), t.Storage) {
 		ids, _ := runfile.List(storage.Dir)
 		for _, id := range ids {
 			state, alive, err := runfile.Read(storage.Dir, id)
+			if retry, ok := t.deferredRetry(state); ok && err == nil {
+				waiting = append(waiting, retry)
+			}
 			if err != nil || !alive || state.End != nil || state.Waits() {
 				continue
 			}
@@ -114,7 +120,7 @@ func (t *Tick) self() servers.Server {
 			})
 		}
 	}
-	return s
+	return s, waiting
 }
 
 // checkLabels reports labels of this machine that cannot be used, at most once an hour: tasks that ask for them do not run here.

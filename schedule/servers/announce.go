@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -58,6 +59,9 @@ func announce(ctx context.Context, r *mutex.Redis, clock func() time.Time, s Ser
 			}
 			return nil
 		})
+		if errors.Is(err, redis.Nil) { // something is not there, as at the first tick of a server
+			err = nil
+		}
 		for i := 0; err == nil && i < len(reads); i++ {
 			reads[i]()
 		}
