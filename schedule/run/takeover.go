@@ -23,7 +23,7 @@ import (
 //
 // A server goes on with the attempt, or ends the run, only when it has claimed a turn of the attempt that was its own: turn 0 belongs to
 // the server on which the run began. One that claims the turn of another server has taken the attempt over, and the next turn is its own.
-// So the claims say all: of two servers that follow each other, the same one twice has started the attempt.
+// So the claims say all: the server that has two turns in a row has started the attempt.
 
 // A TakenError says that a deferred retry is not this server's: another one has taken it over, or may have long ago.
 type TakenError struct {
@@ -65,16 +65,63 @@ func (t retryTurns) isFree(turn int) (bool, error) {
 	return !taken, err
 }
 
-// lost returns the owner of the next turn, when the holder has claimed this one: for somebody to claim that, it must not tick. Where
-// somebody has that already, it does not matter whether it ticks now.
-func (t retryTurns) lost(turn int, owner string, holder mutex.Holder) (next string, err error) {
-	if holder.Host == "" || holder.Host == owner {
-		return "", &TakenError{By: holder.Host, Over: true}
+// own claims a turn that belongs to this server: then this server goes on with the attempt, and no other will. Where another one had taken
+// the attempt over and does not tick any more, it is taken back. The error is a *TakenError, or says that nobody knows.
+func (t retryTurns) own(turn int) (unclaim func(), err error) {
+	_, unclaim, err = t.follow(t.self, turn, false)
+	return unclaim, err
+}
+
+// take claims the turn of another server that does not tick, and returns the next one, which belongs to this server. The error is that of own.
+func (t retryTurns) take(owner string, turn int) (next int, err error) {
+	next, _, err = t.follow(owner, turn, true)
+	return next, err
+}
+
+// follow follows the claims from the turn of the owner on, to the first that this server can make: it starts the attempt, or only takes it
+// over, and returns its own turn.
+func (t retryTurns) follow(owner string, turn int, take bool) (own int, unclaim func(), err error) {
+	for ; ; turn++ {
+		free := false
+		if take || owner != t.self {
+			if free, err = t.isFree(turn); err != nil {
+				return 0, nil, err
+			}
+		}
+		switch {
+		case free && owner == t.self:
+			return turn, nil, nil
+		case free: // where somebody has the turn already it does not matter whether its owner ticks now
+			if err := t.silent(owner); err != nil {
+				return 0, nil, err
+			}
+		}
+		unclaim, err := t.claim(turn, t.keptUntil(turn, owner))
+		var held *mutex.HeldError
+		switch {
+		case err == nil && owner == t.self && take: // this server has gone on with it before
+			return 0, nil, &TakenError{By: t.self, Over: true}
+		case err == nil && owner == t.self:
+			return turn, unclaim, nil
+		case err == nil:
+			owner = t.self
+		case !errors.As(err, &held):
+			return 0, nil, err
+		case held.Holder.Host == "" || held.Holder.Host == owner:
+			return 0, nil, &TakenError{By: held.Holder.Host, Over: true}
+		default:
+			owner = held.Holder.Host
+		}
 	}
-	if free, err := t.isFree(turn + 1); err != nil || !free {
-		return holder.Host, err
+}
+
+// keptUntil is how long the claim of a turn is kept: as long as somebody may come back and ask for it. Only the server on which the run
+// began does that after servers.TakeableFor.
+func (t retryTurns) keptUntil(turn int, owner string) time.Time {
+	if turn == 0 && owner == t.self {
+		return t.due.Add(servers.TakeableFor + time.Hour)
 	}
-	return holder.Host, t.silent(holder.Host)
+	return clock.Now().Add(oneserver.RetryKeptFor)
 }
 
 // silent returns a *TakenError where the server ticks.
@@ -84,60 +131,6 @@ func (t retryTurns) silent(server string) error {
 		return &TakenError{By: server}
 	}
 	return err
-}
-
-// own claims a turn that belongs to this server: then this server goes on with the attempt, and no other will. Where another one had taken
-// the attempt over and does not tick any more, it is taken back. The error is a *TakenError, or says that nobody knows.
-func (t retryTurns) own(turn int) (unclaim func(), err error) {
-	kept := t.due.Add(servers.TakeableFor + time.Hour)
-	for owner := t.self; ; turn++ {
-		if turn > 0 {
-			kept = clock.Now().Add(oneserver.RetryKeptFor)
-		}
-		unclaim, err = t.claim(turn, kept)
-		var held *mutex.HeldError
-		switch {
-		case err == nil && owner == t.self:
-			return unclaim, nil
-		case err == nil:
-			owner = t.self
-		case !errors.As(err, &held):
-			return nil, err
-		default:
-			if owner, err = t.lost(turn, owner, held.Holder); err != nil {
-				return nil, err
-			}
-		}
-	}
-}
-
-// take claims a turn of another server that does not tick, and returns the next turn, which belongs to this one. The error is that of own.
-func (t retryTurns) take(owner string, turn int) (next int, err error) {
-	if err := t.silent(owner); err != nil {
-		return 0, err
-	}
-	for ; ; turn++ {
-		if owner == t.self { // it has taken the attempt over before: was it killed before it wrote that down?
-			free, err := t.isFree(turn)
-			if err != nil || free {
-				return turn, err
-			}
-		}
-		_, err := t.claim(turn, clock.Now().Add(oneserver.RetryKeptFor))
-		var held *mutex.HeldError
-		switch {
-		case err == nil && owner == t.self:
-			return 0, &TakenError{By: t.self, Over: true}
-		case err == nil:
-			owner = t.self
-		case !errors.As(err, &held):
-			return 0, err
-		default:
-			if owner, err = t.lost(turn, owner, held.Holder); err != nil {
-				return 0, err
-			}
-		}
-	}
 }
 
 // turns returns the turns of the run's deferred attempt; false for a run that no other server takes over.
@@ -157,13 +150,31 @@ func (r *Run) claimTurn(state runfile.State) (unclaim func(), err error) {
 		return func() {}, nil
 	}
 	if state.Deferral.Turn == 0 && clock.Now().Sub(state.Deferral.Until) > oneserver.RetryKeptFor-servers.TakeableFor {
-		return func() {}, &TakenError{}
+		return func() {}, &TakenError{Over: true}
+	}
+	if state.Deferral.Owner != "" { // this server was killed as it took the attempt over
+		if err := r.takeTurn(turns, state.Deferral); err != nil {
+			return func() {}, err
+		}
 	}
 	unclaim, err = turns.own(state.Deferral.Turn)
 	if err != nil {
 		return func() {}, err
 	}
 	return unclaim, nil
+}
+
+// takeTurn takes an attempt over of which the file says that it is still another server's, and writes that down.
+func (r *Run) takeTurn(turns retryTurns, deferral *runfile.Deferral) error {
+	turn, err := turns.take(deferral.Owner, deferral.Turn)
+	if err != nil {
+		return err
+	}
+	if err := oneserver.NoteTaken(r.Dir, turns.run, turns.attempt, turn-1, turns.due, clock.Now()); err != nil {
+		return err
+	}
+	deferral.Owner, deferral.Turn = "", turn
+	return errors.Join(r.file.Append(runfile.Event{Deferral: deferral}), r.file.Sync())
 }
 
 // mayEnd claims the turn of a run that is to end although its next attempt waits. After an error, which is for people, it goes on, and this
@@ -198,24 +209,25 @@ func (d Deferred) TakenOver(by *TakenError) Ended {
 	return Ended{Record: record, Dir: r.Dir, File: r.Record().Run, Unstated: true}
 }
 
+// Began reports whether the attempts of the run began on this server, or it has taken them over: else it is only about to.
+func (d Deferred) Began() bool { return d.state.Deferral.Owner == "" }
+
 // TakeRetry takes a deferred retry over that another server has told of. The task is that of this server, which has the name self; from says
 // from which server, and why. Then the run waits here for the next tick. The error is os.ErrExist where it does already, a *TakenError, or
-// says that nobody knows; then it is as before.
+// says why that is not possible, or not known.
+//
+// The file is there before the claim: a server that was killed in between, and ticks again, goes on. While it ticks no other one would.
 func (c Caller) TakeRetry(told servers.DeferredRetry, task *schedule.Task, self, from string) error {
 	record := told.Record
 	if _, err := os.Stat(runfile.Path(c.Dir, record.Run)); err == nil {
 		return os.ErrExist
 	}
+	turns := retryTurns{c.Store, self, record.Run, task.Name, told.Attempt, told.Until}
+	if err := turns.silent(told.Server); err != nil {
+		return err
+	}
 	snapshot, err := json.Marshal(task)
 	if err != nil {
-		return err
-	}
-	turns := retryTurns{c.Store, self, record.Run, task.Name, told.Attempt, told.Until}
-	turn, err := turns.take(told.Server, told.Turn)
-	if err != nil {
-		return err
-	}
-	if err := oneserver.NoteTaken(c.Dir, record.Run, told.Attempt, turn-1, told.Until, clock.Now()); err != nil {
 		return err
 	}
 	record.Task, record.Mutex, record.Background, record.Server = task.Name, task.Mutex, true, self
@@ -233,10 +245,29 @@ func (c Caller) TakeRetry(told servers.DeferredRetry, task *schedule.Task, self,
 	record.Notes = append(record.Notes, from)
 	begin := record
 	begin.Outcome, begin.Reason, begin.Ended, begin.Snapshot = "", "", time.Time{}, snapshot
-	return runfile.CreateDeferred(c.Dir, begin, runfile.Deferral{
-		Attempt: told.Attempt, Until: told.Until, Before: told.Before, Turn: turn, From: from, Record: record,
-	})
+	deferral := runfile.Deferral{Attempt: told.Attempt, Until: told.Until, Before: told.Before, Turn: told.Turn, Owner: told.Server, From: from, Record: record}
+	file, err := runfile.CreateDeferred(c.Dir, begin, deferral)
+	if err != nil {
+		return err
+	}
+	r := c.newRun(*task, file)
+	defer file.Close()
+	err = r.takeTurn(turns, &deferral)
+	if errors.As(err, new(*TakenError)) {
+		r.forget()
+	}
+	return err
 }
+
+// forget removes what this server has of a run that it was only about to take over.
+func (r *Run) forget() {
+	os.Remove(r.Record().Output)
+	os.Remove(runfile.Path(r.Dir, r.Record().Run))
+	r.file.Close()
+}
+
+// Forget removes what this server has of the run, which it was only about to take over.
+func (d Deferred) Forget() { d.run.forget() }
 
 // beginOutput makes the output of a run that was taken over: it begins with from where, since what was printed there stays there.
 func (c Caller) beginOutput(record outcome.Record, from string) (path string, err error) {

@@ -104,15 +104,14 @@ func CreateEnded(dir string, begin, end outcome.Record) error {
 	return err
 }
 
-// CreateDeferred makes the file of a run whose next attempt is left to a tick: one that another server began. Other processes see it only
-// complete. When it has returned nil the file survives a power cut.
-func CreateDeferred(dir string, begin outcome.Record, deferral Deferral) error {
+// CreateDeferred makes the file of a run whose next attempt is left to a tick, locked by the caller: one that another server began. Other
+// processes see it only complete. When it has returned nil the file survives a power cut.
+func CreateDeferred(dir string, begin outcome.Record, deferral Deferral) (*File, error) {
 	draft := filepath.Join(runsDir(dir), ".draft-"+begin.Run)
 	file, err := openDraft(draft)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer file.Close()
 	run := &File{Record: begin, file: file}
 	err = run.Append(Event{Begin: &begin})
 	if err == nil {
@@ -122,11 +121,12 @@ func CreateDeferred(dir string, begin outcome.Record, deferral Deferral) error {
 		err = statedir.Rename(draft, Path(dir, begin.Run))
 	}
 	if err != nil {
+		file.Close()
 		os.Remove(draft)
-		return err
+		return nil, err
 	}
 	statedir.SyncDir(runsDir(dir))
-	return nil
+	return run, nil
 }
 
 // openDraft returns a new, locked file to begin a run in.

@@ -88,7 +88,7 @@ func (r *running) announce(ticking context.Context) (err error) {
 			}
 		}
 		r.answering.answer()
-		r.takeOver(deferred.Found())
+		r.takeOver(deferred.Found(), waiting)
 		if !alive {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"sched/schedule"
 	"sched/schedule/outcome"
@@ -20,7 +21,7 @@ import (
 
 // deferredRetry returns a run that waits here as the other servers are told of it; false for one that they cannot take over.
 func (t *Tick) deferredRetry(state runfile.State) (retry servers.DeferredRetry, ok bool) {
-	if !state.Deferred() || state.Stop != nil || state.Begin.Server != t.Host.Server {
+	if !state.Deferred() || state.Deferral.Owner != "" || state.Stop != nil || state.Begin.Server != t.Host.Server {
 		return retry, false
 	}
 	var task schedule.Task
@@ -35,9 +36,13 @@ func (t *Tick) deferredRetry(state runfile.State) (retry servers.DeferredRetry, 
 }
 
 // takeOver takes over what other servers were to go on with that do not tick any more, as far as its tasks may run here. What is
-// impossible now is left to later ticks.
-func (r *running) takeOver(found []servers.DeferredRetry) {
+// impossible now is left to later ticks. What waits here was told of.
+func (r *running) takeOver(found, here []servers.DeferredRetry) {
 	for _, told := range found {
+		if slices.ContainsFunc(here, func(own servers.DeferredRetry) bool { return own.Record.Run == told.Record.Run }) {
+			servers.Withdraw(context.Background(), r.Storage.Store, told) //nolint: a later tick does, or it ends by itself
+			continue
+		}
 		task := r.task(told.Record.Task)
 		if task == nil || !r.mayTakeOver(told, task) {
 			continue
@@ -49,9 +54,9 @@ func (r *running) takeOver(found []servers.DeferredRetry) {
 		switch {
 		case err == nil:
 			r.Report.Problem("%s: %s; the next tick starts it", task.Name, from)
-		case errors.As(err, &taken) && !taken.Over: // another server has it
-		case taken != nil, errors.Is(err, os.ErrExist):
-			servers.Withdraw(context.Background(), r.Storage.Store, told) //nolint: a later tick does, or it ends by itself
+		case errors.As(err, &taken) && taken.Over:
+			servers.Withdraw(context.Background(), r.Storage.Store, told) //nolint: as above
+		case taken != nil, errors.Is(err, os.ErrExist): // another server has it, or this one
 		default:
 			r.Report.detail("%s: attempt %d cannot be taken over from %s now: %v", task.Name, told.Attempt, told.Server, err)
 			return
@@ -72,12 +77,19 @@ func (r *running) mayTakeOver(told servers.DeferredRetry, task *schedule.Task) b
 	return r.admission.paused(task, told.Until) == "" && r.admission.inMaintenance(task, r.Minute) == ""
 }
 
-// leaveTo leaves a deferred retry to the server that has taken it over, and records that; false where the error does not say so.
+// leaveTo leaves a deferred retry to the server that has taken it over; false where the error does not say so. Once the attempt was started
+// there, that is recorded here. Until then it waits here, too: that server may be gone before it starts it.
 func (r *running) leaveTo(d run.Deferred, err error) bool {
 	var taken *run.TakenError
-	if !errors.As(err, &taken) {
+	switch {
+	case !errors.As(err, &taken):
 		return false
+	case !d.Began():
+		d.Forget()
+	case taken.Over:
+		r.records.add(d.TakenOver(taken))
+	default:
+		d.Leave()
 	}
-	r.records.add(d.TakenOver(taken))
 	return true
 }
