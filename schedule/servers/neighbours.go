@@ -86,6 +86,9 @@ func (n *Neighbours) Also(ctx context.Context, p redis.Pipeliner, now time.Time)
 	p.PExpire(ctx, all, listedFor)
 	others := p.ZRange(ctx, all, 0, -1)
 	return func() {
+		if last.Err() != nil { // its first announcement: nothing is known of it, and others may be of its own past
+			return
+		}
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		switch last.Val() {
