@@ -335,7 +335,9 @@ func TestAWaitIsKilledWhileItEnds(t *testing.T) {
 			}
 		})
 		b.until("second has run", func() bool { return strings.Contains(b.read("order"), "second") })
-		if r := b.outcome("second", 1); r.Outcome != "succeeded" {
+		// Of a command that ends before its pid was written down nobody can say how it ended.
+		right := "sched was killed before the command started, or right after"
+		if r := b.outcome("second", 1); r.Outcome != "succeeded" && (r.Outcome != "lost" || r.Reason != right) {
 			t.Errorf("killed after %d ms it %s: %s", after, r.Outcome, r.Reason)
 		}
 		if n := strings.Count(b.read("order"), "second"); n != 1 {

@@ -113,6 +113,9 @@ func (c *check) collectTraces() {
 func (s *trace) add(c *check, e event) {
 	if e.what == signalSent {
 		s.signals = append(s.signals, e)
+		if s.tick == "" && e.detail == command { // it was killed before it could write
+			s.tick = e.tick
+		}
 		return
 	}
 	s.task = c.tasks[e.task]

@@ -230,9 +230,12 @@ func (j *Journal) Claim(task string, slot time.Time, run string) {
 	}
 }
 
-// HooksFired writes down that the on_skip hooks of a slot have ended.
+// HooksFired writes down that the on_skip hooks of a slot have ended, and what is to be noted of them.
 func (j *Journal) HooksFired(r outcome.Record) {
 	if j != nil && r.Origin == "" {
+		if len(r.Notes) > 0 {
+			j.Settle(r)
+		}
 		j.append(journalEvent{Fired: &Due{r.Task, r.Slot.UTC()}})
 	}
 }

@@ -332,6 +332,21 @@ func TestHooksOfASkipSurviveTheKillOfTheirTick(t *testing.T) {
 	}
 }
 
+// A tick is killed after an on_skip hook of it has failed, and before the history has that: the next tick puts it there.
+func TestWhatAHookOfASkipCameToSurvivesTheKillOfItsTick(t *testing.T) {
+	w := newWorld(t, 0, "- {name: each, cron: '* * * * *', command: ['true'], on_skip: exit 7}\n")
+	w.at("2026-01-01 10:44:01")
+	tick, slots := w.begin()
+	tick.starter.skip(tick.newRecord(slots[0]), slots[0].Task, "for the test")
+	tick.starter.skipHooks.Wait()
+	tick.die()
+	w.run("2026-01-01 10:45:01")
+	records := w.records("each")
+	if skipped := records[len(records)-1]; skipped.Outcome != outcome.Skipped || !slices.Equal(skipped.Notes, []string{"hook on_skip 1: exit code 7"}) {
+		t.Errorf("%+v", skipped)
+	}
+}
+
 // A machine with sixty skips at once is not to start sixty hooks at once.
 func TestFewHooksOfSkipsRunAtATime(t *testing.T) {
 	w := newWorld(t, 0, "- {name: t, cron: '* * * * *', command: ['true'], on_skip: 'mkdir -p running; > running/$$; ls running | wc -l >> seen; sleep 0.05; rm running/$$'}\n")
