@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,7 +12,9 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,6 +38,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 0 {
 		linked(nil, nil, nil, nil)
 	}
+	runManyAtOnce()
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "sched-test")
 		if err != nil {
@@ -54,6 +58,17 @@ func TestMain(m *testing.M) {
 		}
 		return m.Run()
 	}())
+}
+
+// runManyAtOnce lets more parallel tests run at a time than there are processors, unless -parallel says how many: they wait for
+// processes, minutes and leases most of the time. With the race detector these processes take several times the CPU.
+func runManyAtOnce() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given && len(raceFlags) == 0 {
+		flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
+	}
 }
 
 // TestScripts runs the scripts in testdata: each is a story that a user could type.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,8 +66,10 @@ func TestARealRedisTellsHowItIsSetUp(t *testing.T) {
 		t.Run("a Redis "+test.name, func(t *testing.T) {
 			s := subjectIn(t, "tasks: []")
 			s.Store = redistest.Dial(t, redistest.Start(t, test.options...).URL)
-			found := checkStore(context.Background(), s)
-			if found[0].level != test.level || !strings.Contains(found[0].text, test.want) {
+			found := slices.DeleteFunc(checkStore(context.Background(), s), func(f finding) bool {
+				return strings.HasPrefix(f.text, "the store took ") // this machine is busy
+			})
+			if found = append(found, finding{level: OK}); found[0].level != test.level || !strings.Contains(found[0].text, test.want) {
 				t.Errorf("%v", found)
 			}
 		})
