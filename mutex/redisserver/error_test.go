@@ -95,6 +95,17 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 	all.Wait()
 }
 
+// Two requests that went together to a server that refuses the connection were told: unexpected type=<nil> for Slice.
+func TestRequestsThatGoTogetherAreToldWhyThereIsNoConnection(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--requirepass", "right")
+	for _, answer := range open(t, at(s, "wrong", "")).RunAll([]redisserver.Request{set("one"), set("another")}) {
+		if e := unknown(t, answer); !strings.Contains(e.Text, "refuses the user or the password") {
+			t.Error(e)
+		}
+	}
+}
+
 // A server that does not know AUTH quotes the password when it says so.
 func TestAnAnswerThatQuotesThePasswordIsShownWithoutIt(t *testing.T) {
 	s := redistest.Start(t, "--rename-command", "HELLO", "", "--rename-command", "AUTH", "")

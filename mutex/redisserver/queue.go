@@ -205,13 +205,16 @@ func (s *Server) pipeline(ctx context.Context, c *redis.Client, requests []Reque
 		known[q.Script] = true
 		commands[n] = send(ctx, pipe, q.Keys, q.arguments(s)...)
 	}
-	pipe.Exec(ctx) //nolint: each command has its error
+	_, refused := pipe.Exec(ctx)
 	failed := 0
 	for n, i := range places {
 		words, err := commands[n].StringSlice()
 		answers[i].Words, answers[i].Err = words, nil
 		if err == nil {
 			continue
+		}
+		if commands[n].Err() == nil && refused != nil {
+			err = refused // of the connection: go-redis leaves the commands without an error then
 		}
 		explained, unreachable := s.explain(err)
 		if failed++; unreachable || failed == len(places) {
