@@ -2,6 +2,8 @@
 //
 //	go run .ci/tests.go [--notes FILE] -race -timeout 30m ./...
 //
+// Of a test that failed by its parts alone, such as a script of TestScripts, those parts are run and not all of it.
+//
 // It is never silent about it: each test that failed and then passed is named, and added to the file of notes. A test that fails
 // twice fails, and so does, at once, what no busy machine explains: a package that does not build, or whose tests did not come to
 // their end (a panic, a timeout, an exit), a data race, and more than a few failures.
@@ -48,7 +50,7 @@ func run(args []string, notes string) error {
 		if why := p.hopeless(); why != "" {
 			return fmt.Errorf("%s: %s", name, why)
 		}
-		again[name] = p.names("fail")
+		again[name] = p.failures()
 		count += len(again[name])
 	}
 	if count == 0 {
@@ -61,12 +63,12 @@ func run(args []string, notes string) error {
 	for _, name := range slices.Sorted(maps.Keys(again)) {
 		for _, failed := range again[name] {
 			fmt.Printf("\nagain, alone: %s of %s\n", failed, name)
-			alone := append(slices.Clone(flags), "-count=1", "-p=1", "-parallel=1", "-run=^"+regexp.QuoteMeta(failed)+"$", name)
+			alone := append(slices.Clone(flags), "-count=1", "-p=1", "-parallel=1", "-run="+pattern(failed), name)
 			packages, err := test(alone)
 			if err != nil {
 				return fmt.Errorf("%s of %s failed twice: %w", failed, name, err)
 			}
-			if p := packages[name]; p == nil || !slices.Contains(p.names("pass"), failed) {
+			if p := packages[name]; p == nil || p.came[failed] != "pass" {
 				return fmt.Errorf("%s of %s did not run again", failed, name)
 			}
 			if err := note(notes, fmt.Sprintf("failed once, passed alone: %s of %s", failed, name)); err != nil {
@@ -75,6 +77,11 @@ func run(args []string, notes string) error {
 		}
 	}
 	return nil
+}
+
+// pattern is what -run takes for one test, or for one part of one.
+func pattern(test string) string {
+	return "^" + strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^") + "$"
 }
 
 // note prints a line, and adds it to the file of notes.
@@ -92,13 +99,14 @@ func note(file, line string) error {
 	return err
 }
 
-// A tested package has what became of its tests, of those at the top: the others are parts of them.
+// A tested package has what became of its tests and of their parts, whose names have a slash.
 type tested struct {
 	failed bool
 	came   map[string]string // run, pass, fail or skip, by the name of the test
+	spoke  map[string]bool   // the tests that printed something themselves
 	ended  bool              // it said FAIL at the end of all tests
 	raced  bool
-	output map[string]*strings.Builder // by test, until it is known whether to show it
+	output map[string]*strings.Builder // by test with its parts, until it is known whether to show it
 }
 
 // hopeless says why a failed package needs no second look, or nothing.
@@ -114,14 +122,46 @@ func (p *tested) hopeless() string {
 	return ""
 }
 
+// names returns the tests of which that became, without their parts.
 func (p *tested) names(came string) (names []string) {
 	for name, c := range p.came {
-		if c == came {
+		if c == came && !strings.Contains(name, "/") {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// failures returns what to run again: the smallest parts that failed. A test that failed and said something itself is one failure:
+// nobody knows whether its parts are all that was wrong.
+func (p *tested) failures() (all []string) {
+	var add func(test string)
+	add = func(test string) {
+		parts := p.failedParts(test)
+		if len(parts) == 0 || p.spoke[test] {
+			all = append(all, test)
+			return
+		}
+		for _, part := range parts {
+			add(part)
+		}
+	}
+	for _, test := range p.names("fail") {
+		add(test)
+	}
+	return all
+}
+
+// failedParts returns the failed parts of a test, without parts of them. The name of a part may have a slash.
+func (p *tested) failedParts(test string) (parts []string) {
+	for _, name := range slices.Sorted(maps.Keys(p.came)) {
+		within := func(whole string) bool { return strings.HasPrefix(name, whole+"/") }
+		if p.came[name] == "fail" && within(test) && !slices.ContainsFunc(parts, within) {
+			parts = append(parts, name)
+		}
+	}
+	return parts
 }
 
 // test runs go test, and prints what it would: the output of what failed, and a line for each package.
@@ -158,7 +198,7 @@ func event(packages map[string]*tested, line []byte) {
 	}
 	p := packages[e.Package]
 	if p == nil {
-		p = &tested{came: map[string]string{}, output: map[string]*strings.Builder{}}
+		p = &tested{came: map[string]string{}, spoke: map[string]bool{}, output: map[string]*strings.Builder{}}
 		packages[e.Package] = p
 	}
 	name, _, part := strings.Cut(e.Test, "/")
@@ -172,6 +212,9 @@ func event(packages map[string]*tested, line []byte) {
 			}
 			return
 		}
+		if line := strings.TrimSpace(e.Output); !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			p.spoke[e.Test] = true
+		}
 		if p.output[name] == nil {
 			p.output[name] = &strings.Builder{}
 		}
@@ -182,7 +225,9 @@ func event(packages map[string]*tested, line []byte) {
 			if p.failed = e.Action == "fail"; p.failed {
 				p.show(p.names("run"))
 			}
-		case !part:
+		case part:
+			p.came[e.Test] = e.Action
+		default:
 			p.came[name] = e.Action
 			if e.Action == "fail" {
 				p.show([]string{name})

@@ -3,6 +3,7 @@
 package cmd_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"sched/mutex/redistest"
 )
@@ -196,6 +199,36 @@ func (s *server) takesOver() time.Duration {
 	return time.Since(begun)
 }
 
+// endOfLock returns a function that waits until the lock of a task ends, and says how: released ("del"), or by its lease ("expired").
+func endOfLock(t *testing.T, r *redistest.Server, task string) func() string {
+	t.Helper()
+	var told <-chan *redis.Message
+	if err := redistest.Dial(t, r.URL).Do(t.Context(), func(ctx context.Context, _ int, c *redis.Client) error {
+		if err := c.ConfigSet(ctx, "notify-keyspace-events", "Kgx").Err(); err != nil {
+			return err
+		}
+		lock := c.PSubscribe(t.Context(), "__keyspace@*__:*:lock:"+task)
+		t.Cleanup(func() { lock.Close() })
+		_, err := lock.Receive(t.Context()) // from now on it is told
+		told = lock.Channel()
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return func() string {
+		for over := time.After(patience); ; {
+			select {
+			case m := <-told:
+				if m.Payload == "del" || m.Payload == "expired" {
+					return m.Payload
+				}
+			case <-over:
+				return ""
+			}
+		}
+	}
+}
+
 // A dead server cannot release anything: its lease runs out.
 func TestTheLockOfADeadServerIsFreeWithinALease(t *testing.T) {
 	t.Parallel()
@@ -231,7 +264,8 @@ func TestTheLockOfADeadServerIsFreeWithinALease(t *testing.T) {
 // run is over.
 func TestTheLeaseOutlivesItsSupervisor(t *testing.T) {
 	t.Parallel()
-	s := newServers(t, 2, redistest.Start(t).URL, held)
+	redis := redistest.Start(t)
+	s := newServers(t, 2, redis.URL, held)
 	s[0].tick()
 	_, supervisor, _ := s[0].pids()
 	s[0].kill(supervisor)
@@ -241,6 +275,7 @@ func TestTheLeaseOutlivesItsSupervisor(t *testing.T) {
 			t.Fatalf("after %s: %s", time.Since(begun), out)
 		}
 	}
+	ends := endOfLock(t, redis, "long")
 	s[0].write("go", "")
 	if hook := s[0].lineIn("hooks.txt"); hook != "succeeded" {
 		t.Errorf("hook %q", hook)
@@ -248,9 +283,10 @@ func TestTheLeaseOutlivesItsSupervisor(t *testing.T) {
 	if r := s[0].outcome("long", 1); len(r.Notes) > 0 {
 		t.Errorf("%+v", r)
 	}
-	if took := s[1].takesOver(); took > 4*time.Second {
-		t.Errorf("it took %s", took)
+	if end := ends(); end != "del" {
+		t.Errorf("the lock ended as Redis says with %q", end)
 	}
+	s[1].takesOver()
 	fences := s[0].linesOf("fences")
 	s[1].until("the second run has its number", func() bool { fences = s[1].linesOf("fences"); return len(fences) == 2 })
 	first, _ := strconv.Atoi(fences[0])

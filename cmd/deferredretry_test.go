@@ -236,7 +236,7 @@ func TestTheSupervisorOfALaterAttemptIsKilled(t *testing.T) {
 	b := waiting(t)
 	b.again()
 	b.tick(2 * time.Hour)
-	b.pidIn("command.pid")
+	b.untilWrittenDown(b.pidIn("command.pid")) // a command that is not, and ends, may have succeeded or not
 	b.kill(b.pidIn("supervisor.pid"))
 	b.write("good", "")
 	b.write("go", "")

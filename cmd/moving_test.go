@@ -42,6 +42,9 @@ func TestServersShareSentinelsClustersAndTLS(t *testing.T) {
 						t.Fatalf("%d: %s", code, out)
 					}
 				}
+				for _, one := range s { // or the next minute finds the lock held
+					one.until("its runs have let go", one.unwatched)
+				}
 			}
 			s[0].until("the background runs have ended", func() bool { return len(s[0].linesOf("fences")) == 2 })
 			if ran := s[0].linesOf("ran"); len(ran) != 2 {

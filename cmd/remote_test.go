@@ -41,7 +41,7 @@ func redisCalls(t *testing.T, r *redistest.Server) (calls map[string]int) {
 func TestAnIdleTickLooksForRequestsWithoutARoundTrip(t *testing.T) {
 	t.Parallel()
 	store := redistest.Start(t)
-	s := newServers(t, 1, store.URL, "tasks: [{name: one, cron: 0 0 1 1 *, command: \"true\"}]\n")[0]
+	s := newServers(t, 1, store.URL, "tasks: [{name: one, cron: 0 0 29 2 *, command: \"true\"}]\n")[0]
 	for range 2 {
 		s.tick()
 	}
@@ -65,7 +65,7 @@ func TestAnIdleTickLooksForRequestsWithoutARoundTrip(t *testing.T) {
 // Several ticks, and a redis-server that is real: one stop, and one run of a trigger.
 func TestTicksAtTheSameTimeCarryOutARequestOnce(t *testing.T) {
 	t.Parallel()
-	s := newServers(t, 2, redistest.Start(t).URL, "tasks: [{name: one, cron: 0 0 1 1 *, command: echo $SCHED_RUN >> $SHARED/ran}]\n")
+	s := newServers(t, 2, redistest.Start(t).URL, "tasks: [{name: one, cron: 0 0 29 2 *, command: echo $SCHED_RUN >> $SHARED/ran}]\n")
 	s[1].tick()
 	const rounds, ticks = 5, 4
 	for round := range rounds {
@@ -92,7 +92,7 @@ func TestTicksAtTheSameTimeCarryOutARequestOnce(t *testing.T) {
 // Without a store there is nobody to ask.
 func TestWithoutAStoreNobodyIsAsked(t *testing.T) {
 	t.Parallel()
-	b := newBox(t, "tasks: [{name: one, cron: 0 0 1 1 *, command: \"true\"}]\n")
+	b := newBox(t, "tasks: [{name: one, cron: 0 0 29 2 *, command: \"true\"}]\n")
 	if out, code := b.sched("trigger", "one", "--server", "web-2"); code != 1 || !strings.Contains(out, "has no store, so this machine stands alone") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
@@ -106,7 +106,7 @@ func TestWithoutAStoreNobodyIsAsked(t *testing.T) {
 // takes the request back.
 func TestAnOutputFromElsewhereIsPlainOnATerminal(t *testing.T) {
 	t.Parallel()
-	s := newServers(t, 2, redistest.Start(t).URL, "tasks:\n- name: one\n  cron: 0 0 1 1 *\n  command: printf '\\033]0;title\\007\\033[31mred\\n'\n")
+	s := newServers(t, 2, redistest.Start(t).URL, "tasks:\n- name: one\n  cron: 0 0 29 2 *\n  command: printf '\\033]0;title\\007\\033[31mred\\n'\n")
 	s[1].tick()
 	s[0].sched("trigger", "one", "--server", "web-2", "--no-wait")
 	s[1].until("it ran, and that is told", func() bool {

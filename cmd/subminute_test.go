@@ -307,7 +307,7 @@ tasks:
 			t.Errorf(":%02d %s: %s", second, r.Outcome, r.Reason)
 		}
 	}
-	_, end = b.begin(time.Now().UTC().Format("2006-01-02T15:04") + ":57Z")
+	_, end = b.begin(time.Now().UTC().Add(time.Minute).Format("2006-01-02T15:04") + ":57Z") // the interrupts were by the clock of this machine
 	if out, _, _ := end(); strings.Contains(out, "interrupted") {
 		t.Errorf("a later tick was interrupted:\n%s", out)
 	}

@@ -66,7 +66,9 @@ func together(t *testing.T) *box {
 		runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
 		return !slices.ContainsFunc(runs, func(run string) bool {
 			text, _ := os.ReadFile(run)
-			return strings.LastIndex(string(text), `"pid":0`) > strings.LastIndex(string(text), `"attempt":{`) // it is about to start
+			starts := strings.LastIndex(string(text), `"pid":0`) > strings.LastIndex(string(text), `"attempt":{`) // it is about to
+			retried := strings.Contains(string(text), `"task":"waits`) || strings.Contains(string(text), `"task":"again`)
+			return starts || retried && !strings.Contains(string(text), `{"retry":`)
 		})
 	})
 	return b

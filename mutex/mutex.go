@@ -24,7 +24,7 @@
 //     one until it learns of the loss; what both write to can compare their fences.
 //   - Making up for an outage: a slot that was skipped since the store did not answer is not run later.
 //   - A replica that knows all: behind Sentinels and in a Cluster one may take over that has not been told of the last grants. It is
-//     noticed where this machine was told of them (redismoved.go), and not else.
+//     noticed where this machine was told of them (package redisserver), and not else.
 //
 // # What redsync does, and what is ours
 //
@@ -32,7 +32,7 @@
 // servers at the same time, a majority in time, and a release of what a failed attempt got. What is
 // sent to one server is ours, a script that also writes the holder and the fence, because redsync
 // could not say who has a mutex (see redlock). So are renewals, which must tell a lost lease from
-// servers that do not answer, and the rules for outages (server) and for restarts (instances).
+// servers that do not answer, and the rules for outages and restarts of one server, which are in package redisserver.
 package mutex
 
 import (

@@ -7,12 +7,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-)
 
-// timeout is how long an operation on the store may take in all: its connections, its repetitions,
-// and all servers at once.
-const timeout = 2 * time.Second
+	"sched/mutex/redisserver"
+)
 
 // Redis keeps mutexes for many machines: on one Redis, or on a majority of several independent ones
 // (Redlock). It is safe for concurrent use.
@@ -25,32 +22,24 @@ const timeout = 2 * time.Second
 // No answer is never read as free or as held: the error is then a *StoreError.
 type Redis struct {
 	config    Config
-	servers   []*server
-	instances instances
+	servers   []*redisserver.Server
+	instances redisserver.Instances
 	inFlight  sync.WaitGroup // requests, also those whose answers are not waited for
-	close     context.CancelFunc
 }
 
 var _ Store = (*Redis)(nil)
 
-// disableLogging keeps go-redis from printing: it returns the same as errors.
-var disableLogging = sync.OnceFunc(logging.Disable)
-
 // Dial prepares the store of a config. It does not connect: the first request does.
 func Dial(c Config) (*Redis, error) {
-	disableLogging()
-	closed, stop := context.WithCancel(context.Background())
-	r := &Redis{config: c, close: stop}
+	r := &Redis{config: c}
 	for i := range c.Servers {
 		target, err := c.target(i)
 		if err != nil {
-			stop()
 			return nil, err
 		}
-		r.servers = append(r.servers, newServer(target, c.lease(), r.Key("granted"), &r.instances, closed))
+		r.servers = append(r.servers, redisserver.New(target, c.lease(), r.Key("granted"), &r.instances))
 	}
 	if len(r.servers) == 0 {
-		stop()
 		return nil, c.Check()
 	}
 	return r, nil
@@ -63,13 +52,12 @@ func (r *Redis) Close() error {
 	go func() { r.inFlight.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(timeout / 8):
+	case <-time.After(redisserver.Timeout / 8):
 	}
-	r.close()
-	r.instances.save()
 	for _, s := range r.servers {
-		s.close()
+		s.Close()
 	}
+	r.instances.Save()
 	return nil
 }
 
@@ -78,18 +66,17 @@ func (r *Redis) Close() error {
 // before the first request, in processes that take locks. A file that cannot be read or written is
 // as none.
 func (r *Redis) RememberInstances(path string) {
-	r.instances.load(path)
-	r.instances.useLease(r.config.lease(), time.Now())
+	r.instances.Load(path, r.config.lease())
 }
 
 // Config returns what the store was dialed with.
 func (r *Redis) Config() Config { return r.config }
 
 // Name names a server for people, by its number in the config.
-func (r *Redis) Name(server int) string { return r.servers[server].name }
+func (r *Redis) Name(server int) string { return r.servers[server].Name() }
 
 // Moves reports whether another server may take the place of the one with this number in the config: behind Sentinels, or in a Cluster.
-func (r *Redis) Moves(server int) bool { return r.servers[server].target.Moves() }
+func (r *Redis) Moves(server int) bool { return r.servers[server].Moves() }
 
 // Key returns a key in the namespace of the schedule.
 func (r *Redis) Key(parts ...string) string {
@@ -100,14 +87,14 @@ func (r *Redis) Key(parts ...string) string {
 // context. It returns nil when a majority answered without an error (redis.Nil is none), and does not wait for servers that are much
 // slower than that: f may go on for them. While a server is down f is not called for it.
 func (r *Redis) Do(ctx context.Context, f func(ctx context.Context, server int, c *redis.Client) error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, redisserver.Timeout)
 	errs := make(chan error, len(r.servers))
 	var all sync.WaitGroup
 	for i, s := range r.servers {
 		all.Add(1)
 		r.inFlight.Go(func() {
 			defer all.Done()
-			errs <- s.do(ctx, ifUp, false, func(ctx context.Context, c *redis.Client) error { return f(ctx, i, c) })
+			errs <- s.Do(ctx, func(ctx context.Context, c *redis.Client) error { return f(ctx, i, c) })
 		})
 	}
 	go func() { all.Wait(); cancel() }()
@@ -134,7 +121,7 @@ func (r *Redis) Do(ctx context.Context, f func(ctx context.Context, server int, 
 func (r *Redis) Down() error {
 	var failed []error
 	for _, s := range r.servers {
-		if err := s.down(); err != nil {
+		if err := s.Down(); err != nil {
 			failed = append(failed, err)
 		}
 	}
@@ -155,7 +142,7 @@ func (r *Redis) outage(failed []error) error {
 
 // deadline returns when an operation that begins now ends.
 func deadline(ctx context.Context) time.Time {
-	end := time.Now().Add(timeout)
+	end := time.Now().Add(redisserver.Timeout)
 	if sooner, ok := ctx.Deadline(); ok && sooner.Before(end) {
 		return sooner
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 
 	"sched/mutex"
 	"sched/mutex/redistest"
@@ -26,6 +27,22 @@ func dialWith(t testing.TB, c mutex.Config) *mutex.Redis {
 	}
 	t.Cleanup(func() { r.Close() })
 	return r
+}
+
+// do sends a command to a server past the store.
+func do(t testing.TB, url string, args ...any) any {
+	t.Helper()
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(options)
+	defer c.Close()
+	reply, err := c.Do(ctx, args...).Result()
+	if err != nil && err != redis.Nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	return reply
 }
 
 // three starts three independent servers.
@@ -108,4 +125,17 @@ func TestSharedKeepsTheContract(t *testing.T) {
 			return func() mutex.Store { return mutex.NewStore(mutex.Files{Dir: dir}, named(t, name, s.URL)) }
 		})
 	})
+}
+
+// With the fewest rights that are enough, without those to see the clock and the age of the server.
+func TestAUserWithTheFewestRightsGetsLocks(t *testing.T) {
+	s := redistest.Start(t)
+	do(t, s.URL, "ACL", "SETUSER", "poor", "on", ">secret", "~sched:*", "+@read", "+@write", "+@scripting", "+time", "+@connection", "-info")
+	r := dial(t, "redis://poor:secret@"+s.Address)
+	lock := acquire(t, r, "backup", "run-1")
+	if err := lock.Renew(ctx); err != nil {
+		t.Error(err)
+	}
+	held(t, r, "backup", "run-1")
+	release(t, lock)
 }

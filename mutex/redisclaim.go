@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"sched/mutex/redisserver"
 )
 
 // claimAtLeast is how long a claim is kept whatever the clocks say, also that of a slot long gone.
@@ -38,11 +40,11 @@ func (r *Redis) claim(ctx context.Context, key string, until time.Time, holder H
 	}
 	claim := r.claimOf(ctx, key, until, holder)
 	name, value, keep := claim.key, claim.value, claim.keep
-	q := request{rule: ifTrusted, grants: true, script: claimScript.get(), keys: []string{name, r.Key("granted")},
-		args: []any{holder.Run, value, milliseconds(keep), fmt.Sprint(until.UnixMilli())}}
+	q := redisserver.Request{Grants: true, Script: &claimScript, Keys: []string{name, r.Key("granted")},
+		Args: []any{holder.Run, value, milliseconds(keep), fmt.Sprint(until.UnixMilli())}}
 	bit, slot := r.bit(key)
 	if slot {
-		q.script, q.keys, q.args, q.slot = slotClaimScript.get(), append(q.keys, bit.key), append(q.args, bit.offset), bit.slot
+		q.Script, q.Keys, q.Args, q.Slot = &slotClaimScript, append(q.Keys, bit.key), append(q.Args, bit.offset), bit.slot
 	}
 	_, err := claim.acquire(q)
 	if err == nil && slot && asBit && keep > longClaim {
@@ -86,7 +88,7 @@ func (r *Redis) Claims(ctx context.Context, claims ...string) (map[string]Holder
 		for i, claim := range claims {
 			if values[i] != "" {
 				run, text, _ := strings.Cut(values[i], " ")
-				claimed[claim] = answer{words: []string{"held", run, text}}.holder()
+				claimed[claim] = parseHolder(run, text, "")
 			}
 		}
 		return claimed

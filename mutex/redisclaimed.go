@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"sched/mutex/redisserver"
 )
 
 // slotTime is how the key of a claim ends, after a "@": the instant of its slot in UTC.
@@ -53,15 +55,15 @@ func (b claimedBit) setIn(value string) bool {
 // keepAsBit replaces a claim by its bit, after claimAtLeast. It is not waited for: where it does not come to be, the claim itself is kept
 // for as long.
 func (r *Redis) keepAsBit(claim redlock, b claimedBit, until time.Time) {
-	q := request{script: keepAsBitScript.get(), keys: []string{claim.key, b.key},
-		args: []any{claim.run, b.offset, milliseconds(claimAtLeast), milliseconds(time.Until(until))}}
+	q := redisserver.Request{Script: &keepAsBitScript, Keys: []string{claim.key, b.key},
+		Args: []any{claim.run, b.offset, milliseconds(claimAtLeast), milliseconds(time.Until(until))}}
 	answers := r.send(deadline(context.Background()), q, nil)
 	r.inFlight.Go(func() { r.tally(answers, nil) })
 }
 
 // keepAsBitScript sets the bit of a claim that the run has, and lets the claim end sooner. KEYS: claim, string.
 // ARGV: deadline, run, offset, ms for the claim, ms for the bit.
-var keepAsBitScript = script{text: `
+var keepAsBitScript = redisserver.Script{Text: `
 if not has or string.sub(has, 1, #ARGV[2] + 1) ~= ARGV[2] .. ' ' then return {'free'} end
 redis.call('SETBIT', KEYS[2], ARGV[3], 1)
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[2], ARGV[5]) end

@@ -35,17 +35,17 @@ type Config struct {
 func (c Config) Check() error {
 	switch {
 	case len(c.Servers) == 0:
-		return &StoreError{"the store has no server", redisurl.Hint}
+		return &StoreError{Text: "the store has no server", Hint: redisurl.Hint}
 	case len(c.Servers)%2 == 0:
 		return &StoreError{
-			fmt.Sprintf("the store has %d servers, and needs one or an odd number", len(c.Servers)),
-			fmt.Sprintf("a majority of %d is %d: it survives no more failures than %d would; take one away, or add one",
+			Text: fmt.Sprintf("the store has %d servers, and needs one or an odd number", len(c.Servers)),
+			Hint: fmt.Sprintf("a majority of %d is %d: it survives no more failures than %d would; take one away, or add one",
 				len(c.Servers), len(c.Servers)/2+1, len(c.Servers)-1),
 		}
 	case c.Namespace == "":
-		return &StoreError{"the store needs a name for its keys", "give the schedule a name: it must be the same on every server"}
+		return &StoreError{Text: "the store needs a name for its keys", Hint: "give the schedule a name: it must be the same on every server"}
 	case c.Lease != 0 && (c.Lease < shortestLease || c.Lease > longestLease):
-		return &StoreError{fmt.Sprintf("a lease of %s is not between %s and %s", c.Lease, shortestLease, longestLease), ""}
+		return &StoreError{Text: fmt.Sprintf("a lease of %s is not between %s and %s", c.Lease, shortestLease, longestLease)}
 	}
 	first := map[string]int{}
 	for i := range c.Servers {
@@ -55,15 +55,15 @@ func (c Config) Check() error {
 		}
 		if target.Moves() && len(c.Servers) > 1 {
 			return &StoreError{
-				fmt.Sprintf("URL %d of the store is of Sentinels or of a Cluster, in a list of servers", i+1),
-				"a list is of servers that stand alone, of which a majority decides; write one URL: redis+sentinel://host,host,host/PRIMARY or redis+cluster://host,host,host",
+				Text: fmt.Sprintf("URL %d of the store is of Sentinels or of a Cluster, in a list of servers", i+1),
+				Hint: "a list is of servers that stand alone, of which a majority decides; write one URL: redis+sentinel://host,host,host/PRIMARY or redis+cluster://host,host,host",
 			}
 		}
 		host := strings.ToLower(target.Address())
 		if j, found := first[host]; found {
 			return &StoreError{
-				fmt.Sprintf("URLs %d and %d of the store are of the same server, %s", j+1, i+1, target.Address()),
-				"each must be a server of its own, which fails alone; another database of the same one is not",
+				Text: fmt.Sprintf("URLs %d and %d of the store are of the same server, %s", j+1, i+1, target.Address()),
+				Hint: "each must be a server of its own, which fails alone; another database of the same one is not",
 			}
 		}
 		first[host] = i
@@ -103,7 +103,7 @@ func (c Config) target(i int) (*redisurl.Target, error) {
 		if len(c.Servers) > 1 {
 			which = fmt.Sprintf("URL %d of the store", i+1)
 		}
-		return nil, &StoreError{which + " " + wrong.Text, wrong.Hint}
+		return nil, &StoreError{Text: which + " " + wrong.Text, Hint: wrong.Hint}
 	}
 	return target, err
 }

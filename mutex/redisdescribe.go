@@ -3,6 +3,8 @@ package mutex
 import (
 	"context"
 	"sync"
+
+	"sched/mutex/redisserver"
 )
 
 // A description is what people read about the holder of a lock, and how far it is written to Redis.
@@ -45,7 +47,7 @@ func (l *lease) Describe(holder Holder) {
 
 func (l *lease) writeDescription() {
 	for holder, unsaved := l.description.next(); unsaved; holder, unsaved = l.description.next() {
-		l.redis.tally(l.redis.send(deadline(context.Background()), request{script: describeScript.get(), keys: l.keys()[:2],
-			args: []any{l.run, holderText(holder)}}, nil), nil)
+		l.redis.tally(l.redis.send(deadline(context.Background()), redisserver.Request{Script: &describeScript, Keys: l.keys()[:2],
+			Args: []any{l.run, holderText(holder)}}, nil), nil)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sched/mutex/redisserver"
 )
 
 // A lease is a lock on Redis, which ends unless it is renewed. It is safe for concurrent use.
@@ -50,8 +52,8 @@ func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 	begun := time.Now()
 	l.renewed.Store(&begun)
 	key := l.redlock(ctx)
-	t, err := key.acquire(request{rule: ifTrusted, grants: true, script: acquireScript.get(), keys: append(l.keys(), r.Key("granted")),
-		args: []any{holder.Run, milliseconds(key.keep), holderText(holder), r.instances.leastFence(holder.Fence, begun)}})
+	t, err := key.acquire(redisserver.Request{Grants: true, Script: &acquireScript, Keys: append(l.keys(), r.Key("granted")),
+		Args: []any{holder.Run, milliseconds(key.keep), holderText(holder), r.instances.LeastFence(holder.Fence, begun)}})
 	var held *HeldError
 	if errors.As(err, &held) {
 		held.Name = name
@@ -74,7 +76,7 @@ func (l *lease) raiseFence(end time.Time, fence int64) error {
 	if len(r.servers) == 1 {
 		return nil
 	}
-	answers := r.send(end, request{script: raiseFenceScript.get(), keys: l.keys()[2:3], args: []any{fence}}, nil)
+	answers := r.send(end, redisserver.Request{Script: &raiseFenceScript, Keys: l.keys()[2:3], Args: []any{fence}}, nil)
 	t := r.tally(answers, func(t *tally) bool { return t.ours >= r.quorum() })
 	return r.outage(t.failed)
 }
@@ -117,7 +119,7 @@ func (r *Redis) Break(ctx context.Context, name string) (Holder, error) {
 	if ctx.Err() != nil {
 		return Holder{}, context.Cause(ctx)
 	}
-	t := r.tally(r.send(deadline(ctx), request{script: breakScript.get(), keys: r.lockKeys(name)}, nil), nil)
+	t := r.tally(r.send(deadline(ctx), redisserver.Request{Script: &breakScript, Keys: r.lockKeys(name)}, nil), nil)
 	if err := r.outage(t.failed); err != nil {
 		return Holder{}, err
 	}

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-
 	"sched/mutex"
 	"sched/mutex/redistest"
 )
@@ -328,27 +326,6 @@ func TestAServerThatWasRestartedDoesNotCount(t *testing.T) {
 	unknown(t, err)
 }
 
-func TestAFileOfInstancesThatIsDamagedOrCannotBeWrittenIsAsNone(t *testing.T) {
-	s := redistest.Start(t)
-	for _, text := range []string{"", "{", "null", `{"a": 7}`, "[]"} {
-		path := filepath.Join(t.TempDir(), "redis.json")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for range 2 {
-			r := dial(t, s.URL)
-			r.RememberInstances(path)
-			release(t, acquire(t, r, "backup", "run-1"))
-		}
-		if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
-			t.Errorf("%q", left)
-		}
-	}
-	r := dial(t, s.URL)
-	r.RememberInstances("/no/such/folder/redis.json")
-	release(t, acquire(t, r, "backup", "run-1"))
-}
-
 func TestClaimsAreKeptWhateverTheClocksSay(t *testing.T) {
 	s := redistest.Start(t)
 	r := dial(t, s.URL)
@@ -397,19 +374,5 @@ func TestAHundredClaimsNeedFewConnections(t *testing.T) {
 	// A claim is one script, which calls TIME, GET, SET and HINCRBY.
 	if n := count("total_commands_processed") - commands; n > 600 {
 		t.Errorf("%d commands, those of scripts too", n)
-	}
-}
-
-// The clock of Redis is set while we are connected: a wrong deadline is corrected by the answer.
-func TestAClockThatIsSetStopsNoRequest(t *testing.T) {
-	m := miniredis.RunT(t)
-	r := dial(t, "redis://"+m.Addr())
-	for _, now := range []time.Time{time.Now(), time.Now().Add(time.Hour), time.Now().Add(-48 * time.Hour), time.Now().Add(24 * time.Hour)} {
-		m.SetTime(now)
-		lock := acquire(t, r, "backup", "run-1")
-		if err := lock.Renew(ctx); err != nil {
-			t.Error(err)
-		}
-		release(t, lock)
 	}
 }

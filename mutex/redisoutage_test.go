@@ -188,25 +188,6 @@ func testAfterwards(t *testing.T) {
 	held(t, dial(t, s.URL), "backup", "run-1")
 }
 
-// A connection that a server or a box on the way has closed says nothing about the server.
-func TestAConnectionThatBreaksIsReplaced(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	r := dial(t, s.URL)
-	for i := range 50 {
-		lock := acquire(t, r, "backup", fmt.Sprint("run-", i))
-		do(t, s.URL, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-		if err := lock.Renew(ctx); err != nil {
-			t.Fatal(err)
-		}
-		do(t, s.URL, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-		release(t, lock)
-	}
-	if err := r.Down(); err != nil {
-		t.Error(err)
-	}
-}
-
 // A paused server does not do late what it was sent: a claim of a run that gave up would keep the slot
 // from all servers.
 func testTooLate(t *testing.T) {

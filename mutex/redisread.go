@@ -21,7 +21,7 @@ func (r *Redis) Held(ctx context.Context, names ...string) (map[string]Holder, e
 		held := map[string]Holder{}
 		for i, name := range names {
 			if run := values[3*i]; run != "" {
-				held[name] = answer{words: []string{"held", run, values[3*i+1], values[3*i+2]}}.holder()
+				held[name] = parseHolder(run, values[3*i+1], values[3*i+2])
 			}
 		}
 		return held

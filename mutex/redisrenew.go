@@ -3,6 +3,8 @@ package mutex
 import (
 	"context"
 	"time"
+
+	"sched/mutex/redisserver"
 )
 
 // RenewAll renews locks as their Renew does, those on one store with one round trip, and returns the error of each.
@@ -65,7 +67,7 @@ func (r *Redis) renew(ctx context.Context, leases []*lease) []error {
 		return errs
 	}
 	begun := time.Now()
-	var requests []request
+	var requests []redisserver.Request
 	var sequences []*sequence
 	var places []int
 	for i, l := range leases {
@@ -83,9 +85,9 @@ func (r *Redis) renew(ctx context.Context, leases []*lease) []error {
 }
 
 // renewal is the request that renews the lease.
-func (l *lease) renewal() request {
+func (l *lease) renewal() redisserver.Request {
 	holder := l.description.get()
-	return request{rule: evenIfDown, script: renewScript.get(), keys: l.keys(), args: []any{l.run, milliseconds(l.Lease()), holderText(holder), holder.Fence}}
+	return redisserver.Request{EvenIfDown: true, Script: &renewScript, Keys: l.keys(), Args: []any{l.run, milliseconds(l.Lease()), holderText(holder), holder.Fence}}
 }
 
 // judgeRenewal returns what the answers to a renewal mean that was begun at the given time.
@@ -116,10 +118,11 @@ func (l *lease) judgeRenewal(ctx context.Context, begun time.Time, t tally) erro
 
 // sendAll is send for several requests with one rule: each server gets them in one round trip, after what is in their sequences
 // before. It returns the answers to each.
-func (r *Redis) sendAll(end time.Time, requests []request, in []*sequence) []<-chan answer {
-	all, sendOnly := make([]<-chan answer, len(requests)), make([]chan answer, len(requests))
+func (r *Redis) sendAll(end time.Time, requests []redisserver.Request, in []*sequence) []<-chan redisserver.Answer {
+	all, sendOnly := make([]<-chan redisserver.Answer, len(requests)), make([]chan redisserver.Answer, len(requests))
 	for i := range requests {
-		sendOnly[i] = make(chan answer, len(r.servers))
+		requests[i].End = end
+		sendOnly[i] = make(chan redisserver.Answer, len(r.servers))
 		all[i] = sendOnly[i]
 	}
 	for i, s := range r.servers {
@@ -128,17 +131,12 @@ func (r *Redis) sendAll(end time.Time, requests []request, in []*sequence) []<-c
 		for n := range requests {
 			before[n] = in[n].add(i, done)
 		}
-		own := make([]*request, len(requests))
-		for n, q := range requests {
-			q.end = end
-			own[n] = &q
-		}
 		r.inFlight.Go(func() {
 			defer close(done)
 			for _, b := range before {
 				<-b
 			}
-			for n, a := range s.runAll(own) {
+			for n, a := range s.RunAll(requests) {
 				sendOnly[n] <- a
 			}
 		})

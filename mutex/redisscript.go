@@ -1,10 +1,6 @@
 package mutex
 
-import (
-	"sync"
-
-	"github.com/redis/go-redis/v9"
-)
+import "sched/mutex/redisserver"
 
 // The scripts are what a server does in one step. Each answers with words, of which the first is one of
 //
@@ -13,55 +9,14 @@ import (
 //	held      another run has it; then follow its id, its text, and its fence
 //	broken    it was taken from the run by Break; then follow the id and the text of who has it now
 //	free      no run had it
-//	late      the deadline had passed, and nothing was done; then follows the clock of the server
 //
-// KEYS[1] is the key of the lock or of the claim, ARGV[1] the deadline. Fences are kept for a year.
-// Scripts that grant something count it in a hash, by the instance of Redis, and answer the count as their fifth word.
-
-// onTime begins every script: one that was held up in a paused server or in the network, until its
-// sender waits no longer, does nothing. The deadline is in microseconds by the clock of the server.
-// It needs Redis 5, where a script may read the time and then write.
-const onTime = `
-local t = redis.call('TIME')
-local now = t[1] * 1000000 + t[2]
-local function text(number) return string.format('%.0f', number) end
-if now > tonumber(ARGV[1]) then return {'late', text(now)} end
-local has = redis.call('GET', KEYS[1])
-local function count(key, instance)
-  if instance == '' then return '0' end
-  local n = redis.call('HINCRBY', key, instance, 1)
-  if n == 1 and redis.call('HLEN', key) > 50 then
-    redis.call('DEL', key)
-    redis.call('HSET', key, instance, 1)
-  end
-  return text(n)
-end
-`
-
-// A script is made when it is first needed: most processes of sched need none, and making one takes its SHA-1. One that is declared with
-// a literal is data of the program: no code runs for it at the start.
-type script struct {
-	text string // without onTime
-
-	once sync.Once
-	made *redis.Script
-}
-
-func (s *script) get() *redis.Script {
-	s.once.Do(func() {
-		s.made = redis.NewScript(onTime + s.text)
-		scriptSources.Store(s.made.Hash(), onTime+s.text)
-	})
-	return s.made
-}
-
-// scriptSources are the texts of the scripts that were made, by their SHA-1: an error names a line of one.
-var scriptSources sync.Map
+// KEYS[1] is the key of the lock or of the claim, ARGV[1] the deadline; redisserver.Script says what else a text finds, and how grants are
+// counted. Fences are kept for a year.
 
 // acquireScript takes a mutex that is free; where it was broken for this run in an earlier attempt, that is over. The fence is the time in microseconds, or more if it was
 // more before. KEYS: lock, holder, fence, broken, granted.
 // ARGV: deadline, run, lease in ms, holder, least fence, instance.
-var acquireScript = script{text: `
+var acquireScript = redisserver.Script{Text: `
 local last = redis.call('GET', KEYS[3]) or '0'
 if has then return {'held', has, redis.call('GET', KEYS[2]) or '', last} end
 local fence = text(math.max(now, tonumber(ARGV[5]), last + 1))
@@ -72,13 +27,13 @@ if redis.call('GET', KEYS[4]) == ARGV[2] then redis.call('DEL', KEYS[4]) end
 return {'ours', fence, '', '', count(KEYS[5], ARGV[6])}`}
 
 // raiseFenceScript makes the next fence larger than this one. KEYS: fence. ARGV: deadline, fence.
-var raiseFenceScript = script{text: `
+var raiseFenceScript = redisserver.Script{Text: `
 if tonumber(has or '0') < tonumber(ARGV[2]) then redis.call('SET', KEYS[1], ARGV[2], 'EX', 31536000) end
 return {'ours'}`}
 
 // renewScript begins the lease of a run anew, and takes the mutex again where it is gone without having
 // been broken. KEYS: lock, holder, fence, broken. ARGV: deadline, run, lease in ms, holder, fence.
-var renewScript = script{text: `
+var renewScript = redisserver.Script{Text: `
 if redis.call('GET', KEYS[4]) == ARGV[2] then return {'broken', has or '', redis.call('GET', KEYS[2]) or ''} end
 if has and has ~= ARGV[2] then return {'held', has, redis.call('GET', KEYS[2]) or '', redis.call('GET', KEYS[3]) or ''} end
 if has then
@@ -92,21 +47,21 @@ if tonumber(redis.call('GET', KEYS[3]) or '0') < tonumber(ARGV[5]) then redis.ca
 return {'retaken'}`}
 
 // releaseScript frees a mutex or takes a claim back, if the run has it. KEYS: lock. ARGV: deadline, value.
-var releaseScript = script{text: `
+var releaseScript = redisserver.Script{Text: `
 if has ~= ARGV[2] then return {'free'} end
 redis.call('DEL', KEYS[1])
 return {'ours'}`}
 
 // describeScript replaces the text about the holder, if the run has the mutex. KEYS: lock, holder.
 // ARGV: deadline, run, holder.
-var describeScript = script{text: `
+var describeScript = redisserver.Script{Text: `
 local left = redis.call('PTTL', KEYS[1])
 if has == ARGV[2] and left > 0 then redis.call('SET', KEYS[2], ARGV[3], 'PX', left) end
 return {'ours'}`}
 
 // breakScript frees a mutex and notes for a day whose it was, so that its renewals end.
 // KEYS: lock, holder, fence, broken. ARGV: deadline.
-var breakScript = script{text: `
+var breakScript = redisserver.Script{Text: `
 if not has then return {'free'} end
 local holder = redis.call('GET', KEYS[2]) or ''
 redis.call('DEL', KEYS[1], KEYS[2])
@@ -117,11 +72,11 @@ return {'held', has, holder, redis.call('GET', KEYS[3]) or ''}`}
 // by the clock of the server, or for as long as that is away by the clock of the claimer, whichever is
 // later: a wrong clock should not end it early. KEYS: claim, granted.
 // ARGV: deadline, run, claim, for ms, until ms, instance.
-var claimScript = script{text: claimText}
+var claimScript = redisserver.Script{Text: claimText}
 
 // slotClaimScript is claimScript for a claim of which there may be a bit. KEYS: claim, granted, string.
 // ARGV: deadline, run, claim, for ms, until ms, offset, instance.
-var slotClaimScript = script{text: `
+var slotClaimScript = redisserver.Script{Text: `
 if not has and redis.call('GETBIT', KEYS[3], ARGV[6]) == 1 then return {'held', ''} end
 table.remove(ARGV, 6)
 ` + claimText}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"sched/mutex/redisserver"
 )
 
 // A Ticket is the place of a run in the queue for a mutex, or, without a Run, that of one that would come last.
@@ -15,7 +17,7 @@ type Ticket struct {
 // ticketScript keeps the place of a run in a queue for ten seconds, after which nobody has asked for it again: the server of the run has
 // died, or stands still. It answers who is first in it. Places are by the clock of the server: when a run
 // comes back whose place was lost it gets the same again. KEYS: lock, queue, kept. ARGV: deadline, member or "", waited in microseconds.
-var ticketScript = script{text: `
+var ticketScript = redisserver.Script{Text: `
 for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', text(now - 10000000))) do
   redis.call('ZREM', KEYS[2], gone)
   redis.call('ZREM', KEYS[3], gone)
@@ -29,7 +31,7 @@ end
 return {'ours', redis.call('ZRANGE', KEYS[2], 0, 0)[1] or ''}`}
 
 // leaveScript gives a place back. KEYS: lock, queue, kept. ARGV: deadline, member.
-var leaveScript = script{text: `
+var leaveScript = redisserver.Script{Text: `
 redis.call('ZREM', KEYS[2], ARGV[2])
 redis.call('ZREM', KEYS[3], ARGV[2])
 return {'ours'}`}
@@ -44,9 +46,9 @@ func (r *Redis) Queue(ctx context.Context, names []string, of Ticket) (first map
 		member = holderText(of.Holder)
 	}
 	end := deadline(ctx)
-	answers := make([]<-chan answer, len(names))
+	answers := make([]<-chan redisserver.Answer, len(names))
 	for i, name := range names {
-		answers[i] = r.send(end, request{script: ticketScript.get(), keys: r.queueKeys(name), args: []any{member, of.Waited.Microseconds()}}, nil)
+		answers[i] = r.send(end, redisserver.Request{Script: &ticketScript, Keys: r.queueKeys(name), Args: []any{member, of.Waited.Microseconds()}}, nil)
 	}
 	first = map[string]Holder{}
 	for i, name := range names {
@@ -63,9 +65,9 @@ func (r *Redis) Queue(ctx context.Context, names []string, of Ticket) (first map
 func (r *Redis) LeaveQueue(ctx context.Context, names []string, of Holder) error {
 	of.PID, of.Fence = 0, 0
 	end := deadline(ctx)
-	answers := make([]<-chan answer, len(names))
+	answers := make([]<-chan redisserver.Answer, len(names))
 	for i, name := range names {
-		answers[i] = r.send(end, request{script: leaveScript.get(), keys: r.queueKeys(name), args: []any{holderText(of)}}, nil)
+		answers[i] = r.send(end, redisserver.Request{Script: &leaveScript, Keys: r.queueKeys(name), Args: []any{holderText(of)}}, nil)
 	}
 	var failed []error
 	for _, each := range answers {
@@ -81,16 +83,16 @@ func (r *Redis) queueKeys(name string) []string {
 }
 
 // firstOf returns the run that most servers name as the first of a queue.
-func (r *Redis) firstOf(answers <-chan answer) (first Holder, err error) {
+func (r *Redis) firstOf(answers <-chan redisserver.Answer) (first Holder, err error) {
 	votes, most := map[string]int{}, ""
 	var failed []error
 	for range r.servers {
 		a := <-answers
-		if a.err != nil {
-			failed = append(failed, a.err)
+		if a.Err != nil {
+			failed = append(failed, a.Err)
 			continue
 		}
-		votes[a.word(1)]++
+		votes[a.Word(1)]++
 	}
 	for member, n := range votes {
 		if n > votes[most] || n == votes[most] && member < most {

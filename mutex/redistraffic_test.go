@@ -1,7 +1,6 @@
 package mutex_test
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -49,39 +48,5 @@ func TestWhatOneProcessTakesAndGivesBackGoesOnOneConnection(t *testing.T) {
 	held, err := store.Held(t.Context(), name(0), name(n-1))
 	if err != nil || len(held) > 0 {
 		t.Errorf("%v, %v", held, err)
-	}
-}
-
-// A request that waited behind another until its sender had given up was sent all the same, with those that came after it.
-func TestWhatNobodyWaitsForIsNotSent(t *testing.T) {
-	s := redistest.Start(t)
-	p := redistest.StartProxy(t, s)
-	store := dial(t, p.URL)
-	at := time.Now().UTC().Truncate(time.Minute)
-	claim := func(ctx context.Context, task string) error {
-		return store.Claim(ctx, mutex.SlotKey(task, at), at.Add(time.Hour), mutex.Holder{Run: "run-1"})
-	}
-	if err := claim(t.Context(), "warm"); err != nil {
-		t.Fatal(err)
-	}
-	asked := s.TrafficOf(t, func() {
-		var both sync.WaitGroup
-		s.Pause()
-		before := p.Requests()
-		both.Go(func() { claim(t.Context(), "first") })
-		for end := time.Now().Add(20 * time.Second); p.Requests() == before && time.Now().Before(end); {
-			time.Sleep(time.Millisecond)
-		}
-		soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		both.Go(func() { claim(t.Context(), "second") })
-		if claim(soon, "third") == nil {
-			t.Error("a Redis that is stopped answers")
-		}
-		s.Resume()
-		both.Wait()
-	})
-	if n := asked.Commands["EVALSHA"] + asked.Commands["EVAL"]; n > 2 {
-		t.Errorf("%d claims were sent: %v", n, asked.Commands)
 	}
 }

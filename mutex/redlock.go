@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-redsync/redsync/v4"
 	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+
+	"sched/mutex/redisserver"
 )
 
 // A redlock is one key as one run wants it from a majority of the servers, for a lock or a claim.
@@ -45,7 +47,7 @@ const loserPause = 150 * time.Millisecond
 // acquire takes the key with a request, whose script answers "ours" or "held". It attempts it again
 // after a short random time as long as no run has a majority. The error is a *HeldError without a
 // name, or a *StoreError.
-func (l redlock) acquire(q request) (tally, error) {
+func (l redlock) acquire(q redisserver.Request) (tally, error) {
 	var conns []*conn
 	var pause time.Duration
 	for attempt := 0; attempt == 0 || time.Now().Before(l.end); attempt++ {
@@ -69,7 +71,7 @@ func (l redlock) acquire(q request) (tally, error) {
 			c.awaitRelease() // no release may hit the next attempt
 		}
 	}
-	return tally{}, &StoreError{"the servers of the store do not agree on who has the mutex", "one of them may have been without it for a while; the next run will see"}
+	return tally{}, &StoreError{Text: "the servers of the store do not agree on who has the mutex", Hint: "one of them may have been without it for a while; the next run will see"}
 }
 
 // failure says why an attempt failed: another run has the majority, or too few servers answered. Nil
@@ -104,17 +106,17 @@ func (l redlock) mutex(conns []*conn) *redsync.Mutex {
 type conn struct {
 	redsyncredis.Conn // nil: redsync calls SetNX, Eval and Close alone
 	redlock
-	server *server
+	server *redisserver.Server
 	round  *round
 	busy   *conn // of an earlier attempt, which the server is still busy with: this one does nothing
 
-	request *request // of an attempt; nil for a release
-	again   bool     // an earlier attempt may have left our key there
+	request *redisserver.Request // of an attempt; nil for a release
+	again   bool                 // an earlier attempt may have left our key there
 
 	before   <-chan struct{} // closed when the server may be sent something
 	done     chan struct{}   // closed when answer is set
 	released chan struct{}   // closed when a failed attempt is released
-	answer   answer
+	answer   redisserver.Answer
 }
 
 // A round is one attempt on all servers. It does not wait for a server that is much slower than a majority: whose answer comes
@@ -144,7 +146,7 @@ func (r *round) answers() {
 
 // conns returns the connections for an attempt with a request, or for a release without. Those of the attempt before (nil: none)
 // say which servers are still busy with that: they are left out.
-func (l redlock) conns(q *request, last []*conn) (conns []*conn) {
+func (l redlock) conns(q *redisserver.Request, last []*conn) (conns []*conn) {
 	round := &round{begun: time.Now(), enough: make(chan struct{}), missing: l.redis.quorum()}
 	for i, s := range l.redis.servers {
 		c := &conn{redlock: l, server: s, round: round, again: last != nil, done: make(chan struct{}), released: make(chan struct{})}
@@ -157,6 +159,7 @@ func (l redlock) conns(q *request, last []*conn) (conns []*conn) {
 		}
 		if q != nil {
 			own := *q
+			own.End = l.end
 			c.request = &own
 		}
 		c.before = l.sequence.add(i, c.done)
@@ -192,12 +195,12 @@ func (c *conn) SetNX(string, string, time.Duration) (bool, error) {
 	}
 	if len(c.redis.servers) == 1 { // there is none to go on without
 		c.ask()
-		return c.answer.word(0) == "ours", c.answer.err
+		return c.answer.Word(0) == "ours", c.answer.Err
 	}
 	c.redis.inFlight.Go(c.ask)
 	select {
 	case <-c.done:
-		return c.answer.word(0) == "ours", c.answer.err
+		return c.answer.Word(0) == "ours", c.answer.Err
 	case <-c.round.enough:
 		return false, errLate
 	}
@@ -208,12 +211,12 @@ func (c *conn) SetNX(string, string, time.Duration) (bool, error) {
 func (c *conn) ask() {
 	defer close(c.done)
 	<-c.before
-	c.answer.words, c.answer.err = c.server.run(c.end, c.request)
-	if c.answer.err == nil && len(c.redis.servers) > 1 { // one that is of no use is no part of a majority
+	c.answer = c.server.Run(*c.request)
+	if c.answer.Err == nil && len(c.redis.servers) > 1 { // one that is of no use is no part of a majority
 		c.round.answers()
 	}
-	if c.answer.word(0) == "held" && c.answer.word(1) == c.run && (c.again || c.request.sent > 1) {
-		c.answer.words = []string{"ours", c.answer.word(3)}
+	if c.answer.Word(0) == "held" && c.answer.Word(1) == c.run && (c.again || c.answer.Sent > 1) {
+		c.answer.Words = []string{"ours", c.answer.Word(3)}
 	}
 }
 
@@ -225,7 +228,7 @@ func (c *conn) Eval(_ *redsyncredis.Script, keyAndValue ...any) (reply any, err 
 		defer close(c.done)
 		<-c.before
 		reply, err = c.remove(keyAndValue)
-		c.answer = answer{words: []string{"free"}, err: err}
+		c.answer = redisserver.Answer{Words: []string{"free"}, Err: err}
 		return reply, err
 	}
 	if c.busy != nil {
@@ -235,7 +238,7 @@ func (c *conn) Eval(_ *redsyncredis.Script, keyAndValue ...any) (reply any, err 
 		defer close(c.released)
 		<-c.done
 		// A server that answered and gave us nothing is left alone: our run may have the key there from before.
-		if c.answer.err != nil || c.answer.word(0) == "ours" {
+		if c.answer.Err != nil || c.answer.Word(0) == "ours" {
 			c.remove(keyAndValue)
 		}
 	}
@@ -251,12 +254,11 @@ func (c *conn) Eval(_ *redsyncredis.Script, keyAndValue ...any) (reply any, err 
 // remove removes the key where it has our value, as the script of redsync does, and goes with what else is sent to this server: tasks that
 // end together take no connection each. It has no deadline there, since nobody is harmed by one that comes late.
 func (c *conn) remove(keyAndValue []any) (reply any, err error) {
-	q := request{always: true, script: releaseScript.get(), keys: []string{keyAndValue[0].(string)}, args: keyAndValue[1:]}
-	words, err := c.server.run(c.end, &q)
-	if err == nil && words[0] == "ours" {
+	a := c.server.Run(redisserver.Request{EvenLate: true, End: c.end, Script: &releaseScript, Keys: []string{keyAndValue[0].(string)}, Args: keyAndValue[1:]})
+	if a.Err == nil && a.Words[0] == "ours" {
 		return int64(1), nil
 	}
-	return int64(0), err
+	return int64(0), a.Err
 }
 
 // unreleased returns the conn of a failed attempt whose release is not done yet: this one, or an earlier one that it waited for.

@@ -26,7 +26,7 @@ tasks:
     tags: [orders, partners]
     every: 4 minutes
     without_overlapping: true
-    command: 'echo "3,412 prices changed"; sleep 0.8; case $(date -d "$SCHED_SLOT" +%M) in 00 | 20) sleep 0.5;; esac'
+    command: 'echo "3,412 prices changed"; sleep 0.8; case $(date -u -d "$SCHED_SLOT" +%M) in 00 | 20) sleep 0.5;; esac'
   - name: invoices
     description: Writes the invoices of the last quarter of an hour
     tags: [orders]
@@ -34,7 +34,7 @@ tasks:
     command: |
       printf '\\033[1minvoices\\033[0m of %s\\n' "$SCHED_SLOT"
       for n in 1 2 3 4 5; do printf '  \\033[32m✓\\033[0m order 10%s%s  <pdf>\\n' "$n" "$n"; sleep 0.06; done
-      test "$(date -d "$SCHED_SLOT" +%M)" != 15 || { printf '\\033[31merror:\\033[0m the printer is on fire\\n' >&2; exit 7; }
+      test "$(date -u -d "$SCHED_SLOT" +%M)" != 15 || { printf '\\033[31merror:\\033[0m the printer is on fire\\n' >&2; exit 7; }
     on_failure: [{run: "echo told the office about exit code $SCHED_EXIT_CODE"}]
   - name: search-index
     description: Brings the search index up to date; the first attempt often finds it locked

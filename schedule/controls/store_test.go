@@ -103,18 +103,26 @@ func TestAPauseOnOneOfThreeRedisServersIsWrittenToTheOthers(t *testing.T) {
 }
 
 // A tick reads the controls before it starts anything, so it does not wait for a Redis that hangs when a majority has
-// answered.
+// answered. A machine that is busy is slow at times: one that waits is each time.
 func TestOneRedisOfThreeThatHangsIsNotWaitedFor(t *testing.T) {
 	hangs := redistest.Start(t)
-	r := redistest.Dial(t, hangs.URL, "redis://"+miniredis.RunT(t).Addr(), "redis://"+miniredis.RunT(t).Addr())
-	mustPause(t, r, "report", Pause{Version: 1000, By: "ann"})
-	hangs.Pause()
-	defer hangs.Resume()
-	begun := time.Now()
-	if o := mustControls(t, r, nil); o.Pauses["report"].By != "ann" {
-		t.Errorf("%+v", o)
+	urls := []string{hangs.URL, "redis://" + miniredis.RunT(t).Addr(), "redis://" + miniredis.RunT(t).Addr()}
+	read := func() time.Duration {
+		r := redistest.Dial(t, urls...) // which knows nothing of a server that hangs
+		mustPause(t, r, "report", Pause{Version: 1000, By: "ann"})
+		hangs.Pause()
+		defer hangs.Resume()
+		begun := time.Now()
+		if o := mustControls(t, r, nil); o.Pauses["report"].By != "ann" {
+			t.Errorf("%+v", o)
+		}
+		return time.Since(begun)
 	}
-	if took := time.Since(begun); took > time.Second {
+	took := read()
+	for try := 1; took > time.Second && try < 5; try++ {
+		took = read()
+	}
+	if took > time.Second {
 		t.Errorf("it took %s", took)
 	}
 }

@@ -83,8 +83,15 @@ func (r *Records) Find(ctx context.Context, q history.Query) ([]outcome.Record, 
 	if err != nil {
 		return nil, err
 	}
+	waits := make(map[string]bool, len(r.waiting))
 	for _, record := range r.waiting {
-		if q.Matches(record) {
+		waits[record.Run] = q.Matches(record)
+	}
+	for _, record := range found {
+		delete(waits, record.Run) // it was moved into the history since that was opened
+	}
+	for _, record := range r.waiting {
+		if waits[record.Run] {
 			found = append(found, record)
 		}
 	}

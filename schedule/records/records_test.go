@@ -109,6 +109,25 @@ func TestARecordThatIsInBothPlacesIsThereOnce(t *testing.T) {
 	}
 }
 
+// A run that is put away between the two looks of a reader, at the history and then for what it asks, was shown twice.
+func TestARecordThatIsMovedMeanwhileIsThereOnce(t *testing.T) {
+	dir, recorded, waiting := folder(t)
+	r := open(t, dir)
+	db, err := history.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Add(t.Context(), []outcome.Record{waiting}), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int{0, 2} {
+		found, err := r.Find(t.Context(), history.Query{Limit: limit})
+		if err != nil || len(found) != 2 || found[0].Run != waiting.Run || found[1].Run != recorded.Run {
+			t.Errorf("at most %d: %v %v", limit, found, err)
+		}
+	}
+}
+
 func TestLookingAtNothingMakesNothing(t *testing.T) {
 	dir := t.TempDir() + "/.sched"
 	found, err := open(t, dir).Find(t.Context(), history.Query{})

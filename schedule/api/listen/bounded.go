@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"crypto/tls"
 	"math"
 	"net"
 	"net/http"
@@ -100,12 +101,20 @@ func (c *counted) mark(answered bool) {
 
 type countedKey struct{}
 
-// marking marks the connection of a request while it is answered.
+// countedOf is the counted connection beneath one that a server has; nil where there is none.
+func countedOf(conn net.Conn) *counted {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	c, _ := conn.(*counted)
+	return c
+}
+
+// marking marks the connection of a request as one that is answered. The server takes the mark away when the answer is sent.
 func marking(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(countedKey{}).(*counted); ok {
 			c.mark(true)
-			defer c.mark(false)
 		}
 		handler.ServeHTTP(w, r)
 	})

@@ -81,3 +81,71 @@ func TestWhatIsAnsweredStays(t *testing.T) {
 	conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 	heard(third, "200 OK")
 }
+
+// A slowListener accepts connections on which what is written is sent a moment later.
+type slowListener struct{ net.Listener }
+
+func (l slowListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return slowConn{conn}, err
+}
+
+type slowConn struct{ net.Conn }
+
+func (c slowConn) Write(b []byte) (int, error) {
+	time.Sleep(50 * time.Millisecond)
+	return c.Conn.Write(b)
+}
+
+// A connection that made room when its handler had returned was closed before its answer was sent: whoever had asked got nothing.
+func TestAConnectionMakesRoomWhenItsAnswerIsSent(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBounded(slowListener{l})
+	b.most = 1
+	asked, waits, ended := make(chan bool), make(chan bool), make(chan error)
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		ended <- Serve(ctx, b, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if asked <- true; r.URL.Path == "/first" {
+				<-waits
+			}
+			io.WriteString(w, "the answer")
+		}))
+	}()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	ask := func(path string) net.Conn {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		conn.SetDeadline(time.Now().Add(20 * time.Second))
+		io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		return conn
+	}
+	answered := func(conn net.Conn) {
+		t.Helper()
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(answer.Body); string(body) != "the answer" || err != nil {
+			t.Errorf("%q, %v", body, err)
+		}
+	}
+	first := ask("/first")
+	<-asked
+	second := ask("/second")
+	waits <- true
+	answered(first)
+	<-asked
+	answered(second)
+}

@@ -34,16 +34,18 @@ func serve(ctx context.Context, l net.Listener, certificate *tls.Certificate, ha
 		MaxHeaderBytes: 16 << 10, ErrorLog: quiet,
 		BaseContext: func(net.Listener) context.Context { return streams },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			if secure, ok := conn.(*tls.Conn); ok {
-				conn = secure.NetConn()
-			}
-			if c, ok := conn.(*counted); ok {
+			if c := countedOf(conn); c != nil {
 				ctx, conn = context.WithValue(ctx, countedKey{}, c), c.Conn
 			}
 			if socket, ok := conn.(*net.UnixConn); ok {
 				return context.WithValue(ctx, peerKey{}, peerName(socket))
 			}
 			return ctx
+		},
+		ConnState: func(conn net.Conn, state http.ConnState) {
+			if c := countedOf(conn); c != nil && state == http.StateIdle {
+				c.mark(false) // and not when the handler has returned: its last words may not be sent by then
+			}
 		},
 	}
 	if certificate != nil {

@@ -57,7 +57,13 @@ func TestWhoIsSlowLosesTheConnection(t *testing.T) {
 	for _, conn := range []net.Conn{header, body} {
 		go byByte(conn)
 	}
-	response, err := (&http.Client{Timeout: patience}).Get(fmt.Sprintf("http://%s/", l.Addr()))
+	somebody := func() (*http.Response, error) {
+		return (&http.Client{Timeout: patience}).Get(fmt.Sprintf("http://%s/", l.Addr()))
+	}
+	response, err := somebody()
+	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); { // on a busy machine anybody may be slow
+		response, err = somebody()
+	}
 	if err != nil || response.StatusCode != http.StatusOK {
 		t.Errorf("somebody else: %v, %v", response, err)
 	}

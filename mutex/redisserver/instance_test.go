@@ -1,4 +1,4 @@
-package mutex
+package redisserver
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func TestWhatWasNotedByAWrongClockDoesNotCount(t *testing.T) {
 		{"two months ago", now.AddDate(0, -2, 0), false},
 		{"next year", now.AddDate(1, 0, 0), false},
 	} {
-		var i instances
+		var i Instances
 		i.useLease(time.Hour, row.noted)
 		i.noteAhead(time.Hour, row.noted)
 		if lease := i.formerLease(now); (lease == time.Hour) != row.counts {
@@ -30,7 +30,7 @@ func TestWhatWasNotedByAWrongClockDoesNotCount(t *testing.T) {
 		}
 	}
 
-	i := instances{ids: map[string]string{}}
+	i := Instances{ids: map[string]string{}}
 	i.metFor("redis:6379", "b", now.AddDate(1, 0, 0))
 	if age := i.metFor("redis:6379", "b", now); age != 0 {
 		t.Errorf("met %s ago", age)

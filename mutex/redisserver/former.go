@@ -1,4 +1,4 @@
-package mutex
+package redisserver
 
 import (
 	"fmt"
@@ -16,16 +16,14 @@ const formerLease = 31 * 24 * time.Hour
 const usedLease = "longest lease"
 
 // caution returns how long a Redis that may have forgotten locks grants none: for the lease, or for a longer one that runs may still have.
-func (i *instances) caution(lease time.Duration) time.Duration {
+func (i *Instances) caution(lease time.Duration) time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return max(lease, i.formerLease(time.Now()))
 }
 
-// useLease notes that this machine uses the lease now.
-func (i *instances) useLease(lease time.Duration, now time.Time) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
+// useLease notes that this machine uses the lease now. The caller holds i.mu.
+func (i *Instances) useLease(lease time.Duration, now time.Time) {
 	today := now.UTC().Truncate(24 * time.Hour)
 	used := fmt.Sprintf("%d %d", lease.Milliseconds(), today.Unix())
 	if i.formerLease(now) > lease || i.ids[usedLease] == used {
@@ -39,13 +37,13 @@ func (i *instances) useLease(lease time.Duration, now time.Time) {
 }
 
 // formerLease returns the longest lease that still counts, 0 for none. The caller holds i.mu.
-func (i *instances) formerLease(now time.Time) time.Duration {
+func (i *Instances) formerLease(now time.Time) time.Duration {
 	return time.Duration(i.lately(usedLease, now)) * time.Millisecond
 }
 
 // lately returns the number of a key, which stands before the day on which it was noted; 0 where that was more than formerLease ago, or
 // is yet to come: the clock was wrong then. The caller holds i.mu.
-func (i *instances) lately(key string, now time.Time) int64 {
+func (i *Instances) lately(key string, now time.Time) int64 {
 	var n, day int64
 	if read, _ := fmt.Sscan(i.ids[key], &n, &day); read < 2 {
 		return 0

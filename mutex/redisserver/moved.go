@@ -1,4 +1,4 @@
-package mutex
+package redisserver
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 )
 
 // A failover makes a replica the primary. It has what was copied to it until then: a lock or claim that was granted just before may be
-// unknown to it. As after a restart (see instances), the new primary is trusted at once where it knows as many grants of the old
+// unknown to it. As after a restart (instance.go), the new primary is trusted at once where it knows as many grants of the old
 // one as this machine does, and otherwise a lease after this machine has met it first.
 
 // errNotPrimary says that Sentinels, or the Cluster, named a server that is a replica by now.
@@ -19,7 +19,7 @@ var errNotPrimary = errors.New("a replica was taken for the primary")
 var movedReplies = []string{"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "READONLY", "MASTERDOWN"}
 
 // moved reports whether another server may have taken the place of the one that answered, which a new connection finds.
-func (s *server) moved(err error) bool {
+func (s *Server) moved(err error) bool {
 	if err == nil || !s.target.Moves() {
 		return false
 	}
@@ -33,14 +33,14 @@ func (s *server) moved(err error) bool {
 
 // reconnect replaces the client, so that requests look for the server anew, and returns the new one. Another request may have done so
 // before.
-func (s *server) reconnect(client *redis.Client) *redis.Client {
+func (s *Server) reconnect(client *redis.Client) *redis.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if client == s.client && s.closed.Err() == nil {
 		s.finder.Elsewhere()
 		old := s.client
 		s.client = redis.NewClient(s.options)
-		time.AfterFunc(timeout, func() { old.Close() }) // other requests may still be under way
+		time.AfterFunc(Timeout, func() { old.Close() }) // other requests may still be under way
 	}
 	return s.client
 }
@@ -49,7 +49,7 @@ func (s *server) reconnect(client *redis.Client) *redis.Client {
 const metAs = " met"
 
 // metFor returns for how long an instance is known that took over from the one that is remembered.
-func (i *instances) metFor(address, id string, now time.Time) time.Duration {
+func (i *Instances) metFor(address, id string, now time.Time) time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	met, when, _ := strings.Cut(i.ids[address+metAs], " ")

@@ -1,4 +1,4 @@
-package mutex_test
+package redisserver_test
 
 import (
 	"crypto/ecdsa"
@@ -13,34 +13,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"sched/mutex"
+	"sched/mutex/redisserver"
 	"sched/mutex/redistest"
 )
 
 // at is the URL of a server with the password, and whatever comes after the port.
 func at(s *redistest.Server, password, rest string) string {
 	return "redis://:" + password + "@" + s.Address + rest
-}
-
-// do sends a command to a server past the store.
-func do(t testing.TB, url string, args ...any) any {
-	t.Helper()
-	options, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(options)
-	defer c.Close()
-	reply, err := c.Do(ctx, args...).Result()
-	if err != nil && err != redis.Nil {
-		t.Fatalf("%v: %v", args, err)
-	}
-	return reply
 }
 
 // closedPort is an address at which no process listens.
@@ -62,12 +45,12 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 	cert, key := certificate(t)
 	tls := redistest.Start(t, "--port", "0", "--tls-port", "{port}", "--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no")
 	full := redistest.Start(t)
-	do(t, full.URL, "CONFIG", "SET", "maxmemory", "1")
+	send(t, full.URL, "CONFIG", "SET", "maxmemory", "1")
 	unsaved := redistest.Start(t, "--min-replicas-to-write", "1")
-	do(t, plain.URL, "ACL", "SETUSER", "guest", "on", ">s3cr/et", "~*", "+@all", "-eval", "-evalsha")
-	do(t, plain.URL, "ACL", "SETUSER", "weak", "on", ">s3cr/et", "~elsewhere:*", "+@all")
+	send(t, plain.URL, "ACL", "SETUSER", "guest", "on", ">s3cr/et", "~*", "+@all", "-eval", "-evalsha")
+	send(t, plain.URL, "ACL", "SETUSER", "weak", "on", ">s3cr/et", "~elsewhere:*", "+@all")
 
-	rows := map[string]func(*testing.T){}
+	var all sync.WaitGroup // they mostly wait
 	for _, tt := range []struct {
 		what, url, text, hint string
 	}{
@@ -88,28 +71,45 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 		{"a user that may run no scripts", "redis://guest:" + secret + "@" + plain.Address, "does not let the user call EVAL", "docs/many-servers.md"},
 		{"a user that may not use our keys", "redis://weak:" + secret + "@" + plain.Address, "does not let the user do that", "acl log"},
 	} {
-		rows[tt.what] = func(t *testing.T) {
-			r := dial(t, tt.url)
-			_, acquire := r.Acquire(ctx, "backup", holder("run-1"))
-			claim := r.Claim(ctx, "backup@1", time.Now().Add(time.Hour), holder("run-1"))
-			for _, err := range []error{acquire, claim, r.Adopt("backup", holder("run-1"), nil).Renew(ctx)} {
-				var e *mutex.StoreError
-				if !errors.As(err, &e) || !strings.Contains(e.Text, tt.text) || !strings.Contains(e.Hint, tt.hint) {
-					t.Fatalf("%v\nhint: %+v\nand not %s\nhint: %s", err, e, tt.text, tt.hint)
+		all.Go(func() {
+			t.Run(tt.what, func(t *testing.T) {
+				server := open(t, tt.url)
+				renew := func() redisserver.Answer {
+					q := set("lock")
+					q.EvenIfDown = true
+					return server.Run(q)
 				}
-				if text := fmt.Sprintf("%+v %#v", e, err); strings.Contains(text, "s3cr") || strings.ContainsAny(e.Text+e.Hint, "\r\n") {
-					t.Errorf("it says: %s", text)
+				for _, answer := range []redisserver.Answer{server.Run(grant("lock")), server.Run(set("lock")), renew()} {
+					err := answer.Err
+					var e *redisserver.Error
+					if !errors.As(err, &e) || !strings.Contains(e.Text, tt.text) || !strings.Contains(e.Hint, tt.hint) {
+						t.Fatalf("%v\nhint: %+v\nand not %s\nhint: %s", err, e, tt.text, tt.hint)
+					}
+					if text := fmt.Sprintf("%+v %#v", e, err); strings.Contains(text, "s3cr") || strings.ContainsAny(e.Text+e.Hint, "\r\n") {
+						t.Errorf("it says: %s", text)
+					}
 				}
-			}
+			})
+		})
+	}
+	all.Wait()
+}
+
+// Two requests that went together to a server that refuses the connection were told: unexpected type=<nil> for Slice.
+func TestRequestsThatGoTogetherAreToldWhyThereIsNoConnection(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--requirepass", "right")
+	for _, answer := range open(t, at(s, "wrong", "")).RunAll([]redisserver.Request{set("one"), set("another")}) {
+		if e := unknown(t, answer); !strings.Contains(e.Text, "refuses the user or the password") {
+			t.Error(e)
 		}
 	}
-	together(t, rows)
 }
 
 // A server that does not know AUTH quotes the password when it says so.
 func TestAnAnswerThatQuotesThePasswordIsShownWithoutIt(t *testing.T) {
 	s := redistest.Start(t, "--rename-command", "HELLO", "", "--rename-command", "AUTH", "")
-	_, err := dial(t, at(s, "s3cret", "")).Acquire(ctx, "backup", holder("run-1"))
+	err := open(t, at(s, "s3cret", "")).Run(set("key")).Err
 	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "***") {
 		t.Error(err)
 	}
@@ -119,21 +119,7 @@ func TestTLSUsersAndPasswordsWork(t *testing.T) {
 	cert, key := certificate(t)
 	s := redistest.Start(t, "--port", "0", "--tls-port", "{port}", "--tls-cert-file", cert, "--tls-key-file", key,
 		"--tls-auth-clients", "no", "--user", "alice", "on", ">p@ss/w0rd", "~sched:*", "+@all", "-@admin")
-	r := dial(t, "rediss://alice:p%40ss%2Fw0rd@"+s.Address+"/2?skip_verify=true")
-	release(t, acquire(t, r, "backup", "run-1"))
-}
-
-// With the fewest rights that are enough, without those to see the clock and the age of the server.
-func TestAUserWithTheFewestRightsGetsLocks(t *testing.T) {
-	s := redistest.Start(t)
-	do(t, s.URL, "ACL", "SETUSER", "poor", "on", ">secret", "~sched:*", "+@read", "+@write", "+@scripting", "+time", "+@connection", "-info")
-	r := dial(t, "redis://poor:secret@"+s.Address)
-	lock := acquire(t, r, "backup", "run-1")
-	if err := lock.Renew(ctx); err != nil {
-		t.Error(err)
-	}
-	held(t, r, "backup", "run-1")
-	release(t, lock)
+	ours(t, open(t, "rediss://alice:p%40ss%2Fw0rd@"+s.Address+"/2?skip_verify=true").Run(grant("key")))
 }
 
 // go-redis would print what it cannot dial.
@@ -144,10 +130,12 @@ func TestNothingIsPrinted(t *testing.T) {
 	}
 	stderr := os.Stderr
 	os.Stderr = write
-	r := dial(t, "redis://:secret@"+closedPort(t))
+	server := open(t, "redis://:secret@"+closedPort(t))
+	renewal := set("key")
+	renewal.EvenIfDown = true
 	for range 20 {
-		r.Acquire(ctx, "backup", holder("run-1"))
-		r.Adopt("backup", holder("run-1"), nil).Renew(ctx)
+		server.Run(grant("key"))
+		server.Run(renewal)
 	}
 	os.Stderr = stderr
 	write.Close()

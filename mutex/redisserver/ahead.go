@@ -1,4 +1,4 @@
-package mutex
+package redisserver
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ const (
 )
 
 // noteAhead notes how far the clock of a Redis is ahead of ours.
-func (i *instances) noteAhead(ahead time.Duration, now time.Time) {
+func (i *Instances) noteAhead(ahead time.Duration, now time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if ahead < leastAhead || ahead > mostAhead || ahead <= i.ahead(now) {
@@ -35,12 +35,12 @@ func (i *instances) noteAhead(ahead time.Duration, now time.Time) {
 }
 
 // ahead is how far the clock of a Redis was ahead of ours at most. The caller holds i.mu.
-func (i *instances) ahead(now time.Time) time.Duration {
+func (i *Instances) ahead(now time.Time) time.Duration {
 	return time.Duration(i.lately(furthestAhead, now)) * time.Microsecond
 }
 
-// leastFence returns the least fence for a lock that is acquired now, given that of its caller.
-func (i *instances) leastFence(least int64, now time.Time) int64 {
+// LeastFence returns the least fence for a lock that is acquired now, given that of its caller, in microseconds of Redis's time.
+func (i *Instances) LeastFence(least int64, now time.Time) int64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if ahead := i.ahead(now); ahead > 0 {

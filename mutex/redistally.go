@@ -3,35 +3,24 @@ package mutex
 import (
 	"encoding/json"
 	"strconv"
+
+	"sched/mutex/redisserver"
 )
 
-// An answer is what one server says to a request: the words of a script, or why there are none.
-type answer struct {
-	words []string
-	err   error
-}
-
-// word returns a word of the answer, "" where it has fewer.
-func (a answer) word(i int) string {
-	if i < len(a.words) {
-		return a.words[i]
-	}
-	return ""
-}
-
-func (a answer) fence(i int) int64 {
-	n, _ := strconv.ParseInt(a.word(i), 10, 64)
-	return n
-}
-
-// holder reads the words that follow "held": the run, the text about the holder, and its fence. The
+// parseHolder reads a holder as it is kept on Redis: the run, the text about the holder, and its fence. The
 // text counts only if it is of that run: it may be left from the one before.
-func (a answer) holder() (holder Holder) {
-	if json.Unmarshal([]byte(a.word(2)), &holder) != nil || holder.Run != a.word(1) {
-		holder = Holder{Run: a.word(1)}
+func parseHolder(run, text, fence string) (holder Holder) {
+	if json.Unmarshal([]byte(text), &holder) != nil || holder.Run != run {
+		holder = Holder{Run: run}
 	}
-	holder.Fence = max(holder.Fence, a.fence(3))
+	holder.Fence = max(holder.Fence, parseFence(fence))
 	return holder
+}
+
+// parseFence is 0 for what is no number.
+func parseFence(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
 }
 
 // holderText is a holder as it is kept on Redis.
@@ -51,7 +40,7 @@ type tally struct {
 }
 
 // tally counts answers until there are enough, or all. A nil enough waits for all.
-func (r *Redis) tally(answers <-chan answer, enough func(*tally) bool) (t tally) {
+func (r *Redis) tally(answers <-chan redisserver.Answer, enough func(*tally) bool) (t tally) {
 	for range r.servers {
 		t.add(<-answers)
 		if enough != nil && enough(&t) {
@@ -61,22 +50,22 @@ func (r *Redis) tally(answers <-chan answer, enough func(*tally) bool) (t tally)
 	return t
 }
 
-func (t *tally) add(a answer) {
-	if a.err != nil {
-		t.failed = append(t.failed, a.err)
+func (t *tally) add(a redisserver.Answer) {
+	if a.Err != nil {
+		t.failed = append(t.failed, a.Err)
 		return
 	}
-	switch a.words[0] {
+	switch a.Words[0] {
 	case "ours":
 		t.ours++
-		t.fence = max(t.fence, a.fence(1))
+		t.fence = max(t.fence, parseFence(a.Word(1)))
 	case "retaken":
 		t.retaken++
 	case "free":
 		t.free++
 	case "broken":
 		t.broken++
-		if a.word(1) != "" {
+		if a.Word(1) != "" {
 			t.addHolder(a)
 		}
 	case "held":
@@ -84,13 +73,13 @@ func (t *tally) add(a answer) {
 	}
 }
 
-func (t *tally) addHolder(a answer) {
+func (t *tally) addHolder(a redisserver.Answer) {
 	if t.others == nil {
 		t.others, t.holders = map[string]int{}, map[string]Holder{}
 	}
-	run := a.word(1)
+	run := a.Word(1)
 	t.others[run]++
-	if holder := a.holder(); holder.Host != "" || t.holders[run].Run == "" {
+	if holder := parseHolder(a.Word(1), a.Word(2), a.Word(3)); holder.Host != "" || t.holders[run].Run == "" {
 		t.holders[run] = holder
 	}
 }

@@ -1,4 +1,4 @@
-package mutex
+package redisserver
 
 import (
 	"context"
@@ -9,17 +9,16 @@ import (
 
 // A queued is a request that waits for its turn on one server, or for its answer.
 type queued struct {
-	request request
-	answer  answer        // once done is closed
+	request Request
+	answer  Answer        // once done is closed
 	done    chan struct{} // closed when it was answered, or cannot be
 }
 
-// run sends the request to this server, and returns the words of the answer. Requests that come while one is under way wait, and
-// then go together, in one round trip: however many locks and claims a tick takes, they cost a few. So no request waits for a
+// Run sends a request, and returns the answer, at its End or a moment later at the latest. Requests that come while one is under way
+// wait, and then go together, in one round trip: however many locks and claims a tick takes, they cost a few. So no request waits for a
 // connection of its own, and one that was answered late waited for nothing else.
-func (s *server) run(end time.Time, q *request) (words []string, err error) {
-	one := &queued{request: *q, done: make(chan struct{})}
-	one.request.end = end
+func (s *Server) Run(q Request) Answer {
+	one := &queued{request: q, done: make(chan struct{})}
 	s.mu.Lock()
 	s.queue = append(s.queue, one)
 	idle := !s.sending
@@ -30,24 +29,24 @@ func (s *server) run(end time.Time, q *request) (words []string, err error) {
 	}
 	select {
 	case <-one.done: // by begin
-		q.sent = one.request.sent
-		return one.answer.words, one.answer.err
+		return one.answer
 	default:
 	}
-	over := time.NewTimer(time.Until(end) + lateAtLeast) // the request itself should say why it has no answer
+	over := time.NewTimer(time.Until(q.End) + toExplain)
 	defer over.Stop()
 	select {
 	case <-one.done:
-		q.sent = one.request.sent
-		return one.answer.words, one.answer.err
+		return one.answer
 	case <-over.C:
-		q.sent++ // maybe
-		return nil, s.whyNoAnswer()
+		return Answer{Err: s.whyNoAnswer()}
 	}
 }
 
+// toExplain is how long a request that has no answer may take after its end to say why.
+const toExplain = 25 * time.Millisecond
+
 // begin sends what is in the queue: here where that is soon done, and what comes meanwhile in the background.
-func (s *server) begin() {
+func (s *Server) begin() {
 	s.mu.Lock()
 	near := s.roundTrip > 0 && s.roundTrip <= farAway && s.whyDown == nil
 	s.mu.Unlock()
@@ -65,7 +64,7 @@ func (s *server) begin() {
 const farAway = 4 * time.Millisecond
 
 // sendQueue sends what is in the queue, until that is empty.
-func (s *server) sendQueue() {
+func (s *Server) sendQueue() {
 	s.mu.Lock()
 	far := s.roundTrip
 	s.mu.Unlock()
@@ -77,16 +76,13 @@ func (s *server) sendQueue() {
 }
 
 // sendNext sends the requests that go together next, and reports whether there may be more: then the caller goes on.
-func (s *server) sendNext() bool {
+func (s *Server) sendNext() bool {
 	next := s.nextInQueue()
-	requests := make([]*request, len(next))
+	requests := make([]Request, len(next))
 	for i, one := range next {
-		requests[i] = &one.request
+		requests[i] = one.request
 	}
-	for i, a := range s.runAll(requests) {
-		if next[i].request.grants && a.word(0) == "ours" {
-			s.noteGranted(a.word(4))
-		}
+	for i, a := range s.RunAll(requests) {
 		next[i].answer = a
 		close(next[i].done)
 	}
@@ -101,11 +97,11 @@ const mostAtOnce = 500
 
 // nextInQueue takes the requests from the queue that go together: those with the rule of the first. What nobody waits for any more is never
 // sent: a server that has too much to do is not asked for it, and it comes after nothing that was asked since.
-func (s *server) nextInQueue() (next []*queued) {
+func (s *Server) nextInQueue() (next []*queued) {
 	now, over := time.Now(), []*queued(nil)
 	defer func() {
 		for _, one := range over {
-			one.answer.err = s.whyNoAnswer()
+			one.answer.Err = s.whyNoAnswer()
 			close(one.done)
 		}
 	}()
@@ -114,9 +110,9 @@ func (s *server) nextInQueue() (next []*queued) {
 	rest := s.queue[:0:0]
 	for _, one := range s.queue {
 		switch {
-		case now.After(one.request.end):
+		case now.After(one.request.End):
 			over = append(over, one)
-		case len(next) == 0, one.request.rule == next[0].request.rule && len(next) < mostAtOnce:
+		case len(next) == 0, one.request.rule() == next[0].request.rule() && len(next) < mostAtOnce:
 			next = append(next, one)
 		default:
 			rest = append(rest, one)
@@ -126,22 +122,34 @@ func (s *server) nextInQueue() (next []*queued) {
 	return next
 }
 
-// runAll sends requests with one rule in one round trip, and returns their answers in the same order. A first answer "late" may mean that the
-// clock of the server was set, which is corrected here, or that the server turned out to be one that is not trusted: the second
-// attempt succeeds in the one case, and fails with the reason in the other.
-func (s *server) runAll(requests []*request) []answer {
+// RunAll sends requests in one round trip, which waits for no others, and returns their answers in the same order. All must have the same
+// EvenIfDown and Grants.
+func (s *Server) RunAll(requests []Request) []Answer {
+	answers := s.runAll(requests)
+	for i, a := range answers {
+		if requests[i].Grants && a.Word(0) == "ours" {
+			s.noteGranted(a.Word(4))
+		}
+	}
+	return answers
+}
+
+// runAll is RunAll that notes no grants. A first answer "late" may mean that the clock of the server was set, which is corrected here,
+// or that the server turned out to be one that is not trusted: the second attempt succeeds in the one case, and fails with the reason
+// in the other.
+func (s *Server) runAll(requests []Request) []Answer {
 	if len(requests) == 0 {
 		return nil
 	}
-	rule, end := requests[0].rule, requests[0].end
+	rule, end := requests[0].rule(), requests[0].End
 	for _, q := range requests {
-		if q.end.After(end) {
-			end = q.end
+		if q.End.After(end) {
+			end = q.End
 		}
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
-	answers := make([]answer, len(requests))
+	answers := make([]Answer, len(requests))
 	open := make([]int, len(requests)) // the places of those without an answer
 	for i := range open {
 		open[i] = i
@@ -154,10 +162,10 @@ func (s *server) runAll(requests []*request) []answer {
 		for _, i := range open {
 			switch {
 			case err != nil:
-				answers[i] = answer{err: err}
-			case answers[i].word(0) == "late":
+				answers[i] = Answer{Err: err}
+			case answers[i].Word(0) == "late":
 				late = append(late, i)
-				s.setClock(answers[i].word(1))
+				s.setClock(answers[i].Word(1))
 			}
 		}
 		if open = late; len(open) == 0 {
@@ -167,49 +175,52 @@ func (s *server) runAll(requests []*request) []answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range open {
-		answers[i] = answer{err: s.mayHaveForgotten(requests[i].slot)}
-		if answers[i].err == nil || rule != ifTrusted {
-			answers[i].err = s.failed("does not answer in time", "does its clock jump?")
+		answers[i] = Answer{Err: s.mayHaveForgotten(requests[i].Slot)}
+		if answers[i].Err == nil || rule != ifTrusted {
+			answers[i].Err = s.failed("does not answer in time", "does its clock jump?")
 		}
 	}
 	return answers
 }
 
 // pipeline sends the requests at the places, and reads their answers. The error is that of all of them.
-func (s *server) pipeline(ctx context.Context, c *redis.Client, requests []*request, places []int, answers []answer) error {
+func (s *Server) pipeline(ctx context.Context, c *redis.Client, requests []Request, places []int, answers []Answer) error {
 	if len(places) == 1 { // most scripts of most ticks: the server knows them by their digests
-		q := requests[places[0]]
-		q.sent++
-		words, err := q.script.Run(ctx, c, q.keys, q.arguments(s)...).StringSlice()
-		answers[places[0]] = answer{words: words}
+		q, a := &requests[places[0]], &answers[places[0]]
+		a.Sent++
+		words, err := q.Script.get().Run(ctx, c, q.Keys, q.arguments(s)...).StringSlice()
+		a.Words = words
 		return err
 	}
-	known := map[*redis.Script]bool{} // by this server, from the same pipeline
+	known := map[*Script]bool{} // by this server, from the same pipeline
 	pipe := c.Pipeline()
 	commands := make([]*redis.Cmd, len(places))
 	for n, i := range places {
-		q := requests[i]
-		q.sent++
-		send := q.script.Eval
-		if known[q.script] {
-			send = q.script.EvalSha
+		q := &requests[i]
+		answers[i].Sent++
+		send := q.Script.get().Eval
+		if known[q.Script] {
+			send = q.Script.get().EvalSha
 		}
-		known[q.script] = true
-		commands[n] = send(ctx, pipe, q.keys, q.arguments(s)...)
+		known[q.Script] = true
+		commands[n] = send(ctx, pipe, q.Keys, q.arguments(s)...)
 	}
-	pipe.Exec(ctx) //nolint: each command has its error
+	_, refused := pipe.Exec(ctx)
 	failed := 0
 	for n, i := range places {
 		words, err := commands[n].StringSlice()
-		answers[i] = answer{words: words}
+		answers[i].Words, answers[i].Err = words, nil
 		if err == nil {
 			continue
+		}
+		if commands[n].Err() == nil && refused != nil {
+			err = refused // of the connection: go-redis leaves the commands without an error then
 		}
 		explained, unreachable := s.explain(err)
 		if failed++; unreachable || failed == len(places) {
 			return err
 		}
-		answers[i] = answer{err: explained}
+		answers[i].Err = explained
 	}
 	return nil
 }

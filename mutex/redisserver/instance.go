@@ -1,4 +1,4 @@
-package mutex
+package redisserver
 
 import (
 	"context"
@@ -30,7 +30,7 @@ import (
 // onConnect looks at the server on each new connection: which instance it is, and its clock. Where
 // the user of the URL may not see the one or the other, restarts go unnoticed and scripts have no
 // deadline.
-func (s *server) onConnect(ctx context.Context, c *redis.Conn) error {
+func (s *Server) onConnect(ctx context.Context, c *redis.Conn) error {
 	begun := time.Now()
 	pipe := c.Pipeline()
 	last, known := s.instances.last(s.options.Addr)
@@ -55,7 +55,7 @@ func (s *server) onConnect(ctx context.Context, c *redis.Conn) error {
 	count, _ := granted.Int64()
 	forgot := ok && s.hasForgotten(last, id, known, count, granted.Err())
 	if forgot {
-		if err := s.tell(ctx, c); err != nil {
+		if err := s.sendRestore(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func (s *server) onConnect(ctx context.Context, c *redis.Conn) error {
 
 // hasForgotten reports whether an instance may have forgotten what was granted: it is another than the last, and does not know as many
 // grants of that as this machine does, or it is the same one and knows fewer (FLUSHALL).
-func (s *server) hasForgotten(last, id string, known, count int64, err error) bool {
+func (s *Server) hasForgotten(last, id string, known, count int64, err error) bool {
 	if last == id {
 		return count < known && (err == nil || errors.Is(err, redis.Nil))
 	}
@@ -101,7 +101,7 @@ func instanceIn(info string) (id string, age time.Duration, ok bool) {
 
 // meet notes which instance answers, and whether it may have forgotten locks. As long as it may, the
 // one before stays the last that is remembered, so that other processes notice the restart, too. The caller holds s.mu.
-func (s *server) meet(id string, age time.Duration, forgot bool) {
+func (s *Server) meet(id string, age time.Duration, forgot bool) {
 	if id == s.instance && !forgot {
 		return
 	}
@@ -115,7 +115,7 @@ func (s *server) meet(id string, age time.Duration, forgot bool) {
 		if last == id || s.target.Moves() {
 			age = s.instances.metFor(s.options.Addr, id, time.Now())
 		}
-		if age < max(s.instances.caution(s.lease), tellWithin) {
+		if age < max(s.instances.caution(s.lease), restoredWithin) {
 			s.instance, s.started, s.forgot = id, time.Now().Add(-age), how
 			return
 		}
@@ -126,12 +126,12 @@ func (s *server) meet(id string, age time.Duration, forgot bool) {
 }
 
 // mayHaveForgotten returns an error during the longest lease that runs may have, which follows a restart, and for slots of before,
-// which it may have known to be claimed, until it was told of claims (RememberClaims); slot is zero for what is no claim of one. A
+// which it may have known to be claimed, until it was told of claims (RestoreWith); slot is zero for what is no claim of one. A
 // clock that is ahead by less than a lease is reckoned with. The caller holds s.mu.
-func (s *server) mayHaveForgotten(slot time.Time) error {
+func (s *Server) mayHaveForgotten(slot time.Time) error {
 	end := s.started.Add(s.instances.caution(s.lease))
-	if end.Before(s.started.Add(tellWithin)) && !slot.IsZero() && !slot.After(end) {
-		end = s.started.Add(tellWithin)
+	if end.Before(s.started.Add(restoredWithin)) && !slot.IsZero() && !slot.After(end) {
+		end = s.started.Add(restoredWithin)
 	}
 	if s.started.IsZero() || !time.Now().Before(end) {
 		return nil
@@ -140,8 +140,13 @@ func (s *server) mayHaveForgotten(slot time.Time) error {
 		s.forgot, s.started.Local().Format(time.TimeOnly), end.Local().Format(time.TimeOnly)), "")
 }
 
-// instances remembers the last instance of each server, in this process and in a file for later ones.
-type instances struct {
+// restoredWithin is how long after its start a server that has forgotten claims gets none for slots that it may have known: by then each
+// machine that ticks every minute has told it what it knows.
+const restoredWithin = 2 * time.Minute
+
+// Instances remembers the last instance of each server, in this process and in a file for later ones. Its zero value has no file. It is
+// safe for concurrent use.
+type Instances struct {
 	mu   sync.Mutex
 	path string            // of the file; empty: there is none
 	ids  map[string]string // by the address of the server; and what that granted, by the address and grantedBy
@@ -152,14 +157,14 @@ type instances struct {
 const grantedBy = " granted"
 
 // noteGranted notes how much the present instance has granted.
-func (s *server) noteGranted(count string) {
+func (s *Server) noteGranted(count string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.instances.granted(s.options.Addr, s.instance, count)
 }
 
 // granted notes how much an instance has granted, if it is the one that is remembered.
-func (i *instances) granted(address, id, count string) {
+func (i *Instances) granted(address, id, count string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if n, err := strconv.ParseInt(count, 10, 64); err == nil && i.ids[address] == id && n > i.count(address) {
@@ -169,22 +174,24 @@ func (i *instances) granted(address, id, count string) {
 }
 
 // count returns how much the remembered instance has granted, 0 where that is not known. The caller holds i.mu.
-func (i *instances) count(address string) int64 {
+func (i *Instances) count(address string) int64 {
 	n, _ := strconv.ParseInt(i.ids[address+grantedBy], 10, 64)
 	return n
 }
 
-// load reads the file, and uses it from now on.
-func (i *instances) load(path string) {
+// Load reads the file, uses it from now on, and notes in it that this machine uses the lease. A file that cannot be read or written is
+// as none. Call it before the first request.
+func (i *Instances) Load(path string, lease time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.path = path
 	if text, err := statedir.ReadFile(path); err == nil {
 		json.Unmarshal(text, &i.ids) //nolint: a damaged file is as none
 	}
+	i.useLease(lease, time.Now())
 }
 
-func (i *instances) last(address string) (id string, granted int64) {
+func (i *Instances) last(address string) (id string, granted int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.ids[address], i.count(address)
@@ -192,7 +199,7 @@ func (i *instances) last(address string) (id string, granted int64) {
 
 // remember notes an instance, and writes the file if that changes it. Where it cannot be written, the
 // next process tries again; until then restarts are judged by what the file had before.
-func (i *instances) remember(address, id string) {
+func (i *Instances) remember(address, id string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if _, met := i.ids[address+metAs]; i.ids[address] == id && !met {
@@ -208,15 +215,15 @@ func (i *instances) remember(address, id string) {
 	i.write()
 }
 
-// save writes the file if there is something new.
-func (i *instances) save() {
+// Save writes the file if there is something new.
+func (i *Instances) Save() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.write()
 }
 
-// write is save for a caller that holds i.mu.
-func (i *instances) write() {
+// write is Save for a caller that holds i.mu.
+func (i *Instances) write() {
 	if i.path == "" || !i.new {
 		return
 	}
