@@ -119,6 +119,7 @@ func (r *Records) Get(ctx context.Context, id string) (outcome.Record, error) {
 	switch {
 	case len(found) == 0, err == nil && record.Run == id, errors.As(err, &several):
 		return record, err
+	case err == nil && slices.ContainsFunc(found, func(r outcome.Record) bool { return r.Run == record.Run }): // it was moved meanwhile
 	case err == nil:
 		found = append(found, record)
 	case !errors.Is(err, history.ErrNotFound):
@@ -160,7 +161,11 @@ func (r *Records) Took(ctx context.Context) (map[string]history.Took, error) { r
 
 // Summaries is history.DB.Summaries.
 func (r *Records) Summaries(ctx context.Context, task string, since, until time.Time) ([]history.Summary, error) {
-	return r.db.Summaries(ctx, task, since, until, r.waiting...)
+	waiting, err := without(ctx, r.db, slices.Clone(r.waiting)) // others were moved into the history since that was opened
+	if err != nil {
+		return nil, err
+	}
+	return r.db.Summaries(ctx, task, since, until, waiting...)
 }
 
 // Around is history.DB.Around.

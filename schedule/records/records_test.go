@@ -104,7 +104,7 @@ func TestARecordThatIsInBothPlacesIsThereOnce(t *testing.T) {
 	if err != nil || len(found) != 2 {
 		t.Errorf("%v %v", found, err)
 	}
-	if sums, err := r.Summaries(t.Context(), "", time.Time{}, time.Time{}); err != nil || sums[0].Ran() != 2 {
+	if sums, err := r.Summaries(t.Context(), "", noon, noon.Add(2*time.Hour)); err != nil || sums[0].Ran() != 2 {
 		t.Errorf("%+v %v", sums, err)
 	}
 }
@@ -125,6 +125,19 @@ func TestARecordThatIsMovedMeanwhileIsThereOnce(t *testing.T) {
 		if err != nil || len(found) != 2 || found[0].Run != waiting.Run || found[1].Run != recorded.Run {
 			t.Errorf("at most %d: %v %v", limit, found, err)
 		}
+	}
+	if one, err := r.Get(t.Context(), waiting.Run[len(waiting.Run)-12:]); err != nil || one.Run != waiting.Run {
+		t.Errorf("by the end of its id: %v %v", one, err)
+	}
+	all := 0
+	summaries, err := r.Summaries(t.Context(), "", noon, noon.Add(2*time.Hour))
+	for _, s := range summaries {
+		for _, n := range s.Slots {
+			all += n
+		}
+	}
+	if all != 2 || err != nil {
+		t.Errorf("%d in the summary: %+v %v", all, summaries, err)
 	}
 }
 
