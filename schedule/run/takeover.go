@@ -16,6 +16,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 	"sched/schedule/servers"
+	"sched/schedule/text"
 )
 
 // This file is about deferred retries of one_server tasks that another server takes over, since their own does not tick any more
@@ -35,7 +36,7 @@ func (e *TakenError) Error() string {
 	if e.By == "" {
 		return "another server may have taken it over"
 	}
-	return "it was taken over by " + e.By
+	return "it was taken over by " + text.Line(e.By)
 }
 
 // A retryTurns is who goes on with a deferred attempt, as the claims of its turns say.
@@ -157,8 +158,7 @@ func (r *Run) claimTurn(state runfile.State) (unclaim func(), err error) {
 			return func() {}, err
 		}
 	}
-	unclaim, err = turns.own(state.Deferral.Turn)
-	if err != nil {
+	if unclaim, err = turns.own(state.Deferral.Turn); err != nil {
 		return func() {}, err
 	}
 	return unclaim, nil

@@ -140,3 +140,10 @@ func seen(t *testing.T, store *mutex.Redis, name string, does bool) {
 		t.Fatal(err)
 	}
 }
+
+// The name comes from Redis, and goes to terminals.
+func TestWhoHasTakenARetryOverSteersNoTerminal(t *testing.T) {
+	if text := (&TakenError{By: "web-2\x1b[2J"}).Error(); text != "it was taken over by web-2 [2J" {
+		t.Errorf("%q", text)
+	}
+}

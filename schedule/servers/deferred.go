@@ -14,6 +14,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule/outcome"
+	"sched/schedule/text"
 )
 
 const (
@@ -46,12 +47,12 @@ func (d DeferredRetry) field() string { return d.Record.Run + " " + d.Server }
 
 // value is the time at which it is due, and until which it may be taken over, in milliseconds; and all of it.
 func (d DeferredRetry) value() string {
-	text := toJSON(d)
-	if len(text) > largestDeferred {
+	all := toJSON(d)
+	if len(all) > largestDeferred {
 		d.Record.Notes = nil
-		text = toJSON(d)
+		all = toJSON(d)
 	}
-	return fmt.Sprintf("%d %d %s", d.Until.UnixMilli(), d.Until.Add(TakeableFor).UnixMilli(), text)
+	return fmt.Sprintf("%d %d %s", d.Until.UnixMilli(), d.Until.Add(TakeableFor).UnixMilli(), all)
 }
 
 // Deferred tells, with the announcements of a tick, which deferred retries wait on this server, and finds those of others that are due and
@@ -143,7 +144,8 @@ func (d *Deferred) add(words []string) {
 		}
 		var retry DeferredRetry
 		parts := strings.SplitN(one[1], " ", 3)
-		if json.Unmarshal([]byte(parts[len(parts)-1]), &retry) != nil || retry.field() != one[0] || !outcome.IsID(retry.Record.Run) {
+		if json.Unmarshal([]byte(parts[len(parts)-1]), &retry) != nil || retry.field() != one[0] || !outcome.IsID(retry.Record.Run) ||
+			text.Line(retry.Server) != retry.Server {
 			continue
 		}
 		if ms, err := strconv.ParseFloat(one[2], 64); err == nil {
