@@ -18,8 +18,8 @@ func become(args []string) (code int, ok bool) {
 	return process.Become(args[1], os.Environ())
 }
 
-// background runs what the processes of background runs call: `witness ID` and `start ID`, `finish --tick ID` in the place of a
-// supervisor that was killed, and `finish MUTEX CODE --run RUN` (the last three for each run that it finishes); else it returns false.
+// background runs what the processes of background runs call: `start ID`, `finish --tick ID` in the place of a supervisor that was
+// killed, and `finish MUTEX CODE --run RUN` (the last three for each run that it finishes); else it returns false. A witness never gets here.
 // It comes before cobra and YAML, which these do not need: many of the last may start in one second.
 func (a *app) background(args []string) (code int, ok bool) {
 	storage, ours, err := run.StorageFrom(os.Getenv)
@@ -30,8 +30,6 @@ func (a *app) background(args []string) (code int, ok bool) {
 	}
 	switch {
 	case err != nil:
-	case len(args) == 2 && args[0] == supervisor.WitnessCommand:
-		err = supervisor.Witness(self(), args[1], runs.Environ)
 	case len(args) == 2 && args[0] == "start":
 		surviveReaders()
 		terminate, kill, release := signals()

@@ -1,13 +1,11 @@
 package process
 
 import (
-	"bytes"
 	"math"
 	"os"
 	"strconv"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,42 +16,6 @@ const KeepsOrphans = true
 // KeepOrphans makes this process, and the program that it may become, the parent of what its descendants leave behind
 // (PR_SET_CHILD_SUBREAPER in prctl(2)).
 func KeepOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
-
-// AwaitChild waits for a child of this process, and returns its exit code, 128 plus the signal if one ended it. Meanwhile it takes
-// away the orphans that end, but nothing that the child had started and has left behind now: that keeps its exit codes
-// for Adopt.
-func AwaitChild(child int) (code int) {
-	for {
-		ended := endedChild()
-		if ended == child || exiting(child) { // else it is no child of that, or it would have stayed with it
-			return awaitChild(child)
-		}
-		syscall.Wait4(ended, nil, 0, nil)
-	}
-}
-
-// endedChild waits until a child of this process has ended, and leaves it as it is.
-func endedChild() (pid int) {
-	var info unix.Siginfo
-	for unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
-	}
-	// si_pid follows three numbers, and what aligns a pointer (sigaction(2)).
-	offset := (3*unsafe.Sizeof(info.Signo) + unsafe.Alignof(uintptr(0)) - 1) &^ (unsafe.Alignof(uintptr(0)) - 1)
-	return int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), offset)))
-}
-
-// exiting reports whether the first thread of a process has ended, or is about to (PF_EXITING in field 9 of proc_pid_stat(5)). As
-// long as it is not, the kernel gives the children of other threads to it, and none to other processes.
-func exiting(pid int) bool {
-	const flagExiting = 4
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if err != nil || len(fields) < 7 {
-		return true
-	}
-	flags, err := strconv.ParseUint(string(fields[6]), 10, 64)
-	return err != nil || flags&flagExiting != 0 || fields[0][0] == 'Z' || fields[0][0] == 'X'
-}
 
 // Adopt returns a process that another one started, and that has become a child of this one since (KeepOrphans). One that has ended
 // is Ended at once. False for any other process.

@@ -10,9 +10,6 @@ const KeepsOrphans = false
 // KeepOrphans does nothing.
 func KeepOrphans() {}
 
-// AwaitChild waits for a child of this process, and returns its exit code, 128 plus the signal if one ended it.
-func AwaitChild(child int) (code int) { return awaitChild(child) }
-
 // Adopt finds no process.
 func Adopt(int) (*Process, bool) { return nil, false }
 

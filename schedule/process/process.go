@@ -143,13 +143,6 @@ func (p *Process) wait(said *os.File) {
 	}
 }
 
-// awaitChild waits for a child of this process, and returns its exit code as ExitCode does.
-func awaitChild(pid int) (code int) {
-	p := Process{PID: pid, Done: make(chan struct{})}
-	p.wait(nil)
-	return p.ExitCode()
-}
-
 // PeakMemory returns the peak memory of a process that has ended and of its children that it waited for, in bytes. It is 0
 // where that is not known: ru_maxrss (getrusage(2)) of a command begins with the memory that sched had when the command
 // replaced it, so what needs no more than that cannot be measured

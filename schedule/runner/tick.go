@@ -201,8 +201,8 @@ func (t *Tick) Leave() { t.supervisors().Close() }
 
 // startSupervisor starts the supervisor beside everything else, if one of the slots is that of a background task.
 func (t *Tick) startSupervisor(due []schedule.Slot) {
-	if slices.ContainsFunc(due, func(s schedule.Slot) bool { return s.Task.Background }) {
-		go t.supervisors().Ahead(t.Storage)
+	if background, _ := admission.Split(due); len(background) > 0 {
+		go t.supervisors().Ahead(t.Storage, len(background))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"sched/schedule/process"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
+	"sched/schedule/supervisor/witness"
 )
 
 // A Handover gives the background runs of a tick to supervisors: one for all, but for the runs in a spare state folder, and
@@ -24,10 +25,11 @@ type Handover struct {
 	Self    string   // the path of sched
 	Environ []string // of the tick
 
-	mu      sync.Mutex
-	newest  map[string]*link // by the state folder
-	earlier []*link
-	failed  map[string]error // why there is none for a state folder: this was tried for long enough
+	mu       sync.Mutex
+	expected int              // runs, as far as that is known
+	newest   map[string]*link // by the state folder
+	earlier  []*link
+	failed   map[string]error // why there is none for a state folder: this was tried for long enough
 }
 
 // A link is the tick's end of the socket to a supervisor.
@@ -63,11 +65,12 @@ func (h *Handover) Give(r *run.Run) error {
 	return nil
 }
 
-// Ahead starts the supervisor for the runs of the state folder, for a tick that will have some: it gets ready meanwhile. An error is
+// Ahead starts the supervisor for the runs of the state folder, for a tick that expects so many: it gets ready meanwhile. An error is
 // that of the first Give.
-func (h *Handover) Ahead(storage run.Storage) {
+func (h *Handover) Ahead(storage run.Storage, runs int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.expected = runs
 	h.link(storage)
 }
 
@@ -150,7 +153,7 @@ func (h *Handover) start(storage run.Storage) (*link, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	argv := []string{h.Self, WitnessCommand, id}
+	argv := append([]string{h.Self}, witness.Arguments(id, perRun*min(h.expected, mostRuns())+otherDescriptors)...)
 	env := process.Environ(h.Environ, schedule.Task{}, storage.Variables()...)
 	// In a session of its own, and without a pipe of its caller, or cron would wait for it.
 	_, err = process.Fork(h.Self, argv, "/", env, nil, []*os.File{file, theirs}, &syscall.SysProcAttr{Setsid: true}, nil)
@@ -218,12 +221,14 @@ func connection(file *os.File) (*net.UnixConn, error) {
 	return socket, nil
 }
 
+// A supervisor has this many descriptors open at most: for each run, and others.
+const perRun, otherDescriptors = 8, 64
+
 // mostRuns is how many runs one supervisor may get: each needs a few descriptors, of which a process may have so many.
 var mostRuns = sync.OnceValue(func() int {
-	const perRun, others = 8, 64
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Max > 1<<20 {
 		return 1 << 20 / perRun
 	}
-	return max(1, (int(limit.Max)-others)/perRun)
+	return max(1, (int(limit.Max)-otherDescriptors)/perRun)
 })

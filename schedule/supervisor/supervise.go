@@ -18,6 +18,7 @@ import (
 	"sched/schedule/lease"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
+	"sched/schedule/supervisor/witness"
 )
 
 // A message of a tick to its supervisor is one byte, with the descriptors of the run that it gives. The supervisor answers with one
@@ -25,12 +26,6 @@ import (
 const (
 	oneRun = 'r' // the descriptors are those of run.Descriptors, in their order
 	noMore = 'e' // the tick has given all runs
-)
-
-// The descriptors that the witness and its supervisor inherit from the tick.
-const (
-	fileDescriptor   = 3 // the file of the supervisor, locked
-	socketDescriptor = 4
 )
 
 // A supervisor watches runs in this process.
@@ -92,16 +87,16 @@ var errStrange = errors.New("start is what sched run calls for background tasks"
 func inherit(dir, id string) (*os.File, *net.UnixConn, error) {
 	var there, inherited unix.Stat_t
 	path := runfile.SupervisorPath(dir, id)
-	if unix.Fstat(fileDescriptor, &inherited) != nil || unix.Lstat(path, &there) == nil && there.Ino != inherited.Ino {
+	if unix.Fstat(witness.File, &inherited) != nil || unix.Lstat(path, &there) == nil && there.Ino != inherited.Ino {
 		return nil, nil, errStrange
 	}
-	if unix.Fstat(socketDescriptor, &there) != nil || there.Mode&unix.S_IFMT != unix.S_IFSOCK {
+	if unix.Fstat(witness.Socket, &there) != nil || there.Mode&unix.S_IFMT != unix.S_IFSOCK {
 		return nil, nil, errStrange
 	}
-	unix.CloseOnExec(fileDescriptor)
-	unix.CloseOnExec(socketDescriptor)
-	socket, err := connection(os.NewFile(socketDescriptor, "the socket to a tick"))
-	return os.NewFile(fileDescriptor, path), socket, err
+	unix.CloseOnExec(witness.File)
+	unix.CloseOnExec(witness.Socket)
+	socket, err := connection(os.NewFile(witness.Socket, "the socket to a tick"))
+	return os.NewFile(witness.File, path), socket, err
 }
 
 // receive begins to watch each run that the tick gives. It returns when there are no more, and reports whether the tick said so.

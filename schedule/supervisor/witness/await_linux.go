@@ -1,0 +1,61 @@
+package witness
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"syscall"
+	"unsafe"
+)
+
+// The numbers of prctl(2) and waitid(2): golang.org/x/sys/unix has names for them, and sets itself up later than this package.
+const (
+	setChildSubreaper = 36
+	pidAll            = 0
+	leaveWaitable     = 0x1000000 // WNOWAIT
+)
+
+// keepOrphans makes this process, and the program that it may become, the parent of what its descendants leave behind.
+func keepOrphans() { syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0) }
+
+// await waits for a child of this process, and returns 0 if it has ended with that code. Meanwhile it takes
+// away the orphans that end, but nothing that the child had started and has left behind now: that keeps its exit codes
+// for process.Adopt.
+func await(child int) (code int) {
+	for {
+		ended := endedChild()
+		if ended == child || exiting(child) { // else it is no child of that, or it would have stayed with it
+			return reap(child)
+		}
+		syscall.Wait4(ended, nil, 0, nil)
+	}
+}
+
+// endedChild waits until a child of this process has ended, and leaves it as it is.
+func endedChild() (pid int) {
+	var info struct { // siginfo_t (sigaction(2)): three numbers, what aligns a pointer, and si_pid
+		numbers [3]int32
+		_       [0]uintptr
+		pid     int32
+		_       [128]byte
+	}
+	for {
+		_, _, err := syscall.Syscall6(syscall.SYS_WAITID, pidAll, 0, uintptr(unsafe.Pointer(&info)), syscall.WEXITED|leaveWaitable, 0, 0)
+		if err != syscall.EINTR {
+			return int(info.pid)
+		}
+	}
+}
+
+// exiting reports whether the first thread of a process has ended, or is about to (PF_EXITING in field 9 of proc_pid_stat(5)). As
+// long as it is not, the kernel gives the children of other threads to it, and none to other processes.
+func exiting(pid int) bool {
+	const flagExiting = 4
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if err != nil || len(fields) < 7 {
+		return true
+	}
+	flags, err := strconv.ParseUint(string(fields[6]), 10, 64)
+	return err != nil || flags&flagExiting != 0 || fields[0][0] == 'Z' || fields[0][0] == 'X'
+}
