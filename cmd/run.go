@@ -78,18 +78,20 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 func (a runCommand) run(o runOptions) error {
 	now := a.now()
 	debug.SetGCPercent(1600) // the heap of 10,000 tasks is 40 MB, all of it in use: the first look for garbage is at 64 MB
+	var caught *catch
 	if !o.dryRun {
-		surviveReaders()
+		caught = catchSignals() // and never released: after a tick this process ends
+		a.surviveReaders()
 		a.printAside()
 	}
 	if o.quiet && o.verbose {
 		return usage("", "--quiet and --verbose exclude each other")
 	}
 	if o.work != "" {
-		return a.runWorked(o)
+		return a.runWorked(o, caught)
 	}
 	if o.triggered {
-		return a.runTriggered(o)
+		return a.runTriggered(o, caught)
 	}
 	tick, invalid, err := a.load(o, now)
 	if err != nil {
@@ -107,8 +109,7 @@ func (a runCommand) run(o runOptions) error {
 	if o.at == "" && terminal.Is(a.err) && status.LastTick(tick.Storage.Dir).Equal(tick.Minute) {
 		a.problem("a tick of %s has come already; what is due starts once more", text.SlotOfDay(tick.Minute, tick.Schedule.Location))
 	}
-	terminate, kill, release := signals()
-	defer release()
+	terminate, kill := caught.contexts()
 	return a.runTick(tick, o, invalid, terminate, terminate, kill)
 }
 
@@ -134,7 +135,7 @@ func (a runCommand) load(o runOptions, now time.Time) (tick *runner.Tick, invali
 
 // runWorked is a tick that `sched work` started for the minute of --work, a little ahead of it or late. It reads the
 // schedule before the minute begins, and again when that was long before.
-func (a runCommand) runWorked(o runOptions) error {
+func (a runCommand) runWorked(o runOptions, caught *catch) error {
 	link, err := work.InheritLink()
 	if err != nil {
 		return usage("call `sched run` without --work", "%w", err)
@@ -143,8 +144,7 @@ func (a runCommand) runWorked(o runOptions) error {
 	if err != nil {
 		return usage("", "--work %q is not a time", o.work)
 	}
-	terminate, kill, release := signals()
-	defer release()
+	terminate, kill := caught.contexts()
 	noNewStarts := link.NoNewStarts(terminate)
 	for {
 		now := a.now()
@@ -168,14 +168,13 @@ func (a runCommand) runWorked(o runOptions) error {
 
 // runTriggered starts what hooks have triggered (package chain). Nobody reads what it prints: what goes wrong is left to
 // the next tick, which says so.
-func (a runCommand) runTriggered(o runOptions) error {
+func (a runCommand) runTriggered(o runOptions, caught *catch) error {
 	endTurn, err := chain.Await(os.Getenv(process.StateVariable))
 	if err != nil {
 		return usage("call `sched run` without --"+chain.Flag, "%w", err)
 	}
 	defer endTurn()
-	terminate, kill, release := signals()
-	defer release()
+	terminate, kill := caught.contexts()
 	s, _, err := a.loadLastValid()
 	if err == nil {
 		err = checkState(s)

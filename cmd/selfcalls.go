@@ -31,12 +31,10 @@ func (a *app) background(args []string) (code int, ok bool) {
 	switch {
 	case err != nil:
 	case len(args) == 2 && args[0] == "start":
-		surviveReaders()
 		terminate, kill, release := signals()
 		defer release()
 		err = supervisor.Supervise(terminate, kill, runs, self(), args[1])
 	case len(args) == 3 && args[0] == "finish" && args[1] == "--tick":
-		surviveReaders()
 		terminate, kill, release := signals()
 		defer release()
 		err = supervisor.SuperviseOn(terminate, kill, runs, self(), args[2])

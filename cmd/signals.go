@@ -3,9 +3,13 @@ package cmd
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // signals returns two contexts: terminate is done at the first signal that tells sched to end, kill at the second one,
@@ -13,29 +17,81 @@ import (
 // A SIGHUP that the caller ignores, as nohup(1) does, stays ignored. SIGINT counts also where a shell ignores it for what it
 // starts with &: `sched work` sends it to its ticks.
 func signals() (terminate, kill context.Context, release func()) {
+	c := catchSignals()
+	terminate, kill = c.contexts()
+	return terminate, kill, c.release
+}
+
+// A catch is of the signals that tell sched to end.
+type catch struct {
+	terminate, kill context.Context
+	arrived         chan os.Signal
+	caught          chan struct{} // closed when they are
+	taken           atomic.Bool   // somebody waits for the contexts
+}
+
+// catchSignals begins to catch signals, and does not wait: to catch one costs Go two switches between threads, and five of them
+// are a twelfth of the time of an idle tick. Until the contexts are taken a signal does what it does to any program.
+func catchSignals() *catch {
 	terminate, cancelTerminate := context.WithCancelCause(context.Background())
 	kill, cancelKill := context.WithCancelCause(context.Background())
-	arrived := make(chan os.Signal, 2)
-	signal.Notify(arrived, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(arrived, syscall.SIGHUP)
-	}
+	c := &catch{terminate: terminate, kill: kill, arrived: make(chan os.Signal, 2), caught: make(chan struct{})}
 	go func() {
+		signal.Notify(c.arrived, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+		if !signal.Ignored(syscall.SIGHUP) {
+			signal.Notify(c.arrived, syscall.SIGHUP)
+		}
+		close(c.caught)
 		for _, cancel := range []context.CancelCauseFunc{cancelTerminate, cancelKill} {
-			s, ok := <-arrived
+			s, ok := <-c.arrived
 			if !ok {
 				return
+			}
+			if !c.taken.Load() {
+				signal.Reset(s)
+				syscall.Kill(os.Getpid(), s.(syscall.Signal))
 			}
 			cancel(errors.New("by " + signalName(s)))
 		}
 	}()
-	return terminate, kill, func() { signal.Stop(arrived); close(arrived) }
+	return c
+}
+
+// contexts waits until signals are caught.
+func (c *catch) contexts() (terminate, kill context.Context) {
+	c.taken.Store(true)
+	<-c.caught
+	return c.terminate, c.kill
+}
+
+// release lets signals do again what they do to any program. A process that is about to end does not need it.
+func (c *catch) release() {
+	<-c.caught
+	signal.Stop(c.arrived)
+	close(c.arrived)
 }
 
 // surviveReaders has writes to a pipe that nobody reads any more fail, where SIGPIPE would end this process: a logger that
-// died costs a tick its report, and no task. The signal is caught and not ignored, since what is ignored stays so in the
+// died costs a tick its report, and no task. Go ends a process only for what it writes to the descriptors 1 and 2 (package os/signal),
+// so these writes go to copies of them. The signal is not ignored, since what is ignored stays so in the
 // commands (execve(2)), which are to have the default.
-func surviveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+func (c *console) surviveReaders() {
+	c.results.Writer = copyOf(c.results.Writer)
+	c.err = copyOf(c.err)
+}
+
+// copyOf returns the writer with another descriptor for the same file. Where there is no room for one it is the same.
+func copyOf(w io.Writer) io.Writer {
+	file, ok := w.(*os.File)
+	if !ok {
+		return w
+	}
+	copied, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return w
+	}
+	return os.NewFile(uintptr(copied), file.Name())
+}
 
 // signalName is the name of a signal in signal(7), where it is one that ends sched.
 func signalName(s os.Signal) string {

@@ -373,7 +373,7 @@ tasks:
 }
 
 // While threads share a table of descriptors, the kernel lets a process wait each time that it grows: no command started for up to
-// 25 ms, at 64, 128 and 256 descriptors. 
+// 25 ms, at 64, 128 and 256 descriptors.
 func TestASupervisorHasRoomForItsDescriptorsFromTheBeginning(t *testing.T) {
 	b := together(t)
 	supervisor := b.pidIn("supervisor.pid")

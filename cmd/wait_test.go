@@ -47,13 +47,13 @@ func (b *box) waiter(task string) (witness, supervisor int) {
 	return witness, supervisor
 }
 
-// processOf returns the process of sched that was started with these arguments; 0 for none.
+// processOf returns the process of sched whose arguments begin with these; 0 for none.
 func processOf(args ...string) int {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range lines {
 		text, _ := os.ReadFile(path)
 		words := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
-		if len(words) == len(args)+1 && slices.Equal(words[1:], args) {
+		if len(words) > len(args) && slices.Equal(words[1:len(args)+1], args) {
 			pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
 			return pid
 		}

@@ -57,7 +57,7 @@ Then the rest is stopped, with its hooks. A second signal kills it at once. The 
 }
 
 func (a workCommand) work(o workOptions) error {
-	surviveReaders()
+	a.surviveReaders()
 	a.printAside()
 	switch {
 	case o.run.quiet && o.run.verbose:
