@@ -415,3 +415,21 @@ func TestAWitnessSetsUpNextToNothing(t *testing.T) {
 		t.Errorf("a supervisor has begun after %d packages of the witness:\n%s", again, &trace)
 	}
 }
+
+// A supervisor that only waits keeps what it has made, and not the pages of its program: 10 MiB, which people see in ps and top.
+func TestASupervisorThatWaitsGivesBackThePagesOfItsProgram(t *testing.T) {
+	b, witness, supervisor, _ := start(t)
+	for _, pid := range []int{witness, supervisor} {
+		b.until("it has next to nothing of its program", func() bool {
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			_, rest, _ := strings.Cut(string(status), "RssFile:")
+			var kib int
+			fmt.Sscan(rest, &kib)
+			return kib > 0 && kib < 5<<10
+		})
+	}
+	b.write("go", "")
+	if r := b.outcome("victim", 1); r.Outcome != "succeeded" {
+		t.Errorf("%+v", r)
+	}
+}

@@ -41,7 +41,11 @@ type supervisor struct {
 	starting   int             // runs whose commands are yet to be started
 	came       time.Time       // when the newest run came
 	unanswered int             // runs whose commands were started, and of which the tick was not told yet
+	rests      *time.Timer     // calls witness.LeaveProgram when no command was started for restsAfter
 }
+
+// restsAfter is how long after the last start a supervisor counts as one that waits.
+const restsAfter = time.Second
 
 // Supervise is the supervisor with the id: it watches the runs that it gets until the last of them has ended. When terminate is done
 // it stops their commands, when kill is done too it kills them. An error says that this process is none that a witness started.
@@ -64,7 +68,7 @@ func watch(terminate, kill context.Context, caller run.Caller, self, id string, 
 	debug.SetCrashOutput(file, debug.CrashOptions{})
 	caller.Leases, caller.Queues = &lease.Leases{}, &queue.Seen{}
 	defer context.AfterFunc(terminate, func() { chain.Hold(caller.Dir) })() // runs that are ended start no others
-	s := &supervisor{id: id, caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}}
+	s := &supervisor{id: id, caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}, rests: time.AfterFunc(restsAfter, witness.LeaveProgram)}
 	s.finishes = &finishes{self: self, startsFirst: s.startsFirst}
 	if on {
 		s.runs.Go(s.takeOver)
@@ -168,6 +172,7 @@ func (s *supervisor) begun(socket *net.UnixConn) {
 	defer s.mu.Unlock()
 	s.starting--
 	s.unanswered++
+	s.rests.Reset(restsAfter)
 	if s.starting == 0 || s.unanswered == answeredTogether {
 		answer(socket, bytes.Repeat([]byte{oneRun}, s.unanswered))
 		s.unanswered = 0

@@ -59,6 +59,7 @@ func watch(self, id string, descriptors int) (code int) {
 	supervisor, err := syscall.ForkExec(self, []string{self, "start", id}, &syscall.ProcAttr{
 		Env: os.Environ(), Files: room(descriptors),
 	})
+	LeaveProgram()
 	if err == nil && await(supervisor) == 0 {
 		return 0
 	}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package witness
+
+// LeaveProgram does nothing.
+func LeaveProgram() {}
