@@ -74,6 +74,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	r.starter.terminate, r.turns.over = terminate, noNewStarts
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
+	oneProcessorFor(due)
 	defer r.controls.readAhead(r.turns.hasOwn(due))()
 	background, foreground := admission.Split(r.account(due))
 	background, foreground = r.turns.inOrder(background), r.turns.ownFirst(foreground)
