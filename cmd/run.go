@@ -267,7 +267,7 @@ func (a runCommand) runTick(tick *runner.Tick, o runOptions, invalid error, noNe
 	if o.logs {
 		r.logs = a.newLogStream(r.width, o.json, nil)
 	}
-	tick.Report.Started, tick.Report.Done, tick.Report.Skipped = r.started, r.done, r.skipped
+	tick.Report.Started, tick.Report.Flush, tick.Report.Done, tick.Report.Skipped = r.started, r.flush, r.done, r.skipped
 	if onTerminal != nil || o.logs {
 		tick.Report.Begun = r.begun
 	}

@@ -17,6 +17,9 @@ import (
 // longestName is how wide the column of the names may become in a report.
 const longestName = 40
 
+// mostKept is how much of a report is kept until it is written, in bytes.
+const mostKept = 64 << 10
+
 // A reporter prints a line for each task that was due, as it happens.
 type reporter struct {
 	app      *app
@@ -28,6 +31,7 @@ type reporter struct {
 	mu    sync.Mutex
 	width int // of the longest name
 	lines int
+	kept  []byte // lines about background runs, for a pipe: to write each at once took a tenth of what it takes to hand over a run
 	tasks []runJSON
 }
 
@@ -80,6 +84,20 @@ func (r *reporter) started(record outcome.Record) {
 		words += " (" + record.Origin + ")"
 	}
 	r.line(record, "started", words, false)
+}
+
+// flush prints the lines that were kept.
+func (r *reporter) flush() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.writeKept()
+}
+
+func (r *reporter) writeKept() {
+	if len(r.kept) > 0 {
+		r.app.out.Write(r.kept)
+		r.kept = nil
+	}
 }
 
 // inBackground is what a run does that was handed over.
@@ -139,6 +157,9 @@ func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool
 	} else {
 		r.plain(record, words)
 	}
+	if outcome != "started" || len(r.kept) >= mostKept {
+		r.writeKept()
+	}
 	for _, note := range record.Notes {
 		r.app.problem("%s: %s", record.Task, note)
 	}
@@ -147,13 +168,13 @@ func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool
 	}
 }
 
-// plain prints a line for a pipe.
+// plain makes a line for a pipe.
 func (r *reporter) plain(record outcome.Record, words string) {
 	if r.opts.verbose {
 		words += " (run " + record.Run + ")"
 	}
 	clock := text.SlotOfDay(record.Slot, r.tick.Schedule.Location)
-	fmt.Fprintf(r.app.out, "%s  %-*s  %s\n", clock, r.width, record.Task, words)
+	r.kept = fmt.Appendf(r.kept, "%s  %-*s  %s\n", clock, r.width, record.Task, words)
 }
 
 // end prints what can only be said at the end: the JSON, that nothing was due, or the sums.

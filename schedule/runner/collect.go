@@ -67,6 +67,7 @@ func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (re
 		return record, false
 	}
 	r.Report.Started(record)
+	r.Report.flush()
 	return record, false
 }
 

@@ -38,6 +38,7 @@ type starter struct {
 func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
 	s.locks.lookLater(slots)
 	locks := s.lockAhead(slots)
+	defer s.Report.flush()
 	for i, slot := range slots {
 		if ctx.Err() != nil {
 			s.skipAll(slots[i:], whyDone(ctx))
@@ -49,12 +50,18 @@ func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
 			locks.release(i, i+1)
 			continue
 		}
-		s.handOver(begun)
+		s.give(begun)
 	}
 }
 
-// handOver gives a run that has begun to a supervisor.
+// handOver is give for a run that comes alone.
 func (s *starter) handOver(begun *run.Run) {
+	s.give(begun)
+	s.Report.flush()
+}
+
+// give gives a run that has begun to a supervisor, and reports that at the next flush.
+func (s *starter) give(begun *run.Run) {
 	record := begun.Record()
 	s.handedOver.add(record.Run)
 	if err := s.handover.Give(begun); err != nil {

@@ -50,7 +50,8 @@ type Host struct {
 // A Report receives what a tick does, as it happens. Several goroutines may call its functions at once.
 type Report struct {
 	Begun   func(outcome.Record)          // a foreground run begins; may be nil
-	Started func(outcome.Record)          // a background run was handed over
+	Started func(outcome.Record)          // a background run was handed over; others may follow at once
+	Flush   func()                        // no other does: what Started has kept is to be shown; may be nil
 	Done    func(outcome.Record)          // a foreground run, or a skipped slot, has its outcome
 	Skipped func([]outcome.Record)        // slots of one task that nothing hooks, skipped together for one reason; nil: Done for each
 	Problem func(format string, a ...any) // something is wrong that is not a task's own failure
@@ -246,6 +247,13 @@ func (r *running) startBackground(ctx context.Context, slots []schedule.Slot) {
 func (r Report) begun(record outcome.Record) {
 	if r.Begun != nil {
 		r.Begun(record)
+	}
+}
+
+// flush has shown what Started has kept.
+func (r Report) flush() {
+	if r.Flush != nil {
+		r.Flush()
 	}
 }
 
