@@ -157,7 +157,7 @@ func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool
 	} else {
 		r.plain(record, words)
 	}
-	if outcome != "started" || len(r.kept) >= mostKept {
+	if outcome != "started" || len(record.Notes) > 0 || len(r.kept) >= mostKept {
 		r.writeKept()
 	}
 	for _, note := range record.Notes {

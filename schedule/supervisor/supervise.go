@@ -69,7 +69,9 @@ func watch(terminate, kill context.Context, caller run.Caller, self, id string, 
 	caller.Leases, caller.Queues = &lease.Leases{}, &queue.Seen{}
 	defer context.AfterFunc(terminate, func() { chain.Hold(caller.Dir) })() // runs that are ended start no others
 	s := &supervisor{id: id, caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}, rests: time.AfterFunc(restsAfter, witness.LeaveProgram)}
-	s.rests.Stop() // until a command was started: of `sched work` a supervisor waits for the minute to begin, and then all is wanted at once
+	if !on {
+		s.rests.Stop() // until a command was started: of `sched work` a supervisor waits for the minute to begin, and then all is wanted at once
+	}
 	s.finishes = &finishes{self: self, startsFirst: s.startsFirst}
 	if on {
 		s.runs.Go(s.takeOver)
