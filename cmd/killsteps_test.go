@@ -40,7 +40,7 @@ func killedBefore(t *testing.T, c *exec.Cmd, n int) (ended bool) {
 	if err := c.Start(); err != nil {
 		t.Skip(err)
 	}
-	pid, inside := c.Process.Pid, map[int]bool{}
+	pid := c.Process.Pid
 	defer c.Process.Release()
 	var status unix.WaitStatus
 	if _, err := unix.Wait4(pid, &status, unix.WALL, nil); err != nil {
@@ -50,19 +50,34 @@ func killedBefore(t *testing.T, c *exec.Cmd, n int) (ended bool) {
 		t.Skip(err)
 	}
 	unix.PtraceSyscall(pid, 0)
+	return traced(t, pid, pid, func(_ int, call unix.PtraceRegs) bool {
+		if changes(call.Orig_rax, call.Rdi, call.Rsi, call.Rdx) {
+			n--
+		}
+		return n == 0
+	})
+}
+
+// traced lets a process go on whose threads this thread traces, and kills it before the first system call for which last returns true. Its
+// threads are in a group of their own: the thread that waits may have started processes of other tests before. Ended reports that
+// it ended by itself.
+func traced(t *testing.T, pid, group int, last func(tid int, call unix.PtraceRegs) bool) (ended bool) {
+	t.Helper()
+	inside := map[int]bool{}
 	for {
-		// Its threads are in a group of their own: the thread that waits may have started processes of other tests before.
-		tid, err := unix.Wait4(-pid, &status, unix.WALL|unix.WNOTHREAD, nil)
+		var status unix.WaitStatus
+		tid, err := unix.Wait4(-group, &status, unix.WALL|unix.WNOTHREAD, nil)
 		if err == unix.EINTR {
 			continue
+		}
+		if err == unix.ECHILD {
+			return ended
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		if status.Exited() || status.Signaled() {
-			if tid == pid {
-				return status.Exited()
-			}
+			ended = ended || tid == pid && status.Exited()
 			continue
 		}
 		signal := 0
@@ -70,11 +85,9 @@ func killedBefore(t *testing.T, c *exec.Cmd, n int) (ended bool) {
 		case unix.SIGTRAP | 0x80: // at the beginning of a call, and at its end
 			inside[tid] = !inside[tid]
 			var regs unix.PtraceRegs
-			if inside[tid] && unix.PtraceGetRegs(tid, &regs) == nil && changes(regs.Orig_rax, regs.Rdi, regs.Rsi, regs.Rdx) {
-				if n--; n == 0 {
-					unix.Kill(pid, unix.SIGKILL)
-					continue
-				}
+			if inside[tid] && unix.PtraceGetRegs(tid, &regs) == nil && last(tid, regs) {
+				unix.Kill(pid, unix.SIGKILL)
+				continue
 			}
 		case unix.SIGTRAP, unix.SIGSTOP: // of a new thread
 		default:

@@ -45,7 +45,7 @@ func Start(dir, file string, environ []string) error {
 	defer next.Close()
 	argv := []string{"sched", "run", "--" + Flag, "--config", file}
 	env := process.Environ(environ, schedule.Task{}, process.StateVariable+"="+dir)
-	_, err = process.Fork(process.Self(), argv, "/", env, nil, []*os.File{next}, &unix.SysProcAttr{Setsid: true}, nil)
+	_, err = process.Program{Path: process.Self(), Argv: argv, Dir: "/", Env: env, Inherit: []*os.File{next}, How: &unix.SysProcAttr{Setsid: true}}.Fork()
 	return err
 }
 

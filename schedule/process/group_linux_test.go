@@ -6,6 +6,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestTheProcessGroupInProcStat(t *testing.T) {
@@ -45,6 +46,11 @@ func TestAGroupBelongsToTheRunInItsEnvironment(t *testing.T) {
 	}
 	defer func() { c.Process.Kill(); c.Wait() }()
 	pid := c.Process.Pid
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if run, _ := runOf(pid); run != "" { // execve(2) closes files before the environment is there
+			break
+		}
+	}
 	for _, row := range []struct {
 		about string
 		run   string

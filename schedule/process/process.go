@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,20 +30,38 @@ type Process struct {
 	Refusal string // of a process that was to become the command (Become): why it did not
 
 	ownPeak int64 // the peak memory that is not the command's, in units of ru_maxrss
+	keep    bool  // the kernel keeps how it ended, until Release
+
+	mu       sync.Mutex
+	released bool
 }
 
-// spawn starts argv. Relative programs are found from dir and the PATH of env, as a shell there
-// would: not from those of this process. What it prints goes to output (nil: nowhere), its stdin is empty, and it
-// inherits the extra descriptors as 3, 4 and so on.
-func spawn(argv []string, dir string, env []string, output *os.File, extra ...*os.File) (*Process, error) {
-	path, err := lookPath(argv[0], dir, env)
+// A Program describes a process that is about to be started.
+type Program struct {
+	Path    string
+	Argv    []string
+	Dir     string
+	Env     []string
+	Output  *os.File   // nil: nowhere
+	Inherit []*os.File // its descriptors 3, 4 and so on
+	How     *syscall.SysProcAttr
+
+	said *os.File // from where the Process reads why it did not become the command (Process.Refusal), and which it closes; nil: nowhere
+	keep bool     // see Spec.Keep
+}
+
+// spawn starts a program in a group of its own. Relative ones are found from its folder and the PATH of its environment, as a shell there
+// would: not from those of this process.
+func (p Program) spawn() (*Process, error) {
+	path, err := lookPath(p.Argv[0], p.Dir, p.Env)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, folderError(dir, fs.ErrNotExist)
+	if info, err := os.Stat(p.Dir); err != nil || !info.IsDir() {
+		return nil, folderError(p.Dir, fs.ErrNotExist)
 	}
-	return Fork(path, argv, dir, env, output, extra, &syscall.SysProcAttr{Setpgid: true}, nil)
+	p.Path, p.How = path, &syscall.SysProcAttr{Setpgid: true}
+	return p.Fork()
 }
 
 // folderError is the error of a command that has no folder to run in. It does not wrap err: a folder that does not exist is
@@ -54,33 +73,30 @@ func folderError(dir string, err error) error {
 	return fmt.Errorf("the folder %s: %v", dir, text.WithoutPath(err))
 }
 
-// Fork starts the program at path. Where said is not nil, the Process reads from there why it did not become the command
-// (Process.Refusal), and closes it.
-func Fork(path string, argv []string, dir string, env []string, output *os.File, extra []*os.File, how *syscall.SysProcAttr, said *os.File) (*Process, error) {
+// Fork starts the program at its path. Its stdin is empty.
+func (p Program) Fork() (*Process, error) {
 	null, err := devNull.open()
 	if err != nil {
 		return nil, err
 	}
-	if output == nil {
-		output = null
-	}
+	output := cmp.Or(p.Output, null)
 	files := []uintptr{null.Fd(), output.Fd(), output.Fd()}
-	for _, file := range extra {
+	for _, file := range p.Inherit {
 		files = append(files, file.Fd())
 	}
 	var pid int
 	err = whileShort(func() (err error) {
-		pid, err = forkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: how})
+		pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.How})
 		return err
 	})
 	runtime.KeepAlive(output)
-	runtime.KeepAlive(extra) // until here, or the garbage collector may close what the command inherits
+	runtime.KeepAlive(p.Inherit) // until here, or the garbage collector may close what the command inherits
 	if err != nil {
-		return nil, &os.PathError{Op: "exec", Path: path, Err: err}
+		return nil, &os.PathError{Op: "exec", Path: p.Path, Err: err}
 	}
-	p := &Process{PID: pid, Done: make(chan struct{}), ownPeak: ownPeak()}
-	go p.wait(said)
-	return p, nil
+	started := &Process{PID: pid, Done: make(chan struct{}), ownPeak: ownPeak(), keep: p.keep && KeepsOrphans}
+	go started.wait(p.said)
+	return started, nil
 }
 
 // devNull is opened for the first process that is started and stays open: a supervisor starts two for each of its runs, and to
@@ -126,7 +142,7 @@ func whileShort(fork func() error) error {
 
 // wait waits for the end of the process, and sets what there is to know of it.
 func (p *Process) wait(said *os.File) {
-	defer close(p.Done)
+	defer p.ends()
 	if said != nil {
 		text, _ := io.ReadAll(said) // up to execve(2), or the end of the process
 		said.Close()
@@ -135,13 +151,36 @@ func (p *Process) wait(said *os.File) {
 	if p.awaitEnd() {
 		return
 	}
-	for {
-		_, err := syscall.Wait4(p.PID, &p.status, 0, &p.Usage)
-		if err != syscall.EINTR {
-			return
-		}
+	for !p.look(0) {
 	}
 }
+
+// ends tells those who wait that the process has ended.
+func (p *Process) ends() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.Done)
+	if p.released {
+		p.forget()
+	}
+}
+
+// Release has the kernel forget how a process ended that was started with Spec.Keep; one that lives is forgotten when it ends. Safe
+// to be called again.
+func (p *Process) Release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.released || !p.keep {
+		return
+	}
+	p.released = true
+	if p.Ended() {
+		p.forget()
+	}
+}
+
+// forget has the kernel forget how the process ended. It does not wait: it has.
+func (p *Process) forget() { syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) }
 
 // PeakMemory returns the peak memory of a process that has ended and of its children that it waited for, in bytes. It is 0
 // where that is not known: ru_maxrss (getrusage(2)) of a command begins with the memory that sched had when the command

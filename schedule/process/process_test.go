@@ -74,7 +74,7 @@ func TestAForkIsTriedAgainWhileTheMachineHasNoRoom(t *testing.T) {
 			}
 			return syscall.ForkExec(path, argv, attr)
 		}
-		p, err := spawn([]string{"true"}, "/", []string{"PATH=/usr/bin:/bin"}, nil)
+		p, err := Program{Argv: []string{"true"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}}.spawn()
 		if calls != row.calls || (err == nil) != row.starts || err != nil && !errors.Is(err, row.failure) {
 			t.Errorf("%v: %d calls, %v", row.failure, calls, err)
 		}
@@ -112,7 +112,7 @@ func TestThePeakMemoryIsTheCommandsOwn(t *testing.T) {
 		ballast[i] = 1
 	}
 	peak := func(command string) int64 {
-		p, err := spawn([]string{"/bin/sh", "-c", command}, "/", []string{"PATH=/usr/bin:/bin"}, nil)
+		p, err := Program{Argv: []string{"/bin/sh", "-c", command}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}}.spawn()
 		if err != nil {
 			t.Fatal(err)
 		}

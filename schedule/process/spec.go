@@ -24,6 +24,7 @@ type Spec struct {
 	Mark     string   // of a hook: the event to write right before it starts; empty for none
 	MarkFile *os.File // where to
 
+	Keep    bool // where a process can become the parent of orphans: the kernel keeps how it ended until Process.Release, for the next parent
 	Lenient bool // start it even where files of env_file cannot be used, or only the schedule's folder can be entered
 }
 
@@ -45,10 +46,11 @@ func (spec Spec) Start() (*Process, error) {
 		}
 	}
 	env := Environ(spec.Caller, *spec.Task, slices.Concat(more, overFiles(spec.Task), spec.Variables)...)
+	p := Program{Argv: spec.Command.Argv(), Dir: spec.Dir, Env: env, Output: spec.Output, Inherit: spec.Locks, keep: spec.Keep}
 	if spec.Mark != "" {
-		return spawn(marked(spec.Mark, spec.Command), spec.Dir, env, spec.Output, spec.MarkFile)
+		p.Argv, p.Inherit = marked(spec.Mark, spec.Command), []*os.File{spec.MarkFile}
 	}
-	return spawn(spec.Command.Argv(), spec.Dir, env, spec.Output, spec.Locks...)
+	return p.spawn()
 }
 
 // startAs starts a process of sched that becomes the user and then the command (Become). Its descriptors from 3 on are
@@ -75,7 +77,10 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 	}
 	env := Environ(caller, *spec.Task, spec.Variables...)
 	// In a session of its own it has no terminal: with the terminal of root it could type into root's shell.
-	p, err := Fork(Self(), []string{"sched", BecomeArgument, string(text)}, "/", env, spec.Output, files, &syscall.SysProcAttr{Setsid: true}, said)
+	p, err := Program{
+		Path: Self(), Argv: []string{"sched", BecomeArgument, string(text)}, Dir: "/", Env: env, Output: spec.Output, Inherit: files,
+		How: &syscall.SysProcAttr{Setsid: true}, said: said, keep: spec.Keep,
+	}.Fork()
 	if err != nil {
 		said.Close()
 	}

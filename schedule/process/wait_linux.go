@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,9 +24,45 @@ func (p *Process) awaitEnd() bool {
 	}
 	ended := false
 	conn.Read(func(uintptr) bool {
-		pid, err := syscall.Wait4(p.PID, &p.status, syscall.WNOHANG, &p.Usage)
-		ended = pid == p.PID || err != nil && err != syscall.EINTR
+		ended = p.look(syscall.WNOHANG)
 		return ended
 	})
 	return ended
+}
+
+// look sets how the process ended, and reports whether it has, or whether that cannot be known. Unless the options have WNOHANG, it waits.
+func (p *Process) look(options int) (ended bool) {
+	if p.keep {
+		return p.lookKept(options)
+	}
+	pid, err := syscall.Wait4(p.PID, &p.status, options, &p.Usage)
+	return pid == p.PID || err != nil && err != syscall.EINTR
+}
+
+// lookKept is look that leaves the process as it is (waitid(2) with WNOWAIT), for whoever becomes its parent.
+func (p *Process) lookKept(options int) (ended bool) {
+	var info struct { // siginfo_t of SIGCHLD (sigaction(2)): three numbers, what aligns a pointer, and its own
+		_, _, code       int32
+		_                [0]uintptr
+		pid, uid, status int32
+		_                [128]byte
+	}
+	err := unix.Waitid(unix.P_PID, p.PID, (*unix.Siginfo)(unsafe.Pointer(&info)), options|unix.WEXITED|unix.WNOWAIT, (*unix.Rusage)(unsafe.Pointer(&p.Usage)))
+	if err == unix.EINTR || err == nil && int(info.pid) != p.PID {
+		return false
+	}
+	p.status = waitStatus(info.code, info.status)
+	return true
+}
+
+// waitStatus returns what wait4(2) says of a process of which waitid(2) says this.
+func waitStatus(code, status int32) syscall.WaitStatus {
+	const exited, dumped, core = 1, 3, 0x80 // CLD_EXITED, CLD_DUMPED
+	switch code {
+	case exited:
+		return syscall.WaitStatus(status&0xff) << 8
+	case dumped:
+		return syscall.WaitStatus(status&0x7f) | core
+	}
+	return syscall.WaitStatus(status & 0x7f)
 }

@@ -25,9 +25,11 @@ func HooksPath(output string) string { return strings.TrimSuffix(output, ".log")
 // runOne runs one hook in its own process group under its own deadline, and marks it as started in the run's file. The note
 // says how it failed, for the record; it is empty for a hook that succeeded.
 func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, variables []string) (note string) {
+	before := strings.HasPrefix(name, "before ")
 	spec := process.Spec{
 		Task: &h.task, Command: hook.Run, Dir: h.hookDir(), Caller: h.Environ, Variables: variables,
-		Lenient: !strings.HasPrefix(name, "before "), // the hooks after a run run even where the command could not
+		Keep:    before && h.keeps(),
+		Lenient: !before, // the hooks after a run run even where the command could not
 	}
 	if spec.MarkFile = h.file.Descriptor(); spec.MarkFile != nil {
 		spec.Mark = fmt.Sprintf(`{"hook":%q}`, name)
@@ -40,6 +42,9 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	p, err := spec.Start()
 	if err != nil {
 		return fmt.Sprintf("hook %s: cannot start: %v", name, err)
+	}
+	if spec.Keep {
+		h.keep(p)
 	}
 	return awaitHook(ctx, name, p, 0)
 }

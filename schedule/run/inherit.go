@@ -48,6 +48,7 @@ func (c Caller) Receive(d Descriptors) (*Run, error) {
 func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish func(Trailing) error) {
 	r.Terminate, r.begun = terminate, sync.OnceFunc(begun)
 	defer r.begun()
+	defer r.releaseProcesses()
 	r.Sender = outbox.NewSender(kill, r.Environ)
 	result := r.awaitTurn(terminate)
 	if result.Outcome == "" {
@@ -60,6 +61,9 @@ func (r *Run) Supervise(terminate, kill context.Context, begun func(), finish fu
 	// Where that is impossible, as on a full disk, this process alone knows the result: the exit code alone is no proof of one
 	// (docs/decisions.md#an-exit-code-alone-is-no-result).
 	err := r.file.Append(runfile.Event{Result: &result, Leased: r.leased()})
+	if err == nil {
+		r.releaseProcesses()
+	}
 	r.Sender.Wait(terminate, startDeliveryPatience)
 	if err == nil {
 		err = finish(Trailing{r, result})

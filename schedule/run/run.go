@@ -11,6 +11,7 @@ import (
 	"sched/schedule/lease"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
+	"sched/schedule/process"
 	"sched/schedule/runfile"
 )
 
@@ -38,10 +39,11 @@ type Run struct {
 
 	hooks *hooks
 
-	deferral *runfile.Deferral // in a process that goes on with a deferred retry, else nil
-	left     *leftover         // in a process that goes on where a supervisor was killed, else nil
-	apart    bool              // it is finished in a process that may finish others, too (FinishInherited)
-	begun    func()            // to be called when the command was started, or hooks come before it; nil in the foreground
+	deferral *runfile.Deferral  // in a process that goes on with a deferred retry, else nil
+	left     *leftover          // in a process that goes on where a supervisor was killed, else nil
+	apart    bool               // it is finished in a process that may finish others, too (FinishInherited)
+	kept     []*process.Process // which this process has started, and whose ends the kernel keeps: see releaseProcesses
+	begun    func()             // to be called when the command was started, or hooks come before it; nil in the foreground
 }
 
 // Begin writes down that a run is about to start, and opens its output. From here on the run will be finished,

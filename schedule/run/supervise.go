@@ -55,6 +55,7 @@ func (r *Run) attempts(terminate, kill context.Context, renewer *lease.Renewer) 
 			return r.soFar(nil)
 		}
 		r.noteRetry(n+1, wait, result, renewer.Noted())
+		r.releaseProcesses()
 		if !r.waitUnlessStopped(terminate, wait) {
 			stopped(&result, "before attempt %d", n+1)
 			break
@@ -163,10 +164,11 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 	now := clock.Now()
 	if r.Record().Background { // for the process that may have to go on here
 		r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, At: now}})
+		r.releaseProcesses() // of the hooks before it
 	}
 	p, err := process.Spec{
 		Task: &r.task, Command: r.task.Command, Dir: r.task.Dir,
-		Caller: r.Environ, Variables: r.variables(n), Output: r.output, Locks: r.inheritedLocks(),
+		Caller: r.Environ, Variables: r.variables(n), Output: r.output, Locks: r.inheritedLocks(), Keep: r.keeps(),
 	}.Start()
 	if r.begun != nil {
 		r.begun()
@@ -178,10 +180,28 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 		r.unstartable(result, process.StartExitCode(err), err.Error())
 		return nil
 	}
+	if r.keeps() {
+		r.keep(p)
+	}
 	// The command runs already: what is written from here on does not delay it (docs/decisions.md#nothing-delays-the-start-of-the-command).
 	r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, PID: p.PID, At: now}})
 	r.describeLock(p.PID, now)
 	return p
+}
+
+// keeps reports whether the kernel is to keep how commands and hooks of the run ended until that is written down. Were this process
+// killed in between, nobody would know.
+func (r *Run) keeps() bool { return r.Record().Background }
+
+// keep notes that the kernel keeps how the process ends.
+func (r *Run) keep(p *process.Process) { r.kept = append(r.kept, p) }
+
+// releaseProcesses has the kernel forget how the processes of the run ended: what they came to is written down now.
+func (r *Run) releaseProcesses() {
+	for _, p := range r.kept {
+		p.Release()
+	}
+	r.kept = nil
 }
 
 // noteEnding writes down that the command is about to be ended, for the process that may have to go on here.

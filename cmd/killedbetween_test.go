@@ -1,0 +1,93 @@
+//go:build linux && amd64
+
+package cmd_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"sched/schedule/runfile"
+)
+
+// killBeforeItWrites kills a process before it writes a line that begins so. What it waits for happens when now is called.
+func killBeforeItWrites(t *testing.T, pid int, begins string, now func()) {
+	t.Helper()
+	runtime.LockOSThread() // which alone may trace the process
+	defer runtime.UnlockOSThread()
+	group, err := unix.Getpgid(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, thread := range threads {
+		tid, _ := strconv.Atoi(thread.Name())
+		if err := unix.PtraceAttach(tid); err != nil {
+			t.Skip(err)
+		}
+		unix.Wait4(tid, nil, unix.WALL, nil)
+		if err := unix.PtraceSetOptions(tid, unix.PTRACE_O_TRACESYSGOOD|unix.PTRACE_O_TRACECLONE); err != nil {
+			t.Fatal(err)
+		}
+		unix.PtraceSyscall(tid, 0)
+	}
+	now()
+	if traced(t, pid, group, func(tid int, call unix.PtraceRegs) bool {
+		if call.Orig_rax != unix.SYS_WRITE || call.Rdx < uint64(len(begins)) {
+			return false
+		}
+		text := make([]byte, len(begins))
+		unix.PtracePeekData(tid, uintptr(call.Rsi), text)
+		return string(text) == begins
+	}) {
+		t.Fatalf("it ended without writing %q", begins)
+	}
+}
+
+// A supervisor is killed when it has seen how a command or a hook ended, and before it has written that down. Nobody else would ever
+// know, had the kernel not kept it for the witness.
+func TestASupervisorIsKilledBeforeItWritesDownWhatItHasSeen(t *testing.T) {
+	const wait = "echo $PPID > supervisor.pid; while [ ! -e go ]; do sleep 0.05; done; "
+	const deferred = "\n{\"wait\":"
+	for _, row := range []struct {
+		about, line, task, want string
+		begun                   int // commands
+	}{
+		{"how the command ended", "\n{\"result\":", "command: '" + wait + "echo >> begun.txt; exit 7'", "failed: exit code 7\n", 1},
+		{"that the command was ended by a signal", "\n{\"result\":", "command: '" + wait + "echo >> begun.txt; kill -USR1 $$'", "failed: exit code 138: killed by a signal (user defined signal 1)\n", 1},
+		{"that there is another attempt", "\n{\"retry\":", "retry: {attempts: 2, delay: 10ms}, command: '" + wait + "echo >> begun.txt; exit $SCHED_ATTEMPT'", "failed: exit code 2\n", 2},
+		{"that a tick makes the next attempt", deferred, "retry: {attempts: 2, delay: 1h}, command: '" + wait + "echo >> begun.txt; exit 7'", "stopped: sched stop by ", 1},
+		{"that the hook before has ended", "\n{\"attempt\":", "before: '" + wait + "true', command: 'echo >> begun.txt; exit 7'", "failed: exit code 7\n", 1},
+		{"that the hook before has failed", "\n{\"result\":", "before: '" + wait + "exit 3', command: 'echo >> begun.txt'", "failed: hook before 1: exit code 3\n", 0},
+	} {
+		t.Run(row.about, func(t *testing.T) {
+			t.Parallel()
+			b := newBox(t, "tasks: [{name: job, cron: '* * * * *', background: true, "+row.task+", after: 'echo $SCHED_OUTCOME: $SCHED_REASON >> after.txt'}]\n")
+			b.sched("run")
+			supervisor := b.pidIn("supervisor.pid")
+			witness := parent(t, supervisor)
+			killBeforeItWrites(t, supervisor, row.line, func() { b.write("go", "") })
+			b.gone(witness)
+			if row.line == deferred {
+				ids, _ := runfile.List(b.path(".sched"))
+				state, _, err := runfile.Read(b.path(".sched"), strings.Join(ids, " "))
+				if err != nil || !state.Deferred() || state.Deferral.Record.Reason != "exit code 7" {
+					t.Errorf("%+v %v", state.Deferral, err)
+				}
+				b.sched("stop", "job")
+			}
+			b.until("it is finished", func() bool { return b.count("after.txt") > 0 })
+			if got := b.read("after.txt"); !strings.HasPrefix(got, row.want) {
+				t.Errorf("%q, not %q", got, row.want)
+			}
+			if got := b.count("begun.txt"); got != row.begun {
+				t.Errorf("%d commands were started, not %d", got, row.begun)
+			}
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package process
+
+import (
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Whoever becomes the parent of a process that is kept learns how it ended, as this process has.
+func TestAProcessIsKeptUntilItIsReleased(t *testing.T) {
+	for _, row := range []struct {
+		command string
+		want    int
+	}{
+		{"exit 7", 7},
+		{"kill -TERM $$", 143},
+		{"kill -ABRT $$", 134}, // with a core where the machine writes one
+	} {
+		p := kept(t, row.command)
+		<-p.Done
+		if got := p.ExitCode(); got != row.want {
+			t.Errorf("%s: exit code %d, not %d", row.command, got, row.want)
+		}
+		if !isZombie(p.PID) {
+			t.Errorf("%s: the kernel does not know of it any more", row.command)
+		}
+		p.Release()
+		p.Release()
+		if isZombie(p.PID) {
+			t.Errorf("%s: the kernel keeps it", row.command)
+		}
+	}
+}
+
+func TestAProcessThatIsReleasedIsForgottenWhenItEnds(t *testing.T) {
+	p := kept(t, "read line; exit 3") // its stdin is empty
+	p.Release()
+	<-p.Done
+	if got := p.ExitCode(); got != 3 {
+		t.Errorf("exit code %d, not 3", got)
+	}
+	for end := time.Now().Add(time.Minute); isZombie(p.PID); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the kernel keeps it")
+		}
+	}
+}
+
+// What a kept process has used is the same as with wait4(2).
+func TestWhatAKeptProcessHasUsed(t *testing.T) {
+	p := kept(t, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
+	<-p.Done
+	looked := p.Usage
+	var waited syscall.Rusage
+	if _, err := syscall.Wait4(p.PID, nil, 0, &waited); err != nil {
+		t.Fatal(err)
+	}
+	if looked.Utime.Nano() == 0 || looked.Utime != waited.Utime || looked.Stime != waited.Stime || looked.Maxrss != waited.Maxrss {
+		t.Errorf("%+v, and not %+v", looked, waited)
+	}
+}
+
+func kept(t *testing.T, command string) *Process {
+	t.Helper()
+	p, err := Program{Argv: []string{"/bin/sh", "-c", command}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, keep: true}.spawn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// isZombie reports whether the process has ended, and its parent has not waited for it.
+func isZombie(pid int) bool {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	state, _, _ := ParseStat(text)
+	return state == 'Z'
+}
