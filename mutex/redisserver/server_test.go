@@ -101,6 +101,22 @@ func TestAConnectionThatBreaksIsReplaced(t *testing.T) {
 	}
 }
 
+// Nobody knows whether a request was done whose connection breaks, and each may be done twice.
+func TestARequestWhoseConnectionBreaksIsSentAgain(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := redistest.StartProxy(t, s)
+	server := open(t, p.URL)
+	for _, cut := range []redistest.Cut{redistest.AtRequest, redistest.AtAnswer} {
+		ours(t, server.Run(grant("key"))) // on a connection that is there
+		p.Set(redistest.Fault{Cut: cut})
+		ours(t, server.Run(set("key")))
+	}
+	if err := server.Down(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A request that waited behind another until its sender had given up was sent all the same, with those that came after it.
 func TestWhatNobodyWaitsForIsNotSent(t *testing.T) {
 	s := redistest.Start(t)

@@ -14,8 +14,18 @@ type Fault struct {
 	Silent  bool          // connections are made and nothing is ever answered; what is sent does not arrive
 	Swallow bool          // requests arrive and are done, and no answer comes back
 	HalfEnd bool          // after each answer the connection is closed in one direction
+	Cut     Cut           // a connection breaks
 	Delay   time.Duration // of each answer
 }
+
+// A Cut says when a connection breaks, once.
+type Cut int
+
+const (
+	Never     Cut = iota
+	AtRequest     // when the next request is on its way, which does not arrive
+	AtAnswer      // when the next answer is on its way
+)
 
 // A Proxy stands between a store and one Redis, and lets the network between them fail.
 type Proxy struct {
@@ -72,6 +82,21 @@ func (p *Proxy) now() Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.fault
+}
+
+// cuts reports whether the connection breaks at this answer, or request.
+func (p *Proxy) cuts(answer bool) bool {
+	at := AtRequest
+	if answer {
+		at = AtAnswer
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fault.Cut != at {
+		return false
+	}
+	p.fault.Cut = Never
+	return true
 }
 
 func (p *Proxy) listen() {
@@ -137,7 +162,7 @@ func (p *Proxy) pass(to, from net.Conn, answers bool) {
 			n, err := from.Read(buffer)
 			f := p.now()
 			switch {
-			case err != nil:
+			case err != nil, p.cuts(answers):
 				return
 			case f.Silent, answers && f.Swallow: // it is lost on the way
 			case answers:
