@@ -26,7 +26,7 @@ const stamp = `command: "date +%s%N >> started"`
 func (b *bench) lateness() {
 	hundred := b.due("late-hundred", 100, `background: true, command: "`+waits+`"`)
 	var bare [][]float64
-	b.work(hundred, 3, func() {
+	b.work(hundred, 5, func() {
 		time.Sleep(30 * time.Second) // in the middle of a minute: the machine has had nothing to do for as long as before one
 		bare = append(bare, b.forks(100, strings.Replace(waits, "started", "forks", 1)))
 	})
