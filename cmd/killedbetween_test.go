@@ -24,13 +24,24 @@ func killBeforeItWrites(t *testing.T, pid int, begins string, now func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	for _, thread := range threads {
-		tid, _ := strconv.Atoi(thread.Name())
-		if err := unix.PtraceAttach(tid); err != nil {
-			t.Skip(err)
+	stopped := map[int]bool{}
+	for more := true; more; { // one that is not stopped yet may start another
+		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		more = false
+		for _, thread := range threads {
+			tid, _ := strconv.Atoi(thread.Name())
+			if stopped[tid] {
+				continue
+			}
+			if err := unix.PtraceAttach(tid); err != nil {
+				now()
+				t.Skip(err)
+			}
+			unix.Wait4(tid, nil, unix.WALL, nil)
+			stopped[tid], more = true, true
 		}
-		unix.Wait4(tid, nil, unix.WALL, nil)
+	}
+	for tid := range stopped {
 		if err := unix.PtraceSetOptions(tid, unix.PTRACE_O_TRACESYSGOOD|unix.PTRACE_O_TRACECLONE); err != nil {
 			t.Fatal(err)
 		}

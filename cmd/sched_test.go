@@ -256,9 +256,11 @@ func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(m.Start())
 	default:
 		// Not where the kernel takes ports from for others (ip_local_port_range in ip(7)): one that is down comes back to its own.
-		err := errors.New("")
-		for tries := 0; err != nil && tries < 100; tries++ {
-			err = m.StartAddr(fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000)))
+		var err error
+		for range 100 {
+			if err = m.StartAddr(fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000))); err == nil {
+				break
+			}
 		}
 		ts.Check(err)
 		ts.Defer(m.Close)

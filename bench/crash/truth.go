@@ -45,7 +45,7 @@ func contradiction(r record, s *trace) string {
 	case r.Outcome == "lost" && !s.gotSignal(s.watchers()...):
 		return "none of the processes that watched it was killed"
 	case r.Outcome == "lost" && s.task.background() && s.task.beats > 0 && newest > 0 && newest >= r.Attempts && !s.gotSignal(witness, successor, finish, forked):
-		return "its supervisor alone was killed, and its command did not end as it began"
+		return "its supervisor alone was killed, and its command ran for a while"
 	}
 	return ""
 }
