@@ -46,11 +46,6 @@ type Program struct {
 	Inherit []*os.File // its descriptors 3, 4 and so on
 	How     *syscall.SysProcAttr
 
-	// Patient is for a process of sched. Go wakes up a thread of it every 20 µs while it does anything (sysmon), which is a tenth of the CPU
-	// that it takes where processors are virtual. On Linux its timers may be late by half a millisecond in place of 50 µs,
-	// and so that thread sleeps longer (docs/decisions.md#a-supervisor-has-patient-timers). What it starts has the usual timers.
-	Patient bool
-
 	said *os.File // from where the Process reads why it did not become the command (Process.Refusal), and which it closes; nil: nowhere
 	keep bool     // see Spec.Keep
 }
@@ -90,11 +85,9 @@ func (p Program) Fork() (*Process, error) {
 		files = append(files, file.Fd())
 	}
 	var pid int
-	err = whileShort(func() error {
-		return withSlack(p.Patient, func() (err error) {
-			pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.How})
-			return err
-		})
+	err = whileShort(func() (err error) {
+		pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.How})
+		return err
 	})
 	runtime.KeepAlive(output)
 	runtime.KeepAlive(p.Inherit) // until here, or the garbage collector may close what the command inherits

@@ -55,9 +55,7 @@ func FinishApart(self string, ended []Trailing) error {
 	env := process.Environ(first.Environ, schedule.Task{}, first.Storage.Variables()...)
 	// What the process has to say of a run goes to the output of that run (complain). What Go says of the process itself, as when it
 	// crashes, has to go to one of them.
-	finish := process.Program{
-		Path: self, Argv: argv, Dir: "/", Env: env, Output: first.output, Inherit: files, How: &unix.SysProcAttr{Setpgid: true}, Patient: true,
-	}
+	finish := process.Program{Path: self, Argv: argv, Dir: "/", Env: env, Output: first.output, Inherit: files, How: &unix.SysProcAttr{Setpgid: true}}
 	if _, err := finish.Fork(); err != nil {
 		return err
 	}

@@ -156,9 +156,7 @@ func (h *Handover) start(storage run.Storage) (*link, error) {
 	argv := append([]string{h.Self}, witness.Arguments(id, perRun*min(h.expected, mostRuns())+otherDescriptors)...)
 	env := process.Environ(h.Environ, schedule.Task{}, storage.Variables()...)
 	// In a session of its own, and without a pipe of its caller, or cron would wait for it.
-	_, err = process.Program{
-		Path: h.Self, Argv: argv, Dir: "/", Env: env, Inherit: []*os.File{file, theirs}, How: &syscall.SysProcAttr{Setsid: true}, Patient: true,
-	}.Fork()
+	_, err = process.Program{Path: h.Self, Argv: argv, Dir: "/", Env: env, Inherit: []*os.File{file, theirs}, How: &syscall.SysProcAttr{Setsid: true}}.Fork()
 	if err != nil {
 		ours.Close()
 		os.Remove(file.Name())
