@@ -181,15 +181,15 @@ tasks:
     on_failure: echo $SCHED_OUTCOME >> hooks.txt
 `
 
-// openStates returns what the files of unfinished runs come to.
-func (s *server) openStates() (open []runfile.State) {
+// runStates returns what the files of the runs say that are not in the history yet.
+func (s *server) runStates() (states []runfile.State) {
 	ids, _ := runfile.List(s.path(".sched"))
 	for _, id := range ids {
 		if state, _, err := runfile.Read(s.path(".sched"), id); err == nil {
-			open = append(open, state)
+			states = append(states, state)
 		}
 	}
-	return open
+	return states
 }
 
 // pids waits for the processes of a run of that task.
@@ -324,7 +324,7 @@ func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 	if err := tick.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s[0].until("runs have begun", func() bool { return len(s[0].openStates()) >= 10 })
+	s[0].until("runs have begun", func() bool { return len(s[0].runStates()) >= 10 })
 	still := []int{tick.Process.Pid}
 	for i := 0; i < len(still); i++ { // stopped, it has no more children
 		syscall.Kill(still[i], syscall.SIGSTOP)
@@ -355,14 +355,14 @@ func TestAServerThatStoodStillStartsNothingThatOthersRun(t *testing.T) {
 				skipped = append(skipped, r)
 			}
 		}
-		for _, state := range s[0].openStates() {
+		for _, state := range s[0].runStates() {
 			if state.Attempt != nil && state.Attempt.PID != 0 {
 				started[state.Begin.Task] = state.Attempt
 			}
 		}
 		return len(stopped)+len(skipped)+len(started) >= 60
 	})
-	for _, other := range s[1].openStates() {
+	for _, other := range s[1].runStates() {
 		attempt := started[other.Begin.Task]
 		if attempt == nil || !attempt.At.After(wentOn) {
 			continue
