@@ -128,16 +128,22 @@ var ErrUnreadable = errors.New("the file of a run cannot be read")
 // beginning begins the line with which a run begins.
 var beginning = []byte("\n{\"begin\":")
 
-// usuallyEnough is how much of the end of a file has all of its last run, unless that has a long story, in bytes.
-const usuallyEnough = 8 << 10
+// Of the end of a file so much is read at first, in bytes: all of a run that has just begun, and all of nearly every run that has ended. What
+// is before has been read by nobody for a while, and may be on the disk alone.
+const (
+	enoughAtFirst = 2 << 10
+	enoughAtLast  = 16 << 10
+)
 
 // lastRun returns the text of a file from the beginning of its last run on: what is before is of other runs.
 func lastRun(file *os.File) ([]byte, error) {
-	text, err := statedir.ReadEnd(file, usuallyEnough)
-	if at := bytes.LastIndex(text, beginning); at >= 0 || err != nil {
-		return text[max(0, at):], err
+	for _, enough := range []int64{enoughAtFirst, enoughAtLast} {
+		text, err := statedir.ReadEnd(file, enough)
+		if at := bytes.LastIndex(text, beginning); at >= 0 || err != nil {
+			return text[max(0, at):], err
+		}
 	}
-	text, err = statedir.ReadAll(file)
+	text, err := statedir.ReadAll(file)
 	return text[max(0, bytes.LastIndex(text, beginning)):], err
 }
 
