@@ -40,11 +40,11 @@ func (b *bench) servers() {
 	var plain, claimed, taken, forkPlain, forkClaimed []float64
 	for i := range 12 {
 		at := time.Now().Add(time.Duration(i-30) * time.Minute).Format(time.RFC3339)
-		time.Sleep(settle)
+		b.rest()
 		ms := []float64{b.took(alone, at), b.took(first, at), b.took(second, at)}
-		time.Sleep(settle)
+		b.rest()
 		ms = append(ms, b.took(forkAlone, at))
-		time.Sleep(settle)
+		b.rest()
 		ms = append(ms, b.took(fork, at))
 		if i == 0 { // the first makes the state folders
 			continue

@@ -21,9 +21,9 @@ func (b *bench) starts() {
 	dir := b.due("starts", 100, `background: true, after: "true", command: "`+waits+`"`)
 	figures := map[string][]float64{}
 	for i := range 8 {
-		time.Sleep(settle)
+		b.rest()
 		bare := b.bareForks(100, waits)
-		time.Sleep(settle)
+		b.rest()
 		ours, memory, returned := b.startsOf(dir, 100)
 		if i == 0 {
 			continue // it makes the state folder

@@ -140,7 +140,7 @@ func openDraft(draft string) (*os.File, error) {
 }
 
 // Recycle forgets the file of a run that is in the history, and leaves it for the next run of the task
-// (docs/decisions.md#files-are-used-again): ext4 avoids the inodes of files that were removed in the last minutes, so
+// (docs/decisions.md#files-are-used-again): an ext4 without a journal avoids the inodes of files that were removed in the last minutes, so
 // removing and making a file for every run costs more than all the rest of it. Nor is it truncated, which makes ext4
 // write it to disk when it is closed. The error is os.ErrNotExist when another process was first.
 func Recycle(dir, id, task string) error {
