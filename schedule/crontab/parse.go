@@ -154,10 +154,10 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 		rest = strings.TrimLeft(rest[end:], " \t")
 	}
 	e.Flags, rest = flags(rest)
-	if rest == "" {
+	e.Command, e.Input = percent(rest)
+	if strings.TrimSpace(e.Command) == "" { // a vertical tab is none either: schedule.yaml could not have it
 		return e, "the line has no command", ""
 	}
-	e.Command, e.Input = percent(rest)
 	return e, "", ""
 }
 
