@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/schedule/history/hours"
+	"sched/schedule/outcome"
 )
 
 // A stride bounds one step of pruning: it ends when most rows are removed, or when it has taken so long.
@@ -64,9 +65,9 @@ func (db *DB) Prune(ctx context.Context, now time.Time, keep time.Duration, perT
 
 // Pruned is what one call of Prune did.
 type Pruned struct {
-	Outputs     []string // the output files of the records it removed; the caller removes them
-	Unpublished int      // runs it removed before they were published
-	More        bool     // it ended before the pass did
+	Removed     []outcome.Record // of each its Run, Task and Output; the caller removes the files
+	Unpublished int              // runs it removed before they were published
+	More        bool             // it ended before the pass did
 }
 
 func (db *DB) prune(ctx context.Context, s stride, now time.Time, keep time.Duration, perTask, least int) (Pruned, error) {
@@ -83,8 +84,8 @@ func (db *DB) prune(ctx context.Context, s stride, now time.Time, keep time.Dura
 	if err != nil {
 		return Pruned{}, err
 	}
-	for i, output := range did.Outputs {
-		did.Outputs[i] = unpackPath(db.dir, output)
+	for i, r := range did.Removed {
+		did.Removed[i].Output = unpackPath(db.dir, r.Output)
 	}
 	return did, nil
 }
@@ -205,7 +206,7 @@ func (p *pruning) removeAll(which string, first any, others ...any) (done bool, 
 // used.
 func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	rows, err := p.tx.QueryContext(p.ctx, fmt.Sprintf("DELETE FROM runs WHERE rowid IN (%s) "+
-		"RETURNING output, task, snapshot, slot, rowid > %d AND %s", which, p.published, ran), args...)
+		"RETURNING run, output, task, snapshot, slot, rowid > %d AND %s", which, p.published, ran), args...)
 	if err != nil {
 		return 0, err
 	}
@@ -213,23 +214,21 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	used := map[int64]string{} // snapshots, with their task
 	var perHour hours.Tally
 	for rows.Next() {
-		var output, task string
+		var r outcome.Record
 		var snapshot sql.Null[int64]
 		var slot int64
 		var unpublished bool
-		if err := rows.Scan(&output, &task, &snapshot, &slot, &unpublished); err != nil {
+		if err := rows.Scan(&r.Run, &r.Output, &r.Task, &snapshot, &slot, &unpublished); err != nil {
 			return removed, err
 		}
 		removed++
-		perHour.Remove(task, time.UnixMicro(slot))
-		if output != "" {
-			p.did.Outputs = append(p.did.Outputs, output)
-		}
+		perHour.Remove(r.Task, time.UnixMicro(slot))
+		p.did.Removed = append(p.did.Removed, r)
 		if unpublished {
 			p.did.Unpublished++
 		}
 		if snapshot.Valid {
-			used[snapshot.V] = task
+			used[snapshot.V] = r.Task
 		}
 	}
 	return removed, errors.Join(rows.Err(), rows.Close(), p.forget(used), perHour.Prune(p.ctx, p.tx))

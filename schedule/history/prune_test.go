@@ -12,17 +12,17 @@ import (
 
 var tiny = stride{most: 20, chunk: 7, time: time.Hour}
 
-// pruneAll goes through a whole pass and returns the output files.
-func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask int) (outputs []string, steps int) {
+// pruneAll goes through a whole pass and returns what it removed.
+func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask int) (removed []outcome.Record, steps int) {
 	t.Helper()
 	for more := true; more; steps++ {
 		did, err := db.prune(context.Background(), tiny, now, keep, perTask, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		outputs, more = append(outputs, did.Outputs...), did.More
+		removed, more = append(removed, did.Removed...), did.More
 	}
-	return outputs, steps
+	return removed, steps
 }
 
 func TestPruneKeepsWhatIsNewAndTheLastOutcomeOfEachTask(t *testing.T) {
@@ -72,7 +72,7 @@ func TestPruneKeepsWhatIsNewAndTheLastOutcomeOfEachTask(t *testing.T) {
 	}
 }
 
-func TestPruneHandsBackTheOutputsAndForgetsSnapshots(t *testing.T) {
+func TestPruneHandsBackWhatItRemovedAndForgetsSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
 	for n := range 6 {
@@ -83,10 +83,18 @@ func TestPruneHandsBackTheOutputsAndForgetsSnapshots(t *testing.T) {
 		}
 		mustAdd(t, db, r)
 	}
-	outputs, _ := pruneAll(t, db, minute(100), 0, 3)
-	slices.Sort(outputs)
-	if want := []string{dir + "/output/a/0.log", dir + "/output/a/2.log"}; !slices.Equal(outputs, want) {
-		t.Errorf("got %v, want %v", outputs, want)
+	removed, _ := pruneAll(t, db, minute(100), 0, 3)
+	var got []string
+	for _, r := range removed {
+		got = append(got, fmt.Sprint(r.Task, r.Run, r.Output))
+	}
+	slices.Sort(got)
+	var want []string
+	for n, output := range []string{dir + "/output/a/0.log", "", dir + "/output/a/2.log"} {
+		want = append(want, fmt.Sprint("a", rec(n, "a", outcome.Succeeded).Run, output))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 	if n := count(t, db, "snapshots"); n != 2 {
 		t.Errorf("%d snapshots are left, want 2", n)

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"time"
 
@@ -144,15 +143,14 @@ func (r *records) prune(db *history.DB, added int) error {
 	r.tick.removeSpares(now)
 	before := db.SetAside()
 	did, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask, 2*added)
-	for _, output := range did.Outputs {
-		os.Remove(output)
-		os.Remove(run.HooksPath(output))
+	for _, removed := range did.Removed {
+		run.RemoveOutput(dir, removed)
 	}
 	if did.Unpublished > 0 {
 		r.tick.Report.Problem("%d runs were too old to keep before other servers could be told of them", did.Unpublished)
 	}
 	if err == nil && !did.More {
-		err = checkPages(db)
+		err = errors.Join(checkPages(db), sweepOutputs(db, dir, now, keep.Keep))
 	}
 	if db.SetAside() != before {
 		r.reportSetAside(db)
@@ -168,6 +166,20 @@ func checkPages(db *history.DB) error {
 	ctx, cancel := context.WithTimeout(context.Background(), checkFor)
 	defer cancel()
 	return db.CheckPages(ctx)
+}
+
+// sweepFor bounds the daily look for outputs of which the history knows nothing.
+const sweepFor = 3 * time.Second
+
+// sweepOutputs removes the outputs of which the history knows nothing, when they are older than it may be.
+func sweepOutputs(db *history.DB, dir string, now time.Time, keep time.Duration) error {
+	const least = 24 * time.Hour // no run that is about to begin has such an id
+	if keep <= 0 {
+		return nil
+	}
+	return run.SweepOutputs(dir, now.Add(-max(keep, least)), sweepFor, func(runs []string) ([]string, error) {
+		return db.Unknown(context.Background(), runs)
+	})
 }
 
 // noteSuccesses notes which runs have ended so far, for what is expected of their tasks.
