@@ -40,10 +40,12 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 		}
 	}
 	_, renewer := r.renewLease(context.Background()) // the lock is held until the hooks are done
-	cut, err := cutOutput(result.Output, r.task.Output.Limit)
-	note(err)
-	if cut != "" {
-		result.Notes = append(result.Notes, cut)
+	if r.hasOutput(result.Output) {
+		cut, err := cutOutput(result.Output, r.task.Output.Limit)
+		note(err)
+		if cut != "" {
+			result.Notes = append(result.Notes, cut)
+		}
 	}
 	if !state.Hooks[outputCopied] && result.Ran() {
 		note(r.copyOutput(result.Output))
@@ -92,7 +94,7 @@ func (r *Run) release() error {
 // end writes the record as the last event of the run's file, and returns it. Where that is impossible, as on a full disk,
 // the record goes to a spare state folder, and the file is removed: the hooks of the run must not fire again at every tick. A file that is gone, with the state folder or alone, is made anew.
 func (r *Run) end(result outcome.Record) outcome.Record {
-	if info, err := os.Stat(result.Output); err != nil || info.Size() == 0 {
+	if !r.hasOutput(result.Output) {
 		result.Output = "" // RemoveFiles removes the file
 	}
 	r.keepOutcome(result)

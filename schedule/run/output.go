@@ -89,12 +89,40 @@ func tailOf(path string) (tail []byte, cut bool) {
 	return tail, from > 0
 }
 
-// createOutput makes the file that captures a run.
+// hasOutput reports whether anything was printed into the output of the run, which is at the path.
+func (r *Run) hasOutput(path string) bool {
+	if r.output != nil {
+		if info, err := r.output.Stat(); err == nil && info.Size() == 0 {
+			return false
+		}
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
+}
+
+// createOutput makes the file that captures a run, or takes the one that recycleOutput left.
 func createOutput(path string) (*os.File, error) {
-	if spare, err := os.Lstat(spareOutput(path)); err == nil && spare.Mode().IsRegular() && spare.Size() == 0 {
-		unix.Rename(spareOutput(path), path) // os.Rename looks up the new name first
+	if unix.Rename(spareOutput(path), path) == nil { // os.Rename looks up the new name first
+		file, err := statedir.OpenPlain(path, os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW)
+		if err == nil && isUnused(file) {
+			return file, nil
+		}
+		if err == nil {
+			file.Close()
+		}
+		os.Remove(path)
 	}
 	return openOutput(path)
+}
+
+// isUnused locks the file of an output, and reports whether nothing is in it, and no process that a command left behind may still print
+// to it: one that has it open has the lock, too.
+func isUnused(output *os.File) bool {
+	if unix.Flock(int(output.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return false
+	}
+	info, err := output.Stat()
+	return err == nil && info.Size() == 0
 }
 
 // openOutput opens the file that captures a run. It is locked as long as a process of the run has it as its stdout or
@@ -109,9 +137,9 @@ func openOutput(path string) (*os.File, error) {
 }
 
 // recycleOutput leaves the file of a run that printed nothing for the next run of its task
-// (docs/decisions.md#files-are-used-again), unless a process that the command left behind may still print to it.
+// (docs/decisions.md#files-are-used-again).
 func recycleOutput(path string) {
-	if outputInUse(path) || unix.Rename(path, spareOutput(path)) != nil {
+	if unix.Rename(path, spareOutput(path)) != nil {
 		os.Remove(path)
 	}
 }
