@@ -46,7 +46,7 @@ func main() {
 	b.out, err = os.Create(b.path("out"))
 	must(err)
 	must(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
-	b.install("sched", "sched/bench/empty", "sched/bench/loop")
+	b.install("sched", "sched/bench/empty", "sched/bench/loop", "sched/bench/forks")
 
 	for _, part := range b.parts() {
 		if flag.NArg() == 0 || slices.Contains(flag.Args(), part.name) {

@@ -16,7 +16,7 @@ import (
 const waits = "date +%s%N >> started; sleep 2"
 
 // starts measures a hundred background tasks of two seconds that are due together, with `sched run`: how long after the call they
-// start, beside bare forks of the same commands by this process; and while they run, the memory of all that is ours.
+// start, beside bare forks of the same commands by another Go program; and while they run, the memory of all that is ours.
 func (b *bench) starts() {
 	dir := b.due("starts", 100, `background: true, after: "true", command: "`+waits+`"`)
 	figures := map[string][]float64{}
@@ -70,18 +70,14 @@ func (b *bench) startsOf(dir string, n int) (late []float64, memory, returned fl
 	return late, memory, returned
 }
 
-// bareForks starts n shells with the command at once, and returns how many ms after that each ran.
+// bareForks has a Go program that does nothing else start n shells with the command at once (bench/forks), and returns how many ms after
+// the call each ran. It is a process that starts with the call, as `sched run` is.
 func (b *bench) bareForks(n int, command string) (late []float64) {
 	dir := b.path("bare")
 	os.MkdirAll(dir, 0o700)
 	os.Remove(filepath.Join(dir, "started"))
 	begun := time.Now()
-	for range n {
-		_, err := os.StartProcess("/bin/sh", []string{"sh", "-c", command}, &os.ProcAttr{Dir: dir, Env: os.Environ(), Files: []*os.File{nil, nil, nil}})
-		must(err)
-	}
-	for b.wait(-1) != 0 {
-	}
+	b.tree(dir, "forks", strconv.Itoa(n), command)
 	for _, t := range times(dir, "started") {
 		late = append(late, ms(t.Sub(begun)))
 	}
