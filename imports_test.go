@@ -59,6 +59,7 @@ var order = []string{
 	"schedule/chain",
 	"schedule/turn",
 	"schedule/lease",
+	"schedule/run/output",
 	"schedule/run",
 	"schedule/expect",
 	"schedule/tail",

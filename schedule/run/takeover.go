@@ -14,6 +14,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/oneserver"
 	"sched/schedule/outcome"
+	"sched/schedule/run/output"
 	"sched/schedule/runfile"
 	"sched/schedule/servers"
 	"sched/schedule/text"
@@ -271,8 +272,8 @@ func (d Deferred) Forget() { d.run.forget() }
 
 // beginOutput makes the output of a run that was taken over: it begins with from where, since what was printed there stays there.
 func (c Caller) beginOutput(record outcome.Record, from string) (path string, err error) {
-	path = runfile.OutputPath(c.Dir, record)
-	file, err := createOutput(path)
+	path = output.Path(c.Dir, record)
+	file, err := output.Create(path)
 	if err != nil {
 		return "", err
 	}
