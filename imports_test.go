@@ -60,6 +60,7 @@ var order = []string{
 	"schedule/turn",
 	"schedule/lease",
 	"schedule/run/output",
+	"schedule/run/previous",
 	"schedule/run",
 	"schedule/expect",
 	"schedule/tail",

@@ -9,6 +9,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
+	"sched/schedule/run/previous"
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
 )
@@ -43,7 +44,7 @@ func (s Storage) PutAway(ended []Ended, also func(*history.DB) error) error {
 	if err := add(context.Background(), records); err != nil {
 		return err
 	}
-	keepOutcomes(s.Dir, ended)
+	previous.Add(s.Dir, records)
 	return also(db)
 }
 

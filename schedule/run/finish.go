@@ -7,6 +7,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
+	"sched/schedule/run/previous"
 
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
@@ -98,7 +99,7 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 	if !r.hasOutput(result.Output) {
 		result.Output = "" // RemoveFiles removes the file
 	}
-	r.keepOutcome(result)
+	previous.Keep(r.Dir, &r.task, result)
 	gone := !statedir.IsAt(r.file.Descriptor(), runfile.Path(r.Dir, result.Run)) // before readers can see that the run is over
 	err := r.file.Append(runfile.Event{End: &result})
 	if err == nil && (r.output == nil || result.Duration() >= syncAfter) {

@@ -10,6 +10,7 @@ import (
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
+	"sched/schedule/run/previous"
 	"sched/schedule/runfile"
 )
 
@@ -47,7 +48,7 @@ func (h *hooks) after(result outcome.Record) (all []keyedHooks) {
 // failedBefore reports whether the run before this one failed. It looks once.
 func (h *hooks) failedBefore() bool {
 	if h.lastFailed == nil {
-		last, ok := previous(h.Dir, h.Record().Task, h.Record().Run)
+		last, ok := previous.Outcome(h.Dir, h.Record().Task, h.Record().Run)
 		failed := ok && last.Failure()
 		h.lastFailed = &failed
 	}
