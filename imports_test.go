@@ -61,6 +61,7 @@ var order = []string{
 	"schedule/lease",
 	"schedule/run/output",
 	"schedule/run/previous",
+	"schedule/run/takeover",
 	"schedule/run",
 	"schedule/expect",
 	"schedule/tail",
