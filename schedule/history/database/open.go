@@ -13,8 +13,8 @@ import (
 
 // A Config says which file to open, and how.
 type Config struct {
-	Dir          string // the folder of the file, an absolute path
-	Migrations   []Migration
+	Dir          string        // the folder of the file, an absolute path
+	Migrations   []Migration   // all there ever were, the oldest first
 	ReadableFrom int           // a file whose tables have that version, or a later one, is read as it is; 0 for the newest alone
 	Patience     time.Duration // bounds each wait for other processes
 	Reading      bool          // changes and creates nothing in the folder, and mends nothing
