@@ -14,7 +14,7 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/runfile"
+	"sched/schedule/run/output"
 )
 
 // What the history of the part "million" holds: 200 tasks, due in each of the last 5,000 minutes.
@@ -68,7 +68,7 @@ func past(state string, n int, slot time.Time, random *rand.Rand) outcome.Record
 		Started: slot.Add(20 * time.Millisecond), Attempts: 1, ExitCode: &code, UserCPU: time.Second, PeakMemory: 8 << 20,
 		Snapshot: json.RawMessage(`{"name":"` + task + `","command":{"line":"true"},"env":{"PATH":"/usr/local/bin:/usr/bin:/bin"}}`),
 	}
-	r.Ended, r.Output = r.Started.Add(time.Duration(random.Intn(50_000))*time.Millisecond), runfile.OutputPath(state, r)
+	r.Ended, r.Output = r.Started.Add(time.Duration(random.Intn(50_000))*time.Millisecond), output.Path(state, r)
 	switch {
 	case n%101 == 0:
 		code, r.Outcome, r.Reason = 1, outcome.Failed, "exit code 1"

@@ -7,7 +7,7 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/history/database"
 	"sched/schedule/notify"
 	"sched/schedule/text"
 	"sched/schedule/view"
@@ -107,7 +107,7 @@ func hintOf(err error) string {
 	var delivery *notify.Error
 	var denied *view.DeniedError
 	var wrong *view.Error
-	var newer *history.NewerError
+	var newer *database.NewerError
 	switch {
 	case errors.As(err, &newer):
 		return "run that one again; ticks of this one go on, and what becomes of their runs waits in files until then"

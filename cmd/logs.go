@@ -9,8 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule/outcome"
-	"sched/schedule/run"
-	"sched/schedule/runfile"
+	captured "sched/schedule/run/output"
 	"sched/schedule/statedir"
 	"sched/schedule/text"
 	"sched/schedule/view"
@@ -70,19 +69,19 @@ func (a logsCommand) logs(name string, follow bool, o askOptions) error {
 	if err != nil {
 		return err
 	}
-	output := record.Output
-	if output == "" {
-		output = runfile.OutputPath(s.StateDir, record) // of its hooks
+	path := record.Output
+	if path == "" {
+		path = captured.Path(s.StateDir, record) // of its hooks
 	}
 	if follow && record.Outcome == "" {
 		record, err = a.follow(s, record)
 	} else {
-		err = copyFile(a.out, output)
+		err = copyFile(a.out, path)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return failed("", "%w", err)
 	}
-	err = copyFile(a.err, run.HooksPath(output))
+	err = copyFile(a.err, captured.HooksPath(path))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return failed("", "%w", err)
 	}

@@ -500,7 +500,7 @@ func TestAHistoryThatIsLocked(t *testing.T) {
 	}
 	b := newBox(t, shop)
 	b.Remember(b.Ended("hourly", 60, outcome.Succeeded, ""))
-	db, err := sql.Open("sqlite", b.Path(".sched/history.db")) // the driver is that of package history
+	db, err := sql.Open("sqlite", b.Path(".sched/history.db")) // the driver is that of package database
 	if err == nil {
 		defer db.Close()
 		db.SetMaxOpenConns(1)

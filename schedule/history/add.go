@@ -28,7 +28,7 @@ func (db *DB) add(ctx context.Context, records []outcome.Record, share bool) err
 	if len(records) == 0 {
 		return nil
 	}
-	return db.write(ctx, func(tx *sql.Tx) error {
+	return db.file.Write(ctx, func(tx *sql.Tx) error {
 		if err := db.share(ctx, tx, records, share); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 // them, for the next call. The mark 0 returns no records, and the mark behind all of them. A history that was moved aside since begins
 // anew: its mark is smaller than the one that was given.
 func (db *DB) Added(ctx context.Context, mark int64, limit int) (records []outcome.Record, behind int64, err error) {
-	err = db.do(func(conn *sql.DB) error {
+	err = db.file.Do(func(conn *sql.DB) error {
 		var last sql.Null[int64]
 		if err := conn.QueryRowContext(ctx, "SELECT max(rowid) FROM runs").Scan(&last); err != nil {
 			return err

@@ -19,7 +19,7 @@ type Around struct {
 // Around returns what was recorded around at, of the task and of all. It counts no more than limit.
 func (db *DB) Around(ctx context.Context, task string, at time.Time, limit int) (Around, error) {
 	var a Around
-	err := db.do(func(conn *sql.DB) error {
+	err := db.file.Do(func(conn *sql.DB) error {
 		var first, before, after, taskFirst sql.Null[int64]
 		err := conn.QueryRowContext(ctx, `SELECT
 			(SELECT min(slot) FROM runs),

@@ -117,11 +117,11 @@ func BenchmarkMillion(b *testing.B) {
 // million fills the tables in SQL, with their indexes made afterwards.
 func million(b *testing.B, db *DB) {
 	b.Helper()
-	drop, err := texts(context.Background(), db.conn, "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
+	drop, err := texts(context.Background(), connOf(b, db), "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
 	if err != nil {
 		b.Fatal(err)
 	}
-	create, err := texts(context.Background(), db.conn, "SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
+	create, err := texts(context.Background(), connOf(b, db), "SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func million(b *testing.B, db *DB) {
 			CASE WHEN n = 500000 THEN 'lost' WHEN n %% 101 = 0 THEN 'failed' WHEN n %% 11 = 0 THEN 'skipped' ELSE 'succeeded' END,
 			'', 0, 1, 1000, 1000, 1000000, printf('output/task-%%05d/%%d.log', n %% 10000, n), NULL, 1 FROM n`, noon.UnixMicro()))
 	for _, statement := range append(append(script, create...), fillTotals) {
-		if _, err := db.conn.Exec(statement); err != nil {
+		if _, err := connOf(b, db).Exec(statement); err != nil {
 			b.Fatal(statement, err)
 		}
 	}

@@ -4,12 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"sched/schedule/outcome"
 )
+
+// ErrNotFound says that no run has that id.
+var ErrNotFound = errors.New("no such run")
 
 // shown bounds the candidates that an AmbiguousError lists.
 const shown = 5
@@ -35,7 +39,7 @@ func (e *AmbiguousError) Error() string {
 func (db *DB) Get(ctx context.Context, id string) (outcome.Record, error) {
 	var runs []string
 	var records []outcome.Record
-	err := db.do(func(conn *sql.DB) (err error) {
+	err := db.file.Do(func(conn *sql.DB) (err error) {
 		if runs, err = candidates(ctx, conn, id); err != nil || len(runs) != 1 {
 			return err
 		}
@@ -62,7 +66,7 @@ func (db *DB) Unknown(ctx context.Context, runs []string) (unknown []string, err
 	if err != nil {
 		return nil, err
 	}
-	err = db.do(func(conn *sql.DB) (err error) {
+	err = db.file.Do(func(conn *sql.DB) (err error) {
 		unknown, err = texts(ctx, conn,
 			"SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM runs WHERE run = value)", string(list))
 		return err
@@ -96,6 +100,11 @@ func candidates(ctx context.Context, conn *sql.DB, id string) ([]string, error) 
 func ambiguous(id string, runs []string) error {
 	slices.Reverse(runs)
 	return &AmbiguousError{ID: id, Candidates: runs[:min(shown, len(runs))], More: len(runs) > shown}
+}
+
+// A queryer is a connection or a transaction.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
 // texts returns the only column of a query.

@@ -109,7 +109,7 @@ type Slot struct {
 
 // Slots returns the slots from from to before to that have an outcome, in no order.
 func (db *DB) Slots(ctx context.Context, from, to time.Time) (slots []Slot, err error) {
-	err = db.do(func(conn *sql.DB) error {
+	err = db.file.Do(func(conn *sql.DB) error {
 		slots = nil
 		rows, err := conn.QueryContext(ctx, `SELECT task, slot, until, outcome = 'missed' FROM runs WHERE slot >= ?1 AND slot < ?2 AND origin = ''
 			UNION ALL SELECT task, slot, until, outcome = 'missed' FROM runs INDEXED BY runs_until WHERE until >= ?1 AND slot < ?1`, from.UnixMicro(), to.UnixMicro())

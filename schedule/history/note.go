@@ -14,7 +14,7 @@ func (db *DB) Note(ctx context.Context, notes map[string][]string) error {
 	if len(notes) == 0 {
 		return nil
 	}
-	return db.write(ctx, func(tx *sql.Tx) error {
+	return db.file.Write(ctx, func(tx *sql.Tx) error {
 		for run, more := range notes {
 			if err := note(ctx, tx, run, more); err != nil {
 				return err

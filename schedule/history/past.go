@@ -39,7 +39,7 @@ func (db *DB) Ranges(ctx context.Context, spans []Span, until time.Time) (map[st
 
 func (db *DB) past(ctx context.Context, query string, args ...any) (map[string][]outcome.Record, error) {
 	past := map[string][]outcome.Record{}
-	err := db.do(func(conn *sql.DB) error {
+	err := db.file.Do(func(conn *sql.DB) error {
 		clear(past)
 		records, err := findShort(ctx, conn, query, args...)
 		for _, r := range records {
@@ -56,7 +56,7 @@ func (db *DB) past(ctx context.Context, query string, args ...any) (map[string][
 // Counts returns how many records each span has before until, at most most: it reads an index alone.
 func (db *DB) Counts(ctx context.Context, spans []Span, until time.Time, most int) (map[string]int, error) {
 	counts := map[string]int{}
-	err := db.do(func(conn *sql.DB) error {
+	err := db.file.Do(func(conn *sql.DB) error {
 		clear(counts)
 		rows, err := conn.QueryContext(ctx, `SELECT span.value ->> 0, (SELECT count(*) FROM (SELECT 1 FROM runs
 			WHERE task = span.value ->> 0 AND slot >= span.value ->> 1 AND slot < ?2 LIMIT ?3)) FROM json_each(?1) AS span`,
@@ -81,9 +81,9 @@ func (db *DB) Counts(ctx context.Context, spans []Span, until time.Time, most in
 // Hours returns the hours of the tasks from that of since to that of until, the earliest first. In a file of a sched that did not keep
 // them it counts records.
 func (db *DB) Hours(ctx context.Context, tasks []string, since, until time.Time) (found []Hour, err error) {
-	err = db.do(func(conn *sql.DB) error {
+	err = db.file.Do(func(conn *sql.DB) error {
 		read := hours.Read
-		if db.version < hoursSince {
+		if db.file.Version() < hoursSince {
 			read = hours.ReadRuns
 		}
 		found, err = read(ctx, conn, tasks, since, until)

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule/history/hours"
 	"sched/schedule/outcome"
 )
 
@@ -49,10 +51,11 @@ func TestHoursSayWhatTheRecordsSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(told(t, db, "a"))
-	version := db.version
-	db.version = hoursSince - 1 // has Hours count records
-	got, err := db.Hours(ctx, []string{"a"}, minute(-600), minute(6000))
-	db.version = version
+	var got []Hour
+	err = db.file.Do(func(conn *sql.DB) (err error) {
+		got, err = hours.ReadRuns(ctx, conn, []string{"a"}, minute(-600), minute(6000))
+		return err
+	})
 	if err != nil || len(got) != 3 || !slices.Equal(got, want) {
 		t.Errorf("%v\nhours   %v\nrecords %v", err, want, got)
 	}
@@ -84,7 +87,7 @@ func TestAFileWithoutHoursIsReadAsItIs(t *testing.T) {
 	}
 	for n := range 3 {
 		r := rec(n, "a", outcome.Succeeded)
-		if _, err := old.conn.Exec(`INSERT INTO runs (run, task, mutex, slot, background, server, started, ended, outcome, reason, attempts,
+		if _, err := connOf(t, old).Exec(`INSERT INTO runs (run, task, mutex, slot, background, server, started, ended, outcome, reason, attempts,
 			user_cpu, system_cpu, peak_memory, output) VALUES (?, ?, '', ?, 0, '', ?, ?, 'succeeded', '', 1, 0, 0, 0, '')`,
 			r.Run, r.Task, r.Slot.UnixMicro(), packTime(r.Started), packTime(r.Ended)); err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ const (
 // what it cannot read is not due.
 func (db *DB) PruneDue(ctx context.Context, now time.Time) bool {
 	due := false
-	_ = db.do(func(conn *sql.DB) error {
+	_ = db.file.Do(func(conn *sql.DB) error {
 		var pruned int64
 		err := conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", metaPruned).Scan(&pruned)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -72,7 +72,7 @@ type Pruned struct {
 
 func (db *DB) prune(ctx context.Context, s stride, now time.Time, keep time.Duration, perTask, least int) (Pruned, error) {
 	var did Pruned
-	err := db.write(ctx, func(tx *sql.Tx) error {
+	err := db.file.Write(ctx, func(tx *sql.Tx) error {
 		p := &pruning{ctx: ctx, tx: tx, stride: s, least: least, begun: time.Now()}
 		if err := p.readPublished(); err != nil {
 			return err

@@ -49,7 +49,7 @@ func (db *DB) AddShared(ctx context.Context, records []outcome.Record) error {
 
 // Unshare ends what AddShared began: no run waits to be published any more.
 func (db *DB) Unshare(ctx context.Context) error {
-	return db.write(ctx, func(tx *sql.Tx) error {
+	return db.file.Write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM meta WHERE key = ?", metaPublished); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (db *DB) Unshare(ctx context.Context) error {
 // were added. Skipped and missed slots are no runs. When they are published the caller hands the cursor to
 // Published. When there are fewer runs than the limit, no others wait.
 func (db *DB) Unpublished(ctx context.Context, limit int) (records []outcome.Record, cursor Cursor, err error) {
-	err = db.do(func(conn *sql.DB) error {
+	err = db.file.Do(func(conn *sql.DB) error {
 		from, _, err := published(ctx, conn)
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ const newestRow = `SELECT coalesce(max(rowid), 0) FROM runs`
 
 // Published writes down that the runs up to the cursor were published. It may be called late, and twice.
 func (db *DB) Published(ctx context.Context, cursor Cursor) error {
-	return db.write(ctx, func(tx *sql.Tx) error {
+	return db.file.Write(ctx, func(tx *sql.Tx) error {
 		if err := setPublished(ctx, tx, cursor); err != nil {
 			return err
 		}
@@ -121,6 +121,11 @@ func (db *DB) allPublished() error {
 		return err
 	}
 	return nil
+}
+
+// A rower is a connection or a transaction.
+type rower interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // published returns the rowid up to which runs were published. Of a history that is not shared yet

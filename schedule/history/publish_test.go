@@ -236,7 +236,7 @@ func TestRowsThatWereNumberedAnewArePublishedAgainRatherThanNever(t *testing.T) 
 	if _, err := db.Prune(context.Background(), noon, 0, 2, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.conn.Exec("VACUUM"); err != nil {
+	if _, err := connOf(t, db).Exec("VACUUM"); err != nil {
 		t.Fatal(err)
 	}
 	mustAdd(t, db, rec(20, "a", outcome.Succeeded))
@@ -296,7 +296,7 @@ func TestTheFileIsThereWheneverARunWaits(t *testing.T) {
 
 func TestWhatWaitsIsFoundByItsNumber(t *testing.T) {
 	db := openTest(t, t.TempDir())
-	rows, err := db.conn.Query("EXPLAIN QUERY PLAN SELECT run FROM runs WHERE rowid > ? AND rowid <= ? AND "+ranByRowid+" ORDER BY rowid LIMIT ?", 1, 2, 3)
+	rows, err := connOf(t, db).Query("EXPLAIN QUERY PLAN SELECT run FROM runs WHERE rowid > ? AND rowid <= ? AND "+ranByRowid+" ORDER BY rowid LIMIT ?", 1, 2, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestAFileWithoutARunGoes(t *testing.T) {
 	mustAddShared(t, db, rec(1, "a", outcome.Succeeded))
 	publishAll(t, db, 5)
 	killed := fmt.Errorf("killed")
-	err := db.write(context.Background(), func(tx *sql.Tx) error {
+	err := db.file.Write(context.Background(), func(tx *sql.Tx) error {
 		if err := db.share(context.Background(), tx, []outcome.Record{rec(2, "a", outcome.Succeeded)}, false); err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func (q Query) Matches(r outcome.Record) bool {
 func (db *DB) Find(ctx context.Context, q Query) ([]outcome.Record, error) {
 	var records []outcome.Record
 	text, args := q.sql()
-	err := db.do(func(conn *sql.DB) (err error) {
+	err := db.file.Do(func(conn *sql.DB) (err error) {
 		if q.Short {
 			records, err = findShort(ctx, conn, text, args...)
 		} else {
@@ -180,7 +180,7 @@ func (db *DB) Last(ctx context.Context, tasks []string) (map[string]outcome.Reco
 		return nil, err
 	}
 	last := make(map[string]outcome.Record, len(tasks))
-	err = db.do(func(conn *sql.DB) error {
+	err = db.file.Do(func(conn *sql.DB) error {
 		clear(last)
 		records, err := db.find(ctx, conn, `SELECT `+columnsAlone+`NULL FROM json_each(?) AS name CROSS JOIN runs ON runs.rowid =
 			(SELECT r.rowid FROM runs AS r WHERE r.task = name.value AND r.`+ran+` ORDER BY r.run DESC LIMIT 1)`, string(names))
@@ -196,7 +196,7 @@ func (db *DB) Last(ctx context.Context, tasks []string) (map[string]outcome.Reco
 // went, and false when there is none. The run itself need not be recorded yet.
 func (db *DB) Previous(ctx context.Context, task, run string) (outcome.Record, bool, error) {
 	var records []outcome.Record
-	err := db.do(func(conn *sql.DB) (err error) {
+	err := db.file.Do(func(conn *sql.DB) (err error) {
 		records, err = db.find(ctx, conn, selectRuns+`task = ? AND `+ran+` AND run < ? ORDER BY run DESC LIMIT 1`, task, run)
 		return err
 	})

@@ -239,7 +239,7 @@ func TestQueriesUseTheirIndex(t *testing.T) {
 func planOf(t *testing.T, db *DB, q Query) (plan string) {
 	t.Helper()
 	text, args := q.sql()
-	rows, err := db.conn.Query("EXPLAIN QUERY PLAN "+text, args...)
+	rows, err := connOf(t, db).Query("EXPLAIN QUERY PLAN "+text, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

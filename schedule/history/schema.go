@@ -1,19 +1,12 @@
 package history
 
 import (
-	"context"
-	"database/sql"
-	"fmt"
-
+	"sched/schedule/history/database"
 	"sched/schedule/history/hours"
 )
 
-// A migration is the SQL that makes version n+1 of the tables from version n.
-type migration string
-
-// migrations are all there ever were, oldest first: the file's user_version is how many it has seen.
-// A later version of sched adds entries and never changes one.
-var migrations = []migration{tables, ranges, coverage, totals, chains, perHour}
+// migrations are all there ever were, oldest first. A later version of sched adds entries and never changes one.
+var migrations = []database.Migration{tables, ranges, coverage, totals, chains, perHour}
 
 // tables is version 1. Times are microseconds since 1970 in UTC, and NULL for the zero time (but a
 // slot, which orders rows, is never NULL); processor times are microseconds; output is
@@ -29,7 +22,7 @@ var migrations = []migration{tables, ranges, coverage, totals, chains, perHour}
 // The rows of a tick are of as many tasks, so an index that is sorted by task costs a page a row, and
 // dominates the cost of Add: runs_mutex is partial for that reason, and snapshots have no index.
 // The hash of a snapshot is of the task and the body, so that tasks share none.
-const tables migration = `
+const tables database.Migration = `
 CREATE TABLE snapshots (
 	id   INTEGER PRIMARY KEY,
 	hash BLOB NOT NULL UNIQUE,
@@ -68,21 +61,21 @@ CREATE TABLE meta (
 
 // ranges is version 2: a record may stand for several slots, from slot through until, and says what
 // asked for it where that was not its schedule.
-const ranges migration = `
+const ranges database.Migration = `
 ALTER TABLE runs ADD COLUMN until  INTEGER;
 ALTER TABLE runs ADD COLUMN slots  INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN origin TEXT NOT NULL DEFAULT '';`
 
 // coverage is version 3: runs_until answers which ranges reach into a time, which the index of their
 // slots cannot. Only rows of several slots are in it, so it costs Add nothing for the others.
-const coverage migration = `
+const coverage database.Migration = `
 CREATE INDEX runs_until ON runs (until, slot, task) WHERE until IS NOT NULL;`
 
 // totals is version 4: of each task and outcome, how many slots there were in all, and the newest record. It
 // has one dense row a task and outcome, where runs has a thousand: Totals reads it
 // (docs/decisions.md#slots-are-counted-in-a-table). SQLite takes the columns of a group from the row of its
 // only max() (https://www.sqlite.org/lang_select.html#bareagg).
-const totals migration = `
+const totals database.Migration = `
 CREATE TABLE totals (
 	task      TEXT NOT NULL,
 	outcome   TEXT NOT NULL,
@@ -97,15 +90,23 @@ CREATE TABLE totals (
 ` + fillTotals
 
 // chains is version 5: what triggered a run, and what its hooks triggered, as JSON (chain); NULL for neither.
-const chains migration = `
+const chains database.Migration = `
 ALTER TABLE runs ADD COLUMN chain TEXT;`
 
 // perHour is version 6: in which minutes of an hour a task had slots (package hours).
-const perHour migration = hours.Table
+const perHour database.Migration = hours.Table
 
-// hoursSince is the version of the first file that has the table hours. One without it can be read as it is: Hours asks the records
-// themselves then.
+// hoursSince is the version of the first file that has the table hours. One of the version before can be read as it is: Hours asks
+// the records themselves then.
 const hoursSince = 6
+
+// readableFrom is the version of the earliest file that is read as it is. Whoever adds a migration says what a reader does without it.
+func readableFrom() int {
+	if len(migrations) != hoursSince {
+		return len(migrations)
+	}
+	return hoursSince - 1
+}
 
 const fillTotals = `INSERT INTO totals SELECT task, outcome, sum(max(slots, 1)), max(run), slot, started, ended, exit_code
 	FROM runs GROUP BY task, outcome;`
@@ -113,24 +114,3 @@ const fillTotals = `INSERT INTO totals SELECT task, outcome, sum(max(slots, 1)),
 // ran is the condition of runs_ran; SQLite takes a partial index only for the very same words
 // (https://www.sqlite.org/partialindex.html).
 const ran = `outcome NOT IN ('skipped', 'missed')`
-
-// upgrade runs the migrations that a file of that version has not seen, in one transaction.
-func upgrade(ctx context.Context, conn *sql.DB, version int, all []migration) error {
-	if version >= len(all) {
-		return nil
-	}
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	for _, m := range all[version:] {
-		if _, err := tx.ExecContext(ctx, string(m)); err != nil {
-			return err
-		}
-	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(all))); err != nil {
-		return err
-	}
-	return tx.Commit()
-}

@@ -54,7 +54,7 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 // that are not in the history yet; those of the task and the time are added, too.
 func (db *DB) Summaries(ctx context.Context, task string, since, until time.Time, more ...outcome.Record) ([]Summary, error) {
 	var sums map[string]*sum
-	err := db.do(func(conn *sql.DB) (err error) {
+	err := db.file.Do(func(conn *sql.DB) (err error) {
 		sums, err = addUp(ctx, conn, task, since, until)
 		return err
 	})

@@ -23,7 +23,7 @@ type Took struct {
 // run has no Runs.
 func (db *DB) Took(ctx context.Context) (map[string]Took, error) {
 	var took map[string]Took
-	err := db.do(func(conn *sql.DB) (err error) {
+	err := db.file.Do(func(conn *sql.DB) (err error) {
 		took, err = allTook(ctx, conn)
 		return err
 	})

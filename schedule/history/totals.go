@@ -36,7 +36,7 @@ func LastRan(totals []Total) (last *Total) {
 // how many records there are.
 func (db *DB) Totals(ctx context.Context) (map[string][]Total, error) {
 	totals := map[string][]Total{}
-	err := db.do(func(conn *sql.DB) error {
+	err := db.file.Do(func(conn *sql.DB) error {
 		clear(totals)
 		rows, err := conn.QueryContext(ctx, "SELECT task, outcome, slots, run, slot, started, ended, exit_code FROM totals")
 		if err != nil {

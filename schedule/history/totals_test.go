@@ -103,7 +103,7 @@ func TestAnOlderFileHasItsTotals(t *testing.T) {
 	}
 	for n, o := range []outcome.Outcome{outcome.Succeeded, outcome.Failed, outcome.Missed, outcome.Succeeded, outcome.Skipped} {
 		r := rec(n, "a", o)
-		_, err := old.conn.Exec(`INSERT INTO runs (run, task, mutex, slot, background, server, started, ended, outcome, reason, attempts,
+		_, err := connOf(t, old).Exec(`INSERT INTO runs (run, task, mutex, slot, background, server, started, ended, outcome, reason, attempts,
 			user_cpu, system_cpu, peak_memory, output, slots) VALUES (?, ?, '', ?, 0, '', ?, ?, ?, '', 1, 0, 0, 0, '', ?)`,
 			r.Run, r.Task, r.Slot.UnixMicro(), packTime(r.Started), packTime(r.Ended), string(o), map[outcome.Outcome]int{outcome.Missed: 7}[o])
 		if err != nil {

@@ -33,7 +33,7 @@ func (db *DB) Usual(ctx context.Context, tasks []string) (map[string]Usual, erro
 		return nil, err
 	}
 	usual := make(map[string]Usual, len(tasks))
-	err = db.do(func(conn *sql.DB) error {
+	err = db.file.Do(func(conn *sql.DB) error {
 		clear(usual)
 		return usuals(ctx, conn, string(names), usual)
 	})

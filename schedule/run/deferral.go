@@ -13,6 +13,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/run/takeover"
 	"sched/schedule/runfile"
 )
 
@@ -117,7 +118,7 @@ type HeldError struct{ Reason string }
 func (e *HeldError) Error() string { return e.Reason }
 
 // Retry takes the mutex again and hands the run over for its next attempt; one that waits for its turn as it is. It returns the record so far. After a *HeldError the
-// run still belongs to the caller (Hold), and after a *TakenError (TakenOver); after any other error, such as one of handOver, it was left to a later tick.
+// run still belongs to the caller (Hold), and after a *takeover.TakenError (TakenOver); after any other error, such as one of handOver, it was left to a later tick.
 func (d Deferred) Retry(handOver func(*Run) error) (outcome.Record, error) {
 	r, deferral := d.run, d.state.Deferral
 	if d.Queued() {
@@ -128,7 +129,7 @@ func (d Deferred) Retry(handOver func(*Run) error) (outcome.Record, error) {
 		return r.Record(), err
 	}
 	unclaim, err := r.claimTurn(d.state) // before the lock: that belongs to the run, which may go on elsewhere
-	var taken *TakenError
+	var taken *takeover.TakenError
 	switch {
 	case errors.As(err, &taken):
 		return outcome.Record{}, err

@@ -8,6 +8,8 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/run/output"
+	"sched/schedule/run/previous"
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
 )
@@ -42,7 +44,7 @@ func (s Storage) PutAway(ended []Ended, also func(*history.DB) error) error {
 	if err := add(context.Background(), records); err != nil {
 		return err
 	}
-	keepOutcomes(s.Dir, ended)
+	previous.Add(s.Dir, records)
 	return also(db)
 }
 
@@ -53,12 +55,12 @@ func RemoveFiles(ended []Ended, removed func(Ended)) (err error) {
 		if e.Dir == "" {
 			continue
 		}
-		output := runfile.OutputPath(e.Dir, e.Record)
+		path := output.Path(e.Dir, e.Record)
 		if e.Output == "" && e.File == "" {
-			recycleOutput(output)
+			output.Recycle(path)
 		}
-		if info, err := os.Stat(HooksPath(output)); err == nil && info.Size() == 0 {
-			os.Remove(HooksPath(output))
+		if info, err := os.Stat(output.HooksPath(path)); err == nil && info.Size() == 0 {
+			os.Remove(output.HooksPath(path))
 		}
 		switch rerr := runfile.Recycle(e.Dir, cmp.Or(e.File, e.Run), e.Task); {
 		case rerr == nil:

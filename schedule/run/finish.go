@@ -6,6 +6,8 @@ import (
 
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
+	"sched/schedule/run/output"
+	"sched/schedule/run/previous"
 
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
@@ -41,7 +43,7 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 	}
 	_, renewer := r.renewLease(context.Background()) // the lock is held until the hooks are done
 	if r.hasOutput(result.Output) {
-		cut, err := cutOutput(result.Output, r.task.Output.Limit)
+		cut, err := output.Cut(result.Output, r.task.Output.Limit)
 		note(err)
 		if cut != "" {
 			result.Notes = append(result.Notes, cut)
@@ -97,7 +99,7 @@ func (r *Run) end(result outcome.Record) outcome.Record {
 	if !r.hasOutput(result.Output) {
 		result.Output = "" // RemoveFiles removes the file
 	}
-	r.keepOutcome(result)
+	previous.Keep(r.Dir, &r.task, result)
 	gone := !statedir.IsAt(r.file.Descriptor(), runfile.Path(r.Dir, result.Run)) // before readers can see that the run is over
 	err := r.file.Append(runfile.Event{End: &result})
 	if err == nil && (r.output == nil || result.Duration() >= syncAfter) {
@@ -128,4 +130,15 @@ func (r *Run) keepAside(result outcome.Record) bool {
 	}
 	spare, _ := statedir.OpenAnySpare(r.Dir)
 	return spare != "" && runfile.CreateEnded(spare, r.Record(), result) == nil
+}
+
+// hasOutput reports whether anything was printed into the output of the run, which is at the path.
+func (r *Run) hasOutput(path string) bool {
+	if r.output != nil {
+		if info, err := r.output.Stat(); err == nil && info.Size() == 0 {
+			return false
+		}
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
 }

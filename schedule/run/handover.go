@@ -3,6 +3,7 @@ package run
 import (
 	"os"
 
+	"sched/schedule/run/output"
 	"sched/schedule/runfile"
 )
 
@@ -18,11 +19,11 @@ type Descriptors struct {
 // as the supervisor lives, or its witness: it must be passed on to them.
 func (r *Run) GiveTo(supervisor string) (Descriptors, error) {
 	if r.output == nil { // a deferred retry: what it prints follows the attempts before
-		output, err := openOutput(r.Record().Output)
+		captured, err := output.Open(r.Record().Output)
 		if err != nil {
 			return Descriptors{}, err
 		}
-		r.output = output
+		r.output = captured
 	}
 	err := r.file.Append(runfile.Event{Supervisor: supervisor, Leased: r.leased()})
 	return Descriptors{r.file.Descriptor(), r.output, r.inheritedLocks()}, err

@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/output"
 	"sched/schedule/runfile"
 )
 
@@ -18,9 +19,6 @@ const (
 	hookTimeout   = 30 * time.Second
 	hookKillAfter = 2 * time.Second
 )
-
-// HooksPath names the file with what the hooks of a run print, beside its output.
-func HooksPath(output string) string { return strings.TrimSuffix(output, ".log") + ".hooks.log" }
 
 // runOne runs one hook in its own process group under its own deadline, and marks it as started in the run's file. The note
 // says how it failed, for the record; it is empty for a hook that succeeded.
@@ -34,10 +32,10 @@ func (h *hooks) runOne(ctx context.Context, name string, hook schedule.Hook, var
 	if spec.MarkFile = h.file.Descriptor(); spec.MarkFile != nil {
 		spec.Mark = fmt.Sprintf(`{"hook":%q}`, name)
 	}
-	output, err := appendTo(HooksPath(runfile.OutputPath(h.Dir, h.Record())))
+	captured, err := output.Append(output.HooksPath(output.Path(h.Dir, h.Record())))
 	if err == nil { // without that file the hook runs nevertheless
-		defer output.Close()
-		spec.Output = output
+		defer captured.Close()
+		spec.Output = captured
 	}
 	p, err := spec.Start()
 	if err != nil {

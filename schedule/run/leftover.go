@@ -10,6 +10,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/output"
 	"sched/schedule/runfile"
 )
 
@@ -41,7 +42,7 @@ func (c Caller) TakeOver(id, supervisor string) (*Run, error) {
 	}
 	r, err := c.restore(file)
 	if err == nil {
-		r.output, err = openOutput(file.Record.Output)
+		r.output, err = output.Open(file.Record.Output)
 	}
 	if err != nil {
 		file.Close() // a later tick says what is wrong with it

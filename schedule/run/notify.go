@@ -9,6 +9,8 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
+	"sched/schedule/run/output"
+	"sched/schedule/run/previous"
 	"sched/schedule/runfile"
 )
 
@@ -46,7 +48,7 @@ func (h *hooks) after(result outcome.Record) (all []keyedHooks) {
 // failedBefore reports whether the run before this one failed. It looks once.
 func (h *hooks) failedBefore() bool {
 	if h.lastFailed == nil {
-		last, ok := previous(h.Dir, h.Record().Task, h.Record().Run)
+		last, ok := previous.Outcome(h.Dir, h.Record().Task, h.Record().Run)
 		failed := ok && last.Failure()
 		h.lastFailed = &failed
 	}
@@ -80,6 +82,9 @@ func (h *hooks) queueStartPings(state runfile.State) {
 	}
 }
 
+// tailBytes is a few more than a message carries, so that it can begin with a whole character or line.
+const tailBytes = notify.OutputLimit + 4
+
 // queueOne puts one notification into the outbox, if it is for a run that ended with the result, and was not put
 // there before. The mark in the run's file is the name of the hook, or another one for the start of a run.
 func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notification, state runfile.State, result outcome.Record) {
@@ -105,7 +110,7 @@ func (h *hooks) queueOne(hook, mark string, event notify.Event, n schedule.Notif
 	}
 	d := &outbox.Delivery{Hook: hook, Folder: h.task.Folder, To: n, Message: h.message(name, event, result)}
 	if n.Ping == "" || n.On != nil {
-		d.Output, d.Message.Cut = tailOf(result.Output)
+		d.Output, d.Message.Cut = output.Tail(result.Output, tailBytes)
 	}
 	h.put(box, d, mark)
 }

@@ -12,6 +12,7 @@ import (
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/output"
 	"sched/schedule/runfile"
 )
 
@@ -64,19 +65,19 @@ func (c Caller) begin(create func(outcome.Record) (*runfile.File, error), record
 		return nil, err
 	}
 	record.Snapshot = snapshot
-	record.Output = runfile.OutputPath(c.Dir, record)
-	output, err := createOutput(record.Output)
+	record.Output = output.Path(c.Dir, record)
+	captured, err := output.Create(record.Output)
 	if err != nil {
 		return nil, err
 	}
 	file, err := create(record)
 	if err != nil {
-		output.Close()
+		captured.Close()
 		os.Remove(record.Output)
 		return nil, err
 	}
 	r := c.newRun(*task, file)
-	r.lock, r.output = lock, output
+	r.lock, r.output = lock, captured
 	return r, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/output"
 	"sched/schedule/runfile"
 )
 
@@ -52,7 +53,7 @@ func (r *Run) settle(state runfile.State, code *int) outcome.Record {
 // orphans returns the process groups of the command that live on, whatever they have open. Where the system cannot tell which
 // these are, the group that was written down counts as one of them as long as a process has the run's output open.
 func (r *Run) orphans(group, attempt int) []int {
-	if !process.FindsByRun && !outputInUse(r.Record().Output) {
+	if !process.FindsByRun && !output.InUse(r.Record().Output) {
 		return nil
 	}
 	return process.Orphans(r.Record().Run, group, attempt)

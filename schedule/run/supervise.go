@@ -11,6 +11,7 @@ import (
 	"sched/schedule/notify"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/output"
 	"sched/schedule/runfile"
 )
 
@@ -246,7 +247,7 @@ func (r *Run) wait(terminate context.Context, p *process.Process, age time.Durat
 		defer timer.Stop()
 		timeout = timer.C
 	}
-	trimmer := trimmer{output: r.output, limit: r.task.Output.Limit}
+	trimmer := output.Trimmer{Output: r.output, Limit: r.task.Output.Limit}
 	look, synced := time.NewTimer(syncAfter), false
 	defer look.Stop()
 	for {
@@ -256,7 +257,7 @@ func (r *Run) wait(terminate context.Context, p *process.Process, age time.Durat
 				r.file.Sync() // best effort: some file systems cannot
 			}
 			synced = true
-			look.Reset(trimmer.trim())
+			look.Reset(trimmer.Trim())
 		case <-p.Done:
 			return "", ""
 		case <-timeout:

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/lease"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
+	"sched/schedule/run/output"
 	"sched/schedule/runfile"
 )
 
@@ -150,9 +151,9 @@ func (d Descriptors) close() {
 func (r *Run) complain(format string, args ...any) {
 	to := os.Stderr
 	if r.apart {
-		if output, err := appendTo(r.Record().Output); err == nil {
-			defer output.Close()
-			to = output
+		if captured, err := output.Append(r.Record().Output); err == nil {
+			defer captured.Close()
+			to = captured
 		}
 	}
 	fmt.Fprintf(to, "sched: "+format+"\n", args...)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -29,11 +28,6 @@ type File struct {
 
 	mu   sync.Mutex
 	size int64 // of the file as far as it is this process's own: while it is no larger, no other one has written anything
-}
-
-// OutputPath returns the path of the file that captures what a run prints.
-func OutputPath(dir string, r outcome.Record) string {
-	return filepath.Join(dir, "output", strings.ReplaceAll(r.Task, "/", "+"), r.Run+".log")
 }
 
 func runsDir(dir string) string { return filepath.Join(dir, "runs") }

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/run/output"
 	"sched/schedule/runfile"
 )
 
@@ -144,7 +145,7 @@ func (r *records) prune(db *history.DB, added int) error {
 	before := db.SetAside()
 	did, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask, 2*added)
 	for _, removed := range did.Removed {
-		run.RemoveOutput(dir, removed)
+		output.Remove(dir, removed)
 	}
 	if did.Unpublished > 0 {
 		r.tick.Report.Problem("%d runs were too old to keep before other servers could be told of them", did.Unpublished)
@@ -177,7 +178,7 @@ func sweepOutputs(db *history.DB, dir string, now time.Time, keep time.Duration)
 	if keep <= 0 {
 		return nil
 	}
-	return run.SweepOutputs(dir, now.Add(-max(keep, least)), sweepFor, func(runs []string) ([]string, error) {
+	return output.Sweep(dir, now.Add(-max(keep, least)), sweepFor, func(runs []string) ([]string, error) {
 		return db.Unknown(context.Background(), runs)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/run/takeover"
 	"sched/schedule/runfile"
 	"sched/schedule/servers"
 	"sched/schedule/text"
@@ -50,7 +51,7 @@ func (r *running) takeOver(found, here []servers.DeferredRetry) {
 		from := fmt.Sprintf("attempt %d was taken over from %s, which has not ticked since %s", told.Attempt, told.Server,
 			text.SecondZone(told.Seen, r.Schedule.Location))
 		err := r.starter.caller(r.Storage).TakeRetry(told, task, r.Host.Server, from)
-		var taken *run.TakenError
+		var taken *takeover.TakenError
 		switch {
 		case err == nil:
 			r.Report.Problem("%s: %s; the next tick starts it", task.Name, from)
@@ -80,7 +81,7 @@ func (r *running) mayTakeOver(told servers.DeferredRetry, task *schedule.Task) b
 // leaveTo leaves a deferred retry to the server that has taken it over; false where the error does not say so. Once the attempt was started
 // there, that is recorded here. Until then it waits here, too: that server may be gone before it starts it.
 func (r *running) leaveTo(d run.Deferred, err error) bool {
-	var taken *run.TakenError
+	var taken *takeover.TakenError
 	switch {
 	case !errors.As(err, &taken):
 		return false

@@ -11,6 +11,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/history/database"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 )
@@ -229,7 +230,7 @@ func TestADamagedHistoryIsToldAndNotMended(t *testing.T) {
 	if err := os.WriteFile(path, []byte("this is no database, and never was one"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status := Of(s, false, noon, nil); !history.IsCorrupt(status.Err) {
+	if status := Of(s, false, noon, nil); !database.IsCorrupt(status.Err) {
 		t.Errorf("got %v", status.Err)
 	}
 	if text, _ := os.ReadFile(path); len(text) != 38 {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
-	"sched/schedule/run"
+	"sched/schedule/run/output"
 )
 
 // A Line is one line that a run printed.
@@ -42,7 +42,7 @@ type Follower struct {
 // Add follows the output of a run that has begun, and of its hooks. Safe for concurrent use, and does not wait.
 func (f *Follower) Add(record outcome.Record) {
 	f.add(record.Task, record.Run, record.Output, false)
-	f.add(record.Task, record.Run, run.HooksPath(record.Output), true)
+	f.add(record.Task, record.Run, output.HooksPath(record.Output), true)
 }
 
 func (f *Follower) add(task, id, path string, hooks bool) {
@@ -159,5 +159,5 @@ func (f *Follower) close() {
 	f.sources = nil
 }
 
-// stateDir is the state folder of an output (runfile.OutputPath).
+// stateDir is the state folder of an output (output.Path).
 func stateDir(output string) string { return filepath.Dir(filepath.Dir(filepath.Dir(output))) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/run/output"
 	"sched/schedule/runfile"
 )
 
@@ -50,7 +51,7 @@ func (c *collected) until(t *testing.T, lines int) {
 func begin(t *testing.T, dir, task string) (outcome.Record, *runfile.File) {
 	t.Helper()
 	r := outcome.Record{Run: outcome.NewID(), Task: task, Mutex: task, Slot: time.Unix(0, 0)}
-	r.Output = runfile.OutputPath(dir, r)
+	r.Output = output.Path(dir, r)
 	file, err := runfile.Create(dir, r)
 	if err != nil {
 		t.Fatal(err)

@@ -249,7 +249,7 @@ func TestTheTasksSayThatTheirRunsCannotBeRead(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: minute, command: \"true\"}\n", access.Read)
 	older := b.Ended("a", 2, outcome.Succeeded, "")
 	b.Remember(b.Ended("a", 1, outcome.Succeeded, ""), older)
-	db, err := sql.Open("sqlite", b.Path(".sched/history.db")) // the driver is that of package history
+	db, err := sql.Open("sqlite", b.Path(".sched/history.db")) // the driver is that of package database
 	if err == nil {
 		_, err = db.Exec("UPDATE runs SET started = 'when?' WHERE run = ?", older.Run) // the last run is whole
 		db.Close()

@@ -14,7 +14,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
-	"sched/schedule/runfile"
+	"sched/schedule/run/output"
 	"sched/schedule/view"
 )
 
@@ -88,7 +88,7 @@ func (f *Folder) Ended(task string, ago int, as outcome.Outcome, printed string)
 		r.Started, r.Ended = slot.Add(time.Second), slot.Add(3*time.Second)
 	}
 	if printed != "" {
-		r.Output = runfile.OutputPath(f.State(), r)
+		r.Output = output.Path(f.State(), r)
 		os.MkdirAll(filepath.Dir(r.Output), 0o700)
 		os.WriteFile(r.Output, []byte(printed), 0o600)
 	}

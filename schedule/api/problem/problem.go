@@ -11,6 +11,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/history/database"
 	"sched/schedule/run"
 	"sched/schedule/text"
 	"sched/schedule/view"
@@ -54,7 +55,7 @@ func Of(err error) *Problem {
 	var wrong *view.Error
 	var invalid *schedule.InvalidError
 	var several *history.AmbiguousError
-	var newer *history.NewerError
+	var newer *database.NewerError
 	var store *mutex.StoreError
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -74,9 +75,9 @@ func Of(err error) *Problem {
 		return New(http.StatusConflict, "", "%v", err)
 	case errors.As(err, &newer):
 		return New(http.StatusServiceUnavailable, "start `sched serve` with the sched that the ticks use", "%v", err)
-	case history.IsCorrupt(err):
+	case database.IsCorrupt(err):
 		return New(http.StatusServiceUnavailable, "the next tick moves it aside and begins a new one", "%s", text.Line(err.Error()))
-	case history.IsLocked(err):
+	case database.IsLocked(err):
 		p := New(http.StatusServiceUnavailable, "try again; a tick holds it for moments", "%s", text.Line(err.Error()))
 		p.RetryAfter = 1
 		return p

@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"sched/schedule/run"
+	"sched/schedule/run/output"
 	"sched/schedule/statedir"
 )
 
@@ -24,7 +24,7 @@ func (s Runs) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
 	}
 	path := outputOf(s.Schedule.StateDir, r.Begin)
 	if hooks {
-		path = run.HooksPath(path)
+		path = output.HooksPath(path)
 	}
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {

@@ -11,6 +11,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/remote"
 	"sched/schedule/run"
+	"sched/schedule/run/output"
 	"sched/schedule/runfile"
 	"sched/schedule/servers"
 	"sched/schedule/statedir"
@@ -142,8 +143,8 @@ func (s Runs) EndedRun(record outcome.Record) Run {
 // runOf returns a run with its record and the sizes of what it printed.
 func runOf(dir string, record outcome.Record) Run {
 	r := Run{Record: view.RecordOf(record), Hooks: []string{}, Begin: record}
-	output := outputOf(dir, record)
-	r.Size, r.Hooked = sizeOf(output), sizeOf(run.HooksPath(output))
+	path := outputOf(dir, record)
+	r.Size, r.Hooked = sizeOf(path), sizeOf(output.HooksPath(path))
 	return r
 }
 
@@ -152,7 +153,7 @@ func outputOf(dir string, record outcome.Record) string {
 	if record.Output != "" {
 		return record.Output
 	}
-	return runfile.OutputPath(dir, record) // of its hooks
+	return output.Path(dir, record) // of its hooks
 }
 
 func sizeOf(path string) int64 {

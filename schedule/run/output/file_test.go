@@ -1,4 +1,4 @@
-package run
+package output
 
 import (
 	"os"
@@ -16,7 +16,7 @@ func TestWhichOutputIsUsedAgain(t *testing.T) {
 	}{
 		{"one in which nothing was printed", func(t *testing.T, spare string) {}, true},
 		{"not one to which a daemon may still print", func(t *testing.T, spare string) {
-			daemon, err := openOutput(spare)
+			daemon, err := Open(spare)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func TestWhichOutputIsUsedAgain(t *testing.T) {
 		t.Run(test.what, func(t *testing.T) {
 			first := filepath.Join(t.TempDir(), "output", "first.log")
 			second := filepath.Join(filepath.Dir(first), "second.log")
-			file, err := createOutput(first)
+			file, err := Create(first)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,10 +55,10 @@ func TestWhichOutputIsUsedAgain(t *testing.T) {
 			if err := os.Link(first, filepath.Join(t.TempDir(), "kept")); err != nil { // or a new file could get its inode
 				t.Fatal(err)
 			}
-			recycleOutput(first)
-			test.spare(t, spareOutput(first))
+			Recycle(first)
+			test.spare(t, spareOf(first))
 
-			file, err = createOutput(second)
+			file, err = Create(second)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,10 +70,10 @@ func TestWhichOutputIsUsedAgain(t *testing.T) {
 			if at, err := os.Lstat(second); err != nil || !os.SameFile(at, is) || is.Size() > 0 {
 				t.Errorf("what is at its path is not the empty file that was opened: %v, %d bytes, %v", at, is.Size(), err)
 			}
-			if !outputInUse(second) {
+			if !InUse(second) {
 				t.Error("it is not locked while it is open")
 			}
-			if _, err := os.Lstat(spareOutput(second)); err == nil {
+			if _, err := os.Lstat(spareOf(second)); err == nil {
 				t.Error("the next run could have the same one")
 			}
 		})

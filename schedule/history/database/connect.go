@@ -1,4 +1,4 @@
-package history
+package database
 
 import (
 	"context"
@@ -22,12 +22,12 @@ var errOlder = errors.New("it was written by an older sched, and cannot be broug
 
 // connect opens the file and looks at its version: errOlder when it has to be mended first.
 // While db is connected it holds the lock file shared, so that no process moves the database away.
-func (f *file) connect() error {
+func (f *File) connect() error {
 	lock, err := f.takeLock(syscall.LOCK_SH)
 	if err != nil {
 		return err
 	}
-	f.readOnly = f.reading || lock == nil
+	f.readOnly = f.config.Reading || lock == nil
 	var conn *sql.DB
 	var version int
 	if f.readOnly {
@@ -48,8 +48,8 @@ func (f *file) connect() error {
 	return nil
 }
 
-func (f *file) current(version int) error {
-	switch known := len(f.migrations); {
+func (f *File) current(version int) error {
+	switch known := len(f.config.Migrations); {
 	case version > known:
 		return &NewerError{Path: f.path(), Version: version, Known: known}
 	case version < known && !(f.readOnly && f.readable(version)):
@@ -58,12 +58,13 @@ func (f *file) current(version int) error {
 	return nil
 }
 
-// readable reports whether a file of that version can be read without being brought up to date: it lacks the table hours at most.
-func (f *file) readable(version int) bool {
-	return version >= len(f.migrations) || version == hoursSince-1 && len(f.migrations) == hoursSince
+// readable reports whether a file of that version can be read without being brought up to date.
+func (f *File) readable(version int) bool {
+	from := f.config.ReadableFrom
+	return version >= len(f.config.Migrations) || from > 0 && version >= from
 }
 
-func (f *file) disconnect() error {
+func (f *File) disconnect() error {
 	conn, lock := f.conn, f.lock
 	f.conn, f.lock, f.copied = nil, nil, ""
 	return closeAll(conn, lock)
@@ -87,7 +88,7 @@ func closeAll(conn *sql.DB, lock *os.File) error {
 var allSuffixes = []string{"", "-wal", "-shm", "-journal"}
 
 // checkPlain returns an error where one of the files of the database is something else.
-func (f *file) checkPlain() error {
+func (f *File) checkPlain() error {
 	for _, suffix := range allSuffixes {
 		if err := statedir.CheckPlain(f.path() + suffix); err != nil {
 			return fmt.Errorf("%w: %w", errNotFile, err)
@@ -97,7 +98,7 @@ func (f *file) checkPlain() error {
 }
 
 // dialFile connects for writing or, where that is not allowed, for reading only.
-func (f *file) dialFile() (*sql.DB, int, error) {
+func (f *File) dialFile() (*sql.DB, int, error) {
 	if err := f.checkPlain(); err != nil {
 		return nil, 0, err
 	}
@@ -140,8 +141,8 @@ const (
 // a writer waits when the transaction begins, since one that reads first and writes later cannot
 // wait. For synchronous=NORMAL see setJournal.
 // The records of a thousand tasks touch some 4,000 pages, 16 MB, which are used only then. Who looks reads most pages once.
-func (f *file) dsn(path string, m mode) string {
-	wait := strconv.FormatInt(f.patience.Milliseconds(), 10)
+func (f *File) dsn(path string, m mode) string {
+	wait := strconv.FormatInt(f.config.Patience.Milliseconds(), 10)
 	q := url.Values{"_busy_timeout": {wait}, "_txlock": {"immediate"}, "_synchronous": {"NORMAL"}, "_pragma": {"cache_size(-4000)"}}
 	switch m {
 	case writing:

@@ -1,4 +1,4 @@
-package history
+package database
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 // dialToLook connects for reading only. It creates nothing beside the file, whoever we are, and changes nothing: a file that
 // others write is read between two of their commits. One that SQLite would have to change first is read in a copy.
-func (f *file) dialToLook() (*sql.DB, int, error) {
+func (f *File) dialToLook() (*sql.DB, int, error) {
 	if err := f.checkPlain(); err != nil {
 		return nil, 0, err
 	}
@@ -38,7 +38,7 @@ func (f *file) dialToLook() (*sql.DB, int, error) {
 
 // inWAL reports whether the file is in WAL mode, as those of an earlier sched are: SQLite makes files beside such a one even for
 // reading. Where a journal lies beside it, and no log, it is not.
-func (f *file) inWAL() bool {
+func (f *File) inWAL() bool {
 	log := exists(f.path()+"-wal") || exists(f.path()+"-shm")
 	if exists(f.journalPath()) && !log {
 		return false
@@ -50,7 +50,7 @@ func (f *file) inWAL() bool {
 // readInWAL is inWAL by the 20th byte of the file (https://www.sqlite.org/fileformat2.html#the_database_header). SQLite reads it
 // for us since a descriptor of our own would drop its locks (see dsn). A file that others write at this moment may look
 // damaged without their locks; what is really damaged comes up again.
-func (f *file) readInWAL() (inWAL bool, err error) {
+func (f *File) readInWAL() (inWAL bool, err error) {
 	conn, err := dial(f.dsn(f.path(), frozen))
 	if err != nil {
 		return false, err
@@ -64,7 +64,7 @@ func (f *file) readInWAL() (inWAL bool, err error) {
 //   - leaves WAL mode, and brings the tables up to date, after an earlier sched.
 //
 // The copy has no name any more when it is read, so nothing of it stays behind.
-func (f *file) dialCopy() (*sql.DB, int, error) {
+func (f *File) dialCopy() (*sql.DB, int, error) {
 	dir, err := os.MkdirTemp("", "sched-history-")
 	if err != nil {
 		return nil, 0, notRead(err)
@@ -78,9 +78,9 @@ func (f *file) dialCopy() (*sql.DB, int, error) {
 	if err == nil {
 		err = truncateJournal(conn)
 	}
-	if err == nil && version < len(f.migrations) {
-		err = upgrade(context.Background(), conn, version, f.migrations)
-		version = len(f.migrations)
+	if err == nil && version < len(f.config.Migrations) {
+		err = upgrade(context.Background(), conn, version, f.config.Migrations)
+		version = len(f.config.Migrations)
 	}
 	if err == nil {
 		_, err = conn.Exec("PRAGMA query_only = ON")
@@ -99,7 +99,7 @@ var writers sync.RWMutex
 
 // copyTo copies the file and what lies beside it, as they are at one moment, and returns that state. It tries again when they
 // change meanwhile.
-func (f *file) copyTo(to string) (state string, err error) {
+func (f *File) copyTo(to string) (state string, err error) {
 	if f.holds { // it turned out that it cannot be written
 		f.release()
 		defer f.hold()
@@ -142,7 +142,7 @@ func copyFile(to, from string) error {
 }
 
 // state is another text after the file, its journal or its log was written.
-func (f *file) state() string {
+func (f *File) state() string {
 	var b strings.Builder
 	for _, suffix := range []string{"", "-wal", "-journal"} {
 		if info, err := os.Stat(f.path() + suffix); err == nil {
@@ -155,7 +155,7 @@ func (f *file) state() string {
 }
 
 // outdated reports whether the connection shows what was there before others wrote.
-func (f *file) outdated() bool { return f.copied != "" && f.copied != f.state() }
+func (f *File) outdated() bool { return f.copied != "" && f.copied != f.state() }
 
 // isHot reports whether a reader was refused since a process was killed while it wrote.
 func isHot(err error) bool {

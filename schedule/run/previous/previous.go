@@ -1,4 +1,4 @@
-package run
+package previous
 
 import (
 	"context"
@@ -19,59 +19,54 @@ import (
 	"sched/schedule/statedir"
 )
 
-// How the runs of a task ended is kept in a small file, outcomes/TASK in the state folder, for the hooks that ask how the run
-// before ended: on_recovery, and those with `when: changed`. It is there for tasks that have such hooks, and while it is there it has
-// every run that ended since it was made: a line is the id of a run and its outcome, in the order of their ends. Where it does not
-// say what was before a run, the history does (previous).
-//
-// It is not synced. So its first line names the boot of the machine: after another one it may lack what a power cut took, and
-// is made anew. Where the system does not tell boots apart there is no file.
+// outcomes is the file of a task.
 type outcomes struct {
 	dir  string // the state folder
 	task string
 }
 
-// largestOutcomes is how large a file may grow before it is cut to keptOutcomes runs, in bytes: some 90 runs.
-const largestOutcomes = 4 << 10
+// largest is how many bytes a file may have before it is cut to kept runs: some 90 runs.
+const largest = 4 << 10
 
-func outcomesDir(dir string) string { return filepath.Join(dir, "outcomes") }
+func folderOf(dir string) string { return filepath.Join(dir, "outcomes") }
 
 func (o outcomes) path() string {
-	return filepath.Join(outcomesDir(o.dir), strings.ReplaceAll(o.task, "/", "+"))
+	return filepath.Join(folderOf(o.dir), strings.ReplaceAll(o.task, "/", "+"))
 }
 
-// needsOutcomes reports whether a hook of the task asks how the run before ended.
-func needsOutcomes(task *schedule.Task) bool {
+// isAsked reports whether a hook of the task asks how the run before ended.
+func isAsked(task *schedule.Task) bool {
 	changed := func(h schedule.Hook) bool { return h.Notify != nil && h.Notify.When == schedule.Changed }
 	hooks := task.Hooks
 	return len(hooks.OnRecovery) > 0 || slices.ContainsFunc(slices.Concat(hooks.After, hooks.OnSuccess, hooks.OnFailure), changed)
 }
 
-// keepOutcome writes down how a run of the task ended, before its own file says that it has. For a task whose hooks do not ask, it
-// removes the file: the runs of a time without such hooks would be missing in it.
-func (r *Run) keepOutcome(result outcome.Record) {
-	o := outcomes{r.Dir, result.Task}
+// Keep writes down how a run of the task ended. Call it before the file of the run says that it has. For a task whose hooks do not ask,
+// it removes the file: the runs of a time without such hooks would be missing in it. In a spare state folder it does nothing: Add does
+// it later.
+func Keep(dir string, task *schedule.Task, result outcome.Record) {
+	o := outcomes{dir, result.Task}
 	switch {
-	case statedir.IsSpare(r.Dir), !result.Ran(): // PutAway does it; a skip is no news of how the task does
-	case needsOutcomes(&r.task) && boot.ID() != "":
+	case statedir.IsSpare(dir), !result.Ran(): // a skip is no news of how the task does
+	case isAsked(task) && boot.ID() != "":
 		o.add(true, result)
 	default:
 		unix.Unlink(o.path()) // os.Remove asks a second time where there is none
 	}
 }
 
-// keepOutcomes adds the records that go into the history to the files of their tasks, where these are there and lack them: those
+// Add adds records that are in the history now to the files of their tasks, where these are there and lack them: those
 // of runs that ended in a spare state folder, and of runs without a file, which a tick calls lost.
-func keepOutcomes(dir string, ended []Ended) {
-	files, err := os.ReadDir(outcomesDir(dir))
+func Add(dir string, records []outcome.Record) {
+	files, err := os.ReadDir(folderOf(dir))
 	if err != nil || len(files) == 0 {
 		return
 	}
 	of := map[outcomes][]outcome.Record{}
-	for _, e := range ended {
-		if e.Ran() {
-			o := outcomes{dir, e.Task}
-			of[o] = append(of[o], e.Record)
+	for _, r := range records {
+		if r.Ran() {
+			o := outcomes{dir, r.Task}
+			of[o] = append(of[o], r)
 		}
 	}
 	for o, records := range of {
@@ -101,7 +96,7 @@ func (o outcomes) open(create bool) (file *os.File, err error) {
 	flags := os.O_RDWR | os.O_APPEND
 	if create {
 		flags |= os.O_CREATE
-		if err := statedir.MakeDir(outcomesDir(o.dir)); err != nil {
+		if err := statedir.MakeDir(folderOf(o.dir)); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +113,7 @@ func (o outcomes) addTo(file *os.File, create bool, records []outcome.Record) er
 	if err != nil {
 		return err
 	}
-	list, err := parseOutcomes(text)
+	list, err := parse(text)
 	if err != nil && !create {
 		return err
 	}
@@ -130,10 +125,10 @@ func (o outcomes) addTo(file *os.File, create bool, records []outcome.Record) er
 	for _, r := range records {
 		if _, ok := list.ended[r.Run]; !ok {
 			list.ended[r.Run] = r.Outcome
-			lines = appendOutcome(lines, r.Run, r.Outcome)
+			lines = appendLine(lines, r.Run, r.Outcome)
 		}
 	}
-	if anew || len(text)+len(lines) > largestOutcomes {
+	if anew || len(text)+len(lines) > largest {
 		lines = list.text()
 		if err := file.Truncate(0); err != nil {
 			return err
@@ -153,11 +148,11 @@ func (o outcomes) begin() outcomeList {
 	return list
 }
 
-// previous returns how the task's newest run before the given one ended, of those that were neither skipped nor missed; false where
-// there was none.
-func previous(dir, task, run string) (last outcome.Outcome, ok bool) {
+// Outcome returns how the task's newest run before the given one ended, of those that were neither skipped nor missed; false where
+// there was none. It asks the file first, and opens the history only where that does not say.
+func Outcome(dir, task, run string) (last outcome.Outcome, ok bool) {
 	if text, err := statedir.ReadFile(outcomes{dir, task}.path()); err == nil {
-		if list, err := parseOutcomes(text); err == nil {
+		if list, err := parse(text); err == nil {
 			if last, ok := list.before(run); ok {
 				return last, true
 			}
@@ -167,7 +162,7 @@ func previous(dir, task, run string) (last outcome.Outcome, ok bool) {
 	return last, found != ""
 }
 
-// recorded is previous by the records in runfiles and in the history. It returns the id of the run, empty where there is none.
+// recorded is Outcome by the records in runfiles and in the history. It returns the id of the run, empty where there is none.
 func recorded(dir, task, run string) (id string, last outcome.Outcome) {
 	ids, _ := runfile.List(dir)
 	for _, other := range ids {

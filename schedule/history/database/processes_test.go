@@ -1,7 +1,6 @@
-package history
+package database
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"sched/schedule/outcome"
 )
 
 // These tests run the test binary again, as so many sched processes.
@@ -28,12 +25,12 @@ func TestDBHelper(t *testing.T) {
 		t.Skip("runs only for other tests")
 	}
 	n, _ := strconv.Atoi(job[1])
-	db, err := jobs[strings.ReplaceAll(job[0], "_", " ")](n, job[2])
-	if db != nil {
-		if db.SetAside() != "" {
-			fmt.Println("set aside", db.SetAside())
+	f, err := jobs[strings.ReplaceAll(job[0], "_", " ")](n, job[2])
+	if f != nil {
+		if f.SetAside() != "" {
+			fmt.Println("set aside", f.SetAside())
 		}
-		err = errors.Join(err, db.Close())
+		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
 		fmt.Println("failed:", err)
@@ -43,97 +40,85 @@ func TestDBHelper(t *testing.T) {
 }
 
 // openPatiently is Open for tests of what is lost, not of how long a crowd on a slow machine may take.
-func openPatiently(dir string, m []migration) (*DB, error) {
-	db := &DB{file{dir: dir, migrations: m, patience: 5 * time.Minute}}
-	if err := db.open(nil); err != nil {
-		return nil, err
-	}
-	return db, nil
+func openPatiently(dir string, m []Migration) (*File, error) {
+	return Open(Config{Dir: dir, Migrations: m, Patience: 5 * time.Minute})
 }
 
 // jobs are what a process can be asked to do: its number makes its runs its own.
-var jobs = map[string]func(n int, dir string) (*DB, error){
-	"add twenty": func(n int, dir string) (*DB, error) {
-		db, err := openPatiently(dir, migrations)
+var jobs = map[string]func(n int, dir string) (*File, error){
+	"add twenty": func(n int, dir string) (*File, error) {
+		f, err := openPatiently(dir, tables)
 		for i := 0; i < 20 && err == nil; i++ {
-			err = db.Add(context.Background(), []outcome.Record{rec(n*20+i, fmt.Sprint("task-", n), outcome.Succeeded)})
+			err = add(f, run{n*20 + i, fmt.Sprint("task-", n)})
 		}
-		return db, err
+		return f, err
 	},
-	"open and add": func(n int, dir string) (*DB, error) {
-		db, err := openPatiently(dir, migrations)
+	"open and add": func(n int, dir string) (*File, error) {
+		f, err := openPatiently(dir, tables)
 		if err != nil {
 			return nil, err
 		}
-		return db, db.Add(context.Background(), []outcome.Record{rec(n, "b", outcome.Succeeded)})
+		return f, add(f, run{n, "b"})
 	},
-	"migrate": func(n int, dir string) (*DB, error) {
-		db, err := openPatiently(dir, later)
+	"migrate": func(n int, dir string) (*File, error) {
+		f, err := openPatiently(dir, later)
 		if err != nil {
 			return nil, err
 		}
-		return db, db.Add(context.Background(), []outcome.Record{rec(n, "b", outcome.Succeeded)})
+		return f, add(f, run{n, "b"})
 	},
-	"read, and fail to write": func(n int, dir string) (*DB, error) {
-		db, err := Open(dir)
+	"read, and fail to write": func(n int, dir string) (*File, error) {
+		f, err := Open(in(dir))
 		if err != nil {
 			return nil, err
 		}
-		if found, err := db.Find(context.Background(), Query{}); err != nil || len(found) != 1 {
-			return db, fmt.Errorf("found %d: %w", len(found), err)
+		if found, err := find(f, ""); err != nil || len(found) != 1 {
+			return f, fmt.Errorf("found %d: %w", len(found), err)
 		}
-		err = db.Add(context.Background(), []outcome.Record{rec(n, "b", outcome.Succeeded)})
+		err = add(f, run{n, "b"})
 		if err == nil || !strings.Contains(err.Error(), "history.db: it cannot be written") {
-			return db, fmt.Errorf("a record was added, or not clearly refused: %w", err)
+			return f, fmt.Errorf("a record was added, or not clearly refused: %w", err)
 		}
-		return db, nil
+		return f, nil
 	},
-	"die in a transaction": func(n int, dir string) (*DB, error) {
-		db, err := Open(dir)
+	"die in a transaction": func(n int, dir string) (*File, error) {
+		f, err := Open(in(dir))
 		if err != nil {
 			return nil, err
 		}
-		if err := db.Add(context.Background(), []outcome.Record{rec(n, "b", outcome.Succeeded)}); err != nil {
-			return db, err
+		if err := add(f, run{n, "b"}); err != nil {
+			return f, err
 		}
-		tx, err := db.conn.Begin()
+		tx, err := f.conn.Begin()
 		if err == nil {
-			err = add(context.Background(), tx, dir, []outcome.Record{rec(n+1, "b", outcome.Succeeded)})
+			err = insert(tx, run{n + 1, "b"})
 		}
 		if err == nil {
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
-		return db, err
+		return f, err
 	},
 }
 
 // killed are ways in which a process dies while it writes: each has added the run n before.
-var killed = map[string]func(db *DB) error{
+var killed = map[string]func(f *File) error{
 	// Its cache is too small, so half of the transaction is in the database, and how that was before is in the journal.
-	"half a transaction": func(db *DB) error {
-		if _, err := db.conn.Exec("PRAGMA cache_size = 10"); err != nil {
+	"half a transaction": func(f *File) error {
+		if _, err := f.conn.Exec("PRAGMA cache_size = 10"); err != nil {
 			return err
 		}
-		tx, err := db.conn.Begin()
+		tx, err := f.conn.Begin()
 		if err != nil {
 			return err
 		}
-		many := []outcome.Record{}
-		for n := range 2000 {
-			many = append(many, rec(1000+n, "half", outcome.Failed))
-		}
-		return add(context.Background(), tx, db.dir, many)
+		return insert(tx, many(1000, 2000, "half")...)
 	},
 	// What an earlier sched did: the database was in WAL mode, and everything that was added is in the log alone.
-	"a log full of data": func(db *DB) error {
-		if _, err := db.conn.Exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0"); err != nil {
+	"a log full of data": func(f *File) error {
+		if _, err := f.conn.Exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0"); err != nil {
 			return err
 		}
-		many := []outcome.Record{}
-		for n := range logged {
-			many = append(many, rec(2000+n, "logged", outcome.Succeeded))
-		}
-		return db.Add(context.Background(), many)
+		return add(f, many(2000, logged, "logged")...)
 	},
 }
 
@@ -154,18 +139,18 @@ func killWhileWriting(t *testing.T, how, dir string) {
 
 func init() {
 	for how, write := range killed {
-		jobs[how] = func(n int, dir string) (*DB, error) {
-			db, err := Open(dir)
+		jobs[how] = func(n int, dir string) (*File, error) {
+			f, err := Open(in(dir))
 			if err == nil {
-				err = db.Add(context.Background(), []outcome.Record{rec(n, "a", outcome.Succeeded)})
+				err = add(f, run{n, "a"})
 			}
 			if err == nil {
-				err = write(db)
+				err = write(f)
 			}
 			if err == nil {
 				syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			}
-			return db, err
+			return f, err
 		}
 	}
 }
@@ -201,20 +186,17 @@ func together(t *testing.T, n int, job, dir string) (lines []string) {
 func TestAThousandWritesOfFiftyProcessesAreAllThere(t *testing.T) {
 	dir := t.TempDir()
 	together(t, 50, "add twenty", dir)
-	if got := runsOf(t, openTest(t, dir), Query{}); len(got) != 1000 {
+	if got := idsOf(t, mustOpen(t, in(dir)), ""); len(got) != 1000 {
 		t.Errorf("%d of 1000 are there", len(got))
 	}
 }
 
 func TestProcessesThatMigrateAtTheSameMomentLoseNothing(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, rec(100, "a", outcome.Succeeded))
+	fill(t, dir, run{100, "a"})
 	together(t, 12, "migrate", dir)
-	db, err := openVersion(t, dir, later, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := runsOf(t, db, Query{}); len(got) != 13 {
+	f := mustOpen(t, laterIn(dir))
+	if got := idsOf(t, f, ""); len(got) != 13 {
 		t.Errorf("%d of 13 are there", len(got))
 	}
 }
@@ -237,7 +219,7 @@ func TestProcessesThatFindTheSameDamageSetItAsideOnceAndLoseNothing(t *testing.T
 			if aside, _ := filepath.Glob(filepath.Join(dir, "history.db.corrupt-*Z*")); len(aside) != 1 {
 				t.Errorf("set aside: %v", aside)
 			}
-			if got := runsOf(t, openTest(t, dir), Query{Task: "b"}); len(got) != 12 {
+			if got := idsOf(t, mustOpen(t, in(dir)), "b"); len(got) != 12 {
 				t.Errorf("%d of 12 are there", len(got))
 			}
 		})
@@ -254,10 +236,10 @@ func TestAProcessThatIsKilledInATransactionLosesOnlyThat(t *testing.T) {
 	if err == nil || len(out) > 0 {
 		t.Fatalf("it lived: %v: %s", err, out)
 	}
-	db := openTest(t, dir)
-	mustAdd(t, db, rec(9, "b", outcome.Succeeded))
-	if got := runsOf(t, db, Query{}); !slices.Equal(got, []string{runID(9), runID(7)}) || db.SetAside() != "" {
-		t.Errorf("got %v, set aside %q", got, db.SetAside())
+	f := mustOpen(t, in(dir))
+	mustAdd(t, f, run{9, "b"})
+	if got := idsOf(t, f, ""); !slices.Equal(got, []int{9, 7}) || f.SetAside() != "" {
+		t.Errorf("got %v, set aside %q", got, f.SetAside())
 	}
 }
 
@@ -273,7 +255,7 @@ func TestAFolderThatCannotBeWrittenIsRead(t *testing.T) {
 		if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(top, 0o755)); err != nil {
 			t.Fatal(err)
 		}
-		fill(t, dir, rec(1, "a", outcome.Succeeded))
+		fill(t, dir, run{1, "a"})
 		if copied { // without its lock file
 			os.Remove(filepath.Join(dir, "history.db-lock"))
 		}

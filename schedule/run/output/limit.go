@@ -1,4 +1,4 @@
-package run
+package output
 
 import (
 	"bytes"
@@ -25,22 +25,22 @@ const (
 	longestCut = 256
 )
 
-// trimmer gives back to the disk the middle of an output that is larger than its limit, while the command writes on.
-type trimmer struct {
-	output *os.File
-	limit  int64 // 0: none
+// A Trimmer gives back to the disk the middle of an output that is larger than its limit, while the command writes on.
+type Trimmer struct {
+	Output *os.File
+	Limit  int64 // in bytes; 0: none
 	seen   int64 // the size at the last look
 }
 
-// trim looks at the output once, and returns when to look again.
-func (t *trimmer) trim() (again time.Duration) {
-	info, err := t.output.Stat()
+// Trim looks at the output once, and returns when to look again.
+func (t *Trimmer) Trim() (again time.Duration) {
+	info, err := t.Output.Stat()
 	if err != nil {
 		return calmTrimEvery
 	}
 	size := info.Size()
-	if from, to := middle(size, t.limit); from < to {
-		statedir.PunchHole(t.output, from, to) // best effort: some file systems cannot, and then the end of the run cuts it
+	if from, to := middle(size, t.Limit); from < to {
+		statedir.PunchHole(t.Output, from, to) // best effort: some file systems cannot, and then the end of the run cuts it
 	}
 	if grew := size > t.seen; !grew {
 		return calmTrimEvery
@@ -58,10 +58,10 @@ func middle(size, limit int64) (from, to int64) {
 	return (half + block - 1) / block * block, (size - half) / block * block
 }
 
-// cutOutput makes an output that is larger than its limit a file of its first and its last part, with a line between them that
+// Cut makes an output that is larger than its limit a file of its first and its last part, with a line between them that
 // says what was cut; the note says it, too. It is done once: a process that is killed before the new file has the name
 // leaves the old one. What a process that the command left behind prints from then on is lost with the old file.
-func cutOutput(path string, limit int64) (note string, err error) {
+func Cut(path string, limit int64) (note string, err error) {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() <= limit {
 		return "", nil
 	}

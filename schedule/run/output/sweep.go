@@ -1,4 +1,4 @@
-package run
+package output
 
 import (
 	"cmp"
@@ -14,33 +14,33 @@ import (
 	"sched/schedule/runfile"
 )
 
-// RemoveOutput removes what a run of the state folder printed, and its hooks. Of the record the Run, the Task and the Output count.
-func RemoveOutput(dir string, r outcome.Record) {
-	output := cmp.Or(r.Output, runfile.OutputPath(dir, r))
-	unix.Unlink(output) // os.Remove asks a second time where there is none
-	unix.Unlink(HooksPath(output))
+// Remove removes what a run of the state folder printed, and its hooks. Of the record the Run, the Task and the Output count.
+func Remove(dir string, r outcome.Record) {
+	path := cmp.Or(r.Output, Path(dir, r))
+	unix.Unlink(path) // os.Remove asks a second time where there is none
+	unix.Unlink(HooksPath(path))
 }
 
-// SweepOutputs removes the outputs of runs that began before that time and are in no record: of a history that was damaged, or of a
+// Sweep removes the outputs of runs that began before that time and are in no record: of a history that was damaged, or of a
 // process that was killed before it had written down that the run begins. It leaves runs alone that have a file yet. Of the runs that it is
 // given unknown returns those without a record. It ends when it has taken so long; the next call begins with another task.
-func SweepOutputs(dir string, before time.Time, atMost time.Duration, unknown func(runs []string) ([]string, error)) error {
+func Sweep(dir string, before time.Time, atMost time.Duration, unknown func(runs []string) ([]string, error)) error {
 	end := time.Now().Add(atMost)
-	folders, _ := os.ReadDir(filepath.Join(dir, "output"))
+	folders, _ := os.ReadDir(folderOf(dir))
 	rand.Shuffle(len(folders), func(i, j int) { folders[i], folders[j] = folders[j], folders[i] })
 	for _, folder := range folders {
 		if time.Now().After(end) {
 			return nil
 		}
-		if err := sweepOutputsOf(dir, filepath.Join(dir, "output", folder.Name()), before, unknown); err != nil {
+		if err := sweepTask(dir, filepath.Join(folderOf(dir), folder.Name()), before, unknown); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sweepOutputsOf is SweepOutputs for one task.
-func sweepOutputsOf(dir, folder string, before time.Time, unknown func(runs []string) ([]string, error)) error {
+// sweepTask is Sweep for one task.
+func sweepTask(dir, folder string, before time.Time, unknown func(runs []string) ([]string, error)) error {
 	files, _ := os.ReadDir(folder)
 	names := map[string][]string{} // by run
 	var old []string

@@ -1,4 +1,4 @@
-package run
+package takeover
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 // A peer is a server as its claims of one attempt see it.
 type peer struct {
-	retryTurns
+	Turns
 	waits   bool   // the run has a file here
 	owner   string // from which it is about to take the attempt over; empty where it has
 	turn    int
@@ -35,13 +35,13 @@ type toldRetry struct {
 // steps does what a tick does with the attempt, in so many steps: then it is killed. Held says that another run has the mutex.
 func (p *peer) steps(told toldRetry, n int, held bool) {
 	if !p.waits {
-		if p.silent(told.server) != nil || n == 0 {
+		if p.Silent(told.server) != nil || n == 0 {
 			return
 		}
 		p.waits, p.owner, p.turn = true, told.server, told.turn
 	}
 	if p.owner != "" && n > 1 {
-		turn, err := p.take(p.owner, p.turn)
+		turn, err := p.Take(p.owner, p.turn)
 		if errors.As(err, new(*TakenError)) {
 			p.waits = false
 		}
@@ -53,7 +53,7 @@ func (p *peer) steps(told toldRetry, n int, held bool) {
 	if n <= 3 {
 		return
 	}
-	unclaim, err := p.own(p.turn)
+	unclaim, err := p.Own(p.turn)
 	taken := new(TakenError)
 	switch {
 	case errors.As(err, &taken):
@@ -71,26 +71,26 @@ func TestOneServerStartsAnAttemptWhateverIsKilled(t *testing.T) {
 	store := redistest.Dial(t, "redis://"+miniredis.RunT(t).Addr())
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		at := retryTurns{store: store, run: outcome.NewID(), task: "flaky", attempt: 2, due: time.Now()}
+		at := Turns{Store: store, Run: outcome.NewID(), Task: "flaky", Attempt: 2, Due: time.Now()}
 		var story []string
 		peers, all := []*peer{}, []toldRetry{{"web-1", 0}}
 		for _, name := range []string{"web-1", "web-2", "web-3"} {
-			at.self = name
-			peers = append(peers, &peer{retryTurns: at, waits: name == "web-1"})
+			at.Self = name
+			peers = append(peers, &peer{Turns: at, waits: name == "web-1"})
 		}
 		tick := func(p *peer, n int, held bool) {
 			told := all[random.IntN(len(all))]
-			if !p.waits && told.server == p.self {
+			if !p.waits && told.server == p.Self {
 				return
 			}
 			p.steps(told, n, held)
-			story = append(story, fmt.Sprintf("%s in %d steps, held %t, told %v: %t %s %d %d", p.self, n, held, told, p.waits, p.owner, p.turn, p.started))
+			story = append(story, fmt.Sprintf("%s in %d steps, held %t, told %v: %t %s %d %d", p.Self, n, held, told, p.waits, p.owner, p.turn, p.started))
 			if p.waits && p.owner == "" {
-				all = append(all, toldRetry{p.self, p.turn})
+				all = append(all, toldRetry{p.Self, p.turn})
 			}
 		}
 		for range 15 {
-			seen(t, store, peers[random.IntN(3)].self, random.IntN(2) == 0)
+			seen(t, store, peers[random.IntN(3)].Self, random.IntN(2) == 0)
 			tick(peers[random.IntN(3)], random.IntN(6), random.IntN(2) == 0)
 		}
 		left := peers
@@ -100,7 +100,7 @@ func TestOneServerStartsAnAttemptWhateverIsKilled(t *testing.T) {
 			left = peers[i : i+1]
 		}
 		for _, p := range peers {
-			seen(t, store, p.self, slices.Contains(left, p))
+			seen(t, store, p.Self, slices.Contains(left, p))
 		}
 		for range 5 * len(all) {
 			for _, p := range left {
@@ -117,10 +117,10 @@ func TestOneServerStartsAnAttemptWhateverIsKilled(t *testing.T) {
 func (p *peer) hasClaimedTwice() bool {
 	last := "web-1"
 	for turn := 0; ; turn++ {
-		claimed, _ := p.store.Claims(context.Background(), p.key(turn))
+		claimed, _ := p.Store.Claims(context.Background(), p.key(turn))
 		holder, ok := claimed[p.key(turn)]
 		if !ok || holder.Host == last {
-			return ok && last == p.self
+			return ok && last == p.Self
 		}
 		last = holder.Host
 	}

@@ -1,4 +1,4 @@
-package run
+package output
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 func printing(t *testing.T) (path string, output *os.File, print func(from, to int)) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "run.log")
-	output, err := openOutput(path)
+	output, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,14 +34,14 @@ const testLimit = 64 << 10
 
 func TestAnOutputIsCutToItsFirstAndItsLastPart(t *testing.T) {
 	path, output, print := printing(t)
-	look := trimmer{output: output, limit: testLimit}
+	look := Trimmer{Output: output, Limit: testLimit}
 	for i := range 20 {
 		print(i*10_000, (i+1)*10_000)
-		if again := look.trim(); again != trimEvery {
+		if again := look.Trim(); again != trimEvery {
 			t.Errorf("it grows, and is looked at in %s", again)
 		}
 	}
-	if again := look.trim(); again != calmTrimEvery {
+	if again := look.Trim(); again != calmTrimEvery {
 		t.Errorf("it does not grow, and is looked at in %s", again)
 	}
 	var stat syscall.Stat_t
@@ -51,7 +51,7 @@ func TestAnOutputIsCutToItsFirstAndItsLastPart(t *testing.T) {
 	if holes(t) && stat.Blocks*512 > 2*testLimit {
 		t.Errorf("%d bytes take %d on the disk while the command runs", stat.Size, stat.Blocks*512)
 	}
-	note, err := cutOutput(path, testLimit)
+	note, err := Cut(path, testLimit)
 	if err != nil || !strings.HasSuffix(note, "MiB of the output were cut (output.limit: 64 KiB)") {
 		t.Errorf("the note is %q, %v", note, err)
 	}
@@ -72,7 +72,7 @@ func TestAnOutputIsCutToItsFirstAndItsLastPart(t *testing.T) {
 		t.Errorf("the cut is said %d times", whole)
 	}
 	// Another process that finishes the run after a kill does not cut again.
-	if note, err := cutOutput(path, testLimit); note != "" || err != nil {
+	if note, err := Cut(path, testLimit); note != "" || err != nil {
 		t.Errorf("it was cut twice: %q, %v", note, err)
 	}
 }
@@ -84,7 +84,7 @@ func TestACutIsMadeAfterAKill(t *testing.T) {
 	if err := os.WriteFile(path+".cut", bytes.Repeat([]byte("torn"), 100_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cutOutput(path, testLimit); err != nil {
+	if _, err := Cut(path, testLimit); err != nil {
 		t.Fatal(err)
 	}
 	if text, _ := os.ReadFile(path); bytes.Contains(text, []byte("torn")) || len(text) > testLimit {
@@ -99,7 +99,7 @@ func TestAnOutputWithinItsLimitStaysAsItIs(t *testing.T) {
 	path, _, print := printing(t)
 	print(0, 100)
 	before, _ := os.Stat(path)
-	note, err := cutOutput(path, testLimit)
+	note, err := Cut(path, testLimit)
 	if after, _ := os.Stat(path); note != "" || err != nil || !os.SameFile(before, after) {
 		t.Errorf("it was changed: %q, %v", note, err)
 	}

@@ -1,4 +1,4 @@
-package history
+package database
 
 import (
 	"bytes"
@@ -8,25 +8,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"sched/schedule/outcome"
 )
 
 const page = 4096
 
-// sound is the bytes of a history of 600 runs, and their number.
+// sound is the bytes of a file with 600 runs, and their number.
 func sound(t *testing.T) ([]byte, int) {
 	t.Helper()
-	dir, many := t.TempDir(), []outcome.Record{}
-	for n := range 600 {
-		many = append(many, rec(n, "a", outcome.Failed))
-	}
-	fill(t, dir, many...)
+	dir, runs := t.TempDir(), many(0, 600, "a")
+	fill(t, dir, runs...)
 	b, err := os.ReadFile(filepath.Join(dir, "history.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b, len(many)
+	return b, len(runs)
 }
 
 func zeroed(b []byte, from, to int) []byte {
@@ -56,13 +51,13 @@ func TestADamagedFileIsSetAsideAndARecordIsAdded(t *testing.T) {
 			if err := os.WriteFile(path, tt.file, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			db := openTest(t, dir)
-			mustAdd(t, db, rec(9000, "b", outcome.Succeeded))
-			if got := runsOf(t, db, Query{Task: "b"}); len(got) != 1 {
+			f := mustOpen(t, in(dir))
+			mustAdd(t, f, run{9000, "b"})
+			if got := idsOf(t, f, "b"); len(got) != 1 {
 				t.Errorf("got %v", got)
 			}
-			if kept, err := os.ReadFile(db.SetAside()); err != nil || !strings.HasPrefix(db.SetAside(), path+".corrupt-2") || !bytes.Equal(kept, tt.file) {
-				t.Errorf("set aside as %q: %v", db.SetAside(), err)
+			if kept, err := os.ReadFile(f.SetAside()); err != nil || !strings.HasPrefix(f.SetAside(), path+".corrupt-2") || !bytes.Equal(kept, tt.file) {
+				t.Errorf("set aside as %q: %v", f.SetAside(), err)
 			}
 		})
 	}
@@ -76,46 +71,23 @@ func TestCheckPagesFindsDamageThatNobodyReads(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "history.db"), zeroed(good, at, at+page), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		db := openTest(t, dir)
-		if err := db.CheckPages(context.Background()); err != nil || db.SetAside() == "" {
-			t.Errorf("page %d: set aside as %q, %v", at/page, db.SetAside(), err)
+		f := mustOpen(t, in(dir))
+		if err := f.CheckPages(context.Background()); err != nil || f.SetAside() == "" {
+			t.Errorf("page %d: set aside as %q, %v", at/page, f.SetAside(), err)
 		}
-		if found := runsOf(t, db, Query{Task: "a"}); len(found) != 0 {
+		if found := idsOf(t, f, "a"); len(found) != 0 {
 			t.Errorf("page %d: %d rows of %d in the new history", at/page, len(found), rows)
 		}
 	}
-	db := openTest(t, t.TempDir())
-	mustAdd(t, db, rec(9000, "b", outcome.Succeeded))
-	if err := db.CheckPages(context.Background()); err != nil || db.SetAside() != "" {
-		t.Errorf("a sound one: %q, %v", db.SetAside(), err)
+	f := mustOpen(t, in(t.TempDir()))
+	mustAdd(t, f, run{9000, "b"})
+	if err := f.CheckPages(context.Background()); err != nil || f.SetAside() != "" {
+		t.Errorf("a sound one: %q, %v", f.SetAside(), err)
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := db.CheckPages(ended); err != nil || db.SetAside() != "" {
-		t.Errorf("without time: %q, %v", db.SetAside(), err)
-	}
-}
-
-func TestAZeroPageAnywhereIsMetByOneMethodAndThenMended(t *testing.T) {
-	good, rows := sound(t)
-	for at := page; at < len(good); at += 8 * page {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "history.db"), zeroed(good, at, at+page), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		db := openTest(t, dir)
-		mustAdd(t, db, rec(9000, "b", outcome.Succeeded))
-		found := runsOf(t, db, Query{Task: "a"})
-		if _, err := db.Prune(context.Background(), noon, 0, 10, 0); err != nil {
-			t.Errorf("page %d: %v", at/page, err)
-		}
-		mustAdd(t, db, rec(9001, "b", outcome.Succeeded))
-		if len(found) != rows && db.SetAside() == "" {
-			t.Errorf("page %d: %d of %d rows, and nothing was said", at/page, len(found), rows)
-		}
-		if err := db.Close(); err != nil {
-			t.Errorf("page %d: %v", at/page, err)
-		}
+	if err := f.CheckPages(ended); err != nil || f.SetAside() != "" {
+		t.Errorf("without time: %q, %v", f.SetAside(), err)
 	}
 }
 
@@ -124,12 +96,12 @@ func TestAFolderInThePlaceOfTheFileIsSetAside(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "history.db", "inside"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenRead(dir); !IsCorrupt(err) {
+	if _, err := Open(lookIn(dir)); !IsCorrupt(err) {
 		t.Errorf("got %v", err)
 	}
-	db := openTest(t, dir)
-	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
-	if _, err := os.Stat(filepath.Join(db.SetAside(), "inside")); err != nil {
+	f := mustOpen(t, in(dir))
+	mustAdd(t, f, run{1, "a"})
+	if _, err := os.Stat(filepath.Join(f.SetAside(), "inside")); err != nil {
 		t.Error(err)
 	}
 }
@@ -139,15 +111,15 @@ func TestAnEmptyFileIsANewHistory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "history.db"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	look, err := OpenRead(dir)
+	look, err := Open(lookIn(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	look.Close()
-	db := openTest(t, dir)
-	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
-	if db.SetAside() != "" {
-		t.Errorf("set aside as %q", db.SetAside())
+	f := mustOpen(t, in(dir))
+	mustAdd(t, f, run{1, "a"})
+	if f.SetAside() != "" {
+		t.Errorf("set aside as %q", f.SetAside())
 	}
 }
 
@@ -158,10 +130,10 @@ func TestWhatIsLeftWithoutItsDatabaseIsIgnored(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "history.db"+suffix), bytes.Repeat([]byte("log"), 5000), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		db := openTest(t, dir)
-		mustAdd(t, db, rec(1, "a", outcome.Succeeded))
-		if got := runsOf(t, db, Query{}); len(got) != 1 || db.SetAside() != "" {
-			t.Errorf("%s: got %v, set aside as %q", suffix, got, db.SetAside())
+		f := mustOpen(t, in(dir))
+		mustAdd(t, f, run{1, "a"})
+		if got := idsOf(t, f, ""); len(got) != 1 || f.SetAside() != "" {
+			t.Errorf("%s: got %v, set aside as %q", suffix, got, f.SetAside())
 		}
 	}
 }
@@ -173,12 +145,12 @@ func TestTwoDamagedFilesOfOneSecondAreBothKept(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "history.db"), []byte("garbage"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		db, err := Open(dir)
+		f, err := Open(in(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept[db.SetAside()] = true
-		db.Close()
+		kept[f.SetAside()] = true
+		f.Close()
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "history.db.corrupt-*"))
 	if len(kept) != 3 || len(files) != 3 {
@@ -192,7 +164,7 @@ func TestLookingAtADamagedFileLeavesIt(t *testing.T) {
 	if err := os.WriteFile(path, []byte("garbage, and more than a hundred bytes of it: "+strings.Repeat("x", 100)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := OpenRead(dir)
+	_, err := Open(lookIn(dir))
 	if !IsCorrupt(err) || !strings.Contains(err.Error(), path+": it is not a database") {
 		t.Errorf("got %v", err)
 	}
@@ -203,7 +175,7 @@ func TestLookingAtADamagedFileLeavesIt(t *testing.T) {
 
 func TestALockedFileIsNotCorrupt(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, rec(1, "a", outcome.Succeeded))
+	fill(t, dir, run{1, "a"})
 	other, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "history.db")+"?_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
@@ -213,19 +185,19 @@ func TestALockedFileIsNotCorrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := &DB{file{dir: dir, migrations: migrations}} // no patience
-	if err := db.open(nil); err != nil {
+	f, err := Open(atOnce(dir))
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	err = db.Add(context.Background(), []outcome.Record{rec(2, "a", outcome.Succeeded)})
+	defer f.Close()
+	err = add(f, run{2, "a"})
 	if err == nil || IsCorrupt(err) || !strings.Contains(err.Error(), "another process kept it locked") {
 		t.Errorf("got %v", err)
 	}
 	tx.Rollback()
-	mustAdd(t, db, rec(2, "a", outcome.Succeeded))
-	if got := runsOf(t, db, Query{}); len(got) != 2 || db.SetAside() != "" {
-		t.Errorf("got %v, set aside %q", got, db.SetAside())
+	mustAdd(t, f, run{2, "a"})
+	if got := idsOf(t, f, ""); len(got) != 2 || f.SetAside() != "" {
+		t.Errorf("got %v, set aside %q", got, f.SetAside())
 	}
 }
 
@@ -236,22 +208,22 @@ func TestADamagedFileIsNotMovedUnderAnother(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "history.db"), zeroed(good, page, len(good)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	other, err := Open(dir)
+	other, err := Open(in(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := &DB{file{dir: dir, migrations: migrations}} // no patience
-	if err := db.open(nil); err != nil {
+	f, err := Open(atOnce(dir))
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	err = db.Add(context.Background(), []outcome.Record{rec(1, "b", outcome.Succeeded)})
-	if !IsCorrupt(err) || !strings.Contains(err.Error(), "and another process keeps it open") || db.SetAside() != "" {
-		t.Errorf("got %v, set aside %q", err, db.SetAside())
+	defer f.Close()
+	err = add(f, run{1, "b"})
+	if !IsCorrupt(err) || !strings.Contains(err.Error(), "and another process keeps it open") || f.SetAside() != "" {
+		t.Errorf("got %v, set aside %q", err, f.SetAside())
 	}
 	other.Close()
-	mustAdd(t, db, rec(1, "b", outcome.Succeeded))
-	if got := runsOf(t, db, Query{}); len(got) != 1 || db.SetAside() == "" {
-		t.Errorf("got %v, set aside %q", got, db.SetAside())
+	mustAdd(t, f, run{1, "b"})
+	if got := idsOf(t, f, ""); len(got) != 1 || f.SetAside() == "" {
+		t.Errorf("got %v, set aside %q", got, f.SetAside())
 	}
 }

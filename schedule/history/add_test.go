@@ -2,15 +2,13 @@ package history
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -44,6 +42,19 @@ func openTest(t testing.TB, dir string) *DB {
 		}
 	})
 	return db
+}
+
+// connOf is the connection to the file, for what no method asks.
+func connOf(t testing.TB, db *DB) (conn *sql.DB) {
+	t.Helper()
+	err := db.file.Do(func(its *sql.DB) error {
+		conn = its
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
 
 func mustAdd(t testing.TB, db *DB, records ...outcome.Record) {
@@ -148,7 +159,7 @@ func TestRunsOfOneTaskShareTheirSnapshot(t *testing.T) {
 
 func count(t testing.TB, db *DB, table string) (n int) {
 	t.Helper()
-	if err := db.conn.QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil {
+	if err := connOf(t, db).QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -166,74 +177,9 @@ func TestAddIsAllOrNothing(t *testing.T) {
 	}
 }
 
-func TestFilesAreForTheirOwnerOnlyWhateverTheUmask(t *testing.T) {
-	for _, umask := range []int{0, 0o077} {
-		old := syscall.Umask(umask)
-		dir := t.TempDir()
-		db := openTest(t, dir)
-		mustAdd(t, db, rec(1, "a", outcome.Succeeded))
-		syscall.Umask(old)
-		files, _ := filepath.Glob(filepath.Join(dir, "*"))
-		if len(files) != 4 {
-			t.Errorf("got %v, want the database, its journal and its two locks", files)
-		}
-		for _, f := range files {
-			if info, err := os.Stat(f); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("umask %#o: %s has mode %v, %v", umask, f, info.Mode(), err)
-			}
-		}
-	}
-}
-
-func TestTheConnectionIsSetUpAsPromised(t *testing.T) {
-	db := openTest(t, t.TempDir())
-	for pragma, want := range map[string]string{"journal_mode": "truncate", "synchronous": "1", "busy_timeout": "10000", "user_version": fmt.Sprint(len(migrations))} {
-		var got string
-		if err := db.conn.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
-			t.Errorf("%s is %s, %v; want %s", pragma, got, err, want)
-		}
-	}
-}
-
-func TestAFullDiskFailsClearlyAndLosesNothing(t *testing.T) {
-	db := openTest(t, t.TempDir())
-	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
-	if _, err := db.conn.Exec("PRAGMA max_page_count = 1"); err != nil { // SQLite takes the size it has
-		t.Fatal(err)
-	}
-	many := []outcome.Record{}
-	for n := range 1000 {
-		many = append(many, rec(n+2, "b", outcome.Succeeded))
-	}
-	err := db.Add(context.Background(), many)
-	if err == nil || !strings.Contains(err.Error(), "history.db: there is no room left for it: ") || IsCorrupt(err) {
-		t.Errorf("got %v", err)
-	}
-	if got := runsOf(t, db, Query{}); !slices.Equal(got, []string{runID(1)}) {
-		t.Errorf("left are %v", got)
-	}
-	if _, err := db.conn.Exec("PRAGMA max_page_count = 100000"); err != nil {
-		t.Fatal(err)
-	}
-	mustAdd(t, db, many...)
-}
-
-func TestAClosedHistorySaysSo(t *testing.T) {
-	db, err := Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(db.Close(), db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Add(context.Background(), []outcome.Record{rec(1, "a", outcome.Succeeded)}); !errors.Is(err, errClosed) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestAFolderThatDoesNotExistIsNamed(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "none")
-	if _, err := Open(dir); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), dir) {
-		t.Errorf("got %v", err)
+func TestOthersAreWaitedForTenSeconds(t *testing.T) {
+	var wait int
+	if err := connOf(t, openTest(t, t.TempDir())).QueryRow("PRAGMA busy_timeout").Scan(&wait); err != nil || wait != 10_000 {
+		t.Errorf("they are waited for %d ms, %v", wait, err)
 	}
 }

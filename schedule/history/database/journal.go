@@ -1,4 +1,4 @@
-package history
+package database
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"sched/schedule/statedir"
 )
 
-func (f *file) journalPath() string { return f.path() + "-journal" }
+func (f *File) journalPath() string { return f.path() + "-journal" }
 
 // setJournal has the connection keep a rollback journal that is truncated at each commit. In a file of an earlier sched,
 // which is in WAL mode, it changes nothing, and returns errOlder.
@@ -25,7 +25,7 @@ func (f *file) journalPath() string { return f.path() + "-journal" }
 // disk. But a tick removes the files of its runs after that, and file systems with a journal of their own keep the order
 // of such changes: the record is in the history or in the file of its run
 // (docs/decisions.md#two-fsyncs-a-transaction).
-func (f *file) setJournal(conn *sql.DB) error {
+func (f *File) setJournal(conn *sql.DB) error {
 	mode := ""
 	if err := conn.QueryRowContext(context.Background(), "PRAGMA journal_mode").Scan(&mode); err != nil {
 		return err
@@ -52,7 +52,7 @@ func truncateJournal(conn *sql.DB) error {
 
 // makeJournal makes the journal where it is missing, and has its name written to disk: nothing else does (see
 // withoutDirectorySync). An empty journal means nothing to SQLite.
-func (f *file) makeJournal() error {
+func (f *File) makeJournal() error {
 	file, err := os.OpenFile(f.journalPath(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -60,7 +60,7 @@ func (f *file) makeJournal() error {
 	if err != nil {
 		return err
 	}
-	statedir.SyncDir(f.dir)
+	statedir.SyncDir(f.config.Dir)
 	return file.Close()
 }
 

@@ -1,4 +1,4 @@
-package history
+package database
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // found. No other process may have the file open meanwhile: it would go on writing to a file that has been
 // moved away. Processes that wait to mend have closed it, so only those are waited for that met no
 // damage.
-func (f *file) mend(op func(*sql.DB) error) error {
+func (f *File) mend(op func(*sql.DB) error) error {
 	alone, err := f.takeLockAt(f.path()+"-mend", syscall.LOCK_EX)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (f *file) mend(op func(*sql.DB) error) error {
 }
 
 // tryMend mends unless another process has the file open, and reports whether it did.
-func (f *file) tryMend(op func(*sql.DB) error) (bool, error) {
+func (f *File) tryMend(op func(*sql.DB) error) (bool, error) {
 	alone, err := statedir.OpenPlain(f.lockPath(), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return false, err
@@ -64,20 +64,20 @@ func (f *file) tryMend(op func(*sql.DB) error) (bool, error) {
 }
 
 // useAlone opens the file, brings it up to date, runs op, and closes it.
-func (f *file) useAlone(op func(*sql.DB) error) error {
+func (f *File) useAlone(op func(*sql.DB) error) error {
 	conn, version, err := f.dialFile()
-	if err == nil && version > len(f.migrations) {
+	if err == nil && version > len(f.config.Migrations) {
 		err = f.current(version)
 	}
 	if err == nil {
 		err = truncateJournal(conn)
 	}
 	if err == nil {
-		statedir.SyncDir(f.dir) // the log is gone, and must not come back
-		err = upgrade(context.Background(), conn, version, f.migrations)
+		statedir.SyncDir(f.config.Dir) // the log is gone, and must not come back
+		err = upgrade(context.Background(), conn, version, f.config.Migrations)
 	}
 	if err == nil {
-		statedir.SyncDir(f.dir) // a new journal
+		statedir.SyncDir(f.config.Dir) // a new journal
 	}
 	if err == nil && op != nil {
 		err = op(conn)
@@ -93,7 +93,7 @@ func exists(path string) bool {
 
 // moveAside renames the file and its journal to history.db.corrupt-<UTC time>, where `sqlite3 FILE .recover`
 // finds them. A death between two renames is harmless: SQLite ignores a journal and a log without their database.
-func (f *file) moveAside(now time.Time) error {
+func (f *File) moveAside(now time.Time) error {
 	to := f.path() + ".corrupt-" + now.UTC().Format("20060102T150405Z")
 	for n := 2; exists(to); n++ {
 		to = fmt.Sprintf("%s.corrupt-%s.%d", f.path(), now.UTC().Format("20060102T150405Z"), n)

@@ -1,4 +1,4 @@
-package run
+package output
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 	"sched/schedule/runfile"
 )
 
-func TestSweepOutputsRemovesWhatIsOldAndOfNoRun(t *testing.T) {
+func TestSweepRemovesWhatIsOldAndOfNoRun(t *testing.T) {
 	now := time.Now()
 	old, young := now.Add(-48*time.Hour), now.Add(-time.Hour)
 	for _, test := range []struct {
@@ -29,9 +29,9 @@ func TestSweepOutputsRemovesWhatIsOldAndOfNoRun(t *testing.T) {
 		t.Run(test.what, func(t *testing.T) {
 			dir := t.TempDir()
 			r := outcome.Record{Run: outcome.NewIDAt(test.begun), Task: "shop/orders"}
-			output := runfile.OutputPath(dir, r)
+			output := Path(dir, r)
 			for _, path := range []string{output, HooksPath(output)} {
-				file, err := appendTo(path)
+				file, err := Append(path)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -45,7 +45,7 @@ func TestSweepOutputsRemovesWhatIsOldAndOfNoRun(t *testing.T) {
 				}
 				defer file.Close()
 			}
-			err := SweepOutputs(dir, now.Add(-24*time.Hour), time.Minute, func(runs []string) ([]string, error) {
+			err := Sweep(dir, now.Add(-24*time.Hour), time.Minute, func(runs []string) ([]string, error) {
 				return slices.DeleteFunc(runs, func(string) bool { return test.recorded }), nil
 			})
 			if err != nil {

@@ -1,4 +1,4 @@
-package history
+package database
 
 import (
 	"errors"
@@ -8,10 +8,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// ErrNotFound says that no run has that id.
-var ErrNotFound = errors.New("no such run")
-
-// A NewerError says that the history was written by a newer sched. The file is left untouched.
+// A NewerError says that the file was written by a newer sched. The file is left untouched.
 type NewerError struct {
 	Path    string
 	Version int // of the file
@@ -31,7 +28,7 @@ type damagedError string
 
 func (e damagedError) Error() string { return "it is damaged: " + string(e) }
 
-// errClosed says that the caller has closed the history.
+// errClosed says that the caller has closed the file.
 var errClosed = errors.New("it is closed")
 
 // IsCorrupt reports whether err says that the file is damaged or is no database at all.
@@ -68,7 +65,7 @@ var plain = map[int]string{
 }
 
 // explain names the file.
-func (f *file) explain(err error) error {
+func (f *File) explain(err error) error {
 	var newer *NewerError
 	if err == nil || errors.As(err, &newer) {
 		return err

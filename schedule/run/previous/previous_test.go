@@ -1,4 +1,4 @@
-package run
+package previous
 
 import (
 	"errors"
@@ -35,26 +35,26 @@ func asked(run string, o outcome.Outcome) outcome.Record {
 
 // ends has a run end, as far as the file of outcomes is concerned.
 func (a *askingTask) ends(run string, o outcome.Outcome) {
-	r := &Run{Caller: Caller{Storage: Storage{Dir: a.dir}}, task: a.task}
-	r.keepOutcome(asked(run, o))
+	Keep(a.dir, &a.task, asked(run, o))
 }
 
 // recorded has runs put into the history.
 func (a *askingTask) recorded(records ...outcome.Record) {
 	a.Helper()
-	var ended []Ended
-	for _, r := range records {
-		ended = append(ended, Ended{Record: r})
-	}
-	if err := (Storage{Dir: a.dir}).PutAway(ended, func(*history.DB) error { return nil }); err != nil {
+	db, err := history.Open(a.dir)
+	if err != nil {
 		a.Fatal(err)
 	}
+	if err := errors.Join(db.Add(a.Context(), records), db.Close()); err != nil {
+		a.Fatal(err)
+	}
+	Add(a.dir, records)
 }
 
 // before checks what a run is told of the one before it.
 func (a *askingTask) before(run string, want outcome.Outcome) {
 	a.Helper()
-	if got, ok := previous(a.dir, "t", run); got != want || ok != (want != "") {
+	if got, ok := Outcome(a.dir, "t", run); got != want || ok != (want != "") {
 		a.Errorf("before run %s there was %q (%t), not %q", run, got, ok, want)
 	}
 }
@@ -106,7 +106,7 @@ func TestRunsThatEndedElsewhereAreAddedWithTheirRecords(t *testing.T) {
 	a.recorded(asked("1", outcome.Succeeded), asked("2", outcome.Lost), asked("3", outcome.Skipped), other)
 	a.noHistory()
 	a.before("4", outcome.Lost)
-	if files, _ := os.ReadDir(outcomesDir(a.dir)); len(files) != 1 {
+	if files, _ := os.ReadDir(folderOf(a.dir)); len(files) != 1 {
 		t.Errorf("there are files of tasks that nobody asks about: %v", files)
 	}
 }
@@ -161,7 +161,7 @@ func TestTheFileStaysSmallAndKnowsTheNewest(t *testing.T) {
 	}
 	a.before(fmt.Sprintf("%036d", 999), outcome.Succeeded)
 	a.before(fmt.Sprintf("%036d", 1000), outcome.Failed)
-	if info, err := os.Stat(a.file()); err != nil || info.Size() > largestOutcomes {
+	if info, err := os.Stat(a.file()); err != nil || info.Size() > largest {
 		t.Errorf("%v, %v", info.Size(), err)
 	}
 	a.before(fmt.Sprintf("%036d", 500), "") // the history knows
@@ -192,17 +192,17 @@ func TestAFolderInItsPlaceStopsNothing(t *testing.T) {
 	a.before("3", outcome.Failed)
 }
 
-func FuzzParseOutcomes(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add(boot.ID() + " \n1 failed\n")
 	f.Add(boot.ID() + " 1\n1 failed\n2 timed out\n")
 	f.Add("x 1\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		list, err := parseOutcomes([]byte(text))
+		list, err := parse([]byte(text))
 		if err != nil {
 			return
 		}
-		again, err := parseOutcomes(list.text())
-		if err != nil || len(again.ended) != min(len(list.ended), keptOutcomes) {
+		again, err := parse(list.text())
+		if err != nil || len(again.ended) != min(len(list.ended), kept) {
 			t.Errorf("%q is written as %q: %v", text, list.text(), err)
 		}
 	})

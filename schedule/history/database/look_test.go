@@ -1,7 +1,6 @@
-package history
+package database
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -12,8 +11,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"sched/schedule/outcome"
 )
 
 // contents is what a folder has: names, times, owners and bytes.
@@ -56,37 +53,41 @@ func TestLookingWritesNothingWhateverItMeets(t *testing.T) {
 		make  func(t *testing.T, dir string)
 		runs  int
 	}{
-		{"a history that ticks have closed", func(t *testing.T, dir string) { fill(t, dir, rec(1, "a", outcome.Succeeded)) }, 1},
+		{"a history that ticks have closed", func(t *testing.T, dir string) { fill(t, dir, run{1, "a"}) }, 1},
 		{"one without its lock file and its journal, as in a backup", func(t *testing.T, dir string) {
-			fill(t, dir, rec(1, "a", outcome.Succeeded))
+			fill(t, dir, run{1, "a"})
 			for _, suffix := range []string{"-lock", "-mend", "-journal"} {
 				os.Remove(filepath.Join(dir, "history.db"+suffix))
 			}
 		}, 1},
 		{"one whose writer was killed in a transaction", func(t *testing.T, dir string) { killWhileWriting(t, "half a transaction", dir) }, 1},
 		{"one of an earlier sched", func(t *testing.T, dir string) {
-			fill(t, dir, rec(1, "a", outcome.Succeeded))
+			fill(t, dir, run{1, "a"})
 			intoWAL(t, dir)
 		}, 1},
 		{"one of an earlier sched that was killed", func(t *testing.T, dir string) { killWhileWriting(t, "a log full of data", dir) }, 1 + logged},
-		{"one with the tables of an earlier sched", func(t *testing.T, dir string) { fromDump(t, dir, 1) }, 3},
+		{"one with the tables of an earlier sched", func(t *testing.T, dir string) {
+			earlier := in(dir)
+			earlier.Migrations = tables[:1]
+			fillAs(t, earlier, run{1, "a"})
+		}, 1},
 	} {
 		t.Run(tt.state, func(t *testing.T) {
 			dir, temporary := t.TempDir(), t.TempDir()
 			t.Setenv("TMPDIR", temporary)
 			tt.make(t, dir)
 			before := contents(t, dir)
-			db, err := OpenRead(dir)
+			f, err := Open(lookIn(dir))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := runsOf(t, db, Query{}); len(got) != tt.runs {
+			if got := idsOf(t, f, ""); len(got) != tt.runs {
 				t.Errorf("%d runs are seen", len(got))
 			}
 			if left := contents(t, temporary); len(left) > 0 {
 				t.Errorf("left in the folder for temporary files: %v", left)
 			}
-			if err := db.Close(); err != nil {
+			if err := f.Close(); err != nil {
 				t.Error(err)
 			}
 			after := contents(t, dir)
@@ -99,9 +100,9 @@ func TestLookingWritesNothingWhateverItMeets(t *testing.T) {
 				t.Errorf("there were %d files, and are %d", len(before), len(after))
 			}
 			// The next tick finds everything in order.
-			writer := openTest(t, dir)
-			mustAdd(t, writer, rec(5000, "tick", outcome.Succeeded))
-			if got := runsOf(t, writer, Query{}); len(got) != tt.runs+1 {
+			writer := mustOpen(t, in(dir))
+			mustAdd(t, writer, run{5000, "tick"})
+			if got := idsOf(t, writer, ""); len(got) != tt.runs+1 {
 				t.Errorf("a tick finds %d runs", len(got))
 			}
 		})
@@ -111,30 +112,30 @@ func TestLookingWritesNothingWhateverItMeets(t *testing.T) {
 func TestACopyThatWasReadIsNotReadAnyMoreAfterATick(t *testing.T) {
 	dir := t.TempDir()
 	killWhileWriting(t, "half a transaction", dir)
-	db, err := OpenRead(dir)
+	f, err := Open(lookIn(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	if got := runsOf(t, db, Query{}); len(got) != 1 {
+	defer f.Close()
+	if got := idsOf(t, f, ""); len(got) != 1 {
 		t.Errorf("%d runs are seen", len(got))
 	}
-	fill(t, dir, rec(2, "a", outcome.Succeeded))
-	if got := runsOf(t, db, Query{}); len(got) != 2 {
+	fill(t, dir, run{2, "a"})
+	if got := idsOf(t, f, ""); len(got) != 2 {
 		t.Errorf("%d runs are seen after the tick", len(got))
 	}
 }
 
 func TestAReaderThatIsThereWhenAWriterIsKilledReadsOn(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, rec(0, "a", outcome.Succeeded))
-	db, err := OpenRead(dir)
+	fill(t, dir, run{0, "a"})
+	f, err := Open(lookIn(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer f.Close()
 	for want := 1; want <= 2; want++ {
-		if got := runsOf(t, db, Query{}); len(got) != want {
+		if got := idsOf(t, f, ""); len(got) != want {
 			t.Errorf("%d runs are seen, not %d", len(got), want)
 		}
 		killWhileWriting(t, "half a transaction", dir)
@@ -145,7 +146,7 @@ func TestWhereNoCopyCanBeMadeLookingSaysWhenItWillBePossible(t *testing.T) {
 	dir := t.TempDir()
 	killWhileWriting(t, "half a transaction", dir)
 	t.Setenv("TMPDIR", filepath.Join(dir, "none"))
-	_, err := OpenRead(dir)
+	_, err := Open(lookIn(dir))
 	if err == nil || IsCorrupt(err) || !strings.Contains(err.Error(), "history.db: it can be read after the next tick that records something") {
 		t.Errorf("got %v", err)
 	}
@@ -154,14 +155,14 @@ func TestWhereNoCopyCanBeMadeLookingSaysWhenItWillBePossible(t *testing.T) {
 // A reader waits for a commit, and sees a transaction whole or not at all.
 func TestReadersGoOnWhileOthersWrite(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, rec(0, "a", outcome.Succeeded))
+	fill(t, dir, run{0, "a"})
 	done := make(chan error, 1)
 	go func() {
 		for n := 1; n <= 200; n += 2 {
-			db, err := Open(dir)
+			f, err := Open(in(dir))
 			if err == nil {
-				err = db.Add(context.Background(), []outcome.Record{rec(n, "a", outcome.Succeeded), rec(n+1, "a", outcome.Succeeded)})
-				err = errors.Join(err, db.Close())
+				err = add(f, run{n, "a"}, run{n + 1, "a"})
+				err = errors.Join(err, f.Close())
 			}
 			if err != nil {
 				done <- err
@@ -171,12 +172,12 @@ func TestReadersGoOnWhileOthersWrite(t *testing.T) {
 		done <- nil
 	}()
 	for {
-		db, err := OpenRead(dir)
+		f, err := Open(lookIn(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := db.Find(context.Background(), Query{})
-		if err = errors.Join(err, db.Close()); err != nil || len(found)%2 != 1 {
+		found, err := find(f, "")
+		if err = errors.Join(err, f.Close()); err != nil || len(found)%2 != 1 {
 			t.Fatalf("%d runs are seen: %v", len(found), err)
 		}
 		select {
@@ -193,8 +194,8 @@ func TestReadersGoOnWhileOthersWrite(t *testing.T) {
 // A reader that was stopped in the middle (Ctrl-Z) keeps a writer from committing. Its tick says so, and the next one adds the run.
 func TestAReaderThatNeverEndsIsNamedAndLosesNothing(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded))
-	reader, err := OpenRead(dir)
+	fill(t, dir, run{1, "a"}, run{2, "a"})
+	reader, err := Open(lookIn(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,18 +204,18 @@ func TestAReaderThatNeverEndsIsNamedAndLosesNothing(t *testing.T) {
 	if err != nil || !rows.Next() {
 		t.Fatal(err)
 	}
-	db := &DB{file{dir: dir, migrations: migrations, patience: 10 * time.Millisecond}}
-	if err := db.open(nil); err != nil {
+	f, err := Open(atOnce(dir))
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	err = db.Add(context.Background(), []outcome.Record{rec(3, "a", outcome.Succeeded)})
+	defer f.Close()
+	err = add(f, run{3, "a"})
 	if err == nil || !strings.Contains(err.Error(), "another process kept it locked for too long") {
 		t.Errorf("got %v", err)
 	}
 	rows.Close()
-	mustAdd(t, db, rec(3, "a", outcome.Succeeded))
-	if got := runsOf(t, reader, Query{}); len(got) != 3 {
+	mustAdd(t, f, run{3, "a"})
+	if got := idsOf(t, reader, ""); len(got) != 3 {
 		t.Errorf("%d runs are there", len(got))
 	}
 }
@@ -244,10 +245,10 @@ func TestAnUpdateThatIsKilledLosesNothing(t *testing.T) {
 		var exit *exec.ExitError
 		killedAfter[errors.As(cmd.Wait(), &exit)]++
 
-		db := openTest(t, dir)
-		mustAdd(t, db, rec(9000, "c", outcome.Succeeded))
-		if got := runsOf(t, db, Query{Task: "logged"}); len(got) != logged || db.SetAside() != "" {
-			t.Errorf("killed after %v: %d of %d runs are there, set aside %q", after, len(got), logged, db.SetAside())
+		f := mustOpen(t, in(dir))
+		mustAdd(t, f, run{9000, "c"})
+		if got := idsOf(t, f, "logged"); len(got) != logged || f.SetAside() != "" {
+			t.Errorf("killed after %v: %d of %d runs are there, set aside %q", after, len(got), logged, f.SetAside())
 		}
 		if _, err := os.Stat(filepath.Join(dir, "history.db-wal")); err == nil {
 			t.Errorf("killed after %v: the log is still there", after)
@@ -259,9 +260,9 @@ func TestAnUpdateThatIsKilledLosesNothing(t *testing.T) {
 // An earlier sched that has it open is waited for. It would go on to read and write a log that is gone.
 func TestAnUpdateWaitsForAnEarlierSched(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, rec(1, "a", outcome.Succeeded))
+	fill(t, dir, run{1, "a"})
 	intoWAL(t, dir)
-	earlier := &DB{file{dir: dir, migrations: migrations, patience: time.Second}}
+	earlier := &File{config: in(dir)}
 	lock, err := earlier.takeLock(syscall.LOCK_SH)
 	if err != nil {
 		t.Fatal(err)
@@ -274,18 +275,18 @@ func TestAnUpdateWaitsForAnEarlierSched(t *testing.T) {
 	if _, err := conn.Exec("UPDATE runs SET reason = 'by the earlier one'"); err != nil {
 		t.Fatal(err)
 	}
-	db := &DB{file{dir: dir, migrations: migrations, patience: 10 * time.Millisecond}}
-	if err := db.open(nil); err == nil || !strings.Contains(err.Error(), "another process keeps it open") {
+	if _, err := Open(atOnce(dir)); err == nil || !strings.Contains(err.Error(), "another process keeps it open") {
 		t.Errorf("got %v", err)
 	}
 	if err := closeAll(conn, lock); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, dir)
-	mustAdd(t, db, rec(2, "a", outcome.Succeeded))
-	found, err := db.Find(context.Background(), Query{})
-	if err != nil || len(found) != 2 || found[1].Reason != "by the earlier one" {
-		t.Errorf("got %+v, %v", found, err)
+	f := mustOpen(t, in(dir))
+	mustAdd(t, f, run{2, "a"})
+	var reason string
+	err = f.Do(func(conn *sql.DB) error { return conn.QueryRow("SELECT reason FROM runs WHERE run = 1").Scan(&reason) })
+	if err != nil || len(idsOf(t, f, "")) != 2 || reason != "by the earlier one" {
+		t.Errorf("got %q, %v", reason, err)
 	}
 }
 
@@ -293,8 +294,8 @@ func TestAnUpdateWaitsForAnEarlierSched(t *testing.T) {
 // without.
 func TestNoCopyIsMadeWhileThisProcessWrites(t *testing.T) {
 	dir := t.TempDir()
-	writer := openTest(t, dir)
-	reader := &file{dir: dir, reading: true, patience: 10 * time.Millisecond}
+	writer := mustOpen(t, in(dir))
+	reader := &File{config: Config{Dir: dir, Reading: true, Patience: 10 * time.Millisecond}}
 	to := filepath.Join(t.TempDir(), "copy")
 	if _, err := reader.copyTo(to); !errors.Is(err, errWaited) {
 		t.Errorf("got %v", err)

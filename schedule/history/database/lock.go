@@ -1,4 +1,4 @@
-package history
+package database
 
 import (
 	"errors"
@@ -11,20 +11,20 @@ import (
 	"sched/schedule/statedir"
 )
 
-func (f *file) lockPath() string { return f.path() + "-lock" }
+func (f *File) lockPath() string { return f.path() + "-lock" }
 
 // takeLock waits for the lock of the database: shared (syscall.LOCK_SH) by the processes that have it open, exclusive
 // (LOCK_EX) by the one that mends it. It returns nil where the folder cannot be written, and nothing is mended, and where
 // somebody only looks and there is no lock file.
-func (f *file) takeLock(how int) (*os.File, error) { return f.takeLockAt(f.lockPath(), how) }
+func (f *File) takeLock(how int) (*os.File, error) { return f.takeLockAt(f.lockPath(), how) }
 
-func (f *file) takeLockAt(path string, how int) (*os.File, error) {
+func (f *File) takeLockAt(path string, how int) (*os.File, error) {
 	flags := os.O_RDWR | os.O_CREATE
-	if f.reading {
+	if f.config.Reading {
 		flags = os.O_RDONLY
 	}
 	lock, err := statedir.OpenPlain(path, flags)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || f.reading && errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || f.config.Reading && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
@@ -46,12 +46,12 @@ func flock(f *os.File, how int) (bool, error) {
 	return err == nil, err
 }
 
-// errWaited says that file.patience has run out.
+// errWaited says that Config.Patience has run out.
 var errWaited = errors.New("another process kept it locked for too long")
 
 // poll calls try until it is done or fails, and gives up with errWaited.
-func (f *file) poll(try func() (bool, error)) error {
-	deadline := time.Now().Add(f.patience)
+func (f *File) poll(try func() (bool, error)) error {
+	deadline := time.Now().Add(f.config.Patience)
 	for pause := time.Millisecond; ; pause = min(2*pause, 10*time.Millisecond) {
 		if done, err := try(); done || err != nil {
 			return err

@@ -1,0 +1,110 @@
+package output
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sched/schedule/outcome"
+	"sched/schedule/statedir"
+)
+
+// folderOf has the outputs of a state folder, a folder for each task.
+func folderOf(dir string) string { return filepath.Join(dir, "output") }
+
+// Path returns the path of the file that captures what a run of the state folder prints. Of the record the Run and the Task count.
+func Path(dir string, r outcome.Record) string {
+	return filepath.Join(folderOf(dir), strings.ReplaceAll(r.Task, "/", "+"), r.Run+".log")
+}
+
+// HooksPath names the file with what the hooks of a run print, beside its output.
+func HooksPath(output string) string { return strings.TrimSuffix(output, ".log") + ".hooks.log" }
+
+// Create makes the file that captures a run, or takes the one that Recycle left: open for appending, empty, and locked as that of Open.
+func Create(path string) (*os.File, error) {
+	if unix.Rename(spareOf(path), path) == nil { // os.Rename looks up the new name first
+		file, err := statedir.OpenPlain(path, os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW)
+		if err == nil && isUnused(file) {
+			return file, nil
+		}
+		if err == nil {
+			file.Close()
+		}
+		os.Remove(path)
+	}
+	return Open(path)
+}
+
+// isUnused locks the file of an output, and reports whether nothing is in it, and no process that a command left behind may still print
+// to it: one that has it open has the lock, too.
+func isUnused(output *os.File) bool {
+	if unix.Flock(int(output.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return false
+	}
+	info, err := output.Stat()
+	return err == nil && info.Size() == 0
+}
+
+// Open opens the file that captures a run for appending. It is locked as long as a process of the run has it as its stdout or
+// stderr (InUse).
+func Open(path string) (*os.File, error) {
+	file, err := Append(path)
+	if err != nil {
+		return nil, err
+	}
+	unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	return file, nil
+}
+
+// Recycle leaves the file of a run that printed nothing for the next run of its task
+// (docs/decisions.md#files-are-used-again).
+func Recycle(path string) {
+	if unix.Rename(path, spareOf(path)) != nil {
+		os.Remove(path)
+	}
+}
+
+func spareOf(path string) string { return filepath.Join(filepath.Dir(path), ".spare") }
+
+// Append opens the file for appending, without its lock. Where the file is missing it is made for its owner alone, and so is its folder.
+func Append(path string) (*os.File, error) {
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	file, err := statedir.OpenPlain(path, flags)
+	if errors.Is(err, os.ErrNotExist) {
+		if err = statedir.MakeDir(filepath.Dir(path)); err == nil {
+			file, err = statedir.OpenPlain(path, flags)
+		}
+	}
+	return file, err
+}
+
+// InUse reports whether a process of the run still has its output open; false where there is no such file.
+func InUse(path string) bool {
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
+// Tail returns the end of what a run printed, at most so many bytes, and whether there was more before it. It is empty where nothing can
+// be read.
+func Tail(path string, most int64) (tail []byte, cut bool) {
+	file, err := statedir.OpenPlain(path, os.O_RDONLY)
+	if err != nil {
+		return nil, false
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, false
+	}
+	from := max(0, info.Size()-most)
+	tail, _ = io.ReadAll(io.NewSectionReader(file, from, most))
+	return tail, from > 0
+}
