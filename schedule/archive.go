@@ -14,10 +14,10 @@ import (
 //
 // The archive of a schedule that names no other files is that file after a comment, and so YAML that people can read.
 func (s *Schedule) Archive() ([]byte, error) {
-	if len(s.sources) == 0 {
+	if len(s.Sources) == 0 {
 		return nil, errors.New("the schedule was not made from text")
 	}
-	return document.Pack(s.sources), nil
+	return document.Pack(s.Sources), nil
 }
 
 // LoadArchive is Load for the archive of the schedule in file. It opens no file: those that the schedule names are in

@@ -22,14 +22,14 @@ type use struct {
 
 func (l *loader) useOf(name string, n *node) use { return use{name, l.PlaceOf(n), l.Task, l.Section} }
 
-// triggerKeys are the keys whose hooks may trigger: those that come after a run.
-var triggerKeys = []string{"after", "on_success", "on_failure", "on_recovery"}
+// TriggerKeys are the keys whose hooks may trigger: those that come after a run.
+var TriggerKeys = []string{"after", "on_success", "on_failure", "on_recovery"}
 
 // setTrigger reads the name of the task that a hook starts.
 func setTrigger(l *loader, h *hookDraft, n *node) {
 	h.kinds = append(h.kinds, "trigger")
-	if !slices.Contains(triggerKeys, h.key) {
-		l.Problemf(n, "move it to "+strings.Join(triggerKeys[:3], ", ")+" or "+triggerKeys[3], "a trigger comes after a run, and in %s none has ended", h.key)
+	if !slices.Contains(TriggerKeys, h.key) {
+		l.Problemf(n, "move it to "+strings.Join(TriggerKeys[:3], ", ")+" or "+TriggerKeys[3], "a trigger comes after a run, and in %s none has ended", h.key)
 		return
 	}
 	if !l.RefuseBool(n, "name the task that is started") {
@@ -82,12 +82,12 @@ func (l *loader) unknownTask(name string) string {
 	return "name a task of this schedule"
 }
 
-// Triggers returns the hooks of the task that start other tasks, in the order of triggerKeys.
+// Triggers returns the hooks of the task that start other tasks, in the order of TriggerKeys.
 func (t *Task) Triggers() (all []Trigger) {
 	for i, hooks := range [][]Hook{t.Hooks.After, t.Hooks.OnSuccess, t.Hooks.OnFailure, t.Hooks.OnRecovery} {
 		for _, hook := range hooks {
 			if hook.Trigger != "" {
-				all = append(all, Trigger{t.Name, triggerKeys[i], hook.Trigger, hook.place})
+				all = append(all, Trigger{t.Name, TriggerKeys[i], hook.Trigger, hook.Place})
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func TestFirstUnmet(t *testing.T) {
 	office := Conditions{Between: []Window{{8 * 60, 17 * 60}}}
 	night := Conditions{UnlessBetween: []Window{{22 * 60, 6 * 60}}}
 	split := Conditions{Between: []Window{{8 * 60, 12 * 60}, {14 * 60, 24 * 60}}}
-	working := Conditions{Days: weekdays, Between: office.Between}
+	working := Conditions{Days: Weekdays, Between: office.Between}
 	for _, row := range []struct {
 		name       string
 		conditions Conditions
@@ -53,7 +53,7 @@ func TestFirstUnmet(t *testing.T) {
 
 func TestDays(t *testing.T) {
 	for text, want := range map[string]Days{
-		"weekdays": weekdays, "Weekend": weekends, "sunday": 1, "SUN": 1, "sundays": 1, "0": 1, "7": 1, "6": 1 << 6, "wed": 1 << 3,
+		"weekdays": Weekdays, "Weekend": Weekends, "sunday": 1, "SUN": 1, "sundays": 1, "0": 1, "7": 1, "6": 1 << 6, "wed": 1 << 3,
 		"8": 0, "": 0, "tues": 0, "01": 0, "day": 0,
 	} {
 		if got := daysOf(text); got != want {

@@ -50,7 +50,7 @@ func (l *loader) checkExpect(n *node, t *taskDraft) {
 	if hooks := n.Lookup("on_overdue"); hooks != nil && len(t.Hooks.OnOverdue) > 0 && t.Expect == (Expect{}) {
 		l.Problemf(hooks, "add `expect: {every: 26h}`", "on_overdue never fires: nothing is expected of the task")
 	}
-	if longest := t.longest(); t.Expect.Within > 0 && longest > 0 && t.Expect.Within >= longest {
+	if longest := t.Longest(); t.Expect.Within > 0 && longest > 0 && t.Expect.Within >= longest {
 		at := firstOf(n, own, "timeout", "retry")
 		l.Problemf(at, "make one of the two shorter", "no run takes longer than expect.within, %s%s: timeout ends it after %s%s",
 			text.Duration(t.Expect.Within), l.placeText(own), text.Duration(longest), l.placeText(n.Lookup("timeout")))
@@ -85,19 +85,6 @@ func (l *loader) placeText(n *node) string {
 		return ""
 	}
 	return fmt.Sprintf(" (at %s)", l.PlaceOf(n))
-}
-
-// longest returns how long a run can take until it has ended; 0 where nothing bounds it.
-func (t *Task) longest() time.Duration {
-	const most = 1000 // attempts; nobody waits for the end of more
-	if t.Timeout == 0 || t.Retry.Attempts > most {
-		return 0
-	}
-	total := time.Duration(t.Retry.Attempts) * (t.Timeout + t.KillAfter)
-	for n := 1; n < t.Retry.Attempts; n++ {
-		total += t.Retry.atMost(time.Duration(float64(t.Retry.Wait(n)) * (1 + t.Retry.Jitter)))
-	}
-	return total
 }
 
 // gapsFrom is from when due times are looked at that no clock decides about.

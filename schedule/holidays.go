@@ -28,8 +28,8 @@ func (d Date) String() string {
 	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
 }
 
-// compare orders dates; those of every year come first.
-func (d Date) compare(e Date) int {
+// Compare orders dates: it is negative where d comes before e. Those of every year come first.
+func (d Date) Compare(e Date) int {
 	return (d.Year-e.Year)*1000 + int(d.Month-e.Month)*40 + d.Day - e.Day
 }
 
@@ -54,9 +54,9 @@ func (h Holidays) On(at time.Time) string {
 // depends on them: then the list was not carried on. Those of every year never pass.
 func (s *Schedule) OutOfDate(now time.Time) []Problem {
 	used := slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Conditions.Holidays) > 0 })
-	if newest := s.newestHoliday; used && newest.Year > 0 && newest.compare(dateOf(now.In(s.Location))) < 0 {
+	if newest := s.NewestHoliday; used && newest.Year > 0 && newest.Compare(dateOf(now.In(s.Location))) < 0 {
 		return []Problem{{
-			Place: s.newestHolidayAt,
+			Place: s.NewestHolidayAt,
 			Text:  fmt.Sprintf("the newest of the holidays, %s, has passed", newest),
 			Hint:  "add those of the time to come, or write a day of every year as 12-25",
 		}}

@@ -191,9 +191,9 @@ func (l *loader) result() (*Schedule, error) {
 		return nil, &InvalidError{Problems: problems, StateDir: l.invalidStateDir(), cause: cause}
 	}
 	s := l.schedule
-	s.Warnings, s.sources = l.Warnings(), l.Sources()
+	s.Warnings, s.Sources = l.Warnings(), l.Sources()
 	s.Changes = l.changes.told()
-	s.Digest = document.Digest(s.sources)
+	s.Digest = document.Digest(s.Sources)
 	return s, nil
 }
 

@@ -71,7 +71,7 @@ func (l *loader) checkPrefer(n *node, t *taskDraft) {
 			continue
 		}
 		at := l.placeText(n.Lookup("servers"))
-		if from, ok := t.origins["servers"]; ok && at == "" {
+		if from, ok := t.Origins["servers"]; ok && at == "" {
 			at = fmt.Sprintf(" (at %s)", from.Place)
 		}
 		l.Problemf(firstOf(n, own, "servers"), "add it there, or prefer one of those",

@@ -48,7 +48,7 @@ tasks:
 	if got, want := s.Tasks[0].Sender, (Sender{"shop", "/srv/shop/schedule.yaml", "Asia/Tokyo"}); got != want {
 		t.Errorf("the sender is %+v", got)
 	}
-	if got := s.Tasks[1]; got.Hooks.namesSchedule() || got.Sender != (Sender{}) {
+	if got := s.Tasks[1]; got.Hooks.NameSchedule() || got.Sender != (Sender{}) {
 		t.Errorf("a task without notifications has %s", inJSON(t, got))
 	}
 }

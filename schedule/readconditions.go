@@ -88,9 +88,9 @@ func daysOf(word string) Days {
 	}
 	switch word {
 	case "weekdays", "weekday":
-		return weekdays
+		return Weekdays
 	case "weekends", "weekend":
-		return weekends
+		return Weekends
 	}
 	for day := time.Sunday; day <= time.Saturday; day++ {
 		name := strings.ToLower(day.String())

@@ -103,8 +103,8 @@ func (l *loader) holiday(at Place, text string) bool {
 	if s.Holidays[date] == "" {
 		s.Holidays[date] = strings.TrimSpace(name)
 	}
-	if date.compare(s.newestHoliday) > 0 {
-		s.newestHoliday, s.newestHolidayAt = date, at
+	if date.Compare(s.NewestHoliday) > 0 {
+		s.NewestHoliday, s.NewestHolidayAt = date, at
 	}
 	return true
 }

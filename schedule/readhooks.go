@@ -87,7 +87,7 @@ func finishHook(l *loader, n *node, h *hookDraft) (Hook, bool) {
 	case h.kinds[0] == "run":
 		return Hook{Run: h.run}, true
 	case h.kinds[0] == "trigger":
-		return Hook{Trigger: h.target.Value, place: l.PlaceOf(h.target)}, true
+		return Hook{Trigger: h.target.Value, Place: l.PlaceOf(h.target)}, true
 	default:
 		return Hook{Notify: &h.notify}, true
 	}

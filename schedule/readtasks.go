@@ -42,7 +42,7 @@ func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
 			Retry:        Retry{Attempts: 1, Backoff: 1},
 			SuccessCodes: []int{0},
 			Output:       Output{Limit: defaultLimit},
-			origins:      l.Origins,
+			Origins:      l.Origins,
 		},
 		shell: []string{"/bin/sh", "-c"},
 	}
@@ -116,7 +116,7 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	if t.Mutex == "" {
 		t.Mutex = t.Name
 	}
-	if t.Hooks.namesSchedule() || t.WaitAtMost > 0 {
+	if t.Hooks.NameSchedule() || t.WaitAtMost > 0 {
 		t.Sender = Sender{l.schedule.Name, l.schedule.File, t.When.Location.String()}
 	}
 	if len(t.EnvFiles) == 0 {
@@ -132,8 +132,8 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 // trace begins to record where the values of the draft come from, on top of those that it inherits.
 func (l *loader) trace(t *taskDraft) {
 	if l.Origins != nil {
-		t.origins = maps.Clone(t.origins)
-		l.Origins = t.origins
+		t.Origins = maps.Clone(t.Origins)
+		l.Origins = t.Origins
 	}
 }
 

@@ -49,10 +49,10 @@ type Schedule struct {
 	Changes  []Problem // what means something else than it did in the version of sched before this one
 	Digest   string    // of the text of every file that was read, in hexadecimal
 
-	sources []*document.Source // the files that were read, the main one first: what Copy is made of
+	Sources []*document.Source // the files that were read, the main one first: what Archive is made of
 
-	newestHoliday   Date // not of those of every year
-	newestHolidayAt Place
+	NewestHoliday   Date  // of Holidays: with a year where one has a year
+	NewestHolidayAt Place // where the file has it
 }
 
 // A Store is where the servers of a schedule share its mutexes. Without Servers each machine stands

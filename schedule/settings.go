@@ -38,7 +38,7 @@ func (t *Task) Settings() []Setting {
 			all = append(all, t.variables()...)
 			continue
 		}
-		if hooks, ok := row.value(t).([]Hook); ok && t.origins != nil {
+		if hooks, ok := row.value(t).([]Hook); ok && t.Origins != nil {
 			all = append(all, t.hookSettings(row.key, hooks)...)
 			continue
 		}
@@ -50,7 +50,7 @@ func (t *Task) Settings() []Setting {
 // hookSettings are the hooks of a key, one setting for each level that gave some.
 func (t *Task) hookSettings(key string, hooks []Hook) (all []Setting) {
 	for i, hook := range hooks {
-		from := t.origins[key+"."+strconv.Itoa(i)]
+		from := t.Origins[key+"."+strconv.Itoa(i)]
 		if last := len(all) - 1; last >= 0 && all[last].From == from {
 			all[last].Value = append(all[last].Value.([]Hook), hook)
 			continue
@@ -63,9 +63,9 @@ func (t *Task) hookSettings(key string, hooks []Hook) (all []Setting) {
 // setting returns a key with its value. A key inside of another was set by that one where it is no mapping: all of them by
 // `retry: false`, and the file by `output: report.log`.
 func (t *Task) setting(key string, value any) Setting {
-	from, isSet := t.origins[key]
-	if above, _, inside := strings.Cut(key, "."); !isSet && inside && (t.origins[above].Text == "false" || t.origins[above].Text != "" && key == "output.file") {
-		from, isSet = t.origins[above], true
+	from, isSet := t.Origins[key]
+	if above, _, inside := strings.Cut(key, "."); !isSet && inside && (t.Origins[above].Text == "false" || t.Origins[above].Text != "" && key == "output.file") {
+		from, isSet = t.Origins[above], true
 	}
 	if isSet && strings.Contains(from.Text, "${file:") {
 		value = from.Text
@@ -236,7 +236,7 @@ func (t *Task) conditionCommand(key string) any {
 
 // PlaceOf returns where a key of the task was set, and for one that was not, or is not known, where the task begins.
 func (t *Task) PlaceOf(key string) Place {
-	if from, ok := t.origins[key]; ok {
+	if from, ok := t.Origins[key]; ok {
 		return from.Place
 	}
 	return t.Place
