@@ -15,6 +15,7 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/chain"
+	"sched/schedule/document"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
 	"sched/schedule/tail"
@@ -63,7 +64,7 @@ func (a workCommand) work(o workOptions) error {
 	case o.run.quiet && o.run.verbose:
 		return usage("", "--quiet and --verbose exclude each other")
 	}
-	grace, err := schedule.ParseDuration(o.grace)
+	grace, err := document.ParseDuration(o.grace)
 	if err != nil {
 		return usage("write it as 90s, 10m, 2h or 1d", "--grace %q is not a time to wait", o.grace)
 	}

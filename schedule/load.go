@@ -100,10 +100,6 @@ func Parse(data []byte, file string, opts LoadOptions) (*Schedule, error) {
 	return l.result()
 }
 
-// ParseDuration reads a duration of Go's syntax, which may begin with days: 30d, 1d12h. A day is
-// 24 hours. 0 needs a unit as well.
-func ParseDuration(text string) (time.Duration, error) { return document.ParseDuration(text) }
-
 // A loader turns one schedule.yaml into a Schedule. Its Reader collects the problems, so that all of them are found at
 // once; what the loader has built counts only when there was none.
 type loader struct {

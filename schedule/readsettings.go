@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule/document"
+	"sched/schedule/labels"
 	"sched/schedule/text"
 )
 
@@ -120,23 +121,13 @@ func readScheduleName(l *loader, n *node) (string, bool) {
 	return text, ok && l.requireName(n, text)
 }
 
-// ValidServer reports whether a machine can have this name.
-func ValidServer(name string) bool {
-	for i := range len(name) {
-		if !inName(name[i]) || name[i] == ':' || name[i] == '/' {
-			return false
-		}
-	}
-	return name != "" && len(name) <= longestName && !strings.ContainsRune("._-", rune(name[0]))
-}
-
 // readServer reads the name of this machine. Empty, it is that of the host.
 func readServer(l *loader, n *node) (string, bool) {
 	if !l.RefuseBool(n, "leave the key out for the host name") {
 		return "", false
 	}
 	name, ok := l.Expanded(n)
-	if ok && name != "" && !ValidServer(name) {
+	if ok && name != "" && !labels.ValidName(name) {
 		l.Problemf(n, "use letters, digits and . _ -, and begin with a letter or a digit", "%s %s is not a valid name", l.Key, document.Quote(name))
 		return "", false
 	}
