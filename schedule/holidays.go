@@ -3,7 +3,6 @@ package schedule
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -62,29 +61,4 @@ func (s *Schedule) OutOfDate(now time.Time) []Problem {
 		}}
 	}
 	return nil
-}
-
-// parseDate reads 2026-12-25 or 12-25. Whether there is such a day is left to exists.
-func parseDate(text string) (Date, bool) {
-	var d Date
-	parts := strings.Split(text, "-")
-	if len(parts) == 3 && len(parts[0]) == 4 {
-		year, err := strconv.ParseUint(parts[0], 10, 16)
-		if err != nil || year == 0 {
-			return d, false
-		}
-		d.Year, parts = int(year), parts[1:]
-	}
-	if len(parts) != 2 || len(parts[0]) != 2 || len(parts[1]) != 2 {
-		return d, false
-	}
-	month, err1 := strconv.ParseUint(parts[0], 10, 8)
-	day, err2 := strconv.ParseUint(parts[1], 10, 8)
-	d.Month, d.Day = time.Month(month), int(day)
-	return d, err1 == nil && err2 == nil
-}
-
-// exists reports whether the calendar has the day. February 29 of every year (Year 0) exists: there are leap years.
-func (d Date) exists() bool {
-	return dateOf(time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC)) == d
 }

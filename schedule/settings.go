@@ -30,7 +30,7 @@ type Setting struct {
 type Word string
 
 // Settings returns every key of a task, in the order in which the documentation has them. The schedule must have been
-// loaded with LoadOptions.Origins.
+// loaded with load.Options.Origins.
 func (t *Task) Settings() []Setting {
 	var all []Setting
 	for _, row := range settingRows {
@@ -86,7 +86,7 @@ func (t *Task) variables() []Setting {
 	return all
 }
 
-// settingRows has every key that a task may have (taskKeys), and how its value is found. The keys of mappings have rows
+// settingRows has every key that a task may have (load.Keys), and how its value is found. The keys of mappings have rows
 // of their own.
 var settingRows = []struct {
 	key   string
@@ -240,4 +240,31 @@ func (t *Task) PlaceOf(key string) Place {
 		return from.Place
 	}
 	return t.Place
+}
+
+// overlapping is the value of without_overlapping.
+func (t *Task) overlapping() any {
+	if t.WaitAtMost > 0 {
+		return Word("wait")
+	}
+	return t.WithoutOverlapping
+}
+
+// storeDown is the value of store_down.
+func (t *Task) storeDown() Word {
+	switch {
+	case t.RunWhenStoreDown:
+		return "run"
+	case t.WaitWhenStoreDown:
+		return "wait"
+	}
+	return "skip"
+}
+
+// missed is the value of missed.
+func (t *Task) missed() Word {
+	if t.RunAfterPause {
+		return "after_pause"
+	}
+	return either(t.RunMissed, "once", "skip")
 }

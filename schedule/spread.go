@@ -5,33 +5,6 @@ import (
 	"time"
 )
 
-// The bounds of spread. Less than two minutes has one minute to choose from.
-const (
-	shortestSpread = 2 * time.Minute
-	longestSpread  = 24 * time.Hour
-)
-
-// readSpread reads the time over which due times are spread.
-func readSpread(l *loader, n *node) (time.Duration, bool) {
-	d, ok := l.Duration(n, shortestSpread)
-	if ok && d > longestSpread {
-		l.Problemf(n, "", "spread %s is longer than a day", n.Value)
-		return 0, false
-	}
-	return d, ok
-}
-
-// shift is how much later than it says a task is due here.
-func (l *loader) shift(t *Task) time.Duration {
-	switch {
-	case t.Spread == 0:
-		return 0
-	case t.OneServer || l.options.Server == nil:
-		return t.Shift()
-	}
-	return t.ShiftOn(l.options.Server(l.schedule.Server))
-}
-
 // Shift is ShiftOn where no server has a name, or all are to have the same shift: the name of the task decides alone, as it must
 // for a slot of one_server.
 func (t *Task) Shift() time.Duration { return t.shift("spread\x00" + t.Name) }

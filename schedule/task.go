@@ -71,7 +71,7 @@ type Task struct {
 	Sender       Sender        `json:"sender,omitzero"` // of its notifications and triggers, where it has any, and of one that waits: of its zone
 
 	Place   Place            `json:"-"` // where the file defines it
-	Origins document.Origins `json:"-"` // where its values come from; nil unless LoadOptions.Origins asks for it
+	Origins document.Origins `json:"-"` // where its values come from; nil unless load.Options.Origins asks for it
 }
 
 // Locks reports whether a run of the task must hold a mutex or a seat, or take its slot for all servers.
@@ -181,4 +181,10 @@ func (h Hooks) NameSchedule() bool {
 		}
 	}
 	return false
+}
+
+// A Pool limits how many runs of its tasks go on at once.
+type Pool struct {
+	Name  string `json:"name"`
+	Seats int    `json:"seats"` // how many, at least 1
 }

@@ -11,6 +11,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/text"
 	"sched/schedule/view"
@@ -52,7 +53,7 @@ func statusOf(kind view.Kind) int {
 func Of(err error) *Problem {
 	var known *Problem
 	var wrong *view.Error
-	var invalid *schedule.InvalidError
+	var invalid *load.InvalidError
 	var several *history.AmbiguousError
 	var newer *history.NewerError
 	var store *mutex.StoreError
