@@ -1,23 +1,9 @@
 package load
 
 import (
-	"time"
-
 	"sched/schedule"
 	"sched/schedule/document"
 )
-
-// readTimeout reads a duration, or none, an older word for false, against that of a group or of defaults.
-func readTimeout(l *loader, n *node) (time.Duration, bool) {
-	if n.IsScalar() && n.Value == "none" {
-		return 0, true
-	}
-	d, ok := l.Duration(n, 0)
-	if ok && d == 0 {
-		l.Problemf(n, "write false for a task without a timeout", "timeout %s would end every attempt at once", n.Value)
-	}
-	return d, ok
-}
 
 // setRetry reads a mapping, key by key on top of the inherited one. false takes that away.
 func setRetry(l *loader, t *taskDraft, n *node) {
@@ -59,16 +45,6 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 	l.noteMergedRetry(n, inherited)
 }
 
-// readJitter reads a part of 1.
-func readJitter(l *loader, n *node) (float64, bool) {
-	jitter, ok := l.Number(n, 0)
-	if ok && jitter > 1 {
-		l.Problemf(n, "0.2 is a fifth", "retry.jitter must be from 0 to 1, not %s", document.Shorten(n.Value))
-		return 0, false
-	}
-	return jitter, ok
-}
-
 // noteMergedRetry notes that a retry which used to take the place of the inherited one has parts of that now.
 func (l *loader) noteMergedRetry(n *node, inherited schedule.Retry) {
 	for _, part := range []struct {
@@ -84,29 +60,6 @@ func (l *loader) noteMergedRetry(n *node, inherited schedule.Retry) {
 		}
 	}
 }
-
-// readSuccessCodes reads an exit code or a list of them.
-func readSuccessCodes(l *loader, n *node) ([]int, bool) {
-	if !l.RefuseEmptyList(n, "") {
-		return nil, false
-	}
-	var codes []int
-	ok := n.Each(func(item *node) bool {
-		code, ok := l.Integer(item, 0, 255)
-		codes = append(codes, code)
-		return ok
-	})
-	return codes, ok
-}
-
-// The bounds of output.limit: the least has room for whole lines and for what says that some were cut.
-const (
-	defaultLimit = 64 << 20
-	leastLimit   = 16 << 10
-)
-
-// readLimit reads how much of an output is kept.
-func readLimit(l *loader, n *node) (int64, bool) { return l.Size(n, leastLimit) }
 
 // setOutput reads a path or a mapping, key by key on top of what is inherited. false takes that away.
 func setOutput(l *loader, t *taskDraft, n *node) {

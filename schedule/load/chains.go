@@ -7,6 +7,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/document"
+	"sched/schedule/load/values"
 )
 
 // chains is what is known of the triggers of a schedule while it is read: whether their tasks exist, and whether they end,
@@ -35,7 +36,7 @@ func setTrigger(l *loader, h *hookDraft, n *node) {
 	if !l.RefuseBool(n, "name the task that is started") {
 		return
 	}
-	if name, ok := readName(l, n); ok {
+	if name, ok := values.Name(l.Reader, n); ok {
 		h.target = n
 		l.chains.triggers = append(l.chains.triggers, l.useOf(name, n))
 	}

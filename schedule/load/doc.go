@@ -7,7 +7,7 @@
 // reads no clock. What it must know of the world, it has from Options. Whether a user, a program or a server exists is not its
 // concern.
 //
-// It begins in load.go. keys.go has every key of the file and subkeys.go those of mappings inside of it; the other files have
-// the readers of their values, and what is checked of one value against another. YAML itself, with places, problems, ${VAR}
-// and tables of keys, is the concern of schedule/document.
+// It begins in load.go. keys.go has every key of the file and subkeys.go those of mappings inside of it; the other files say
+// what a value makes of those that are inherited, and check one value against another. A value alone is read by package
+// values. YAML itself, with places, problems, ${VAR} and tables of keys, is the concern of schedule/document.
 package load

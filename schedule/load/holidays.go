@@ -4,13 +4,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"sched/schedule"
 	"sched/schedule/document"
+	"sched/schedule/load/values"
 )
 
 // setHolidays reads a date or a file of dates, or a list of both.
@@ -93,12 +92,12 @@ func (l *loader) holiday(at document.Place, text string) bool {
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		word, name = text[:i], text[i:]
 	}
-	date, ok := parseDate(word)
+	date, ok := values.ParseDate(word)
 	switch {
 	case !ok:
 		l.ProblemAt(at, "a date is written as 2026-12-25, or as 12-25 for every year", "%s: %s is not a date", l.Key, document.Quote(word))
 		return false
-	case !exists(date):
+	case !values.Exists(date):
 		l.ProblemAt(at, "", "%s: there is no %s", l.Key, word)
 		return false
 	}
@@ -112,28 +111,20 @@ func (l *loader) holiday(at document.Place, text string) bool {
 	return true
 }
 
-// parseDate reads 2026-12-25 or 12-25. Whether there is such a day is left to exists.
-func parseDate(text string) (schedule.Date, bool) {
-	var d schedule.Date
-	parts := strings.Split(text, "-")
-	if len(parts) == 3 && len(parts[0]) == 4 {
-		year, err := strconv.ParseUint(parts[0], 10, 16)
-		if err != nil || year == 0 {
-			return d, false
+// readExcept reads on which days a task does not run; an empty list is for a task among defaults.
+func readExcept(l *loader, n *node) (holidays schedule.Holidays, ok bool) {
+	ok = n.Each(func(item *node) bool {
+		word, ok := l.NonEmptyText(item)
+		switch {
+		case !ok:
+			return false
+		case word != "holidays":
+			l.Problemf(item, "write `except: holidays`; for days of the week there is `days:`", "%s: %s is not known", l.Key, item.Describe())
+		case l.schedule.Holidays == nil:
+			l.Problemf(item, "add `holidays:` to the top of the main file", "there are no holidays")
 		}
-		d.Year, parts = int(year), parts[1:]
-	}
-	if len(parts) != 2 || len(parts[0]) != 2 || len(parts[1]) != 2 {
-		return d, false
-	}
-	month, err1 := strconv.ParseUint(parts[0], 10, 8)
-	day, err2 := strconv.ParseUint(parts[1], 10, 8)
-	d.Month, d.Day = time.Month(month), int(day)
-	return d, err1 == nil && err2 == nil
-}
-
-// exists reports whether the calendar has the day. February 29 of every year (Year 0) exists: there are leap years.
-func exists(d schedule.Date) bool {
-	year, month, day := time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC).Date()
-	return schedule.Date{Year: year, Month: month, Day: day} == d
+		holidays = l.schedule.Holidays
+		return true
+	})
+	return holidays, ok
 }

@@ -14,6 +14,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/cron"
 	"sched/schedule/document"
+	"sched/schedule/load/values"
 )
 
 func at(clock string) time.Time {
@@ -264,7 +265,7 @@ func TestStateDir(t *testing.T) {
 
 func TestNameOfAFolder(t *testing.T) {
 	for folder, want := range map[string]string{"shop": "shop", "my shop": "my-shop", ".hidden": "hidden", "/": "sched", "店": "sched", "a店b": "a-b"} {
-		if got := nameOf(folder); got != want {
+		if got := values.NameOf(folder); got != want {
 			t.Errorf("the folder %q makes the name %q, want %q", folder, got, want)
 		}
 	}

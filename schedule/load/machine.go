@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,52 +8,6 @@ import (
 	"sched/schedule/document"
 	"sched/schedule/labels"
 )
-
-// readServers reads one pattern of servers or a list of them.
-func readServers(l *loader, n *node) (all []string, ok bool) {
-	if !l.RefuseEmptyList(n, "leave the key out for every server, or switch the task off with `enabled: false`") {
-		return nil, false
-	}
-	return readPatterns(l, n, "leave the key out for every server", labels.Check)
-}
-
-// readPrefer reads the name of one server or a list of them.
-func readPrefer(l *loader, n *node) ([]string, bool) { return readPatterns(l, n, "", labels.CheckName) }
-
-// readPatterns reads patterns that check finds right. The hint is that for true and false.
-func readPatterns(l *loader, n *node, hint string, check func(string) (problem, hint string)) (all []string, ok bool) {
-	ok = n.Each(func(item *node) bool {
-		if !l.RefuseBool(item, hint) {
-			return false
-		}
-		if item.IsMapping() {
-			pairs := asText(item)
-			_, hint := check(pairs)
-			l.Problemf(item, cmp.Or(hint, "write "+pairs), "%s must be text, not %s", l.Key, item.Describe())
-			return false
-		}
-		text, ok := l.NonEmptyText(item)
-		if !ok {
-			return false
-		}
-		if problem, hint := check(text); problem != "" {
-			l.Problemf(item, hint, "%s: %s %s", l.Key, document.Quote(text), problem)
-			return false
-		}
-		all = append(all, text)
-		return true
-	})
-	return all, ok
-}
-
-// asText is a mapping as its pairs would stand in one text.
-func asText(n *node) string {
-	var pairs []string
-	for key, value := range n.Pairs() {
-		pairs = append(pairs, key.Value+"="+value.Value)
-	}
-	return strings.Join(pairs, ", ")
-}
 
 // checkPrefer refuses servers that are preferred where each runs the task, and those that are not among its servers.
 func (l *loader) checkPrefer(n *node, t *taskDraft) {

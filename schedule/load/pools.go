@@ -5,6 +5,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/document"
+	"sched/schedule/load/values"
 )
 
 // mostSeats bounds a pool: whoever looks for a free seat looks at each.
@@ -28,7 +29,7 @@ func setPools(l *loader, s *settings, n *node) {
 		}
 		first[name.Value] = name
 		pool := schedule.Pool{Name: name.Value, Seats: 1} // known whatever is wrong with its limit, so that no task is refused for it, too
-		if l.requireName(name, name.Value) {
+		if values.RequireName(l.Reader, name, name.Value) {
 			l.Key = "pools." + document.Shorten(name.Value)
 			if seats, ok := l.Integer(value, 1, mostSeats); ok {
 				pool.Seats = seats
@@ -50,7 +51,7 @@ func (l *loader) warnOfUnusedPools(names []*node) {
 
 // readPool reads the name of a pool, which the top of the file must have.
 func readPool(l *loader, n *node) (schedule.Pool, bool) {
-	text, ok := readName(l, n)
+	text, ok := values.Name(l.Reader, n)
 	if !ok {
 		return schedule.Pool{}, false
 	}

@@ -1,9 +1,6 @@
 package load
 
 import (
-	"math"
-	"time"
-
 	"sched/schedule"
 	"sched/schedule/document"
 )
@@ -11,6 +8,7 @@ import (
 // This file holds what the rows of keys.go are made with.
 
 type (
+	reader        = document.Reader
 	node          = document.Node
 	scope         = document.Scope
 	keys[T any]   = document.Table[*loader, T]
@@ -41,7 +39,12 @@ func scopeName(in scope) string {
 
 // replaces returns the setter of a key whose value takes the place of the inherited one; false takes that away
 // (takenAway). A value that is wrong leaves the field as it is.
-func replaces[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)) setter[T] {
+func replaces[T, V any](field func(*T) *V, read func(*reader, *node) (V, bool)) setter[T] {
+	return replacesBy(field, func(l *loader, n *node) (V, bool) { return read(l.Reader, n) })
+}
+
+// replacesBy is replaces for a value that is read by what the loader knows: of keys that come before, or from Options.
+func replacesBy[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)) setter[T] {
 	return func(l *loader, into *T, n *node) {
 		l.Forget()
 		if bare, ok := takenAway(l, into, n); ok && !isBool(field(into)) {
@@ -55,8 +58,8 @@ func replaces[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)) 
 }
 
 // merges returns the setter of a key whose reader makes one value of its own and the inherited one.
-func merges[T, V any](field func(*T) *V, read func(l *loader, n *node, inherited V) V) setter[T] {
-	return func(l *loader, into *T, n *node) { *field(into) = read(l, n, *field(into)) }
+func merges[T, V any](field func(*T) *V, read func(r *reader, n *node, inherited V) V) setter[T] {
+	return func(l *loader, into *T, n *node) { *field(into) = read(l.Reader, n, *field(into)) }
 }
 
 // row makes one row of a table: in is where the key may stand, 0 for wherever the table is used, and doc what it means
@@ -66,16 +69,6 @@ func row[T any](name string, in scope, set setter[T], doc string, types ...is) k
 	for _, k.Type = range types {
 	}
 	return k
-}
-
-// durationFrom returns the reader of a duration that is at least least.
-func durationFrom(least time.Duration) func(*loader, *node) (time.Duration, bool) {
-	return func(l *loader, n *node) (time.Duration, bool) { return l.Duration(n, least) }
-}
-
-// integerFrom returns the reader of a whole number that is at least least.
-func integerFrom(least int) func(*loader, *node) (int, bool) {
-	return func(l *loader, n *node) (int, bool) { return l.Integer(n, least, math.MaxInt32) }
 }
 
 // takenAway reports whether n is the word false in a mapping that inherits, and returns what such a mapping has that
@@ -101,27 +94,4 @@ func takenAway[T any](l *loader, into *T, n *node) (bare *T, ok bool) {
 func isBool(field any) bool {
 	_, is := field.(*bool)
 	return is
-}
-
-// word reads one of several words, of which the first is the default: false takes an inherited one away. Another word is a problem, and
-// taken for fallback: with the one that needs most no key beside it is refused, too, and with the one that needs least it is not itself.
-func (l *loader) word(n *node, fallback string, all ...string) (string, bool) {
-	if n.IsFalse() {
-		return all[0], true
-	}
-	if !n.IsScalar() || n.IsNull() {
-		return l.Text(n)
-	}
-	if word, ok := l.OneOf(n, all...); ok {
-		return word, true
-	}
-	return fallback, true
-}
-
-// isWord returns the reader of one of two words, whether it is the second one.
-func isWord(first, second string) func(*loader, *node) (bool, bool) {
-	return func(l *loader, n *node) (bool, bool) {
-		word, ok := l.word(n, second, first, second)
-		return word == second, ok
-	}
 }

@@ -2,14 +2,12 @@ package load
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"sched/schedule"
 	"sched/schedule/document"
-	"sched/schedule/labels"
-	"sched/schedule/text"
+	"sched/schedule/load/values"
 )
 
 // settings are the schedule while the top of its file is read, with what the other keys there have.
@@ -35,7 +33,7 @@ func (l *loader) readSettings(root *node) settings {
 	l.checkStore(top)
 	s.Name = top.ownName
 	if s.Name == "" {
-		s.Name = nameOf(filepath.Base(l.folder))
+		s.Name = values.NameOf(filepath.Base(l.folder))
 	}
 	s.StateDir = top.ownStateDir
 	if s.StateDir == "" {
@@ -63,102 +61,6 @@ func defaultStateDir(file, name string, named bool) string {
 	return filepath.Join(dir, ".sched", own)
 }
 
-// nameOf returns a valid name for a folder that may be called anything.
-func nameOf(text string) string {
-	name := strings.Map(func(r rune) rune {
-		if r < 0x80 && inName(byte(r)) {
-			return r
-		}
-		return '-'
-	}, text)
-	name = strings.TrimLeft(name, "._:/-")
-	if name == "" {
-		return "sched"
-	}
-	return name[:min(len(name), longestName)]
-}
-
-// longestName is in bytes.
-const longestName = 128
-
-// readName reads the name of a task, a group or a mutex.
-func readName(l *loader, n *node) (string, bool) {
-	text, ok := l.Text(n)
-	return text, ok && l.requireName(n, text)
-}
-
-// requireName refuses a text that cannot name a task, a group, a mutex or the schedule.
-func (l *loader) requireName(n *node, text string) bool {
-	valid := text != "" && !strings.ContainsRune("._:/-", rune(text[0]))
-	for i := range len(text) {
-		valid = valid && inName(text[i])
-	}
-	if valid && len(text) <= longestName {
-		return true
-	}
-	what := l.Key + " " + document.Quote(text)
-	if l.Key == "group" { // which the message names already
-		what = "this"
-	}
-	switch {
-	case text == "":
-		l.Problemf(n, "", "%s is empty", l.Key)
-	case !valid:
-		l.Problemf(n, "use letters, digits and . _ : / -, and begin with a letter or a digit", "%s is not a valid name", what)
-	default:
-		l.Problemf(n, "", "%s is longer than 128 characters", what)
-	}
-	return false
-}
-
-func inName(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
-		c == '.' || c == '_' || c == ':' || c == '/' || c == '-'
-}
-
-// readScheduleName reads the name of the schedule, which may be a variable.
-func readScheduleName(l *loader, n *node) (string, bool) {
-	text, ok := l.Expanded(n)
-	return text, ok && l.requireName(n, text)
-}
-
-// readServer reads the name of this machine. Empty, it is that of the host.
-func readServer(l *loader, n *node) (string, bool) {
-	if !l.RefuseBool(n, "leave the key out for the host name") {
-		return "", false
-	}
-	name, ok := l.Expanded(n)
-	if ok && name != "" && !labels.ValidName(name) {
-		l.Problemf(n, "use letters, digits and . _ -, and begin with a letter or a digit", "%s %s is not a valid name", l.Key, document.Quote(name))
-		return "", false
-	}
-	return name, ok
-}
-
-// readRemote reads what other servers may ask of this one.
-func readRemote(l *loader, n *node) (kinds []string, ok bool) {
-	if n.IsFalse() {
-		return nil, true
-	}
-	if !l.RequireValue(n, "") || !l.RefuseEmptyList(n, "write `remote: false` for nothing") {
-		return nil, false
-	}
-	ok = n.Each(func(item *node) bool {
-		kind, ok := l.Text(item)
-		if ok && !slices.Contains(schedule.RemoteKinds, kind) {
-			hint := "it is some of [" + strings.Join(schedule.RemoteKinds, ", ") + "], or false"
-			if near := text.Nearest(kind, schedule.RemoteKinds); near != "" {
-				hint = "did you mean \"" + near + "\"?"
-			}
-			l.Problemf(item, hint, "%s: %s is nothing that servers ask of each other", l.Key, item.Describe())
-			return false
-		}
-		kinds = append(kinds, kind)
-		return ok
-	})
-	return kinds, ok
-}
-
 // setHistory leaves what history does not have as it is.
 func setHistory(l *loader, s *settings, n *node) {
 	if l.RequireMapping(n, l.Key) {
@@ -179,16 +81,6 @@ func setMetrics(l *loader, s *settings, n *node) {
 	if n.IsEmpty() {
 		l.Problemf(n, "write {textfile: PATH}", "metrics has no textfile")
 	}
-}
-
-// readTextfile reads the path of a file of metrics.
-func readTextfile(l *loader, n *node) (string, bool) {
-	path, ok := l.Path(n)
-	if ok && filepath.Ext(path) != ".prom" {
-		l.Warnf(n, "call it "+strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".prom",
-			"%s: the node exporter reads only files that end in .prom", l.Key)
-	}
-	return path, ok
 }
 
 // Leases are renewed three times in their life, each time with seconds to spare for a slow network.

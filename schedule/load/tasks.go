@@ -8,6 +8,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/cron"
 	"sched/schedule/document"
+	"sched/schedule/load/values"
 )
 
 // A taskDraft is a task, a group or the defaults, while it is read. A task begins as a copy of the
@@ -28,6 +29,9 @@ type taskDraft struct {
 	waits         bool     // without_overlapping: wait
 	impliedNoOver bool     // without_overlapping was set by a mutex, which takes it along when it is taken away
 }
+
+// defaultLimit is how much of an output is kept where the file does not say it.
+const defaultLimit = 64 << 20
 
 // readDefaults returns what a task is that sets nothing, with the defaults of the file. n may be nil.
 func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
@@ -187,7 +191,7 @@ func (l *loader) readGroup(n *node, base *taskDraft) {
 
 // setTaskName reads the name of a task, which no other task may have. It is never inherited.
 func setTaskName(l *loader, t *taskDraft, n *node) {
-	text, ok := readName(l, n)
+	text, ok := values.Name(l.Reader, n)
 	if !ok {
 		return
 	}
@@ -205,8 +209,8 @@ func setGroup(l *loader, t *taskDraft, n *node) {
 	if !t.isGroup && n.IsFalse() {
 		t.As.Group = ""
 	} else if !t.isGroup {
-		t.As.Group, _ = readAccount(l, n)
-	} else if text, ok := readName(l, n); ok {
+		t.As.Group, _ = values.Account(l.Reader, n)
+	} else if text, ok := values.Name(l.Reader, n); ok {
 		t.group = text
 	}
 }
@@ -226,7 +230,7 @@ func setMutex(l *loader, t *taskDraft, n *node) {
 	if !l.RefuseBool(n, "leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken") {
 		return
 	}
-	if text, ok := readName(l, n); ok {
+	if text, ok := values.Name(l.Reader, n); ok {
 		t.Mutex = text
 		t.impliedNoOver = t.impliedNoOver || !t.WithoutOverlapping
 		t.WithoutOverlapping = true

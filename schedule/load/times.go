@@ -8,6 +8,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/cron"
 	"sched/schedule/document"
+	"sched/schedule/load/values"
 )
 
 // timing is cron: or every: as one level of the file has it.
@@ -126,83 +127,8 @@ func (l *loader) timingProblem(t *timing, n *node, key string, err error) {
 	l.Problemf(n, hint, "%s %s: %v", key, document.Quote(n.Value), err)
 }
 
-// readZone reads the name of a time zone.
-func readZone(l *loader, n *node) (*time.Location, bool) {
-	name, ok := l.NonEmptyExpanded(n)
-	if !ok {
-		return nil, false
-	}
-	if zone := l.zones[name]; zone != nil {
-		return zone, true
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil || strings.EqualFold(name, "local") {
-		l.Problemf(n, zoneHint(name), "%s %s is not a known time zone", l.Key, document.Quote(name))
-		return nil, false
-	}
-	l.zones[name] = zone
-	return zone, true
-}
-
-// zoneHint proposes the zone that differs from the name in its case or in spaces.
-func zoneHint(name string) string {
-	if strings.EqualFold(name, "local") {
-		return "leave the key out for the zone of the machine"
-	}
-	parts := strings.Split(strings.ReplaceAll(strings.ToLower(name), " ", "_"), "/")
-	for i, part := range parts {
-		words := strings.Split(part, "_")
-		for j, w := range words {
-			if w != "" {
-				words[j] = strings.ToUpper(w[:1]) + w[1:]
-			}
-		}
-		parts[i] = strings.Join(words, "_")
-	}
-	for _, try := range []string{strings.Join(parts, "/"), strings.ToUpper(name)} {
-		if _, err := time.LoadLocation(try); err == nil && try != "" && try != name {
-			return document.DidYouMean(try)
-		}
-	}
-	return `time zones are called as in "Europe/Berlin", "America/New_York" or "UTC"`
-}
-
-// readMissedWithin reads how old a missed slot may be.
-func readMissedWithin(l *loader, n *node) (time.Duration, bool) {
-	d, ok := l.Duration(n, time.Minute)
-	if ok && d > schedule.LookBack {
-		l.Problemf(n, "", "missed_within %s is longer than the 31 days that sched looks back", n.Value)
-	}
-	return d, ok
-}
-
-// readStartDeadline reads a duration, or none, an older word for false, against that of a group or of defaults.
-func readStartDeadline(l *loader, n *node) (time.Duration, bool) {
-	if n.IsScalar() && n.Value == "none" {
-		return 0, true
-	}
-	d, ok := l.Duration(n, 0)
-	if ok && d < time.Second {
-		l.Problemf(n, "write false for a task that may start at any time", "start_deadline %s would skip every run", n.Value)
-	}
-	return d, ok
-}
-
-// The bounds of spread. Less than two minutes has one minute to choose from.
-const (
-	shortestSpread = 2 * time.Minute
-	longestSpread  = 24 * time.Hour
-)
-
-// readSpread reads the time over which due times are spread.
-func readSpread(l *loader, n *node) (time.Duration, bool) {
-	d, ok := l.Duration(n, shortestSpread)
-	if ok && d > longestSpread {
-		l.Problemf(n, "", "spread %s is longer than a day", n.Value)
-		return 0, false
-	}
-	return d, ok
-}
+// readZone reads the name of a time zone, each name once.
+func readZone(l *loader, n *node) (*time.Location, bool) { return values.Zone(l.Reader, n, l.zones) }
 
 // shift is how much later than it says a task is due here.
 func (l *loader) shift(t *schedule.Task) time.Duration {

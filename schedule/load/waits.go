@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"sched/schedule/document"
+	"sched/schedule/load/values"
 	"sched/schedule/text"
 )
 
-// This file is about `without_overlapping: wait`: a run that needs what others have waits for it, in place of being skipped.
+// This file is about what waits in place of being skipped: runs for what others have (`without_overlapping: wait`), slots for the
+// store (`store_down: wait`), and slots for the end of a pause (`missed: after_pause`).
 
 // waitAtMost is how long a run waits where the file does not say it.
 const waitAtMost = time.Hour
@@ -28,18 +30,6 @@ func setOverlapping(l *loader, t *taskDraft, n *node) {
 	if value, ok := l.Bool(n); ok {
 		t.WithoutOverlapping, t.waits = value, false
 	}
-}
-
-// readWaitAtMost reads how long a run waits. false takes an inherited time away.
-func readWaitAtMost(l *loader, n *node) (time.Duration, bool) {
-	d, ok := time.Duration(0), n.IsScalar() && n.Value == "0"
-	if !ok {
-		d, ok = l.Duration(n, 0)
-	}
-	if ok && d == 0 {
-		l.Problemf(n, "write `without_overlapping: true` for a task that does not wait", "wait_at_most %s would skip every run that has to wait", n.Value)
-	}
-	return d, ok
 }
 
 // settleWait decides how long the runs of a task wait, and refuses what cannot wait. What a group or defaults say of how long counts
@@ -88,7 +78,7 @@ func (l *loader) noteQueues() {
 
 // setStoreDown reads what happens while the store does not answer.
 func setStoreDown(l *loader, t *taskDraft, n *node) {
-	if word, ok := l.word(n, "skip", "skip", "run", "wait"); ok {
+	if word, ok := values.Word(l.Reader, n, "skip", "skip", "run", "wait"); ok {
 		t.RunWhenStoreDown, t.WaitWhenStoreDown = word == "run", word == "wait"
 	}
 }
@@ -109,7 +99,7 @@ func (l *loader) checkWaits(task *node, t *taskDraft) {
 
 // setMissed reads what happens to slots that were missed.
 func setMissed(l *loader, t *taskDraft, n *node) {
-	if word, ok := l.word(n, "once", "skip", "once", "after_pause"); ok {
+	if word, ok := values.Word(l.Reader, n, "once", "skip", "once", "after_pause"); ok {
 		t.RunMissed, t.RunAfterPause = word != "skip", word == "after_pause"
 	}
 }
