@@ -28,6 +28,8 @@ var order = []string{
 	"schedule/document",
 	"schedule/labels",
 	"schedule",
+	"schedule/load/values",
+	"schedule/load",
 	"schedule/admission",
 	"schedule/schema",
 	"schedule/starter",
@@ -129,7 +131,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/admission", "schedule/forecast", "schedule/document", "schedule/cron", "schedule/cron/frequency", "schedule/text", "schedule/starter", "schedule/crontab", "schedule/crontab/vixie"}
+var pure = []string{"schedule", "schedule/load/values", "schedule/load", "schedule/admission", "schedule/forecast", "schedule/document", "schedule/cron", "schedule/cron/frequency", "schedule/text", "schedule/starter", "schedule/crontab", "schedule/crontab/vixie"}
 
 // impure is what they must not touch.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}

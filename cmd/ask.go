@@ -9,6 +9,7 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/actions"
+	"sched/schedule/document"
 	"sched/schedule/remote"
 	"sched/schedule/text"
 )
@@ -33,7 +34,7 @@ func (o *askOptions) flags(c *cobra.Command, server string) {
 
 // patience reads --wait.
 func (o askOptions) patience() (time.Duration, error) {
-	d, err := schedule.ParseDuration(o.wait)
+	d, err := document.ParseDuration(o.wait)
 	if err != nil || d <= 0 || d > remote.Stands {
 		return 0, usage("write it as 30s or 2m; a request stands for 3m", "--wait %q is not a time to wait for another server", o.wait)
 	}

@@ -14,6 +14,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/labels"
+	"sched/schedule/load"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
 	"sched/schedule/servers"
@@ -88,7 +89,7 @@ func (a checkCommand) check(o checkOptions) error {
 // judge collects what there is to say. The error is that of a schedule that could not be looked for.
 func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	s, err := a.load()
-	var invalid *schedule.InvalidError
+	var invalid *load.InvalidError
 	if errors.As(err, &invalid) {
 		return judgement{file: a.config, problems: invalid.Problems}, nil
 	}

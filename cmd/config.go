@@ -11,6 +11,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/ledger"
+	"sched/schedule/load"
 	"sched/schedule/outbox"
 	"sched/schedule/statedir"
 	"sched/schedule/trust"
@@ -48,12 +49,12 @@ func (f *scheduleFile) findConfig() (string, error) {
 const anyUser = 1
 
 // options are what loading a schedule needs of this process. Root may look at the schedule of any user: nothing of it is run.
-func (f *scheduleFile) options() schedule.LoadOptions {
+func (f *scheduleFile) options() load.Options {
 	uid := os.Geteuid()
 	if f.looks {
 		uid = anyUser
 	}
-	return schedule.LoadOptions{
+	return load.Options{
 		Getenv: os.LookupEnv, UID: uid, Server: serverName, Labels: machineLabels, Local: localZone(), Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
 	}
 }
@@ -81,13 +82,13 @@ func readLocalZone() *time.Location {
 	return time.Local
 }
 
-// load returns the schedule as the file is now. Problems of the file are a *schedule.InvalidError.
+// load returns the schedule as the file is now. Problems of the file are a *load.InvalidError.
 func (f *scheduleFile) load() (*schedule.Schedule, error) {
 	file, err := f.findConfig()
 	if err != nil {
 		return nil, err
 	}
-	return schedule.Load(file, f.options())
+	return load.File(file, f.options())
 }
 
 // loadLastValid returns the schedule or, where an edit broke it, the last one that was valid, and in invalid what is wrong
@@ -97,11 +98,11 @@ func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error,
 	if err != nil {
 		return nil, nil, err
 	}
-	valid, broken := schedule.Load(file, f.options())
+	valid, broken := load.File(file, f.options())
 	if broken == nil {
 		return valid, nil, nil
 	}
-	var problems *schedule.InvalidError
+	var problems *load.InvalidError
 	if !errors.As(broken, &problems) || problems.StateDir == "" || errors.Is(broken, os.ErrNotExist) {
 		return nil, nil, broken // a schedule that was deleted is not one that an edit broke
 	}
@@ -125,7 +126,7 @@ func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error,
 func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Schedule, error) {
 	opts := f.options()
 	opts.CheckNotification = nil
-	return schedule.LoadArchive(text, file, opts)
+	return load.Archive(text, file, opts)
 }
 
 // loadAnyway is loadLastValid for commands that only need the tasks and the folders of the schedule: that it is invalid

@@ -10,6 +10,7 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/doctor"
+	"sched/schedule/load"
 	"sched/schedule/statedir"
 	"sched/schedule/text"
 	"sched/schedule/trust"
@@ -83,7 +84,7 @@ func (a doctorCommand) subject() (*doctor.Subject, error) {
 		LoadWith: func(lookup func(string) (string, bool)) error {
 			options := a.options()
 			options.Getenv = lookup
-			_, err := schedule.Load(s.File, options)
+			_, err := load.File(s.File, options)
 			return err
 		},
 	}, nil

@@ -8,6 +8,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/history/database"
+	"sched/schedule/load"
 	"sched/schedule/notify"
 	"sched/schedule/text"
 	"sched/schedule/view"
@@ -47,7 +48,7 @@ func (a *app) exitCode(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	var invalid *schedule.InvalidError
+	var invalid *load.InvalidError
 	if errors.As(err, &invalid) {
 		a.printFirstProblems(invalid.Problems)
 		return exitUsage

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sched/schedule"
 	"sched/schedule/cron"
+	"sched/schedule/document"
 	"sched/schedule/text"
 )
 
@@ -116,7 +116,7 @@ func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, 
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if ago, err := schedule.ParseDuration(text); err == nil {
+	if ago, err := document.ParseDuration(text); err == nil {
 		return c.now().Add(-ago), nil
 	}
 	if _, _, ok := readTime(text, c.now(), zone); ok {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule"
+	"sched/schedule/document"
 	"sched/schedule/forecast"
 	"sched/schedule/forecast/report"
 	"sched/schedule/text"
@@ -145,7 +145,7 @@ func (o forecastOptions) check() (l limits, err error) {
 	l.concurrent = o.maxConcurrent
 	if o.maxLate != "" {
 		l.isLate = true
-		if l.late, err = schedule.ParseDuration(o.maxLate); err != nil || l.late < 0 {
+		if l.late, err = document.ParseDuration(o.maxLate); err != nil || l.late < 0 {
 			return l, usage("write it as 90s or 5m", "--max-late %q is not a duration", o.maxLate)
 		}
 	}

@@ -6,16 +6,16 @@ import (
 	"path/filepath"
 	"slices"
 
-	"sched/schedule"
 	"sched/schedule/forecast"
 	"sched/schedule/forecast/report"
+	"sched/schedule/load"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
 // compare prints what another schedule would change.
 func (a forecastCommand) compare(in *report.Inputs, o forecastOptions, l limits) error {
-	other, err := schedule.Load(o.compare, a.options())
+	other, err := load.File(o.compare, a.options())
 	if err != nil {
 		return err
 	}

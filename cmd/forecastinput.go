@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/document"
 	"sched/schedule/forecast"
 	"sched/schedule/forecast/report"
 	"sched/schedule/view"
@@ -31,7 +32,7 @@ func (a forecastCommand) inputsFrom(s *schedule.Schedule, from time.Time, o fore
 		return nil, usage("each of them does all of it: forecast one, or give the schedule a store",
 			"--servers %d: servers without a store know nothing of each other", o.servers)
 	}
-	span, err := schedule.ParseDuration(o.span)
+	span, err := document.ParseDuration(o.span)
 	if err != nil {
 		return nil, usage("write it as 12h or 7d", "%q is not a duration", o.span)
 	}
@@ -55,7 +56,7 @@ func assumptions(s *schedule.Schedule, o forecastOptions) (map[string]time.Durat
 	all := map[string]time.Duration{}
 	for _, one := range o.assume {
 		name, value, ok := strings.Cut(one, "=")
-		d, err := schedule.ParseDuration(value)
+		d, err := document.ParseDuration(value)
 		switch {
 		case !ok || name == "":
 			return nil, usage("write it as --assume task=20m", "--assume %q is not a task and a duration", one)

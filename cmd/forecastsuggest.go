@@ -10,6 +10,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/forecast"
 	"sched/schedule/forecast/report"
+	"sched/schedule/load"
 	"sched/schedule/text"
 )
 
@@ -67,7 +68,7 @@ func (a forecastCommand) reload(in *report.Inputs, files map[string]*editedFile,
 	for path, file := range files {
 		options.Texts[path] = []byte(strings.Join(file.lines, ""))
 	}
-	s, err := schedule.Load(in.Schedule.File, options)
+	s, err := load.File(in.Schedule.File, options)
 	if err != nil {
 		return nil, fmt.Errorf("the suggestion is no valid schedule, which is a mistake of sched: %w", err)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule"
 	"sched/schedule/crontab"
+	"sched/schedule/load"
 	"sched/schedule/schema"
 	"sched/schedule/text"
 )
@@ -105,8 +105,8 @@ func (a importCommand) prove(s *crontab.Schedule, yaml []byte, o importOptions) 
 	}
 	opts := a.options()
 	opts.UID = anyUser
-	loaded, err := schedule.Parse(yaml, file, opts)
-	var invalid *schedule.InvalidError
+	loaded, err := load.Text(yaml, file, opts)
+	var invalid *load.InvalidError
 	if errors.As(err, &invalid) {
 		a.out.Write(yaml)
 		a.printProblems(invalid.Problems)

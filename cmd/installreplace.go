@@ -11,6 +11,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/crontab"
 	"sched/schedule/crontab/vixie"
+	"sched/schedule/load"
 )
 
 // replaceable returns the numbers of the lines of a crontab that are proven to be tasks of the schedule: with the same
@@ -83,7 +84,7 @@ func (m *matcher) isTask(entry crontab.Entry) (bool, error) {
 		}
 		opts := m.app.options()
 		opts.UID = anyUser
-		imported, err := schedule.Parse(s.YAML(nil), m.schedule.File, opts)
+		imported, err := load.Text(s.YAML(nil), m.schedule.File, opts)
 		if err != nil {
 			return false, nil // it was never importable
 		}

@@ -10,6 +10,7 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/load"
 	"sched/schedule/statedir"
 )
 
@@ -20,7 +21,7 @@ const repeatInvalid = time.Hour
 // notes that they are printed now if they were not. A terminal gets them always, and so does -v. What cannot be noted, since no tick
 // has made the state folder yet, is printed each time.
 func (a runCommand) printedInvalid(o runOptions, err error) bool {
-	var invalid *schedule.InvalidError
+	var invalid *load.InvalidError
 	if !errors.As(err, &invalid) || o.dryRun || o.verbose || terminal.Is(a.err) || statedir.Check(invalid.StateDir) != nil {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/controls"
+	"sched/schedule/document"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
 	"sched/schedule/view"
@@ -79,7 +80,7 @@ func (a pauseCommand) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, 
 	case o.during != "" && o.end != "":
 		return now, usage("", "--for and --until exclude each other")
 	case o.during != "":
-		d, err := schedule.ParseDuration(o.during)
+		d, err := document.ParseDuration(o.during)
 		if err != nil || d < time.Second {
 			return now, usage("write it as 90s, 10m, 2h or 1d", "--for %q is not a time to pause", o.during)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
+	"sched/schedule/document"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
 	"sched/schedule/view"
@@ -35,7 +36,7 @@ func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, er
 	case o.in != "" && o.at != "":
 		return at, usage("", "--in and --at exclude each other")
 	case o.in != "":
-		d, err := schedule.ParseDuration(o.in)
+		d, err := document.ParseDuration(o.in)
 		if err != nil || d <= 0 {
 			return at, usage("write it as 90s, 10m, 2h or 1d", "--in %q is not a time to wait", o.in)
 		}

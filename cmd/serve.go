@@ -17,6 +17,7 @@ import (
 	"sched/schedule/api"
 	"sched/schedule/api/access"
 	"sched/schedule/api/listen"
+	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
@@ -189,12 +190,12 @@ func (a serveCommand) checkAfterEdit(files map[string][]byte) (*schedule.Schedul
 	}
 	options := a.options()
 	options.Texts = files
-	s, err := schedule.Load(file, options)
+	s, err := load.File(file, options)
 	if err != nil {
 		return nil, err
 	}
 	if problems, _ := unfit(s); len(problems) > 0 {
-		return nil, &schedule.InvalidError{Problems: problems, StateDir: s.StateDir}
+		return nil, &load.InvalidError{Problems: problems, StateDir: s.StateDir}
 	}
 	return s, nil
 }

@@ -3,7 +3,6 @@ package cmd
 import (
 	"os"
 
-	"sched/schedule"
 	"sched/schedule/labels"
 )
 
@@ -16,7 +15,7 @@ var hostname = os.Hostname
 // serverName returns the name of this machine: that of $SCHED_SERVER, else the one that the schedule has for it (`server`; empty: none),
 // else its host name. It may be empty.
 func serverName(named string) string {
-	if name := os.Getenv(serverVariable); schedule.ValidServer(name) {
+	if name := os.Getenv(serverVariable); labels.ValidName(name) {
 		return name
 	}
 	if named != "" {
@@ -37,7 +36,7 @@ func (f *scheduleFile) ownName() string {
 
 // checkServerName refuses a name for this machine that cannot be one: it would tick under its host name instead.
 func checkServerName() error {
-	if name := os.Getenv(serverVariable); name != "" && !schedule.ValidServer(name) {
+	if name := os.Getenv(serverVariable); name != "" && !labels.ValidName(name) {
 		return usage("use letters, digits and . _ -, and begin with a letter or a digit", "$%s %q is not a valid name", serverVariable, name)
 	}
 	return nil

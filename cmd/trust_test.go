@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
@@ -182,7 +183,7 @@ func TestTheStateFolderIsDeletedWhileARunLives(t *testing.T) {
 // It is deleted when the run has begun, and its supervisor has not got it yet.
 func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	b := newBox(t, "tasks: [{name: early, cron: '* * * * *', background: true, command: echo came >> came.txt, after: echo after >> after.txt}]")
-	s, err := schedule.Load(b.path("schedule.yaml"), schedule.LoadOptions{UID: 1})
+	s, err := load.File(b.path("schedule.yaml"), load.Options{UID: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

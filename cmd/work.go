@@ -13,8 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/cmd/terminal"
-	"sched/schedule"
 	"sched/schedule/chain"
+	"sched/schedule/document"
+	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/statedir"
 	"sched/schedule/tail"
@@ -63,7 +64,7 @@ func (a workCommand) work(o workOptions) error {
 	case o.run.quiet && o.run.verbose:
 		return usage("", "--quiet and --verbose exclude each other")
 	}
-	grace, err := schedule.ParseDuration(o.grace)
+	grace, err := document.ParseDuration(o.grace)
 	if err != nil {
 		return usage("write it as 90s, 10m, 2h or 1d", "--grace %q is not a time to wait", o.grace)
 	}
@@ -113,9 +114,9 @@ func (a workCommand) worker(o *workOptions, grace time.Duration) (*work.Worker, 
 		return nil, run.Storage{}, err
 	}
 	var state run.Storage
-	var invalid *schedule.InvalidError
+	var invalid *load.InvalidError
 	zone := localZone()
-	switch s, err := schedule.Load(file, a.options()); {
+	switch s, err := load.File(file, a.options()); {
 	case err == nil:
 		state.Dir, zone = s.StateDir, s.Location
 		o.run.logs = o.run.logs || s.Logs

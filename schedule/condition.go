@@ -107,9 +107,9 @@ func (c Conditions) String() string {
 // String returns "weekdays", "weekends", or the names of the days, from Monday on; "" for every day.
 func (d Days) String() string {
 	switch d {
-	case weekdays:
+	case Weekdays:
 		return "weekdays"
-	case weekends:
+	case Weekends:
 		return "weekends"
 	}
 	var names []string
@@ -124,9 +124,10 @@ func (d Days) String() string {
 // Days is a set of weekdays, a bit for each, Sunday the lowest. The empty set means every day.
 type Days uint8
 
+// What the words weekends and weekdays stand for.
 const (
-	weekends Days = 1<<time.Sunday | 1<<time.Saturday
-	weekdays Days = 1<<7 - 1 - weekends
+	Weekends Days = 1<<time.Sunday | 1<<time.Saturday
+	Weekdays Days = 1<<7 - 1 - Weekends
 )
 
 // Contain reports whether the day is one of them.

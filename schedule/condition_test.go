@@ -1,9 +1,11 @@
-package schedule
+package schedule_test
 
 import (
-	"strings"
 	"testing"
 	"time"
+
+	"sched/schedule"
+	"sched/schedule/load"
 )
 
 func at(clock string) time.Time {
@@ -14,17 +16,27 @@ func at(clock string) time.Time {
 	return t
 }
 
+// parsed is the schedule of a text that is valid.
+func parsed(t *testing.T, yaml string) *schedule.Schedule {
+	t.Helper()
+	s, err := load.Text([]byte(yaml), "/srv/schedule.yaml", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestFirstUnmet(t *testing.T) {
-	office := Conditions{Between: []Window{{8 * 60, 17 * 60}}}
-	night := Conditions{UnlessBetween: []Window{{22 * 60, 6 * 60}}}
-	split := Conditions{Between: []Window{{8 * 60, 12 * 60}, {14 * 60, 24 * 60}}}
-	working := Conditions{Days: weekdays, Between: office.Between}
+	office := schedule.Conditions{Between: []schedule.Window{{8 * 60, 17 * 60}}}
+	night := schedule.Conditions{UnlessBetween: []schedule.Window{{22 * 60, 6 * 60}}}
+	split := schedule.Conditions{Between: []schedule.Window{{8 * 60, 12 * 60}, {14 * 60, 24 * 60}}}
+	working := schedule.Conditions{Days: schedule.Weekdays, Between: office.Between}
 	for _, row := range []struct {
 		name       string
-		conditions Conditions
+		conditions schedule.Conditions
 		at, want   string // 2024-06-01 was a Saturday
 	}{
-		{"no condition is always met", Conditions{}, "2024-06-01 00:00:00", ""},
+		{"no condition is always met", schedule.Conditions{}, "2024-06-01 00:00:00", ""},
 
 		{"the first minute is inside", office, "2024-06-01 08:00:00", ""},
 		{"the last minute is inside to its end", office, "2024-06-01 17:00:59", ""},
@@ -51,19 +63,8 @@ func TestFirstUnmet(t *testing.T) {
 	}
 }
 
-func TestDays(t *testing.T) {
-	for text, want := range map[string]Days{
-		"weekdays": weekdays, "Weekend": weekends, "sunday": 1, "SUN": 1, "sundays": 1, "0": 1, "7": 1, "6": 1 << 6, "wed": 1 << 3,
-		"8": 0, "": 0, "tues": 0, "01": 0, "day": 0,
-	} {
-		if got := daysOf(text); got != want {
-			t.Errorf("%q is %07b, want %07b", text, got, want)
-		}
-	}
-}
-
 func TestActive(t *testing.T) {
-	s := parseTest(t, `environment: staging
+	s := parsed(t, `environment: staging
 tasks:
 - {name: a, every: minute, command: x}
 - {name: b, every: minute, command: x, enabled: false}
@@ -78,46 +79,8 @@ tasks:
 	}
 }
 
-// Labels and the name of the machine are looked up only where a task asks for them.
-func TestServers(t *testing.T) {
-	asked := ""
-	load := func(text string) *Schedule {
-		asked = ""
-		s, err := Parse([]byte(text), "/srv/shop/schedule.yaml", LoadOptions{
-			Server: func(string) string { asked += "name "; return "web-2" },
-			Labels: func() ([]string, string) { asked += "labels"; return []string{"role=db"}, "" },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	if load("tasks: [{name: a, every: minute, command: x}]"); asked != "" {
-		t.Errorf("a schedule without servers asks for %s", asked)
-	}
-	if load("tasks: [{name: a, every: minute, command: x, servers: web-1}]"); asked != "name " {
-		t.Errorf("a schedule without labels asks for %s", asked)
-	}
-	s := load(`defaults: {servers: web-1}
-tasks:
-- {name: inherited, every: minute, command: x}
-- {name: freed, every: minute, command: x, servers: false}
-- {name: replaced, every: minute, command: x, servers: [a, 'role=d?']}
-- {name: off, every: minute, command: x, enabled: false, servers: web-2}
-- group: named
-  servers: web-*
-  tasks: [{name: of-group, every: minute, command: x}]
-`)
-	want := map[string]string{"inherited": "not for this server: servers is web-1, and this is web-2 (labels: role=db)", "off": "switched off"}
-	for _, task := range s.Tasks {
-		if s.Inactive(task) != want[task.Name] || s.Active(task) != (want[task.Name] == "") {
-			t.Errorf("%s: active %v, %q", task.Name, s.Active(task), s.Inactive(task))
-		}
-	}
-}
-
 func TestDueIsInTheOrderOfInstantsThenOfTheFile(t *testing.T) {
-	s := parseTest(t, `
+	s := parsed(t, `
 timezone: Asia/Tokyo
 tasks:
 - {name: half, cron: "*/30 * * * * *", command: x}
@@ -137,32 +100,6 @@ tasks:
 	}
 }
 
-func TestConditionCommands(t *testing.T) {
-	s := parseTest(t, `
-defaults: {when: default, shell: [/bin/bash, -c]}
-tasks:
-- {name: inherited, every: hour, command: x}
-- {name: own, every: hour, command: x, skip: [pgrep, x], when: 'true', shell: [sh, -c]}
-- {name: none, every: hour, command: x, when: []}
-- group: g
-  skip: group
-  tasks:
-  - {name: both, every: hour, command: x}
-  - {name: one, every: hour, command: x, skip: [], when: own}
-`)
-	want := []string{"when bash default", "when sh true; skip pgrep x", "", "when bash default; skip bash group", "when bash own"}
-	for i, task := range s.Tasks {
-		var texts []string
-		for _, c := range task.ConditionCommands {
-			argv := strings.Join(c.Command.Argv(), " ")
-			texts = append(texts, c.Key+" "+strings.TrimPrefix(strings.Replace(argv, " -c ", " ", 1), "/bin/"))
-		}
-		if got := strings.Join(texts, "; "); got != want[i] {
-			t.Errorf("%s has %q, want %q", task.Name, got, want[i])
-		}
-	}
-}
-
 func TestAllows(t *testing.T) {
 	for _, row := range []struct {
 		key              string
@@ -173,7 +110,7 @@ func TestAllows(t *testing.T) {
 		{"skip", 0, false, true}, {"skip", 1, true, true}, {"skip", 125, true, true},
 		{"when", 126, false, false}, {"when", 127, false, false}, {"skip", 137, false, false}, {"skip", 255, false, false},
 	} {
-		if allows, answered := (ConditionCommand{Key: row.key}).Allows(row.code); allows != row.allows || answered != row.answered {
+		if allows, answered := (schedule.ConditionCommand{Key: row.key}).Allows(row.code); allows != row.allows || answered != row.answered {
 			t.Errorf("%s with %d: allows %v, answered %v", row.key, row.code, allows, answered)
 		}
 	}

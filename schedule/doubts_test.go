@@ -1,9 +1,11 @@
-package schedule
+package schedule_test
 
 import (
 	"strings"
 	"testing"
 	"time"
+
+	"sched/schedule/load"
 )
 
 func TestTasksThatNeverRun(t *testing.T) {
@@ -21,7 +23,7 @@ func TestTasksThatNeverRun(t *testing.T) {
 		{`every: monday at 3:00, days: weekends, enabled: false`, ""},
 		{`every: month, days: monday`, ""},
 	} {
-		s, err := Parse([]byte("tasks: [{name: a, command: x, "+test.task+"}]"), "/srv/schedule.yaml", LoadOptions{})
+		s, err := load.Text([]byte("tasks: [{name: a, command: x, "+test.task+"}]"), "/srv/schedule.yaml", load.Options{})
 		if err != nil {
 			t.Fatal(test.task, err)
 		}
@@ -41,7 +43,7 @@ func TestForegroundTasksThatHoldUpOthers(t *testing.T) {
   - {name: beside, every: day at 3:00, command: x, background: true}
   - {name: elsewhere, every: day at 4:10, command: x}
 `
-	s, err := Parse([]byte(yaml), "/srv/schedule.yaml", LoadOptions{})
+	s, err := load.Text([]byte(yaml), "/srv/schedule.yaml", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,50 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"sched/schedule"
+	"sched/schedule/load"
 )
 
-func ExampleParse() {
-	text := `
-timezone: Europe/Berlin
-defaults: {timeout: 1h}
-tasks:
-- name: nightly-report
-  every: weekday at 02:30
-  command: ./report.sh --all
-- name: prune-sessions
-  cron: "*/5 * * * *"
-  command: [php, artisan, sessions:prune]
-  timeout: 90s
-`
-	s, err := schedule.Parse([]byte(text), "/srv/shop/schedule.yaml", schedule.LoadOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, task := range s.Tasks {
-		fmt.Printf("%s: %s, %q in %s, at most %s\n", task.Name, task.When, task.Command.Argv(), task.Dir, task.Timeout)
-	}
-	// Output:
-	// nightly-report: 30 2 * * 1-5, ["/bin/sh" "-c" "./report.sh --all"] in /srv/shop, at most 1h0m0s
-	// prune-sessions: */5 * * * *, ["php" "artisan" "sessions:prune"] in /srv/shop, at most 1m30s
-}
-
-// Every mistake is reported at its place, all at once.
-func ExampleInvalidError() {
-	text := `
-tasks:
-- name: report
-  cron: "61 * * * *"
-  comand: ./report.sh
-`
-	_, err := schedule.Parse([]byte(text), "/srv/shop/schedule.yaml", schedule.LoadOptions{})
-	fmt.Println(err)
-	// Output:
-	// schedule.yaml:4:9: task "report": cron "61 * * * *": minute 61 is not in 0-59
-	// schedule.yaml:5:3: task "report": unknown key "comand"
-	//   hint: did you mean "command"?
-}
+import ()
 
 // Conditions do not change what is due. They say whether it runs.
 func ExampleSchedule_Due() {
@@ -58,7 +18,7 @@ tasks:
 - {name: hourly, every: hour, command: x, between: ["8:00", "17:00"]}
 - {name: daily, every: day at 12:00, command: x}
 `
-	s, err := schedule.Parse([]byte(text), "/srv/shop/schedule.yaml", schedule.LoadOptions{})
+	s, err := load.Text([]byte(text), "/srv/shop/schedule.yaml", load.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -3,7 +3,6 @@ package schedule
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -28,8 +27,8 @@ func (d Date) String() string {
 	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
 }
 
-// compare orders dates; those of every year come first.
-func (d Date) compare(e Date) int {
+// Compare orders dates: it is negative where d comes before e. Those of every year come first.
+func (d Date) Compare(e Date) int {
 	return (d.Year-e.Year)*1000 + int(d.Month-e.Month)*40 + d.Day - e.Day
 }
 
@@ -54,37 +53,12 @@ func (h Holidays) On(at time.Time) string {
 // depends on them: then the list was not carried on. Those of every year never pass.
 func (s *Schedule) OutOfDate(now time.Time) []Problem {
 	used := slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Conditions.Holidays) > 0 })
-	if newest := s.newestHoliday; used && newest.Year > 0 && newest.compare(dateOf(now.In(s.Location))) < 0 {
+	if newest := s.NewestHoliday; used && newest.Year > 0 && newest.Compare(dateOf(now.In(s.Location))) < 0 {
 		return []Problem{{
-			Place: s.newestHolidayAt,
+			Place: s.NewestHolidayAt,
 			Text:  fmt.Sprintf("the newest of the holidays, %s, has passed", newest),
 			Hint:  "add those of the time to come, or write a day of every year as 12-25",
 		}}
 	}
 	return nil
-}
-
-// parseDate reads 2026-12-25 or 12-25. Whether there is such a day is left to exists.
-func parseDate(text string) (Date, bool) {
-	var d Date
-	parts := strings.Split(text, "-")
-	if len(parts) == 3 && len(parts[0]) == 4 {
-		year, err := strconv.ParseUint(parts[0], 10, 16)
-		if err != nil || year == 0 {
-			return d, false
-		}
-		d.Year, parts = int(year), parts[1:]
-	}
-	if len(parts) != 2 || len(parts[0]) != 2 || len(parts[1]) != 2 {
-		return d, false
-	}
-	month, err1 := strconv.ParseUint(parts[0], 10, 8)
-	day, err2 := strconv.ParseUint(parts[1], 10, 8)
-	d.Month, d.Day = time.Month(month), int(day)
-	return d, err1 == nil && err2 == nil
-}
-
-// exists reports whether the calendar has the day. February 29 of every year (Year 0) exists: there are leap years.
-func (d Date) exists() bool {
-	return dateOf(time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC)) == d
 }

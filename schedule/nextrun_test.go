@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule"
+	"sched/schedule/load"
 )
 
 const conditional = `
@@ -22,7 +22,7 @@ tasks:
 
 // The next run is the first of the next slots that meets the conditions; also where clocks skip midnight, as in Santiago.
 func TestTheNextRunIsTheFirstSlotThatMeetsItsConditions(t *testing.T) {
-	s, err := schedule.Parse([]byte(conditional), "/s/schedule.yaml", schedule.LoadOptions{UID: 1})
+	s, err := load.Text([]byte(conditional), "/s/schedule.yaml", load.Options{UID: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,13 +48,13 @@ func TestTheNextRunIsTheFirstSlotThatMeetsItsConditions(t *testing.T) {
 }
 
 func TestConditionsInWords(t *testing.T) {
-	s, err := schedule.Parse([]byte(`
+	s, err := load.Text([]byte(`
 holidays: [12-25]
 tasks:
   - {name: all, every: hour, days: weekdays, between: ["8:00", "17:00"], unless_between: ["12:00", "13:00"], except: holidays, command: "true"}
   - {name: days, every: hour, days: [sunday, tue], command: "true"}
   - {name: none, every: hour, command: "true"}
-`), "/s/schedule.yaml", schedule.LoadOptions{UID: 1})
+`), "/s/schedule.yaml", load.Options{UID: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

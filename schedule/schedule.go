@@ -1,16 +1,3 @@
-// Package schedule is the model of schedule.yaml, and its loader.
-//
-// Load makes a Schedule of a file and what it includes: a list of Tasks, each with when, what and under which
-// conditions it runs. A Schedule is valid and complete; code that has one checks nothing again. A file with a mistake
-// makes none, but an InvalidError with every Problem at its place.
-//
-// The package is pure: it runs no processes, opens no connections and reads no clock. Time is an argument of
-// everything. Load is the one place that reads files, and only those that it is named. Whether a user, a program or a
-// server exists is not its concern, and neither is what became of a run.
-//
-// The model is in schedule.go, task.go, command.go, condition.go, holidays.go and notification.go. The loader begins in
-// load.go; keys.go has every key of the file, and the files called read… the readers of their values. YAML itself is
-// the concern of schedule/document, and instants are that of schedule/cron.
 package schedule
 
 import (
@@ -23,6 +10,13 @@ import (
 	"sched/schedule/document"
 	"sched/schedule/labels"
 )
+
+// A Problem is something in the file that is wrong (then the schedule is invalid), or that is
+// allowed and probably not meant (then it is one of Schedule.Warnings).
+type Problem = document.Problem
+
+// A Place is a position in a file of the schedule: file:line:column.
+type Place = document.Place
 
 // A Schedule is a valid schedule.yaml with everything that it includes.
 type Schedule struct {
@@ -49,10 +43,10 @@ type Schedule struct {
 	Changes  []Problem // what means something else than it did in the version of sched before this one
 	Digest   string    // of the text of every file that was read, in hexadecimal
 
-	sources []*document.Source // the files that were read, the main one first: what Copy is made of
+	Sources []*document.Source // the files that were read, the main one first: what Archive is made of
 
-	newestHoliday   Date // not of those of every year
-	newestHolidayAt Place
+	NewestHoliday   Date  // of Holidays: with a year where one has a year
+	NewestHolidayAt Place // where the file has it
 }
 
 // A Store is where the servers of a schedule share its mutexes. Without Servers each machine stands

@@ -30,7 +30,7 @@ type Setting struct {
 type Word string
 
 // Settings returns every key of a task, in the order in which the documentation has them. The schedule must have been
-// loaded with LoadOptions.Origins.
+// loaded with load.Options.Origins.
 func (t *Task) Settings() []Setting {
 	var all []Setting
 	for _, row := range settingRows {
@@ -38,7 +38,7 @@ func (t *Task) Settings() []Setting {
 			all = append(all, t.variables()...)
 			continue
 		}
-		if hooks, ok := row.value(t).([]Hook); ok && t.origins != nil {
+		if hooks, ok := row.value(t).([]Hook); ok && t.Origins != nil {
 			all = append(all, t.hookSettings(row.key, hooks)...)
 			continue
 		}
@@ -50,7 +50,7 @@ func (t *Task) Settings() []Setting {
 // hookSettings are the hooks of a key, one setting for each level that gave some.
 func (t *Task) hookSettings(key string, hooks []Hook) (all []Setting) {
 	for i, hook := range hooks {
-		from := t.origins[key+"."+strconv.Itoa(i)]
+		from := t.Origins[key+"."+strconv.Itoa(i)]
 		if last := len(all) - 1; last >= 0 && all[last].From == from {
 			all[last].Value = append(all[last].Value.([]Hook), hook)
 			continue
@@ -63,9 +63,9 @@ func (t *Task) hookSettings(key string, hooks []Hook) (all []Setting) {
 // setting returns a key with its value. A key inside of another was set by that one where it is no mapping: all of them by
 // `retry: false`, and the file by `output: report.log`.
 func (t *Task) setting(key string, value any) Setting {
-	from, isSet := t.origins[key]
-	if above, _, inside := strings.Cut(key, "."); !isSet && inside && (t.origins[above].Text == "false" || t.origins[above].Text != "" && key == "output.file") {
-		from, isSet = t.origins[above], true
+	from, isSet := t.Origins[key]
+	if above, _, inside := strings.Cut(key, "."); !isSet && inside && (t.Origins[above].Text == "false" || t.Origins[above].Text != "" && key == "output.file") {
+		from, isSet = t.Origins[above], true
 	}
 	if isSet && strings.Contains(from.Text, "${file:") {
 		value = from.Text
@@ -86,7 +86,7 @@ func (t *Task) variables() []Setting {
 	return all
 }
 
-// settingRows has every key that a task may have (taskKeys), and how its value is found. The keys of mappings have rows
+// settingRows has every key that a task may have (load.Keys), and how its value is found. The keys of mappings have rows
 // of their own.
 var settingRows = []struct {
 	key   string
@@ -236,8 +236,35 @@ func (t *Task) conditionCommand(key string) any {
 
 // PlaceOf returns where a key of the task was set, and for one that was not, or is not known, where the task begins.
 func (t *Task) PlaceOf(key string) Place {
-	if from, ok := t.origins[key]; ok {
+	if from, ok := t.Origins[key]; ok {
 		return from.Place
 	}
 	return t.Place
+}
+
+// overlapping is the value of without_overlapping.
+func (t *Task) overlapping() any {
+	if t.WaitAtMost > 0 {
+		return Word("wait")
+	}
+	return t.WithoutOverlapping
+}
+
+// storeDown is the value of store_down.
+func (t *Task) storeDown() Word {
+	switch {
+	case t.RunWhenStoreDown:
+		return "run"
+	case t.WaitWhenStoreDown:
+		return "wait"
+	}
+	return "skip"
+}
+
+// missed is the value of missed.
+func (t *Task) missed() Word {
+	if t.RunAfterPause {
+		return "after_pause"
+	}
+	return either(t.RunMissed, "once", "skip")
 }

@@ -1,21 +1,24 @@
-package schedule
+package schedule_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"sched/schedule"
+	"sched/schedule/load"
 )
 
 func TestSettingsHaveEveryKeyOfATask(t *testing.T) {
 	var shown []string
-	for _, row := range settingRows {
-		above, _, _ := strings.Cut(row.key, ".")
+	for _, setting := range parsed(t, "tasks: [{name: t, every: hour, command: x, env: {A: b}}]").Tasks[0].Settings() {
+		above, _, _ := strings.Cut(setting.Key, ".")
 		shown = append(shown, above)
 	}
-	for _, key := range taskKeys.Names(inTask) {
-		if key != "name" && !slices.Contains(shown, key) {
-			t.Errorf("settingRows has no %s", key)
+	for _, key := range load.Keys(load.InTask) {
+		if key.Name != "name" && !slices.Contains(shown, key.Name) {
+			t.Errorf("Settings has no %s", key.Name)
 		}
 	}
 }
@@ -41,11 +44,11 @@ tasks:
 
 func TestEachSettingSaysWhereItWasSet(t *testing.T) {
 	getenv := func(name string) (string, bool) { return "s3cret", name == "TOKEN" }
-	s, err := Parse([]byte(layered), "/srv/schedule.yaml", LoadOptions{Getenv: getenv, Origins: true})
+	s, err := load.Text([]byte(layered), "/srv/schedule.yaml", load.Options{Getenv: getenv, Origins: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]Setting{}
+	found := map[string]schedule.Setting{}
 	for _, setting := range s.Tasks[0].Settings() {
 		found[setting.Key] = setting
 	}
@@ -73,7 +76,7 @@ func TestEachSettingSaysWhereItWasSet(t *testing.T) {
 			t.Errorf("%s is %v of %v %s, not %v of line %d %s", want.key, got.Value, got.From.Place, got.From.Section, want.value, want.line, want.section)
 		}
 	}
-	hooks := found["on_failure"].Value.([]Hook)
+	hooks := found["on_failure"].Value.([]schedule.Hook)
 	if hooks[0].Notify.Webhook != "https://example.com/${TOKEN}" {
 		t.Errorf("the target is %s", hooks[0].Notify.Webhook)
 	}

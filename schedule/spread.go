@@ -5,34 +5,23 @@ import (
 	"time"
 )
 
-// The bounds of spread. Less than two minutes has one minute to choose from.
-const (
-	shortestSpread = 2 * time.Minute
-	longestSpread  = 24 * time.Hour
-)
+// Shift is ShiftOn where no server has a name, or all are to have the same shift: the name of the task decides alone, as it must
+// for a slot of one_server.
+func (t *Task) Shift() time.Duration { return t.shift("spread\x00" + t.Name) }
 
-// readSpread reads the time over which due times are spread.
-func readSpread(l *loader, n *node) (time.Duration, bool) {
-	d, ok := l.Duration(n, shortestSpread)
-	if ok && d > longestSpread {
-		l.Problemf(n, "", "spread %s is longer than a day", n.Value)
-		return 0, false
-	}
-	return d, ok
+// ShiftOn returns how much later than it says a task is due on a server, where it has a spread: a number of whole minutes, less than
+// the spread, that is made from the name of the task and that of the server. The same names always give the same number, in
+// every version of sched.
+func (t *Task) ShiftOn(server string) time.Duration {
+	return t.shift("spread\x00" + t.Name + "\x00" + server)
 }
 
-// shift is how much later than it says a task is due that has a spread: a number of whole minutes, less than the spread, that
-// is made from the name of the task and that of the server. A slot of one_server must be the same on all servers, so
-// there the name of the task decides alone. The same names always give the same number, in every version of sched.
-func (l *loader) shift(t *Task) time.Duration {
-	if t.Spread == 0 {
+func (t *Task) shift(seed string) time.Duration {
+	minutes := uint64(t.Spread / time.Minute)
+	if minutes == 0 {
 		return 0
 	}
-	seed := "spread\x00" + t.Name
-	if !t.OneServer && l.options.Server != nil {
-		seed += "\x00" + l.options.Server(l.schedule.Server)
-	}
-	return time.Duration(hash(seed)%uint64(t.Spread/time.Minute)) * time.Minute
+	return time.Duration(hash(seed)%minutes) * time.Minute
 }
 
 // hash spreads seeds evenly over all numbers.

@@ -1,9 +1,11 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
+
+	"sched/schedule/load"
 )
 
 // spreadOn are the shifts of a hundred tasks on a server.
@@ -13,9 +15,7 @@ func spreadOn(t *testing.T, server, more string) (shifts []time.Duration) {
 	for i := range 100 {
 		text += fmt.Sprintf("- {name: task-%d, every: hour, command: x}\n", i)
 	}
-	opts := testOptions()
-	opts.Server = func(string) string { return server }
-	s, err := Parse([]byte(text), "/srv/schedule.yaml", opts)
+	s, err := load.Text([]byte(text), "/srv/schedule.yaml", load.Options{Server: func(string) string { return server }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,27 +66,5 @@ func TestASpreadStaysWhatItIs(t *testing.T) {
 	got := fmt.Sprint(shifts[:5])
 	if want := "[1m0s 2m0s 5m0s 3m0s 5m0s]"; got != want {
 		t.Errorf("the first are %s, not %s", got, want)
-	}
-}
-
-func TestJitter(t *testing.T) {
-	r := Retry{Attempts: 9, Delay: 100 * time.Second, Backoff: 2, Jitter: 0.2, MaxDelay: 450 * time.Second}
-	low, high := time.Duration(1<<62), time.Duration(0)
-	for i := range 1000 {
-		run := fmt.Sprint("run ", i)
-		wait := r.WaitOf(run, 2)
-		low, high = min(low, wait), max(high, wait)
-		if wait != r.WaitOf(run, 2) {
-			t.Fatal("the same wait is another one when it is asked for again")
-		}
-		if wait := r.WaitOf(run, 3); wait > r.MaxDelay {
-			t.Errorf("it waits %s", wait)
-		}
-	}
-	if low < 160*time.Second || low > 165*time.Second || high > 240*time.Second || high < 235*time.Second {
-		t.Errorf("200 s are between %s and %s", low, high)
-	}
-	if r.Jitter = 0; r.WaitOf("x", 2) != 200*time.Second {
-		t.Errorf("without jitter it waits %s", r.WaitOf("x", 2))
 	}
 }

@@ -71,7 +71,7 @@ type Task struct {
 	Sender       Sender        `json:"sender,omitzero"` // of its notifications and triggers, where it has any, and of one that waits: of its zone
 
 	Place   Place            `json:"-"` // where the file defines it
-	origins document.Origins // where its values come from; nil unless LoadOptions.Origins asks for it
+	Origins document.Origins `json:"-"` // where its values come from; nil unless load.Options.Origins asks for it
 }
 
 // Locks reports whether a run of the task must hold a mutex or a seat, or take its slot for all servers.
@@ -122,6 +122,20 @@ func (r Retry) Longest() time.Duration {
 	return r.atMost(time.Duration(float64(r.Wait(r.Attempts-1)) * (1 + r.Jitter)))
 }
 
+// Longest returns how long a run can take until it has ended, all attempts and the waits between them together; 0 where
+// nothing bounds it.
+func (t *Task) Longest() time.Duration {
+	const most = 1000 // attempts; nobody waits for the end of more
+	if t.Timeout == 0 || t.Retry.Attempts > most {
+		return 0
+	}
+	total := time.Duration(t.Retry.Attempts) * (t.Timeout + t.KillAfter)
+	for n := 1; n < t.Retry.Attempts; n++ {
+		total += t.Retry.atMost(time.Duration(float64(t.Retry.Wait(n)) * (1 + t.Retry.Jitter)))
+	}
+	return total
+}
+
 func (r Retry) atMost(d time.Duration) time.Duration {
 	if r.MaxDelay > 0 {
 		return min(d, r.MaxDelay)
@@ -153,18 +167,24 @@ type Hook struct {
 	Run     Command       `json:"run,omitzero"`
 	Notify  *Notification `json:"notify,omitempty"`
 	Trigger string        `json:"trigger,omitempty"` // the name of the task
-	place   Place         // of Trigger
+	Place   Place         `json:"-"`                 // of Trigger
 }
 
 // IsCommand reports whether the hook is a command.
 func (h Hook) IsCommand() bool { return h.Notify == nil && h.Trigger == "" }
 
-// namesSchedule reports whether a hook needs to know what schedule it is of: to say so, or to start another of its tasks.
-func (h Hooks) namesSchedule() bool {
+// NameSchedule reports whether one of the hooks needs to know what schedule it is of: to say so, or to start another of its tasks.
+func (h Hooks) NameSchedule() bool {
 	for _, hooks := range [][]Hook{h.Before, h.After, h.OnSuccess, h.OnFailure, h.OnRecovery, h.OnSkip, h.OnOverdue} {
 		if slices.ContainsFunc(hooks, func(hook Hook) bool { return !hook.IsCommand() }) {
 			return true
 		}
 	}
 	return false
+}
+
+// A Pool limits how many runs of its tasks go on at once.
+type Pool struct {
+	Name  string `json:"name"`
+	Seats int    `json:"seats"` // how many, at least 1
 }

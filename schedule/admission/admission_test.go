@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/load"
 )
 
 // parse returns the tasks of a schedule.
 func parse(t *testing.T, tasks string) []*schedule.Task {
 	t.Helper()
-	s, err := schedule.Parse([]byte("timezone: UTC\ntasks:\n"+tasks), "/srv/schedule.yaml", schedule.LoadOptions{})
+	s, err := load.Text([]byte("timezone: UTC\ntasks:\n"+tasks), "/srv/schedule.yaml", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

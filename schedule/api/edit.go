@@ -17,6 +17,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/api/problem"
+	"sched/schedule/load"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
 )
@@ -223,7 +224,7 @@ func (r *request) mayWrite(after *schedule.Schedule, name, path string) error {
 
 // unprocessable is the answer to a task with which the schedule would be invalid, with all that is wrong.
 func unprocessable(err error) error {
-	var invalid *schedule.InvalidError
+	var invalid *load.InvalidError
 	if !errors.As(err, &invalid) {
 		return err
 	}

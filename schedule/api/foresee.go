@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"sched/schedule"
 	"sched/schedule/api/problem"
+	"sched/schedule/document"
 	"sched/schedule/forecast/report"
 )
 
@@ -32,7 +32,7 @@ func (r *request) forecast(from time.Time, length string) (report.Report, error)
 	span := usualForecast
 	if length != "" {
 		var err error
-		if span, err = schedule.ParseDuration(length); err != nil {
+		if span, err = document.ParseDuration(length); err != nil {
 			return report.Report{}, problem.New(http.StatusBadRequest, "write it as 12h or 7d", "for %q is not a duration", problem.Shortened(length))
 		}
 	}

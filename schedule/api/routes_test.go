@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule"
 	"sched/schedule/api/access"
+	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/view"
 )
@@ -327,7 +327,7 @@ func TestReadOnlyHasNoSuchRoutes(t *testing.T) {
 	if err != nil || response.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("%v, %v", response.Status, err)
 	}
-	if _, err := schedule.Load(b.Path("schedule.yaml"), schedule.LoadOptions{}); err != nil {
+	if _, err := load.File(b.Path("schedule.yaml"), load.Options{}); err != nil {
 		t.Error(err)
 	}
 }

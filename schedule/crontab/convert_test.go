@@ -115,7 +115,7 @@ func TestSettingsStandWhereTheyCount(t *testing.T) {
 		`LOGNAME=nobody`,
 		`3 3 * * * /bin/third`,
 	}, "\n")+"\n", Options{})
-	loaded := load(t, s, time.UTC)
+	loaded := loadYAML(t, s, time.UTC)
 	first, second, third := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]
 	if first.Env["PATH"] != "/usr/bin:/bin" || first.Env["MODE"] != "" || first.Dir != "/home/maria" || first.Env["SHELL"] != "/bin/sh" || len(first.Hooks.After) > 0 {
 		t.Errorf("first: %+v", first)
@@ -144,7 +144,7 @@ func TestSystemCrontabs(t *testing.T) {
 	s := Convert([]*Table{Parse(Source{Name: "/etc/crontab", Text: text, System: true})}, Options{
 		Home: func(user string) (string, bool) { return "/home/" + user, user != "nobody-here" },
 	})
-	loaded := load(t, s, time.UTC)
+	loaded := loadYAML(t, s, time.UTC)
 	if len(loaded.Tasks) != 4 {
 		t.Fatalf("%d tasks", len(loaded.Tasks))
 	}
@@ -193,10 +193,10 @@ func TestNamesAndDescriptions(t *testing.T) {
 		if len(s.Tasks) != 1 || s.Tasks[0].Name != row.name || s.Tasks[0].Description != row.description {
 			t.Errorf("%q: %q, %q", row.text, s.Tasks[0].Name, s.Tasks[0].Description)
 		}
-		load(t, s, time.UTC)
+		loadYAML(t, s, time.UTC)
 	}
 	s := convert(t, strings.Repeat("5 4 * * * /bin/a\n", 3)+"5 4 * * * /bin/a-2\n", Options{})
-	load(t, s, time.UTC)
+	loadYAML(t, s, time.UTC)
 	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " + s.Tasks[3].Name; got != "a a-2 a-3 a-2-2" {
 		t.Error(got)
 	}
@@ -237,7 +237,7 @@ func FuzzConvert(f *testing.F) {
 	f.Add("A=\"\n*/90 0~5 * * 6-0 cd ~/x && flock -n l timeout 5 b > c 2>&1\n", true)
 	f.Fuzz(func(t *testing.T, text string, tidy bool) {
 		s := convert(t, text, Options{Tidy: tidy})
-		loaded := load(t, s, time.UTC)
+		loaded := loadYAML(t, s, time.UTC)
 		if len(loaded.Tasks) != len(s.Tasks) {
 			t.Fatalf("%d tasks, not %d", len(loaded.Tasks), len(s.Tasks))
 		}

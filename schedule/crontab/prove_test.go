@@ -12,6 +12,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/cron"
 	"sched/schedule/crontab/vixie"
+	"sched/schedule/load"
 )
 
 // zones have clocks that change by an hour, by half of one, by two, at midnight, twice in a month, and never.
@@ -120,15 +121,15 @@ func TestRandomCrontabsAreDueWhenCronStartsThem(t *testing.T) {
 func imported(t *testing.T, text string, from time.Time, in *time.Location) (*Schedule, *Proof) {
 	t.Helper()
 	s := Convert([]*Table{Parse(Source{Name: "crontab", Text: text})}, Options{})
-	loaded := load(t, s, in)
+	loaded := loadYAML(t, s, in)
 	return s, Prove(s.Tasks, loaded, from, in)
 }
 
-// load loads the YAML of a schedule.
-func load(t *testing.T, s *Schedule, in *time.Location) *schedule.Schedule {
+// loadYAML loads the YAML of a schedule.
+func loadYAML(t *testing.T, s *Schedule, in *time.Location) *schedule.Schedule {
 	t.Helper()
 	yaml := s.YAML([]string{"A test."})
-	loaded, err := schedule.Parse(yaml, "/srv/schedule.yaml", schedule.LoadOptions{
+	loaded, err := load.Text(yaml, "/srv/schedule.yaml", load.Options{
 		UID: 1, Local: in, Getenv: func(name string) (string, bool) { return "/home/maria", name == "HOME" },
 	})
 	if err != nil {
@@ -252,7 +253,7 @@ func BenchmarkProve(b *testing.B) {
 		fmt.Fprintf(&text, "%s %s * * * /bin/job-%d\n", minute, hour, i)
 	}
 	s := Convert([]*Table{Parse(Source{Name: "crontab", Text: text.String()})}, Options{})
-	loaded, err := schedule.Parse(s.YAML(nil), "/srv/schedule.yaml", schedule.LoadOptions{UID: 1, Local: zone(b, "Europe/Berlin"), Getenv: func(string) (string, bool) { return "/root", true }})
+	loaded, err := load.Text(s.YAML(nil), "/srv/schedule.yaml", load.Options{UID: 1, Local: zone(b, "Europe/Berlin"), Getenv: func(string) (string, bool) { return "/root", true }})
 	if err != nil {
 		b.Fatal(err)
 	}

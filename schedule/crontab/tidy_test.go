@@ -87,14 +87,14 @@ func TestTidy(t *testing.T) {
 		if got != row.keys {
 			t.Errorf("%q: %s, want %s", row.command, got, row.keys)
 		}
-		load(t, s, time.UTC)
+		loadYAML(t, s, time.UTC)
 	}
 }
 
 // Lines with one lock file keep it from each other, so their tasks have one mutex.
 func TestOneLockFileIsOneMutex(t *testing.T) {
 	s := convert(t, "1 1 * * * flock -n /run/db.lock a\n2 2 * * * flock -n /run/db.lock b\n3 3 * * * flock -n /run/c.lock c\n", Options{Tidy: true})
-	loaded := load(t, s, time.UTC)
+	loaded := loadYAML(t, s, time.UTC)
 	if a, b, c := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]; a.Mutex != "db" || b.Mutex != "db" || c.Mutex != "c" || !a.WithoutOverlapping || !c.WithoutOverlapping {
 		t.Errorf("%q %q %q", a.Mutex, b.Mutex, c.Mutex)
 	}
@@ -103,7 +103,7 @@ func TestOneLockFileIsOneMutex(t *testing.T) {
 // A line that waits for the file and one that does not share it, and each keeps its way.
 func TestSomeWaitForALockFileAndOthersDoNot(t *testing.T) {
 	s := convert(t, "1 1 * * * flock -n /run/db.lock a\n2 2 * * * flock -w 600 /run/db.lock b\n3 3 * * * flock /run/c.lock c\n", Options{Tidy: true})
-	loaded := load(t, s, time.UTC)
+	loaded := loadYAML(t, s, time.UTC)
 	if a, b, c := loaded.Tasks[0], loaded.Tasks[1], loaded.Tasks[2]; a.Mutex != "db" || b.Mutex != "db" || a.WaitAtMost != 0 ||
 		b.WaitAtMost != 10*time.Minute || c.WaitAtMost != time.Hour || c.Mutex != "c" || !a.WithoutOverlapping || !b.WithoutOverlapping {
 		t.Errorf("%q %s, %q %s, %q %s", a.Mutex, a.WaitAtMost, b.Mutex, b.WaitAtMost, c.Mutex, c.WaitAtMost)
@@ -113,7 +113,7 @@ func TestSomeWaitForALockFileAndOthersDoNot(t *testing.T) {
 // What chronic and a redirection did to mails is kept.
 func TestMailsOfTidiedTasks(t *testing.T) {
 	s := convert(t, "MAILTO=me@example.com\n1 1 * * * a\n2 2 * * * chronic b\n3 3 * * * c >/dev/null 2>&1\n", Options{Tidy: true})
-	loaded := load(t, s, time.UTC)
+	loaded := loadYAML(t, s, time.UTC)
 	for i, want := range [][2]int{{1, 0}, {0, 1}, {0, 0}} {
 		if hooks := loaded.Tasks[i].Hooks; len(hooks.After) != want[0] || len(hooks.OnFailure) != want[1] {
 			t.Errorf("%s: %+v", loaded.Tasks[i].Name, hooks)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule"
+	"sched/schedule/load"
 )
 
 func TestLinesOfACrontab(t *testing.T) {
@@ -60,7 +60,7 @@ func subjectOf(t *testing.T, file, yaml string) *Subject {
 	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := schedule.Load(file, schedule.LoadOptions{UID: 1})
+	s, err := load.File(file, load.Options{UID: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

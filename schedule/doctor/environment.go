@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sched/schedule"
+	"sched/schedule/load"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
 	"sched/schedule/text"
@@ -34,7 +35,7 @@ func checkVariables(_ context.Context, s *Subject) (found []finding) {
 		}
 		return "unknown", true
 	})
-	if invalid, is := errors.AsType[*schedule.InvalidError](err); is {
+	if invalid, is := errors.AsType[*load.InvalidError](err); is {
 		for _, p := range invalid.Problems {
 			if strings.Contains(p.Text, "is not set") {
 				found = append(found, finding{Problem, "ticks lack a variable: " + p.Place.String() + ": " + p.Text,

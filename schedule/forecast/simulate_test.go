@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule"
 	"sched/schedule/controls"
+	"sched/schedule/load"
 )
 
 // input returns what a test simulates: tasks of a zone, and the time that each of them takes.
 func input(t testing.TB, zone, from string, span time.Duration, took map[string]string, tasks string) Input {
 	t.Helper()
-	s, err := schedule.Parse([]byte("timezone: "+zone+"\n"+tasks), "/srv/schedule.yaml", schedule.LoadOptions{})
+	s, err := load.Text([]byte("timezone: "+zone+"\n"+tasks), "/srv/schedule.yaml", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,6 +91,12 @@ func CheckName(name string) (problem, hint string) {
 	return problem, hint
 }
 
+// ValidName reports whether a machine can have this name.
+func ValidName(name string) bool {
+	const longest = 128 // bytes
+	return consistsOf(name, "._-") && len(name) <= longest && !strings.ContainsRune("._-", rune(name[0]))
+}
+
 // consistsOf reports whether a text, which must not be empty, has letters, digits and those other characters alone.
 func consistsOf(text, others string) bool {
 	for _, c := range text {

@@ -7,6 +7,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
+	"sched/schedule/load"
 	"sched/schedule/outcome"
 )
 
@@ -19,7 +20,7 @@ type story struct {
 
 func newStory(t *testing.T) story {
 	dir := t.TempDir()
-	s, err := schedule.Parse([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"), dir+"/schedule.yaml", schedule.LoadOptions{UID: 1})
+	s, err := load.Text([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"), dir+"/schedule.yaml", load.Options{UID: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"sched/schedule"
+	"sched/schedule/load"
 )
 
 func TestWhatIsAccountedFor(t *testing.T) {
-	s, err := schedule.Parse([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"), t.TempDir()+"/schedule.yaml", schedule.LoadOptions{UID: 1})
+	s, err := load.Text([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"), t.TempDir()+"/schedule.yaml", load.Options{UID: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func KeepValid(dir string, valid *schedule.Schedule) error {
 	return statedir.Replace(lastValidPath(dir), append(first, archive...))
 }
 
-// LastValid returns the copy of the schedule in file, for schedule.LoadArchive; the error is os.ErrNotExist when there is
+// LastValid returns the copy of the schedule in file, for load.Archive; the error is os.ErrNotExist when there is
 // none.
 func LastValid(dir, file string) ([]byte, error) {
 	text, err := statedir.ReadFile(lastValidPath(dir))

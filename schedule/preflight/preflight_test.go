@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sched/schedule"
+	"sched/schedule/load"
 )
 
 func TestProgramsThatALineStartsForSure(t *testing.T) {
@@ -163,7 +164,7 @@ func TestWhatATaskLacks(t *testing.T) {
 		if !strings.HasPrefix(test.yaml, "{") {
 			yaml = "tasks:\n  - name: a\n    every: minute\n    " + test.yaml
 		}
-		s, err := schedule.Parse([]byte(yaml), filepath.Join(dir, "schedule.yaml"), schedule.LoadOptions{Origins: true})
+		s, err := load.Text([]byte(yaml), filepath.Join(dir, "schedule.yaml"), load.Options{Origins: true})
 		if err != nil {
 			t.Fatal(yaml, err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
+	"sched/schedule/load"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
@@ -26,7 +27,7 @@ type endedRuns struct {
 func newEndedRuns(t *testing.T, hook string) *endedRuns {
 	dir := t.TempDir()
 	text := "tasks:\n- {name: t, every: minute, command: x, on_failure: [" + hook + "]}\n"
-	s, err := schedule.Parse([]byte(text), filepath.Join(dir, "schedule.yaml"), schedule.LoadOptions{UID: 1})
+	s, err := load.Text([]byte(text), filepath.Join(dir, "schedule.yaml"), load.Options{UID: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

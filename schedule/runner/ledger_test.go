@@ -16,6 +16,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/history"
+	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 )
@@ -44,7 +45,7 @@ func newWorld(t *testing.T, seed uint64, tasks string) *world {
 }
 
 func (w *world) parse(text []byte, file string) *schedule.Schedule {
-	s, err := schedule.Parse(text, file, schedule.LoadOptions{UID: 1})
+	s, err := load.Text(text, file, load.Options{UID: 1})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func named(types ...any) object {
 	return is("type", types, "pattern", "^"+name+"$", "minimum", 0)
 }
 
-// kinds returns the definitions by the names that Type.Of has, but those of mappings (schedule.Mapping) and the kinds of
+// kinds returns the definitions by the names that Type.Of has, but those of mappings (load.Mapping) and the kinds of
 // property. It is a function since ticks need none of it.
 func kinds() object {
 	return is(

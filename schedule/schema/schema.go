@@ -1,5 +1,5 @@
 // Package schema writes the JSON Schema (draft 2020-12) of schedule.yaml, by which editors complete and check it. Its keys
-// are the rows by which the loader reads (schedule.Keys): this package adds the form of each kind of value, and what keys
+// are the rows by which the loader reads (load.Keys): this package adds the form of each kind of value, and what keys
 // have to do with each other.
 //
 // It accepts what the loader accepts. What a schema cannot say it leaves to `sched check`: Unsaid lists that.
@@ -10,8 +10,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"sched/schedule"
 	"sched/schedule/document"
+	"sched/schedule/load"
 )
 
 // Modeline is the line by which editors find the schema of a file, at a path relative to it or at a URL.
@@ -50,7 +50,7 @@ func whole() object {
 		"$schema", "https://json-schema.org/draft/2020-12/schema",
 		"title", "schedule.yaml",
 		"description", "A schedule of sched, or a file with tasks that one includes.",
-		"if", is("type", "array"), "then", ref("tasks"), "else", ref(string(schedule.Top)),
+		"if", is("type", "array"), "then", ref("tasks"), "else", ref(string(load.Top)),
 		"$defs", defs,
 	)
 }
@@ -59,29 +59,29 @@ func whole() object {
 func entry(task object) object {
 	return is("type", "object",
 		"if", anyOf(required("tasks"), required("group").with(member{"not", anyOf(required("name"), required("command"))})),
-		"then", ref(string(schedule.InGroup)), "else", task)
+		"then", ref(string(load.InGroup)), "else", task)
 }
 
 // A rule is what the keys of a mapping have to do with each other.
 type rule struct {
-	mapping schedule.Mapping
+	mapping load.Mapping
 	rules   object
 }
 
 // mappings returns the mappings of the file with their rules.
 func mappings() []rule {
 	return []rule{
-		{schedule.Top, is("patternProperties", is("^x-", true), "dependentRequired", is("lease", list("store")))},
-		{schedule.InTask, is("required", list("name"), "not", required("cron", "every"))},
-		{schedule.InGroup, is("required", list("group", "tasks"), "not", required("cron", "every"))},
-		{schedule.Defaults, nil},
-		{schedule.InHistory, nil},
-		{schedule.InMetrics, is("minProperties", 1)},
-		{schedule.InMail, is("minProperties", 1)},
-		{schedule.InRetry, is("minProperties", 1)},
-		{schedule.InExpect, is("minProperties", 1)},
-		{schedule.InOutput, is("minProperties", 1)},
-		{schedule.InHook, is(
+		{load.Top, is("patternProperties", is("^x-", true), "dependentRequired", is("lease", list("store")))},
+		{load.InTask, is("required", list("name"), "not", required("cron", "every"))},
+		{load.InGroup, is("required", list("group", "tasks"), "not", required("cron", "every"))},
+		{load.Defaults, nil},
+		{load.InHistory, nil},
+		{load.InMetrics, is("minProperties", 1)},
+		{load.InMail, is("minProperties", 1)},
+		{load.InRetry, is("minProperties", 1)},
+		{load.InExpect, is("minProperties", 1)},
+		{load.InOutput, is("minProperties", 1)},
+		{load.InHook, is(
 			"oneOf", list(required("run"), required("trigger"), required("ping"), required("webhook"), required("mail")),
 			"dependentRequired", is("on", list("ping"), "format", list("webhook")),
 			"not", anyOf(required("on", "when"), required("on", "at_most"), required("run", "when"), required("run", "at_most"), required("trigger", "when"), required("trigger", "at_most")))},
@@ -89,16 +89,16 @@ func mappings() []rule {
 }
 
 // mapping is the definition of a mapping: its keys and no others.
-func mapping(of schedule.Mapping, rules object) object {
+func mapping(of load.Mapping, rules object) object {
 	properties := object{}
-	for _, key := range schedule.Keys(of) {
+	for _, key := range load.Keys(of) {
 		properties = append(properties, member{key.Name, property(of, key)})
 	}
 	return append(is("type", "object", "properties", properties, "additionalProperties", false), rules...)
 }
 
 // property is what a key may have, with what editors show of it.
-func property(of schedule.Mapping, key document.Entry) object {
+func property(of load.Mapping, key document.Entry) object {
 	o := value(of, key)
 	if takesAway(of, key) {
 		o = anyOf(o, is("const", false))
@@ -111,14 +111,14 @@ func property(of schedule.Mapping, key document.Entry) object {
 }
 
 // takesAway reports whether false takes an inherited value of the key away.
-func takesAway(of schedule.Mapping, key document.Entry) bool {
+func takesAway(of load.Mapping, key document.Entry) bool {
 	switch of {
-	case schedule.InTask, schedule.InGroup, schedule.Defaults:
+	case load.InTask, load.InGroup, load.Defaults:
 		switch key.Name {
 		case "name", "group", "tasks", "command", "cron", "every", "when":
 			return false
 		}
-	case schedule.InRetry, schedule.InExpect, schedule.InOutput:
+	case load.InRetry, load.InExpect, load.InOutput:
 	default:
 		return false
 	}
@@ -126,16 +126,16 @@ func takesAway(of schedule.Mapping, key document.Entry) bool {
 }
 
 // value is the schema of the value alone.
-func value(of schedule.Mapping, key document.Entry) object {
+func value(of load.Mapping, key document.Entry) object {
 	t := key.Type
 	switch {
 	case t.Of == "":
 		return is("enum", t.Words)
-	case t.Of == "group" && of == schedule.InGroup:
+	case t.Of == "group" && of == load.InGroup:
 		return ref("name")
 	case t.Of == "group":
 		return ref("account")
-	case t.Of == "tasks" && of == schedule.Top:
+	case t.Of == "tasks" && of == load.Top:
 		return ref("topTasks")
 	case t.Of == "moments":
 		return oneOrMore(is("enum", t.Words), 1)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"sched/schedule"
+	"sched/schedule/load"
 	"sched/schedule/starter"
 )
 
@@ -49,7 +49,7 @@ func TestTheFirstScheduleFitsTheProject(t *testing.T) {
 				t.Errorf("%s has no %s:\n%s", test.project, text, file.Text)
 			}
 		}
-		s, err := schedule.Parse([]byte(file.Text), "/srv/schedule.yaml", schedule.LoadOptions{})
+		s, err := load.Text([]byte(file.Text), "/srv/schedule.yaml", load.Options{})
 		if err != nil {
 			t.Errorf("%s: %v\n%s", test.project, err, file.Text)
 			continue

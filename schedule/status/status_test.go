@@ -12,6 +12,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/history/database"
+	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 )
@@ -26,7 +27,7 @@ func scheduleIn(t *testing.T, tasks ...string) *schedule.Schedule {
 	for _, task := range tasks {
 		text += fmt.Sprintf("- {name: %s, every: minute, command: 'true'}\n", task)
 	}
-	s, err := schedule.Parse([]byte(text), filepath.Join(t.TempDir(), "schedule.yaml"), schedule.LoadOptions{Local: time.UTC})
+	s, err := load.Text([]byte(text), filepath.Join(t.TempDir(), "schedule.yaml"), load.Options{Local: time.UTC})
 	if err != nil {
 		t.Fatal(err)
 	}

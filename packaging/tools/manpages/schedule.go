@@ -6,25 +6,25 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule"
 	"sched/schedule/document"
+	"sched/schedule/load"
 )
 
 // sections are the mappings of the file with what the page says of each.
 var sections = []struct {
-	of           schedule.Mapping
+	of           load.Mapping
 	title, about string
 }{
-	{schedule.Top, "KEYS AT THE TOP", "The keys of the file. Those that begin with x- are left alone."},
-	{schedule.InTask, "KEYS OF A TASK", "A task has a name, a command, and cron or every. In defaults and in a group most keys hold for all tasks."},
-	{schedule.InGroup, "KEYS OF A GROUP", "An entry of tasks that has group and tasks. What else it has, the tasks inside inherit."},
-	{schedule.InRetry, "KEYS OF retry", ""},
-	{schedule.InExpect, "KEYS OF expect", ""},
-	{schedule.InOutput, "KEYS OF output", "The path alone will do."},
-	{schedule.InHook, "KEYS OF A HOOK", "A hook is a command, or a mapping with exactly one of run, ping, webhook and mail; or a list of hooks."},
-	{schedule.InHistory, "KEYS OF history", ""},
-	{schedule.InMetrics, "KEYS OF metrics", ""},
-	{schedule.InMail, "KEYS OF mail", ""},
+	{load.Top, "KEYS AT THE TOP", "The keys of the file. Those that begin with x- are left alone."},
+	{load.InTask, "KEYS OF A TASK", "A task has a name, a command, and cron or every. In defaults and in a group most keys hold for all tasks."},
+	{load.InGroup, "KEYS OF A GROUP", "An entry of tasks that has group and tasks. What else it has, the tasks inside inherit."},
+	{load.InRetry, "KEYS OF retry", ""},
+	{load.InExpect, "KEYS OF expect", ""},
+	{load.InOutput, "KEYS OF output", "The path alone will do."},
+	{load.InHook, "KEYS OF A HOOK", "A hook is a command, or a mapping with exactly one of run, ping, webhook and mail; or a list of hooks."},
+	{load.InHistory, "KEYS OF history", ""},
+	{load.InMetrics, "KEYS OF metrics", ""},
+	{load.InMail, "KEYS OF mail", ""},
 }
 
 const opening = `.TH "SCHEDULE.YAML" "5" "%s" "sched %s" "sched"
@@ -61,8 +61,8 @@ func schedulePage(version string, date time.Time) []byte {
 		if s.about != "" {
 			fmt.Fprintln(&b, roff(s.about))
 		}
-		for _, key := range schedule.Keys(s.of) {
-			if s.of == schedule.InGroup && key.Name != "group" && key.Name != "tasks" {
+		for _, key := range load.Keys(s.of) {
+			if s.of == load.InGroup && key.Name != "group" && key.Name != "tasks" {
 				continue
 			}
 			b.WriteString(row(key))

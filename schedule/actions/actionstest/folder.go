@@ -12,6 +12,7 @@ import (
 	"sched/schedule/actions"
 	"sched/schedule/controls"
 	"sched/schedule/history"
+	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/run/output"
@@ -54,7 +55,7 @@ func (f *Folder) Write(name, text string) {
 
 // Check reads the schedule as if some files, by path, had another text.
 func (f *Folder) Check(files map[string][]byte) (*schedule.Schedule, error) {
-	return schedule.Load(f.Path("schedule.yaml"), schedule.LoadOptions{UID: 1, Texts: files})
+	return load.File(f.Path("schedule.yaml"), load.Options{UID: 1, Texts: files})
 }
 
 // Load reads the schedule. What is invalid is an error: there is none that was valid before.

@@ -12,6 +12,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/history/database"
+	"sched/schedule/load"
 	"sched/schedule/run"
 	"sched/schedule/text"
 	"sched/schedule/view"
@@ -53,7 +54,7 @@ func statusOf(kind view.Kind) int {
 func Of(err error) *Problem {
 	var known *Problem
 	var wrong *view.Error
-	var invalid *schedule.InvalidError
+	var invalid *load.InvalidError
 	var several *history.AmbiguousError
 	var newer *database.NewerError
 	var store *mutex.StoreError

@@ -1,0 +1,46 @@
+package load
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"sched/schedule"
+	"sched/schedule/document"
+)
+
+// Archive is File for the archive of the schedule in file (Schedule.Archive). It opens no file: those that the schedule names are in
+// the archive, each with the places it had. Variables are looked up anew.
+//
+// A text that is no archive is read by Text: before there were archives, a text with all includes merged was kept.
+func Archive(text []byte, file string, opts Options) (*schedule.Schedule, error) {
+	if !document.IsArchive(text) {
+		return Text(text, file, opts)
+	}
+	l, err := newLoader(file, opts)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := document.Unpack(text)
+	if err != nil {
+		return nil, fmt.Errorf("the archive of %s is damaged: %w", file, err)
+	}
+	l.origin, l.archived = fromArchive, sources[1:]
+	l.readMain(l.Add(l.schedule.File, sources[0].Data))
+	return l.result()
+}
+
+// nextArchived returns the file that the value n of the current key stands for, as the next source. It returns nil when
+// the archive has no more; that is a problem then.
+func (l *loader) nextArchived(n *node) *document.Source {
+	if len(l.archived) == 0 {
+		l.Problemf(n, "", "%s: the archive lacks a file", l.Key)
+		return nil
+	}
+	next := l.archived[0]
+	l.archived = l.archived[1:]
+	path := next.Name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(l.folder, path)
+	}
+	return l.Add(path, next.Data)
+}

@@ -1,0 +1,88 @@
+package load
+
+import (
+	"sched/schedule"
+	"sched/schedule/document"
+)
+
+// setRetry reads a mapping, key by key on top of the inherited one. false takes that away.
+func setRetry(l *loader, t *taskDraft, n *node) {
+	if n.IsInteger() {
+		l.Problemf(n, "write {attempts: "+document.Shorten(n.Value)+"}", "retry must be a mapping, not %s", n.Describe())
+		return
+	}
+	if n.IsFalse() {
+		l.Forget()
+		t.Retry, t.retries = l.bare.Retry, false
+		return
+	}
+	if !l.RequireMapping(n, "retry") {
+		return
+	}
+	if n.IsEmpty() {
+		l.Problemf(n, "write {attempts: 3}, or false for one attempt", "retry is empty")
+		return
+	}
+	inherited := t.Retry
+	retryKeys.Decode(l, &t.Retry, n, 0)
+	t.retries = t.retries || n.Has("attempts")
+	if !t.retries && !n.Has("attempts") && l.Task != "" {
+		l.Problemf(n, "add attempts: the first try and all that follow it", "retry has no attempts")
+	}
+	if lost := n.Lookup("lost"); lost != nil && t.Retry.Lost && t.Retry.Attempts < 2 && t.retries && l.Task != "" {
+		l.Problemf(lost, "write attempts: 2 or more", "retry.lost contradicts one attempt%s: nothing is tried again", l.placeText(n.Lookup("attempts")))
+	}
+	if r := t.Retry; r.MaxDelay > 0 && r.MaxDelay < r.Delay {
+		at := n.Lookup("max_delay")
+		if at == nil {
+			at = n.Lookup("delay")
+		}
+		if at == nil {
+			at = n
+		}
+		l.Problemf(at, "", "retry.max_delay %s is shorter than the delay, %s", r.MaxDelay, r.Delay)
+	}
+	l.noteMergedRetry(n, inherited)
+}
+
+// noteMergedRetry notes that a retry which used to take the place of the inherited one has parts of that now.
+func (l *loader) noteMergedRetry(n *node, inherited schedule.Retry) {
+	for _, part := range []struct {
+		key      string
+		modified bool
+	}{
+		{"attempts", inherited.Attempts != l.bare.Retry.Attempts}, {"delay", inherited.Delay != 0},
+		{"backoff", inherited.Backoff != l.bare.Retry.Backoff}, {"max_delay", inherited.MaxDelay != 0}, {"jitter", inherited.Jitter != 0},
+	} {
+		if part.modified && !n.Has(part.key) {
+			l.changes.add(l, n, "it keeps the inherited "+part.key, part.key+": false")
+			return
+		}
+	}
+}
+
+// setOutput reads a path or a mapping, key by key on top of what is inherited. false takes that away.
+func setOutput(l *loader, t *taskDraft, n *node) {
+	inherited := t.Output
+	switch {
+	case n.IsFalse():
+		l.Forget()
+		t.Output = l.bare.Output
+	case n.IsMapping():
+		outputKeys.Decode(l, &t.Output, n, 0)
+		if n.IsEmpty() {
+			l.Problemf(n, "write {file: PATH}", "output is empty")
+		} else if own := n.Lookup("append"); own != nil && t.Output.File == "" && l.Task != "" {
+			l.Problemf(own, "add `file: PATH`", "output.append is about a copy, and output has no file")
+		}
+	case n.IsList():
+		l.Problemf(n, "write {file: PATH, append: true}", "output must be a file or a mapping, not a list")
+	case l.RefuseBool(n, "leave the key out for no copy: what a task prints is kept anyway (sched logs)"):
+		if path, ok := l.Path(n); ok {
+			t.Output.File = path
+		}
+	}
+	if inherited.Append && t.Output.Append && !n.Has("append") {
+		l.changes.add(l, n, "it keeps the inherited append: true", "{file: PATH, append: false}")
+	}
+}

@@ -1,0 +1,162 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sched/schedule"
+	"sched/schedule/document"
+	"sched/schedule/load/values"
+)
+
+// chains is what is known of the triggers of a schedule while it is read: whether their tasks exist, and whether they end,
+// can be said only when all of it was read.
+type chains struct {
+	triggers []use // each as the file has it, also where many tasks inherit it
+	timeless []use // the tasks without a time of their own
+}
+
+// A use is a place at which the name of a task stands, or at which a task begins.
+type use struct {
+	name          string // of a task
+	place         document.Place
+	task, section string // of the problem; see document.Reader
+}
+
+func (l *loader) useOf(name string, n *node) use { return use{name, l.PlaceOf(n), l.Task, l.Section} }
+
+// setTrigger reads the name of the task that a hook starts.
+func setTrigger(l *loader, h *hookDraft, n *node) {
+	h.kinds = append(h.kinds, "trigger")
+	if !slices.Contains(schedule.TriggerKeys, h.key) {
+		l.Problemf(n, "move it to "+strings.Join(schedule.TriggerKeys[:3], ", ")+" or "+schedule.TriggerKeys[3], "a trigger comes after a run, and in %s none has ended", h.key)
+		return
+	}
+	if !l.RefuseBool(n, "name the task that is started") {
+		return
+	}
+	if name, ok := values.Name(l.Reader, n); ok {
+		h.target = n
+		l.chains.triggers = append(l.chains.triggers, l.useOf(name, n))
+	}
+}
+
+// checkChains refuses triggers of tasks that do not exist, chains without an end, and tasks that neither have a time nor
+// are triggered.
+func (l *loader) checkChains() {
+	if len(l.chains.triggers)+len(l.chains.timeless) == 0 {
+		return
+	}
+	triggered := map[string]bool{}
+	for _, t := range l.chains.triggers {
+		triggered[t.name] = true
+		if _, exists := l.names[t.name]; !exists {
+			l.problemOf(t, l.unknownTask(t.name), "trigger: there is no task %q", t.name)
+		}
+	}
+	for _, t := range l.chains.timeless {
+		if !triggered[t.name] {
+			l.problemOf(t, "add `cron:` or `every:`, or start it from another task with `{trigger: …}`", "the task has no time: neither cron nor every is given")
+		}
+	}
+	l.refuseCycles()
+	l.warnOfSwitchedOff()
+}
+
+// problemOf records a problem of a use, wherever the loader is by now.
+func (l *loader) problemOf(u use, hint, format string, args ...any) {
+	task, section := l.Task, l.Section
+	l.Task, l.Section = u.task, u.section
+	l.ProblemAt(u.place, hint, format, args...)
+	l.Task, l.Section = task, section
+}
+
+func (l *loader) unknownTask(name string) string {
+	var names []string
+	for _, t := range l.schedule.Tasks {
+		names = append(names, t.Name)
+	}
+	if near := l.Nearest(name, names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "name a task of this schedule"
+}
+
+// refuseCycles refuses chains that come back to a task: they would never end. Each is reported once, at the trigger that
+// closes it.
+func (l *loader) refuseCycles() {
+	tasks := make(map[string]*schedule.Task, len(l.schedule.Tasks))
+	for _, t := range l.schedule.Tasks {
+		tasks[t.Name] = t
+	}
+	seen := map[*schedule.Task]bool{}
+	var path []schedule.Trigger // from the first task of the search to the one that is looked at
+	var from []*schedule.Task
+	var visit func(t *schedule.Task)
+	visit = func(t *schedule.Task) {
+		if at := slices.Index(from, t); at >= 0 {
+			l.refuseCycle(t, path[at:])
+			return
+		}
+		if seen[t] {
+			return
+		}
+		seen[t], from = true, append(from, t)
+		for _, trigger := range t.Triggers() {
+			if next := tasks[trigger.Task]; next != nil {
+				path = append(path, trigger)
+				visit(next)
+				path = path[:len(path)-1]
+			}
+		}
+		from = from[:len(from)-1]
+	}
+	for _, t := range l.schedule.Tasks {
+		visit(t)
+	}
+}
+
+func (l *loader) refuseCycle(first *schedule.Task, path []schedule.Trigger) {
+	last := path[len(path)-1]
+	var b strings.Builder
+	b.WriteString(first.Name)
+	for _, trigger := range path {
+		fmt.Fprintf(&b, " → %s (%s at %s)", trigger.Task, trigger.Key, trigger.Place)
+	}
+	closing := first.Name
+	if len(path) > 1 {
+		closing = path[len(path)-2].Task
+	}
+	l.problemOf(use{place: last.Place, task: closing}, "take one of these triggers away; where it is inherited, `"+last.Key+": false` does", "trigger: a chain without an end: %s", b.String())
+}
+
+// warnOfSwitchedOff warns of triggers of a task that is switched off: what they ask for is recorded as skipped.
+func (l *loader) warnOfSwitchedOff() {
+	for _, t := range l.schedule.Tasks {
+		if t.Enabled {
+			l.warnOfElsewhere(t)
+			continue
+		}
+		for _, trigger := range l.chains.triggers {
+			if trigger.name == t.Name {
+				l.WarnAt(trigger.place, trigger.task, "switch it on, or take the trigger away", "%strigger: %s is switched off, so it is skipped each time", trigger.section, t.Name)
+			}
+		}
+	}
+}
+
+// warnOfElsewhere warns of triggers of a task that is not for this server, by tasks that are: what they ask for is recorded as
+// skipped. A task is started where the one ran that triggers it.
+func (l *loader) warnOfElsewhere(t *schedule.Task) {
+	if l.schedule.Here(t) {
+		return
+	}
+	for _, trigger := range l.chains.triggers {
+		source := func(other *schedule.Task) bool { return other.Name == trigger.task && l.schedule.Active(other) }
+		if trigger.name == t.Name && slices.ContainsFunc(l.schedule.Tasks, source) {
+			l.WarnAt(trigger.place, trigger.task, "give both the same `servers`: a task is started where the one before it ran",
+				"%strigger: %s is %s; so it is skipped each time that %s ends here", trigger.section, t.Name, l.schedule.Inactive(t), trigger.task)
+		}
+	}
+}

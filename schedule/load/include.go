@@ -1,0 +1,112 @@
+package load
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sched/schedule/document"
+)
+
+// readIncludes reads the tasks of the files that n names, in the order of the patterns and, of one
+// pattern, of the names. n may be nil.
+func (l *loader) readIncludes(n *node, base *taskDraft) {
+	if n == nil {
+		return
+	}
+	l.Key = "include"
+	defer func() { l.Key = "" }()
+	switch l.origin {
+	case fromFiles:
+		l.includeFiles(n, base)
+	case fromText:
+		l.Problemf(n, "", "include cannot be used here, where only text is read")
+	case fromArchive: // what the patterns stood for then
+		for len(l.archived) > 0 {
+			l.readInclude(l.nextArchived(n), base)
+		}
+	}
+}
+
+func (l *loader) includeFiles(n *node, base *taskDraft) {
+	read := map[string]bool{}
+	n.Each(func(item *node) bool {
+		for _, path := range l.matches(item) {
+			switch {
+			case path == l.schedule.File:
+				l.Problemf(item, "", "include %s: this is the file itself", document.Quote(item.Value))
+			case read[path]:
+				l.Problemf(item, "", "include %s: %s is included twice", document.Quote(item.Value), l.NameOf(path))
+			default:
+				read[path] = true
+				if src := l.Open(path); src != nil {
+					l.readInclude(src, base)
+				}
+			}
+		}
+		return true
+	})
+}
+
+// matches returns the files that the pattern stands for, sorted. Only a pattern without wildcards
+// must have one.
+func (l *loader) matches(n *node) []string {
+	pattern, ok := l.NonEmptyExpanded(n)
+	if !ok {
+		return nil
+	}
+	if strings.Contains(pattern, "**") {
+		l.Problemf(n, "name each level of folders, as in `schedule.d/*/*.yaml`", "include %s: ** is not supported", document.Quote(pattern))
+		return nil
+	}
+	hasWildcard := strings.ContainsAny(pattern, `*?[`)
+	if !filepath.IsAbs(pattern) {
+		pattern = filepath.Join(escapePattern(l.folder), pattern)
+	}
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		l.Problemf(n, "", "include %s: the pattern is broken", document.Quote(n.Value))
+	} else if len(paths) == 0 && !hasWildcard {
+		l.Problemf(n, "", "include %s: there is no such file", document.Quote(n.Value))
+	}
+	return l.afterEdit(pattern, paths)
+}
+
+// afterEdit returns the files that a pattern stands for, sorted, as they would be with Options.Texts.
+func (l *loader) afterEdit(pattern string, paths []string) []string {
+	for path, text := range l.options.Texts {
+		paths = slices.DeleteFunc(paths, func(p string) bool { return p == path })
+		if matches, _ := filepath.Match(pattern, path); matches && text != nil {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// escapePattern returns the pattern that matches the path alone.
+func escapePattern(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// An includedFile is the mapping of an included file.
+type includedFile struct{ tasks *node }
+
+// readInclude reads one included file: a list of tasks, or a mapping with tasks and nothing else.
+func (l *loader) readInclude(src *document.Source, base *taskDraft) {
+	main, key := l.File, l.Key
+	defer func() { l.File, l.Key = main, key }()
+	l.File, l.Key = src.Name, ""
+	root := l.Parse(src.Data)
+	if root == nil {
+		return
+	}
+	included := includedFile{tasks: root}
+	if !root.IsList() {
+		included.tasks = nil
+		if l.RequireMapping(root, "an included file") {
+			includeKeys.Decode(l, &included, root, 0)
+		}
+	}
+	l.readEntries(included.tasks, base)
+}

@@ -1,0 +1,319 @@
+package load
+
+import (
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/load/values"
+)
+
+// This file holds the keys of schedule.yaml: a table for the top of the file, and one for tasks, groups and defaults; subkeys.go has
+// one for each mapping inside those. To add a key:
+//
+//  1. add the field to schedule.Schedule, schedule.Task or what else it belongs to;
+//  2. add a row to its table: its name, where it may stand, how its value is read, what it means, and
+//     what it may be (is), for the schema of editors and schedule.yaml(5). What its value does to one that is inherited
+//     from a group or from defaults is part of the row: replaces takes its place, merges makes one of both. A key that
+//     sets several fields, or adds to what is inherited, has a setter of its own, called set…, whose comment says it.
+//     With any key, false takes away what is inherited;
+//  3. write the reader, if none of document.Reader and of package values will do;
+//  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of problems_test.go.
+//
+// The order of the rows is the order in which values are set, wherever the file has them: messages need the name, and
+// commands need the shell.
+
+// topKeys are the keys at the top of the main file.
+var topKeys = keys[settings]{
+	Extensions: true,
+	Misplaced: func(name string, _, _ scope) string {
+		if taskKeys.Has(name, inTask) {
+			return "it is a key of tasks: put it into a task, or under `defaults:` for all of them"
+		}
+		return ""
+	},
+	Rows: topRows,
+}
+
+func topRows() []key[settings] {
+	return []key[settings]{
+		row("name", 0, replaces(func(s *settings) *string { return &s.ownName }, values.ScheduleName),
+			"the name of the schedule; servers that share a store meet under it",
+			is{Of: "scheduleName", Without: "the name of the folder", Example: "shop"}),
+		row("timezone", 0, replacesBy(func(s *settings) **time.Location { return &s.Location }, readZone),
+			"the zone in which times are meant",
+			is{Of: "zone", Without: "the machine's", Example: "Asia/Shanghai"}),
+		row("environment", 0, replaces(func(s *settings) *string { return &s.Environment }, (*reader).NonEmptyExpanded),
+			"what the `environments` of tasks are compared with",
+			is{Of: "filled", Default: "production", Example: "${APP_ENV:-production}"}),
+		row("store", 0, setStore,
+			"where servers share their locks",
+			is{Of: "store", Without: "locks on this machine alone", Example: "redis://localhost:6379/0"}),
+		row("lease", 0, setLease,
+			"how long a lock in the store outlives its holder",
+			is{Of: "duration", Default: "60s", Example: "30s"}),
+		row("remote", 0, replaces(func(s *settings) *[]string { return &s.Remote }, values.Remote),
+			"what servers of the store may ask of each other; false: nothing",
+			is{Of: "remote", Words: schedule.RemoteKinds, Default: "[stop, logs, trigger]", Example: "[stop, trigger]"}),
+		row("server", 0, replaces(func(s *settings) *string { return &s.Server }, values.Server),
+			"the name of this machine, as the others of the store know it; $SCHED_SERVER comes first",
+			is{Of: "server", Without: "its host name", Example: "${NODE_NAME:-}"}),
+		row("state_dir", 0, replaces(func(s *settings) *string { return &s.ownStateDir }, (*reader).Path),
+			"the folder of locks, history and outputs",
+			is{Of: "path", Without: ".sched beside the file; for a file in /etc a folder in /var/lib/sched", Example: "${HOME}/.local/state/shop"}),
+		row("env", 0, merges(func(s *settings) *map[string]string { return &s.env }, values.Variables),
+			"variables of all commands",
+			is{Of: "variables", Example: "{PATH: /usr/local/bin:/usr/bin:/bin}"}),
+		row("include", 0, func(_ *loader, s *settings, n *node) { s.include = n },
+			"files with more tasks",
+			is{Of: "patterns", Example: "[schedule.d/*.yaml]"}),
+		row("pools", 0, setPools,
+			"how many runs of each pool may go on at once",
+			is{Of: "pools", Example: "{database: 2}"}),
+		row("history", 0, setHistory,
+			"how much of the past is kept",
+			is{Of: "history", Example: "{keep: 90d, runs_per_task: 200}"}),
+		row("metrics", 0, setMetrics,
+			"metrics for the textfile collector of the node exporter",
+			is{Of: "metrics", Example: "{textfile: /var/lib/node_exporter/textfile/shop.prom}"}),
+		row("logs", 0, replaces(func(s *settings) *bool { return &s.Logs }, (*reader).Bool),
+			"whether ticks and sched work print what tasks print",
+			is{Of: "flag", Default: "false", Example: "true"}),
+		row("mail", 0, setMail,
+			"the server and the sender of mails",
+			is{Of: "mail", Without: "sendmail of this machine", Example: "{url: 'smtp://localhost:25', from: sched@example.com}"}),
+		row("holidays", 0, setHolidays,
+			"dates and files of dates, for `except: holidays`",
+			is{Of: "holidays", Example: "[2026-12-25 Christmas, 12-26]"}),
+		row("maintenance_file", 0, replaces(func(s *settings) *string { return &s.Maintenance }, (*reader).Path),
+			"a file that keeps tasks from running while it exists",
+			is{Of: "path", Example: "storage/framework/down"}),
+		row("defaults", 0, func(_ *loader, s *settings, n *node) { s.defaults = n },
+			"keys that every task inherits",
+			is{Of: "defaults", Example: "{timeout: 1h}"}),
+		row("tasks", 0, func(_ *loader, s *settings, n *node) { s.tasks = n },
+			"the tasks and groups, in their order",
+			is{Of: "tasks", Example: "[{name: hello, every: minute, command: echo hello}]"}),
+	}
+}
+
+// taskKeys are the keys of tasks, of groups and of defaults.
+var taskKeys = keys[taskDraft]{
+	Scopes:    scopeName,
+	Misplaced: misplacedTaskKey,
+	Rows:      taskRows,
+}
+
+func taskRows() []key[taskDraft] {
+	return []key[taskDraft]{
+		row("name", inTask, setTaskName,
+			"how commands and messages call the task; unique",
+			is{Of: "name", Example: "nightly-report"}),
+		row("group", anywhere, setGroup,
+			"in a group its name; elsewhere the group that commands run as",
+			is{Of: "group", Without: "in a task, the group of its user", Example: "warehouse"}),
+		row("tasks", inGroup, func(_ *loader, t *taskDraft, n *node) { t.tasks = n },
+			"the tasks of a group",
+			is{Of: "tasks", Example: "[{name: load, command: ./load.sh, every: hour}]"}),
+		row("description", inTask, replaces(func(t *taskDraft) *string { return &t.Description }, (*reader).Text),
+			"what the task is for",
+			is{Of: "text", Example: "The numbers of yesterday"}),
+		row("tags", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Tags }, (*reader).Texts),
+			"words by which commands choose tasks",
+			is{Of: "words", Example: "[reports, slow]"}),
+
+		row("cron", inTask|inGroup, setCron,
+			"when it is due, as one or more cron expressions",
+			is{Of: "cron", Example: "'*/5 * * * *'"}),
+		row("every", inTask|inGroup, setEvery,
+			"when it is due, in words",
+			is{Of: "every", Example: "weekday at 02:30"}),
+		row("timezone", anywhere, replacesBy(func(t *taskDraft) **time.Location { return &t.When.Location }, readZone),
+			"the zone in which its times are meant",
+			is{Of: "zone", Without: "that of the file", Example: "America/New_York"}),
+		row("spread", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Spread }, values.Spread),
+			"over how long its due times are spread, each task and server having its own part",
+			is{Of: "duration", Without: "it is due when it says", Example: "10m"}),
+
+		row("shell", anywhere, replaces(func(t *taskDraft) *[]string { return &t.shell }, values.Shell),
+			"what runs a command that is a text",
+			is{Of: "arguments", Default: "[/bin/sh, -c]", Example: "[/bin/bash, -euo, pipefail, -c]"}),
+		row("command", inTask|inGroup, setCommand,
+			"what it runs",
+			is{Of: "command", Example: "./report.sh --all"}),
+		row("dir", anywhere, replaces(func(t *taskDraft) *string { return &t.Dir }, (*reader).Path),
+			"the folder in which its commands run",
+			is{Of: "path", Without: "the folder of the file", Example: "${HOME}/site"}),
+		row("env", anywhere, setEnv,
+			"variables of its commands",
+			is{Of: "variables", Example: "{MODE: nightly}"}),
+		row("env_file", anywhere, setEnvFiles,
+			"files of variables, read when a command starts",
+			is{Of: "paths", Example: "[.env]"}),
+		row("user", anywhere, replaces(func(t *taskDraft) *string { return &t.As.User }, values.Account),
+			"the user that its commands run as",
+			is{Of: "account", Without: "the user of sched", Example: "www-data"}),
+		row("umask", anywhere, replaces(func(t *taskDraft) **int { return &t.As.Umask }, values.Umask),
+			"the umask of its commands, in octal",
+			is{Of: "umask", Without: "that of sched", Example: "'027'"}),
+		row("nice", anywhere, replaces(func(t *taskDraft) **int { return &t.As.Nice }, values.Nice),
+			"the priority of its commands",
+			is{Of: "integer", Least: -20, Most: 19, Without: "that of sched", Example: "10"}),
+
+		row("background", anywhere, replaces(func(t *taskDraft) *bool { return &t.Background }, (*reader).Bool),
+			"whether it runs on without its tick",
+			is{Of: "flag", Default: "false", Example: "true"}),
+		row("mutex", anywhere, setMutex,
+			"the name of the lock that it shares with other tasks",
+			is{Of: "mutex", Without: "the name of the task", Example: "database"}),
+		row("without_overlapping", anywhere, setOverlapping,
+			"whether it is skipped while its mutex is held, or waits for it",
+			is{Of: "overlapping", Default: "false", Example: "true"}),
+		row("wait_at_most", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.WaitAtMost }, values.WaitAtMost),
+			"how long a run waits for its mutex and its seat before it is skipped, with `without_overlapping: wait`",
+			is{Of: "duration", Default: "1h", Example: "20m"}),
+		row("pool", anywhere, replacesBy(func(t *taskDraft) *schedule.Pool { return &t.Pool }, readPool),
+			"the pool that limits how many of its runs, and of others, go on at once",
+			is{Of: "mutex", Without: "no limit", Example: "database"}),
+		row("one_server", anywhere, replaces(func(t *taskDraft) *bool { return &t.OneServer }, (*reader).Bool),
+			"whether one server alone runs a slot",
+			is{Of: "flag", Default: "false", Example: "true"}),
+		row("prefer", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Prefer }, values.Prefer),
+			"the servers that run its slots as long as they take part, with `one_server`",
+			is{Of: "serverNames", Example: "[web-1]"}),
+		row("store_down", anywhere, setStoreDown,
+			"what happens when the store does not answer",
+			is{Words: []string{"skip", "run", "wait"}, Default: "skip", Example: "run"}),
+		row("on_lost_lease", anywhere, replaces(func(t *taskDraft) *bool { return &t.StopOnLostLease }, values.IsWord("continue", "stop")),
+			"what happens to a run whose lock was lost",
+			is{Words: []string{"continue", "stop"}, Default: "continue", Example: "stop"}),
+
+		row("timeout", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.Timeout }, values.Timeout),
+			"the longest that an attempt may take",
+			is{Of: "durationOrNone", Default: "none", Example: "20m"}),
+		row("kill_after", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.KillAfter }, values.DurationFrom(0)),
+			"how long a command has to end after TERM",
+			is{Of: "duration", Default: "10s", Example: "5s"}),
+		row("retry", anywhere, setRetry,
+			"how often a failed attempt is tried again",
+			is{Of: "retry", Without: "one attempt", Example: "{attempts: 3, delay: 10s, backoff: 2}"}),
+		row("expect", anywhere, setExpect,
+			"how long a run and the time between two successes may take before it counts as overdue",
+			is{Of: "expect", Without: "nothing is expected", Example: "{within: 30m, every: 26h}"}),
+		row("success_codes", anywhere, replaces(func(t *taskDraft) *[]int { return &t.SuccessCodes }, values.SuccessCodes),
+			"the exit codes that count as success",
+			is{Of: "codes", Least: 0, Most: 255, Default: "[0]", Example: "[0, 3]"}),
+
+		row("between", anywhere, replaces(func(t *taskDraft) *[]schedule.Window { return &t.Conditions.Between }, values.Windows),
+			"the times of the day in which it may run",
+			is{Of: "windows", Without: "at any time", Example: "['8:00', '17:00']"}),
+		row("unless_between", anywhere, replaces(func(t *taskDraft) *[]schedule.Window { return &t.Conditions.UnlessBetween }, values.Windows),
+			"the times of the day in which it may not run",
+			is{Of: "windows", Without: "never", Example: "[['12:00', '12:30'], ['22:00', '6:00']]"}),
+		row("days", anywhere, replaces(func(t *taskDraft) *schedule.Days { return &t.Conditions.Days }, values.Days),
+			"the days of the week on which it may run",
+			is{Of: "days", Without: "every day", Example: "weekdays"}),
+		row("except", anywhere, replacesBy(func(t *taskDraft) *schedule.Holidays { return &t.Conditions.Holidays }, readExcept),
+			"the days on which it may not run",
+			is{Of: "except", Default: "[]", Example: "holidays"}),
+		row("when", anywhere, setConditionCommand,
+			"a command that must succeed for it to run",
+			is{Of: "condition", Default: "[]", Example: "test -n \"$(ls inbox)\""}),
+		row("skip", anywhere, setConditionCommand,
+			"a command that must fail for it to run",
+			is{Of: "condition", Default: "[]", Example: "[pgrep, -x, rsync]"}),
+		row("environments", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Environments }, values.Environments),
+			"the environments in which it runs",
+			is{Of: "someWords", Without: "everywhere", Example: "[production]"}),
+		row("servers", anywhere, replaces(func(t *taskDraft) *[]string { return &t.Servers }, values.Servers),
+			"the servers that run it, by their names or labels",
+			is{Of: "servers", Without: "all of them", Example: "[web-1, 'worker-*', role=db]"}),
+		row("enabled", anywhere, replaces(func(t *taskDraft) *bool { return &t.Enabled }, (*reader).Bool),
+			"whether it runs at all",
+			is{Of: "flag", Default: "true", Example: "false"}),
+		row("even_when_paused", anywhere, replaces(func(t *taskDraft) *bool { return &t.EvenWhenPaused }, (*reader).Bool),
+			"whether it runs while everything is paused",
+			is{Of: "flag", Default: "false", Example: "true"}),
+		row("even_in_maintenance", anywhere, replaces(func(t *taskDraft) *bool { return &t.EvenInMaintenance }, (*reader).Bool),
+			"whether it runs while the maintenance file exists",
+			is{Of: "flag", Default: "false", Example: "true"}),
+
+		row("start_deadline", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.StartDeadline }, values.StartDeadline),
+			"how late after its slot it may start",
+			is{Of: "durationOrNone", Default: "none", Example: "5m"}),
+		row("missed", anywhere, setMissed,
+			"what happens to a slot that no tick covered, or that fell into a pause",
+			is{Words: []string{"skip", "once", "after_pause"}, Default: "skip", Example: "once"}),
+		row("missed_within", anywhere, replaces(func(t *taskDraft) *time.Duration { return &t.MissedWithin }, values.MissedWithin),
+			"how old a missed slot may be that still runs",
+			is{Of: "duration", Default: "12h", Example: "8h"}),
+
+		row("before", anywhere, setHooks(func(h *schedule.Hooks) *[]schedule.Hook { return &h.Before }),
+			"hooks before its command",
+			is{Of: "hooksBeforeARun", Example: "test -w /var/reports"}),
+		row("after", anywhere, setHooks(func(h *schedule.Hooks) *[]schedule.Hook { return &h.After }),
+			"hooks after its command, however it ended",
+			is{Of: "hooksAfterAll", Example: "{ping: 'https://hc-ping.com/uuid'}"}),
+		row("on_success", anywhere, setHooks(func(h *schedule.Hooks) *[]schedule.Hook { return &h.OnSuccess }),
+			"hooks after a success",
+			is{Of: "hooks", Example: "./publish.sh"}),
+		row("on_failure", anywhere, setHooks(func(h *schedule.Hooks) *[]schedule.Hook { return &h.OnFailure }),
+			"hooks after a failure",
+			is{Of: "hooks", Example: "{mail: ops@example.com, at_most: 1 per 6h}"}),
+		row("on_recovery", anywhere, setHooks(func(h *schedule.Hooks) *[]schedule.Hook { return &h.OnRecovery }),
+			"hooks after a success that follows a failure",
+			is{Of: "hooks", Example: "{webhook: 'https://hooks.slack.com/services/T0', format: slack}"}),
+		row("on_skip", anywhere, setHooks(func(h *schedule.Hooks) *[]schedule.Hook { return &h.OnSkip }),
+			"hooks for a slot that was skipped",
+			is{Of: "hooksBeforeARun", Example: "echo \"$SCHED_REASON\""}),
+		row("on_overdue", anywhere, setHooks(func(h *schedule.Hooks) *[]schedule.Hook { return &h.OnOverdue }),
+			"hooks for a task that is overdue",
+			is{Of: "hooksBeforeARun", Example: "{mail: ops@example.com}"}),
+		row("output", anywhere, setOutput,
+			"how much of its output is kept, and where a copy goes",
+			is{Of: "output", Without: "64MB are kept, and there is no copy", Example: "{file: logs/report.log, append: true}"}),
+	}
+}
+
+// misplacedTaskKey returns the hint for a key that a task, a group or defaults cannot have.
+func misplacedTaskKey(name string, in, known scope) string {
+	switch {
+	case name == "name" && in == inGroup:
+		return "a group is named by `group: NAME`"
+	case known&inTask != 0:
+		return "put it into the tasks themselves"
+	case name == "ping" || name == "webhook" || name == "mail" || name == "trigger":
+		return "it is a hook, as in `on_failure: {" + name + ": …}`"
+	case name == "environment":
+		return `did you mean "environments"? the environment itself is set at the top of the file`
+	case slices.Contains([]string{"include", "history", "pools", "metrics", "logs", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
+		return "it belongs at the top of the file, not in " + scopeName(in)
+	}
+	return ""
+}
+
+// includeKeys are the keys of an included file that is a mapping.
+var includeKeys = keys[includedFile]{
+	Misplaced: func(string, scope, scope) string { return "an included file holds only tasks" },
+	Rows:      includeRows,
+}
+
+func includeRows() []key[includedFile] {
+	return []key[includedFile]{
+		row("tasks", 0, func(_ *loader, f *includedFile, n *node) { f.tasks = n },
+			"tasks and groups, in their order",
+			is{Of: "tasks", Example: "[{name: hello, every: minute, command: echo hello}]"}),
+	}
+}
+
+// synonyms are what people write who come from other schedulers.
+var synonyms = map[string]string{
+	"cmd": "command", "script": "command", "exec": "command", "run": "command",
+	"schedule": "cron", "interval": "every", "frequency": "every",
+	"tz": "timezone", "time_zone": "timezone", "cwd": "dir", "workdir": "dir", "working_directory": "dir",
+	"retries": "retry", "no_overlap": "without_overlapping", "overlapping": "without_overlapping", "without_overlap": "without_overlapping",
+	"then": "trigger", "chain": "trigger", "start": "trigger", "on_error": "on_failure", "on_fail": "on_failure",
+	"run_in_background": "background", "on_one_server": "one_server", "even_in_maintenance_mode": "even_in_maintenance",
+	"jobs": "tasks", "log": "output", "disabled": "enabled", "weekdays": "days",
+	"server": "servers", "host": "servers", "hosts": "servers", "nodes": "servers", "labels": "servers", "roles": "servers",
+}

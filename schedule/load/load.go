@@ -1,0 +1,207 @@
+package load
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/document"
+)
+
+// An InvalidError holds every problem of a schedule: those of the main file first, then those of
+// its includes in their order, each file's from top to bottom.
+type InvalidError struct {
+	Problems []document.Problem // at least one
+	StateDir string             // of the schedule, as far as the file still says; it may hold the last valid one
+	cause    error              // of a file that could not be read
+}
+
+// Error returns the problems, each on lines of its own.
+func (e *InvalidError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns why a file could not be read, so that errors.Is finds fs.ErrNotExist.
+func (e *InvalidError) Unwrap() error { return e.cause }
+
+// Options is what File, Text and Archive need to know of the world around the file.
+type Options struct {
+	// Getenv looks up the variables that ${VAR} stands for. Nil means that none is set.
+	Getenv func(string) (string, bool)
+
+	// UID is the effective user. With 0 (root), a file that group or others can write, or that
+	// belongs to another user, is refused, as cron refuses such crontabs: whoever can write the
+	// file would be root. So is one below a folder in which another user can put another file in its place
+	// (trust.Above).
+	UID int
+
+	// CheckStore says what is wrong with the URLs of a store, without a password in it, and what to do.
+	// Nil accepts any.
+	CheckStore func(servers []string) (problem, hint string)
+
+	// CheckNotification says what is wrong with the target of an expanded notification, without a secret in it,
+	// and what to do. Nil accepts any, and leaves it unexpanded: whatever is wrong is found when it is sent.
+	CheckNotification func(schedule.Notification) (problem, hint string)
+
+	// Origins asks for what Task.Settings and Task.PlaceOf return. It makes a map for each task, and ticks do without.
+	Origins bool
+
+	// Texts are taken for what the files at those paths, absolute, hold; nil for a file that is not there. It answers what
+	// the schedule would be after an edit. The files need not be there.
+	Texts map[string][]byte
+
+	// Server returns the name of this machine, by which `spread` differs between servers, and which `servers` may mean, given the
+	// one that the file has for it, or an empty one. Nil means that it has none.
+	Server func(named string) string
+
+	// Labels returns the labels of this machine, and what is wrong with them (labels.Parse). It is called only where a task
+	// has one in `servers`. Nil means that it has none.
+	Labels func() (all []string, wrong string)
+
+	// Local is the zone of a schedule that names none. Nil means UTC.
+	Local *time.Location
+}
+
+// File reads the schedule in file and what it includes.
+// When anything in it is wrong the error is an *InvalidError, which holds every problem.
+func File(file string, opts Options) (*schedule.Schedule, error) {
+	l, err := newLoader(file, opts)
+	if err != nil {
+		return nil, err
+	}
+	if main := l.Open(l.schedule.File); main != nil {
+		l.readMain(main)
+	}
+	return l.result()
+}
+
+// Text is File for text that is at hand: data is read as if file held it. It opens no file, so
+// include is a problem here.
+func Text(data []byte, file string, opts Options) (*schedule.Schedule, error) {
+	l, err := newLoader(file, opts)
+	if err != nil {
+		return nil, err
+	}
+	l.origin = fromText
+	l.readMain(l.Add(l.schedule.File, data))
+	return l.result()
+}
+
+// A loader turns one schedule.yaml into a Schedule. Its Reader collects the problems, so that all of them are found at
+// once; what the loader has built counts only when there was none.
+type loader struct {
+	*document.Reader
+	options  Options
+	folder   string // of the main file, absolute
+	origin   origin
+	archived []*document.Source // the sources of an archive that are still to be read
+
+	schedule *schedule.Schedule
+	mail     mailSettings
+	names    map[string]document.Place // of the tasks
+	bare     *taskDraft                // a task that sets and inherits nothing; nil while the top of the file is read
+	hasStore bool                      // the file has a store, if only an empty one
+	changes  changes
+	chains   chains
+	zones    map[string]*time.Location
+}
+
+// origin says where the files that a schedule names come from.
+type origin int
+
+const (
+	fromFiles   origin = iota
+	fromText           // there are none: to name one is a problem
+	fromArchive        // the next of loader.archived is the one
+)
+
+func newLoader(file string, opts Options) (*loader, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the working directory is unknown: %w", file, err)
+	}
+	if opts.Local == nil {
+		opts.Local = time.UTC
+	}
+	folder := filepath.Dir(path)
+	l := &loader{
+		Reader:   document.NewReader(document.Options{Folder: folder, Getenv: opts.Getenv, UID: opts.UID, Texts: opts.Texts, Synonyms: synonyms}),
+		options:  opts,
+		folder:   folder,
+		schedule: &schedule.Schedule{File: path},
+		names:    map[string]document.Place{},
+		zones:    map[string]*time.Location{},
+	}
+	l.File = filepath.Base(path)
+	if opts.Origins {
+		l.Origins = document.Origins{}
+	}
+	return l, nil
+}
+
+// readMain reads the main file: its settings first, since the tasks depend on them wherever they stand.
+func (l *loader) readMain(main *document.Source) {
+	l.File = main.Name
+	root := l.Parse(main.Data)
+	if root == nil {
+		return
+	}
+	if root.IsList() {
+		l.Problemf(root, "put the list under `tasks:`", "the file must be a mapping of keys and values, not a list")
+		return
+	}
+	if !l.RequireMapping(root, "the file") {
+		return
+	}
+	top := l.readSettings(root)
+	l.hasStore = top.store != nil
+	base := l.readDefaults(top.defaults, top.env)
+	l.readEntries(top.tasks, base)
+	l.readIncludes(top.include, base)
+	l.findMachine()
+	l.checkChains()
+	l.warnOfUnusedPools(top.pools)
+	l.noteQueues()
+	if len(l.schedule.Tasks) == 0 && l.ProblemCount() == 0 {
+		l.Warnf(root, "nothing will ever run", "the schedule has no tasks")
+	}
+}
+
+// result returns the schedule, or all that is wrong with it.
+func (l *loader) result() (*schedule.Schedule, error) {
+	if l.ProblemCount() > 0 {
+		problems, cause := l.Problems()
+		return nil, &InvalidError{Problems: problems, StateDir: l.invalidStateDir(), cause: cause}
+	}
+	s := l.schedule
+	s.Warnings, s.Sources = l.Warnings(), l.Sources()
+	s.Changes = l.changes.told()
+	s.Digest = document.Digest(s.Sources)
+	return s, nil
+}
+
+// invalidStateDir returns the state folder of a schedule that is invalid. Where the file is no YAML at all,
+// it looks for the two lines that decide it.
+func (l *loader) invalidStateDir() string {
+	if l.schedule.StateDir != "" || l.origin != fromFiles {
+		return l.schedule.StateDir
+	}
+	var lines []byte
+	for line := range bytes.Lines(l.Sources()[0].Data) {
+		if bytes.HasPrefix(line, []byte("state_dir:")) || bytes.HasPrefix(line, []byte("name:")) {
+			lines = append(lines, line...)
+		}
+	}
+	lines = append(lines, "\ntasks: []\n"...)
+	if guess, err := Text(lines, l.schedule.File, l.options); err == nil {
+		return guess.StateDir
+	}
+	return ""
+}

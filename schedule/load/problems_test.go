@@ -1,0 +1,679 @@
+package load
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/cron"
+)
+
+// testVars are the variables of the tests.
+var testVars = map[string]string{"REFUSED": "refused by secret", "HOME": "/home/me", "EMPTY": "", "ZONE": "Asia/Tokyo"}
+
+var here = time.FixedZone("Here", 3600)
+
+func testOptions() Options {
+	return Options{
+		UID: 1000,
+		CheckStore: func(servers []string) (problem, hint string) {
+			for _, url := range servers {
+				if strings.HasPrefix(url, "refused:") {
+					return "refused is no store", "take another"
+				}
+			}
+			return "", ""
+		},
+		CheckNotification: func(n schedule.Notification) (problem, hint string) {
+			for _, text := range append([]string{n.Ping, n.Webhook, n.MailURL, n.MailFrom}, n.Mail...) {
+				if strings.HasPrefix(text, "refused") {
+					return "nobody can be told there", "take another"
+				}
+			}
+			return "", ""
+		},
+		Local:  here,
+		Getenv: func(name string) (string, bool) { v, ok := testVars[name]; return v, ok },
+	}
+}
+
+// one wraps the keys of a task as a file with that one task, called t, on lines 1 to 4 and on.
+func one(keys string) string {
+	return "tasks:\n- name: t\n  every: minute\n  command: x\n" + indent(keys, "  ")
+}
+
+func indent(text, by string) string {
+	return by + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+by) + "\n"
+}
+
+// Each row is a mistake, and all that is said about it.
+var mistakes = []struct {
+	name, yaml string
+	want       []string
+}{
+	// The file as a whole.
+	{"an empty file", "", []string{
+		"schedule.yaml:1:1: the file is empty\n  hint: a schedule starts with `tasks:`"}},
+	{"only a comment", "# nothing\n", []string{
+		"schedule.yaml:1:1: the file is empty\n  hint: a schedule starts with `tasks:`"}},
+	{"two documents", "tasks: []\n---\ntasks: []\n", []string{
+		"schedule.yaml:2:1: a second document starts here, and a schedule is one\n  hint: remove the line `---`"}},
+	{"a list at the top", "- name: a\n", []string{
+		"schedule.yaml:1:1: the file must be a mapping of keys and values, not a list\n  hint: put the list under `tasks:`"}},
+	{"a text at the top", "hello\n", []string{
+		"schedule.yaml:1:1: the file must be a mapping of keys and values, not the text \"hello\""}},
+	{"a null byte", "name: a\nb: \x00\n", []string{
+		"schedule.yaml:2:4: the file holds the control character 0x00: it is not text"}},
+	{"Latin-1", "name: a\nb: \xe9t\xe9\n", []string{
+		"schedule.yaml:2:4: the byte 0xe9 is not UTF-8: the file is not text in UTF-8"}},
+	{"UTF-16", "\xff\xfen\x00", []string{
+		"schedule.yaml:1:1: the byte 0xff is not UTF-8: the file is not text in UTF-8"}},
+
+	{"a key without a space after its colon", "tasks:\n- name:a\n  every: minute\n  command: x\n", []string{
+		"schedule.yaml:2:7: a colon without a space after it\n  hint: write `key: value`"}},
+	{"backticks around a command", "tasks:\n- name: t\n  every: minute\n  command: `x`\n", []string{
+		"schedule.yaml:4:12: text cannot start with a backtick\n  hint: put the text in quotes; a shell runs what stands in $(…)"}},
+
+	// What people bring along from crontabs and from other schedulers.
+	{"days as a range of cron", one("days: mon-fri"), []string{
+		"schedule.yaml:5:9: task \"t\": days: the text \"mon-fri\" is not a day of the week\n  hint: write weekdays"}},
+	{"days as a range of numbers over the weekend", one("days: 5-1"), []string{
+		"schedule.yaml:5:9: task \"t\": days: the text \"5-1\" is not a day of the week\n  hint: write [fri, sat, sun, mon]"}},
+	{"a misspelt short day", one("days: [tus]"), []string{
+		"schedule.yaml:5:10: task \"t\": days: the text \"tus\" is not a day of the week\n  hint: did you mean \"tue\"?"}},
+	{"a crontab line with its user", "tasks:\n- name: t\n  cron: 0 5 * * * root /bin/x\n  command: x\n", []string{
+		"schedule.yaml:3:9: task \"t\": cron \"0 5 * * * root /bin/x\": \"root /bin/x\" is no field\n  hint: the command of a crontab line has its own key, command:, and the user before it user:"}},
+	{"a crontab line with its command", "tasks:\n- name: t\n  cron: 0 5 * * * /bin/x\n  command: x\n", []string{
+		"schedule.yaml:3:9: task \"t\": cron \"0 5 * * * /bin/x\": \"/bin/x\" is no field\n  hint: the command of a crontab line has its own key, command:, and the user before it user:"}},
+	{"daily, which is a day", "tasks:\n- name: t\n  every: daily at 13:00\n  command: x\n", []string{
+		"schedule.yaml:3:10: task \"t\": every \"daily at 13:00\": \"daily\" is not a word for a frequency\n  hint: did you mean \"day at 13:00\"?"}},
+	{"a method of Laravel", one("runInBackground: true"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"runInBackground\"\n  hint: did you mean \"background\"?"}},
+	{"variables as a list", one("env: [A=b]"), []string{
+		"schedule.yaml:5:8: task \"t\": env must be a mapping of keys and values, not a list\n  hint: write {NAME: value}, or a line `NAME: value` for each, without \"-\""}},
+
+	// true is no text: it once was the name of a mutex, a file called true, and a hook that did nothing. false takes away what is inherited.
+	{"a mutex that is true", one("mutex: true"), []string{
+		"schedule.yaml:5:10: task \"t\": mutex must be text, not true\n  hint: leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken"}},
+	{"an output that is true", one("output: true"), []string{
+		"schedule.yaml:5:11: task \"t\": output must be text, not true\n  hint: leave the key out for no copy: what a task prints is kept anyway (sched logs)"}},
+	{"a hook that is true", one("before: true"), []string{
+		"schedule.yaml:5:11: task \"t\": before must be text, not true\n  hint: leave the key out for no hook, or write false against one that is inherited; the command is written \"true\""}},
+	{"an env_file that is true", one("env_file: true"), []string{
+		"schedule.yaml:5:13: task \"t\": env_file must be text, not true\n  hint: write false for none"}},
+
+	// The store.
+	{"a store without a name", "store: redis://a\ntasks: []\n", []string{
+		"schedule.yaml:1:8: a store needs a name\n  hint: add `name:`; servers that share a store meet under the name of their schedule"}},
+	{"a URL that the store refuses", "name: shop\nstore: [redis://a, refused://me:secret@b]\ntasks: []\n", []string{
+		"schedule.yaml:2:8: refused is no store\n  hint: take another"}},
+	{"no servers", "name: shop\nstore: []\ntasks: []\n", []string{
+		"schedule.yaml:2:8: store is an empty list\n  hint: leave the key out for locks on this machine alone"}},
+	{"one of the servers is empty", "name: shop\nstore: [redis://a, \"${EMPTY}\"]\ntasks: []\n", []string{
+		"schedule.yaml:2:20: an empty server in store"}},
+	{"a lease without a store", "lease: 30s\ntasks: []\n", []string{
+		"schedule.yaml:1:8: lease does nothing without a store\n  hint: add `store:`; the locks of one machine need no lease"}},
+	{"a lease that no network renews in time", "name: shop\nstore: redis://a\nlease: 1s\ntasks: []\n", []string{
+		"schedule.yaml:3:8: lease 1s is too short\n  hint: it takes at least 5s"}},
+	{"what servers do not ask of each other", "name: shop\nstore: redis://a\nremote: [stop, log]\ntasks: []\n", []string{
+		"schedule.yaml:3:16: remote: the text \"log\" is nothing that servers ask of each other\n  hint: did you mean \"logs\"?"}},
+	{"true for the name of a machine", "server: true\ntasks: []\n", []string{
+		"schedule.yaml:1:9: server must be text, not true\n  hint: leave the key out for the host name"}},
+	{"what no machine is called", "server: web 7\ntasks: []\n", []string{
+		"schedule.yaml:1:9: server \"web 7\" is not a valid name\n  hint: use letters, digits and . _ -, and begin with a letter or a digit"}},
+	{"nothing that servers may ask of each other", "name: shop\nstore: redis://a\nremote: []\ntasks: []\n", []string{
+		"schedule.yaml:3:9: remote is an empty list\n  hint: write `remote: false` for nothing"}},
+	{"a store in a task", one("store: redis://a"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"store\"\n  hint: it belongs at the top of the file, not in a task"}},
+	{"a word for a lost lease", one("on_lost_lease: kill"), []string{
+		"schedule.yaml:5:18: task \"t\": on_lost_lease must be continue or stop, not the text \"kill\""}},
+
+	// Broken YAML.
+	{"a tab in the indentation", "tasks:\n- name: a\n\tcommand: x\n", []string{
+		"schedule.yaml:3:1: the indentation holds a tab\n  hint: indent with spaces"}},
+	{"a macro without quotes", "tasks:\n- name: a\n  cron: @daily\n", []string{
+		"schedule.yaml:3:9: text cannot start with this character\n  hint: put the text in quotes, as in `cron: \"@daily\"`"}},
+	{"stars without quotes", "tasks:\n- name: a\n  cron: */5 * * * *\n  command: x\n", []string{
+		"schedule.yaml:3:9: text cannot start with this character\n  hint: put the text in quotes, as in `cron: \"*/5 * * * *\"`"}},
+	{"a colon in a command", "tasks:\n- name: a\n  command: echo a: b\n", []string{
+		"schedule.yaml:3:18: a second \": \" in one line\n  hint: put the text in quotes, or start a new line"}},
+	{"text after quotes", "tasks:\n- name: a\n  command: \"my app\" --all\n  every: hour\n", []string{
+		"schedule.yaml:3:12: something follows the closing quote or bracket\n  hint: put the whole text in quotes, or write it after `|` on a line of its own"}},
+	{"a key that is indented too little, far down", "name: a\nenv: {A: b}\ntasks:\n- name: a\n  command: x\n\n- name: b\n command: x\n", []string{
+		"schedule.yaml:8:2: this line does not fit the ones above\n  hint: check the indentation, and the quotes and brackets"}},
+	{"quotes that are never closed", "tasks:\n- name: a\n  command: \"x\n  every: hour\n", []string{
+		"schedule.yaml:3:3: the quotes are not closed"}},
+	{"a bracket that is never closed", "tasks:\n- name: a\n  command: [x\n", []string{
+		"schedule.yaml:3:3: a comma or the closing bracket is missing"}},
+	{"a variable in a mapping in braces", "env: {A: b, C: ${HOME}/x}\n", []string{
+		"schedule.yaml:1:16: a brace inside a mapping or a list in brackets\n  hint: put the text with ${…} in quotes there"}},
+	{"a key without a colon", "tasks:\n- name: a\n  command x\n  every: hour\n", []string{
+		"schedule.yaml:3:3: a key without `:`\n  hint: write `key: value`; check the indentation"}},
+	{"a merge conflict", "tasks:\n<<<<<<< HEAD\n- name: a\n=======\n- name: b\n>>>>>>> x\n", []string{
+		"schedule.yaml:2:1: a mark of a merge conflict\n  hint: decide for one of the two versions"}},
+	{"an alias of nothing", "name: *x\n", []string{
+		"schedule.yaml:1:7: an alias of something that is not there\n  hint: text that starts with \"*\" needs quotes"}},
+	{"an alias inside its own value", "tasks: &a\n- *a\n", []string{
+		"schedule.yaml:2:3: the alias *a is inside the value it stands for"}},
+	{"a billion laughs", laughs(), []string{
+		"schedule.yaml:5:20: the aliases of this file stand for more than 16 MiB"}},
+	{"something very deep", "name: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "\n", []string{
+		"schedule.yaml:1:106: this is nested more than 100 deep"}},
+	{"a tag", one("description: !mine x"), []string{
+		"schedule.yaml:5:16: the tag !mine means nothing here\n  hint: text that starts with \"!\" needs quotes"}},
+	{"a negated command", "tasks:\n- name: t\n  every: minute\n  command: ! pgrep x\n", []string{
+		"schedule.yaml:4:12: YAML takes this \"!\" for a tag, and drops it\n  hint: text that starts with \"!\" needs quotes"}},
+	{"a merge key that merges a text", one("<<: x"), []string{
+		"schedule.yaml:5:7: \"<<\" takes a mapping, or a list of mappings, not the text \"x\""}},
+
+	// Keys.
+	{"an unknown key at the top", "task: []\n", []string{
+		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
+	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, remote, server, state_dir, env, include, pools, history, metrics, logs, mail, holidays, maintenance_file, defaults, tasks"}},
+	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
+		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
+	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{
+		"schedule.yaml:4:3: task \"t\": unknown key \"comand\"\n  hint: did you mean \"command\"?"}},
+	{"a word of another scheduler", "tasks:\n- name: t\n  schedule: minute\n  command: x\n", []string{
+		"schedule.yaml:3:3: task \"t\": unknown key \"schedule\"\n  hint: did you mean \"cron\"?"}},
+	{"a key of the top in a task", one("history: {keep: 1h}"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"history\"\n  hint: it belongs at the top of the file, not in a task"}},
+	{"a hook as a key of a task", one("mail: ops@example.com"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"mail\"\n  hint: it is a hook, as in `on_failure: {mail: …}`"}},
+	{"the environment in a task", one("environment: x"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"environment\"\n  hint: did you mean \"environments\"? the environment itself is set at the top of the file"}},
+	{"an unknown key in a mapping of a task", one("retry: {attempts: 2, delya: 1s}"), []string{
+		"schedule.yaml:5:24: task \"t\": unknown key \"delya\" in retry\n  hint: did you mean \"delay\"?"}},
+	{"unknown keys in hooks", one("after: {pong: x}\non_failure: [{slack: x}, {colour: x}]"), []string{
+		"schedule.yaml:5:11: task \"t\": unknown key \"pong\" in after\n  hint: did you mean \"ping\"?",
+		"schedule.yaml:6:17: task \"t\": unknown key \"slack\" in on_failure\n  hint: write {webhook: URL, format: slack}; Mattermost takes what Slack does",
+		"schedule.yaml:6:29: task \"t\": unknown key \"colour\" in on_failure\n  hint: the keys here are run, trigger, ping, webhook, mail, on, format, when, at_most"}},
+	{"a key given twice", one("command: y"), []string{
+		"schedule.yaml:5:3: task \"t\": \"command\" is given twice, first at line 4"}},
+	{"a variable given twice", "env:\n  A: 1\n  A: 2\ntasks: []\n", []string{
+		"schedule.yaml:3:3: env: \"A\" is given twice, first at line 2"}},
+	{"a key that is a list", one("[a]: b"), []string{
+		"schedule.yaml:5:3: task \"t\": a key must be text, not a list"}},
+	{"a name in the defaults", "defaults: {name: a}\ntasks: []\n", []string{
+		"schedule.yaml:1:12: defaults: \"name\" does not belong in defaults\n  hint: put it into the tasks themselves"}},
+	{"a command and a time in the defaults", "defaults: {command: a, cron: x, every: minute}\ntasks: []\n", []string{
+		"schedule.yaml:1:12: defaults: \"command\" does not belong in defaults\n  hint: put it into the tasks themselves",
+		"schedule.yaml:1:24: defaults: \"cron\" does not belong in defaults\n  hint: put it into the tasks themselves",
+		"schedule.yaml:1:33: defaults: \"every\" does not belong in defaults\n  hint: put it into the tasks themselves"}},
+
+	// Values at the top.
+	{"a name with a space", "name: my shop\ntasks: []\n", []string{
+		"schedule.yaml:1:7: name \"my shop\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
+	{"no such time zone", "timezone: asia/shanghai\ntasks: []\n", []string{
+		"schedule.yaml:1:11: timezone \"asia/shanghai\" is not a known time zone\n  hint: did you mean \"Asia/Shanghai\"?"}},
+	{"an offset for a time zone", "timezone: +08:00\ntasks: []\n", []string{
+		"schedule.yaml:1:11: timezone \"+08:00\" is not a known time zone\n  hint: time zones are called as in \"Europe/Berlin\", \"America/New_York\" or \"UTC\""}},
+	{"the zone of the machine by name", "timezone: local\ntasks: []\n", []string{
+		"schedule.yaml:1:11: timezone \"local\" is not a known time zone\n  hint: leave the key out for the zone of the machine"}},
+	{"a key without a value", "name:\ntasks:\n", []string{
+		"schedule.yaml:1:6: name has no value",
+		"schedule.yaml:2:7: tasks has no value"}},
+	{"a variable that is not set", "environment: ${APP_ENV}\ntasks: []\n", []string{
+		"schedule.yaml:1:14: environment: the variable APP_ENV is not set\n  hint: set it (cron sets very few), or write ${APP_ENV:-default}"}},
+	{"a variable that is empty", "environment: ${EMPTY}\ntasks: []\n", []string{
+		"schedule.yaml:1:14: environment is empty"}},
+	{"an open brace", "environment: ${APP\ntasks: []\n", []string{
+		"schedule.yaml:1:14: environment: ${ without }\n  hint: write $${ for a literal ${"}},
+	{"an expansion only a shell knows", "environment: ${APP:?no}\ntasks: []\n", []string{
+		"schedule.yaml:1:14: environment: \"APP:?no\" is not the name of a variable\n  hint: only ${VAR}, ${VAR:-default} and ${file:PATH} are expanded; write $${ for a literal ${"}},
+	{"a home folder", "state_dir: ~/x\ntasks: []\n", []string{
+		"schedule.yaml:1:12: state_dir \"~/x\": \"~\" is not expanded here\n  hint: write ${HOME}/x"}},
+	{"variables that are a list", "env: [A]\ntasks: []\n", []string{
+		"schedule.yaml:1:6: env must be a mapping of keys and values, not a list\n  hint: write {NAME: value}, or a line `NAME: value` for each, without \"-\""}},
+	{"variables with wrong names and values", "env: {'a=b': c, D: [e], F: }\ntasks: []\n", []string{
+		"schedule.yaml:1:7: env: \"a=b\" cannot name a variable",
+		"schedule.yaml:1:20: env.D must be text, not a list",
+		"schedule.yaml:1:28: env.F has no value\n  hint: write \"\" for an empty one"}},
+	{"history with wrong values", "history: {keep: 30, runs_per_task: 0}\ntasks: []\n", []string{
+		"schedule.yaml:1:17: history.keep 30 has no unit\n  hint: write 30s, 30m or 30h",
+		"schedule.yaml:1:36: history.runs_per_task must be at least 1, not 0"}},
+	{"history that is a text", "history: 30d\ntasks: []\n", []string{
+		"schedule.yaml:1:10: history must be a mapping of keys and values, not the text \"30d\""}},
+	{"metrics without a textfile", "metrics: {}\ntasks: []\n", []string{
+		"schedule.yaml:1:10: metrics has no textfile\n  hint: write {textfile: PATH}"}},
+	{"metrics that are a path", "metrics: /var/x.prom\ntasks: []\n", []string{
+		"schedule.yaml:1:10: metrics must be a mapping of keys and values, not the text \"/var/x.prom\"\n  hint: write {textfile: /var/x.prom}"}},
+	{"metrics with wrong values", "metrics: {textfile: '', file: a.prom}\ntasks: []\n", []string{
+		"schedule.yaml:1:21: metrics.textfile is empty",
+		"schedule.yaml:1:25: unknown key \"file\" in metrics\n  hint: the only key here is textfile"}},
+
+	// Tasks.
+	{"tasks that are a mapping", "tasks:\n  a: {command: x}\n", []string{
+		"schedule.yaml:2:3: tasks must be a list, not a mapping\n  hint: begin each task with `- name: NAME`"}},
+	{"entries that are no tasks", "tasks:\n- x\n-\n- [a]\n", []string{
+		"schedule.yaml:2:3: a task must be a mapping of keys and values, not the text \"x\"\n  hint: a task has at least a name, a command, and cron or every",
+		"schedule.yaml:3:2: an empty entry\n  hint: remove the `-`",
+		"schedule.yaml:4:3: a task must be a mapping of keys and values, not a list\n  hint: a task has at least a name, a command, and cron or every"}},
+	{"a task that says nothing", "tasks:\n- {}\n", []string{
+		"schedule.yaml:2:3: a task without a name\n  hint: add `name:`; it is how commands and messages call the task",
+		"schedule.yaml:2:3: the task has no command\n  hint: add `command:`",
+		"schedule.yaml:2:3: the task has no time: neither cron nor every is given\n  hint: add `cron:` or `every:`, or start it from another task with `{trigger: …}`"}},
+	{"cron and every", one("cron: '* * * * *'"), []string{
+		"schedule.yaml:3:10: task \"t\": cron and every cannot both be given\n  hint: keep one of the two"}},
+	{"two tasks of one name", one("") + "- name: t\n  every: hour\n  command: y\n", []string{
+		"schedule.yaml:6:9: task \"t\": the name is already taken at schedule.yaml:2:9\n  hint: names are unique in the whole schedule, groups and includes too"}},
+	{"a name that is too long", "tasks:\n- name: " + strings.Repeat("a", 129) + "\n  every: hour\n  command: y\n", []string{
+		"schedule.yaml:2:9: task \"" + strings.Repeat("a", 60) + "…\": name \"" + strings.Repeat("a", 60) + "…\" is longer than 128 characters"}},
+	{"an empty command", "tasks:\n- {name: t, every: hour, command: ' '}\n", []string{
+		"schedule.yaml:2:35: task \"t\": command is empty"}},
+	{"an empty list of a command", "tasks:\n- {name: t, every: hour, command: []}\n", []string{
+		"schedule.yaml:2:35: task \"t\": command is an empty list"}},
+	{"a command without its program", "tasks:\n- {name: t, every: hour, command: ['', x]}\n", []string{
+		"schedule.yaml:2:36: task \"t\": command is empty"}},
+	{"a command that is a mapping", "tasks:\n- {name: t, every: hour, command: {run: x}}\n", []string{
+		"schedule.yaml:2:35: task \"t\": command must be text or a list, not a mapping"}},
+	{"a null character", "tasks:\n- {name: t, every: hour, command: \"a\\0b\"}\n", []string{
+		"schedule.yaml:2:35: task \"t\": command holds a null character, which no program can be given"}},
+	{"an empty list of times", "tasks:\n- {name: t, cron: [], command: x}\n", []string{
+		"schedule.yaml:2:19: task \"t\": cron is an empty list"}},
+	{"every as a list", "tasks:\n- {name: t, every: [hour], command: x}\n", []string{
+		"schedule.yaml:2:20: task \"t\": every must be text, not a list"}},
+	{"yes and no and words", one("background: yes\nenabled: off\none_server: 'true'\nwithout_overlapping: maybe"), []string{
+		"schedule.yaml:5:15: task \"t\": background must be true or false, not the text \"yes\"\n  hint: write true",
+		"schedule.yaml:6:12: task \"t\": enabled must be true or false, not the text \"off\"\n  hint: write false",
+		"schedule.yaml:7:15: task \"t\": one_server must be true or false, not the text \"true\"\n  hint: remove the quotes",
+		"schedule.yaml:8:24: task \"t\": without_overlapping must be true, false or wait, not the text \"maybe\""}},
+	{"durations", one("timeout: 30\nkill_after: -5s\nretry: {attempts: 2, delay: 5 minutes, max_delay: 0s}"), []string{
+		"schedule.yaml:5:12: task \"t\": timeout 30 has no unit\n  hint: write 30s, 30m or 30h",
+		"schedule.yaml:6:15: task \"t\": kill_after -5s is negative",
+		"schedule.yaml:7:31: task \"t\": retry.delay \"5 minutes\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d",
+		"schedule.yaml:7:53: task \"t\": retry.max_delay 0s is too short"}},
+	{"what is expected and cannot be", one("expect: {within: 0s, every: soon, often: 1h}"), []string{
+		"schedule.yaml:5:20: task \"t\": expect.within 0s is too short\n  hint: it takes at least 1s",
+		"schedule.yaml:5:31: task \"t\": expect.every \"soon\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d",
+		"schedule.yaml:5:37: task \"t\": unknown key \"often\" in expect\n  hint: the keys here are within, every"}},
+	{"nothing that is expected", one("expect: {}"), []string{"schedule.yaml:5:11: task \"t\": expect is empty\n  hint: write {within: 30m, every: 26h}, or one of the two"}},
+	{"expected is no mapping", one("expect: 30m"), []string{"schedule.yaml:5:11: task \"t\": expect must be a mapping of keys and values, not the text \"30m\"\n  hint: write {within: 30m, every: 26h}, or one of the two"}},
+	{"what no run can exceed", one("timeout: 10m\nexpect: {within: 30m}"), []string{
+		"schedule.yaml:6:11: task \"t\": no run takes longer than expect.within, 30 m 0 s (at schedule.yaml:6:11): timeout ends it after 10 m 10 s (at schedule.yaml:5:12)\n  hint: make one of the two shorter"}},
+	{"what every run exceeds", "tasks: [{name: t, every: day, command: x, expect: {every: 1h}}]\n", []string{
+		"schedule.yaml:1:51: task \"t\": expect.every 1 h 0 m is shorter than the time from one run to the next, 1 d 0 h (at schedule.yaml:1:26): it would always be overdue\n  hint: make it longer than the time between two runs and what a run takes"}},
+	{"nothing to be overdue", one("on_overdue: page"), []string{
+		"schedule.yaml:5:15: task \"t\": on_overdue never fires: nothing is expected of the task\n  hint: add `expect: {every: 26h}`"}},
+	{"a boot of all servers, at a time", "tasks: [{name: t, every: boot, command: x, one_server: true, spread: 5m, expect: {every: 1h}}]\n", []string{
+		"schedule.yaml:1:56: task \"t\": one_server contradicts a boot (at schedule.yaml:1:26), which is that of one machine\n  hint: remove one_server, or write `one_server: false` against one that is inherited",
+		"schedule.yaml:1:70: task \"t\": spread contradicts a boot (at schedule.yaml:1:26), which has no time\n  hint: keep one of the two",
+		"schedule.yaml:1:82: task \"t\": expect.every contradicts a boot (at schedule.yaml:1:26): nobody knows when the next one is\n  hint: keep expect.within, and write `every: false` against one that is inherited"}},
+	{"a lost run that is not tried again", one("retry: {attempts: 1, lost: true}"), []string{
+		"schedule.yaml:5:30: task \"t\": retry.lost contradicts one attempt (at schedule.yaml:5:21): nothing is tried again\n  hint: write attempts: 2 or more"}},
+	{"missed slots", one("missed: twice\nmissed_within: 40d\nstart_deadline: 0s"), []string{
+		"schedule.yaml:5:11: task \"t\": missed must be skip, once or after_pause, not the text \"twice\"",
+		"schedule.yaml:6:18: task \"t\": missed_within 40d is longer than the 31 days that sched looks back",
+		"schedule.yaml:7:19: task \"t\": start_deadline 0s would skip every run\n  hint: write false for a task that may start at any time"}},
+	{"how old a missed slot may be that does not run", one("missed: skip\nmissed_within: 1h"), []string{
+		"schedule.yaml:6:18: task \"t\": missed_within is for tasks with missed: once, missed: after_pause or store_down: wait\n  hint: add `missed: once`, or remove it"}},
+	{"missed slots that are no longer", one("missed: once\nmissed_within: 30s\nstart_deadline: soon"), []string{
+		"schedule.yaml:6:18: task \"t\": missed_within 30s is too short\n  hint: it takes at least 1m",
+		"schedule.yaml:7:19: task \"t\": start_deadline \"soon\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d"}},
+	{"a timeout of nothing", one("timeout: 0s"), []string{
+		"schedule.yaml:5:12: task \"t\": timeout 0s would end every attempt at once\n  hint: write false for a task without a timeout"}},
+	{"a timeout that is a list", one("timeout: [1h]"), []string{
+		"schedule.yaml:5:12: task \"t\": timeout must be a duration such as 90s, not a list"}},
+	{"retry as a number", one("retry: 3"), []string{
+		"schedule.yaml:5:10: task \"t\": retry must be a mapping, not the number 3\n  hint: write {attempts: 3}"}},
+	{"retry without attempts", one("retry: {delay: 1s}"), []string{
+		"schedule.yaml:5:10: task \"t\": retry has no attempts\n  hint: add attempts: the first try and all that follow it"}},
+	{"retry with wrong numbers", one("retry: {attempts: 0, backoff: 0.5, delay: 10s, max_delay: 5s}"), []string{
+		"schedule.yaml:5:21: task \"t\": retry.attempts must be at least 1, not 0",
+		"schedule.yaml:5:33: task \"t\": retry.backoff must be at least 1, not 0.5",
+		"schedule.yaml:5:61: task \"t\": retry.max_delay 5s is shorter than the delay, 10s"}},
+	{"retry with texts", one("retry: {attempts: two, backoff: [2]}"), []string{
+		"schedule.yaml:5:21: task \"t\": retry.attempts must be a whole number, not the text \"two\"",
+		"schedule.yaml:5:35: task \"t\": retry.backoff must be a number, not a list"}},
+	{"codes", one("success_codes: [0, 256, x, 1.5]"), []string{
+		"schedule.yaml:5:22: task \"t\": success_codes must be from 0 to 255, not 256",
+		"schedule.yaml:5:27: task \"t\": success_codes must be a whole number, not the text \"x\"",
+		"schedule.yaml:5:30: task \"t\": success_codes must be a whole number, not the number 1.5"}},
+	{"no codes", one("success_codes: []"), []string{
+		"schedule.yaml:5:18: task \"t\": success_codes is an empty list"}},
+	{"a policy nobody knows", one("store_down: later"), []string{
+		"schedule.yaml:5:15: task \"t\": store_down must be skip, run or wait, not the text \"later\""}},
+	{"a wait that nobody knows", one("background: true\nwithout_overlapping: waits"), []string{
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"waits\"\n  hint: did you mean \"wait\"?"}},
+	{"a wait by another word", one("background: true\nwithout_overlapping: queue"), []string{
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"queue\""}},
+	{"a list of waits", one("background: true\nwithout_overlapping: [wait]"), []string{
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not a list"}},
+	{"what others take for true", one("without_overlapping: yes"), []string{
+		"schedule.yaml:5:24: task \"t\": without_overlapping must be true, false or wait, not the text \"yes\"\n  hint: write true"}},
+	{"an underscore that was forgotten", one("missed: afterpause\nmissed_within: 1h"), []string{
+		"schedule.yaml:5:11: task \"t\": missed must be skip, once or after_pause, not the text \"afterpause\"\n  hint: did you mean \"after_pause\"?"}},
+	{"a foreground task that waits", one("without_overlapping: wait"), []string{
+		"schedule.yaml:5:24: task \"t\": without_overlapping: wait is for background tasks: all foreground tasks after it would wait with it\n  hint: add `background: true`, or write `without_overlapping: true`"}},
+	{"how long a task waits that does not", one("without_overlapping: true\nwait_at_most: 5m"), []string{
+		"schedule.yaml:6:17: task \"t\": wait_at_most is for tasks with without_overlapping: wait\n  hint: add `without_overlapping: wait`, or remove it"}},
+	{"a wait of nothing", one("background: true\nwithout_overlapping: wait\nwait_at_most: 0s"), []string{
+		"schedule.yaml:7:17: task \"t\": wait_at_most 0s would skip every run that has to wait\n  hint: write `without_overlapping: true` for a task that does not wait"}},
+	{"a wait of nothing, without a unit", one("background: true\nwithout_overlapping: wait\nwait_at_most: 0"), []string{
+		"schedule.yaml:7:17: task \"t\": wait_at_most 0 would skip every run that has to wait\n  hint: write `without_overlapping: true` for a task that does not wait"}},
+	{"a slot that waits for a store that nobody asks", one("store_down: wait"), []string{
+		"schedule.yaml:5:15: task \"t\": store_down: wait is for tasks that ask the store\n  hint: add `one_server: true` or `without_overlapping: true`, or remove it"}},
+	{"a slot that waits for a store that is not there", one("one_server: true\nstore_down: wait\nmissed_within: 1h"), []string{
+		"schedule.yaml:6:15: task \"t\": store_down: wait needs a store\n  hint: add `store:`, or remove it"}},
+	{"a server that is preferred by what runs on all", one("prefer: [web-1]"), []string{
+		"schedule.yaml:5:11: task \"t\": prefer is for tasks with one_server\n  hint: add `one_server: true`, or remove it"}},
+	{"servers that are none", one("servers: []"), []string{
+		"schedule.yaml:5:12: task \"t\": servers is an empty list\n  hint: leave the key out for every server, or switch the task off with `enabled: false`"}},
+	{"servers in one text", one("servers: web-1, web-2"), []string{
+		"schedule.yaml:5:12: task \"t\": servers: \"web-1, web-2\" is neither the name of a server nor a label\n  hint: write a list: [web-1, web-2]"}},
+	{"labels in one text", one("servers: role=db, zone=eu"), []string{
+		"schedule.yaml:5:12: task \"t\": servers: \"role=db, zone=eu\" is neither the name of a server nor a label\n  hint: write a list: [role=db, zone=eu]"}},
+	{"labels in a mapping", one("servers: {role: db, zone: eu}"), []string{
+		"schedule.yaml:5:12: task \"t\": servers must be text, not a mapping\n  hint: write a list: [role=db, zone=eu]"}},
+	{"all servers but one", one("servers: ['!web-1']"), []string{
+		"schedule.yaml:5:13: task \"t\": servers: \"!web-1\" is not the name of a server\n  hint: name those that run it: there is no word for all but one"}},
+	{"a label with a colon", one("servers: [web-1, 'role:db']"), []string{
+		"schedule.yaml:5:20: task \"t\": servers: \"role:db\" is not the name of a server\n  hint: a label is written role=db"}},
+	{"a label in a mapping", one("servers: {role: db}"), []string{
+		"schedule.yaml:5:12: task \"t\": servers must be text, not a mapping\n  hint: write role=db"}},
+	{"a label without a value", one("servers: role="), []string{
+		"schedule.yaml:5:12: task \"t\": servers: \"role=\" is not a label\n  hint: write NAME=VALUE of letters, digits and . _ -, as role=db; in VALUE * stands for any characters, and ? for one"}},
+	{"any label", one("servers: '*=db'"), []string{
+		"schedule.yaml:5:12: task \"t\": servers: \"*=db\" is not a label\n  hint: write NAME=VALUE of letters, digits and . _ -, as role=db; in VALUE * stands for any characters, and ? for one"}},
+	{"a variable for a server", one("servers: ${HOST}"), []string{
+		"schedule.yaml:5:12: task \"t\": servers: \"${HOST}\" is not the name of a server\n  hint: use letters, digits and . _ -; * stands for any characters, and ? for one"}},
+	{"true for a server", one("servers: true"), []string{
+		"schedule.yaml:5:12: task \"t\": servers must be text, not true\n  hint: leave the key out for every server"}},
+	{"a server that is preferred and does not run it", one("one_server: true\nservers: [web-1, 'db-*']\nprefer: [db-2, web-2]"), []string{
+		"schedule.yaml:7:11: task \"t\": prefer contradicts servers (at schedule.yaml:6:12): \"web-2\" is none of web-1, db-*\n  hint: add it there, or prefer one of those"}},
+	{"a label that is preferred", one("one_server: true\nprefer: [web-1, role=db]"), []string{
+		"schedule.yaml:6:19: task \"t\": prefer: \"role=db\" is not the name of one server\n  hint: write its name, as `sched servers` shows it"}},
+	{"a mutex", one("mutex: -x"), []string{
+		"schedule.yaml:5:10: task \"t\": mutex \"-x\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
+	{"a pool that the file has not", "pools: {database: 2}\n" + one("pool: databse"), []string{
+		"schedule.yaml:6:9: task \"t\": pool \"databse\" is none of the pools of the file\n  hint: did you mean \"database\"?"}},
+	{"a pool without pools", one("pool: db"), []string{
+		"schedule.yaml:5:9: task \"t\": pool \"db\" is none of the pools of the file\n  hint: add `pools: {db: 1}` at the top of the file, with how many of its runs may go on at once"}},
+	{"a pool that is true", "pools: {db: 1}\n" + one("pool: true"), []string{
+		"schedule.yaml:6:9: task \"t\": pool \"true\" is none of the pools of the file\n  hint: add `pools: {true: 1}` at the top of the file, with how many of its runs may go on at once"}},
+	{"a pool that lets nothing run is known all the same", "pools: {db: 0}\n" + one("pool: db"), []string{
+		"schedule.yaml:1:13: pools.db must be from 1 to 1000, not 0"}},
+	{"pools of every kind of mistake", "pools: {-x: 1, a: two, a: 2, b: 1.5, c: 1001, [d]: 1}\n" + one(""), []string{
+		"schedule.yaml:1:9: pools \"-x\" is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit",
+		"schedule.yaml:1:19: pools.a must be a whole number, not the text \"two\"",
+		"schedule.yaml:1:24: pools: \"a\" is given twice, first at line 1",
+		"schedule.yaml:1:33: pools.b must be a whole number, not the number 1.5",
+		"schedule.yaml:1:41: pools.c must be from 1 to 1000, not 1001",
+		"schedule.yaml:1:47: a key must be text, not a list"}},
+	{"pools that are a list", "pools: [db]\n" + one(""), []string{
+		"schedule.yaml:1:8: pools must be a mapping of keys and values, not a list"}},
+	{"pools in a task", one("pools: {db: 2}"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"pools\"\n  hint: it belongs at the top of the file, not in a task"}},
+	{"a pool at the top", "pool: db\n" + one(""), []string{
+		"schedule.yaml:1:1: unknown key \"pool\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
+	{"a shell that is a text", one("shell: /bin/bash"), []string{
+		"schedule.yaml:5:10: task \"t\": shell must be a list, not the text \"/bin/bash\"\n  hint: write [/bin/bash, -c]"}},
+	{"tags", one("tags: {a: b}"), []string{
+		"schedule.yaml:5:9: task \"t\": tags must be text, not a mapping"}},
+	{"environments that are none", one("environments: []"), []string{
+		"schedule.yaml:5:17: task \"t\": environments is an empty list\n  hint: leave the key out for every environment, or switch the task off with `enabled: false`"}},
+	{"an output without a file", one("output: {append: true}"), []string{
+		"schedule.yaml:5:20: task \"t\": output.append is about a copy, and output has no file\n  hint: add `file: PATH`"}},
+	{"limits of the output", one("output: {limit: 10}"), []string{
+		"schedule.yaml:5:19: task \"t\": output.limit 10 has no unit\n  hint: write 10MB or 10KB"}},
+	{"a limit in words", one("output: {limit: a lot}"), []string{
+		"schedule.yaml:5:19: task \"t\": output.limit \"a lot\" is not a size\n  hint: a size is written as 512KB, 10MB or 1GB"}},
+	{"a limit without room for a line", one("output: {limit: 1KB}"), []string{
+		"schedule.yaml:5:19: task \"t\": output.limit 1KB is less than 16KB"}},
+	{"spreads", one("spread: 30s"), []string{
+		"schedule.yaml:5:11: task \"t\": spread 30s is too short\n  hint: it takes at least 2m"}},
+	{"a share in percent", one("retry: {attempts: 3, jitter: 20%}"), []string{
+		"schedule.yaml:5:32: task \"t\": retry.jitter must be a number, not the text \"20%\"\n  hint: write 0.2"}},
+	{"a duration that nobody lives to see", one("timeout: 99999999999h\nkill_after: 40000d"), []string{
+		"schedule.yaml:5:12: task \"t\": timeout 99999999999h is longer than 100 years",
+		"schedule.yaml:6:15: task \"t\": kill_after 40000d is longer than 100 years"}},
+	{"a whole number that is too large for YAML", "pools: {a: 99999999999999999999, b: -99999999999999999999}\n" + one("retry: {attempts: 99999999999999999999}"), []string{
+		"schedule.yaml:1:12: pools.a must be from 1 to 1000, not 99999999999999999999",
+		"schedule.yaml:1:37: pools.b must be from 1 to 1000, not -99999999999999999999",
+		"schedule.yaml:6:21: task \"t\": retry.attempts must be at least 1, not 99999999999999999999"}},
+	{"a wait that is misspelt", one("background: true\nwithout_overlapping: waits\nwait_at_most: 5m"), []string{
+		"schedule.yaml:6:24: task \"t\": without_overlapping must be true, false or wait, not the text \"waits\"\n  hint: did you mean \"wait\"?"}},
+	{"a spread of days", one("spread: 2d"), []string{
+		"schedule.yaml:5:11: task \"t\": spread 2d is longer than a day"}},
+	{"a retry of nothing", one("retry: {}"), []string{
+		"schedule.yaml:5:10: task \"t\": retry is empty\n  hint: write {attempts: 3}, or false for one attempt"}},
+	{"jitter in percent", one("retry: {attempts: 2, jitter: 20}"), []string{
+		"schedule.yaml:5:32: task \"t\": retry.jitter must be from 0 to 1, not 20\n  hint: 0.2 is a fifth"}},
+	{"a condition that is false", one("when: false\nskip: false"), []string{
+		"schedule.yaml:5:9: task \"t\": when: false may mean that the task never runs, or that nobody is asked\n  hint: write [] against one that is inherited, or `enabled: false` for a task that never runs"}},
+	{"a longest wait against an inherited delay", "defaults: {retry: {attempts: 2, delay: 5m}}\n" + one("background: true\nretry: {max_delay: 1m}"), []string{
+		"schedule.yaml:7:22: task \"t\": retry.max_delay 1m0s is shorter than the delay, 5m0s"}},
+	{"no delay between attempts that are not given", one("retry: {delay: 1m}"), []string{
+		"schedule.yaml:5:10: task \"t\": retry has no attempts\n  hint: add attempts: the first try and all that follow it"}},
+	{"an output that is a list", one("output: [a]"), []string{
+		"schedule.yaml:5:11: task \"t\": output must be a file or a mapping, not a list\n  hint: write {file: PATH, append: true}"}},
+
+	// Conditions.
+	{"windows", one("between: 8:00-17:00\nunless_between: ['8:00']"), []string{
+		"schedule.yaml:5:12: task \"t\": between must be a list, not the text \"8:00-17:00\"\n  hint: write [\"8:00\", \"17:00\"]",
+		"schedule.yaml:6:19: task \"t\": unless_between must be a pair of times, not a list of 1\n  hint: write [\"8:00\", \"17:00\"], or a list of such pairs"}},
+	{"times", one("between: [8, 25:00]\nunless_between: [['24:00', '1:00'], x]"), []string{
+		"schedule.yaml:5:13: task \"t\": between: the number 8 is not a time of the day\n  hint: a time is written as \"8:00\" or \"17:30\"",
+		"schedule.yaml:5:16: task \"t\": between: the text \"25:00\" is not a time of the day\n  hint: a time is written as \"8:00\" or \"17:30\"",
+		"schedule.yaml:6:21: task \"t\": unless_between cannot begin at 24:00\n  hint: the day begins at \"0:00\"",
+		"schedule.yaml:6:39: task \"t\": unless_between must be a pair of times, not the text \"x\"\n  hint: write [\"8:00\", \"17:00\"], or a list of such pairs"}},
+	{"days", one("days: [mon, tusday, 8]"), []string{
+		"schedule.yaml:5:15: task \"t\": days: the text \"tusday\" is not a day of the week\n  hint: did you mean \"tuesday\"?",
+		"schedule.yaml:5:23: task \"t\": days: the number 8 is not a day of the week"}},
+
+	// Hooks.
+	{"a hook that is a list", one("before: [[a, b]]"), []string{
+		"schedule.yaml:5:12: task \"t\": a hook of before must be text or a mapping, not a list\n  hint: a list to be run without a shell is written {run: […]}"}},
+	{"empty hooks", one("before: {}\nafter:\non_skip: ''\non_failure: {run: }"), []string{
+		"schedule.yaml:5:11: task \"t\": a hook of before is empty\n  hint: write {run: COMMAND}",
+		"schedule.yaml:6:9: task \"t\": after has no value",
+		"schedule.yaml:7:12: task \"t\": on_skip is empty",
+		"schedule.yaml:8:21: task \"t\": on_failure.run has no value"}},
+	{"hooks that are nothing, or two things", one("before: {at_most: 1 per 1h}\nafter: {ping: a, mail: b}\non_skip: {ping: ''}\non_failure: {mail: []}"), []string{
+		"schedule.yaml:5:11: task \"t\": a hook of before does nothing\n  hint: say what it is: run, trigger, ping, webhook or mail",
+		"schedule.yaml:6:10: task \"t\": a hook of after is ping and mail at once\n  hint: make a list of them, each on its own",
+		"schedule.yaml:7:19: task \"t\": on_skip.ping is empty",
+		"schedule.yaml:8:22: task \"t\": on_failure.mail is an empty list"}},
+	{"triggers of what is not there, where no run has ended, and of two kinds", one("before: {trigger: u}\non_skip: [{trigger: u}]\nafter: [{trigger: laod}, {trigger: true}, {trigger: [u]}]\non_failure: {trigger: u, run: x}\non_success: {trigger: u, when: changed}") + "- {name: load, command: y, every: hour}\n- {name: u, command: y, every: hour}\n", []string{
+		"schedule.yaml:5:21: task \"t\": a trigger comes after a run, and in before none has ended\n  hint: move it to after, on_success, on_failure or on_recovery",
+		"schedule.yaml:6:23: task \"t\": a trigger comes after a run, and in on_skip none has ended\n  hint: move it to after, on_success, on_failure or on_recovery",
+		"schedule.yaml:7:21: task \"t\": trigger: there is no task \"laod\"\n  hint: did you mean \"load\"?",
+		"schedule.yaml:7:38: task \"t\": after.trigger must be text, not true\n  hint: name the task that is started",
+		"schedule.yaml:7:55: task \"t\": after.trigger must be text, not a list",
+		"schedule.yaml:8:15: task \"t\": a hook of on_failure is run and trigger at once\n  hint: make a list of them, each on its own",
+		"schedule.yaml:9:34: task \"t\": on_success.when is for ping, webhook, mail, not for trigger"}},
+	{"chains without an end", "tasks:\n- {name: a, every: hour, command: x, on_success: {trigger: b}}\n- {name: b, command: x, after: [{trigger: c}, {trigger: d}]}\n- {name: c, command: x, on_failure: {trigger: a}}\n- {name: d, command: x, on_recovery: {trigger: d}}\n", []string{
+		"schedule.yaml:4:47: task \"c\": trigger: a chain without an end: a → b (on_success at schedule.yaml:2:60) → c (after at schedule.yaml:3:43) → a (on_failure at schedule.yaml:4:47)\n  hint: take one of these triggers away; where it is inherited, `on_failure: false` does",
+		"schedule.yaml:5:48: task \"d\": trigger: a chain without an end: d → d (on_recovery at schedule.yaml:5:48)\n  hint: take one of these triggers away; where it is inherited, `on_recovery: false` does"}},
+	{"a chain without an end that is inherited", "defaults: {on_failure: {trigger: alert}}\ntasks:\n- {name: t, every: hour, command: x}\n- {name: alert, command: x}\n", []string{
+		"schedule.yaml:1:34: task \"alert\": trigger: a chain without an end: alert → alert (on_failure at schedule.yaml:1:34)\n  hint: take one of these triggers away; where it is inherited, `on_failure: false` does"}},
+	{"a task without a time that nothing triggers", "tasks:\n- {name: t, every: hour, command: x, after: {trigger: u}}\n- {name: u, command: x}\n- {name: v, command: x}\n", []string{
+		"schedule.yaml:4:3: task \"v\": the task has no time: neither cron nor every is given\n  hint: add `cron:` or `every:`, or start it from another task with `{trigger: …}`"}},
+	{"whom to tell", one("after: [{ping: refused}, {webhook: '${REFUSED}'}]\non_failure: {mail: [a, refused, [b]]}"), []string{
+		"schedule.yaml:5:18: task \"t\": after.ping: nobody can be told there\n  hint: take another",
+		"schedule.yaml:5:38: task \"t\": after.webhook: nobody can be told there\n  hint: take another",
+		"schedule.yaml:6:26: task \"t\": on_failure.mail: nobody can be told there\n  hint: take another",
+		"schedule.yaml:6:35: task \"t\": on_failure.mail must be text, not a list"}},
+	{"secrets that are not there", one("after: [{ping: 'https://x/${MISSING}'}, {webhook: '${file:/no/such/file}'}, {mail: '${file:}'}, {ping: '${file:/}'}]"), []string{
+		"schedule.yaml:5:18: task \"t\": after.ping: the variable MISSING is not set\n  hint: set it (cron sets very few), or write ${MISSING:-default}",
+		"schedule.yaml:5:53: task \"t\": after.webhook: there is no file /no/such/file\n  hint: a path is relative to the folder of the schedule",
+		"schedule.yaml:5:86: task \"t\": after.mail: ${file:} names no file\n  hint: write ${file:PATH}",
+		"schedule.yaml:5:106: task \"t\": after.ping: the file / does not hold one value\n  hint: put the value alone into it, on one line"}},
+	{"the file of a secret in env", "env: {A: '${file:secret}'}\ntasks: []\n", []string{
+		"schedule.yaml:1:10: env.A: what is in env is written down with every run, which is no place for the text of a file\n  hint: put the variable into a file for `env_file`, or let the command read this one"}},
+	{"keys of other notifications", one("after: [{run: a, when: changed}, {mail: a, format: slack}, {webhook: a, on: start}, {run: a, at_most: 1 per 1h}]"), []string{
+		"schedule.yaml:5:26: task \"t\": after.when is for ping, webhook, mail, not for run",
+		"schedule.yaml:5:54: task \"t\": after.format is for webhook, not for mail",
+		"schedule.yaml:5:79: task \"t\": after.on is for ping, not for webhook",
+		"schedule.yaml:5:105: task \"t\": after.at_most is for ping, webhook, mail, not for run"}},
+	{"pings that tell of the start", one("on_failure: {ping: a, on: failure}\nafter: [{ping: a, on: [begin, stop]}, {ping: a, on: []}, {ping: a, on: start, when: changed}, {ping: a, on: start, at_most: 1 per 1h}]"), []string{
+		"schedule.yaml:5:29: task \"t\": a ping with on belongs in after, not in on_failure\n  hint: move it to `after`: it is sent when the run starts, too",
+		"schedule.yaml:6:26: task \"t\": after.on must be start, success or failure, not the text \"begin\"",
+		"schedule.yaml:6:33: task \"t\": after.on must be start, success or failure, not the text \"stop\"",
+		"schedule.yaml:6:55: task \"t\": after.on is an empty list\n  hint: leave the key out for a ping when the run ends",
+		"schedule.yaml:6:87: task \"t\": a ping with on tells of every run, so when: changed does not go with it\n  hint: remove one of the two",
+		"schedule.yaml:6:127: task \"t\": a ping with on tells of every run, so at_most does not go with it\n  hint: remove one of the two"}},
+	{"when", one("after: {mail: a, when: chnaged}\nbefore: {mail: a, when: output}\non_skip: {mail: a, when: changed}"), []string{
+		"schedule.yaml:5:26: task \"t\": after.when must be changed or output, not the text \"chnaged\"\n  hint: did you mean \"changed\"?",
+		"schedule.yaml:6:27: task \"t\": when is about how a run ended, and in before none has",
+		"schedule.yaml:7:28: task \"t\": when is about how a run ended, and in on_skip none has"}},
+	{"at_most", one("after: [{mail: a, at_most: often}, {mail: a, at_most: 0 per 1h}, {mail: a, at_most: 1 per 1ms}, {mail: a, at_most: 1 per hour}]"), []string{
+		"schedule.yaml:5:30: task \"t\": at_most \"often\" is not a number per duration\n  hint: write it as `at_most: 1 per 1h`",
+		"schedule.yaml:5:57: task \"t\": at_most \"0 per 1h\": the number must be from 1 to 100\n  hint: write it as `at_most: 1 per 1h`",
+		"schedule.yaml:5:87: task \"t\": at_most \"1 per 1ms\": the duration must be from 1s to 31d\n  hint: write it as `at_most: 1 per 1h`",
+		"schedule.yaml:5:118: task \"t\": at_most \"1 per hour\" is not a number per duration\n  hint: write it as `at_most: 1 per 1h`"}},
+	{"the setting of mails", "mail: {url: refused, from: refused, to: x}\ntasks: []\n", []string{
+		"schedule.yaml:1:13: mail.url: nobody can be told there\n  hint: take another",
+		"schedule.yaml:1:28: mail.from: nobody can be told there\n  hint: take another",
+		"schedule.yaml:1:37: unknown key \"to\" in mail\n  hint: whom mails go to is said by each hook, as in `on_failure: {mail: ADDRESS}`"}},
+	{"a setting of mails that says nothing", "mail: {}\ntasks: []\n", []string{
+		"schedule.yaml:1:7: mail is empty\n  hint: write {url: smtp://HOST, from: ADDRESS}"}},
+
+	// Groups.
+	{"a group without a name or tasks", "tasks:\n- tasks: []\n- group: g\n", []string{
+		"schedule.yaml:2:3: group: a group without a name\n  hint: add `group: NAME`, or remove `tasks:` if this is a task",
+		"schedule.yaml:3:3: group \"g\": the group has no tasks\n  hint: add `tasks:`, or call it `name:` if this is a task"}},
+	{"keys that no group has", "tasks:\n- {group: g, name: x, description: y, tasks: []}\n", []string{
+		"schedule.yaml:2:14: group \"g\": \"name\" does not belong in a group\n  hint: a group is named by `group: NAME`",
+		"schedule.yaml:2:23: group \"g\": \"description\" does not belong in a group\n  hint: put it into the tasks themselves"}},
+	{"a group whose name is none", "tasks:\n- group: my group\n  tasks: []\n", []string{
+		"schedule.yaml:2:10: group \"my group\": this is not a valid name\n  hint: use letters, digits and . _ : / -, and begin with a letter or a digit"}},
+	{"a group of tasks without its tasks", "tasks:\n- group: g\n  every: hour\n", []string{
+		"schedule.yaml:2:3: group \"g\": the group has no tasks\n  hint: add `tasks:`, or call it `name:` if this is a task"}},
+	{"users that can be none", one("user: deploy:www\ngroup: a b"), []string{
+		"schedule.yaml:5:9: task \"t\": user \"deploy:www\" names a group, too\n  hint: write user: deploy and group: www",
+		"schedule.yaml:6:10: task \"t\": group \"a b\" cannot be a name\n  hint: write a name as in /etc/passwd or /etc/group, or a number"}},
+	{"a user without a name", one("user: ''\ngroup:"), []string{
+		"schedule.yaml:5:9: task \"t\": user is empty",
+		"schedule.yaml:6:9: task \"t\": group has no value"}},
+	{"a user of a variable that is not set", one("user: ${DEPLOY_USER}"), []string{
+		"schedule.yaml:5:9: task \"t\": user: the variable DEPLOY_USER is not set\n  hint: set it (cron sets very few), or write ${DEPLOY_USER:-default}"}},
+	{"nice beyond its ends", one("nice: 20"), []string{"schedule.yaml:5:9: task \"t\": nice must be from -20 to 19, not 20"}},
+	{"nice in words", one("nice: low"), []string{"schedule.yaml:5:9: task \"t\": nice must be a whole number, not the text \"low\""}},
+	{"no file of variables", one("env_file: [a.env, '']"), []string{"schedule.yaml:5:21: task \"t\": env_file is empty"}},
+	{"a mapping for a file of variables", one("env_file: {A: b}"), []string{"schedule.yaml:5:13: task \"t\": env_file must be text, not a mapping"}},
+	{"a mistake in a group is told once", "tasks:\n- group: g\n  timeout: 1\n  tasks:\n  - {name: a, every: hour, command: x}\n  - {name: b, every: hour, command: x}\n", []string{
+		"schedule.yaml:3:12: group \"g\": timeout 1 has no unit\n  hint: write 1s, 1m or 1h"}},
+	{"a mistake in the defaults", "defaults: {timeout: x}\ntasks: []\n", []string{
+		"schedule.yaml:1:21: defaults: timeout \"x\" is not a duration\n  hint: a duration is written as 90s, 20m, 1h30m or 30d"}},
+	{"defaults that are a list", "defaults: []\ntasks: []\n", []string{
+		"schedule.yaml:1:11: defaults must be a mapping of keys and values, not a list"}},
+	{"except without holidays", one("except: holidays"), []string{
+		"schedule.yaml:5:11: task \"t\": there are no holidays\n  hint: add `holidays:` to the top of the main file"}},
+	{"an exception that is none", "holidays: [12-25]\ndefaults: {except: [holidays, sunday]}\ntasks: []\n", []string{
+		"schedule.yaml:2:31: defaults: except: the text \"sunday\" is not known\n  hint: write `except: holidays`; for days of the week there is `days:`"}},
+	{"holidays that are none, told once", "holidays: [25.12., 2026-02-30, '', {2026-12-25: Christmas}, ~]\n" + strings.TrimPrefix(one("except: holidays"), "\n"), []string{
+		"schedule.yaml:1:12: holidays: \"25.12.\" is not a date\n  hint: a date is written as 2026-12-25, or as 12-25 for every year",
+		"schedule.yaml:1:20: holidays: there is no 2026-02-30",
+		"schedule.yaml:1:32: holidays is empty",
+		"schedule.yaml:1:36: holidays must be dates and files, not a mapping\n  hint: a date with its name is written as `- 2026-12-25 Christmas`",
+		"schedule.yaml:1:61: holidays has no value"}},
+	{"a file of holidays in text alone", "holidays: days.txt\ntasks: []\n", []string{
+		"schedule.yaml:1:11: holidays cannot name a file here, where only text is read"}},
+	{"holidays in a task", one("holidays: [12-25]"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"holidays\"\n  hint: it belongs at the top of the file, not in a task"}},
+	{"a condition that is empty", one("when: ''\nskip: [[a]]"), []string{
+		"schedule.yaml:5:9: task \"t\": when is empty",
+		"schedule.yaml:6:10: task \"t\": skip must be text, not a list"}},
+	{"a condition that is a mapping", one("skip: {run: x}"), []string{
+		"schedule.yaml:5:9: task \"t\": skip must be text or a list, not a mapping"}},
+	{"a maintenance file of nothing", "maintenance_file: ${EMPTY}\ntasks: []\n", []string{
+		"schedule.yaml:1:19: maintenance_file is empty"}},
+	{"an include in text alone", "include: x.yaml\ntasks: []\n", []string{
+		"schedule.yaml:1:10: include cannot be used here, where only text is read"}},
+}
+
+func laughs() string {
+	yaml := "a: &a [" + strings.Repeat("ha, ", 20) + "ha]\n"
+	for c := 'b'; c <= 'i'; c++ {
+		yaml += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 20) + "*" + string(c-1) + "]\n"
+	}
+	return yaml
+}
+
+func TestMistakes(t *testing.T) {
+	for _, m := range mistakes {
+		t.Run(m.name, func(t *testing.T) {
+			s, err := Text([]byte(m.yaml), "/srv/shop/schedule.yaml", testOptions())
+			if s != nil || err == nil {
+				t.Fatalf("it loads:\n%s", m.yaml)
+			}
+			if got, want := err.Error(), strings.Join(m.want, "\n"); got != want {
+				t.Errorf("\n%s\n--- said\n%s\n--- want\n%s", m.yaml, got, want)
+			}
+			noProgrammersWords(t, err.Error())
+		})
+	}
+}
+
+var programmersWords = regexp.MustCompile(`!!\w+|\b(u?int\d*|float\d*|bool|string|struct|interface|yaml\.v3|strconv)\b|yaml: |map\[|cannot unmarshal|%!`)
+
+// noProgrammersWords fails when a message speaks of how we are made.
+func noProgrammersWords(t *testing.T, message string) {
+	t.Helper()
+	if word := programmersWords.FindString(message); word != "" {
+		t.Errorf("a message says %q:\n%s", word, message)
+	}
+}
+
+// The messages of times come from the parsers of times; the place, the task and the hint from here.
+func TestBadTimesArePlaced(t *testing.T) {
+	if _, err := cron.Parse("61 * * * *", ""); err == nil {
+		t.Skip("the parser of cron expressions takes anything")
+	}
+	file := "tasks:\n- name: report\n  cron: [\"0 * * * *\", \"61 * * * *\"]\n  command: x\n" +
+		"- group: g\n  cron: \"0 0 32 * *\"\n  tasks:\n  - {name: a, command: x}\n  - {name: b, command: x}\n" +
+		"- name: words\n  every: 7 minutes\n  command: x\n"
+	_, err := Text([]byte(file), "/srv/schedule.yaml", testOptions())
+	if err == nil {
+		t.Fatal("it loads")
+	}
+	problems := err.(*InvalidError).Problems
+	if len(problems) != 3 {
+		t.Fatalf("want 3 problems:\n%v", err)
+	}
+	for i, want := range []string{
+		`schedule.yaml:3:23: task "report": cron "61 * * * *": minute 61 is not in 0-59`,
+		`schedule.yaml:6:9: group "g": cron "0 0 32 * *": `,
+		`schedule.yaml:11:10: task "words": every "7 minutes": `,
+	} {
+		if got := problems[i].String(); !strings.HasPrefix(got, want) {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestManyProblemsAreCut(t *testing.T) {
+	_, err := Text([]byte("tasks:\n"+strings.Repeat("- 1\n", 5000)), "/srv/schedule.yaml", testOptions())
+	problems := err.(*InvalidError).Problems
+	if got := problems[len(problems)-1].String(); got != "schedule.yaml: 4000 more problems are not shown" {
+		t.Errorf("the last problem is %s", got)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, row := range []struct{ name, yaml, want string }{
+		{"no tasks", "name: x\n", "schedule.yaml:1:1: the schedule has no tasks\n  hint: nothing will ever run"},
+		{"a variable of the shell", "env: {PATH: '$HOME/bin', PASSWORD: 'a$b$c'}\n" + one(""),
+			"schedule.yaml:1:13: env.PATH: $HOME is taken as it stands\n  hint: write ${HOME} for its value"},
+		{"a tick that waits with its task", "defaults: {retry: {attempts: 3, delay: 40s, backoff: 2}}\n" + one("") + "- {name: b, every: hour, command: x, background: true}\n- {name: c, every: hour, command: x, retry: {attempts: 3, delay: 1m, backoff: 1}}\n",
+			"schedule.yaml:3:3: task \"t\": a foreground task waits up to 1m20s for its next attempt, and its tick with it\n  hint: with `background: true` a later tick goes on with it"},
+		{"a password in the file", "mail: {url: 'smtp://me:hunter2@localhost'}\n" + one(""),
+			"schedule.yaml:1:13: mail.url has the password in it, and with it each run in the history\n  hint: write ${VAR} or ${file:PATH} in its place"},
+		{"a wait that ends before its time is over", one("background: true\nwithout_overlapping: wait\nstart_deadline: 5m\nwait_at_most: 20m"),
+			"schedule.yaml:8:17: task \"t\": no run waits for 20 m 0 s: it may not start later than start_deadline, 5 m 0 s (at schedule.yaml:7:19)\n  hint: make one of the two what you mean"},
+		{"a textfile that the node exporter passes over", "metrics: {textfile: shop.txt}\n" + one(""),
+			"schedule.yaml:1:21: metrics.textfile: the node exporter reads only files that end in .prom\n  hint: call it shop.prom"},
+	} {
+		s, err := Text([]byte(row.yaml), "/srv/schedule.yaml", testOptions())
+		if err != nil {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		if len(s.Warnings) != 1 || s.Warnings[0].String() != row.want {
+			t.Errorf("%s: warned of %v, want %s", row.name, s.Warnings, row.want)
+		}
+	}
+}

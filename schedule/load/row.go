@@ -1,0 +1,97 @@
+package load
+
+import (
+	"sched/schedule"
+	"sched/schedule/document"
+)
+
+// This file holds what the rows of keys.go are made with.
+
+type (
+	reader        = document.Reader
+	node          = document.Node
+	scope         = document.Scope
+	keys[T any]   = document.Table[*loader, T]
+	key[T any]    = document.Key[*loader, T]
+	setter[T any] = func(*loader, *T, *node)
+	is            = document.Type
+)
+
+// The scopes of taskKeys: where the key of a task may stand.
+const (
+	inTask scope = 1 << iota
+	inGroup
+	inDefaults
+
+	anywhere = inTask | inGroup | inDefaults
+)
+
+// scopeName returns a scope as messages call it.
+func scopeName(in scope) string {
+	switch in {
+	case inGroup:
+		return "a group"
+	case inDefaults:
+		return "defaults"
+	}
+	return "a task"
+}
+
+// replaces returns the setter of a key whose value takes the place of the inherited one; false takes that away
+// (takenAway). A value that is wrong leaves the field as it is.
+func replaces[T, V any](field func(*T) *V, read func(*reader, *node) (V, bool)) setter[T] {
+	return replacesBy(field, func(l *loader, n *node) (V, bool) { return read(l.Reader, n) })
+}
+
+// replacesBy is replaces for a value that is read by what the loader knows: of keys that come before, or from Options.
+func replacesBy[T, V any](field func(*T) *V, read func(*loader, *node) (V, bool)) setter[T] {
+	return func(l *loader, into *T, n *node) {
+		l.Forget()
+		if bare, ok := takenAway(l, into, n); ok && !isBool(field(into)) {
+			*field(into) = *field(bare)
+			return
+		}
+		if value, ok := read(l, n); ok {
+			*field(into) = value
+		}
+	}
+}
+
+// merges returns the setter of a key whose reader makes one value of its own and the inherited one.
+func merges[T, V any](field func(*T) *V, read func(r *reader, n *node, inherited V) V) setter[T] {
+	return func(l *loader, into *T, n *node) { *field(into) = read(l.Reader, n, *field(into)) }
+}
+
+// row makes one row of a table: in is where the key may stand, 0 for wherever the table is used, and doc what it means
+// in one phrase. A test wants a type for each: what the value may be.
+func row[T any](name string, in scope, set setter[T], doc string, types ...is) key[T] {
+	k := key[T]{Name: name, In: in, Set: set, Doc: doc}
+	for _, k.Type = range types {
+	}
+	return k
+}
+
+// takenAway reports whether n is the word false in a mapping that inherits, and returns what such a mapping has that
+// neither sets nor inherits anything.
+func takenAway[T any](l *loader, into *T, n *node) (bare *T, ok bool) {
+	if !n.IsFalse() || l.bare == nil {
+		return nil, false
+	}
+	switch any(into).(type) {
+	case *taskDraft:
+		bare, ok = any(l.bare).(*T)
+	case *schedule.Retry:
+		bare, ok = any(&l.bare.Retry).(*T)
+	case *schedule.Expect:
+		bare, ok = any(&l.bare.Expect).(*T)
+	case *schedule.Output:
+		bare, ok = any(&l.bare.Output).(*T)
+	}
+	return bare, ok
+}
+
+// isBool reports whether the field itself is true or false: for such a key false is a value like any other.
+func isBool(field any) bool {
+	_, is := field.(*bool)
+	return is
+}

@@ -1,0 +1,394 @@
+package load_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"gopkg.in/yaml.v3"
+
+	"sched/schedule/load"
+	"sched/schedule/schema"
+)
+
+// unsaid is what a schema cannot say: what docs/editors.md lists, and the problems of the loader which that is about, in
+// files that have some text in them.
+var unsaid = []struct{ sentence, problems, in string }{
+	{"a name, a key or a file that is given twice", `is given twice|already taken|included twice|named twice`, ""},
+	{"YAML's own errors: a second document, tags, merge keys, control characters", `the tag |for a tag|"<<" takes|a null character`, ""},
+	{"whether a task that is triggered exists, and whether chains end", `^trigger: `, ""},
+	{"whether a task inherits its command, its times, its attempts or the file of its output", `has no command|has no time|missed_within is for tasks|store_down: wait |prefer is for tasks|wait_at_most is for tasks|has no attempts|output has no file`, ""},
+	{"whether a cron expression or the words of `every` are right, beyond the number of fields", `(^|: )(cron|every) "`, ""},
+	{"whether a time zone, a date or a file exists", `is not a known time zone|there is no |no such file|there are no holidays|is not a date|cannot be used here|cannot name a file`, ""},
+	{"whether the pool of a task is one of `pools`", `is none of the pools`, ""},
+	{"how `${…}` is written, and what stands there when it is expanded", `is not set|is not the name of a variable|does not hold one value|cannot be read|is empty$|is not a valid name|cannot be a name|an empty server|without }|names no file`, "$"},
+	{"the bounds of durations and sizes, and one against another", `is less than|too short|is shorter than|would (end|skip)|is longer than (the 31|a day|100 years)|the duration must be`, ""},
+	{"that one key contradicts another", `never fires|no run takes longer|would always be overdue|contradicts |without_overlapping: wait is for`, ""},
+	{"how a number is written: `umask: 27` for `027`, `1.0` for `1`", `may be octal|is not an octal`, ""},
+	{"that the file of a schedule, unlike one that is included, is no list", `the file must be a mapping`, ""},
+	{"whether a store, an address or a URL is one, and that a store needs a `name`", `refused|nobody can be told|a store needs a name`, ""},
+}
+
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.JSON()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource("schedule.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schedule.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// instance returns the first document as an editor sees it; an error means that it is no YAML.
+func instance(text string) (any, error) {
+	var root yaml.Node
+	d := yaml.NewDecoder(strings.NewReader(text))
+	if err := d.Decode(&root); err != nil {
+		return nil, err
+	}
+	if err := d.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("a second document")
+	}
+	return (&editor{}).plain(root.Content[0], 0)
+}
+
+// An editor counts the values of a file: a few aliases can stand for more than there is memory.
+type editor struct{ values int }
+
+func (e *editor) plain(n *yaml.Node, depth int) (any, error) {
+	if e.values++; depth > 100 || e.values > 100_000 {
+		return nil, errors.New("too large")
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return e.plain(n.Alias, depth+1)
+	case yaml.SequenceNode:
+		items := []any{}
+		for _, item := range n.Content {
+			value, err := e.plain(item, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, value)
+		}
+		return items, nil
+	case yaml.MappingNode:
+		return e.plainMapping(n, depth)
+	}
+	return plainScalar(n), nil
+}
+
+// plainMapping also does what merge keys say.
+func (e *editor) plainMapping(n *yaml.Node, depth int) (any, error) {
+	own, merged := map[string]any{}, map[string]any{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		if key.Kind != yaml.ScalarNode {
+			return nil, errors.New("a key that is no text")
+		}
+		value, err := e.plain(n.Content[i+1], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if key.Value == "<<" && key.Style == 0 {
+			for _, from := range append(sliceOf(value), value) {
+				if m, ok := from.(map[string]any); ok {
+					for k, v := range m {
+						if _, has := merged[k]; !has {
+							merged[k] = v
+						}
+					}
+				}
+			}
+			continue
+		}
+		if _, twice := own[key.Value]; twice {
+			return nil, errors.New("a key twice")
+		}
+		own[key.Value] = value
+	}
+	for k, v := range merged {
+		if _, has := own[k]; !has {
+			own[k] = v
+		}
+	}
+	return own, nil
+}
+
+func sliceOf(value any) []any {
+	list, _ := value.([]any)
+	return list
+}
+
+func plainScalar(n *yaml.Node) any {
+	switch n.ShortTag() {
+	case "!!null":
+		return nil
+	case "!!bool":
+		return n.Value[0] == 't' || n.Value[0] == 'T'
+	case "!!int":
+		var i int64
+		if n.Decode(&i) == nil {
+			return json.Number(fmt.Sprint(i))
+		}
+	case "!!float":
+		var f float64
+		if n.Decode(&f) == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			return f
+		}
+	}
+	return n.Value
+}
+
+// agree holds the schema against the loader, and reports whether the schedule is valid. What the loader accepts the schema
+// accepts; what the loader refuses the schema refuses, unless it is only what a schema cannot say.
+func agree(t *testing.T, s *jsonschema.Schema, what, text string, read func() error) (valid bool) {
+	t.Helper()
+	value, err := instance(text)
+	if err != nil {
+		return false
+	}
+	refused, invalid := s.Validate(value), read()
+	var problems *load.InvalidError
+	switch {
+	case invalid == nil && refused != nil:
+		t.Errorf("%s: the schema refuses what the loader accepts: %v\n%s", what, refused, text)
+	case invalid != nil && refused == nil:
+		if !errors.As(invalid, &problems) {
+			t.Fatal(invalid)
+		}
+		for _, p := range problems.Problems {
+			if !slices.ContainsFunc(unsaid, func(u struct{ sentence, problems, in string }) bool {
+				return regexp.MustCompile(u.problems).MatchString(p.Text) && strings.Contains(text, u.in)
+			}) {
+				t.Errorf("%s: the schema accepts what the loader refuses: %v\n%s", what, p, text)
+			}
+		}
+	}
+	return invalid == nil
+}
+
+func parsing(text string) func() error {
+	return func() error {
+		_, err := load.Text([]byte(text), "/srv/shop/schedule.yaml", load.TestOptions())
+		return err
+	}
+}
+
+func TestTheSchemaAgreesWithTheLoaderOnTheExamples(t *testing.T) {
+	s := compiled(t)
+	files := []string{"../../schedule.yaml"}
+	for _, pattern := range []string{"../../examples/*.yaml", "../../examples/*/schedule.yaml", "../../bench/*.yaml", "../../bench/*/*.yaml", "../../packaging/etc/*.yaml"} {
+		found, _ := filepath.Glob(pattern)
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !agree(t, s, file, string(text), func() error { _, err := load.File(file, load.TestOptions()); return err }) {
+			t.Errorf("%s is not valid", file)
+		}
+	}
+	for _, file := range []string{load.Reference, "../../docs/from-laravel.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+			agree(t, s, file, block[1], parsing(block[1]))
+		}
+	}
+}
+
+func TestTheSchemaAgreesWithTheLoaderOnTheFixtures(t *testing.T) {
+	s := compiled(t)
+	for name, text := range load.Mistakes() {
+		agree(t, s, name, text, parsing(text))
+	}
+	scripts, _ := filepath.Glob("../../cmd/testdata/*.txtar")
+	more, _ := filepath.Glob("../../cmd/testdata/docs/*.txtar")
+	count := 0
+	for _, script := range append(scripts, more...) {
+		archive, err := txtar.ParseFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range archive.Files {
+			if text := string(file.Data); strings.HasSuffix(file.Name, ".yaml") && strings.Contains(text, "tasks:") {
+				agree(t, s, script+" "+file.Name, text, parsing(text))
+				count++
+			}
+		}
+	}
+	if count < 80 {
+		t.Errorf("only %d files in the scripts", count)
+	}
+}
+
+// The files have up to three mistakes each.
+func TestTheSchemaAgreesWithTheLoaderOnTenThousandFiles(t *testing.T) {
+	s := compiled(t)
+	g := generator{Rand: rand.New(rand.NewPCG(17, uint64(os.Getpid())))}
+	files := 10_000
+	if testing.Short() {
+		files = 1000
+	}
+	valid := 0
+	for i := range files {
+		g.mistakes = i % 4
+		text, err := json.Marshal(g.schedule())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if agree(t, s, fmt.Sprintf("file %d", i), string(text), parsing(string(text))) {
+			valid++
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	if valid < files/5 || valid > files*4/5 {
+		t.Errorf("%d of %d files are valid: that tests one side alone", valid, files)
+	}
+}
+
+// Each word that the schema lists is one for the loader, and each example and default is a value.
+func TestWhatTheSchemaShowsIsAccepted(t *testing.T) {
+	s := compiled(t)
+	for _, key := range load.Keys(load.InTask) {
+		if slices.Contains([]string{"name", "command", "cron", "every", "missed_within", "except", "pool", "prefer", "on_overdue", "wait_at_most"}, key.Name) {
+			continue
+		}
+		shown := append([]string{key.Type.Example, key.Type.Default}, key.Type.Words...)
+		for _, value := range shown {
+			if value == "" {
+				continue
+			}
+			text := "tasks:\n- name: t\n  every: minute\n  command: x\n  " + key.Name + ": " + value + "\n"
+			if value == "wait" { // for a store
+				text = "name: shop\nstore: redis://localhost\n" + text + "  one_server: true\n"
+			}
+			if !agree(t, s, key.Name, text, parsing(text)) {
+				t.Errorf("the loader refuses\n%s%v", text, parsing(text)())
+			}
+		}
+	}
+}
+
+// false is in each place what it is for the loader: what takes an inherited value away, a value, or a mistake.
+func TestTheSchemaAgreesWithTheLoaderOnFalse(t *testing.T) {
+	s := compiled(t)
+	for _, of := range []load.Mapping{load.InRetry, load.InExpect, load.InOutput} {
+		for _, key := range load.Keys(of) {
+			text := fmt.Sprintf("defaults: {%s: {%s: false}}\ntasks: [{name: t, every: minute, command: x}]\n", of, key.Name)
+			if !agree(t, s, key.Name, text, parsing(text)) {
+				t.Errorf("the loader refuses\n%s%v", text, parsing(text)())
+			}
+		}
+	}
+	for _, key := range load.Keys(load.InTask) {
+		text := "tasks: [{name: t, every: minute, command: x, " + key.Name + ": false}]\n"
+		agree(t, s, key.Name, text, parsing(text))
+	}
+}
+
+// What the schema says holds without a key is what the loader does without it.
+func TestTheDefaultsAreThoseOfTheLoader(t *testing.T) {
+	loaded := func(more string) string {
+		s, err := load.Text([]byte("tasks:\n- name: t\n  every: minute\n  command: x\n"+more), "/srv/shop/schedule.yaml", load.TestOptions())
+		if err != nil {
+			t.Fatalf("%s: %v", more, err)
+		}
+		of := fmt.Sprintf("%+v %+v", *s.Tasks[0], s.Tasks[0].Place)
+		return strings.NewReplacer("[]", "", "<nil>", "").Replace(regexp.MustCompile(`0x[0-9a-f]+`).ReplaceAllString(of, ""))
+	}
+	for _, key := range load.Keys(load.InTask) {
+		if key.Type.Default == "" || key.Name == "missed_within" || key.Name == "wait_at_most" {
+			continue
+		}
+		if with, without := loaded("  "+key.Name+": "+key.Type.Default+"\n"), loaded(""); with != without {
+			t.Errorf("%s: %s is not what holds without it:\n%s\n%s", key.Name, key.Type.Default, with, without)
+		}
+	}
+}
+
+// A page for people says what a schema leaves to `sched check`.
+func TestTheDocsSayWhatASchemaCannot(t *testing.T) {
+	page, err := os.ReadFile("../../docs/editors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range unsaid {
+		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), u.sentence) {
+			t.Errorf("docs/editors.md does not say: %s", u.sentence)
+		}
+	}
+}
+
+// Whoever adds a row says what its value may be.
+func TestEveryKeyHasATypeAndAnExample(t *testing.T) {
+	for _, of := range []load.Mapping{load.Top, load.InTask, load.InGroup, load.Defaults, load.Included, load.InHistory,
+		load.InMetrics, load.InMail, load.InRetry, load.InExpect, load.InOutput, load.InHook} {
+		keys := load.Keys(of)
+		if len(keys) == 0 {
+			t.Errorf("%s has no keys", of)
+		}
+		for _, key := range keys {
+			if key.Type.Of == "" && key.Type.Words == nil || key.Type.Example == "" {
+				t.Errorf("the key %s of a %s has no type or no example (document.Type)", key.Name, of)
+			}
+		}
+	}
+}
+
+// The schema in docs is the one for the modelines of our examples, and each of them has one that leads to it.
+func TestTheExamplesLeadEditorsToTheSchema(t *testing.T) {
+	const kept = "../../docs/schedule.schema.json"
+	text, err := os.ReadFile(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(text, schema.JSON()) {
+		t.Errorf("%s is not what sched schema prints: go run . schema -o docs/schedule.schema.json", kept)
+	}
+	files := []string{"../../schedule.yaml"}
+	for _, pattern := range []string{"../../examples/*.yaml", "../../examples/*/*.yaml", "../../examples/*/*/*.yaml"} {
+		found, _ := filepath.Glob(pattern)
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leads, _ := filepath.Rel(filepath.Dir(file), kept)
+		if first, _, _ := strings.Cut(string(text), "\n"); first != schema.Modeline(leads) {
+			t.Errorf("%s does not begin with %s", file, schema.Modeline(leads))
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package load
+
+import (
+	"math"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/load/values"
+)
+
+// This file has the keys of what is itself a mapping, at the top or in a task.
+
+// historyKeys are the keys of `history`.
+var historyKeys = keys[schedule.History]{Rows: historyRows}
+
+func historyRows() []key[schedule.History] {
+	return []key[schedule.History]{
+		row("keep", 0, replaces(func(h *schedule.History) *time.Duration { return &h.Keep }, values.DurationFrom(time.Minute)),
+			"how long runs are kept",
+			is{Of: "duration", Default: "30d", Example: "90d"}),
+		row("runs_per_task", 0, replaces(func(h *schedule.History) *int { return &h.RunsPerTask }, values.IntegerFrom(1)),
+			"how many runs of a task are kept",
+			is{Of: "integer", Least: 1, Most: math.MaxInt32, Default: "1000", Example: "200"}),
+	}
+}
+
+// metricsKeys are the keys of `metrics`.
+var metricsKeys = keys[schedule.Schedule]{Rows: metricsRows}
+
+func metricsRows() []key[schedule.Schedule] {
+	return []key[schedule.Schedule]{
+		row("textfile", 0, replaces(func(s *schedule.Schedule) *string { return &s.Textfile }, values.Textfile),
+			"the file that each tick writes",
+			is{Of: "path", Example: "/var/lib/node_exporter/textfile/shop.prom"}),
+	}
+}
+
+// mailKeys are the keys of `mail`.
+var mailKeys = keys[mailSettings]{
+	Misplaced: func(name string, _, _ scope) string {
+		if name == "to" {
+			return "whom mails go to is said by each hook, as in `on_failure: {mail: ADDRESS}`"
+		}
+		return ""
+	},
+	Rows: mailRows,
+}
+
+func mailRows() []key[mailSettings] {
+	return []key[mailSettings]{
+		row("url", 0, replacesBy(func(m *mailSettings) *string { return &m.url }, readMailURL),
+			"the server",
+			is{Of: "filled", Without: "sendmail of this machine", Example: "'smtp://localhost:25'"}),
+		row("from", 0, replacesBy(func(m *mailSettings) *string { return &m.from }, readMailFrom),
+			"the sender",
+			is{Of: "filled", Without: "the user of this machine", Example: "sched@example.com"}),
+	}
+}
+
+// retryKeys are the keys of `retry`.
+var retryKeys = keys[schedule.Retry]{Rows: retryRows}
+
+func retryRows() []key[schedule.Retry] {
+	return []key[schedule.Retry]{
+		row("attempts", 0, replaces(func(r *schedule.Retry) *int { return &r.Attempts }, values.IntegerFrom(1)),
+			"how many attempts there are, the first included",
+			is{Of: "integer", Least: 1, Most: math.MaxInt32, Example: "3"}),
+		row("delay", 0, replaces(func(r *schedule.Retry) *time.Duration { return &r.Delay }, values.DurationFrom(0)),
+			"the wait before the second attempt",
+			is{Of: "duration", Default: "0s", Example: "10s"}),
+		row("backoff", 0, replaces(func(r *schedule.Retry) *float64 { return &r.Backoff }, func(r *reader, n *node) (float64, bool) { return r.Number(n, 1) }),
+			"by what each further wait is longer than the one before",
+			is{Of: "number", Least: 1, Default: "1", Example: "2"}),
+		row("max_delay", 0, replaces(func(r *schedule.Retry) *time.Duration { return &r.MaxDelay }, values.DurationFrom(time.Nanosecond)),
+			"the longest wait",
+			is{Of: "duration", Without: "no bound", Example: "1m"}),
+		row("lost", 0, replaces(func(r *schedule.Retry) *bool { return &r.Lost }, (*reader).Bool),
+			"whether a run that was lost is tried again, too",
+			is{Of: "flag", Default: "false", Example: "true"}),
+		row("jitter", 0, replaces(func(r *schedule.Retry) *float64 { return &r.Jitter }, values.Jitter),
+			"the part of a wait by which it may be shorter or longer",
+			is{Of: "number", Least: 0, Most: 1, Default: "0", Example: "0.2"}),
+	}
+}
+
+// expectKeys are the keys of `expect`.
+var expectKeys = keys[schedule.Expect]{Rows: expectRows}
+
+func expectRows() []key[schedule.Expect] {
+	return []key[schedule.Expect]{
+		row("within", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Within }, values.DurationFrom(time.Second)),
+			"the longest that a run should take, all attempts and the waits between them together",
+			is{Of: "duration", Without: "no bound", Example: "30m"}),
+		row("every", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Every }, values.DurationFrom(time.Second)),
+			"the longest that there should be no success",
+			is{Of: "duration", Without: "no bound", Example: "26h"}),
+	}
+}
+
+// outputKeys are the keys of `output`.
+var outputKeys = keys[schedule.Output]{Rows: outputRows}
+
+func outputRows() []key[schedule.Output] {
+	return []key[schedule.Output]{
+		row("file", 0, replaces(func(o *schedule.Output) *string { return &o.File }, (*reader).Path),
+			"where the copy goes",
+			is{Of: "path", Example: "logs/report.log"}),
+		row("append", 0, replaces(func(o *schedule.Output) *bool { return &o.Append }, (*reader).Bool),
+			"whether it is added to what the file holds",
+			is{Of: "flag", Default: "false", Example: "true"}),
+		row("limit", 0, replaces(func(o *schedule.Output) *int64 { return &o.Limit }, values.OutputLimit),
+			"how much of what a run prints is kept, its first and its last part",
+			is{Of: "size", Default: "64MB", Example: "10MB"}),
+	}
+}
+
+// hookKeys are the keys of a hook that is a mapping.
+var hookKeys = keys[hookDraft]{
+	Misplaced: func(name string, _, _ scope) string {
+		switch name {
+		case "slack", "mattermost":
+			return "write {webhook: URL, format: slack}; Mattermost takes what Slack does"
+		case "url":
+			return "write {ping: URL} or {webhook: URL}"
+		case "from":
+			return "who mails come from is said once, by `mail:` at the top of the file"
+		}
+		return ""
+	},
+	Rows: hookRows,
+}
+
+func hookRows() []key[hookDraft] {
+	return []key[hookDraft]{
+		row("run", 0, setHookCommand,
+			"a command",
+			is{Of: "command", Example: "[logger, report ended]"}),
+		row("trigger", 0, setTrigger,
+			"another task, which is started at once",
+			is{Of: "triggered", Example: "load"}),
+		row("ping", 0, setPing,
+			"a URL that is fetched",
+			is{Of: "filled", Example: "'https://hc-ping.com/uuid'"}),
+		row("webhook", 0, setWebhook,
+			"a URL to which the run is posted",
+			is{Of: "filled", Example: "'https://example.com/hook'"}),
+		row("mail", 0, setAddresses,
+			"addresses that get a mail",
+			is{Of: "someWords", Example: "[ops@example.com]"}),
+		row("on", 0, setMoments,
+			"when a ping of healthchecks.io is sent",
+			is{Of: "moments", Words: []string{string(schedule.OnStart), string(schedule.OnSuccess), string(schedule.OnFailure)}, Without: "at the end of the run", Example: "[start, success, failure]"}),
+		row("format", 0, setFormat,
+			"whose format a webhook has",
+			is{Words: []string{"slack"}, Without: "all that there is to tell, as JSON", Example: "slack"}),
+		row("when", 0, setOccasion,
+			"after which runs a notification is sent",
+			is{Words: []string{string(schedule.Changed), string(schedule.Printed)}, Without: "always", Example: "changed"}),
+		row("at_most", 0, setLimit,
+			"how many notifications may be sent in a time",
+			is{Of: "limit", Without: "no bound", Example: "1 per 6h"}),
+	}
+}

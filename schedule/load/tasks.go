@@ -1,0 +1,239 @@
+package load
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/cron"
+	"sched/schedule/document"
+	"sched/schedule/load/values"
+)
+
+// A taskDraft is a task, a group or the defaults, while it is read. A task begins as a copy of the
+// group or the defaults that it is in, so it inherits what it does not set.
+type taskDraft struct {
+	schedule.Task
+	isGroup bool   // so `group` is its own name
+	group   string // the name of a group
+	tasks   *node  // of a group
+
+	hasCommand bool
+	shell      []string
+	timing     timing // in effect
+	ownTiming  timing // of this level
+
+	retries       bool     // retry.attempts was given, here or above
+	ownEnv        []string // the variables that env of this level sets
+	waits         bool     // without_overlapping: wait
+	impliedNoOver bool     // without_overlapping was set by a mutex, which takes it along when it is taken away
+}
+
+// defaultLimit is how much of an output is kept where the file does not say it.
+const defaultLimit = 64 << 20
+
+// readDefaults returns what a task is that sets nothing, with the defaults of the file. n may be nil.
+func (l *loader) readDefaults(n *node, env map[string]string) *taskDraft {
+	base := &taskDraft{
+		Task: schedule.Task{
+			When:         cron.When{Location: l.schedule.Location},
+			Enabled:      true,
+			Folder:       l.folder,
+			Dir:          l.folder,
+			Env:          env,
+			KillAfter:    10 * time.Second,
+			MissedWithin: 12 * time.Hour,
+			Retry:        schedule.Retry{Attempts: 1, Backoff: 1},
+			SuccessCodes: []int{0},
+			Output:       schedule.Output{Limit: defaultLimit},
+			Origins:      l.Origins,
+		},
+		shell: []string{"/bin/sh", "-c"},
+	}
+	bare := *base
+	l.bare = &bare
+	if n != nil && l.RequireMapping(n, "defaults") {
+		l.Section = "defaults: "
+		l.trace(base)
+		taskKeys.Decode(l, base, n, inDefaults)
+		l.Section = ""
+	}
+	return base
+}
+
+// readEntries reads a list of tasks and groups, each with what base has as its defaults. n may be nil.
+func (l *loader) readEntries(n *node, base *taskDraft) {
+	if n == nil {
+		return
+	}
+	l.Key = "tasks"
+	isList := l.RequireList(n, "begin each task with `- name: NAME`")
+	l.Key = ""
+	if !isList {
+		return
+	}
+	items := n.Items()
+	l.schedule.Tasks = slices.Grow(l.schedule.Tasks, len(items))
+	if len(l.names) == 0 {
+		l.names = make(map[string]document.Place, len(items))
+	}
+	for _, item := range items {
+		switch {
+		case item.IsNull():
+			l.Problemf(item, "remove the `-`", "an empty entry")
+		case !item.IsMapping():
+			l.Problemf(item, "a task has at least a name, a command, and cron or every", "a task must be a mapping of keys and values, not %s", item.Describe())
+		case item.Has("tasks") || item.Has("group") && !item.Has("name") && !item.Has("command"):
+			l.readGroup(item, base)
+		default:
+			l.readTask(item, base)
+		}
+	}
+}
+
+// readTask adds the task to the schedule.
+func (l *loader) readTask(n *node, base *taskDraft) {
+	t := new(taskDraft)
+	*t = *base
+	t.isGroup, t.ownEnv = false, nil
+	t.Place = l.PlaceOf(n)
+	section := l.Section
+	l.Section = ""
+	if name := n.Lookup("name"); name != nil && name.IsScalar() && !name.IsNull() {
+		l.Task = document.Shorten(name.Value)
+	}
+	l.Misspelt = l.Misspelt[:0]
+	l.trace(t)
+	taskKeys.Decode(l, t, n, inTask)
+	l.setWhen(t, t.Name)
+	t.When.Shift = l.shift(&t.Task)
+	l.requireKeys(n, t)
+	if within := n.Lookup("missed_within"); within != nil && !within.IsFalse() && !t.RunMissed && !t.WaitWhenStoreDown {
+		l.Problemf(within, "add `missed: once`, or remove it", "missed_within is for tasks with missed: once, missed: after_pause or store_down: wait")
+	}
+	l.checkWaits(n, t)
+	l.settleWait(n, t)
+	l.checkPrefer(n, t)
+	if t.Command.Line != "" {
+		t.Command.Shell = t.shell
+	}
+	if t.Mutex == "" {
+		t.Mutex = t.Name
+	}
+	if t.Hooks.NameSchedule() || t.WaitAtMost > 0 {
+		t.Sender = schedule.Sender{Schedule: l.schedule.Name, File: l.schedule.File, Zone: t.When.Location.String()}
+	}
+	if len(t.EnvFiles) == 0 {
+		t.EnvOver = nil
+	}
+	l.warnOfLongRetry(n, t)
+	l.checkExpect(n, t)
+	l.checkBoot(n, t)
+	l.Task, l.Section = "", section
+	l.schedule.Tasks = append(l.schedule.Tasks, &t.Task)
+}
+
+// trace begins to record where the values of the draft come from, on top of those that it inherits.
+func (l *loader) trace(t *taskDraft) {
+	if l.Origins != nil {
+		t.Origins = maps.Clone(t.Origins)
+		l.Origins = t.Origins
+	}
+}
+
+// requireKeys refuses a task without a name, a command or a time. A misspelt key was refused already, and is not
+// missing, too.
+func (l *loader) requireKeys(n *node, t *taskDraft) {
+	tries := func(key string) bool { return n.Has(key) || slices.Contains(l.Misspelt, key) }
+	if !tries("name") {
+		l.Problemf(n, "add `name:`; it is how commands and messages call the task", "a task without a name")
+	}
+	if !t.hasCommand && !tries("command") {
+		l.Problemf(n, "add `command:`", "the task has no command")
+	}
+	if !t.timing.isSet() && !tries("cron") && !tries("every") {
+		l.chains.timeless = append(l.chains.timeless, l.useOf(t.Name, n))
+	}
+}
+
+// warnOfLongRetry warns of a tick that would wait with its task.
+func (l *loader) warnOfLongRetry(n *node, t *taskDraft) {
+	if longest := t.Retry.Longest(); longest > time.Minute && !t.Background {
+		if own := n.Lookup("retry"); own != nil {
+			n = own
+		}
+		l.Warnf(n, "with `background: true` a later tick goes on with it", "a foreground task waits up to %s for its next attempt, and its tick with it", longest)
+	}
+}
+
+// readGroup adds the tasks of the group to the schedule.
+func (l *loader) readGroup(n *node, base *taskDraft) {
+	t := *base
+	t.isGroup, t.group, t.tasks, t.ownEnv = true, "", nil, nil
+	section := l.Section
+	l.Section = "group: "
+	if name := n.Lookup("group"); name != nil && name.IsScalar() && name.Value != "" {
+		l.Section = "group " + document.Quote(name.Value) + ": "
+	}
+	l.trace(&t)
+	taskKeys.Decode(l, &t, n, inGroup)
+	l.setWhen(&t, t.group)
+	if !n.Has("group") {
+		l.Problemf(n, "add `group: NAME`, or remove `tasks:` if this is a task", "a group without a name")
+	}
+	if t.tasks == nil {
+		l.Problemf(n, "add `tasks:`, or call it `name:` if this is a task", "the group has no tasks")
+	}
+	l.readEntries(t.tasks, &t)
+	l.Section = section
+}
+
+// setTaskName reads the name of a task, which no other task may have. It is never inherited.
+func setTaskName(l *loader, t *taskDraft, n *node) {
+	text, ok := values.Name(l.Reader, n)
+	if !ok {
+		return
+	}
+	t.Name = text
+	if first, taken := l.names[text]; taken {
+		l.Problemf(n, "names are unique in the whole schedule, groups and includes too", "the name is already taken at %s", first)
+		return
+	}
+	l.names[text] = l.PlaceOf(n)
+}
+
+// setGroup reads the one key that has two meanings: the name of a group of tasks, which no other inherits, and the
+// group that a task runs as, which replaces the inherited one.
+func setGroup(l *loader, t *taskDraft, n *node) {
+	if !t.isGroup && n.IsFalse() {
+		t.As.Group = ""
+	} else if !t.isGroup {
+		t.As.Group, _ = values.Account(l.Reader, n)
+	} else if text, ok := values.Name(l.Reader, n); ok {
+		t.group = text
+	}
+}
+
+// setMutex reads the name of a mutex, which replaces the inherited one. It implies without_overlapping, since naming
+// a mutex has no other purpose. without_overlapping: false overrides that: its row comes later. false takes an inherited
+// mutex away, with what it implied.
+func setMutex(l *loader, t *taskDraft, n *node) {
+	if n.IsFalse() {
+		t.Mutex = ""
+		if t.impliedNoOver {
+			t.WithoutOverlapping, t.impliedNoOver = false, false
+			l.TraceAs("without_overlapping")
+		}
+		return
+	}
+	if !l.RefuseBool(n, "leave the key out for a mutex of its own name; `without_overlapping` says whether it is taken") {
+		return
+	}
+	if text, ok := values.Name(l.Reader, n); ok {
+		t.Mutex = text
+		t.impliedNoOver = t.impliedNoOver || !t.WithoutOverlapping
+		t.WithoutOverlapping = true
+		l.TraceAs("without_overlapping")
+	}
+}

@@ -1,0 +1,142 @@
+package load
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/cron"
+	"sched/schedule/document"
+	"sched/schedule/load/values"
+)
+
+// timing is cron: or every: as one level of the file has it.
+type timing struct {
+	crons  []*node
+	every  *node
+	broken bool // a problem has been recorded
+}
+
+func (t timing) isSet() bool { return t.crons != nil || t.every != nil || t.broken }
+
+// setCron reads one expression or a list. Its times replace inherited ones, those of every: too (setWhen).
+func setCron(l *loader, t *taskDraft, n *node) {
+	t.ownTiming.broken = !l.RefuseEmptyList(n, "")
+	n.Each(func(item *node) bool {
+		if _, ok := l.NonEmptyText(item); !ok {
+			t.ownTiming.broken = true
+			return false
+		}
+		t.ownTiming.crons = append(t.ownTiming.crons, item)
+		return true
+	})
+}
+
+// setEvery reads a frequency. Its times replace inherited ones, those of cron: too (setWhen).
+func setEvery(l *loader, t *taskDraft, n *node) {
+	if t.ownTiming.isSet() {
+		l.Problemf(n, "keep one of the two", "cron and every cannot both be given")
+		t.ownTiming.broken = true
+		return
+	}
+	if _, ok := l.NonEmptyText(n); !ok {
+		t.ownTiming.broken = true
+		return
+	}
+	t.ownTiming.every = n
+}
+
+// setWhen sets t.When from the level's own timing, or else from that of the levels above. The seed is for
+// the H of cron expressions: inherited ones are parsed again for each task.
+func (l *loader) setWhen(t *taskDraft, seed string) {
+	inherited := !t.ownTiming.isSet() // then problems and warnings have been recorded where the expressions stand
+	if !inherited {
+		t.timing, t.ownTiming = t.ownTiming, timing{}
+		t.When.Crons, t.When.Every, t.When.Boot = nil, "", false
+	}
+	if inherited && (t.timing.crons == nil || t.timing.broken) {
+		return
+	}
+	if every := t.timing.every; every != nil && isBoot(every.Value, "boot") {
+		t.When.Every, t.When.Boot = every.Value, true
+		return
+	}
+	if every := t.timing.every; every != nil {
+		crons, err := cron.ParseEvery(every.Value)
+		if err != nil {
+			l.timingProblem(&t.timing, every, "every", err)
+		}
+		t.When.Every, t.When.Crons = every.Value, crons
+		return
+	}
+	crons := make([]cron.Expression, 0, len(t.timing.crons))
+	t.When.Boot = false
+	for _, n := range t.timing.crons {
+		if isBoot(n.Value, cron.AtBoot) {
+			t.When.Boot = true
+			continue
+		}
+		expression, err := cron.Parse(n.Value, seed)
+		if err != nil {
+			l.timingProblem(&t.timing, n, "cron", err)
+			continue
+		}
+		crons = append(crons, expression)
+		if !inherited && expression.StepBothDays() {
+			l.Warnf(n, "make one of them *, and say it with `days:` or with a list of days",
+				"cron %s: a step beside another day field means that both must match, as in cron, and not either, as in Laravel", document.Quote(n.Value))
+		}
+		if !inherited && expression.BothDays() {
+			l.Warnf(n, "for days that are both, make one field * and say it with `days:`",
+				"cron %s: the day of the month and the day of the week are both restricted, and either is enough", document.Quote(n.Value))
+		}
+	}
+	t.When.Crons = crons
+}
+
+// isBoot reports whether a time is the boot of the machine.
+func isBoot(text, boot string) bool { return strings.EqualFold(strings.TrimSpace(text), boot) }
+
+// checkBoot refuses what contradicts a boot: it is that of one machine, and nobody knows when the next one is.
+func (l *loader) checkBoot(n *node, t *taskDraft) {
+	if !t.When.Boot {
+		return
+	}
+	at := l.placeText(firstOf(n, n, "every", "cron"))
+	if t.OneServer {
+		l.Problemf(firstOf(n, n, "one_server", "every", "cron"), "remove one_server, or write `one_server: false` against one that is inherited",
+			"one_server contradicts a boot%s, which is that of one machine", at)
+	}
+	if spread := n.Lookup("spread"); spread != nil && t.Spread > 0 {
+		l.Problemf(spread, "keep one of the two", "spread contradicts a boot%s, which has no time", at)
+	}
+	if t.Expect.Every > 0 {
+		l.Problemf(firstOf(n, n.Lookup("expect"), "every", "cron"), "keep expect.within, and write `every: false` against one that is inherited",
+			"expect.every contradicts a boot%s: nobody knows when the next one is", at)
+	}
+}
+
+// timingProblem records the error of a cron expression or a frequency.
+func (l *loader) timingProblem(t *timing, n *node, key string, err error) {
+	t.broken = true
+	hint := ""
+	if wrong, ok := errors.AsType[*cron.Error](err); ok {
+		hint = wrong.Hint
+	}
+	l.Problemf(n, hint, "%s %s: %v", key, document.Quote(n.Value), err)
+}
+
+// readZone reads the name of a time zone, each name once.
+func readZone(l *loader, n *node) (*time.Location, bool) { return values.Zone(l.Reader, n, l.zones) }
+
+// shift is how much later than it says a task is due here.
+func (l *loader) shift(t *schedule.Task) time.Duration {
+	switch {
+	case t.Spread == 0:
+		return 0
+	case t.OneServer || l.options.Server == nil:
+		return t.Shift()
+	}
+	return t.ShiftOn(l.options.Server(l.schedule.Server))
+}

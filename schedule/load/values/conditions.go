@@ -1,0 +1,167 @@
+package values
+
+import (
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/document"
+)
+
+// Windows reads one pair of times, or a list of pairs.
+func Windows(r *document.Reader, n *document.Node) (all []schedule.Window, ok bool) {
+	if !r.RequireList(n, `write ["8:00", "17:00"]`) || !r.RefuseEmptyList(n, "") {
+		return nil, false
+	}
+	pairs := []*document.Node{n}
+	if items := n.Items(); items[0].IsList() {
+		pairs = items
+	}
+	for _, pair := range pairs {
+		if w, ok := readWindow(r, pair); ok {
+			all = append(all, w)
+		}
+	}
+	return all, len(all) == len(pairs)
+}
+
+// readWindow reads a pair of times.
+func readWindow(r *document.Reader, n *document.Node) (schedule.Window, bool) {
+	const hint = `write ["8:00", "17:00"], or a list of such pairs`
+	if !n.IsList() {
+		r.Problemf(n, hint, "%s must be a pair of times, not %s", r.Key, n.Describe())
+		return schedule.Window{}, false
+	}
+	times := n.Items()
+	if len(times) != 2 {
+		r.Problemf(n, hint, "%s must be a pair of times, not a list of %d", r.Key, len(times))
+		return schedule.Window{}, false
+	}
+	from, ok1 := readTimeOfDay(r, times[0])
+	to, ok2 := readTimeOfDay(r, times[1])
+	if ok1 && from == 24*60 {
+		r.Problemf(times[0], `the day begins at "0:00"`, "%s cannot begin at 24:00", r.Key)
+		return schedule.Window{}, false
+	}
+	return schedule.Window{From: from, To: to}, ok1 && ok2
+}
+
+// readTimeOfDay reads a time of the day, 24:00 included, as minutes since midnight.
+func readTimeOfDay(r *document.Reader, n *document.Node) (int, bool) {
+	if !n.IsScalar() {
+		r.Problemf(n, "", "%s must be a pair of times, not %s", r.Key, n.Describe())
+		return 0, false
+	}
+	h, m, _ := strings.Cut(n.Value, ":")
+	hour, err1 := strconv.ParseUint(h, 10, 8)
+	minute, err2 := strconv.ParseUint(m, 10, 8)
+	if err1 != nil || err2 != nil || len(h) > 2 || len(m) != 2 || minute > 59 || hour*60+minute > 24*60 {
+		r.Problemf(n, `a time is written as "8:00" or "17:30"`, "%s: %s is not a time of the day", r.Key, n.Describe())
+		return 0, false
+	}
+	return int(hour*60 + minute), true
+}
+
+// Days reads one day or a list of them.
+func Days(r *document.Reader, n *document.Node) (days schedule.Days, ok bool) {
+	if !r.RequireValue(n, "") || !r.RefuseEmptyList(n, "leave the key out for every day") {
+		return 0, false
+	}
+	ok = n.Each(func(item *document.Node) bool {
+		text, ok := r.Text(item)
+		day := daysOf(text)
+		if ok && day == 0 {
+			r.Problemf(item, dayHint(r, text), "%s: %s is not a day of the week", r.Key, item.Describe())
+		}
+		days |= day
+		return day != 0
+	})
+	return days, ok
+}
+
+// daysOf returns the day or the days that the word stands for, and 0 when it is none.
+func daysOf(word string) schedule.Days {
+	word = strings.ToLower(word)
+	if len(word) == 1 && '0' <= word[0] && word[0] <= '7' {
+		return 1 << ((word[0] - '0') % 7)
+	}
+	switch word {
+	case "weekdays", "weekday":
+		return schedule.Weekdays
+	case "weekends", "weekend":
+		return schedule.Weekends
+	}
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		name := strings.ToLower(day.String())
+		if word == name || word == name+"s" || word == name[:3] {
+			return 1 << day
+		}
+	}
+	return 0
+}
+
+// dayHint proposes what was probably meant by a word that is no day: the days of a range, or the nearest name. It is
+// empty where nothing is near.
+func dayHint(r *document.Reader, word string) string {
+	if from, to, isRange := strings.Cut(word, "-"); isRange {
+		first, last := dayOf(from), dayOf(to)
+		if first < 0 || last < 0 {
+			return ""
+		}
+		if first == 1 && last == 5 {
+			return "write weekdays"
+		}
+		var names []string
+		for day := first; ; day = (day + 1) % 7 {
+			names = append(names, strings.ToLower(time.Weekday(day).String()[:3]))
+			if day == last {
+				return "write [" + strings.Join(names, ", ") + "]"
+			}
+		}
+	}
+	near := r.Nearest(word, dayNames())
+	if near == "" && len(word) <= 4 {
+		near = r.Nearest(word, shortDayNames())
+	}
+	return document.DidYouMean(near)
+}
+
+// dayOf returns the one day that the word stands for, Sunday being 0, and -1 when it is none.
+func dayOf(word string) int {
+	days := daysOf(strings.TrimSpace(word))
+	if bits.OnesCount8(uint8(days)) != 1 {
+		return -1
+	}
+	return bits.TrailingZeros8(uint8(days))
+}
+
+func dayNames() []string {
+	names := []string{"weekdays", "weekends"}
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		names = append(names, strings.ToLower(day.String()))
+	}
+	return names
+}
+
+func shortDayNames() []string {
+	var names []string
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		names = append(names, strings.ToLower(day.String()[:3]))
+	}
+	return names
+}
+
+// Environments reads one environment or a list of them.
+func Environments(r *document.Reader, n *document.Node) (all []string, ok bool) {
+	if !r.RefuseEmptyList(n, "leave the key out for every environment, or switch the task off with `enabled: false`") {
+		return nil, false
+	}
+	ok = n.Each(func(item *document.Node) bool {
+		text, ok := r.NonEmptyExpanded(item)
+		all = append(all, text)
+		return ok
+	})
+	return all, ok
+}

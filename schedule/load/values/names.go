@@ -1,0 +1,80 @@
+package values
+
+import (
+	"strings"
+
+	"sched/schedule/document"
+	"sched/schedule/labels"
+)
+
+// NameOf returns a valid name for a folder that may be called anything.
+func NameOf(text string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && inName(byte(r)) {
+			return r
+		}
+		return '-'
+	}, text)
+	name = strings.TrimLeft(name, "._:/-")
+	if name == "" {
+		return "sched"
+	}
+	return name[:min(len(name), longestName)]
+}
+
+// longestName is in bytes.
+const longestName = 128
+
+// Name reads the name of a task, a group or a mutex.
+func Name(r *document.Reader, n *document.Node) (string, bool) {
+	text, ok := r.Text(n)
+	return text, ok && RequireName(r, n, text)
+}
+
+// RequireName refuses a text that cannot name a task, a group, a mutex or the schedule.
+func RequireName(r *document.Reader, n *document.Node, text string) bool {
+	valid := text != "" && !strings.ContainsRune("._:/-", rune(text[0]))
+	for i := range len(text) {
+		valid = valid && inName(text[i])
+	}
+	if valid && len(text) <= longestName {
+		return true
+	}
+	what := r.Key + " " + document.Quote(text)
+	if r.Key == "group" { // which the message names already
+		what = "this"
+	}
+	switch {
+	case text == "":
+		r.Problemf(n, "", "%s is empty", r.Key)
+	case !valid:
+		r.Problemf(n, "use letters, digits and . _ : / -, and begin with a letter or a digit", "%s is not a valid name", what)
+	default:
+		r.Problemf(n, "", "%s is longer than 128 characters", what)
+	}
+	return false
+}
+
+func inName(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+		c == '.' || c == '_' || c == ':' || c == '/' || c == '-'
+}
+
+// ScheduleName reads the name of the schedule, which may be a variable.
+func ScheduleName(r *document.Reader, n *document.Node) (string, bool) {
+	text, ok := r.Expanded(n)
+	return text, ok && RequireName(r, n, text)
+}
+
+// Server reads the name of this machine. Empty, it is that of the host.
+func Server(r *document.Reader, n *document.Node) (string, bool) {
+	if !r.RefuseBool(n, "leave the key out for the host name") {
+		return "", false
+	}
+	name, ok := r.Expanded(n)
+	if ok && name != "" && !labels.ValidName(name) {
+		r.Problemf(n, "use letters, digits and . _ -, and begin with a letter or a digit", "%s %s is not a valid name", r.Key, document.Quote(name))
+		return "", false
+	}
+	return name, ok
+}

@@ -1,0 +1,57 @@
+package values
+
+import (
+	"cmp"
+	"strings"
+
+	"sched/schedule/document"
+	"sched/schedule/labels"
+)
+
+// Servers reads one pattern of servers or a list of them.
+func Servers(r *document.Reader, n *document.Node) (all []string, ok bool) {
+	if !r.RefuseEmptyList(n, "leave the key out for every server, or switch the task off with `enabled: false`") {
+		return nil, false
+	}
+	return readPatterns(r, n, "leave the key out for every server", labels.Check)
+}
+
+// Prefer reads the name of one server or a list of them.
+func Prefer(r *document.Reader, n *document.Node) ([]string, bool) {
+	return readPatterns(r, n, "", labels.CheckName)
+}
+
+// readPatterns reads patterns that check finds right. The hint is that for true and false.
+func readPatterns(r *document.Reader, n *document.Node, hint string, check func(string) (problem, hint string)) (all []string, ok bool) {
+	ok = n.Each(func(item *document.Node) bool {
+		if !r.RefuseBool(item, hint) {
+			return false
+		}
+		if item.IsMapping() {
+			pairs := asText(item)
+			_, hint := check(pairs)
+			r.Problemf(item, cmp.Or(hint, "write "+pairs), "%s must be text, not %s", r.Key, item.Describe())
+			return false
+		}
+		text, ok := r.NonEmptyText(item)
+		if !ok {
+			return false
+		}
+		if problem, hint := check(text); problem != "" {
+			r.Problemf(item, hint, "%s: %s %s", r.Key, document.Quote(text), problem)
+			return false
+		}
+		all = append(all, text)
+		return true
+	})
+	return all, ok
+}
+
+// asText is a mapping as its pairs would stand in one text.
+func asText(n *document.Node) string {
+	var pairs []string
+	for key, value := range n.Pairs() {
+		pairs = append(pairs, key.Value+"="+value.Value)
+	}
+	return strings.Join(pairs, ", ")
+}

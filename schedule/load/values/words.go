@@ -1,0 +1,41 @@
+package values
+
+import (
+	"math"
+	"time"
+
+	"sched/schedule/document"
+)
+
+// DurationFrom returns the reader of a duration that is at least least.
+func DurationFrom(least time.Duration) func(*document.Reader, *document.Node) (time.Duration, bool) {
+	return func(r *document.Reader, n *document.Node) (time.Duration, bool) { return r.Duration(n, least) }
+}
+
+// IntegerFrom returns the reader of a whole number that is at least least.
+func IntegerFrom(least int) func(*document.Reader, *document.Node) (int, bool) {
+	return func(r *document.Reader, n *document.Node) (int, bool) { return r.Integer(n, least, math.MaxInt32) }
+}
+
+// Word reads one of several words, of which the first is the default: false takes an inherited one away. Another word is a problem, and
+// taken for fallback: with the one that needs most no key beside it is refused, too, and with the one that needs least it is not itself.
+func Word(r *document.Reader, n *document.Node, fallback string, all ...string) (string, bool) {
+	if n.IsFalse() {
+		return all[0], true
+	}
+	if !n.IsScalar() || n.IsNull() {
+		return r.Text(n)
+	}
+	if word, ok := r.OneOf(n, all...); ok {
+		return word, true
+	}
+	return fallback, true
+}
+
+// IsWord returns the reader of one of two words, whether it is the second one.
+func IsWord(first, second string) func(*document.Reader, *document.Node) (bool, bool) {
+	return func(r *document.Reader, n *document.Node) (bool, bool) {
+		word, ok := Word(r, n, second, first, second)
+		return word == second, ok
+	}
+}

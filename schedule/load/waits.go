@@ -1,0 +1,105 @@
+package load
+
+import (
+	"cmp"
+	"time"
+
+	"sched/schedule/document"
+	"sched/schedule/load/values"
+	"sched/schedule/text"
+)
+
+// This file is about what waits in place of being skipped: runs for what others have (`without_overlapping: wait`), slots for the
+// store (`store_down: wait`), and slots for the end of a pause (`missed: after_pause`).
+
+// waitAtMost is how long a run waits where the file does not say it.
+const waitAtMost = time.Hour
+
+// setOverlapping reads whether a task may overlap with itself, is skipped then, or waits.
+func setOverlapping(l *loader, t *taskDraft, n *node) {
+	if n.IsScalar() && n.Value == "wait" {
+		t.WithoutOverlapping, t.waits = true, true
+		return
+	}
+	if isBool := n.IsScalar() && n.Tag == "!!bool"; !isBool && !n.IsNull() {
+		nearest := document.DidYouMean(l.Nearest(n.Value, []string{"wait"}))
+		l.Problemf(n, cmp.Or(document.BoolHint(n), nearest), "%s must be true, false or wait, not %s", l.Key, n.Describe())
+		t.WithoutOverlapping = true
+		return
+	}
+	if value, ok := l.Bool(n); ok {
+		t.WithoutOverlapping, t.waits = value, false
+	}
+}
+
+// settleWait decides how long the runs of a task wait, and refuses what cannot wait. What a group or defaults say of how long counts
+// for those of their tasks that wait.
+func (l *loader) settleWait(task *node, t *taskDraft) {
+	n := task.Lookup("without_overlapping")
+	own := task.Lookup("wait_at_most")
+	switch {
+	case !t.waits || !t.WithoutOverlapping:
+		t.WaitAtMost = 0
+		if own != nil && !own.IsFalse() && (n == nil || n.IsScalar() && n.Tag == "!!bool") { // else nobody knows whether it was to wait
+			l.Problemf(own, "add `without_overlapping: wait`, or remove it", "wait_at_most is for tasks with without_overlapping: wait")
+		}
+		return
+	case !t.Background:
+		if n == nil {
+			n = task
+		}
+		l.Problemf(n, "add `background: true`, or write `without_overlapping: true`",
+			"without_overlapping: wait is for background tasks: all foreground tasks after it would wait with it")
+	}
+	if own != nil && t.StartDeadline > 0 && t.WaitAtMost > t.StartDeadline {
+		l.Warnf(own, "make one of the two what you mean", "no run waits for %s: it may not start later than start_deadline, %s%s",
+			text.Duration(t.WaitAtMost), text.Duration(t.StartDeadline), l.placeText(task.Lookup("start_deadline")))
+	}
+	if t.WaitAtMost == 0 {
+		t.WaitAtMost = waitAtMost
+	}
+	if !t.EvenInMaintenance {
+		t.Maintenance = l.schedule.Maintenance
+	}
+}
+
+// noteQueues notes which tasks may find that runs of others wait for what they need.
+func (l *loader) noteQueues() {
+	waited := map[string]bool{}
+	for _, t := range l.schedule.Tasks {
+		if t.WaitAtMost > 0 {
+			waited["mutex "+t.Mutex], waited["pool "+t.Pool.Name] = true, t.Pool.Name != ""
+		}
+	}
+	for _, t := range l.schedule.Tasks {
+		t.Queues = t.WithoutOverlapping && waited["mutex "+t.Mutex] || waited["pool "+t.Pool.Name]
+	}
+}
+
+// setStoreDown reads what happens while the store does not answer.
+func setStoreDown(l *loader, t *taskDraft, n *node) {
+	if word, ok := values.Word(l.Reader, n, "skip", "skip", "run", "wait"); ok {
+		t.RunWhenStoreDown, t.WaitWhenStoreDown = word == "run", word == "wait"
+	}
+}
+
+// checkWaits reports a task that says itself that its slots wait for the store, and never asks one. What a group or defaults say
+// counts for those of their tasks that do, and a store that is an empty variable here may be one elsewhere.
+func (l *loader) checkWaits(task *node, t *taskDraft) {
+	n := task.Lookup("store_down")
+	switch {
+	case n == nil || !t.WaitWhenStoreDown:
+	case !t.Locks():
+		l.Problemf(n, "add `one_server: true` or `without_overlapping: true`, or remove it",
+			"store_down: wait is for tasks that ask the store")
+	case !l.hasStore:
+		l.Problemf(n, "add `store:`, or remove it", "store_down: wait needs a store")
+	}
+}
+
+// setMissed reads what happens to slots that were missed.
+func setMissed(l *loader, t *taskDraft, n *node) {
+	if word, ok := values.Word(l.Reader, n, "once", "skip", "once", "after_pause"); ok {
+		t.RunMissed, t.RunAfterPause = word != "skip", word == "after_pause"
+	}
+}
