@@ -73,6 +73,24 @@ func runManyAtOnce() {
 }
 
 // TestScripts runs the scripts in testdata: each is a story that a user could type.
+// sized is how much a test does of what could go on for long: less with -short, and all where SCHED_TEST_FULL is set.
+func sized(short, usual, all int) int {
+	switch {
+	case os.Getenv("SCHED_TEST_FULL") != "":
+		return all
+	case testing.Short():
+		return short
+	}
+	return usual
+}
+
+// kills are the steps of a process that it is killed before, each time anew: the first of them, and how far they are apart. All are tried
+// where SCHED_TEST_FULL is set, and otherwise some, which are others each time.
+func kills(short, usual int) (first, apart int) {
+	apart = sized(short, usual, 1)
+	return 1 + rand.IntN(apart), apart
+}
+
 func TestScripts(t *testing.T) { testscript.Run(t, scripts("testdata")) }
 
 // scripts is how the scripts in dir are run.
