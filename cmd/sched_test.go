@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -72,7 +73,6 @@ func runManyAtOnce() {
 	}
 }
 
-// TestScripts runs the scripts in testdata: each is a story that a user could type.
 // sized is how much a test does of what could go on for long: less with -short, and all where SCHED_TEST_FULL is set.
 func sized(short, usual, all int) int {
 	switch {
@@ -203,6 +203,12 @@ const patience = 2 * time.Minute
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 1 {
 		args = append(args, "\n")
+// rest is the pause of a poll between a look that has begun then and the next one: 5 ms, and longer where a look takes longer, since it
+// runs sched. So who waits takes a quarter of a processor at most, and the others are not slow because of it.
+func rest(begun time.Time) {
+	time.Sleep(min(max(5*time.Millisecond, 3*time.Since(begun)), 200*time.Millisecond))
+}
+
 	}
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: eventually FILE [TEXT]")
@@ -224,7 +230,8 @@ func poll(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: poll PATTERN PROGRAM ARG...")
 	}
 	pattern := regexp.MustCompile(`(?m)` + args[0])
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		begun := time.Now()
 		if err := ts.Exec(args[1], args[2:]...); err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
@@ -232,6 +239,7 @@ func poll(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("no match for %s after %s:\n%s", args[0], patience, ts.ReadFile("stdout"))
 }
 
+		rest(begun)
 // released waits until no process has the file of a run of this folder any more: the next tick tells other servers of all.
 func releasedCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
@@ -271,7 +279,15 @@ func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 	case args[0] == "empty":
 		m.FlushAll()
 	case ts.Getenv("REDIS_URL") != "":
+		address := m.Addr()
 		ts.Check(m.Start())
+		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			c, err := net.Dial("tcp", address)
+			if err != nil {
+				return
+			}
+			c.Close() // a process that another test just starts has what this one has open, until it has begun
+		}
 	default:
 		// Not where the kernel takes ports from for others (ip_local_port_range in ip(7)): one that is down comes back to its own.
 		var err error
@@ -405,7 +421,19 @@ func unhurried(t *testing.T, story func(slow func(format string, a ...any))) {
 // until waits for the condition, and fails the test when it does not come.
 func (b *box) until(what string, condition func() bool) {
 	b.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	b.untilWith(rest, what, condition)
+}
+
+// untilAtOnce is until for what is there for a moment only: it looks again without a rest.
+func (b *box) untilAtOnce(what string, condition func() bool) {
+	b.Helper()
+	b.untilWith(func(time.Time) {}, what, condition)
+}
+
+func (b *box) untilWith(rest func(begun time.Time), what string, condition func() bool) {
+	b.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		begun := time.Now()
 		if condition() {
 			return
 		}
@@ -413,6 +441,7 @@ func (b *box) until(what string, condition func() bool) {
 	b.Fatalf("not after %s: %s\n%s", patience, what, b.openRuns())
 }
 
+		rest(begun)
 // lineIn waits for a line in a file that a task writes, and returns it.
 func (b *box) lineIn(name string) string {
 	b.Helper()
