@@ -69,7 +69,7 @@ func runManyAtOnce() {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given && len(raceFlags) == 0 {
-		flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
+		flag.Set("test.parallel", strconv.Itoa(6*runtime.GOMAXPROCS(0)))
 	}
 }
 
@@ -91,7 +91,11 @@ func kills(short, usual int) (first, apart int) {
 	return 1 + rand.IntN(apart), apart
 }
 
-func TestScripts(t *testing.T) { testscript.Run(t, scripts("testdata")) }
+// TestScripts runs the scripts in testdata: each is a story that a user could type.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, scripts("testdata"))
+}
 
 // scripts is how the scripts in dir are run.
 func scripts(dir string) testscript.Params {
@@ -199,16 +203,16 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 // patience bounds every wait of the tests: long for a slow machine, never reached on a good one.
 const patience = 2 * time.Minute
 
-// eventually FILE [TEXT] waits until the file has the text, or a line.
-func eventually(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) == 1 {
-		args = append(args, "\n")
 // rest is the pause of a poll between a look that has begun then and the next one: 5 ms, and longer where a look takes longer, since it
 // runs sched. So who waits takes a quarter of a processor at most, and the others are not slow because of it.
 func rest(begun time.Time) {
 	time.Sleep(min(max(5*time.Millisecond, 3*time.Since(begun)), 200*time.Millisecond))
 }
 
+// eventually FILE [TEXT] waits until the file has the text, or a line.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) == 1 {
+		args = append(args, "\n")
 	}
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: eventually FILE [TEXT]")
@@ -235,11 +239,11 @@ func poll(ts *testscript.TestScript, neg bool, args []string) {
 		if err := ts.Exec(args[1], args[2:]...); err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
+		rest(begun)
 	}
 	ts.Fatalf("no match for %s after %s:\n%s", args[0], patience, ts.ReadFile("stdout"))
 }
 
-		rest(begun)
 // released waits until no process has the file of a run of this folder any more: the next tick tells other servers of all.
 func releasedCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
@@ -275,12 +279,8 @@ func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 	case neg || len(args) != 1:
 		ts.Fatalf("usage: redis up|down|empty, or redis lock KEY VALUE")
 	case args[0] == "down":
-		m.Close()
-	case args[0] == "empty":
-		m.FlushAll()
-	case ts.Getenv("REDIS_URL") != "":
 		address := m.Addr()
-		ts.Check(m.Start())
+		m.Close()
 		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 			c, err := net.Dial("tcp", address)
 			if err != nil {
@@ -288,6 +288,10 @@ func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 			}
 			c.Close() // a process that another test just starts has what this one has open, until it has begun
 		}
+	case args[0] == "empty":
+		m.FlushAll()
+	case ts.Getenv("REDIS_URL") != "":
+		ts.Check(m.Start())
 	default:
 		// Not where the kernel takes ports from for others (ip_local_port_range in ip(7)): one that is down comes back to its own.
 		var err error
@@ -437,11 +441,11 @@ func (b *box) untilWith(rest func(begun time.Time), what string, condition func(
 		if condition() {
 			return
 		}
+		rest(begun)
 	}
 	b.Fatalf("not after %s: %s\n%s", patience, what, b.openRuns())
 }
 
-		rest(begun)
 // lineIn waits for a line in a file that a task writes, and returns it.
 func (b *box) lineIn(name string) string {
 	b.Helper()
