@@ -34,6 +34,7 @@ func tickWithConditions(b *box, args ...string) (tick int, wait func() string) {
 // A tick that is killed while it asks conditions leaves their slots to the next one, which ends what hangs
 // and says that they were missed, or runs them where they run once.
 func TestATickIsKilledWhileItAsksConditions(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, hangingConditions)
 	tick, wait := tickWithConditions(b)
 	back, once := b.pidIn("back.pid"), b.pidIn("once.pid")
@@ -59,6 +60,7 @@ func TestATickIsKilledWhileItAsksConditions(t *testing.T) {
 
 // The same with a tick by hand, which accounts for nothing: the next tick ends what it left.
 func TestATickByHandIsKilledWhileItAsksConditions(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, hangingConditions)
 	tick, wait := tickWithConditions(b, "--at", "2026-01-01 10:00")
 	back, once := b.pidIn("back.pid"), b.pidIn("once.pid")
@@ -74,6 +76,7 @@ func TestATickByHandIsKilledWhileItAsksConditions(t *testing.T) {
 
 // A signal ends what is being asked, at once, and every slot has its outcome.
 func TestASignalEndsConditions(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, hangingConditions)
 	tick, wait := tickWithConditions(b)
 	back, once := b.pidIn("back.pid"), b.pidIn("once.pid")

@@ -76,6 +76,7 @@ func (b *box) untilWrittenDown(command int) {
 }
 
 func TestTheCommandIsKilled(t *testing.T) {
+	t.Parallel()
 	b, _, _, command := start(t)
 	b.kill(command)
 	if r := b.outcome("victim", 1); r.Outcome != "failed" || *r.ExitCode != 137 {
@@ -89,6 +90,7 @@ func TestTheCommandIsKilled(t *testing.T) {
 
 // Something hits the supervisor, and the command does not notice: its witness goes on with it, as its parent.
 func TestTheSupervisorIsKilled(t *testing.T) {
+	t.Parallel()
 	b, witness, supervisor, command := start(t)
 	b.kill(supervisor)
 	b.gone(supervisor)
@@ -114,6 +116,7 @@ func TestTheSupervisorIsKilled(t *testing.T) {
 // A crash of the supervisor, as when it gets no thread, is exit code 2 (here SIGABRT does it). That is no code of its command:
 // a task with this success code once succeeded so. The trace stays in the file of the supervisor.
 func TestTheSupervisorCrashes(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 defaults: {background: true, success_codes: [0, 2], after: 'echo $SCHED_OUTCOME code=$SCHED_EXIT_CODE >> after.txt'}
 tasks:
@@ -141,6 +144,7 @@ tasks:
 
 // The command ends after its supervisor was killed, and before its witness looks: that finds its exit code all the same.
 func TestTheCommandEndsAfterItsSupervisorWasKilled(t *testing.T) {
+	t.Parallel()
 	b, witness, supervisor, command := start(t)
 	syscall.Kill(witness, syscall.SIGSTOP)
 	b.kill(supervisor)
@@ -158,6 +162,7 @@ func TestTheCommandEndsAfterItsSupervisorWasKilled(t *testing.T) {
 
 // The supervisor goes on without its witness, to the end.
 func TestTheWitnessIsKilled(t *testing.T) {
+	t.Parallel()
 	b, witness, supervisor, _ := start(t)
 	b.kill(witness)
 	b.gone(witness)
@@ -173,6 +178,7 @@ func TestTheWitnessIsKilled(t *testing.T) {
 }
 
 func TestTheWholeTreeIsKilled(t *testing.T) {
+	t.Parallel()
 	b, witness, supervisor, command := start(t)
 	for _, pid := range []int{witness, supervisor, command} {
 		b.kill(pid)
@@ -199,6 +205,7 @@ func TestTheWholeTreeIsKilled(t *testing.T) {
 
 // Without witness and supervisor nobody watches the command that lives on; the next tick ends it.
 func TestOnlyTheCommandSurvives(t *testing.T) {
+	t.Parallel()
 	b, witness, supervisor, command := start(t)
 	b.kill(witness)
 	b.kill(supervisor)
@@ -215,6 +222,7 @@ func TestOnlyTheCommandSurvives(t *testing.T) {
 // What lives is found by the id of its run, though it has nothing of the run open but its lock, or not even that: the mutex is not
 // free while it lives, and no second copy starts beside it.
 func TestOnlyACommandThatPrintsElsewhereSurvives(t *testing.T) {
+	t.Parallel()
 	for _, redirection := range []string{">> log 2>&1", ">> log 2>&1 3>&-"} {
 		b := newBox(t, `
 tasks:
@@ -252,6 +260,7 @@ tasks:
 }
 
 func TestTheTickIsKilledInTheMiddle(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.Replace(victim, "background: true", "background: false", 1)+`
   - name: next
     cron: "* * * * *"
@@ -277,10 +286,14 @@ func TestTheTickIsKilledInTheMiddle(t *testing.T) {
 
 // A finish that dies while a hook runs has fired it: the finish that comes after it goes on with
 // the next one.
-func TestFinishIsKilledBetweenTwoHooks(t *testing.T) { finishIsKilledBetweenTwoHooks(t, "") }
+func TestFinishIsKilledBetweenTwoHooks(t *testing.T) {
+	t.Parallel()
+	finishIsKilledBetweenTwoHooks(t, "")
+}
 
 // So it does where the hooks may not write into the file of the run themselves.
 func TestFinishIsKilledBetweenTwoHooksOfAnotherUser(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become somebody else")
 	}
@@ -319,6 +332,7 @@ tasks:
 // The processes that watch a run have its file open. So hooks fire, and leave their marks, where it
 // cannot be opened any more, as in a state folder that became read-only.
 func TestHooksFireThoughTheFileOfTheRunIsOutOfReach(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - name: hooked
@@ -334,6 +348,7 @@ tasks:
 }
 
 func TestADaemonLeftBehindKeepsNoLock(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - name: starter
@@ -360,6 +375,7 @@ tasks:
 
 // A daemon that has shed the id of its run is not found, and has the lock of the run: the finish of the lost run breaks that.
 func TestALostRunWithADaemonKeepsNoLock(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - name: starter
@@ -408,6 +424,7 @@ func children(line, dir string) (pids []int) {
 
 // Cron waits until nobody has its pipe open. A tick that only forks gives it back at once.
 func TestBackgroundTasksDoNotKeepThePipeOfCron(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - name: long
@@ -446,6 +463,7 @@ tasks:
 }
 
 func TestSIGTERMStopsTheRunningTaskAndStartsNoOther(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.Replace(victim, "background: true", "background: false", 1)+`
   - name: next
     cron: "* * * * *"
@@ -480,6 +498,7 @@ func TestSIGTERMStopsTheRunningTaskAndStartsNoOther(t *testing.T) {
 // A tick whose copy of an output goes to a named pipe without a reader ends soon after SIGTERM, and the finish of such a run
 // leaves the tasks after it alone: by itself the copy ends after 30 s.
 func TestSIGTERMEndsTheCopyToAPipeWithoutAReader(t *testing.T) {
+	t.Parallel()
 	users := []string{""}
 	if os.Geteuid() == 0 {
 		users = append(users, "user: daemon, ")
@@ -551,6 +570,7 @@ tasks:
 // What does not end by KILL, as it waits in the kernel, is left behind: it keeps no other task of the foreground queue from
 // starting, and its run has an end. Here a tracer keeps the command from being waited for, which looks the same to its parent.
 func TestACommandThatSurvivesKILLIsLeftBehind(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it waits five seconds for the command")
 	}
@@ -652,6 +672,7 @@ tasks:
 }
 
 func TestABackgroundTaskDoesNotWaitForAForegroundTask(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - name: slow
@@ -675,6 +696,7 @@ tasks:
 
 // What a run does is settled when it starts: the schedule may be edited, broken or deleted.
 func TestTheScheduleChangesWhileARunLives(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(b *box){
 		"edited":  func(b *box) { b.write("schedule.yaml", strings.ReplaceAll(victim, "after.txt", "other.txt")) },
 		"broken":  func(b *box) { b.write("schedule.yaml", "tasks: [") },
@@ -694,6 +716,7 @@ func TestTheScheduleChangesWhileARunLives(t *testing.T) {
 }
 
 func TestTwoHundredMegabytesOfOutput(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - name: loud
@@ -712,6 +735,7 @@ tasks:
 
 // A folder in which nobody can write, not even root.
 func TestTheStateFolderCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 state_dir: /sys/sched
 tasks:
@@ -730,6 +754,7 @@ tasks:
 }
 
 func TestTheDiskIsFull(t *testing.T) {
+	t.Parallel()
 	dir := smallDisk(t, "4m")
 	b := newBox(t, `
 state_dir: `+dir+`/state
@@ -783,6 +808,7 @@ tasks:
 // A run that began when there was room ends when there is none. Some page of its file has room for its last
 // event and some has not, which the tasks try out with snapshots of many sizes.
 func TestTheDiskFillsUpWhileRunsLive(t *testing.T) {
+	t.Parallel()
 	dir := smallDisk(t, "4m")
 	const n = 16
 	schedule := "state_dir: " + dir + "/state\ntasks:\n"
@@ -821,6 +847,7 @@ func TestTheDiskFillsUpWhileRunsLive(t *testing.T) {
 }
 
 func TestACorruptHistoryIsSetAside(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - {name: front, cron: "* * * * *", command: echo hello}
@@ -840,6 +867,7 @@ tasks:
 // A power cut can leave an empty file of a run. It is said once, and nothing else suffers.
 // The tick that forked it cannot know; so the next one says it, once.
 func TestTheNextTickTellsOfAFailedBackgroundRun(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - {name: back, cron: "* * * * *", command: exit 3, background: true}
@@ -856,6 +884,7 @@ tasks:
 }
 
 func TestTheFileOfARunIsEmpty(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - {name: front, cron: "* * * * *", command: echo hello}
@@ -900,6 +929,7 @@ func TestAThousandBackgroundRuns(t *testing.T) {
 
 // A crontab line with flock(1) and a background task: the lock was held as long as the run lived, so no tick ran meanwhile.
 func TestDescriptorsOfTheCallerAreNotForRuns(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.ReplaceAll(victim, "name: victim", "name: victim\n    before: ls -l /proc/self/fd > hook.fds")+`
   - name: front
     cron: "* * * * *"

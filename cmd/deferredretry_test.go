@@ -98,6 +98,7 @@ func (b *box) again() {
 }
 
 func TestALongWaitForTheNextAttemptIsNoProcess(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	if pids := children("", b.dir); len(pids) != 0 {
 		t.Errorf("processes %v wait", pids)
@@ -146,6 +147,7 @@ func TestALongWaitForTheNextAttemptIsNoProcess(t *testing.T) {
 }
 
 func TestOnFailureFiresAfterTheLastDeferredAttempt(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	b.tick(2 * time.Hour)
 	b.waits(3)
@@ -160,6 +162,7 @@ func TestOnFailureFiresAfterTheLastDeferredAttempt(t *testing.T) {
 
 // A run of the schedule has the mutex when the wait is over.
 func TestAnAttemptWaitsForItsMutexAgain(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	b.again()
 	b.sched("run", "--at", leapDay, "--force")
@@ -190,6 +193,7 @@ func TestAnAttemptWaitsForItsMutexAgain(t *testing.T) {
 }
 
 func TestAnAttemptDoesNotWaitForItsMutexForEver(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	b.again()
 	b.sched("run", "--at", leapDay, "--force")
@@ -212,6 +216,7 @@ func TestAnAttemptDoesNotWaitForItsMutexForEver(t *testing.T) {
 
 // The whole tree of a later attempt is killed, as by a power cut.
 func TestALaterAttemptIsLost(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	b.again()
 	b.tick(2 * time.Hour)
@@ -233,6 +238,7 @@ func TestALaterAttemptIsLost(t *testing.T) {
 }
 
 func TestTheSupervisorOfALaterAttemptIsKilled(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	b.again()
 	b.tick(2 * time.Hour)
@@ -250,6 +256,7 @@ func TestTheSupervisorOfALaterAttemptIsKilled(t *testing.T) {
 
 // Without its witness the supervisor still defers the next attempt, and the run is not lost.
 func TestTheWitnessIsKilledBeforeAnAttemptIsDeferred(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	b.again()
 	b.tick(2 * time.Hour)
@@ -274,6 +281,7 @@ func TestTheWitnessIsKilledBeforeAnAttemptIsDeferred(t *testing.T) {
 // Everything is killed between the note that an attempt starts and its start: no one can know whether it
 // started, so it does not start again.
 func TestAllIsKilledAsALaterAttemptStarts(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	runs, _ := filepath.Glob(b.path(".sched/runs/*.json"))
 	file, err := os.OpenFile(runs[0], os.O_WRONLY|os.O_APPEND, 0)
@@ -293,6 +301,7 @@ func TestAllIsKilledAsALaterAttemptStarts(t *testing.T) {
 
 // Ticks that are killed at any moment, and two at once, start an attempt once.
 func TestTicksAreKilledAsTheyGoOnWithAnAttempt(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	b.write("good", "")
 	for delay := time.Duration(0); delay < 40*time.Millisecond; delay += 2 * time.Millisecond {
@@ -321,6 +330,7 @@ func TestTicksAreKilledAsTheyGoOnWithAnAttempt(t *testing.T) {
 }
 
 func TestARunThatWaitsIsFinishedByHand(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	if out, code := b.sched("finish", "flaky"); code != 0 || !strings.Contains(out, "failed in") || !strings.Contains(out, "finished by hand before attempt 2") {
 		t.Errorf("exit code %d: %s", code, out)
@@ -335,6 +345,7 @@ func TestARunThatWaitsIsFinishedByHand(t *testing.T) {
 }
 
 func TestARunThatWaitsIsStopped(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	if out, code := b.sched("retry", b.liveRun()); code != 1 || !strings.Contains(out, "waits for its attempt 2") {
 		t.Errorf("exit code %d: %s", code, out)

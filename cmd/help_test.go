@@ -46,6 +46,7 @@ func commands(t *testing.T) (names []string) {
 
 // docs/json.md begins with a table that has a row for each command with --json.
 func TestEveryCommandWithJSONIsDocumented(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../docs/json.md")
 	if err != nil {
 		t.Fatal(err)
@@ -59,12 +60,14 @@ func TestEveryCommandWithJSONIsDocumented(t *testing.T) {
 }
 
 func TestEveryCommandIsInAGroup(t *testing.T) {
+	t.Parallel()
 	if rest := section(help(t), "Additional Commands"); len(rest) > 0 {
 		t.Errorf("commandGroups lacks %s", rest)
 	}
 }
 
 func TestEveryHelpPageHasExamplesThatExist(t *testing.T) {
+	t.Parallel()
 	root, commands := help(t), commands(t)
 	called := regexp.MustCompile(`^(?:\* \* \* \* \* )?sched ([a-z]+)`)
 	flag := regexp.MustCompile(` (--?[a-z-]+)`)
@@ -98,6 +101,7 @@ func TestEveryHelpPageHasExamplesThatExist(t *testing.T) {
 
 // Every page fits a terminal of 100 columns, the lines of flags aside.
 func TestHelpPagesAreNarrow(t *testing.T) {
+	t.Parallel()
 	for _, command := range commands(t) {
 		for line := range strings.Lines(help(t, command)) {
 			if len(line) > 101 && !strings.Contains(line, "--") {

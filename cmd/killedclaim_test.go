@@ -34,23 +34,21 @@ func TestASlotIsNotLostWhereverItsTickIsKilled(t *testing.T) {
 	servers := newServers(t, 2, redistest.Start(t).URL,
 		"tasks: [{name: report, cron: '*/2 * * * *', one_server: true, command: 'echo $SCHED_SLOT >> $SHARED/ran'}]\n")
 	slot := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
-	steps, madeUp := 0, 0
-	for ended := false; !ended; slot = slot.Add(2 * time.Minute) {
-		if steps++; testing.Short() {
-			steps += 6
-		}
-		ended = killedBefore(t, servers[0].at(slot), steps)
+	madeUp := 0
+	step, apart := kills(7, 4)
+	for ended := false; !ended; step, slot = step+apart, slot.Add(2*time.Minute) {
+		ended = killedBefore(t, servers[0].at(slot), step)
 		servers[1].at(slot.Add(time.Second)).Run()
 		out, _ := servers[0].at(slot.Add(time.Minute)).CombinedOutput()
 		if strings.Contains(string(out), "1 of them runs now") {
 			madeUp++
 		}
 		if ran, lost := ranOnce(servers, slot); ran != 1 && !(lost && ran == 0) {
-			t.Errorf("killed before step %d: the slot ran %d times\nthe next tick: %s\nweb-1: %v\nweb-2: %v", steps, ran, out,
+			t.Errorf("killed before step %d: the slot ran %d times\nthe next tick: %s\nweb-1: %v\nweb-2: %v", step, ran, out,
 				servers[0].outcomes("report"), servers[1].outcomes("report"))
 		}
 	}
-	if madeUp == 0 && !testing.Short() {
+	if madeUp == 0 && apart == 1 {
 		t.Error("no next tick ran a slot that was claimed")
 	}
 }
@@ -64,28 +62,25 @@ func TestAWaitingSlotRunsOnceWhereverItsTickIsKilled(t *testing.T) {
 	slot := time.Now().UTC().Truncate(24 * time.Hour).Add(-21 * time.Hour)
 	minute := slot.Add(time.Minute)
 	servers[0].at(slot.Add(-time.Minute)).Run()
-	steps := 0
-	for ended := false; !ended; slot, minute = slot.Add(time.Minute), minute.Add(2*time.Minute) {
-		if steps++; testing.Short() {
-			steps += 6
-		}
+	step, apart := kills(7, 4)
+	for ended := false; !ended; step, slot, minute = step+apart, slot.Add(time.Minute), minute.Add(2*time.Minute) {
 		for _, s := range servers {
 			if err := kept.Keep(s.path(".sched"), kept.Slot{Task: "report", At: slot, Run: outcome.NewID(), Until: slot.Add(12 * time.Hour), Why: "down"}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		ended = killedBefore(t, servers[0].at(minute), steps)
+		ended = killedBefore(t, servers[0].at(minute), step)
 		var said string
 		for _, s := range servers {
 			out, _ := s.at(minute.Add(time.Minute)).CombinedOutput()
 			said += string(out)
 		}
 		if ran, lost := ranOnce(servers, slot); ran != 1 && !(lost && ran == 0) {
-			t.Errorf("killed before step %d: the slot ran %d times\n%s", steps, ran, said)
+			t.Errorf("killed before step %d: the slot ran %d times\n%s", step, ran, said)
 		}
 		for _, s := range servers {
 			if waiting, err := kept.List(s.path(".sched")); len(waiting) > 0 || err != nil {
-				t.Errorf("killed before step %d: on %s wait %v, %v", steps, s.name, waiting, err)
+				t.Errorf("killed before step %d: on %s wait %v, %v", step, s.name, waiting, err)
 			}
 		}
 	}

@@ -3,6 +3,7 @@
 package cmd_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 // Two slots of a task with missed: after_pause fall into a maintenance. Wherever a tick is killed, one that keeps the first or the second of
 // them or the one that makes up for it, the second one runs once, on one of the servers, and nothing waits then.
 func TestASlotOfAPauseRunsOnceWhereverATickIsKilled(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name    string
 		servers int
@@ -25,10 +27,8 @@ func TestASlotOfAPauseRunsOnceWhereverATickIsKilled(t *testing.T) {
 tasks: [{name: report, cron: '*/10 * * * *', one_server: true, missed: after_pause, command: 'echo $SCHED_SLOT >> $SHARED/ran'}]
 `)
 			first := time.Now().UTC().Truncate(24 * time.Hour).Add(-48 * time.Hour)
-			for step, ended := 1, false; !ended; step, first = step+3, first.Add(20*time.Minute) {
-				if testing.Short() {
-					step += 8
-				}
+			apart := sized(11, 9, 3)
+			for step, ended := 1+rand.IntN(apart), false; !ended; step, first = step+apart, first.Add(20*time.Minute) {
 				second := first.Add(10 * time.Minute)
 				for _, s := range servers {
 					s.write("down", "")

@@ -118,18 +118,14 @@ func TestARunIsKnownElsewhereWhereverTheTickIsKilled(t *testing.T) {
 		c.Env = append(c.Env, "SCHED_TEST_SERVER=web-1", "GOMAXPROCS=1")
 		return c
 	}
-	steps := 0
-	for ended := false; !ended; {
-		steps++
+	steps, apart := kills(10, 3)
+	for ended := false; !ended; steps += apart {
 		if out, err := on("2026-01-01 00:00").CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		here.settle()
 		here.released()
 		ended = killedBefore(t, on("2026-01-01 00:01"), steps)
-		if testing.Short() {
-			steps += 9
-		}
 		here.until("all is published", func() bool {
 			on("2026-01-01 00:01").Run()
 			files, _ := filepath.Glob(here.path(".sched/runs/*.json"))

@@ -34,6 +34,7 @@ func (b *box) outcomes(task string) (all []string) {
 // While the disk is full the ticks are counted elsewhere. When there is room again nothing was missed,
 // what was skipped is in the history, and the next gap begins where the last tick was.
 func TestTicksOnAFullDiskAreNotMissed(t *testing.T) {
+	t.Parallel()
 	dir := smallDisk(t, "4m")
 	b := newBox(t, `
 state_dir: `+dir+`/state
@@ -70,6 +71,7 @@ tasks:
 
 // Of the servers that missed a slot one runs it, and none when one of them was there.
 func TestAMissedSlotRunsOnOneServer(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t)
 	servers := newServers(t, 3, redis.URL, `
 tasks:

@@ -53,6 +53,7 @@ func (b *box) ends(term *testTerminal, c *exec.Cmd, pattern string) int {
 }
 
 func TestLiveLine(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.Replace(slowAndLoud, "none of these", "saturday", 1))
 	term, c := b.watch(80, []string{"NO_COLOR=1"}, onLeapDay...)
 	b.shows(term, `^Tue 2028-02-29 00:00 UTC\n… slow  \d.* s$`)
@@ -70,6 +71,7 @@ func TestLiveLine(t *testing.T) {
 }
 
 func TestLiveLineKnowsHowLongATaskUsuallyTakes(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.Replace(slowAndLoud, "none of these", "tuesday", 1))
 	b.write("go", "")
 	b.sched(onLeapDay...) // into the history
@@ -98,6 +100,7 @@ func (b *box) resize(term *testTerminal, width int) {
 
 // Whatever ends sched, the line is gone.
 func TestLiveLineIsErasedWhenSchedIsStopped(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"SIGINT", "SIGTERM"} {
 		t.Run(how, func(t *testing.T) {
 			b := newBox(t, strings.Replace(slowAndLoud, "none of these", "tuesday", 1))
@@ -124,6 +127,7 @@ sched: stopped by `+how+`
 
 // While a command that does not want to end is being stopped, the line says what to do.
 func TestLiveLineSaysThatSchedIsStopping(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - {name: deaf, cron: "0 0 29 2 *", kill_after: 1h, command: 'trap "" TERM; echo > deaf.txt; while [ ! -e go ]; do sleep 0.02; done'}
@@ -138,6 +142,7 @@ tasks:
 }
 
 func TestLiveLineOfTest(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - {name: slow, every: minute, command: 'echo one; while [ ! -e go ]; do sleep 0.02; done; printf two'}
@@ -150,6 +155,7 @@ tasks:
 
 // Half a line belongs to the command.
 func TestNoLiveLineBehindHalfALine(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - {name: half, every: minute, command: 'printf "half "; sleep 1.5; echo a line'}
@@ -165,6 +171,7 @@ tasks:
 // what went wrong there is no live line. Nor is there when a shell has sent sched to the background, and people
 // type at its prompt.
 func TestNoLiveLine(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name, script string
 		drawn        bool

@@ -54,6 +54,7 @@ tasks:
 `
 
 func TestFollowEndsWhenTheWholeRunIsKilled(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, talker)
 	b.sched("run")
 	c, out, errs := following(b, "talker")
@@ -71,6 +72,7 @@ func TestFollowEndsWhenTheWholeRunIsKilled(t *testing.T) {
 }
 
 func TestFollowEndsWithASignalLikeTail(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, talker)
 	b.sched("run")
 	c, out, errs := following(b, "talker")
@@ -93,6 +95,7 @@ func TestFollowEndsWithASignalLikeTail(t *testing.T) {
 
 // More than one piece of output comes whole, and nothing of it twice.
 func TestFollowPrintsALotOfOutput(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - name: many
@@ -117,6 +120,7 @@ tasks:
 
 // The next attempt may be an hour and a tick away.
 func TestFollowWaitsForADeferredAttempt(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	c, out, errs := following(b, "flaky")
 	b.write("good", "")
@@ -132,6 +136,7 @@ func TestFollowWaitsForADeferredAttempt(t *testing.T) {
 }
 
 func TestWhyKnowsWhatWaits(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	if out, _ := b.sched("why", "flaky", "--at", leapDay); !strings.Contains(out, "\n  waiting for attempt 2 until ") {
 		t.Errorf("of the slot:\n%s", out)

@@ -62,6 +62,7 @@ func (b *box) posted() bool {
 
 // While a server hangs, finish is killed. The next tick sends what it could not, and nothing else again.
 func TestFinishIsKilledWhileItSends(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, "")
 	w := newWeb(b.dir)
 	if err := w.up(); err != nil {
@@ -110,6 +111,7 @@ tasks:
 // Many runs end, and each finish is killed at a moment of chance. Each run is told of; only what a killed finish was
 // sending at that moment may be told twice.
 func TestFinishIsKilledAnywhereAndNothingIsLost(t *testing.T) {
+	t.Parallel()
 	const runs = 40
 	b := newBox(t, "")
 	w := newWeb(b.dir)
@@ -131,7 +133,7 @@ func TestFinishIsKilledAnywhereAndNothingIsLost(t *testing.T) {
 	over := make(chan struct{})
 	go func() { defer close(over); b.command("run").Run() }()
 	random, seen, killed := rand.New(rand.NewPCG(1, 2)), map[int]bool{}, 0
-	b.until("all have ended", func() bool {
+	b.untilAtOnce("all have ended", func() bool {
 		for _, pid := range b.finishes() {
 			if p, err := os.FindProcess(pid); err == nil && !seen[pid] {
 				seen[pid] = true
@@ -184,6 +186,7 @@ func (b *box) alive() bool {
 
 // A run that began when there was room ends on a full disk: what it has to tell is told all the same.
 func TestTheDiskFillsUpBeforeSomebodyIsTold(t *testing.T) {
+	t.Parallel()
 	dir := smallDisk(t, "1m")
 	b := newBox(t, "")
 	w := newWeb(b.dir)

@@ -42,6 +42,7 @@ func deadReader(t *testing.T) *os.File {
 // The first line that a tick printed to a logger that had died ended it: two of eight tasks ran, and those of the background
 // were not even forked.
 func TestAReaderThatGoesAwayEndsNoTick(t *testing.T) {
+	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip(err)
@@ -78,6 +79,7 @@ func TestAReaderThatGoesAwayEndsNoTick(t *testing.T) {
 
 // A shell may close what it does not need.
 func TestATickWithClosedDescriptors(t *testing.T) {
+	t.Parallel()
 	for _, closed := range []string{"<&-", ">&-", "2>&-", "<&- >&- 2>&-"} {
 		b := newBox(t, eight)
 		c := exec.Command("/bin/sh", "-c", `exec "$0" run `+closed, binary)
@@ -92,6 +94,7 @@ func TestATickWithClosedDescriptors(t *testing.T) {
 
 // Commands have SIGPIPE as every program expects it, whatever the caller of sched made of it: `yes | head -1` ends.
 func TestCommandsEndByABrokenPipe(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - {name: fore, cron: "* * * * *", command: kill -PIPE $$; echo survived >> survived.txt}
@@ -109,6 +112,7 @@ tasks:
 
 // A full disk behind `sched list --json > tasks.json` was a success with half a file.
 func TestResultsThatCannotBePrintedAreAFailure(t *testing.T) {
+	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip(err)
@@ -160,6 +164,7 @@ func hungReader(t *testing.T) (reader, writer *os.File) {
 // The logger behind a crontab line hung. Its pipe was full, so the first line that a tick printed stopped it, with what it had locked
 // then: the mutex of a task, or last-tick, on which the ticks of all later minutes waited.
 func TestAReaderThatHangsStopsNoTick(t *testing.T) {
+	t.Parallel()
 	for name, redirect := range map[string]func(*exec.Cmd, *os.File){
 		"stdout": func(c *exec.Cmd, pipe *os.File) { c.Stdout = pipe },
 		"stderr": func(c *exec.Cmd, pipe *os.File) { c.Stderr = pipe },
@@ -196,6 +201,7 @@ func TestAReaderThatHangsStopsNoTick(t *testing.T) {
 
 // A reader that is only slow gets everything, in its order.
 func TestAReaderThatIsSlowGetsTheWholeReport(t *testing.T) {
+	t.Parallel()
 	tasks := "tasks:\n"
 	for i := range 1500 {
 		tasks += fmt.Sprintf("  - {name: t%04d, cron: '* * * * *', command: 'true', enabled: true, unless_between: ['0:00', '23:59']}\n", i)

@@ -31,6 +31,7 @@ func (b *box) bounded(args ...string) (output string, code int) {
 
 // In the place of each file of the state folder there is a named pipe, and then a file of 8 GiB. The task runs, nothing hangs.
 func TestNothingInTheStateFolderStopsATick(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{
 		"history.db", "history.db-wal", "history.db-journal", "history.db-lock", "history.db-mend", "orders.json", "last-valid.yaml", "last-valid.yaml.new", "last-tick",
 		"ticks/0.json", "ticks/7.json", "runs/0198a1b2-0000-7000-8000-000000000000.json", "runs/.spare-each", "output/each/.spare",
@@ -68,6 +69,7 @@ func TestNothingInTheStateFolderStopsATick(t *testing.T) {
 
 // Root's history.db is a link to a device, whose mode stays as it is.
 func TestALinkToADeviceIsNoHistory(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, "tasks: [{name: each, cron: '* * * * *', command: 'true'}]")
 	device := b.path("device")
 	if err := unix.Mknod(device, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))); err != nil {

@@ -9,6 +9,7 @@ import (
 // The end of a run opens no database, also where a hook asks how the run before ended: a hundred runs that end at once
 // would each set up SQLite. Here there is none any more that could be opened.
 func TestAFinishAsksNoDatabase(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/proc/sys/kernel/random/boot_id"); err != nil {
 		t.Skip("this system does not tell boots apart")
 	}

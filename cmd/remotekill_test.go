@@ -17,9 +17,9 @@ func TestARunAskedForElsewhereIsOneWhereverTheTickIsKilled(t *testing.T) {
 	s := newServers(t, 2, redistest.Start(t).URL,
 		"tasks: [{name: one, cron: 0 0 1 1 *, background: true, command: echo $SCHED_RUN >> $SHARED/ran}]\n")
 	s[1].tick()
-	steps, asked := 0, 0
-	for ended := false; !ended; {
-		steps++
+	asked := 0
+	steps, apart := kills(10, 3)
+	for ended := false; !ended; steps += apart {
 		out, code := s[0].sched("trigger", "one", "--server", "web-2", "--no-wait")
 		if asked++; code != 0 {
 			t.Fatalf("exit code %d\n%s", code, out)
@@ -27,9 +27,6 @@ func TestARunAskedForElsewhereIsOneWhereverTheTickIsKilled(t *testing.T) {
 		c := s[1].command("run", "-q")
 		c.Env = append(c.Env, append(s[1].env, "GOMAXPROCS=1")...)
 		ended = killedBefore(t, c, steps)
-		if testing.Short() {
-			steps += 9
-		}
 		s[1].until("the run is in the history", func() bool {
 			s[1].tick()
 			return len(s[1].history("one")) >= asked

@@ -17,6 +17,7 @@ tasks:
 
 // A tick is killed at any moment: what was asked for has one outcome in the end, and never ran twice.
 func TestTicksAreKilledAsTheyAnswerRequests(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, requested)
 	const n = 30
 	for i := range n {
@@ -33,6 +34,7 @@ func TestTicksAreKilledAsTheyAnswerRequests(t *testing.T) {
 }
 
 func TestManyTicksAtOnceAnswerEachRequestOnce(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, requested)
 	const n = 10
 	for range n {
@@ -77,6 +79,7 @@ func (b *box) allAnswered(n int) {
 
 // A request outlives everything but its answer: also a state folder in which nothing can be written for a while.
 func TestARequestWaitsWhileItCannotBegin(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, requested)
 	b.sched("trigger", "front")
 	b.write(".sched/output", "in the way")

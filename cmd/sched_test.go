@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -68,12 +69,33 @@ func runManyAtOnce() {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given && len(raceFlags) == 0 {
-		flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
+		flag.Set("test.parallel", strconv.Itoa(6*runtime.GOMAXPROCS(0)))
 	}
 }
 
+// sized is how much a test does of what could go on for long: less with -short, and all where SCHED_TEST_FULL is set.
+func sized(short, usual, all int) int {
+	switch {
+	case os.Getenv("SCHED_TEST_FULL") != "":
+		return all
+	case testing.Short():
+		return short
+	}
+	return usual
+}
+
+// kills are the steps of a process that it is killed before, each time anew: the first of them, and how far they are apart. All are tried
+// where SCHED_TEST_FULL is set, and otherwise some, which are others each time.
+func kills(short, usual int) (first, apart int) {
+	apart = sized(short, usual, 1)
+	return 1 + rand.IntN(apart), apart
+}
+
 // TestScripts runs the scripts in testdata: each is a story that a user could type.
-func TestScripts(t *testing.T) { testscript.Run(t, scripts("testdata")) }
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, scripts("testdata"))
+}
 
 // scripts is how the scripts in dir are run.
 func scripts(dir string) testscript.Params {
@@ -181,6 +203,12 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 // patience bounds every wait of the tests: long for a slow machine, never reached on a good one.
 const patience = 2 * time.Minute
 
+// rest is the pause of a poll between a look that has begun then and the next one: 5 ms, and longer where a look takes longer, since it
+// runs sched. So who waits takes a quarter of a processor at most, and the others are not slow because of it.
+func rest(begun time.Time) {
+	time.Sleep(min(max(5*time.Millisecond, 3*time.Since(begun)), 200*time.Millisecond))
+}
+
 // eventually FILE [TEXT] waits until the file has the text, or a line.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 1 {
@@ -206,10 +234,12 @@ func poll(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: poll PATTERN PROGRAM ARG...")
 	}
 	pattern := regexp.MustCompile(`(?m)` + args[0])
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		begun := time.Now()
 		if err := ts.Exec(args[1], args[2:]...); err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
+		rest(begun)
 	}
 	ts.Fatalf("no match for %s after %s:\n%s", args[0], patience, ts.ReadFile("stdout"))
 }
@@ -249,7 +279,15 @@ func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 	case neg || len(args) != 1:
 		ts.Fatalf("usage: redis up|down|empty, or redis lock KEY VALUE")
 	case args[0] == "down":
+		address := m.Addr()
 		m.Close()
+		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			c, err := net.Dial("tcp", address)
+			if err != nil {
+				return
+			}
+			c.Close() // a process that another test just starts has what this one has open, until it has begun
+		}
 	case args[0] == "empty":
 		m.FlushAll()
 	case ts.Getenv("REDIS_URL") != "":
@@ -387,10 +425,23 @@ func unhurried(t *testing.T, story func(slow func(format string, a ...any))) {
 // until waits for the condition, and fails the test when it does not come.
 func (b *box) until(what string, condition func() bool) {
 	b.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	b.untilWith(rest, what, condition)
+}
+
+// untilAtOnce is until for what is there for a moment only: it looks again without a rest.
+func (b *box) untilAtOnce(what string, condition func() bool) {
+	b.Helper()
+	b.untilWith(func(time.Time) {}, what, condition)
+}
+
+func (b *box) untilWith(rest func(begun time.Time), what string, condition func() bool) {
+	b.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		begun := time.Now()
 		if condition() {
 			return
 		}
+		rest(begun)
 	}
 	b.Fatalf("not after %s: %s\n%s", patience, what, b.openRuns())
 }

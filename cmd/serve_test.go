@@ -100,6 +100,7 @@ func (b *box) asFrozen(at string) func(*exec.Cmd) {
 
 // What the API answers is what the commands print with --json, but for the list around it.
 func TestTheAPIAnswersWhatTheCommandsPrint(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, served)
 	b.command("run", "--at", "2026-03-01T12:00:00Z").Run()
 	frozen := b.asFrozen("2026-03-01T12:00:30Z")
@@ -142,6 +143,7 @@ func TestTheAPIAnswersWhatTheCommandsPrint(t *testing.T) {
 
 // What is asked for by the API the commands show, and the other way round, with who did it.
 func TestTheAPIAndTheCommandsShowEachOther(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, served)
 	s := b.serve(func(*exec.Cmd) {})
 	code, body := s.ask("POST", "/tasks/slow/trigger", `{"reason": "it is late"}`)
@@ -223,6 +225,7 @@ func TestTheAPIAndTheCommandsShowEachOther(t *testing.T) {
 
 // A store that comes into the schedule, is changed, or leaves it is seen without a restart.
 func TestServeFollowsTheStoreOfTheSchedule(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, served)
 	s := b.serve(func(*exec.Cmd) {})
 	stores := map[string]*miniredis.Miniredis{"": nil, "one": miniredis.RunT(t), "two": miniredis.RunT(t)}
@@ -287,6 +290,7 @@ func (b *box) asSomebody() func(*exec.Cmd) {
 // A server that is killed in the middle of an edit, a trigger and a pause leaves each done or undone, and no change that is not in the
 // audit log. Repeated with its key a trigger asks once.
 func TestServeIsKilled(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, served)
 	os.Mkdir(b.path("schedule.d"), 0o755)
 	as := b.asSomebody()

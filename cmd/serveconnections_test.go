@@ -11,6 +11,7 @@ import (
 
 // Where a process may have few files open, more connections than that take none from answers, nor from ticks.
 func TestServeLeavesFilesForItself(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, served)
 	s := b.serve(func(c *exec.Cmd) {
 		c.Args = append([]string{"sh", "-c", `ulimit -n 300; exec "$@"`, "sh", c.Path}, c.Args[1:]...)

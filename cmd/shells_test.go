@@ -33,6 +33,7 @@ var shells = []struct {
 // A person types a few letters, presses the tab key in a real shell, and then enter: what sched prints tells whether the word was
 // completed.
 func TestRealShellsComplete(t *testing.T) {
+	t.Parallel()
 	const schedule = `tasks:
   - {name: nightly-report, description: Sums up the day, tags: [reports], every: day at 3:00, command: "true"}
   - {name: quick, every: month, command: "true"}

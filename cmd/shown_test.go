@@ -93,6 +93,7 @@ var notRun = []shown{
 }
 
 func TestShown(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	proven := map[shown]bool{}
 	prove := func(ts *testscript.TestScript, page, command, out string) {
@@ -201,6 +202,7 @@ func documentation(t *testing.T) []string {
 
 // Each command that a page names exists, with its flags.
 func TestCommandsInTheDocsExist(t *testing.T) {
+	t.Parallel()
 	pages := map[string]string{}
 	for _, name := range commands(t) {
 		pages[name] = help(t, name)

@@ -11,6 +11,7 @@ import (
 
 // The images of php-fpm and nginx stop containers with SIGQUIT, which ended sched with a dump of its goroutines and no hooks.
 func TestSIGQUITStopsATickAsSIGTERMDoes(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.Replace(victim, "background: true", "background: false", 1))
 	tick := b.command("run")
 	var out strings.Builder
@@ -30,6 +31,7 @@ func TestSIGQUITStopsATickAsSIGTERMDoes(t *testing.T) {
 }
 
 func TestSIGQUITStopsASupervisorAsSIGTERMDoes(t *testing.T) {
+	t.Parallel()
 	b, _, supervisor, _ := start(t)
 	if err := syscall.Kill(supervisor, syscall.SIGQUIT); err != nil {
 		t.Fatal(err)
@@ -41,6 +43,7 @@ func TestSIGQUITStopsASupervisorAsSIGTERMDoes(t *testing.T) {
 }
 
 func TestSIGQUITEndsWorkAsSIGTERMDoes(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, each)
 	w := b.work()
 	b.until("a minute was ticked", func() bool { return b.count("front") >= 1 && b.count("back") >= 1 })
@@ -52,6 +55,7 @@ func TestSIGQUITEndsWorkAsSIGTERMDoes(t *testing.T) {
 
 // nohup(1) starts a program with SIGHUP ignored, and means it.
 func TestASIGHUPThatTheCallerIgnoresEndsNothing(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.Replace(victim, "background: true", "background: false", 1))
 	tick := exec.Command("/bin/sh", "-c", `trap "" HUP; exec "$0" run`, binary)
 	tick.Dir, tick.Env = b.dir, b.command().Env

@@ -14,6 +14,7 @@ import (
 
 // The whole run was killed, and no tick has come since.
 func TestStatusTellsOfARunThatVanished(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - {name: import, every: minute, background: true, command: 'echo $$ > pid; while [ ! -e go ]; do sleep 0.02; done'}
@@ -40,6 +41,7 @@ tasks:
 
 // Monitoring often runs as another user, who may not look into the state folder.
 func TestStatusAsAnotherUserSaysWhoseItIs(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user")
 	}

@@ -25,6 +25,7 @@ tasks:
 `
 
 func TestABackgroundRunIsStopped(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, stoppable)
 	b.sched("run")
 	command := b.pidIn("command.pid")
@@ -55,6 +56,7 @@ func TestABackgroundRunIsStopped(t *testing.T) {
 
 // A command that takes TERM well ends with 0; it was stopped all the same.
 func TestACommandThatEndsWellAtTERMWasStopped(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.Replace(stoppable, "echo $SCHED_ATTEMPT", "trap 'exit 0' TERM; echo $SCHED_ATTEMPT", 1))
 	b.sched("run")
 	b.pidIn("command.pid")
@@ -67,6 +69,7 @@ func TestACommandThatEndsWellAtTERMWasStopped(t *testing.T) {
 }
 
 func TestTheTickGoesOnWithTheNextTask(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.Replace(stoppable, "background: true", "background: false", 1)+`
   - name: next
     cron: "* * * * *"
@@ -91,6 +94,7 @@ func TestTheTickGoesOnWithTheNextTask(t *testing.T) {
 
 // The command ends at TERM, and leaves a process of its group that does not.
 func TestStopEndsTheWholeGroup(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - name: stubborn
@@ -121,6 +125,7 @@ tasks:
 }
 
 func TestSeveralRunsOfATaskAreStopped(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.Replace(stoppable, "without_overlapping: true", "", 1))
 	b.sched("run")
 	b.pidIn("command.pid")
@@ -135,6 +140,7 @@ func TestSeveralRunsOfATaskAreStopped(t *testing.T) {
 
 // No command runs between two attempts. The process that waits there looks for who wants it stopped.
 func TestARunIsStoppedBetweenTwoAttempts(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"background: true", "background: false"} {
 		t.Run(how, func(t *testing.T) {
 			b := newBox(t, `
@@ -159,6 +165,7 @@ tasks:
 
 // When the command has ended there is nothing to stop, while the hooks still run.
 func TestARunInItsHooksIsNotStopped(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, `
 tasks:
   - {name: hooked, cron: "* * * * *", background: true, command: "true", after: 'echo > hook.txt; while [ ! -e go ]; do sleep 0.02; done'}
@@ -176,6 +183,7 @@ tasks:
 
 // Whoever wanted the run stopped was killed after they said so. The supervisor knows.
 func TestStopIsKilledBeforeItsSignal(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.Replace(stoppable, "without_overlapping: true", "success_codes: [9]", 1))
 	b.sched("run")
 	b.pidIn("command.pid")
@@ -193,6 +201,7 @@ func TestStopIsKilledBeforeItsSignal(t *testing.T) {
 }
 
 func TestVanishedRunsAreNotStopped(t *testing.T) {
+	t.Parallel()
 	b, witness, supervisor, command := start(t)
 	b.kill(witness)
 	b.kill(supervisor)

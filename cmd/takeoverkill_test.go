@@ -5,6 +5,7 @@ package cmd_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"testing"
@@ -18,6 +19,7 @@ import (
 // on, or it is gone and web-3 does, or web-1 comes back: the attempt is made once. Each third of the steps is tried with one of them.
 func TestARetryGoesOnOnceWhereverItsTakerIsKilled(t *testing.T) {
 	t.Parallel()
+	apart := sized(18, 12, 3)
 	for heir := range 3 {
 		t.Run(fmt.Sprintf("then web-%d goes on", heir+1), func(t *testing.T) {
 			t.Parallel()
@@ -26,7 +28,7 @@ func TestARetryGoesOnOnceWhereverItsTakerIsKilled(t *testing.T) {
 			k := killedTakers{T: t, store: store, servers: s, began: s[0].linesOf("attempts")[0]}
 			k.must("cp", "-r", s[0].path(".sched"), s[0].path("kept"))
 			for tick := 1; tick <= 2; tick++ {
-				for step := 1 + heir; !k.try(tick, step, heir); step += 3 {
+				for step := 1 + heir + 3*rand.IntN(apart/3); !k.try(tick, step, heir); step += apart {
 				}
 			}
 		})

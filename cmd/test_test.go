@@ -10,6 +10,7 @@ import (
 
 // sched test took the number from what was typed and left the rest of the line to the shell, which said "m-x: command not found".
 func TestTestTakesANumberOrANameAndAllOfTheLine(t *testing.T) {
+	t.Parallel()
 	for typed, want := range map[string]string{
 		"2":       "ran second",
 		" second": "ran second",

@@ -49,6 +49,7 @@ func (b *box) reachable() {
 // Root's schedule lies in a folder of another user, who can put something else in the place of the schedule, of its state
 // folder, and of all that its commands name.
 func TestRootRunsNothingBelowTheFolderOfAnotherUser(t *testing.T) {
+	t.Parallel()
 	onlyRoot(t)
 	b := newBox(t, "tasks: [{name: each, cron: '* * * * *', command: ./job.sh}]")
 	b.reachable()
@@ -84,6 +85,7 @@ func TestRootRunsNothingBelowTheFolderOfAnotherUser(t *testing.T) {
 // The folder of the metrics is that of the exporter's user, who puts something else in the place of the draft: a tick of root hung, or
 // wrote the metrics into a file of root, and let everybody read that.
 func TestTheOwnerOfTheFolderOfTheTextfileGetsNothing(t *testing.T) {
+	t.Parallel()
 	onlyRoot(t)
 	for name, plant := range map[string]string{
 		"a named pipe":             "mkfifo drop/.sched.prom.new",
@@ -132,6 +134,7 @@ func (b *box) asRoot(commands ...string) {
 // While a background run lives, another user puts an own state folder in the place of the run's, with a file of the run
 // whose hooks are theirs. The run ends with what it inherited.
 func TestARunEndsWithItsOwnHooksWhateverIsInItsPlace(t *testing.T) {
+	t.Parallel()
 	onlyRoot(t)
 	b, witness, _, _ := start(t)
 	b.reachable()
@@ -168,6 +171,7 @@ func TestARunEndsWithItsOwnHooksWhateverIsInItsPlace(t *testing.T) {
 
 // Somebody deletes the state folder: "it loses history and nothing else".
 func TestTheStateFolderIsDeletedWhileARunLives(t *testing.T) {
+	t.Parallel()
 	b, _, _, _ := start(t)
 	if err := os.RemoveAll(b.path(".sched")); err != nil {
 		t.Fatal(err)
@@ -182,6 +186,7 @@ func TestTheStateFolderIsDeletedWhileARunLives(t *testing.T) {
 
 // It is deleted when the run has begun, and its supervisor has not got it yet.
 func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, "tasks: [{name: early, cron: '* * * * *', background: true, command: echo came >> came.txt, after: echo after >> after.txt}]")
 	s, err := load.File(b.path("schedule.yaml"), load.Options{UID: 1})
 	if err != nil {
@@ -214,6 +219,7 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 // The disk of the state folder is not mounted: the folder is a link to nowhere. Ticks do what they do with one that is
 // read-only.
 func TestAStateFolderThatIsALinkToNowhere(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, "state_dir: link\ntasks:\n- {name: front, cron: '* * * * *', without_overlapping: true, command: echo front >> ran.txt}\n"+
 		"- {name: back, cron: '* * * * *', background: true, command: echo back >> ran.txt, after: echo after >> ran.txt}")
 	if err := os.Symlink(b.path("mnt/sched"), b.path("link")); err != nil {

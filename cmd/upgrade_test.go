@@ -14,6 +14,7 @@ import (
 
 // A sched that is older than the history leaves it alone and says so; its ticks go on, and the newer one finds their records.
 func TestAnOlderSchedSaysThatTheHistoryIsNewer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "schedule.yaml"), []byte("tasks: [{name: a, every: minute, command: echo hi}]\n"), 0o644); err != nil {
 		t.Fatal(err)

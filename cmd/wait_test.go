@@ -348,6 +348,7 @@ func TestAWaitIsKilledWhileItEnds(t *testing.T) {
 
 // A deferred retry does not wait in a queue, so it overtakes nobody in it, though its mutex is free at the moment.
 func TestADeferredRetryDoesNotOvertakeTheRunsThatWait(t *testing.T) {
+	t.Parallel()
 	b := waiting(t)
 	b.write("good", "")
 	place := queue.Queue{Dir: b.path(".sched")}.Join(mutex.Holder{Run: "waiter", Task: "other", Since: time.Now()})

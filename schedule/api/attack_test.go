@@ -495,6 +495,7 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 
 // A history that somebody keeps locked for longer than a tick does is said, and keeps nobody from asking for a run.
 func TestAHistoryThatIsLocked(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it waits as long as a request waits for the lock")
 	}

@@ -21,6 +21,7 @@ import (
 
 // With a store the runs of other servers are shown, and what only their server can do is refused with its name.
 func TestRunsOfOtherServers(t *testing.T) {
+	t.Parallel()
 	redis := miniredis.RunT(t)
 	store := redistest.Dial(t, "redis://"+redis.Addr())
 	b := newBox(t, shop, func(c *Config) {

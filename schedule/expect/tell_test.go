@@ -14,7 +14,8 @@ import (
 
 // Two servers, each with a state folder of its own, find the same incident of a task of one_server.
 func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
-	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStoreInTurn(t, func(t *testing.T, open func() *mutex.Redis) { // newMachine sets the clock of the boot
+		r := open()
 		task := every(time.Hour)
 		task.OneServer = true
 		task.Command = schedule.Command{List: []string{"true"}}

@@ -143,12 +143,15 @@ func TestErrorsOfWhatIsNoMailServer(t *testing.T) {
 }
 
 func TestTheContextEndsEveryMail(t *testing.T) {
+	t.Parallel()
 	for _, command := range []string{"", "EHLO", "MAIL", "RCPT", "DATA", "."} {
 		t.Run(fmt.Sprintf("a server that hangs at %q", command), func(t *testing.T) {
+			t.Parallel()
 			endsWithTheContext(t, mailTo("smtp://"+oddServer(t, politeBut(command, "hang")), "ops@example.com"))
 		})
 	}
 	t.Run("a server that hangs in STARTTLS", func(t *testing.T) {
+		t.Parallel()
 		endsWithTheContext(t, mailTo("smtp://"+oddServer(t, func(command string) string {
 			switch command {
 			case "", "EHLO":
@@ -161,6 +164,7 @@ func TestTheContextEndsEveryMail(t *testing.T) {
 	})
 	for what, place := range silentServers(t) {
 		t.Run("smtps to a server that "+what, func(t *testing.T) {
+			t.Parallel()
 			endsWithTheContext(t, mailTo("smtps://B0B:hunter2@"+place, "ops@example.com"))
 		})
 	}
@@ -168,6 +172,7 @@ func TestTheContextEndsEveryMail(t *testing.T) {
 
 // A server that has accepted the mail has accepted it, whatever it replies to QUIT.
 func TestTheReplyToQuitDoesNotMatter(t *testing.T) {
+	t.Parallel()
 	for _, answer := range []string{"hang", "", "500 what?"} {
 		began := time.Now()
 		if e := send(t, mailTo("smtp://"+oddServer(t, politeBut("QUIT", answer)), "ops@example.com"), failure()); e != nil {

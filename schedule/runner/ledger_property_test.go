@@ -62,8 +62,11 @@ func (w *world) liveAs(t *Tick, mortal bool) {
 // Each due slot has exactly one outcome, whatever ticks come, stay away, or are killed, whatever people replay, and when the
 // clock is set back. A slot that somebody asked for once more may have several, and none of them is missed.
 func TestEverySlotHasOneOutcome(t *testing.T) {
-	seeds := 20
-	if testing.Short() {
+	seeds := 8
+	switch {
+	case os.Getenv("SCHED_TEST_FULL") != "":
+		seeds = 20
+	case testing.Short():
 		seeds = 4
 	}
 	for seed := range uint64(seeds) {

@@ -268,6 +268,7 @@ func TestALateCopyIsNotTheLastRun(t *testing.T) {
 
 // The stream is read from its end, as far as it may matter: an hour beyond the query.
 func TestALongStreamIsReadToItsEndWhereThatMatters(t *testing.T) {
+	t.Parallel()
 	m := miniredis.RunT(t)
 	r := redistest.Dial(t, "redis://"+m.Addr())
 	const all = 3 * pageSize
@@ -291,6 +292,7 @@ func TestALongStreamIsReadToItsEndWhereThatMatters(t *testing.T) {
 }
 
 func TestWhatIsFarInThePastIsNotRead(t *testing.T) {
+	t.Parallel()
 	m := miniredis.RunT(t)
 	r := redistest.Dial(t, "redis://"+m.Addr())
 	const all = 4 * pageSize
@@ -308,6 +310,7 @@ func TestWhatIsFarInThePastIsNotRead(t *testing.T) {
 }
 
 func TestTheStreamIsCapped(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("publishes more than is kept")
 	}
@@ -337,6 +340,7 @@ func TestTheStreamIsCapped(t *testing.T) {
 
 // One of three servers was down while a run was published, and another is down now.
 func TestAnyMajorityReadsWhatAnyMajorityWrote(t *testing.T) {
+	t.Parallel()
 	var m []*miniredis.Miniredis
 	var urls []string
 	for range 3 {

@@ -19,6 +19,7 @@ import (
 
 // With a store the pages are about all of its servers, and say what only the server of a run can do.
 func TestPagesOfOtherServers(t *testing.T) {
+	t.Parallel()
 	redis := miniredis.RunT(t)
 	store := redistest.Dial(t, "redis://"+redis.Addr())
 	b := newBox(t, shop, access.Operate, func(c *api.Config) {
@@ -60,6 +61,7 @@ func TestPagesOfOtherServers(t *testing.T) {
 // A slot of a one_server task that another server took is one line, which leads to what ran there; so is one that was skipped here for
 // another reason. Where nobody has told what ran, the reason stays.
 func TestASlotThatAnotherServerTookIsOneLine(t *testing.T) {
+	t.Parallel()
 	redis := miniredis.RunT(t)
 	store := redistest.Dial(t, "redis://"+redis.Addr())
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: shared, every: hour, command: \"true\", one_server: true}\n  - {name: own, every: hour, command: \"true\"}\n",
