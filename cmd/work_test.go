@@ -314,8 +314,7 @@ func (b *box) untilStubbornRun() {
 	})
 }
 
-// wantStopped checks that the first run of each was stopped, with its hooks, and that nothing was left. Its tests run alone: beside others
-// sched work was once seen to end before the hook of a run that it had stopped.
+// wantStopped checks that the first run of each was stopped, with its hooks, and that nothing was left.
 func (b *box) wantStopped() {
 	b.Helper()
 	hooks := strings.Fields(b.read("hooks"))
@@ -334,6 +333,7 @@ func (b *box) wantStopped() {
 }
 
 func TestWhatTakesLongerThanTheGraceIsStopped(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.Replace(stubborn, "KILL_AFTER", "200ms", 1))
 	w := b.work("--grace", "300ms")
 	b.untilStubbornRun()
@@ -348,6 +348,7 @@ func TestWhatTakesLongerThanTheGraceIsStopped(t *testing.T) {
 }
 
 func TestASecondSignalKills(t *testing.T) {
+	t.Parallel()
 	b := newBox(t, strings.Replace(stubborn, "KILL_AFTER", "1h", 1))
 	w := b.work("--grace", "1h")
 	b.untilStubbornRun()

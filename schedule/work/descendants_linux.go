@@ -31,6 +31,20 @@ func backgroundRuns() (runs []backgroundRun) {
 			runs = append(runs, backgroundRun{pid, supervises(process.ReadProc(pid, "cmdline"))})
 		}
 	}
+	return withoutForks(runs, parents)
+}
+
+// withoutForks corrects what was taken for a supervisor and is the child of one: between fork(2) and execve(2) a process has the
+// arguments of its parent. Such a child is about to become a command, or a `sched finish`, which catches no signal: one that was told to
+// end with its supervisor fired no hooks.
+func withoutForks(runs []backgroundRun, parents map[int]int) []backgroundRun {
+	supervisors := map[int]bool{}
+	for _, run := range runs {
+		supervisors[run.pid] = run.supervisor
+	}
+	for i, run := range runs {
+		runs[i].supervisor = run.supervisor && !supervisors[parents[run.pid]]
+	}
 	return runs
 }
 

@@ -10,6 +10,12 @@ import (
 // children, whose end the kernel reports.
 const lookForEnd = 50 * time.Millisecond
 
+// quietLooks is how many looks in a row must find no run before a worker ends that still has children, which are what commands have left
+// behind. One look may miss a process: a supervisor starts the last `finish`, and ends, between the moment in which the look lists the
+// processes and that in which it comes to the supervisor. Without children there is nothing to miss: an orphan becomes the child of its
+// next living ancestor.
+const quietLooks = 3
+
 // An ending is the end of a worker, in three steps: 0, nothing new starts and what runs may finish; 1, what
 // still runs is stopped, with its hooks; 2, its commands are killed.
 type ending struct {
@@ -26,13 +32,15 @@ func (w *Worker) end(signals <-chan os.Signal) {
 		t.link.Write([]byte{1})
 	}
 	grace := time.After(w.Grace)
-	for looks := 0; ; looks++ {
-		w.reap()
+	quiet := 0 // how many looks in a row have found nothing
+	for looks := 0; w.reap(); looks++ {
 		runs := backgroundRuns()
-		if len(w.ticks) == 0 && len(runs) == 0 {
+		if len(w.ticks) > 0 || len(runs) > 0 {
+			quiet = 0
+		} else if quiet++; quiet == quietLooks {
 			return
 		}
-		if looks == 1 {
+		if looks == 1 && quiet == 0 {
 			w.Problem("nothing more is started; what runs may take %s to finish", w.Grace)
 		}
 		e.signal(runs)

@@ -154,8 +154,8 @@ func (w *Worker) startTick(minute time.Time) error {
 	return nil
 }
 
-// reap waits for every child that has ended: ticks, and the orphans that this process adopted.
-func (w *Worker) reap() {
+// reap waits for every child that has ended: ticks, and the orphans that this process adopted. It reports whether others live.
+func (w *Worker) reap() (others bool) {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, unix.WNOHANG, nil)
@@ -163,7 +163,7 @@ func (w *Worker) reap() {
 			continue
 		}
 		if err != nil || pid <= 0 {
-			return
+			return err == nil
 		}
 		if t := w.ticks[pid]; t != nil {
 			delete(w.ticks, pid)
