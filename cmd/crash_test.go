@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sched/schedule/runfile"
 )
 
 // A run of this task says who is who: $PPID of the command is its supervisor, whose parent is the
@@ -669,6 +671,11 @@ tasks:
 	}
 	b.write("go", "")
 	b.until("the inner run is finished", func() bool { return b.read("after.txt") == "succeeded\n" })
+	b.until("nobody has its file any more", func() bool {
+		inner := b.path(".sched/inner")
+		ids, _ := runfile.List(inner)
+		return !slices.ContainsFunc(ids, func(id string) bool { _, alive, _ := runfile.Read(inner, id); return alive })
+	})
 }
 
 func TestABackgroundTaskDoesNotWaitForAForegroundTask(t *testing.T) {

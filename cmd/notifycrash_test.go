@@ -109,9 +109,8 @@ tasks:
 }
 
 // Many runs end, and each finish is killed at a moment of chance. Each run is told of; only what a killed finish was
-// sending at that moment may be told twice.
+// sending at that moment may be told twice. It runs alone: on a busy machine a finish was over before it was seen.
 func TestFinishIsKilledAnywhereAndNothingIsLost(t *testing.T) {
-	t.Parallel()
 	const runs = 40
 	b := newBox(t, "")
 	w := newWeb(b.dir)
