@@ -310,7 +310,6 @@ func TestWhatIsFarInThePastIsNotRead(t *testing.T) {
 }
 
 func TestTheStreamIsCapped(t *testing.T) {
-	t.Parallel()
 	if testing.Short() {
 		t.Skip("publishes more than is kept")
 	}
