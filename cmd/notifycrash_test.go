@@ -111,6 +111,10 @@ tasks:
 // Many runs end, and each finish is killed at a moment of chance. Each run is told of; only what a killed finish was
 // sending at that moment may be told twice. It runs alone: on a busy machine a finish was over before it was seen.
 func TestFinishIsKilledAnywhereAndNothingIsLost(t *testing.T) {
+	unhurried(t, func(slow func(string, ...any)) { finishIsKilledAnywhere(t, slow) })
+}
+
+func finishIsKilledAnywhere(t *testing.T, slow func(string, ...any)) {
 	const runs = 40
 	b := newBox(t, "")
 	w := newWeb(b.dir)
@@ -164,7 +168,7 @@ func TestFinishIsKilledAnywhereAndNothingIsLost(t *testing.T) {
 	}
 	t.Logf("%d of %d killed, %d told twice", killed, runs, twice)
 	if killed == 0 {
-		t.Error("nothing was killed")
+		slow("nothing was killed")
 	}
 	if twice > 3*killed {
 		t.Errorf("%d killed, %d told twice", killed, twice)
