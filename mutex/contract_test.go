@@ -17,7 +17,7 @@ import (
 )
 
 // An opener makes stores that share their mutexes, each as another process would open it.
-type opener func() mutex.Store
+type opener func() mutex.Locks
 
 // testStore is what every driver promises. Each of its parts has new, empty mutexes.
 func testStore(t *testing.T, newOpener func(t *testing.T) opener) {
@@ -50,7 +50,7 @@ func holder(run string) mutex.Holder {
 	return mutex.Holder{Run: run, PID: 3121, Host: "web-2", Since: since}
 }
 
-func acquire(t *testing.T, s mutex.Store, name, run string) mutex.Lock {
+func acquire(t *testing.T, s mutex.Locks, name, run string) mutex.Lock {
 	t.Helper()
 	lock, err := s.Acquire(ctx, name, holder(run))
 	if err != nil {
@@ -61,7 +61,7 @@ func acquire(t *testing.T, s mutex.Store, name, run string) mutex.Lock {
 }
 
 // held checks that run has the mutex. A Redis that is slow to answer is asked again: the machine may be busy.
-func held(t *testing.T, s mutex.Store, name, run string) {
+func held(t *testing.T, s mutex.Locks, name, run string) {
 	t.Helper()
 	_, err := s.Acquire(ctx, name, holder("another-run"))
 	for try := 1; err != nil && strings.Contains(err.Error(), "does not answer within") && try < 5; try++ {
@@ -82,7 +82,7 @@ func heldBy(t *testing.T, err error, name, run string) {
 }
 
 // free checks that no run has the mutex, and leaves it so.
-func free(t *testing.T, s mutex.Store, name string) {
+func free(t *testing.T, s mutex.Locks, name string) {
 	t.Helper()
 	release(t, acquire(t, s, name, "another-run"))
 }

@@ -28,7 +28,7 @@ type Files struct {
 	GoesOn func(name string, last Holder) bool
 }
 
-var _ Store = Files{}
+var _ Locks = Files{}
 
 // Acquire takes name with a lock of the kernel.
 func (s Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, error) {

@@ -20,7 +20,7 @@ import (
 func TestFilesKeepTheContract(t *testing.T) {
 	testStore(t, func(t *testing.T) opener {
 		dir := filepath.Join(t.TempDir(), "locks") // made when it is needed
-		return func() mutex.Store { return mutex.Files{Dir: dir} }
+		return func() mutex.Locks { return mutex.Files{Dir: dir} }
 	})
 }
 

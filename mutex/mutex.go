@@ -45,8 +45,8 @@ import (
 // ErrFree says that there was nothing to break.
 var ErrFree = errors.New("nobody holds it")
 
-// A Store is where the mutexes of a schedule live. It is safe for concurrent use.
-type Store interface {
+// Locks is where the mutexes of a schedule live. It is safe for concurrent use.
+type Locks interface {
 	// Acquire takes the mutex name for holder. It returns *HeldError at once when another run has it.
 	// Any other error means that it is unknown who has it: callers must not read it as "held". The
 	// caller keeps the Lock as long as this process has a part in the run: when the garbage collector

@@ -27,7 +27,7 @@ type Redis struct {
 	inFlight  sync.WaitGroup // requests, also those whose answers are not waited for
 }
 
-var _ Store = (*Redis)(nil)
+var _ Locks = (*Redis)(nil)
 
 // Dial prepares the store of a config. It does not connect: the first request does.
 func Dial(c Config) (*Redis, error) {

@@ -58,21 +58,21 @@ func TestRedisKeepsTheContract(t *testing.T) {
 	t.Run("miniredis", func(t *testing.T) {
 		testStore(t, func(t *testing.T) opener {
 			m := miniredis.RunT(t)
-			return func() mutex.Store { return dial(t, "redis://"+m.Addr()) }
+			return func() mutex.Locks { return dial(t, "redis://"+m.Addr()) }
 		})
 	})
 	t.Run("redis-server", func(t *testing.T) {
 		s := redistest.Start(t)
 		testStore(t, func(t *testing.T) opener {
 			name := t.Name()
-			return func() mutex.Store { return named(t, name, s.URL) }
+			return func() mutex.Locks { return named(t, name, s.URL) }
 		})
 	})
 	t.Run("redis-server on a unix socket, in another database", func(t *testing.T) {
 		s := redistest.Start(t)
 		testStore(t, func(t *testing.T) opener {
 			name := t.Name()
-			return func() mutex.Store { return named(t, name, "unix://"+s.Socket+"?db=3") }
+			return func() mutex.Locks { return named(t, name, "unix://"+s.Socket+"?db=3") }
 		})
 	})
 	for name, start := range map[string]func(*testing.T) string{
@@ -87,7 +87,7 @@ func TestRedisKeepsTheContract(t *testing.T) {
 			url := start(t)
 			testStore(t, func(t *testing.T) opener {
 				name := t.Name()
-				return func() mutex.Store { return named(t, name, url) }
+				return func() mutex.Locks { return named(t, name, url) }
 			})
 		})
 	}
@@ -95,7 +95,7 @@ func TestRedisKeepsTheContract(t *testing.T) {
 		_, urls := three(t)
 		testStore(t, func(t *testing.T) opener {
 			name := t.Name()
-			return func() mutex.Store { return named(t, name, urls...) }
+			return func() mutex.Locks { return named(t, name, urls...) }
 		})
 	})
 }
@@ -115,14 +115,14 @@ func TestSharedKeepsTheContract(t *testing.T) {
 	t.Run("miniredis", func(t *testing.T) {
 		testStore(t, func(t *testing.T) opener {
 			m, dir := miniredis.RunT(t), filepath.Join(t.TempDir(), "locks")
-			return func() mutex.Store { return mutex.NewStore(mutex.Files{Dir: dir}, dial(t, "redis://"+m.Addr())) }
+			return func() mutex.Locks { return mutex.NewStore(mutex.Files{Dir: dir}, dial(t, "redis://"+m.Addr())) }
 		})
 	})
 	t.Run("redis-server", func(t *testing.T) {
 		s := redistest.Start(t)
 		testStore(t, func(t *testing.T) opener {
 			name, dir := t.Name(), filepath.Join(t.TempDir(), "locks")
-			return func() mutex.Store { return mutex.NewStore(mutex.Files{Dir: dir}, named(t, name, s.URL)) }
+			return func() mutex.Locks { return mutex.NewStore(mutex.Files{Dir: dir}, named(t, name, s.URL)) }
 		})
 	})
 }

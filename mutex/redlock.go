@@ -18,7 +18,7 @@ import (
 // A redsync.Mutex runs each attempt and each release. It sends to all servers at the same time, and
 // decides: the key is ours when a majority says so before it would expire, clock drift included, and
 // otherwise it is released. But its connections are ours (conn), and send our scripts, since with those
-// that redsync brings a Mutex cannot keep the contract of Store:
+// that redsync brings a Mutex cannot keep the contract of Locks:
 //
 //   - It reports that a key is taken, but not by whom. So HeldError would have no Holder, and three runs
 //     that got one server each would all be "held", though none of them is.

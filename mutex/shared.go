@@ -14,10 +14,10 @@ type Shared struct {
 	Remote *Redis
 }
 
-var _ Store = Shared{}
+var _ Locks = Shared{}
 
 // NewStore returns the store of the files, shared through Redis where remote is not nil.
-func NewStore(local Files, remote *Redis) Store {
+func NewStore(local Files, remote *Redis) Locks {
 	if remote == nil {
 		return local
 	}

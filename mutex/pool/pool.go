@@ -80,7 +80,7 @@ type Holding struct {
 
 // Acquire takes the mutex and then a seat, or nothing. The error is *mutex.HeldError where another run has the mutex, and
 // *FullError where all seats are taken. After any other error it is unknown whether they are.
-func (n Need) Acquire(ctx context.Context, store mutex.Store, holder mutex.Holder) (h Holding, err error) {
+func (n Need) Acquire(ctx context.Context, store mutex.Locks, holder mutex.Holder) (h Holding, err error) {
 	var locks []mutex.Lock
 	if n.Mutex != "" {
 		lock, err := store.Acquire(ctx, n.Mutex, holder)
@@ -104,7 +104,7 @@ func (n Need) Acquire(ctx context.Context, store mutex.Store, holder mutex.Holde
 }
 
 // sit takes the first free seat.
-func (n Need) sit(ctx context.Context, store mutex.Store, holder mutex.Holder) (lock mutex.Lock, seat string, err error) {
+func (n Need) sit(ctx context.Context, store mutex.Locks, holder mutex.Holder) (lock mutex.Lock, seat string, err error) {
 	full := &FullError{Pool: n.Pool, Seats: n.Seats}
 	taken := func(seat string) bool {
 		if n.Taken == nil {

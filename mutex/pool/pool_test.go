@@ -17,13 +17,13 @@ import (
 var ctx = context.Background()
 
 // onEachDriver runs a test with the locks of the kernel, and with each kind of store; open returns the store as one machine has it.
-func onEachDriver(t *testing.T, test func(t *testing.T, open func() mutex.Store)) {
+func onEachDriver(t *testing.T, test func(t *testing.T, open func() mutex.Locks)) {
 	t.Run("files", func(t *testing.T) {
 		dir := t.TempDir()
-		test(t, func() mutex.Store { return mutex.Files{Dir: dir} })
+		test(t, func() mutex.Locks { return mutex.Files{Dir: dir} })
 	})
 	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
-		test(t, func() mutex.Store { return mutex.NewStore(mutex.Files{Dir: t.TempDir()}, r) })
+		test(t, func() mutex.Locks { return mutex.NewStore(mutex.Files{Dir: t.TempDir()}, r) })
 	})
 }
 
@@ -31,7 +31,7 @@ func holder(run string) mutex.Holder {
 	return mutex.Holder{Run: run, Task: "task-" + run, PID: 1, Host: "web-1", Since: time.Now()}
 }
 
-func mustGet(t *testing.T, need pool.Need, store mutex.Store, run string) pool.Holding {
+func mustGet(t *testing.T, need pool.Need, store mutex.Locks, run string) pool.Holding {
 	t.Helper()
 	h, err := need.Acquire(ctx, store, holder(run))
 	if err != nil {
@@ -42,7 +42,7 @@ func mustGet(t *testing.T, need pool.Need, store mutex.Store, run string) pool.H
 }
 
 func TestAFullPoolNamesItsHolders(t *testing.T) {
-	onEachDriver(t, func(t *testing.T, open func() mutex.Store) {
+	onEachDriver(t, func(t *testing.T, open func() mutex.Locks) {
 		need := pool.Need{Pool: "db", Seats: 2}
 		one := mustGet(t, need, open(), "one")
 		two := mustGet(t, need, open(), "two")
@@ -69,7 +69,7 @@ func TestAFullPoolNamesItsHolders(t *testing.T) {
 
 // A run that gets no seat must not keep the mutex, and one that does not get the mutex must not keep a seat.
 func TestItTakesMutexAndSeatOrNeither(t *testing.T) {
-	onEachDriver(t, func(t *testing.T, open func() mutex.Store) {
+	onEachDriver(t, func(t *testing.T, open func() mutex.Locks) {
 		both := pool.Need{Mutex: "report", Pool: "db", Seats: 1}
 		first := mustGet(t, both, open(), "first")
 		if !first.Mutex || first.Seat != "db#1" {
@@ -126,7 +126,7 @@ func TestTheNamesOfSeats(t *testing.T) {
 func TestBothLeasesAreRenewed(t *testing.T) {
 	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		need := pool.Need{Mutex: "report", Pool: "db", Seats: 1}
-		open := func() mutex.Store { return mutex.NewStore(mutex.Files{Dir: t.TempDir()}, r) }
+		open := func() mutex.Locks { return mutex.NewStore(mutex.Files{Dir: t.TempDir()}, r) }
 		h := mustGet(t, need, open(), "run")
 		before := h.Lock.Leased()
 		if h.Lock.Lease() != time.Minute || before.IsZero() || len(h.Lock.Inherit()) != 2 {
@@ -154,7 +154,7 @@ func TestBothLeasesAreRenewed(t *testing.T) {
 
 // Servers that race for the seats of a pool are never more at once than it has, and each gets its turn.
 func TestNeverMoreThanThereAreSeats(t *testing.T) {
-	onEachDriver(t, func(t *testing.T, open func() mutex.Store) {
+	onEachDriver(t, func(t *testing.T, open func() mutex.Locks) {
 		need := pool.Need{Pool: "db", Seats: 3}
 		// On a busy machine a store that does not answer in time is taken for down, until a renewal is answered.
 		other := mustGet(t, pool.Need{Mutex: "other"}, open(), "other").Lock

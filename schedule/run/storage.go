@@ -20,11 +20,11 @@ type Storage struct {
 func (s Storage) Locks() string { return filepath.Join(s.Dir, "locks") }
 
 // Mutexes returns the mutexes of the schedule.
-func (s Storage) Mutexes() mutex.Store { return s.storeAt(s.Locks()) }
+func (s Storage) Mutexes() mutex.Locks { return s.storeAt(s.Locks()) }
 
 // storeAt is Mutexes with the part of this machine in another folder: a run that began while the state folder could
 // not be written has its lock in a spare one.
-func (s Storage) storeAt(locks string) mutex.Store {
+func (s Storage) storeAt(locks string) mutex.Locks {
 	return mutex.NewStore(mutex.Files{Dir: locks, GoesOn: s.goesOn}, s.Store)
 }
 

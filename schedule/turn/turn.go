@@ -22,7 +22,7 @@ import (
 // A Wait is that of one run.
 type Wait struct {
 	Need   pool.Need
-	Store  mutex.Store // of what it needs
+	Store  mutex.Locks // of what it needs
 	Queue  queue.Queue
 	Holder mutex.Holder  // the run; Since is when it began to wait
 	Waited time.Duration // for so long already, in processes before this one

@@ -1,0 +1,49 @@
+package mutex
+
+import (
+	"context"
+	"time"
+)
+
+// A Store is what several servers share: locks that are leases, claims, and a board of small values.
+// Package mutex/redis has one on Redis. It is safe for concurrent use.
+//
+// Each call ends within two seconds. *HeldError means that another run is known to be the holder.
+// Any other error means that nobody knows: callers must not report it as held.
+type Store interface {
+	Locks
+	Board
+
+	// Held returns the holders of those mutexes that are held, with one request.
+	Held(ctx context.Context, names ...string) (map[string]Holder, error)
+
+	// Now returns the time by the clock of the store.
+	Now(ctx context.Context) (time.Time, error)
+
+	// Config returns what the store was opened with, for other processes of the run.
+	Config() Config
+
+	// Close releases what calls without an answer may have left behind, as far as the store answers
+	// within a quarter of a second, and ends the connections.
+	Close() error
+}
+
+// A Board keeps small values that servers tell each other, and logs of bounded length. Whoever can
+// write to the store can write anything there: a reader checks what it reads.
+type Board interface {
+	// Put sets the value of a key in a table until keep is over. The newer of two calls counts.
+	Put(ctx context.Context, table, key string, value []byte, keep time.Duration) error
+
+	// All returns the values of a table that are still kept, by their keys.
+	All(ctx context.Context, table string) (map[string][]byte, error)
+
+	// Delete removes a key of a table, and reports whether it was there.
+	Delete(ctx context.Context, table, key string) (bool, error)
+
+	// Append adds values to a log, and removes the oldest ones beyond the newest keep values.
+	Append(ctx context.Context, log string, keep int, values ...[]byte) error
+
+	// Tail returns up to count values of a log, the newest first, after skipping the newest skip
+	// values. A value may come twice where others append at the same time.
+	Tail(ctx context.Context, log string, skip, count int) ([][]byte, error)
+}
