@@ -129,8 +129,7 @@ func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot, l
 }
 
 // patience is how long the later slots wait for the condition commands of this one: half the time to the next slot of a later second, so
-// that no command makes tasks of seconds late, and not at all where those of an earlier slot of the task have not answered yet
-// (docs/decisions.md#a-condition-that-hangs-gives-way).
+// that no command makes tasks of seconds late, and not at all where those of an earlier slot of the task have not answered yet.
 func (q *foregroundQueue) patience(s *conditional, later []schedule.Slot) time.Duration {
 	if !s.first() {
 		return 0

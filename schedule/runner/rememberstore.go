@@ -6,8 +6,7 @@ import (
 	"sched/schedule/oneserver"
 )
 
-// rememberStore has the store notice that a Redis has lost its data, and tell it then which slots this machine knows to be claimed
-// (docs/decisions.md#a-redis-that-has-lost-its-data-is-told-of-claims).
+// rememberStore has the store notice that a Redis has lost its data, and tell it then which slots this machine knows to be claimed.
 func (t *Tick) rememberStore() {
 	if t.Storage.Store == nil {
 		return

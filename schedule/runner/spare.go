@@ -14,8 +14,8 @@ import (
 	"sched/schedule/statedir"
 )
 
-// A spare is the storage that a tick uses instead of its own, once that could not be written
-// (docs/decisions.md#there-is-a-spare-one). Safe for concurrent use.
+// A spare is the storage that a tick uses instead of its own, once that could not be written.
+// Safe for concurrent use.
 type spare struct {
 	storage run.Storage
 	problem func(format string, a ...any)

@@ -59,7 +59,7 @@ type Report struct {
 }
 
 // A Result is what the exit code of a tick depends on
-// (docs/decisions.md#a-tick-that-skipped-since-the-store-was-down-exits-with-1).
+// (docs/decisions.md#a-tick-that-skipped-because-the-store-was-down-exits-with-1).
 type Result struct {
 	Failed         bool // a foreground task failed, or a background one before a supervisor had it
 	SkippedUnknown bool // a slot was skipped since the store did not answer

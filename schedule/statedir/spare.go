@@ -17,8 +17,7 @@ import (
 )
 
 // When a state folder cannot be written (read-only, full, owned by another user) runs go on with a spare one on
-// another file system (docs/decisions.md#there-is-a-spare-one): the tasks run, the locks hold, and it is said what
-// the history loses.
+// another file system: the tasks run, the locks hold, and it is said what the history loses.
 
 // Unwritable reports whether err says that a folder cannot be written, and another one might.
 func Unwritable(err error) bool {
