@@ -145,7 +145,7 @@ func (r Retry) atMost(d time.Duration) time.Duration {
 
 // Output is how much of the captured output is kept, and where a copy of it goes. An empty File means nowhere.
 type Output struct {
-	Limit  int64  `json:"limit,omitempty"` // in bytes; 0 in the snapshots of older versions, which had none
+	Limit  int64  `json:"limit,omitempty"` // in bytes
 	File   string `json:"file,omitempty"`  // absolute
 	Append bool   `json:"append,omitempty"`
 }

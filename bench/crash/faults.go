@@ -190,7 +190,7 @@ func (c *campaign) noteSetAside() {
 	files, _ := filepath.Glob(c.history() + ".corrupt-*Z*")
 	for _, file := range files {
 		name := filepath.Base(file)
-		if !c.asides[name] && !strings.HasSuffix(name, "-wal") && !strings.HasSuffix(name, "-shm") && !strings.HasSuffix(name, "-journal") {
+		if !c.asides[name] && !strings.HasSuffix(name, "-journal") {
 			c.asides[name] = true
 			c.journal.write(event{what: historySetAside, detail: name})
 		}

@@ -12,7 +12,7 @@ import (
 	"sched/mutex"
 )
 
-// controlsKey is below the schedule's name. Servers with an older sched use it, too.
+// controlsKey is below the schedule's name.
 const controlsKey = "orders"
 
 // interruptField is the field of the last interrupt, beside those of tasks: no task can have that name.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/history/hours"
 	"sched/schedule/outcome"
 )
 
@@ -45,7 +44,7 @@ const (
 )
 
 func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) error {
-	counted, perHour := tally{}, &hours.Tally{}
+	counted, perHour := tally{}, &hourTally{}
 	replaced, err := findReplaced(ctx, tx, records)
 	if err != nil {
 		return err
@@ -96,12 +95,12 @@ func add(ctx context.Context, tx *sql.Tx, dir string, records []outcome.Record) 
 			continue // it was there, and is counted
 		}
 		counted.count(r)
-		perHour.Add(r)
+		perHour.add(r)
 	}
 	if err := replaced.remove(ctx, tx, counted, perHour); err != nil {
 		return err
 	}
-	return errors.Join(counted.write(ctx, tx), perHour.Write(ctx, tx))
+	return errors.Join(counted.write(ctx, tx), perHour.write(ctx, tx))
 }
 
 // prepare prepares statements, which are closed with the transaction.

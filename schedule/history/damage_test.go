@@ -45,3 +45,15 @@ func TestAZeroPageAnywhereIsMetByOneMethodAndThenMended(t *testing.T) {
 		}
 	}
 }
+
+func fill(t testing.TB, dir string, records ...outcome.Record) {
+	t.Helper()
+	db, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAdd(t, db, records...)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

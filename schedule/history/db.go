@@ -20,30 +20,28 @@ type DB struct {
 	dir  string // absolute
 }
 
-// Open opens <dir>/history.db, and creates it (mode 0600) or brings it up to date where needed.
-// It does not create dir.
+// Open opens <dir>/history.db, and creates it (mode 0600) if there is none. It does not create dir.
 //
 // In a folder that cannot be written it opens what is there for reading. A file of a newer sched is
 // left untouched and gives a *database.NewerError. A file that another process has locked is waited for,
 // and never taken for a damaged one.
 func Open(dir string) (*DB, error) {
-	return open(dir, database.Config{Migrations: migrations, ReadableFrom: readableFrom()})
+	return open(dir, false)
 }
 
 // OpenRead is Open for reading only, as `sched list` and `sched run --dry-run` do: it changes and creates nothing in the folder,
 // and moves nothing aside. A history that does not exist reads as an empty one; a damaged one gives errors that database.IsCorrupt
-// recognises; one of an earlier sched, or one in which a killed process has left half a transaction, is read in a copy.
+// recognises; one in which a killed process has left half a transaction is read in a copy.
 func OpenRead(dir string) (*DB, error) {
-	return open(dir, database.Config{Migrations: migrations, ReadableFrom: readableFrom(), Reading: true})
+	return open(dir, true)
 }
 
-func open(dir string, c database.Config) (*DB, error) {
+func open(dir string, reading bool) (*DB, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	c.Dir, c.Patience = dir, 10*time.Second
-	file, err := database.Open(c)
+	file, err := database.Open(database.Config{Dir: dir, Tables: tables, Version: tablesVersion, Patience: 10 * time.Second, Reading: reading})
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"sched/schedule/history/hours"
 	"sched/schedule/outcome"
 )
 
@@ -50,7 +49,7 @@ func findReplaced(ctx context.Context, tx *sql.Tx, records []outcome.Record) (*r
 }
 
 // remove removes what findReplaced has found.
-func (f *replaced) remove(ctx context.Context, tx *sql.Tx, counted tally, perHour *hours.Tally) error {
+func (f *replaced) remove(ctx context.Context, tx *sql.Tx, counted tally, perHour *hourTally) error {
 	if len(f.records) == 0 {
 		return nil
 	}
@@ -64,7 +63,7 @@ func (f *replaced) remove(ctx context.Context, tx *sql.Tx, counted tally, perHou
 
 // removeMissed removes the records of single slots. There is hardly ever one, so it checks first whether anything was
 // missed since then.
-func (f *replaced) removeMissed(ctx context.Context, tx *sql.Tx, counted tally, perHour *hours.Tally) error {
+func (f *replaced) removeMissed(ctx context.Context, tx *sql.Tx, counted tally, perHour *hourTally) error {
 	first, _ := span(f.records)
 	var any bool
 	err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM runs WHERE outcome = 'missed' AND outcome <> 'succeeded' AND slot >= ?1)
@@ -95,7 +94,7 @@ func (f *replaced) removeMissed(ctx context.Context, tx *sql.Tx, counted tally, 
 			return err
 		}
 		counted.take(key, 1)
-		perHour.Remove(key.task, time.UnixMicro(slot))
+		perHour.remove(key.task, time.UnixMicro(slot))
 	}
 	return rows.Err()
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"sched/schedule/history/hours"
 	"sched/schedule/outcome"
 )
 
@@ -19,9 +18,6 @@ type Span struct {
 	Task  string
 	Since time.Time
 }
-
-// An Hour is an hour of a task (package hours).
-type Hour = hours.Hour
 
 // Newest returns of each span its newest records before until (zero is after all), at most n, the newest first. They are Short.
 func (db *DB) Newest(ctx context.Context, spans []Span, until time.Time, n int) (map[string][]outcome.Record, error) {
@@ -78,15 +74,10 @@ func (db *DB) Counts(ctx context.Context, spans []Span, until time.Time, most in
 	return counts, err
 }
 
-// Hours returns the hours of the tasks from that of since to that of until, the earliest first. In a file of a sched that did not keep
-// them it counts records.
+// Hours returns the hours of the tasks from that of since to that of until, the earliest first.
 func (db *DB) Hours(ctx context.Context, tasks []string, since, until time.Time) (found []Hour, err error) {
-	err = db.file.Do(func(conn *sql.DB) error {
-		read := hours.Read
-		if db.file.Version() < hoursSince {
-			read = hours.ReadRuns
-		}
-		found, err = read(ctx, conn, tasks, since, until)
+	err = db.file.Do(func(conn *sql.DB) (err error) {
+		found, err = readHours(ctx, conn, tasks, since, until)
 		return err
 	})
 	return found, err

@@ -2,16 +2,11 @@ package history
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
-	"sched/schedule/history/hours"
 	"sched/schedule/outcome"
 )
 
@@ -51,11 +46,10 @@ func TestHoursSayWhatTheRecordsSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(told(t, db, "a"))
-	var got []Hour
-	err = db.file.Do(func(conn *sql.DB) (err error) {
-		got, err = hours.ReadRuns(ctx, conn, []string{"a"}, minute(-600), minute(6000))
-		return err
-	})
+	if _, err := connOf(t, db).Exec("DELETE FROM hours; INSERT INTO hours " + hoursOfRuns + groupedByHour); err != nil {
+		t.Fatal(err)
+	}
+	got, err := db.Hours(ctx, []string{"a"}, minute(-600), minute(6000))
 	if err != nil || len(got) != 3 || !slices.Equal(got, want) {
 		t.Errorf("%v\nhours   %v\nrecords %v", err, want, got)
 	}
@@ -75,42 +69,6 @@ func TestPruningForgetsHours(t *testing.T) {
 	pruneAll(t, db, minute(1000), 0, 2)
 	if got := told(t, db, "a"); len(got) != 1 {
 		t.Errorf("those of one hour are left: %q", got)
-	}
-}
-
-// A history of the version before is read as it is: nothing is copied or written, and the hours are counted.
-func TestAFileWithoutHoursIsReadAsItIs(t *testing.T) {
-	dir := t.TempDir()
-	old, err := openVersion(t, dir, migrations[:hoursSince-1], false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range 3 {
-		r := rec(n, "a", outcome.Succeeded)
-		if _, err := connOf(t, old).Exec(`INSERT INTO runs (run, task, mutex, slot, background, server, started, ended, outcome, reason, attempts,
-			user_cpu, system_cpu, peak_memory, output) VALUES (?, ?, '', ?, 0, '', ?, ?, 'succeeded', '', 1, 0, 0, 0, '')`,
-			r.Run, r.Task, r.Slot.UnixMicro(), packTime(r.Started), packTime(r.Ended)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	before, err := os.ReadFile(filepath.Join(dir, "history.db"))
-	if err := errors.Join(err, old.Close()); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("TMPDIR", filepath.Join(dir, "nowhere")) // there is no room for a copy
-	look, err := OpenRead(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := told(t, look, "a"); len(got) != 1 || len(runsOf(t, look, Query{})) != 3 {
-		t.Errorf("got %q", got)
-	}
-	look.Close()
-	if after, _ := os.ReadFile(filepath.Join(dir, "history.db")); !slices.Equal(before, after) {
-		t.Error("the file has changed")
-	}
-	if after := told(t, openTest(t, dir), "a"); len(after) != 1 {
-		t.Errorf("brought up to date: %q", after)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"math"
 	"time"
 
-	"sched/schedule/history/hours"
 	"sched/schedule/outcome"
 )
 
@@ -212,7 +211,7 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	}
 	defer rows.Close()
 	used := map[int64]string{} // snapshots, with their task
-	var perHour hours.Tally
+	var perHour hourTally
 	for rows.Next() {
 		var r outcome.Record
 		var snapshot sql.Null[int64]
@@ -222,7 +221,7 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 			return removed, err
 		}
 		removed++
-		perHour.Remove(r.Task, time.UnixMicro(slot))
+		perHour.remove(r.Task, time.UnixMicro(slot))
 		p.did.Removed = append(p.did.Removed, r)
 		if unpublished {
 			p.did.Unpublished++
@@ -231,7 +230,7 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 			used[snapshot.V] = r.Task
 		}
 	}
-	return removed, errors.Join(rows.Err(), rows.Close(), p.forget(used), perHour.Prune(p.ctx, p.tx))
+	return removed, errors.Join(rows.Err(), rows.Close(), p.forget(used), perHour.prune(p.ctx, p.tx))
 }
 
 // forget deletes those of the snapshots that no row uses any more. It searches the rows of the task from the oldest

@@ -1,28 +1,30 @@
 package history
 
-import (
-	"sched/schedule/history/database"
-	"sched/schedule/history/hours"
-)
+// tablesVersion is the version of the tables. A sched that knows an older one refuses the file.
+const tablesVersion = 1
 
-// migrations are all there ever were, oldest first. A later version of sched adds entries and never changes one.
-var migrations = []database.Migration{tables, ranges, coverage, totals, chains, perHour}
-
-// tables is version 1. Times are microseconds since 1970 in UTC, and NULL for the zero time (but a
-// slot, which orders rows, is never NULL); processor times are microseconds; output is
-// relative to the state folder when it lies inside it, so that the folder can be moved.
+// tables makes the tables. Times are microseconds since 1970 in UTC, and NULL for the zero time (but a slot, which orders rows,
+// is never NULL). Processor times are microseconds. The path of an output inside the state folder is relative to the folder,
+// so that the folder can be moved.
+//
+// A row of runs may stand for several slots, from slot through until. The column origin says what asked for the run if its
+// schedule did not, and chain, as JSON, what triggered it and what its hooks triggered (see rare).
 //
 // Each index answers one question on a million rows without a scan:
 //   - runs_task, runs_slot: the newest rows of a task, and of all; what is old; where a snapshot is used;
-//   - runs_mutex: the same of a mutex, as far as its rows are not those of the task with its name;
+//   - runs_mutex: the same of a mutex, for rows whose mutex has another name than the task;
 //   - runs_ran: the newest row of a task that says how its command went (Last, Previous);
-//   - runs_trouble: the newest failures of all tasks; small where most runs succeed;
-//   - runs_tail: a run by the end of its id.
+//   - runs_trouble: the newest failures of all tasks; small while most runs succeed;
+//   - runs_tail: a run by the end of its id;
+//   - runs_until: which rows of several slots reach into a time.
 //
-// The rows of a tick are of as many tasks, so an index that is sorted by task costs a page a row, and
-// dominates the cost of Add: runs_mutex is partial for that reason, and snapshots have no index.
-// The hash of a snapshot is of the task and the body, so that tasks share none.
-const tables database.Migration = `
+// The rows of a tick are of as many tasks, so an index that is sorted by task costs a page a row, and dominates the cost of
+// Add: runs_mutex is partial for that reason, and snapshots have no index. The hash of a snapshot is of the task and the body,
+// so that tasks share none.
+//
+// The table totals has, of each task and outcome, how many slots there were in all, and the newest record. It has one dense
+// row a task and outcome; runs has a thousand (docs/decisions.md#slots-are-counted-in-a-table).
+const tables = `
 CREATE TABLE snapshots (
 	id   INTEGER PRIMARY KEY,
 	hash BLOB NOT NULL UNIQUE,
@@ -46,7 +48,11 @@ CREATE TABLE runs (
 	peak_memory INTEGER NOT NULL,
 	output      TEXT NOT NULL,
 	notes       TEXT,
-	snapshot    INTEGER REFERENCES snapshots (id)
+	snapshot    INTEGER REFERENCES snapshots (id),
+	until       INTEGER,
+	slots       INTEGER NOT NULL DEFAULT 0,
+	origin      TEXT NOT NULL DEFAULT '',
+	chain       TEXT
 );
 CREATE INDEX runs_task    ON runs (task, slot, snapshot);
 CREATE INDEX runs_mutex   ON runs (mutex, slot) WHERE mutex <> task;
@@ -54,28 +60,11 @@ CREATE INDEX runs_slot    ON runs (slot);
 CREATE INDEX runs_ran     ON runs (task, run) WHERE outcome NOT IN ('skipped', 'missed');
 CREATE INDEX runs_trouble ON runs (outcome, slot) WHERE outcome <> 'succeeded';
 CREATE INDEX runs_tail    ON runs (substr(run, -4));
+CREATE INDEX runs_until   ON runs (until, slot, task) WHERE until IS NOT NULL;
 CREATE TABLE meta (
 	key   TEXT NOT NULL PRIMARY KEY,
 	value ANY
-) WITHOUT ROWID;`
-
-// ranges is version 2: a record may stand for several slots, from slot through until, and says what
-// asked for it where that was not its schedule.
-const ranges database.Migration = `
-ALTER TABLE runs ADD COLUMN until  INTEGER;
-ALTER TABLE runs ADD COLUMN slots  INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE runs ADD COLUMN origin TEXT NOT NULL DEFAULT '';`
-
-// coverage is version 3: runs_until answers which ranges reach into a time, which the index of their
-// slots cannot. Only rows of several slots are in it, so it costs Add nothing for the others.
-const coverage database.Migration = `
-CREATE INDEX runs_until ON runs (until, slot, task) WHERE until IS NOT NULL;`
-
-// totals is version 4: of each task and outcome, how many slots there were in all, and the newest record. It
-// has one dense row a task and outcome, where runs has a thousand: Totals reads it
-// (docs/decisions.md#slots-are-counted-in-a-table). SQLite takes the columns of a group from the row of its
-// only max() (https://www.sqlite.org/lang_select.html#bareagg).
-const totals database.Migration = `
+) WITHOUT ROWID;
 CREATE TABLE totals (
 	task      TEXT NOT NULL,
 	outcome   TEXT NOT NULL,
@@ -86,30 +75,7 @@ CREATE TABLE totals (
 	ended     INTEGER,
 	exit_code INTEGER,
 	PRIMARY KEY (task, outcome)
-) WITHOUT ROWID;
-` + fillTotals
-
-// chains is version 5: what triggered a run, and what its hooks triggered, as JSON (chain); NULL for neither.
-const chains database.Migration = `
-ALTER TABLE runs ADD COLUMN chain TEXT;`
-
-// perHour is version 6: in which minutes of an hour a task had slots (package hours).
-const perHour database.Migration = hours.Table
-
-// hoursSince is the version of the first file that has the table hours. One of the version before can be read as it is: Hours asks
-// the records themselves then.
-const hoursSince = 6
-
-// readableFrom is the version of the earliest file that is read as it is. Whoever adds a migration says what a reader does without it.
-func readableFrom() int {
-	if len(migrations) != hoursSince {
-		return len(migrations)
-	}
-	return hoursSince - 1
-}
-
-const fillTotals = `INSERT INTO totals SELECT task, outcome, sum(max(slots, 1)), max(run), slot, started, ended, exit_code
-	FROM runs GROUP BY task, outcome;`
+) WITHOUT ROWID;` + hoursTable
 
 // ran is the condition of runs_ran; SQLite takes a partial index only for the very same words
 // (https://www.sqlite.org/partialindex.html).

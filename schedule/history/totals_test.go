@@ -94,25 +94,3 @@ func TestPruningTakesNothingFromTheTotals(t *testing.T) {
 		t.Errorf("%q, then %q", before, after)
 	}
 }
-
-func TestAnOlderFileHasItsTotals(t *testing.T) {
-	dir := t.TempDir()
-	old, err := openVersion(t, dir, migrations[:slices.Index(migrations, totals)], false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, o := range []outcome.Outcome{outcome.Succeeded, outcome.Failed, outcome.Missed, outcome.Succeeded, outcome.Skipped} {
-		r := rec(n, "a", o)
-		_, err := connOf(t, old).Exec(`INSERT INTO runs (run, task, mutex, slot, background, server, started, ended, outcome, reason, attempts,
-			user_cpu, system_cpu, peak_memory, output, slots) VALUES (?, ?, '', ?, 0, '', ?, ?, ?, '', 1, 0, 0, 0, '', ?)`,
-			r.Run, r.Task, r.Slot.UnixMicro(), packTime(r.Started), packTime(r.Ended), string(o), map[outcome.Outcome]int{outcome.Missed: 7}[o])
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	old.Close()
-	want := []string{"failed 1, last 12:01", "missed 7, last 12:02", "skipped 1, last 12:04", "succeeded 2, last 12:03"}
-	if got := totalsOf(t, openTest(t, dir), "a"); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}

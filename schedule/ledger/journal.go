@@ -55,8 +55,7 @@ type Gap struct {
 	Tasks map[string]string `json:"tasks"`
 }
 
-// A journalEvent is one line; exactly one field is set. Their names in the file do not change: journals of an older sched
-// are read, too.
+// A journalEvent is one line; exactly one field is set.
 type journalEvent struct {
 	Tick    *Promise        `json:"tick,omitempty"`
 	Started *Due            `json:"started,omitempty"`

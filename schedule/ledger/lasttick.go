@@ -12,7 +12,7 @@ import (
 
 // The file last-tick holds two minutes in UTC, a line each: the last that a tick covered, and the newest that one ever did,
 // which is later when the clock was set back since. It is always of one length and written in place, so it can be written
-// on a full disk, and never is half of one minute and half of another. An older sched writes and reads the first line alone.
+// on a full disk, and never is half of one minute and half of another.
 const minuteLayout = "2006-01-02T15:04:00Z"
 
 func lastTickPath(state string) string { return filepath.Join(state, "last-tick") }

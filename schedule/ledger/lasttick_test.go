@@ -46,8 +46,7 @@ func TestOneTickAtATimeCoversItsMinute(t *testing.T) {
 	again.Unlock()
 }
 
-// An older sched writes the first line alone, and may have written it over that of a newer one.
-func TestTheLastTickOfAnOlderSched(t *testing.T) {
+func TestWhatIsReadOfALastTickThatIsTornOrOdd(t *testing.T) {
 	for text, want := range map[string][2]time.Time{
 		"2026-03-01T12:00:00Z\n":                          {noon, noon},
 		"2026-03-01T12:00:00Z\n2026-03-01T11:00:00Z\n":    {noon, noon},

@@ -12,8 +12,8 @@ import (
 	"sched/schedule/statedir"
 )
 
-// An Event is one line of a run's file; exactly one field is set, with Hook also PID, and with Supervisor and Result also Leased. Their names in the file do not change: files of an older
-// sched are read, too.
+// An Event is one line of a run's file. Exactly one field is set; with Hook also PID, and with Supervisor and Result also
+// Leased.
 type Event struct {
 	Begin      *outcome.Record `json:"begin,omitempty"`
 	Supervisor string          `json:"supervisor,omitempty"` // the one that the run is given to

@@ -32,7 +32,7 @@ func addSchedule(ctx context.Context, p redis.Pipeliner, key string, s Server, s
 }
 
 // Schedules returns the files that servers ticked under the name of this store in the last ten minutes, each with its newest text,
-// sorted by server and file. Servers with an older sched do not tell theirs.
+// sorted by server and file.
 func Schedules(ctx context.Context, r *mutex.Redis) ([]Schedule, error) {
 	var answers collection[[]redis.Z]
 	err := r.Do(ctx, func(ctx context.Context, server int, c *redis.Client) error {

@@ -23,7 +23,7 @@ func TestEachServerTellsWhichFileItTicks(t *testing.T) {
 		announce("web-1", "/srv/shop/schedule.yaml", "1")
 		announce("web-1", "/srv/blog/schedule.yaml", "7")
 		announce("web-1", "/srv/shop/schedule.yaml", "1")
-		announce("web-3", "", "") // of an older sched
+		announce("web-3", "", "") // whose file is not known
 		all, err := Schedules(ctx, r)
 		want := "[{web-1 /srv/blog/schedule.yaml 7} {web-1 /srv/shop/schedule.yaml 1} {web-2 /srv/shop/schedule.yaml 1}]"
 		if err != nil || fmt.Sprint(all) != want {

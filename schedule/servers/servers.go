@@ -47,7 +47,7 @@ type Server struct {
 	Running []Running
 	More    int // how many runs beyond those in Running
 
-	Environment string // of its schedule; empty for one with an older sched. Neighbours announce it
+	Environment string // of its schedule. Neighbours announce it
 	SharedName  bool   // another machine ticks under its name
 }
 

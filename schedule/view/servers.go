@@ -17,7 +17,7 @@ type Server struct {
 	Labels      []string    `json:"labels"`       // as far as tasks ask for them
 	Running     []ServerRun `json:"running"`
 	More        int         `json:"more"`        // runs beyond those
-	Environment string      `json:"environment"` // empty for an older sched, which does not tell
+	Environment string      `json:"environment"` // of its schedule
 	SharedName  bool        `json:"shared_name"` // more than one machine ticks under this name
 }
 
@@ -40,7 +40,7 @@ func (s Source) Servers(ctx context.Context) ([]servers.Server, error) {
 }
 
 // Schedules returns the files that each server ticked in the last ten minutes under the name of the schedule, by the name of the
-// server. Servers with an older sched do not tell theirs.
+// server.
 func (s Source) Schedules(ctx context.Context) (map[string][]servers.Schedule, error) {
 	store, err := s.Store()
 	if err != nil {

@@ -17,51 +17,66 @@ import (
 	"sched/schedule/statedir"
 )
 
-// errOlder says that the file needs a migration, or is in WAL mode, as those of an earlier sched are.
-var errOlder = errors.New("it was written by an older sched, and cannot be brought up to date here")
+// errEmpty says that the file has no tables, in a folder that cannot be written.
+var errEmpty = errors.New("it has no tables, and cannot be given them here")
 
-// connect opens the file and looks at its version: errOlder when it has to be mended first.
-// While db is connected it holds the lock file shared, so that no process moves the database away.
+// connect opens the file, and gives a new one its tables.
+// While f is connected it holds the lock file shared, so that no process moves the database away.
 func (f *File) connect() error {
 	lock, err := f.takeLock(syscall.LOCK_SH)
 	if err != nil {
 		return err
 	}
 	f.readOnly = f.config.Reading || lock == nil
-	var conn *sql.DB
+	conn, err := f.dialReady()
+	if err != nil {
+		return errors.Join(err, closeAll(conn, lock))
+	}
+	f.conn, f.lock = conn, lock
+	return nil
+}
+
+// dialReady connects to the file, with its tables. It may return a connection with an error.
+func (f *File) dialReady() (conn *sql.DB, err error) {
 	var version int
 	if f.readOnly {
 		conn, version, err = f.dialToLook()
 	} else {
 		conn, version, err = f.dialFile()
 	}
-	if err == nil {
-		err = f.current(version)
+	switch {
+	case err != nil:
+		return conn, err
+	case version > f.config.Version:
+		return conn, &NewerError{Path: f.path(), Version: version, Known: f.config.Version}
+	case f.readOnly && version == 0:
+		return conn, errEmpty
+	case f.readOnly:
+		return conn, nil
 	}
-	if err == nil && !f.readOnly {
-		err = f.setJournal(conn)
+	err = f.setJournal(conn)
+	if err == nil && version == 0 {
+		err = f.makeTables(conn)
+		statedir.SyncDir(f.config.Dir) // the file may be new
 	}
+	return conn, err
+}
+
+// makeTables makes the tables, unless another process has made them since.
+func (f *File) makeTables(conn *sql.DB) error {
+	tx, err := conn.BeginTx(context.Background(), nil)
 	if err != nil {
-		return errors.Join(err, closeAll(conn, lock))
+		return err
 	}
-	f.conn, f.version, f.lock = conn, version, lock
-	return nil
-}
-
-func (f *File) current(version int) error {
-	switch known := len(f.config.Migrations); {
-	case version > known:
-		return &NewerError{Path: f.path(), Version: version, Known: known}
-	case version < known && !(f.readOnly && f.readable(version)):
-		return errOlder
+	defer tx.Rollback()
+	var version int
+	if err := tx.QueryRow("PRAGMA user_version").Scan(&version); err != nil || version != 0 {
+		return err
 	}
-	return nil
-}
-
-// readable reports whether a file of that version can be read without being brought up to date.
-func (f *File) readable(version int) bool {
-	from := f.config.ReadableFrom
-	return version >= len(f.config.Migrations) || from > 0 && version >= from
+	if _, err := tx.Exec(fmt.Sprintf("%s; PRAGMA user_version = %d", f.config.Tables, f.config.Version)); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 func (f *File) disconnect() error {
@@ -83,8 +98,7 @@ func closeAll(conn *sql.DB, lock *os.File) error {
 	return err
 }
 
-// allSuffixes are those of the names of the files of a database (https://www.sqlite.org/tempfiles.html). Those of a log are
-// beside a database of an earlier sched alone.
+// allSuffixes end the names of the files of a database (https://www.sqlite.org/tempfiles.html).
 var allSuffixes = []string{"", "-wal", "-shm", "-journal"}
 
 // checkPlain returns an error where one of the files of the database is something else.
@@ -127,7 +141,6 @@ type mode string
 const (
 	writing mode = "write, and create the file"
 	looking mode = "read a file that others write"
-	frozen  mode = "read a file as it is, without locks, and whatever lies beside it"
 	copied  mode = "write a copy that nobody else knows"
 )
 
@@ -152,10 +165,6 @@ func (f *File) dsn(path string, m mode) string {
 	case looking:
 		q.Set("mode", "ro")
 		q.Set("_query_only", "1")
-	case frozen:
-		q.Set("mode", "ro")
-		q.Set("immutable", "1")
-		q.Add("_pragma", "writable_schema(1)") // else a header that is ahead of the file is taken for damage
 	case copied:
 		q.Set("mode", "rw")
 		q.Set("_synchronous", "OFF")

@@ -9,10 +9,7 @@ import (
 )
 
 // tables are those of the files of these tests: a row a run.
-var tables = []Migration{
-	`CREATE TABLE runs (run INTEGER PRIMARY KEY, task TEXT NOT NULL, output TEXT NOT NULL)`,
-	`ALTER TABLE runs ADD COLUMN reason TEXT NOT NULL DEFAULT ''`,
-}
+const tables = `CREATE TABLE runs (run INTEGER PRIMARY KEY, task TEXT NOT NULL, output TEXT NOT NULL)`
 
 // A run is a row. Twenty fill a page.
 type run struct {
@@ -20,8 +17,10 @@ type run struct {
 	task string
 }
 
-// in says how a file in the folder is opened: with all of the tables, and the patience of the history.
-func in(dir string) Config { return Config{Dir: dir, Migrations: tables, Patience: 10 * time.Second} }
+// in says how a file in the folder is opened: with the patience of the history.
+func in(dir string) Config {
+	return Config{Dir: dir, Tables: tables, Version: 1, Patience: 10 * time.Second}
+}
 
 // lookIn is in for reading alone.
 func lookIn(dir string) Config {
@@ -76,12 +75,7 @@ func mustAdd(t testing.TB, f *File, runs ...run) {
 // fill adds the runs to the file in the folder, as a tick does.
 func fill(t testing.TB, dir string, runs ...run) {
 	t.Helper()
-	fillAs(t, in(dir), runs...)
-}
-
-func fillAs(t testing.TB, c Config, runs ...run) {
-	t.Helper()
-	f, err := Open(c)
+	f, err := Open(in(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,7 @@ import (
 
 func (f *File) journalPath() string { return f.path() + "-journal" }
 
-// setJournal has the connection keep a rollback journal that is truncated at each commit. In a file of an earlier sched,
-// which is in WAL mode, it changes nothing, and returns errOlder.
+// setJournal has the connection keep a rollback journal that is truncated at each commit.
 //
 // A commit has the journal written to disk, then the database (synchronous=NORMAL), and then cuts the journal. A power cut
 // at any moment leaves the transaction done or undone: it may undo one that was committed, where the cut had not come to
@@ -26,22 +25,9 @@ func (f *File) journalPath() string { return f.path() + "-journal" }
 // of such changes: the record is in the history or in the file of its run
 // (docs/decisions.md#two-fsyncs-a-transaction).
 func (f *File) setJournal(conn *sql.DB) error {
-	mode := ""
-	if err := conn.QueryRowContext(context.Background(), "PRAGMA journal_mode").Scan(&mode); err != nil {
-		return err
-	}
-	if mode == "wal" {
-		return errOlder
-	}
 	if err := f.makeJournal(); err != nil {
 		return err
 	}
-	return truncateJournal(conn)
-}
-
-// truncateJournal leaves WAL mode, too: SQLite folds the log into the database first, and a kill at any moment leaves it to
-// the next process that tries. Without f alone having the file open it fails with SQLITE_BUSY.
-func truncateJournal(conn *sql.DB) error {
 	mode := ""
 	err := conn.QueryRowContext(context.Background(), "PRAGMA journal_mode = TRUNCATE").Scan(&mode)
 	if err == nil && mode != "truncate" {

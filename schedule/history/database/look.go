@@ -1,7 +1,6 @@
 package database
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -24,44 +23,18 @@ func (f *File) dialToLook() (*sql.DB, int, error) {
 	if err := f.checkPlain(); err != nil {
 		return nil, 0, err
 	}
-	if !f.inWAL() {
-		conn, version, err := dialVersion(f.dsn(f.path(), looking))
-		if !refused(err) && (err != nil || f.readable(version)) {
-			return conn, version, err
-		}
-		if err := closeAll(conn, nil); err != nil {
-			return nil, 0, err
-		}
+	conn, version, err := dialVersion(f.dsn(f.path(), looking))
+	if !refused(err) && (err != nil || version > 0) {
+		return conn, version, err
+	}
+	if err := closeAll(conn, nil); err != nil {
+		return nil, 0, err
 	}
 	return f.dialCopy()
 }
 
-// inWAL reports whether the file is in WAL mode, as those of an earlier sched are: SQLite makes files beside such a one even for
-// reading. Where a journal lies beside it, and no log, it is not.
-func (f *File) inWAL() bool {
-	log := exists(f.path()+"-wal") || exists(f.path()+"-shm")
-	if exists(f.journalPath()) && !log {
-		return false
-	}
-	inWAL, err := f.readInWAL()
-	return inWAL || err != nil && log
-}
-
-// readInWAL is inWAL by the 20th byte of the file (https://www.sqlite.org/fileformat2.html#the_database_header). SQLite reads it
-// for us since a descriptor of our own would drop its locks (see dsn). A file that others write at this moment may look
-// damaged without their locks; what is really damaged comes up again.
-func (f *File) readInWAL() (inWAL bool, err error) {
-	conn, err := dial(f.dsn(f.path(), frozen))
-	if err != nil {
-		return false, err
-	}
-	err = conn.QueryRow("SELECT substr(data, 20, 1) = x'02' FROM sqlite_dbpage WHERE pgno = 1").Scan(&inWAL)
-	return inWAL, errors.Join(err, conn.Close())
-}
-
-// dialCopy connects to a copy of the file, in which SQLite does what it must not do in the file while we only look:
-//   - rolls back what a killed process has left in the journal (a hot journal), which the next tick does in the file;
-//   - leaves WAL mode, and brings the tables up to date, after an earlier sched.
+// dialCopy connects to a copy of the file, in which SQLite does what it must not do in the file while we only look: it rolls
+// back what a killed process has left in the journal (a hot journal). The next tick does that in the file.
 //
 // The copy has no name any more when it is read, so nothing of it stays behind.
 func (f *File) dialCopy() (*sql.DB, int, error) {
@@ -75,12 +48,9 @@ func (f *File) dialCopy() (*sql.DB, int, error) {
 		return nil, 0, notRead(err)
 	}
 	conn, version, err := dialVersion(f.dsn(to, copied))
-	if err == nil {
-		err = truncateJournal(conn)
-	}
-	if err == nil && version < len(f.config.Migrations) {
-		err = upgrade(context.Background(), conn, version, f.config.Migrations)
-		version = len(f.config.Migrations)
+	if err == nil && version == 0 { // the process was killed while it made the tables
+		err = f.makeTables(conn)
+		version = f.config.Version
 	}
 	if err == nil {
 		_, err = conn.Exec("PRAGMA query_only = ON")
@@ -89,8 +59,8 @@ func (f *File) dialCopy() (*sql.DB, int, error) {
 }
 
 func notRead(err error) error {
-	return fmt.Errorf("it can be read after the next tick that records something: a process was killed while it wrote, or an earlier sched "+
-		"did, and it cannot be copied: %w", err)
+	return fmt.Errorf("it can be read after the next tick that records something: a process was killed while it wrote, "+
+		"and it cannot be copied: %w", err)
 }
 
 // writers is held shared by each file of this process that was opened for writing, and alone by one that copies: closing a descriptor of our own
@@ -110,7 +80,7 @@ func (f *File) copyTo(to string) (state string, err error) {
 		}
 		defer writers.Unlock()
 		state = f.state()
-		for _, suffix := range []string{"", "-wal", "-journal"} {
+		for _, suffix := range allSuffixes {
 			if err := copyFile(to+suffix, f.path()+suffix); err != nil {
 				return false, err
 			}
@@ -141,10 +111,10 @@ func copyFile(to, from string) error {
 	return errors.Join(err, target.Close())
 }
 
-// state is another text after the file, its journal or its log was written.
+// state is another text after the file or its journal was written.
 func (f *File) state() string {
 	var b strings.Builder
-	for _, suffix := range []string{"", "-wal", "-journal"} {
+	for _, suffix := range allSuffixes {
 		if info, err := os.Stat(f.path() + suffix); err == nil {
 			fmt.Fprintf(&b, "%d %s\n", info.Size(), info.ModTime().Format(time.RFC3339Nano))
 		} else {

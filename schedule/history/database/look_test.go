@@ -1,11 +1,9 @@
 package database
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -32,19 +30,6 @@ func contents(t *testing.T, dir string) (files map[string]string) {
 	return files
 }
 
-// intoWAL makes of the history one of an earlier sched, whose ticks have closed it as they should.
-func intoWAL(t *testing.T, dir string) {
-	t.Helper()
-	conn, err := sql.Open("sqlite", filepath.Join(dir, "history.db"))
-	if err == nil {
-		_, err = conn.Exec("PRAGMA journal_mode = WAL")
-		err = errors.Join(err, conn.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Whatever state a history is in, who looks sees all runs that were added, leaves no trace in the folder, and one in the
 // folder for temporary files neither. Once a look made -wal and -shm, as root those of root, and ticks recorded nothing more.
 func TestLookingWritesNothingWhateverItMeets(t *testing.T) {
@@ -61,16 +46,6 @@ func TestLookingWritesNothingWhateverItMeets(t *testing.T) {
 			}
 		}, 1},
 		{"one whose writer was killed in a transaction", func(t *testing.T, dir string) { killWhileWriting(t, "half a transaction", dir) }, 1},
-		{"one of an earlier sched", func(t *testing.T, dir string) {
-			fill(t, dir, run{1, "a"})
-			intoWAL(t, dir)
-		}, 1},
-		{"one of an earlier sched that was killed", func(t *testing.T, dir string) { killWhileWriting(t, "a log full of data", dir) }, 1 + logged},
-		{"one with the tables of an earlier sched", func(t *testing.T, dir string) {
-			earlier := in(dir)
-			earlier.Migrations = tables[:1]
-			fillAs(t, earlier, run{1, "a"})
-		}, 1},
 	} {
 		t.Run(tt.state, func(t *testing.T) {
 			dir, temporary := t.TempDir(), t.TempDir()
@@ -217,76 +192,6 @@ func TestAReaderThatNeverEndsIsNamedAndLosesNothing(t *testing.T) {
 	mustAdd(t, f, run{3, "a"})
 	if got := idsOf(t, reader, ""); len(got) != 3 {
 		t.Errorf("%d runs are there", len(got))
-	}
-}
-
-// The first writer after an update folds the log of the earlier sched into the database. Wherever it is killed, the next one goes on.
-func TestAnUpdateThatIsKilledLosesNothing(t *testing.T) {
-	from := t.TempDir()
-	killWhileWriting(t, "a log full of data", from)
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	killedAfter := map[bool]int{}
-	for after := time.Duration(0); after < 60*time.Millisecond; after += 2 * time.Millisecond {
-		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
-		cmd := helper(exe, "open and add", 1, dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		begun := time.Now()
-		for time.Since(begun) < after { // exactly that long: sleeping is too coarse
-		}
-		cmd.Process.Kill()
-		var exit *exec.ExitError
-		killedAfter[errors.As(cmd.Wait(), &exit)]++
-
-		f := mustOpen(t, in(dir))
-		mustAdd(t, f, run{9000, "c"})
-		if got := idsOf(t, f, "logged"); len(got) != logged || f.SetAside() != "" {
-			t.Errorf("killed after %v: %d of %d runs are there, set aside %q", after, len(got), logged, f.SetAside())
-		}
-		if _, err := os.Stat(filepath.Join(dir, "history.db-wal")); err == nil {
-			t.Errorf("killed after %v: the log is still there", after)
-		}
-	}
-	t.Logf("%d were killed, %d came to their end", killedAfter[true], killedAfter[false])
-}
-
-// An earlier sched that has it open is waited for. It would go on to read and write a log that is gone.
-func TestAnUpdateWaitsForAnEarlierSched(t *testing.T) {
-	dir := t.TempDir()
-	fill(t, dir, run{1, "a"})
-	intoWAL(t, dir)
-	earlier := &File{config: in(dir)}
-	lock, err := earlier.takeLock(syscall.LOCK_SH)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := sql.Open("sqlite", earlier.path())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if _, err := conn.Exec("UPDATE runs SET reason = 'by the earlier one'"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(atOnce(dir)); err == nil || !strings.Contains(err.Error(), "another process keeps it open") {
-		t.Errorf("got %v", err)
-	}
-	if err := closeAll(conn, lock); err != nil {
-		t.Fatal(err)
-	}
-	f := mustOpen(t, in(dir))
-	mustAdd(t, f, run{2, "a"})
-	var reason string
-	err = f.Do(func(conn *sql.DB) error { return conn.QueryRow("SELECT reason FROM runs WHERE run = 1").Scan(&reason) })
-	if err != nil || len(idsOf(t, f, "")) != 2 || reason != "by the earlier one" {
-		t.Errorf("got %q, %v", reason, err)
 	}
 }
 

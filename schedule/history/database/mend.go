@@ -1,7 +1,6 @@
 package database
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -63,22 +62,9 @@ func (f *File) tryMend(op func(*sql.DB) error) (bool, error) {
 	return true, err
 }
 
-// useAlone opens the file, brings it up to date, runs op, and closes it.
+// useAlone opens the file, runs op, and closes it.
 func (f *File) useAlone(op func(*sql.DB) error) error {
-	conn, version, err := f.dialFile()
-	if err == nil && version > len(f.config.Migrations) {
-		err = f.current(version)
-	}
-	if err == nil {
-		err = truncateJournal(conn)
-	}
-	if err == nil {
-		statedir.SyncDir(f.config.Dir) // the log is gone, and must not come back
-		err = upgrade(context.Background(), conn, version, f.config.Migrations)
-	}
-	if err == nil {
-		statedir.SyncDir(f.config.Dir) // a new journal
-	}
+	conn, err := f.dialReady()
 	if err == nil && op != nil {
 		err = op(conn)
 	}
@@ -92,7 +78,7 @@ func exists(path string) bool {
 }
 
 // moveAside renames the file and its journal to history.db.corrupt-<UTC time>, where `sqlite3 FILE .recover`
-// finds them. A death between two renames is harmless: SQLite ignores a journal and a log without their database.
+// finds them. A death between two renames is harmless: SQLite ignores a journal without its database.
 func (f *File) moveAside(now time.Time) error {
 	to := f.path() + ".corrupt-" + now.UTC().Format("20060102T150405Z")
 	for n := 2; exists(to); n++ {

@@ -13,11 +13,11 @@ import (
 
 // A Config says which file to open, and how.
 type Config struct {
-	Dir          string        // the folder of the file, an absolute path
-	Migrations   []Migration   // all there ever were, the oldest first
-	ReadableFrom int           // a file whose tables have that version, or a later one, is read as it is; 0 for the newest alone
-	Patience     time.Duration // bounds each wait for other processes
-	Reading      bool          // changes and creates nothing in the folder, and mends nothing
+	Dir      string        // the folder of the file, an absolute path
+	Tables   string        // the SQL that makes the tables of a new file
+	Version  int           // of these tables: the user_version of the file, 1 or more
+	Patience time.Duration // bounds each wait for other processes
+	Reading  bool          // changes and creates nothing in the folder, and mends nothing
 }
 
 // A File is history.db, open. Its methods may be called from several goroutines.
@@ -26,7 +26,6 @@ type File struct {
 
 	mu       sync.RWMutex // protects the fields below, which mending replaces
 	conn     *sql.DB      // nil while the file cannot be used
-	version  int          // of the tables that conn has
 	lock     *os.File     // nil where the folder cannot be written, and for a file that is not there
 	readOnly bool
 	copied   string // the state of the file when the copy that conn has was made; empty where conn has the file itself
@@ -35,14 +34,14 @@ type File struct {
 	closed   bool
 }
 
-// Open opens the file, and creates it (mode 0600) or brings its tables up to date where needed. It does not create the folder.
+// Open opens the file, and creates it (mode 0600) where there is none. It does not create the folder.
 // A damaged file is moved aside, and a new one begun.
 //
 // In a folder that cannot be written it opens what is there for reading. A file of a newer sched is left untouched and gives a
 // *NewerError. A file that another process has locked is waited for, and never taken for a damaged one.
 //
-// For reading alone, a file that does not exist is an empty one; a damaged one gives errors that IsCorrupt recognises; one of an
-// earlier sched, or one in which a killed process has left half a transaction, is read in a copy.
+// For reading alone, a file that does not exist is an empty one; a damaged one gives errors that IsCorrupt recognises; one in
+// which a killed process has left half a transaction is read in a copy.
 func Open(c Config) (*File, error) {
 	f := &File{config: c}
 	if err := f.open(nil); err != nil {
@@ -51,8 +50,7 @@ func Open(c Config) (*File, error) {
 	return f, nil
 }
 
-// open connects to the file, mending it first when it is new, old or damaged, and runs op when there
-// is one.
+// open connects to the file, mending it first when it is damaged, and runs op when there is one.
 func (f *File) open(op func(*sql.DB) error) error {
 	if info, err := os.Stat(f.path()); f.config.Reading && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0) {
 		return f.openEmpty()
@@ -97,7 +95,7 @@ func (f *File) use(op func(*sql.DB) error) error {
 
 // mendable reports whether mend has a remedy for the error.
 func (f *File) mendable(err error) bool {
-	return !f.readOnly && (errors.Is(err, errOlder) || IsCorrupt(err))
+	return !f.readOnly && IsCorrupt(err)
 }
 
 // Close closes the file.
@@ -151,21 +149,18 @@ func (f *File) openEmpty() error {
 	if err != nil {
 		return err
 	}
-	err = upgrade(context.Background(), conn, 0, f.config.Migrations)
+	err = f.makeTables(conn)
 	if err == nil {
 		_, err = conn.Exec("PRAGMA query_only = ON")
 	}
 	if err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	f.conn, f.version = conn, len(f.config.Migrations)
+	f.conn = conn
 	return nil
 }
 
 func (f *File) path() string { return filepath.Join(f.config.Dir, "history.db") }
-
-// Version is the version of the tables, for the op of Do or Write that calls it.
-func (f *File) Version() int { return f.version }
 
 // Write runs op in a transaction, as Do does. It waits for other writers when it begins, so op never has to.
 func (f *File) Write(ctx context.Context, op func(*sql.Tx) error) error {

@@ -40,28 +40,23 @@ func TestDBHelper(t *testing.T) {
 }
 
 // openPatiently is Open for tests of what is lost, not of how long a crowd on a slow machine may take.
-func openPatiently(dir string, m []Migration) (*File, error) {
-	return Open(Config{Dir: dir, Migrations: m, Patience: 5 * time.Minute})
+func openPatiently(dir string) (*File, error) {
+	c := in(dir)
+	c.Patience = 5 * time.Minute
+	return Open(c)
 }
 
 // jobs are what a process can be asked to do: its number makes its runs its own.
 var jobs = map[string]func(n int, dir string) (*File, error){
 	"add twenty": func(n int, dir string) (*File, error) {
-		f, err := openPatiently(dir, tables)
+		f, err := openPatiently(dir)
 		for i := 0; i < 20 && err == nil; i++ {
 			err = add(f, run{n*20 + i, fmt.Sprint("task-", n)})
 		}
 		return f, err
 	},
 	"open and add": func(n int, dir string) (*File, error) {
-		f, err := openPatiently(dir, tables)
-		if err != nil {
-			return nil, err
-		}
-		return f, add(f, run{n, "b"})
-	},
-	"migrate": func(n int, dir string) (*File, error) {
-		f, err := openPatiently(dir, later)
+		f, err := openPatiently(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +97,7 @@ var jobs = map[string]func(n int, dir string) (*File, error){
 
 // killed are ways in which a process dies while it writes: each has added the run n before.
 var killed = map[string]func(f *File) error{
-	// Its cache is too small, so half of the transaction is in the database, and how that was before is in the journal.
+	// The cache is too small, so half of the transaction is in the database, and how that was before is in the journal.
 	"half a transaction": func(f *File) error {
 		if _, err := f.conn.Exec("PRAGMA cache_size = 10"); err != nil {
 			return err
@@ -113,17 +108,7 @@ var killed = map[string]func(f *File) error{
 		}
 		return insert(tx, many(1000, 2000, "half")...)
 	},
-	// What an earlier sched did: the database was in WAL mode, and everything that was added is in the log alone.
-	"a log full of data": func(f *File) error {
-		if _, err := f.conn.Exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0"); err != nil {
-			return err
-		}
-		return add(f, many(2000, logged, "logged")...)
-	},
 }
-
-// logged is how many runs are in the log of a process that was killed.
-const logged = 3000
 
 // killWhileWriting leaves in the folder what the process that was killed that way leaves, after it has added a run.
 func killWhileWriting(t *testing.T, how, dir string) {
@@ -191,13 +176,12 @@ func TestAThousandWritesOfFiftyProcessesAreAllThere(t *testing.T) {
 	}
 }
 
-func TestProcessesThatMigrateAtTheSameMomentLoseNothing(t *testing.T) {
+func TestProcessesThatMakeTheFileAtTheSameMomentLoseNothing(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, run{100, "a"})
-	together(t, 12, "migrate", dir)
-	f := mustOpen(t, laterIn(dir))
-	if got := idsOf(t, f, ""); len(got) != 13 {
-		t.Errorf("%d of 13 are there", len(got))
+	together(t, 12, "open and add", dir)
+	f := mustOpen(t, in(dir))
+	if got := idsOf(t, f, ""); len(got) != 12 || f.SetAside() != "" {
+		t.Errorf("%d of 12 are there, set aside %q", len(got), f.SetAside())
 	}
 }
 
