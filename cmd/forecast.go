@@ -2,30 +2,23 @@ package cmd
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sched/schedule"
 	"sched/schedule/document"
 	"sched/schedule/forecast"
-	"sched/schedule/forecast/report"
 	"sched/schedule/text"
 )
 
 type forecastOptions struct {
 	from, span    string
 	servers       int
-	assume        []string
-	slow          bool
 	json          bool
-	svg           string
 	compare       string
-	suggest       bool
 	slots         bool
 	maxConcurrent int
-	maxLate       string
 
 	limited bool // --max-concurrent was given
 }
@@ -42,18 +35,16 @@ func newForecastCommand(a *app) *cobra.Command {
 which foreground tasks start late and behind what, and which runs are skipped since another one has
 their mutex. It decides as ticks do, with the same code.
 
-How long runs take it knows from the history: the median of a task's last successful runs, and the
-95th percentile for --slow. Where there are none it says so and takes 1 s, or what --assume says.
-That ticks come on time, runs succeed, and when and skip let them start, is assumed.
+How long runs take it knows from the history: the median of a task's last successful runs. If there
+are none it says so and takes 1 s. It assumes that ticks come on time, that runs succeed, and that
+when and skip let them start.
 
-Exit codes: 0 all well, 1 a limit of --max-concurrent or --max-late is exceeded, 2 wrong usage.`,
+Exit codes: 0 all well, 1 the limit of --max-concurrent is exceeded, 2 wrong usage.`,
 		Example: `  sched forecast
   sched forecast --from "2026-03-28 12:00" --for 2d   around a change of the clocks
   sched forecast --slots --for 1h                     what becomes of each slot
-  sched forecast --assume import=20m --svg week.svg
   sched forecast --compare new.yaml                   what an edit would change
-  sched forecast --suggest | patch -p0                other minutes, where it is crowded
-  sched forecast --max-concurrent 20 --max-late 5m    for CI: exits with 1 beyond that`,
+  sched forecast --max-concurrent 20                  for CI: exits with 1 beyond that`,
 		Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.limited = c.Flags().Changed("max-concurrent")
@@ -67,110 +58,148 @@ Exit codes: 0 all well, 1 a limit of --max-concurrent or --max-late is exceeded,
 	f.StringVar(&o.from, "from", "", "where it begins (default: now; 2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
 	f.StringVar(&o.span, "for", "7d", "how long it is: 12h, 7d, at most 31d")
 	f.IntVar(&o.servers, "servers", 1, "how many servers tick, of a schedule with a store")
-	f.StringSliceVar(&o.assume, "assume", nil, "what a run of a task takes: task=20m; may come several times")
 	f.BoolVar(&o.slots, "slots", false, "print what becomes of each slot instead, of 24h unless --for says less")
-	f.BoolVar(&o.slow, "slow", false, "take every run to be as slow as the 95th percentile, not the median")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
-	f.StringVar(&o.svg, "svg", "", "write the heatmap to this file as a picture, too")
 	f.StringVar(&o.compare, "compare", "", "show what would be different with this schedule")
-	f.BoolVar(&o.suggest, "suggest", false, "print a diff of the schedule that spreads the load: other minutes, the same order")
 	f.IntVar(&o.maxConcurrent, "max-concurrent", 0, "exit with 1 where more runs than this are at once")
-	f.StringVar(&o.maxLate, "max-late", "", "exit with 1 where a run starts later than this: 90s, 5m")
 	return c
 }
 
 // forecast prints a forecast, or what one is used for.
 func (a forecastCommand) forecast(o forecastOptions) error {
-	limits, err := o.check()
-	if err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
 	a.look()
-	a.origins = o.suggest
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
 	}
-	inputs, err := a.inputs(s, o)
+	from := a.now()
+	if o.from != "" {
+		if from, err = a.parseTime("from", o.from, s.Location); err != nil {
+			return err
+		}
+	}
+	in, err := a.inputs(s, from, o)
 	if err != nil {
 		return err
 	}
 	switch {
-	case o.suggest:
-		return a.suggest(inputs)
 	case o.slots && o.json:
-		return a.printJSON(slotsJSON(inputs))
+		return a.printJSON(slotsJSON(in))
 	case o.slots:
-		a.printSlots(inputs)
+		a.printSlots(in)
 		return nil
 	case o.compare != "":
-		return a.compare(inputs, o, limits)
+		return a.compare(in, o)
 	}
-	r := report.Foresee(inputs, true)
+	r := forecast.Foresee(in)
 	if o.json {
 		err = a.printJSON(r.JSON())
 	} else {
 		a.printForecast(r)
 	}
-	if err == nil && o.svg != "" {
-		err = a.writePicture(o.svg, r)
-	}
 	if err != nil {
 		return err
 	}
-	return limits.exceeded(s.Location, r.Usual)
-}
-
-// limits are what a forecast must keep to; zero for no limit.
-type limits struct {
-	concurrent int
-	late       time.Duration
-	isLate     bool
+	return o.exceeded(r)
 }
 
 // check refuses flags that mean nothing.
-func (o forecastOptions) check() (l limits, err error) {
+func (o forecastOptions) check() error {
 	switch {
 	case o.limited && o.maxConcurrent < 1:
-		return l, usage("say how many runs may be at once: --max-concurrent 20", "--max-concurrent %d is no limit", o.maxConcurrent)
+		return usage("say how many runs may be at once: --max-concurrent 20", "--max-concurrent %d is no limit", o.maxConcurrent)
 	case o.servers < 1 || o.servers > 100:
-		return l, usage("write a number from 1 to 100", "--servers %d makes no sense", o.servers)
-	case o.suggest && (o.json || o.svg != "" || o.compare != "" || o.limited || o.maxLate != ""):
-		return l, usage("ask for the suggestion alone: it is a diff", "--suggest does not go with --json, --svg, --compare or limits")
-	case o.slots && (o.suggest || o.svg != "" || o.compare != "" || o.limited || o.maxLate != ""):
-		return l, usage("ask for them alone, or as --slots --json", "--slots does not go with --suggest, --svg, --compare or limits")
-	case o.compare != "" && o.svg != "":
-		return l, usage("draw the other schedule with `sched forecast -c "+o.compare+" --svg "+o.svg+"`", "--svg does not go with --compare")
+		return usage("write a number from 1 to 100", "--servers %d makes no sense", o.servers)
+	case o.slots && (o.compare != "" || o.limited):
+		return usage("ask for them alone, or as --slots --json", "--slots does not go with --compare or --max-concurrent")
 	}
-	l.concurrent = o.maxConcurrent
-	if o.maxLate != "" {
-		l.isLate = true
-		if l.late, err = document.ParseDuration(o.maxLate); err != nil || l.late < 0 {
-			return l, usage("write it as 90s or 5m", "--max-late %q is not a duration", o.maxLate)
+	return nil
+}
+
+// exceeded is an error with exit code 1 if more runs are at once than --max-concurrent says.
+func (o forecastOptions) exceeded(r forecast.Report) error {
+	if !o.limited || r.Peak.Most <= int64(o.maxConcurrent) {
+		return nil
+	}
+	return failed("move some of them to other minutes: see `sched forecast --slots`", "%d runs at once on %s, and --max-concurrent is %d",
+		r.Peak.Most, forecast.DayAndTime(r.Peak.At, r.Schedule.Location), o.maxConcurrent)
+}
+
+// longestSlots is for how long each slot has a line.
+const longestSlots = 24 * time.Hour
+
+// inputs reads what a forecast of the schedule goes by.
+func (a forecastCommand) inputs(s *schedule.Schedule, from time.Time, o forecastOptions) (*forecast.Inputs, error) {
+	if o.servers > 1 && len(s.Store.Servers) == 0 {
+		return nil, usage("each of them does all of it: forecast one, or give the schedule a store",
+			"--servers %d: servers without a store know nothing of each other", o.servers)
+	}
+	span, err := document.ParseDuration(o.span)
+	if err != nil {
+		return nil, usage("write it as 12h or 7d", "%q is not a duration", o.span)
+	}
+	if err := forecast.CheckSpan(from, span); err != nil {
+		return nil, err
+	}
+	if o.slots && span > longestSlots {
+		return nil, usage("ask for 24h, or leave --slots out", "%s is too long for a line a slot", o.span)
+	}
+	return forecast.Read(ctx, a.view(s), forecast.Input{Schedule: s, From: from, To: from.Add(span), Servers: o.servers}), nil
+}
+
+// slotsOf are what becomes of each slot, in the order of their starts.
+func slotsOf(in *forecast.Inputs) (all []forecast.Slot) {
+	forecast.Simulate(in.Input, func(s *forecast.Slot) { all = append(all, *s) })
+	return all
+}
+
+// printSlots prints a line for each slot.
+func (a forecastCommand) printSlots(in *forecast.Inputs) {
+	zone := in.Schedule.Location
+	t := a.stdout().Table()
+	t.Head("DUE", "TASK", "START", "")
+	for _, s := range slotsOf(in) {
+		start, words := "on time", ""
+		switch {
+		case s.Skip == forecast.Overlap:
+			start, words = "skipped", s.By.Name+" still runs"
+		case s.Skip == forecast.Full:
+			start, words = "skipped", "pool "+s.Task.Pool.Name+" is full"
+		case s.Skip != forecast.Runs:
+			start, words = "skipped", s.Reason
+		case s.Late() > 0 && s.By != nil:
+			start, words = text.Duration(s.Late())+" late", "behind "+s.By.Name
 		}
+		if in.Servers > 1 && s.Skip == forecast.Runs {
+			words = fmt.Sprintf("%s on server %d", words, s.Server+1)
+		}
+		t.Row(forecast.DayAndTime(s.At, zone), s.Task.Name, start, words)
 	}
-	return l, nil
+	t.Flush()
+	a.printNotes(in.Notes)
 }
 
-// exceeded is an error with exit code 1 where the forecast does not keep to the limits.
-func (l limits) exceeded(zone *time.Location, f *forecast.Forecast) error {
-	if peak := f.Peak; l.concurrent > 0 && peak.Most > int64(l.concurrent) {
-		return failed("`sched forecast --suggest` looks for minutes that spread the load", "%d runs at once on %s, and --max-concurrent is %d",
-			peak.Most, report.DayAndTime(peak.At, zone), l.concurrent)
-	}
-	worst := f.Worst()
-	if l.isLate && worst.Task != nil && worst.Late() > l.late {
-		return failed("move it to another time, or run what it waits for in the background", "%s starts %s late on %s, and --max-late is %s",
-			worst.Task.Name, text.Duration(worst.Late()), report.DayAndTime(worst.At, zone), text.Duration(l.late))
-	}
-	return nil
+type slotJSON struct {
+	Task    string        `json:"task"`
+	Slot    string        `json:"slot"`
+	Skipped forecast.Skip `json:"skipped"`
+	Late    float64       `json:"lateness"`
+	Behind  *string       `json:"behind"`
+	Reason  string        `json:"reason"`
+	Server  int           `json:"server"`
 }
 
-// writePicture writes the heatmap as SVG.
-func (a forecastCommand) writePicture(path string, r report.Report) error {
-	title := fmt.Sprintf("%s, from %s to %s", filepath.Base(r.Schedule.File), report.DayAndTime(r.From, r.Schedule.Location), report.DayAndTime(r.To, r.Schedule.Location))
-	if err := os.WriteFile(path, []byte(r.Usual.SVG(title)), 0o644); err != nil {
-		return usage("name a file in a folder that you can write", "the picture cannot be written: %w", err)
+func slotsJSON(in *forecast.Inputs) []slotJSON {
+	all := []slotJSON{}
+	for _, s := range slotsOf(in) {
+		one := slotJSON{Task: s.Task.Name, Slot: forecast.UTC(s.At), Skipped: s.Skip, Late: s.Late().Seconds(), Reason: s.Reason, Server: s.Server + 1}
+		if s.By != nil {
+			one.Behind = &s.By.Name
+		}
+		all = append(all, one)
 	}
-	return nil
+	return all
 }

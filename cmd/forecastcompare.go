@@ -7,14 +7,12 @@ import (
 	"slices"
 
 	"sched/schedule/forecast"
-	"sched/schedule/forecast/report"
 	"sched/schedule/load"
 	"sched/schedule/text"
-	"sched/schedule/view"
 )
 
 // compare prints what another schedule would change.
-func (a forecastCommand) compare(in *report.Inputs, o forecastOptions, l limits) error {
+func (a forecastCommand) compare(in *forecast.Inputs, o forecastOptions) error {
 	other, err := load.File(o.compare, a.options())
 	if err != nil {
 		return err
@@ -22,50 +20,45 @@ func (a forecastCommand) compare(in *report.Inputs, o forecastOptions, l limits)
 	if o.servers > 1 && len(other.Store.Servers) == 0 {
 		return usage("leave --servers out", "--servers %d: %s has no store", o.servers, o.compare)
 	}
-	for name := range in.Durations {
-		if !slices.Contains(slices.Concat(view.TaskNames(in.Schedule), view.TaskNames(other)), name) {
-			return failed("see `sched list`", "--assume: neither schedule has a task %q", name)
-		}
-	}
-	before, after := report.Foresee(in, true), report.Foresee(in.Of(other), true)
+	before, after := forecast.Foresee(in), forecast.Foresee(in.Of(other))
 	if o.json {
-		err = a.printJSON(map[string]report.Forecast{"before": before.JSON(), "after": after.JSON()})
+		err = a.printJSON(map[string]forecast.Forecast{"before": before.JSON(), "after": after.JSON()})
 	} else {
 		a.printComparison(before, after)
 	}
 	if err != nil {
 		return err
 	}
-	return l.exceeded(other.Location, after.Usual)
+	return o.exceeded(after)
 }
 
 // printComparison prints the sums of both schedules beside each other, the tasks that differ, and the heatmap of the other one.
-func (a forecastCommand) printComparison(before, after report.Report) {
+func (a forecastCommand) printComparison(before, after forecast.Report) {
 	zone := before.Schedule.Location
-	fmt.Fprintf(a.out, "%s to %s: what changes with %s\n\n", report.DayAndTime(before.From, zone), report.DayAndTime(before.To, zone), filepath.Base(after.Schedule.File))
+	fmt.Fprintf(a.out, "%s to %s: what changes with %s\n\n", forecast.DayAndTime(before.From, zone), forecast.DayAndTime(before.To, zone), filepath.Base(after.Schedule.File))
 	t := a.stdout().Table()
 	t.Head("", "NOW", "THEN")
-	row := func(what string, of func(*forecast.Forecast) string) {
-		t.Row(what, of(before.Usual), of(after.Usual))
+	row := func(what string, of func(forecast.Report) string) {
+		t.Row(what, of(before), of(after))
 	}
-	row("tasks", func(f *forecast.Forecast) string { return fmt.Sprint(len(f.Tasks)) })
-	row("runs", func(f *forecast.Forecast) string { return fmt.Sprint(f.Starts) })
-	row("at once", func(f *forecast.Forecast) string {
-		if f.Peak.Most == 0 {
+	row("tasks", func(r forecast.Report) string { return fmt.Sprint(len(r.Tasks)) })
+	row("runs", func(r forecast.Report) string { return fmt.Sprint(r.Starts) })
+	row("at once", func(r forecast.Report) string {
+		if r.Peak.Most == 0 {
 			return "0"
 		}
-		return fmt.Sprintf("%d, %s", f.Peak.Most, f.Peak.At.In(zone).Format("Mon 15:04"))
+		return fmt.Sprintf("%d, %s", r.Peak.Most, r.Peak.At.In(zone).Format("Mon 15:04"))
 	})
-	row("late starts", func(f *forecast.Forecast) string { return fmt.Sprint(f.LateRuns()) })
-	row("skipped slots", func(f *forecast.Forecast) string { return fmt.Sprint(f.Troubles()) })
+	row("late starts", func(r forecast.Report) string { return fmt.Sprint(r.LateRuns()) })
+	row("skipped slots", func(r forecast.Report) string { return fmt.Sprint(r.Troubles()) })
 	t.Flush()
-	a.printChanges(before.Usual, after.Usual)
-	a.printHeatmap(after.Usual)
+	a.printChanges(before.Tasks, after.Tasks)
+	a.printHeatmap(after.Sums)
 	a.printNotes(after.Notes)
 }
 
 // printChanges prints the tasks with other numbers of runs, late starts or skips.
-func (a forecastCommand) printChanges(before, after *forecast.Forecast) {
+func (a forecastCommand) printChanges(before, after []forecast.Task) {
 	changes := taskChanges(before, after)
 	if len(changes) == 0 {
 		fmt.Fprintln(a.out, "\nno task has other runs, late starts or skips")
@@ -87,7 +80,7 @@ type taskChange struct {
 	was, is forecast.Task
 }
 
-func taskChanges(before, after *forecast.Forecast) (changes []taskChange) {
+func taskChanges(before, after []forecast.Task) (changes []taskChange) {
 	byName := map[string]*taskChange{}
 	of := func(name string) *taskChange {
 		if byName[name] == nil {
@@ -95,10 +88,10 @@ func taskChanges(before, after *forecast.Forecast) (changes []taskChange) {
 		}
 		return byName[name]
 	}
-	for _, t := range before.Tasks {
+	for _, t := range before {
 		of(t.Name).was = t
 	}
-	for _, t := range after.Tasks {
+	for _, t := range after {
 		of(t.Name).is = t
 	}
 	for _, c := range byName {

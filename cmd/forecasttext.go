@@ -3,17 +3,18 @@ package cmd
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"sched/cmd/terminal"
-	"sched/schedule/forecast/report"
+	"sched/schedule/forecast"
 	"sched/schedule/text"
 )
 
 // printForecast prints a forecast for people: what it adds up to, what is late, what is skipped, the heatmap, and what to know of it.
-func (a forecastCommand) printForecast(r report.Report) {
+func (a forecastCommand) printForecast(r forecast.Report) {
 	zone := r.Schedule.Location
-	fmt.Fprintf(a.out, "%s to %s: %s of %s\n\n", report.DayAndTime(r.From, zone), report.DayAndTime(r.To, zone),
-		text.Count(r.Usual.Starts, "run"), text.Count(len(r.Usual.Tasks), "task"))
+	fmt.Fprintf(a.out, "%s to %s: %s of %s\n\n", forecast.DayAndTime(r.From, zone), forecast.DayAndTime(r.To, zone),
+		text.Count(r.Starts, "run"), text.Count(len(r.Tasks), "task"))
 	t := a.stdout().Table()
 	for _, line := range r.Lines() {
 		t.Row(line.Name, line.Words)
@@ -21,7 +22,7 @@ func (a forecastCommand) printForecast(r report.Report) {
 	t.Flush()
 	a.printLate(r)
 	a.printSkipping(r)
-	a.printHeatmap(r.Usual)
+	a.printHeatmap(r.Sums)
 	a.printNotes(r.Notes)
 }
 
@@ -29,8 +30,8 @@ func (a forecastCommand) printForecast(r report.Report) {
 const mostRows = 10
 
 // printLate prints the tasks that start late, and what they wait for.
-func (a forecastCommand) printLate(r report.Report) {
-	late := r.Usual.Late()
+func (a forecastCommand) printLate(r forecast.Report) {
+	late := r.Late()
 	if len(late) == 0 {
 		return
 	}
@@ -40,15 +41,15 @@ func (a forecastCommand) printLate(r report.Report) {
 	for _, task := range late[:min(mostRows, len(late))] {
 		behind := cmp.Or(r.Behind(task), "-")
 		t.Row(task.Name, fmt.Sprintf("%d of %d", task.LateRuns, task.Starts), text.Duration(task.Latest.Late()),
-			report.DayAndTime(task.Latest.At, r.Schedule.Location), behind)
+			forecast.DayAndTime(task.Latest.At, r.Schedule.Location), behind)
 	}
 	t.Flush()
 	a.printMore(len(late))
 }
 
 // printSkipping prints the tasks whose slots are skipped, and why.
-func (a forecastCommand) printSkipping(r report.Report) {
-	skipping := r.Usual.Skipping()
+func (a forecastCommand) printSkipping(r forecast.Report) {
+	skipping := r.Skipping()
 	if len(skipping) == 0 {
 		return
 	}
@@ -56,7 +57,7 @@ func (a forecastCommand) printSkipping(r report.Report) {
 	t := a.stdout().Table(terminal.Shrink{Column: 3, Least: 12}, terminal.Shrink{Column: 0, Least: 12})
 	t.Head("SKIPS", "SLOTS", "FIRST", "SINCE")
 	for _, task := range skipping[:min(mostRows, len(skipping))] {
-		t.Row(task.Name, fmt.Sprintf("%d of %d", task.Trouble(), task.Trouble()+task.Starts), report.DayAndTime(task.FirstSkip.At, r.Schedule.Location), r.Since(task))
+		t.Row(task.Name, fmt.Sprintf("%d of %d", task.Trouble(), task.Trouble()+task.Starts), forecast.DayAndTime(task.FirstSkip.At, r.Schedule.Location), r.Since(task))
 	}
 	t.Flush()
 	a.printMore(len(skipping))
@@ -69,11 +70,76 @@ func (a forecastCommand) printMore(rows int) {
 }
 
 // printNotes prints what a reader has to know of the forecast.
-func (a forecastCommand) printNotes(notes []report.Note) {
+func (a forecastCommand) printNotes(notes []forecast.Note) {
 	for _, n := range notes {
 		a.problem("%s", n.Text)
 		if n.Hint != "" {
 			fmt.Fprintf(a.err, "hint: %s\n", n.Hint)
 		}
 	}
+}
+
+// heatSigns are the levels where a number has no room.
+const heatSigns = ".-+x#"
+
+// printHeatmap prints a line a day with the most runs at once in each hour. A terminal that is too narrow for numbers gets a sign for
+// each level.
+func (a forecastCommand) printHeatmap(f *forecast.Sums) {
+	out := a.stdout()
+	width := max(2, len(fmt.Sprint(f.Peak.Most)))
+	narrow := out.Width() > 0 && out.Width() < dayWidth+24*(width+1)
+	if narrow {
+		width = 0
+	}
+	fmt.Fprintln(a.out)
+	fmt.Fprintln(a.out, strings.TrimRight(out.Paint(terminal.Faint, terminal.Pad("AT ONCE", dayWidth)+hourHeads(width)), " "))
+	trouble := false
+	for _, day := range f.Days() {
+		line := terminal.Pad(day.Date.Format("Mon 01-02"), dayWidth)
+		for _, cell := range day.Hours {
+			line += heatCell(out, cell, width)
+			trouble = trouble || cell.Trouble()
+		}
+		fmt.Fprintln(a.out, strings.TrimRight(line, " "))
+	}
+	switch {
+	case narrow:
+		fmt.Fprintf(a.out, "%s: from none to %s at once\n", heatSigns, text.Count(int(f.Peak.Most), "run"))
+	case trouble:
+		fmt.Fprintln(a.out, "! in this hour some start late or are skipped")
+	}
+}
+
+const dayWidth = len("Mon 01-02 ")
+
+// hourHeads are the numbers of the hours; on a narrow terminal only some have room.
+func hourHeads(width int) string {
+	var heads strings.Builder
+	for hour := range 24 {
+		switch {
+		case width > 0:
+			fmt.Fprintf(&heads, "%*s%02d ", width-2, "", hour)
+		case hour%6 == 0:
+			heads.WriteString(terminal.Pad(fmt.Sprintf("%02d", hour), 6))
+		}
+	}
+	return heads.String()
+}
+
+// heatCell is an hour: its number, and a ! where something is late or skipped. A width of 0 has room for the sign of its level.
+func heatCell(out terminal.Stream, cell forecast.Cell, width int) string {
+	switch {
+	case !cell.Exists:
+		return terminal.Blanks(max(1, width+1))
+	case width == 0:
+		return out.Paint(terminal.Heat(cell.Level), heatSigns[cell.Level:cell.Level+1])
+	}
+	number, mark := ".", " "
+	if cell.Most > 0 {
+		number = fmt.Sprint(cell.Most)
+	}
+	if cell.Trouble() {
+		mark = out.Paint(terminal.Bad, "!")
+	}
+	return out.Paint(terminal.Heat(cell.Level), terminal.Blanks(width-len(number))+number) + mark
 }

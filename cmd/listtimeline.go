@@ -9,7 +9,6 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/forecast"
-	"sched/schedule/forecast/report"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -29,7 +28,7 @@ type timeline struct {
 
 // printTimeline prints when the tasks will start, how long they will usually run, and what they will skip, as a forecast has it.
 func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at time.Time, span string) error {
-	in, err := forecastCommand(a).inputsFrom(s, at, forecastOptions{span: span, servers: 1})
+	in, err := forecastCommand(a).inputs(s, at, forecastOptions{span: span, servers: 1})
 	if err != nil {
 		return err
 	}
@@ -48,12 +47,12 @@ func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at ti
 	for _, row := range rows {
 		fmt.Fprintln(a.out, terminal.Pad(out.Cut(row.Name, name), name+terminal.Gap)+t.line(row.Name))
 	}
-	fmt.Fprintf(a.out, "from %s, a sign is %s: | starts, 2 to 9 and # several times, = runs, x is skipped for a pause, or since it still runs\n", report.DayAndTime(t.from, s.Location), text.DurationPrecise(t.step))
+	fmt.Fprintf(a.out, "from %s, a sign is %s: | starts, 2 to 9 and # several times, = runs, x is skipped for a pause, or since it still runs\n", forecast.DayAndTime(t.from, s.Location), text.DurationPrecise(t.step))
 	return nil
 }
 
 // newTimeline draws a forecast in at most so many signs.
-func newTimeline(in *report.Inputs, signs int) *timeline {
+func newTimeline(in *forecast.Inputs, signs int) *timeline {
 	span := in.To.Sub(in.From)
 	t := &timeline{from: in.From, starts: map[string][]int{}, runs: map[string][]bool{}, skips: map[string][]bool{}}
 	for _, minutes := range []int{1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 360, 720, 1440, 2880} {

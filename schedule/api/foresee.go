@@ -8,7 +8,7 @@ import (
 
 	"sched/schedule/api/problem"
 	"sched/schedule/document"
-	"sched/schedule/forecast/report"
+	"sched/schedule/forecast"
 )
 
 func getForecast(r *request) (any, error) {
@@ -28,12 +28,12 @@ const usualForecast = 7 * 24 * time.Hour
 
 // forecast returns a forecast of a span, as people write it; empty: the usual one. Where from is zero it begins with this hour: so
 // whoever looks again in this hour looks at the same.
-func (r *request) forecast(from time.Time, length string) (report.Report, error) {
+func (r *request) forecast(from time.Time, length string) (forecast.Report, error) {
 	span := usualForecast
 	if length != "" {
 		var err error
 		if span, err = document.ParseDuration(length); err != nil {
-			return report.Report{}, problem.New(http.StatusBadRequest, "write it as 12h or 7d", "for %q is not a duration", problem.Shortened(length))
+			return forecast.Report{}, problem.New(http.StatusBadRequest, "write it as 12h or 7d", "for %q is not a duration", problem.Shortened(length))
 		}
 	}
 	if from.IsZero() {

@@ -11,7 +11,7 @@ import (
 	"sched/schedule/api/access"
 	"sched/schedule/api/audit"
 	"sched/schedule/api/problem"
-	"sched/schedule/forecast/report"
+	"sched/schedule/forecast"
 	"sched/schedule/view"
 )
 
@@ -64,7 +64,7 @@ func (v *Visit) Pauses() []Pausing { return v.request.pausings() }
 
 // Forecast returns a forecast of a span, as people write it, or of a week where that is empty. Where from is zero it begins with this
 // hour.
-func (v *Visit) Forecast(from time.Time, length string) (report.Report, error) {
+func (v *Visit) Forecast(from time.Time, length string) (forecast.Report, error) {
 	return v.request.forecast(from, length)
 }
 

@@ -3,7 +3,7 @@ package api
 import (
 	"sched/schedule/api/access"
 	"sched/schedule/api/audit"
-	"sched/schedule/forecast/report"
+	"sched/schedule/forecast"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
 )
@@ -21,7 +21,7 @@ func routes() []route {
 			params: []param{{name: "at", kind: "time", about: "a time in the minute that is to be explained"}}, handle: getWhy, errors: []int{404}},
 		{method: "GET", path: "/upcoming", scope: access.Read, about: "The slots between two times", status: 200, value: page[view.Upcoming]{}, handle: getUpcoming,
 			params: []param{{name: "from", kind: "time", about: "now unless given"}, {name: "to", kind: "time", about: "a day after from unless given"}, cursorParam, limitParam}},
-		{method: "GET", path: "/forecast", scope: access.Read, about: "What a span of time will look like", status: 200, value: report.Forecast{}, foresees: true, handle: getForecast,
+		{method: "GET", path: "/forecast", scope: access.Read, about: "What a span of time will look like", status: 200, value: forecast.Forecast{}, foresees: true, handle: getForecast,
 			params: []param{{name: "from", kind: "time", about: "the beginning of this hour unless given"}, {name: "for", kind: "string", about: "how long it is: 12h, 7d unless given, at most 31d"}}},
 		{method: "GET", path: "/runs", scope: access.Read, about: "What became of slots, the newest first", status: 200, value: page[view.Record]{}, handle: getRuns,
 			params: []param{{name: "task", kind: "string", about: "only of this task"},

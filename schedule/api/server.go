@@ -12,7 +12,7 @@ import (
 	"sched/schedule/api/audit"
 	"sched/schedule/api/problem"
 	"sched/schedule/api/watch"
-	"sched/schedule/forecast/report"
+	"sched/schedule/forecast"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/view"
@@ -57,7 +57,7 @@ type Server struct {
 	repeated   repeated
 	outputs    outputs
 	watcher    *watch.Watcher
-	forecasts  *report.Cache
+	forecasts  *forecast.Cache
 	files      runfile.Surveyor // what requests have read of the files of runs
 	editing    sync.Mutex       // one edit at a time
 	stopping   chan struct{}    // bounds the runs that are being stopped at the same time
@@ -81,7 +81,7 @@ const mostForeseeing = 8
 
 // New returns a server that serves nothing yet: see Handler.
 func New(c Config) (*Server, error) {
-	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), foreseeing: make(chan struct{}, mostForeseeing), mux: http.NewServeMux(), forecasts: report.NewCache()}
+	s := &Server{Config: c, work: make(chan struct{}, mostWork), stopping: make(chan struct{}, mostStopping), foreseeing: make(chan struct{}, mostForeseeing), mux: http.NewServeMux(), forecasts: forecast.NewCache()}
 	s.current.load, s.bodyTimeout = c.Schedules.Load, longestBody
 	s.access = access.New(access.Config{
 		StateDir: c.StateDir, BasePath: c.BasePath, Hosts: c.Hosts, BehindProxy: c.BehindProxy, Secure: c.Secure, Now: c.Now,

@@ -1,10 +1,12 @@
 // Package forecast foresees what a schedule will do: when it is crowded, what starts late, what is skipped.
 //
-// Simulate goes through a span of time tick by tick. What is due says package schedule, and what of it starts, in which order and
-// after which locks says package admission, as for a real tick. Its own are only two things: the clock, which jumps from one start to
-// the next, and how long runs take, which it is told. A Forecast adds up what the simulation passes on; Suggest looks for minutes
-// that spread the load.
+// Simulate goes through a span of time tick by tick. Package schedule says what is due. Package admission says what of it starts, in
+// which order and after which locks, as for a real tick. The simulation itself has only two things: the clock, which jumps from one
+// start to the next, and how long runs take, which it is told. Sum adds up what happens.
 //
-// It is pure: it reads no clock, no file and no history, and runs nothing. What nobody can know before is left out, and for the
-// caller to say: condition commands are taken to allow every run, runs to succeed, and ticks to come on time.
+// Read says what a simulation of a schedule as it stands goes by: its pauses, and what its runs took according to the history. A
+// Report has the sums of such a simulation, and the words and the JSON that `sched forecast` and `sched serve` share.
+//
+// Some things cannot be known before, and the caller has to say so: condition commands are taken to allow every run, runs to succeed,
+// and ticks to come on time.
 package forecast

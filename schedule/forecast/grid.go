@@ -1,6 +1,11 @@
 package forecast
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"sched/schedule/text"
+)
 
 // A Day is a row of the heatmap: the hours of a day on the wall clock of the schedule's zone.
 type Day struct {
@@ -21,8 +26,20 @@ const Levels = 4
 // Trouble reports whether something of the hour is late or is skipped.
 func (c Cell) Trouble() bool { return c.Late > 0 || c.Skipped > 0 }
 
+// Text says in words what is in a cell.
+func (c Cell) Text() string {
+	words := fmt.Sprintf("%s: at most %s at once, %s", c.Start.Format("Mon 2006-01-02 15:04"), text.Count(c.Most, "run"), text.Count(c.Starts, "start"))
+	if c.Late > 0 {
+		words += fmt.Sprintf(", %d late", c.Late)
+	}
+	if c.Skipped > 0 {
+		words += fmt.Sprintf(", %d skipped", c.Skipped)
+	}
+	return words
+}
+
 // Days returns the rows of the heatmap.
-func (f *Forecast) Days() (days []Day) {
+func (f *Sums) Days() (days []Day) {
 	most := 0
 	for _, hour := range f.Hours {
 		most = max(most, hour.Most)

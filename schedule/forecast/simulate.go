@@ -35,6 +35,7 @@ func (in Input) done() bool {
 
 // A Load is what a run takes.
 type Load struct {
+	Runs   int // of the history, from which it is known; 0 if nothing is known
 	Took   time.Duration
 	CPU    time.Duration // of all its processors together
 	Memory int64         // bytes

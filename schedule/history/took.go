@@ -11,12 +11,12 @@ import (
 
 // Took is what a task's last successful runs took, at most 50 among its last 200 runs, as for Usual.
 type Took struct {
-	Runs        int // how many there were
-	Median, P95 time.Duration
-	CPU         time.Duration   // the median, of all processors together
-	Memory      int64           // the 95th percentile of their largest process, in bytes; 0 where it is not known
-	Slot        time.Time       // the newest that its schedule asked for; zero where there is none
-	Snapshot    json.RawMessage // the task as it was in the newest run; nil where it is not known
+	Runs     int // how many there were
+	Median   time.Duration
+	CPU      time.Duration   // the median, of all processors together
+	Memory   int64           // the 95th percentile of their largest process, in bytes; 0 where it is not known
+	Slot     time.Time       // the newest that its schedule asked for; zero where there is none
+	Snapshot json.RawMessage // the task as it was in the newest run; nil where it is not known
 }
 
 // Took returns what runs of each task took that has records, also of tasks that are in no schedule any more. One without a successful
@@ -80,7 +80,7 @@ func tookOf(text string) (took Took, err error) {
 	}
 	times, cpu, memory := column(0), column(1), column(2)
 	return Took{
-		Runs: len(runs), Median: microseconds(percentile(times, 50)), P95: microseconds(percentile(times, 95)),
+		Runs: len(runs), Median: microseconds(percentile(times, 50)),
 		CPU: microseconds(percentile(cpu, 50)), Memory: percentile(memory, 95),
 	}, nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"sched/schedule/api/problem"
 	"sched/schedule/forecast"
-	"sched/schedule/forecast/report"
 	"sched/schedule/text"
 )
 
@@ -27,7 +26,7 @@ func showForecast(p *page) error {
 	p.put(`<h1>Forecast</h1>`)
 	f.spanForm()
 	p.put(`<div id="forecast"><p class="about">%s to %s: %s of %s. What ticks will do, if runs take what they usually take.</p>`,
-		report.DayAndTime(r.From, p.zone), report.DayAndTime(r.To, p.zone), text.Count(r.Usual.Starts, "run"), text.Count(len(r.Usual.Tasks), "task"))
+		forecast.DayAndTime(r.From, p.zone), forecast.DayAndTime(r.To, p.zone), text.Count(r.Starts, "run"), text.Count(len(r.Tasks), "task"))
 	f.sums()
 	f.heatmap()
 	f.late()
@@ -40,7 +39,7 @@ func showForecast(p *page) error {
 // A foreseen is the part of a page that shows a forecast.
 type foreseen struct {
 	*page
-	report.Report
+	forecast.Report
 }
 
 // from reads the parameter; zero is what is usual.
@@ -94,7 +93,7 @@ func (p foreseen) heatmap() {
 	}
 	p.put(`</tr></thead><tbody>`)
 	trouble := false
-	for _, day := range p.Usual.Days() {
+	for _, day := range p.Days() {
 		p.put(`<tr><th scope="row">%s</th>`, day.Date.Format("Mon 2 Jan"))
 		for _, cell := range day.Hours {
 			p.cell(cell)
@@ -130,7 +129,7 @@ const rowsAhead = 50
 
 // late writes the tasks that start late, and what they wait for.
 func (p foreseen) late() {
-	late := p.Usual.Late()
+	late := p.Late()
 	if len(late) == 0 {
 		return
 	}
@@ -145,7 +144,7 @@ func (p foreseen) late() {
 
 // skips writes the tasks whose slots are skipped, and why.
 func (p foreseen) skips() {
-	skipping := p.Usual.Skipping()
+	skipping := p.Skipping()
 	if len(skipping) == 0 {
 		return
 	}
@@ -169,7 +168,7 @@ func (p foreseen) more(rows int) {
 // ahead is a time of the span, as a link to the timeline.
 func (p foreseen) ahead(at time.Time) markup {
 	var w writer
-	w.put(`<a href="%s">%s</a>`, p.timelineURL(at), report.DayAndTime(at, p.zone))
+	w.put(`<a href="%s">%s</a>`, p.timelineURL(at), forecast.DayAndTime(at, p.zone))
 	return markup(w.String())
 }
 
@@ -182,5 +181,5 @@ func (p foreseen) notes() {
 			p.put(` <small>%s</small>`, n.Hint)
 		}
 	}
-	p.put(`<li>What is assumed may be told to <code>sched forecast --assume task=20m</code>; <code>sched forecast --suggest</code> looks for minutes that spread the load.</li></ul>`)
+	p.put(`</ul>`)
 }

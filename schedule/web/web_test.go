@@ -14,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"sched/schedule/actions/actionstest"
 	"sched/schedule/api"
 	"sched/schedule/api/access"
+	"sched/schedule/controls"
 	"sched/schedule/outcome"
 )
 
@@ -270,8 +272,14 @@ func TestTheForecastStaysAsItIs(t *testing.T) {
 // What is to be known of a forecast comes with what to do about it, in the words of the command.
 func TestAForecastSaysWhatToDo(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: hour, command: \"true\"}\n", access.Read)
-	b.has("/forecast", b.get("/forecast", 200), "1 task has no successful run on record", "<small>say how long with --assume a=20m</small>")
-	b.has("/api/v1/forecast", b.get("/api/v1/forecast", 200), `"hint": "say how long with --assume a=20m"`)
+	source := controls.Source{Dir: b.State()}
+	if err := source.Pause(func(controls.Pauses) controls.Pauses {
+		return controls.Pauses{"a": {Version: 1, By: "ada", Since: actionstest.Now()}}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b.has("/forecast", b.get("/forecast", 200), "1 task has no successful run on record", "paused without an end", "<small>sched resume a</small>")
+	b.has("/api/v1/forecast", b.get("/api/v1/forecast", 200), `"hint": "sched resume a"`)
 }
 
 // An hour with trouble says so in words, and its link is reached by the keyboard.

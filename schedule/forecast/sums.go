@@ -12,16 +12,15 @@ import (
 // LateAfter is how late a run may start before that is worth a word: more than a tick takes.
 const LateAfter = 5 * time.Second
 
-// A Forecast is what a simulation adds up to. What runs at the same time is counted over all servers.
-type Forecast struct {
-	From, To time.Time
-	Starts   int
-	Peak     Peak // of runs at once
-	CPU      Peak // of processors in use, in thousandths
-	Memory   Peak // in bytes
-	Hours    []Hour
-	Crowded  []Minute // those in which most runs are due to start, at most mostCrowded, the fullest first
-	Tasks    []Task   // active ones, in file order
+// Sums are what a simulation adds up to. What runs at the same time is counted over all servers.
+type Sums struct {
+	Starts  int
+	Peak    Peak // of runs at once
+	CPU     Peak // of processors in use, in thousandths
+	Memory  Peak // in bytes
+	Hours   []Hour
+	Crowded []Minute // those in which most runs are due to start, at most mostCrowded, the fullest first
+	Tasks   []Task   // active ones, in file order
 }
 
 // mostCrowded is how many minutes Crowded has.
@@ -67,15 +66,15 @@ type Task struct {
 // Trouble returns how many slots are skipped that no condition and no pause skips.
 func (t Task) Trouble() int { return t.Skips[Overlap] + t.Skips[Full] + t.Skips[TooLate] }
 
-// Foresee simulates the span and adds up what comes of it. When the input is done before that the sums are those of its beginning.
-func Foresee(in Input) *Forecast {
+// Sum simulates the span and adds up what happens in it. If the input is done before the end, the sums cover the beginning only.
+func Sum(in Input) *Sums {
 	c := newCollector(in)
 	Simulate(in, c.observe)
 	return c.result()
 }
 
 // Worst returns the latest start of all tasks; without a Task nothing is late.
-func (f *Forecast) Worst() (worst Slot) {
+func (f *Sums) Worst() (worst Slot) {
 	for _, t := range f.Tasks {
 		if t.LateRuns > 0 && t.Latest.Late() > worst.Late() {
 			worst = t.Latest
@@ -85,21 +84,21 @@ func (f *Forecast) Worst() (worst Slot) {
 }
 
 // Late returns the tasks with late runs, the latest first.
-func (f *Forecast) Late() []Task {
+func (f *Sums) Late() []Task {
 	late := slices.DeleteFunc(slices.Clone(f.Tasks), func(t Task) bool { return t.LateRuns == 0 })
 	slices.SortStableFunc(late, func(a, b Task) int { return cmp.Compare(b.Latest.Late(), a.Latest.Late()) })
 	return late
 }
 
 // Skipping returns the tasks of which slots are skipped that no condition and no pause skips, those with the most first.
-func (f *Forecast) Skipping() []Task {
+func (f *Sums) Skipping() []Task {
 	skipping := slices.DeleteFunc(slices.Clone(f.Tasks), func(t Task) bool { return t.Trouble() == 0 })
 	slices.SortStableFunc(skipping, func(a, b Task) int { return cmp.Compare(b.Trouble(), a.Trouble()) })
 	return skipping
 }
 
 // Skips returns how many slots of all tasks are skipped for a kind of reason.
-func (f *Forecast) Skips(kind Skip) (n int) {
+func (f *Sums) Skips(kind Skip) (n int) {
 	for _, t := range f.Tasks {
 		n += t.Skips[kind]
 	}
@@ -107,7 +106,7 @@ func (f *Forecast) Skips(kind Skip) (n int) {
 }
 
 // LateRuns returns how many runs of all tasks start late.
-func (f *Forecast) LateRuns() (n int) {
+func (f *Sums) LateRuns() (n int) {
 	for _, t := range f.Tasks {
 		n += t.LateRuns
 	}
@@ -115,23 +114,24 @@ func (f *Forecast) LateRuns() (n int) {
 }
 
 // Troubles returns how many slots of all tasks are skipped that no condition and no pause skips.
-func (f *Forecast) Troubles() int { return f.Skips(Overlap) + f.Skips(Full) + f.Skips(TooLate) }
+func (f *Sums) Troubles() int { return f.Skips(Overlap) + f.Skips(Full) + f.Skips(TooLate) }
 
 // A collector adds up slots in the order of their starts.
 type collector struct {
-	forecast *Forecast
-	tasks    map[*schedule.Task]*Task
-	minutes  []int // starts by minute of the slot
-	first    int64 // the minute of minutes[0], in minutes since 1970
-	hour     int   // in forecast.Hours
-	ends     ends
-	cpu      int64
-	memory   int64
+	sums    *Sums
+	to      time.Time
+	tasks   map[*schedule.Task]*Task
+	minutes []int // starts by minute of the slot
+	first   int64 // the minute of minutes[0], in minutes since 1970
+	hour    int   // in sums.Hours
+	ends    ends
+	cpu     int64
+	memory  int64
 }
 
 func newCollector(in Input) *collector {
-	f := &Forecast{From: in.From, To: in.To, Hours: hours(in.From, in.To, in.Schedule.Location)}
-	c := &collector{forecast: f, tasks: map[*schedule.Task]*Task{}, first: in.From.Unix() / 60}
+	f := &Sums{Hours: hours(in.From, in.To, in.Schedule.Location)}
+	c := &collector{sums: f, to: in.To, tasks: map[*schedule.Task]*Task{}, first: in.From.Unix() / 60}
 	c.minutes = make([]int, in.To.Add(time.Minute-1).Unix()/60-c.first) // the last one may hold To
 	for _, t := range in.Schedule.Tasks {
 		if in.Schedule.Active(t) {
@@ -162,14 +162,14 @@ func hours(from, to time.Time, zone *time.Location) (all []Hour) {
 func (c *collector) observe(slot *Slot) {
 	at := slot.Start.UnixNano()
 	c.advance(at)
-	task, hour := c.tasks[slot.Task], &c.forecast.Hours[c.hour]
+	task, hour := c.tasks[slot.Task], &c.sums.Hours[c.hour]
 	if slot.Skip != Runs {
 		task.skip(slot, hour)
 		return
 	}
 	task.Starts++
 	hour.Starts++
-	c.forecast.Starts++
+	c.sums.Starts++
 	c.minutes[slot.At.Unix()/60-c.first]++
 	if slot.Late() > LateAfter {
 		hour.Late++
@@ -199,17 +199,17 @@ func (c *collector) run(load Load, at int64) {
 	}
 	heap.Push(&c.ends, e)
 	c.cpu, c.memory = c.cpu+e.cpu, c.memory+e.memory
-	c.forecast.Peak.raise(int64(len(c.ends)), at)
-	c.forecast.CPU.raise(c.cpu, at)
-	c.forecast.Memory.raise(c.memory, at)
-	hour := &c.forecast.Hours[c.hour]
+	c.sums.Peak.raise(int64(len(c.ends)), at)
+	c.sums.CPU.raise(c.cpu, at)
+	c.sums.Memory.raise(c.memory, at)
+	hour := &c.sums.Hours[c.hour]
 	hour.Most = max(hour.Most, len(c.ends))
 }
 
 // advance ends the runs that end until an instant, and enters the hour that holds it: what runs on counts there, too.
 func (c *collector) advance(at int64) {
-	for c.hour+1 < len(c.forecast.Hours) {
-		next := &c.forecast.Hours[c.hour+1]
+	for c.hour+1 < len(c.sums.Hours) {
+		next := &c.sums.Hours[c.hour+1]
 		begins := next.Start.UnixNano()
 		if begins > at {
 			break
@@ -229,9 +229,9 @@ func (c *collector) end(until int64) {
 }
 
 // result returns the forecast after the last slot.
-func (c *collector) result() *Forecast {
-	f := c.forecast
-	c.advance(f.To.UnixNano() - 1)
+func (c *collector) result() *Sums {
+	f := c.sums
+	c.advance(c.to.UnixNano() - 1)
 	for i := range f.Tasks {
 		f.Tasks[i] = *c.tasks[f.Tasks[i].Task]
 	}

@@ -1,10 +1,6 @@
-package report
+package forecast
 
-import (
-	"time"
-
-	"sched/schedule/forecast"
-)
+import "time"
 
 // A Forecast is a forecast as --json prints it and the API answers it.
 type Forecast struct {
@@ -13,21 +9,20 @@ type Forecast struct {
 	Timezone string           `json:"timezone"`
 	Servers  int              `json:"servers"`
 	Usual    ForecastSums     `json:"usual"`
-	Slow     ForecastSums     `json:"slow"`
 	Crowded  []ForecastMinute `json:"crowded"`
 	Hours    []ForecastHour   `json:"hours"`
 	Tasks    []ForecastTask   `json:"tasks"`
 	Notes    []Note           `json:"notes"`
 }
 
-// ForecastSums are the sums of a forecast.
+// ForecastSums are the sums of a
 type ForecastSums struct {
-	Starts  int                   `json:"starts"`
-	Late    int                   `json:"late"`
-	Skipped map[forecast.Skip]int `json:"skipped"`
-	Runs    ForecastPeak          `json:"runs"`
-	CPU     ForecastPeak          `json:"cpu"`
-	Memory  ForecastPeak          `json:"memory"`
+	Starts  int          `json:"starts"`
+	Late    int          `json:"late"`
+	Skipped map[Skip]int `json:"skipped"`
+	Runs    ForecastPeak `json:"runs"`
+	CPU     ForecastPeak `json:"cpu"`
+	Memory  ForecastPeak `json:"memory"`
 }
 
 // A ForecastPeak is the most there is of something at one moment.
@@ -53,15 +48,14 @@ type ForecastHour struct {
 
 // A ForecastTask is what the forecast has of one task.
 type ForecastTask struct {
-	Name         string                `json:"name"`
-	Duration     float64               `json:"duration"`
-	SlowDuration float64               `json:"slow_duration"`
-	Known        string                `json:"known"`
-	Runs         int                   `json:"runs"`
-	Starts       int                   `json:"starts"`
-	Skipped      map[forecast.Skip]int `json:"skipped"`
-	Late         int                   `json:"late"`
-	Latest       *ForecastLatest       `json:"latest"`
+	Name     string          `json:"name"`
+	Duration float64         `json:"duration"`
+	Known    string          `json:"known"`
+	Runs     int             `json:"runs"`
+	Starts   int             `json:"starts"`
+	Skipped  map[Skip]int    `json:"skipped"`
+	Late     int             `json:"late"`
+	Latest   *ForecastLatest `json:"latest"`
 }
 
 // A ForecastLatest is the run of a task that starts latest.
@@ -73,22 +67,21 @@ type ForecastLatest struct {
 
 // JSON returns the forecast as programs get it.
 func (r Report) JSON() Forecast {
-	usual, slow := r.Usual, r.IfSlow
 	all := Forecast{
-		From: UTC(usual.From), To: UTC(usual.To), Timezone: r.Schedule.Location.String(), Servers: r.Servers,
-		Usual: sumsOf(usual), Slow: sumsOf(slow),
+		From: UTC(r.From), To: UTC(r.To), Timezone: r.Schedule.Location.String(), Servers: r.Servers,
+		Usual:   sumsOf(r.Sums),
 		Crowded: []ForecastMinute{}, Hours: []ForecastHour{}, Tasks: []ForecastTask{}, Notes: append([]Note{}, r.Notes...),
 	}
-	for _, m := range usual.Crowded {
+	for _, m := range r.Crowded {
 		all.Crowded = append(all.Crowded, ForecastMinute{UTC(m.At), m.Starts})
 	}
-	for _, h := range usual.Hours {
+	for _, h := range r.Hours {
 		all.Hours = append(all.Hours, ForecastHour{UTC(h.Start), h.Most, h.Starts, h.Late, h.Skipped})
 	}
-	for _, t := range usual.Tasks {
-		d := r.Durations[t.Name]
+	for _, t := range r.Tasks {
+		load := r.Loads[t.Name]
 		one := ForecastTask{
-			Name: t.Name, Duration: d.Usual.Seconds(), SlowDuration: d.Slow.Seconds(), Known: d.Known, Runs: d.Runs,
+			Name: t.Name, Duration: load.Took.Seconds(), Known: load.known(), Runs: load.Runs,
 			Starts: t.Starts, Skipped: skipsOf(t.Skips), Late: t.LateRuns,
 		}
 		if t.LateRuns > 0 {
@@ -102,9 +95,17 @@ func (r Report) JSON() Forecast {
 	return all
 }
 
-func sumsOf(f *forecast.Forecast) ForecastSums {
-	skips := map[forecast.Skip]int{}
-	for _, kind := range forecast.Skips {
+// known says where what a run takes comes from.
+func (l Load) known() string {
+	if l.Runs > 0 {
+		return "history"
+	}
+	return "unknown"
+}
+
+func sumsOf(f *Sums) ForecastSums {
+	skips := map[Skip]int{}
+	for _, kind := range Skips {
 		skips[kind] = f.Skips(kind)
 	}
 	return ForecastSums{
@@ -114,15 +115,15 @@ func sumsOf(f *forecast.Forecast) ForecastSums {
 }
 
 // skipsOf has all kinds of skips, also those that there are none of.
-func skipsOf(skips map[forecast.Skip]int) map[forecast.Skip]int {
-	all := map[forecast.Skip]int{}
-	for _, kind := range forecast.Skips {
+func skipsOf(skips map[Skip]int) map[Skip]int {
+	all := map[Skip]int{}
+	for _, kind := range Skips {
 		all[kind] = skips[kind]
 	}
 	return all
 }
 
-func peakOf(p forecast.Peak, unit float64) ForecastPeak {
+func peakOf(p Peak, unit float64) ForecastPeak {
 	peak := ForecastPeak{Most: float64(p.Most) / unit}
 	if !p.At.IsZero() {
 		at := UTC(p.At)

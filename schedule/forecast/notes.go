@@ -1,4 +1,4 @@
-package report
+package forecast
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"sched/schedule"
 	"sched/schedule/controls"
@@ -30,7 +29,7 @@ func (in *Inputs) note() {
 			continue
 		}
 		took := in.took[t.Name]
-		if in.Durations[t.Name].Known == Unknown {
+		if in.Loads[t.Name].Runs == 0 {
 			unknown = append(unknown, t.Name)
 		}
 		if !took.Slot.IsZero() && !slices.ContainsFunc(t.When.Slots(took.Slot), took.Slot.Equal) {
@@ -45,7 +44,7 @@ func (in *Inputs) note() {
 			in.Notes = append(in.Notes, Note{kind, fmt.Sprintf(format, args...), hint})
 		}
 	}
-	add(unknown, "unknown", "say how long with --assume "+first(unknown)+"=20m", "%s no successful run on record, so 1 s is assumed for each: %s",
+	add(unknown, "unknown", "", "%s no successful run on record, so 1 s is assumed for each: %s",
 		having(unknown), few(unknown))
 	in.noteRenamed(unknown)
 	add(stale, "other times", "", "%s due at other times when the history was made (cron, every or timezone changed): what runs took is of then: %s",
@@ -70,7 +69,7 @@ func (in *Inputs) noteRenamed(unknown []string) {
 			}
 			if view.CommandText(was.Command) == view.CommandText(task.Command) {
 				in.Notes = append(in.Notes, Note{"renamed", fmt.Sprintf("%s has the command of %s, which is in the history (%s, usually %s) and not in the schedule",
-					name, old, text.Count(took.Runs, "run"), text.Duration(took.Median)), fmt.Sprintf("if it was renamed, say --assume %s=%s", name, took.Median.Round(time.Millisecond))})
+					name, old, text.Count(took.Runs, "run"), text.Duration(took.Median)), ""})
 			}
 		}
 	}
@@ -102,13 +101,6 @@ func few(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
-func first(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return names[0]
 }
 
 func having(names []string) string {

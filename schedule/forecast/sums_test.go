@@ -18,7 +18,7 @@ func TestAForecastAddsUp(t *testing.T) {
 	for name, load := range in.Loads {
 		in.Loads[name] = Load{Took: load.Took, CPU: load.Took / 2, Memory: 100}
 	}
-	f := Foresee(in)
+	f := Sum(in)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d starts, at most %d at %s, cpu %d, memory %d\n", f.Starts, f.Peak.Most, f.Peak.At.Format("15:04:05"), f.CPU.Most, f.Memory.Most)
 	for _, h := range f.Hours {
@@ -49,7 +49,7 @@ sync skips 1, first at 10:01
 func TestASpanMayEndInTheFirstSecondOfAMinute(t *testing.T) {
 	in := input(t, "UTC", "2026-03-02 10:00", time.Hour, nil, `tasks: [{name: each, cron: "* * * * *", command: "true"}]`)
 	in.From, in.To = in.From.Add(time.Second/2), in.To.Add(time.Second/2)
-	if f := Foresee(in); f.Starts != 60 {
+	if f := Sum(in); f.Starts != 60 {
 		t.Errorf("%d starts in an hour", f.Starts)
 	}
 }
@@ -73,7 +73,7 @@ func BenchmarkAWeekOfAThousandTasks(b *testing.B) {
 	in := input(b, "Europe/Berlin", "2026-03-23 00:00", 7*24*time.Hour, nil, text.String())
 	starts := 0
 	for b.Loop() {
-		starts = Foresee(in).Starts
+		starts = Sum(in).Starts
 	}
 	b.ReportMetric(float64(starts), "starts")
 }

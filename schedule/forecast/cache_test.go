@@ -1,4 +1,4 @@
-package report_test
+package forecast_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"sched/schedule/actions/actionstest"
 	"sched/schedule/controls"
-	"sched/schedule/forecast/report"
+	"sched/schedule/forecast"
 	"sched/schedule/outcome"
 	"sched/schedule/view"
 )
@@ -36,11 +36,11 @@ func source(t *testing.T, f *actionstest.Folder) view.Source {
 // A report is made again when something that it is made of has changed, and not before.
 func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
 	f := actionstest.NewFolder(t, "timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n")
-	c, at := report.NewCache(), actionstest.Now()
+	c, at := forecast.NewCache(), actionstest.Now()
 	from := at.Truncate(time.Hour)
 	src := source(t, f)
 	src.Now = func() time.Time { return at }
-	get := func() report.Report {
+	get := func() forecast.Report {
 		t.Helper()
 		r, err := c.Report(t.Context(), src, from, week)
 		if err != nil {
@@ -52,7 +52,7 @@ func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
 	again := func(what string, want bool) {
 		t.Helper()
 		r := get()
-		if made := r.Usual != last.Usual; made != want {
+		if made := r.Sums != last.Sums; made != want {
 			t.Errorf("%s: made again: %v, want %v", what, made, want)
 		}
 		last = r
@@ -62,7 +62,7 @@ func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
 	again("a run has ended in this hour", false)
 	at = at.Add(time.Hour)
 	again("an hour later", true)
-	if d := last.Durations["a"]; d.Known != report.FromHistory || d.Runs != 1 {
+	if d := last.Loads["a"]; d.Runs != 1 {
 		t.Errorf("an hour later: %+v", d)
 	}
 	if err := src.Controls.Pause(func(controls.Pauses) controls.Pauses {
@@ -81,15 +81,15 @@ func TestACacheKeepsAReportUntilSomethingChanges(t *testing.T) {
 	src = source(t, f)
 	src.Now = now
 	again("an edit", true)
-	if last.Usual.Starts != 7 {
-		t.Errorf("%d starts", last.Usual.Starts)
+	if last.Starts != 7 {
+		t.Errorf("%d starts", last.Starts)
 	}
 }
 
 // The file of a run that cannot be read says nothing of durations, so the report is kept; one without a history is made again.
 func TestACacheKeepsNoReportWithoutAHistory(t *testing.T) {
 	f := actionstest.NewFolder(t, "timezone: UTC\ntasks:\n- {name: a, every: hour, command: \"true\"}\n")
-	c, src := report.NewCache(), source(t, f)
+	c, src := forecast.NewCache(), source(t, f)
 	told := ""
 	src.Problem = func(format string, args ...any) { told = fmt.Sprintf(format, args...) }
 	kept := func() bool {
@@ -102,7 +102,7 @@ func TestACacheKeepsNoReportWithoutAHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return first.Usual == second.Usual
+		return first.Sums == second.Sums
 	}
 	history := f.Path(".sched/history.db")
 	if err := os.WriteFile(history, []byte("no database"), 0o600); err != nil {
@@ -130,14 +130,14 @@ func TestACacheMakesOneReportAtATimeAndNoneForNobody(t *testing.T) {
 		fmt.Fprintf(&text, "- {name: task-%d, every: minute, command: \"true\", background: true}\n", i)
 	}
 	f := actionstest.NewFolder(t, text.String())
-	c, src := report.NewCache(), source(t, f)
+	c, src := forecast.NewCache(), source(t, f)
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() {
-		_, err := c.Report(ctx, src, actionstest.Now(), report.Longest) // 134 million slots, twice
+		_, err := c.Report(ctx, src, actionstest.Now(), forecast.Longest) // 134 million slots, twice
 		gone <- err
 	}()
-	for begun := time.Now(); !report.Busy(c); time.Sleep(time.Millisecond) {
+	for begun := time.Now(); !forecast.Busy(c); time.Sleep(time.Millisecond) {
 		if time.Since(begun) > time.Minute {
 			t.Fatal("the simulation does not begin")
 		}
@@ -157,7 +157,7 @@ func TestACacheMakesOneReportAtATimeAndNoneForNobody(t *testing.T) {
 		t.Fatal("the simulation goes on")
 	}
 	var all sync.WaitGroup
-	var reports [8]report.Report
+	var reports [8]forecast.Report
 	for i := range reports {
 		all.Go(func() {
 			var err error
@@ -168,7 +168,7 @@ func TestACacheMakesOneReportAtATimeAndNoneForNobody(t *testing.T) {
 	}
 	all.Wait()
 	for _, r := range reports {
-		if r.Usual != reports[0].Usual {
+		if r.Sums != reports[0].Sums {
 			t.Error("the same was made twice")
 		}
 	}
@@ -183,15 +183,15 @@ func TestASpanThatCannotBeForeseen(t *testing.T) {
 	}{
 		{"2026-03-01T00:00:00Z", week, ""},
 		{"1970-01-01T00:00:00Z", time.Minute, ""},
-		{"2261-12-31T00:00:00Z", report.Longest, ""},
+		{"2261-12-31T00:00:00Z", forecast.Longest, ""},
 		{"2262-01-01T00:00:00Z", week, "the year 2262 cannot be foreseen"},
 		{"1969-12-31T00:00:00Z", week, "the year 1969 cannot be foreseen"},
 		{"2026-03-01T00:00:00Z", 59 * time.Second, "59.0 s is too short"},
 		{"2026-03-01T00:00:00Z", -week, "too short"},
-		{"2026-03-01T00:00:00Z", report.Longest + time.Second, "31 d 0 h is too long"},
+		{"2026-03-01T00:00:00Z", forecast.Longest + time.Second, "31 d 0 h is too long"},
 	} {
 		from, _ := time.Parse(time.RFC3339, tt.from)
-		err := report.CheckSpan(from, tt.span)
+		err := forecast.CheckSpan(from, tt.span)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s for %v: %v, want %q", tt.from, tt.span, err, tt.want)
 		}

@@ -1,4 +1,4 @@
-package report
+package forecast
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"sched/schedule/forecast"
 	"sched/schedule/view"
 )
 
@@ -38,7 +37,7 @@ func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, 
 	if err := CheckSpan(from, span); err != nil {
 		return Report{}, err
 	}
-	in := &Inputs{Input: forecast.Input{Schedule: source.Schedule, From: from, To: from.Add(span), Servers: 1, Done: ctx.Done()}}
+	in := &Inputs{Input: Input{Schedule: source.Schedule, From: from, To: from.Add(span), Servers: 1, Done: ctx.Done()}}
 	in.readControls(source)
 	schedule, of := in.scheduleID(), in.id(source.Now())
 	if r, ok := c.find(schedule, of); ok {
@@ -54,12 +53,11 @@ func (c *Cache) Report(ctx context.Context, source view.Source, from time.Time, 
 		return r, nil
 	}
 	lacking := in.readHistory(ctx, source)
-	in.Assume(nil)
-	r := Foresee(in, false)
+	r := Foresee(in.Of(source.Schedule))
 	if err := ctx.Err(); err != nil {
 		return Report{}, err
 	}
-	in.Done = nil // nothing of the request is kept
+	r.Done = nil // nothing of the request is kept
 	if lacking == nil {
 		c.keep(keptReport{schedule, of, r})
 	}

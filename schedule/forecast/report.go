@@ -1,0 +1,127 @@
+package forecast
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sched/schedule/text"
+)
+
+// A Report is a forecast: the sums of a simulation, with what it went by.
+type Report struct {
+	*Inputs
+	*Sums
+}
+
+// Foresee simulates the inputs. If they are done before the end, the report is worth nothing.
+func Foresee(in *Inputs) Report { return Report{in, Sum(in.Input)} }
+
+// A Line is one thing that is added up, and its sum in words.
+type Line struct {
+	Name, Words string
+	At          time.Time // when there is most of it; zero where it is of the whole span
+}
+
+// Lines returns a line for each thing that is added up.
+func (r Report) Lines() (lines []Line) {
+	add := func(name, words string) { lines = append(lines, Line{Name: name, Words: words}) }
+	peak := func(name, words string, p Peak) {
+		lines = append(lines, Line{name, words + " at most, " + DayAndTime(p.At, r.Schedule.Location), p.At})
+	}
+	if r.Peak.Most > 0 {
+		peak("at once", text.Count(int(r.Peak.Most), "run"), r.Peak)
+	}
+	if r.CPU.Most >= 50 { // less would be 0.0
+		peak("CPU", fmt.Sprintf("%.1f processors", float64(r.CPU.Most)/1000), r.CPU)
+	}
+	if r.Memory.Most > 0 {
+		peak("memory", text.Bytes(r.Memory.Most), r.Memory)
+	}
+	if len(r.Crowded) > 0 {
+		lines = append(lines, Line{"crowded", r.crowded(), r.Crowded[0].At})
+	}
+	add("late", fmt.Sprintf("%s by more than %s", text.Count(r.LateRuns(), "start"), text.Duration(LateAfter)))
+	add("skipped", skipped(r.Sums))
+	add("durations", r.known())
+	return lines
+}
+
+// crowded names the minutes in which most starts.
+func (r Report) crowded() string {
+	var words []string
+	for _, minute := range r.Crowded[:min(3, len(r.Crowded))] {
+		words = append(words, fmt.Sprintf("%s with %s", minute.At.In(r.Schedule.Location).Format("Mon 15:04"), text.Count(minute.Starts, "start")))
+	}
+	return strings.Join(words, ", ")
+}
+
+// skipped says what is skipped, trouble first.
+func skipped(f *Sums) string {
+	words := text.Count(f.Skips(Overlap), "slot") + " for overlap"
+	if n := f.Skips(Full); n > 0 {
+		words += fmt.Sprintf(", %d since a pool is full", n)
+	}
+	if n := f.Skips(TooLate); n > 0 {
+		words += fmt.Sprintf(", %d too late", n)
+	}
+	for _, kind := range []Skip{Paused, Unmet} {
+		if n := f.Skips(kind); n > 0 {
+			words += fmt.Sprintf(", %d %s", n, map[Skip]string{Paused: "paused", Unmet: "by days, between, except"}[kind])
+		}
+	}
+	return words
+}
+
+// known says what the durations rest on.
+func (r Report) known() string {
+	known, unknown, least, most := 0, 0, 0, 0
+	for _, t := range r.Tasks {
+		runs := r.Loads[t.Name].Runs
+		if runs == 0 {
+			unknown++
+			continue
+		}
+		if known++; known == 1 || runs < least {
+			least = runs
+		}
+		most = max(most, runs)
+	}
+	var words []string
+	if known > 0 {
+		runs := fmt.Sprintf("%d to %d runs each", least, most)
+		if least == most {
+			runs = text.Count(least, "run") + " each"
+		}
+		words = append(words, fmt.Sprintf("of %s from their history, the median of %s", text.Count(known, "task"), runs))
+	}
+	if unknown > 0 {
+		words = append(words, fmt.Sprintf("of %d unknown", unknown))
+	}
+	return strings.Join(words, "; ")
+}
+
+// Behind says what the latest start of a task waits for; "" where that is no run.
+func (r Report) Behind(t Task) string {
+	by := t.Latest.By
+	if by == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, which takes %s", by.Name, text.Duration(r.Loads[by.Name].Took))
+}
+
+// Since says what the first slot of a task is skipped for.
+func (r Report) Since(t Task) string {
+	switch by := t.FirstSkip.By; t.FirstSkip.Skip {
+	case Overlap:
+		return fmt.Sprintf("%s still runs, which takes %s", by.Name, text.Duration(r.Loads[by.Name].Took))
+	case Full:
+		return fmt.Sprintf("pool %s is full, with %s in it, which takes %s", t.Pool.Name, by.Name, text.Duration(r.Loads[by.Name].Took))
+	}
+	return t.FirstSkip.Reason
+}
+
+// DayAndTime writes a time of the days to come: "Tue 2026-11-24 00:00 CET".
+func DayAndTime(t time.Time, zone *time.Location) string {
+	return t.In(zone).Format("Mon ") + text.SlotZone(t.Truncate(time.Second), zone)
+}
