@@ -63,7 +63,7 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 
 	result.Notes = append(result.Notes, renewer.End()...)
 	if r.lock != nil {
-		note(r.release())
+		note(r.lock.Release(context.Background()))
 	}
 	for _, h := range hooks {
 		r.hooks.queue(h, state, result)
@@ -83,14 +83,6 @@ func (r *Run) finish(state runfile.State, result outcome.Record) outcome.Record 
 func (r *Run) endsAtOnce() bool {
 	hooks := r.task.Hooks
 	return r.lock == nil && r.task.Output.File == "" && len(hooks.After)+len(hooks.OnSuccess)+len(hooks.OnFailure)+len(hooks.OnRecovery)+len(hooks.OnSkip) == 0
-}
-
-// release releases the lock of the run.
-func (r *Run) release() error {
-	if r.Release != nil && r.Record().Seat.Name == "" { // who needs a seat of the pool next does not know which one is about to be free
-		return r.Release(r.Record().Mutex, r.lock)
-	}
-	return r.lock.Release(context.Background())
 }
 
 // end writes the record as the last event of the run's file, and returns it. Where that is impossible, as on a full disk,

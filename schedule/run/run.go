@@ -23,8 +23,6 @@ type Caller struct {
 	Sender  *outbox.Sender // nil leaves what is in the outbox to the next tick
 	Leases  *lease.Leases  // of the process; nil: those of each run alone
 	Queues  *queue.Seen    // what runs that wait in the process have seen; nil: each looks itself
-	// Release releases the lock of a run that is over, which may take until after the end of the run; nil: at once.
-	Release func(name string, lock mutex.Lock) error
 	// Terminate is done when this process was asked to end; nil: never. It ends what a run waits for and could do without.
 	Terminate context.Context
 }

@@ -41,10 +41,7 @@ func (r *running) announceWhile(terminate context.Context) (end func()) {
 	ticking, over := context.WithCancel(context.Background())
 	var announcing sync.WaitGroup
 	var err error
-	announcing.Go(func() {
-		clock.Wait(terminate, r.turns.spread())
-		err = r.announce(ticking)
-	})
+	announcing.Go(func() { err = r.announce(ticking) })
 	return func() {
 		over()
 		announcing.Wait()
@@ -62,11 +59,10 @@ func (r *running) announce(ticking context.Context) (err error) {
 	defer r.answering.close()
 	announce, last := servers.Announce, []servers.Running(nil)
 	neighbours := servers.NewNeighbours(t.Storage.Store, t.Storage.Dir, t.Host.Server, t.Schedule.Environment)
-	present := servers.NewPresent(t.Storage.Store)
 	also := append(r.answering.also(), neighbours.Also)
 	deferred := servers.NewDeferred(t.Storage.Store, t.Host.Server)
 	if t.leavesSlots() {
-		also = append(also, present.Also, deferred.Also)
+		also = append(also, deferred.Also)
 	}
 	for alive := true; ; alive = clock.Wait(ticking, announceEvery) {
 		self, waiting := t.self()
@@ -83,9 +79,6 @@ func (r *running) announce(ticking context.Context) (err error) {
 			neighbours.Note()
 			t.checkNeighbours(neighbours.Found())
 			announce, last = servers.Refresh, self.Running
-			if t.leavesSlots() {
-				servers.NotePeers(t.Storage.Dir, present.Names())
-			}
 		}
 		r.answering.answer()
 		r.takeOver(deferred.Found(), waiting)

@@ -67,7 +67,6 @@ func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, out io
 		close(over)
 		shown.Wait()
 	})
-	r.locks.releases.Wait()
 	r.deliveries.sender.Wait(terminate, outbox.Patience)
 	r.records.add(run.Ended{Record: record, Dir: begun.Dir})
 	r.records.write()

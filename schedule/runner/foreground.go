@@ -26,14 +26,13 @@ type foregroundQueue struct {
 	tick     *running
 	contexts contexts
 	order    admission.Queue
-	ahead    foregroundAhead
 	answered chan *conditional // slots with a verdict that are not decided yet
 	open     int               // slots whose condition commands run, or that are in answered
 	failed   bool              // a task failed
 }
 
 func (r *running) foregroundQueue(c contexts, slots int) *foregroundQueue {
-	return &foregroundQueue{tick: r, contexts: c, ahead: foregroundAhead{starter: r.starter}, answered: make(chan *conditional, slots)}
+	return &foregroundQueue{tick: r, contexts: c, answered: make(chan *conditional, slots)}
 }
 
 // oneProcessorFor has this process use one processor from now on, where it is to start many commands one after another, and none beside
@@ -55,9 +54,12 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 			ctx = q.contexts.staying
 		}
 		if reason := q.reach(ctx, slots[i]); reason != "" {
-			q.ahead.release(slots[i:]...)
 			q.tick.starter.skipAll(slots[i:], reason)
 			return
+		}
+		if i == 0 || slots[i].At.After(slots[i-1].At) {
+			instant, _ := admission.UntilSecond(slots[i:], slots[i].At)
+			q.tick.starter.claimAhead(instant)
 		}
 		q.slot(ctx, slots[i], slots[i+1:])
 	}
@@ -67,11 +69,9 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 func (q *foregroundQueue) slot(ctx context.Context, slot schedule.Slot, later []schedule.Slot) {
 	if len(slot.Task.ConditionCommands) > 0 {
 		q.conditional(ctx, slot, later)
-	} else if begun, ok := q.tick.starter.begin(slot, q.ahead.taker(later)); ok {
+	} else if begun, ok := q.tick.starter.begin(slot, q.tick.locks.take); ok {
 		q.order.Ran(slot.Task)
 		q.execute(begun)
-	} else {
-		q.ahead.release(slot)
 	}
 }
 

@@ -32,22 +32,22 @@ type refusal struct {
 
 // locks take the locks and claims of a tick. Safe for concurrent use.
 type locks struct {
-	storage  run.Storage
-	spare    *spare
-	turns    *turns
-	claiming func(task string, slot time.Time, run string) // is called before a slot is claimed
-	problem  func(format string, a ...any)
-	leases   lease.Leases // of the locks whose runs have yet to begin
+	tick        *Tick
+	storage     run.Storage
+	spare       *spare
+	began       time.Time
+	noNewStarts context.Context
+	claiming    func(task string, slot time.Time, run string) // is called before a slot is claimed
+	problem     func(format string, a ...any)
+	leases      lease.Leases  // of the locks whose runs have yet to begin
+	claims      claims        // that were begun before their slots are reached
+	asking      chan struct{} // has an element for each claim and lock that the store is asked for
 
 	mu             sync.Mutex
-	claimed        map[string]mutex.Holder  // claims of other servers, found by lookAhead
-	looks          map[time.Time]*look      // for slots of an instant that wait for their turn
-	folders        []run.Storage            // the state folder, and the spare ones that were there at first
-	outage         error                    // why the store was of no use when it was asked first; nil while it always answered
-	said           bool                     // that was reported
-	skippedUnknown bool                     // a slot was skipped since the store did not answer
-	releasing      map[string]chan struct{} // mutexes whose release is under way or done: closed then
-	releases       sync.WaitGroup
+	folders        []run.Storage // the state folder, and the spare ones that were there at first
+	outage         error         // why the store was of no use when it was asked first; nil while it always answered
+	said           bool          // that was reported
+	skippedUnknown bool          // a slot was skipped since the store did not answer
 }
 
 // take is the takeLock of a single slot: it claims the slot first, then acquires the mutex.
@@ -56,22 +56,15 @@ func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Loc
 	if !task.Locks() {
 		return nil, no
 	}
-	if holder, claimed := l.claimedAhead(slot); claimed {
-		return nil, refusal{reason: oneserver.Taken(holder)}
-	}
-	l.awaitRelease(record.Mutex)
 	if holder, held := l.heldInSpare(record.Mutex); held && task.WithoutOverlapping {
 		return nil, refusal{reason: run.StillRunning(holder, clock.Now()), held: true}
-	}
-	if task.OneServer {
-		if no = l.awaitTurn(slot); no.reason != "" {
-			return nil, no
-		}
-		l.claiming(task.Name, slot.At, record.Run)
 	}
 	lock, err := l.claimAndAcquire(l.storage, record, slot)
 	if spare, ok := l.spare.instead(err); ok {
 		lock, err = l.claimAndAcquire(spare, record, slot)
+	}
+	if stopped, ok := errors.AsType[stoppedError](err); ok {
+		return nil, refusal{reason: stopped.Error()}
 	}
 	var full *pool.FullError
 	var held *mutex.HeldError
@@ -105,10 +98,19 @@ func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Loc
 // and wraps one for a full pool.
 func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*record)
-	claim := func() error { return store.Claim(ctx, oneserver.Key(slot), oneserver.Until(slot), holder) }
+	claim := func() error {
+		if ahead := l.claims.of(slot); ahead != nil && storage.Store != nil {
+			<-ahead.made
+			return ahead.err
+		}
+		return l.claim(storage, record, slot)
+	}
 	acquire := func() (pool.Holding, error) {
 		if err := storage.Behind(ctx, slot.Task); errors.As(err, new(*queue.BehindError)) { // else the store says itself what is wrong
 			return pool.Holding{}, err
+		}
+		if storage.Store != nil {
+			defer l.ask()()
 		}
 		need := run.NeedOf(slot.Task)
 		need.Taken = l.takenSeats(storage, need)

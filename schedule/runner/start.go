@@ -36,21 +36,24 @@ type starter struct {
 
 // startAll hands over the background runs of slots whose tasks have no condition commands.
 func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
-	s.locks.lookLater(slots)
-	locks := s.lockAhead(slots)
+	s.claimAhead(slots)
+	ahead := s.lockAhead(slots)
 	defer s.Report.flush()
 	for i, slot := range slots {
 		if ctx.Err() != nil {
 			s.skipAll(slots[i:], whyDone(ctx))
-			locks.release(i, len(slots))
+			s.locks.release(ahead[i:])
 			return
 		}
-		begun, ok := s.begin(slot, locks.of(i))
-		if !ok {
-			locks.release(i, i+1)
-			continue
+		take := s.locks.take
+		if ahead[i] != nil {
+			take = ahead[i].result
 		}
-		s.give(begun)
+		if begun, ok := s.begin(slot, take); ok {
+			s.give(begun)
+		} else {
+			s.locks.release(ahead[i : i+1])
+		}
 	}
 }
 
@@ -161,8 +164,7 @@ func (s *starter) refuse(record outcome.Record, task *schedule.Task, reason stri
 
 // caller returns what this tick gives to its runs.
 func (s *starter) caller(storage run.Storage) run.Caller {
-	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender, Leases: &s.locks.leases,
-		Release: s.locks.releaseLater, Terminate: s.terminate}
+	return run.Caller{Storage: storage, Environ: s.Host.Environ, Sender: s.deliveries.sender, Leases: &s.locks.leases, Terminate: s.terminate}
 }
 
 // newRecord returns the record of a run that is to begin for a slot.
@@ -173,9 +175,12 @@ func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {
 	}
 }
 
-// newRecord is Tick.newRecord. A slot that an earlier tick may have claimed gets the run for which it did.
+// newRecord is Tick.newRecord. A slot that this tick, or an earlier one, has claimed gets the run for which it did.
 func (s *starter) newRecord(slot schedule.Slot) outcome.Record {
 	record := s.Tick.newRecord(slot)
+	if claim := s.locks.claims.of(slot); claim != nil {
+		record.Run = claim.run
+	}
 	if run, note := s.ledger.RunOf(slot.Task.Name, slot.At); run != "" {
 		record.Run, record.Notes = run, []string{note}
 	}

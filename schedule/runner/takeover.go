@@ -68,7 +68,7 @@ func (r *running) takeOver(found, here []servers.DeferredRetry) {
 // mayTakeOver reports whether this tick may take a deferred retry of the task over.
 func (r *running) mayTakeOver(told servers.DeferredRetry, task *schedule.Task) bool {
 	switch {
-	case r.Only != "" || r.Replay || r.turns.over != nil && r.turns.over.Err() != nil:
+	case r.Only != "" || r.Replay || r.locks.noNewStarts.Err() != nil:
 		return false
 	case !task.OneServer || !task.Background || told.Attempt < 2 || told.Attempt > task.Retry.Attempts:
 		return false

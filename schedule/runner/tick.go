@@ -72,21 +72,21 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.rememberStore()
 	t.checkLabels()
 	r := t.prepare()
-	r.starter.terminate, r.turns.over = terminate, noNewStarts
+	r.starter.terminate, r.locks.noNewStarts = terminate, noNewStarts
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
 	oneProcessorFor(due)
-	defer r.controls.readAhead(r.turns.hasOwn(due))()
+	defer r.controls.readAhead(len(due) > 0)()
 	background, foreground := admission.Split(r.account(due))
-	background, foreground = r.turns.inOrder(background), r.turns.ownFirst(foreground)
 	r.deliveries.start(kill)
 	defer r.announceWhile(terminate)()
-	r.turns.leaveFirst(noNewStarts, slices.Concat(background, foreground))
 
 	// Background tasks first, so that no foreground task delays them. Those of a later second of this minute are
 	// started on time while foreground tasks run.
 	now, later := admission.UntilSecond(background, t.Minute)
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
+	soon, _ := admission.UntilSecond(foreground, t.Minute)
+	r.starter.claimAhead(slices.Concat(now, soon))
 	if len(now) > 0 {
 		r.requests.startHeld(noNewStarts)
 	}
@@ -106,8 +106,6 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		r.records.writeUnlessSoon(foregroundOver)
 	})
 
-	r.locks.lookAhead(foreground)
-	r.locks.lookLater(foreground)
 	queue := r.foregroundQueue(contexts{noNewStarts, staying, terminate, kill}, len(foreground))
 	queue.run(foreground)
 	if r.answering.left(noNewStarts) {
@@ -134,7 +132,6 @@ type running struct {
 	began      time.Time
 	controls   *controlsCache
 	admission  *admitter
-	turns      *turns
 	locks      *locks
 	ledger     *ledger.Account
 	records    *records
@@ -155,8 +152,8 @@ func (t *Tick) prepare() *running {
 	r.controls = &controlsCache{storage: t.Storage, report: t.Report}
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
 	r.ledger = r.newAccount(spare)
-	r.turns = newTurns(t, r.began)
-	r.locks = &locks{storage: t.Storage, spare: spare, turns: r.turns, claiming: r.ledger.Claiming, problem: t.Report.Problem}
+	r.locks = &locks{tick: t, storage: t.Storage, spare: spare, began: r.began, noNewStarts: context.Background(),
+		claiming: r.ledger.Claiming, problem: t.Report.Problem, asking: make(chan struct{}, maxAsking)}
 	r.records = &records{tick: t, spare: spare, ledger: r.ledger, expected: t.watch()}
 	r.deliveries = &deliveries{tick: t, records: r.records}
 	r.starter = &starter{
@@ -219,7 +216,6 @@ func (r *running) account(due []schedule.Slot) []schedule.Slot {
 // or than until terminate is done, are left to the next tick.
 func (r *running) end(terminate context.Context) {
 	r.starter.skipHooks.Wait()
-	r.locks.releases.Wait()
 	r.deliveries.sendHeld()
 	r.deliveries.sender.Wait(terminate, outbox.Patience)
 	r.records.write()
