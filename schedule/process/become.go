@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -119,4 +120,15 @@ func (s setup) exec(who account, env []string) error {
 	// As the user, whose limit of processes counts from here on (execve(2): EAGAIN).
 	err = whileShort(func() error { return syscall.Exec(path, s.Argv, env) })
 	return &os.PathError{Op: "exec", Path: path, Err: err}
+}
+
+// CloseOnExecFrom keeps the descriptors from first on from the processes that this one starts from now on, unless Fork passes
+// them. The descriptors stay open here.
+func CloseOnExecFrom(first int) {
+	open, _ := os.ReadDir("/dev/fd")
+	for _, entry := range open {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd >= first {
+			syscall.CloseOnExec(fd)
+		}
+	}
 }

@@ -75,10 +75,11 @@ func folderError(dir string, err error) error {
 
 // Fork starts the program at its path. Its stdin is empty.
 func (p Program) Fork() (*Process, error) {
-	null, err := devNull.open()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
+	defer null.Close()
 	output := cmp.Or(p.Output, null)
 	files := []uintptr{null.Fd(), output.Fd(), output.Fd()}
 	for _, file := range p.Inherit {
@@ -94,31 +95,9 @@ func (p Program) Fork() (*Process, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "exec", Path: p.Path, Err: err}
 	}
-	started := &Process{PID: pid, Done: make(chan struct{}), ownPeak: ownPeak(), keep: p.keep && KeepsOrphans}
+	started := &Process{PID: pid, Done: make(chan struct{}), ownPeak: ownPeak(), keep: p.keep && keepsOrphans}
 	go started.wait(p.said)
 	return started, nil
-}
-
-// devNull is opened for the first process that is started and stays open: a supervisor starts two for each of its runs, and to
-// open and close it for each were 7 of the 35 calls of the kernel that stand before a fork.
-var devNull nullFile
-
-type nullFile struct {
-	mu   sync.Mutex
-	file *os.File
-}
-
-// open returns the file. What failed, as for want of descriptors, is tried again the next time.
-func (n *nullFile) open() (file *os.File, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.file == nil {
-		if file, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
-			return nil, err
-		}
-		n.file = file
-	}
-	return n.file, nil
 }
 
 // forkExec is the call of the kernel; tests let it fail.
@@ -188,8 +167,8 @@ func (p *Process) forget() { syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) }
 // (docs/decisions.md#peak-memory-below-our-own-is-not-known).
 func (p *Process) PeakMemory() int64 {
 	const rounding = 1 << 20 // the kernel counts memory by processor, and adds that up now and then
-	peak := int64(p.Usage.Maxrss) * MaxrssUnit
-	if peak <= p.ownPeak*MaxrssUnit+rounding {
+	peak := int64(p.Usage.Maxrss) * maxrssUnit
+	if peak <= p.ownPeak*maxrssUnit+rounding {
 		return 0
 	}
 	return peak

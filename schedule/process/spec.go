@@ -2,8 +2,12 @@ package process
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"sched/schedule"
@@ -85,4 +89,48 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 		said.Close()
 	}
 	return p, err
+}
+
+// The scripts with which a hook marks itself as started in the run's file, and becomes its command
+// (docs/decisions.md#a-hook-marks-itself-as-started). A finish that is killed at this moment leaves both or neither: the
+// finish after it does not fire the hook again, and does not leave it out. Until the mark is written the process has the
+// run's file open, which is the proof of life of the run, so no other finish begins before.
+const (
+	markAndRun  = mark + `exec "$@"`
+	markAndEval = mark + `eval "$1"` // for a line for /bin/sh: no second shell
+	mark        = `printf '\n%s,"pid":%d}\n' "${0%?}" $$ >&3; exec 3>&-; `
+)
+
+// marked returns the command of a hook that writes the event, a JSON object, to descriptor 3 before it starts, with its pid in it.
+func marked(event string, hook schedule.Command) []string {
+	if slices.Equal(hook.Shell, []string{"/bin/sh", "-c"}) {
+		return []string{"/bin/sh", "-c", markAndEval, event, hook.Line}
+	}
+	return append([]string{"/bin/sh", "-c", markAndRun, event}, hook.Argv()...)
+}
+
+// errNotFound is the error of a program without a path that no folder of PATH has.
+var errNotFound = errors.New("there is no such command in PATH")
+
+// lookPath finds a program as execvp(3) would in the folder dir with the PATH of env; of two PATHs the last counts.
+func lookPath(name, dir string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	var path string
+	for _, pair := range env {
+		if value, ok := strings.CutPrefix(pair, "PATH="); ok {
+			path = value
+		}
+	}
+	for _, place := range filepath.SplitList(path) {
+		file := filepath.Join(place, name)
+		if !filepath.IsAbs(place) {
+			file = filepath.Join(dir, file)
+		}
+		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("%s: %w", name, errNotFound)
 }

@@ -1,8 +1,10 @@
-//go:build !linux
-
 package process
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+	"time"
+)
 
 // FindsByRun says that this system cannot tell which processes were started for a run.
 const FindsByRun = false
@@ -34,3 +36,39 @@ func Orphans(_ string, group, _ int) []int {
 	}
 	return nil
 }
+
+// keepsOrphans says that no process of this system can become the parent of what its descendants leave behind.
+const keepsOrphans = false
+
+// KeepOrphans does nothing.
+func KeepOrphans() {}
+
+// Adopt finds no process.
+func Adopt(int) (*Process, bool) { return nil, false }
+
+// OrphanOf finds none.
+func OrphanOf(string, int) (group int) { return 0 }
+
+// Age is not known.
+func Age(int) time.Duration { return 0 }
+
+// awaitEnd reports that there is no descriptor for a process here.
+func (p *Process) awaitEnd() bool { return false }
+
+// look waits for the end of the process, and sets how it ended. It reports whether it has, or whether that cannot be known.
+func (p *Process) look(options int) (ended bool) {
+	_, err := syscall.Wait4(p.PID, &p.status, options, &p.Usage)
+	return err != syscall.EINTR
+}
+
+// Self is the program that runs here.
+func Self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "sched" // which is not found, and the run says so
+	}
+	return path
+}
+
+// maxrssUnit is the unit of ru_maxrss (getrusage(2) on darwin), in bytes.
+const maxrssUnit = 1

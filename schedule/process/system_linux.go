@@ -2,10 +2,16 @@ package process
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // FindsByRun says that this system can tell which processes were started for a run: by the environment in /proc (proc(5)).
@@ -139,3 +145,118 @@ func ReadProc(pid int, name string) [][]byte {
 	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
 	return bytes.Split(text, []byte{0})
 }
+
+// keepsOrphans says that a process of this system can become the parent of what its descendants leave behind.
+const keepsOrphans = true
+
+// KeepOrphans makes this process, and the program that it may become, the parent of what its descendants leave behind
+// (PR_SET_CHILD_SUBREAPER in prctl(2)).
+func KeepOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// Adopt returns a process that another one started, and that has become a child of this one since (KeepOrphans). One that has ended
+// is Ended at once. False for any other process.
+func Adopt(pid int) (*Process, bool) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	state, parent, _ := ParseStat(text)
+	if err != nil || parent != os.Getpid() {
+		return nil, false
+	}
+	p := &Process{PID: pid, Done: make(chan struct{}), ownPeak: math.MaxInt32} // that of the process that forked it is not known
+	go p.wait(nil)
+	if state == 'Z' {
+		<-p.Done
+	}
+	return p, true
+}
+
+// OrphanOf returns the process group that was started for the attempt of the run, and whose first process is a child of this
+// process; 0 where there is none that lives.
+func OrphanOf(run string, attempt int) (group int) {
+	eachProcess(func(pid int) {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if _, parent, of := ParseStat(text); err != nil || parent != os.Getpid() || of != pid {
+			return
+		}
+		if id, n := runOf(pid); id == run && n == attempt {
+			group = pid
+		}
+	})
+	return group
+}
+
+// Age returns how long ago a process was started, by a clock that nobody sets; 0 where that cannot be read.
+func Age(pid int) time.Duration {
+	const ticks = 100 // of a second: USER_HZ of every architecture that Go knows
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	started, perr := strconv.ParseInt(startTicks(text), 10, 64)
+	var now unix.Timespec
+	if err != nil || perr != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return 0
+	}
+	return max(0, time.Duration(syscall.TimespecToNsec(syscall.Timespec(now)))-time.Duration(started)*time.Second/ticks)
+}
+
+// awaitEnd waits for the end of the process with a descriptor that stands for it (pidfd_open(2)): a supervisor of a thousand
+// commands would need a thousand threads to wait in wait4(2). It reports whether it has waited; false before Linux 5.3.
+func (p *Process) awaitEnd() bool {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if err != nil {
+		return false
+	}
+	syscall.SetNonblock(fd, true) // so that os.File waits without a thread
+	file := os.NewFile(uintptr(fd), "a process")
+	defer file.Close()
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return false
+	}
+	ended := false
+	conn.Read(func(uintptr) bool {
+		ended = p.look(syscall.WNOHANG)
+		return ended
+	})
+	return ended
+}
+
+// look sets how the process ended, and reports whether it has, or whether that cannot be known. Unless the options have WNOHANG, it waits.
+func (p *Process) look(options int) (ended bool) {
+	if p.keep {
+		return p.lookKept(options)
+	}
+	pid, err := syscall.Wait4(p.PID, &p.status, options, &p.Usage)
+	return pid == p.PID || err != nil && err != syscall.EINTR
+}
+
+// lookKept is look that leaves the process as it is (waitid(2) with WNOWAIT), for whoever becomes its parent.
+func (p *Process) lookKept(options int) (ended bool) {
+	var info struct { // siginfo_t of SIGCHLD (sigaction(2)): three numbers, what aligns a pointer, and its own
+		_, _, code       int32
+		_                [0]uintptr
+		pid, uid, status int32
+		_                [128]byte
+	}
+	err := unix.Waitid(unix.P_PID, p.PID, (*unix.Siginfo)(unsafe.Pointer(&info)), options|unix.WEXITED|unix.WNOWAIT, (*unix.Rusage)(unsafe.Pointer(&p.Usage)))
+	if err == unix.EINTR || err == nil && int(info.pid) != p.PID {
+		return false
+	}
+	p.status = waitStatus(info.code, info.status)
+	return true
+}
+
+// waitStatus returns what wait4(2) says of a process of which waitid(2) says this.
+func waitStatus(code, status int32) syscall.WaitStatus {
+	const exited, dumped, core = 1, 3, 0x80 // CLD_EXITED, CLD_DUMPED
+	switch code {
+	case exited:
+		return syscall.WaitStatus(status&0xff) << 8
+	case dumped:
+		return syscall.WaitStatus(status&0x7f) | core
+	}
+	return syscall.WaitStatus(status & 0x7f)
+}
+
+// Self is the program that runs here, also after another one was installed in its place.
+func Self() string { return "/proc/self/exe" }
+
+// maxrssUnit is the unit of ru_maxrss (getrusage(2)), in bytes.
+const maxrssUnit = 1024

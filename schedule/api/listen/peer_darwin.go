@@ -1,5 +1,3 @@
-//go:build !linux
-
 package listen
 
 import "golang.org/x/sys/unix"

@@ -1,5 +1,3 @@
-//go:build !linux
-
 package witness
 
 // keepOrphans does nothing: on this system no process can become the parent of what its descendants leave behind.

@@ -1,5 +1,3 @@
-//go:build !linux
-
 package work
 
 // backgroundRuns returns nothing: as under cron, background runs live on without us.

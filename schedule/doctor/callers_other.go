@@ -1,9 +1,0 @@
-//go:build !linux
-
-package doctor
-
-// Callers returns nothing: the processes above this one are not known here.
-func Callers() []string { return nil }
-
-// processes returns nil: they are not known here.
-func processes() map[string]bool { return nil }

@@ -1,4 +1,0 @@
-package process
-
-// Self is the program that runs here, also after another one was installed in its place.
-func Self() string { return "/proc/self/exe" }
