@@ -144,7 +144,7 @@ var but = map[string][]string{
 	// A witness has no main: see its package.
 	"schedule/supervisor/witness/witness.go": {"os.Args", "os.Environ", "os.Exit"},
 	// A task that runs as another user is started by way of sched itself.
-	"schedule/process/self_other.go": {"os.Executable"},
+	"schedule/process/system_darwin.go": {"os.Executable"},
 	// For tests alone.
 	"mutex/redistest/redistest.go": {"os.Getenv"},
 	"mutex/redistest/moving.go":    {"github.com/redis/go-redis/v9"},
