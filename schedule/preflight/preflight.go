@@ -1,9 +1,9 @@
 // Package preflight says what a task lacks on this machine, before it runs: its folder, a program, an interpreter, a place
-// for its output, a shell that knows its words.
+// for its output, a shell that can read its line and knows its words.
 //
-// It looks at the machine as it is now, and as the user who asks. It starts no command of a task; of shells it asks with
-// commands of its own what they know. What it cannot know it does not guess: it passes over a program whose name is made
-// of variables, or that a command tests for itself.
+// It looks at the machine as it is now, and as the user who asks. It starts no command of a task: a shell reads a line without
+// running it (sh -n), and runs commands of ours that show what it knows. Of a line for a shell only the first program is looked
+// for, and only if its name is a plain word.
 package preflight
 
 import (
@@ -15,9 +15,12 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"sched/schedule"
 	"sched/schedule/dotenv"
 	"sched/schedule/process"
+	"sched/schedule/statedir"
 	"sched/schedule/text"
 )
 
@@ -46,6 +49,10 @@ func (m *Machine) Task(t *schedule.Task) (lacks []schedule.Problem) {
 	for _, c := range commandsOf(t) {
 		for _, problem := range place.lacks(c.command) {
 			report(c.key, problem.hint, "%s: %s", c.key, problem.text)
+		}
+		if problem := syntaxError(c.command); problem != "" {
+			report(c.key, "if it is written for bash: `shell: [/bin/bash, -c]`", "%s: %s cannot read it: %s", c.key, c.command.Shell[0], problem)
+			continue
 		}
 		for _, word := range m.unknownWords(c.command) {
 			report(c.key, "write `shell: [/bin/bash, -c]`, or say it as POSIX does", "%s: %s is not known to %s", c.key, word, c.command.Shell[0])
@@ -132,8 +139,7 @@ func Find(name, path, dir string) string {
 	return ""
 }
 
-// Programs returns the names, without a folder, that the commands of the task start as far as they can be read: what a
-// PATH must find.
+// Programs returns the names, without a folder, of the programs that the commands of the task start for sure: a PATH must find them.
 func Programs(t *schedule.Task) (names []string) {
 	for _, c := range commandsOf(t) {
 		for _, name := range programsOf(c.command) {
@@ -149,4 +155,29 @@ func Programs(t *schedule.Task) (names []string) {
 func (m *Machine) Path(t *schedule.Task) (string, bool) {
 	path := m.path(t)
 	return path.value, path.known
+}
+
+// StateDir returns why the state folder of the schedule cannot be used by this user; nil where it can, or could be made.
+func StateDir(s *schedule.Schedule) *schedule.Problem {
+	problem := &schedule.Problem{Place: schedule.Place{File: filepath.Base(s.File)}}
+	if err := statedir.Check(s.StateDir); err != nil {
+		problem.Text, problem.Hint = err.Error(), "give it back, or set state_dir to a folder of your own"
+		return problem
+	}
+	there := s.StateDir
+	info, err := os.Stat(there)
+	for errors.Is(err, fs.ErrNotExist) && there != "/" {
+		there = filepath.Dir(there)
+		info, err = os.Stat(there)
+	}
+	switch {
+	case err == nil && !info.IsDir():
+		problem.Text = fmt.Sprintf("the state folder %s cannot be made: %s is not a folder", s.StateDir, there)
+	case unix.Access(there, unix.W_OK|unix.X_OK) != nil:
+		problem.Text = fmt.Sprintf("the state folder %s cannot be written: this user may not write in %s", s.StateDir, there)
+	default:
+		return nil
+	}
+	problem.Hint = "set state_dir, or ticks go on in a folder that a reboot may empty"
+	return problem
 }

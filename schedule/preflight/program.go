@@ -89,29 +89,18 @@ func firstLine(file string) string {
 	return strings.TrimSuffix(string(line), "\n")
 }
 
-// programsOf returns the programs that a command starts for sure, as it names them. Of a text for a shell these are the
-// shell and what simpleCommands finds; a list has its first word alone.
+// programsOf returns the programs that a command starts for sure, as it names them. Of a list this is the first word, of a line for a
+// shell the shell and the program with which the line begins.
 func programsOf(c schedule.Command) []string {
 	if len(c.List) > 0 {
-		return wrapped(c.List)
+		return c.List[:1]
 	}
 	if len(c.Shell) == 0 {
 		return nil
 	}
 	programs := c.Shell[:1:1]
-	if isPosixShell(c.Shell[0]) || isShell(c.Shell[0]) {
-		programs = append(programs, certainPrograms(c.Line)...)
+	if first := firstProgram(c.Line); first != "" && isShell(c.Shell[0]) {
+		programs = append(programs, first)
 	}
 	return programs
-}
-
-// isPosixShell reports whether a shell may know no more than POSIX says.
-func isPosixShell(program string) bool {
-	name := filepath.Base(program)
-	return name == "sh" || name == "dash" || name == "ash"
-}
-
-func isShell(program string) bool {
-	name := filepath.Base(program)
-	return name == "bash" || name == "zsh" || name == "ksh"
 }

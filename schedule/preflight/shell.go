@@ -1,166 +1,135 @@
 package preflight
 
 import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"time"
+
+	"sched/schedule"
 )
 
-// certainPrograms returns the programs that a line for a shell starts first, as far as that is certain. It reads simple
-// commands one after another and stops at the first thing that makes the rest uncertain: a keyword (if, for, …), a test of
-// the line's own (test, [, command -v), a substitution, a here-document, a change of PATH, a function or an alias. After cd
-// and in a fallback (||) programs are passed over.
-func certainPrograms(line string) (programs []string) {
-	lex := lexer{rest: line}
-	moved := false
-	for {
-		command, before, ok := lex.simpleCommand()
-		name := command.name()
-		if name == "" || slices.Contains(uncertain, name) || strings.HasPrefix(name, "#") {
-			return programs
-		}
-		switch {
-		case name == "cd":
-			moved = true
-		case slices.Contains(builtins, name) || before == "||" || !isPlain(name):
-		default:
-			for _, program := range wrapped(command[slices.Index(command, name):]) {
-				if !moved || !strings.Contains(program, "/") || strings.HasPrefix(program, "/") {
-					programs = append(programs, program)
-				}
-			}
-		}
-		if !ok {
-			return programs
-		}
+// firstProgram returns the program with which a line for a shell begins. It returns "" if that is not certain: the first word
+// is a word of the shell, has something that the shell expands, or is the name of a function.
+func firstProgram(line string) string {
+	words := strings.Fields(line)
+	if len(words) == 0 || !isPlain(words[0]) || slices.Contains(shellWords, words[0]) ||
+		len(words) > 1 && strings.HasPrefix(words[1], "(") {
+		return ""
 	}
+	return words[0]
 }
 
-// uncertain are words after which nothing is certain.
-var uncertain = strings.Fields(`if then else elif fi for while until do done case esac select function { } ( ) ! [[ ((
-	test [ command type which hash export unset alias unalias eval exec . source set trap return exit PATH`)
-
-// builtins of shells, of which there need not be a file.
-var builtins = strings.Fields(`: true false echo printf pwd read shift times umask wait ulimit local declare typeset let
-	getopts break continue jobs kill fg bg history pushd popd dirs shopt time nohup`)
-
-// isPlain reports whether a word is what it stands for: it holds nothing that a shell expands.
+// isPlain reports whether a shell expands nothing in a word.
 func isPlain(word string) bool {
-	for _, c := range word {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._/+-@:,", c)) {
-			return false
+	return strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/+@:,-") == ""
+}
+
+// shellWords are keywords and builtins, of which there need not be a file.
+var shellWords = strings.Fields(`if for while until case select function time coproc test command type hash export unset
+	alias unalias eval exec . source set trap return exit : true false echo printf cd pwd read shift times umask wait ulimit
+	local declare typeset readonly let getopts break continue jobs kill fg bg history pushd popd dirs shopt mapfile readarray`)
+
+// A bashism is something that bash knows, that POSIX does not, and that a shell without it reads without a syntax error.
+type bashism struct {
+	seen  *regexp.Regexp // its first group is what the message names
+	probe string         // a script that succeeds in a shell that knows it
+}
+
+// atCommand begins the pattern of a word that stands where a command begins.
+const atCommand = `(?m)(?:^|[;&|({!]|\b(?:if|while|until|then|do|else)\s)\s*`
+
+var bashisms = sync.OnceValue(func() []bashism {
+	return []bashism{
+		{regexp.MustCompile(atCommand + `(\[\[)\s`), "[[ a = a ]]"},
+		{regexp.MustCompile(atCommand + `(source)\s`), "source /dev/null"},
+		{regexp.MustCompile(atCommand + `(declare|shopt|pushd|mapfile|readarray)\s`), "declare x=1"},
+		{regexp.MustCompile(atCommand + `set\s+[^;&|\n]*\b(pipefail)\b`), "set -o pipefail"},
+		{regexp.MustCompile(`(&>)`), `x=$({ echo a; } &>/dev/null); test -z "$x"`},
+		{regexp.MustCompile(`(\$\{\w+(?:/|\^|,,|:\d)[^}]*\})`), `x=abc; test "${x//a/b}${x:1:1}" = bbcb`},
+		{regexp.MustCompile(`(\{\d+\.\.\d+\})`), `test "$(echo {1..2})" = "1 2"`},
+	}
+})
+
+// quoted are the parts of a line that are not read as commands: quotes and comments.
+var quoted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
+})
+
+// unknownWords returns what in a command for sh only bash knows, and this machine's sh does not.
+func (m *Machine) unknownWords(c schedule.Command) (words []string) {
+	if len(c.Shell) == 0 || !isPosixShell(c.Shell[0]) {
+		return nil
+	}
+	bare := quoted().ReplaceAllStringFunc(c.Line, func(part string) string {
+		if strings.HasPrefix(part, `"`) && strings.Contains(part, "${") {
+			return part // expansions in it count
+		}
+		return " "
+	})
+	for _, b := range bashisms() {
+		if found := b.seen.FindStringSubmatch(bare); found != nil && !m.knows(c.Shell, b.probe) {
+			words = append(words, found[1])
 		}
 	}
-	return true
+	return words
 }
 
-// A simple is the words of one simple command, with their quotes.
-type simple []string
-
-// name returns the first word that is no assignment; "" where there is none, and PATH where that is assigned.
-func (s simple) name() string {
-	for _, word := range s {
-		variable, _, isAssignment := strings.Cut(word, "=")
-		if !isAssignment || variable == "" || !isName(variable) {
-			return word
-		}
-		if variable == "PATH" {
-			return variable
-		}
+// knows reports whether the shell runs the script with success. It asks once.
+func (m *Machine) knows(shell []string, script string) bool {
+	key := strings.Join(shell, "\x00") + "\x00" + script
+	if known, asked := m.shells[key]; asked {
+		return known
 	}
-	return ""
-}
-
-func isName(word string) bool {
-	for i, c := range word {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || i > 0 && c >= '0' && c <= '9') {
-			return false
-		}
+	_, failed := ask(shell[0], append(shell[1:len(shell):len(shell)], script)...)
+	if m.shells == nil {
+		m.shells = map[string]bool{}
 	}
-	return word != ""
+	m.shells[key] = !failed
+	return !failed
 }
 
-// A lexer cuts a line into simple commands.
-type lexer struct {
-	rest   string
-	before string // the operator before the next command
-}
-
-// simpleCommand returns the next command, and the operator before it. ok is false at the end, and where the line becomes
-// more than simple commands.
-func (l *lexer) simpleCommand() (words simple, before string, ok bool) {
-	before = l.before
-	for {
-		l.rest = strings.TrimLeft(l.rest, " \t")
-		switch c := first(l.rest); {
-		case c == 0 || c == '#':
-			return words, before, false
-		case c == '(' || c == ')':
-			return nil, before, false // a subshell, or the name of a function was before it
-		case strings.IndexByte(";&|\n", c) >= 0:
-			end := 1
-			if len(l.rest) > 1 && l.rest[1] == c && c != '\n' {
-				end = 2
-			}
-			l.before, l.rest = l.rest[:end], strings.TrimLeft(l.rest[end:], " \t\n")
-			return words, before, l.rest != ""
-		case c == '<' || c == '>':
-			if strings.HasPrefix(l.rest, "<<") || strings.HasPrefix(l.rest, "<(") || strings.HasPrefix(l.rest, ">(") {
-				return words, before, false
-			}
-			if !l.redirection() {
-				return words, before, false
-			}
-		default:
-			word, whole := l.word()
-			if !whole {
-				return append(words, word+"$("), before, false
-			}
-			if isNumber(word) && (first(l.rest) == '<' || first(l.rest) == '>') {
-				continue // the descriptor of a redirection
-			}
-			words = append(words, word)
-		}
+// syntaxError returns why the shell of the command cannot read it; "" if it can. The shell reads it and runs nothing of it: its
+// own options are left out, since -i would have it run.
+func syntaxError(c schedule.Command) string {
+	if len(c.Shell) == 0 || !isShell(c.Shell[0]) {
+		return ""
 	}
-}
-
-func first(text string) byte {
-	if text == "" {
-		return 0
+	said, failed := ask(c.Shell[0], "-n", "-c", c.Line)
+	if !failed {
+		return ""
 	}
-	return text[0]
+	first, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
+	return first
 }
 
-// redirection passes over >, >>, <, >& and what follows.
-func (l *lexer) redirection() bool {
-	l.rest = strings.TrimLeft(l.rest, "<>&|")
-	l.rest = strings.TrimLeft(l.rest, " \t")
-	_, whole := l.word()
-	return whole
-}
+// patience is far more than a shell needs to start.
+const patience = 2 * time.Second
 
-// word returns the next word with its quotes. It is not whole where quotes are open, and where a command is substituted.
-func (l *lexer) word() (word string, whole bool) {
-	quote := byte(0)
-	for i := 0; i < len(l.rest); i++ {
-		c := l.rest[i]
-		switch {
-		case quote == '\'' && c != '\'':
-		case c == '`' || c == '$' && i+1 < len(l.rest) && l.rest[i+1] == '(':
-			word, l.rest = l.rest[:i], ""
-			return word, false
-		case c == '\\':
-			i++
-		case c == quote:
-			quote = 0
-		case quote == 0 && (c == '\'' || c == '"'):
-			quote = c
-		case quote == 0 && strings.IndexByte(" \t\n;&|<>()", c) >= 0:
-			word, l.rest = l.rest[:i], l.rest[i:]
-			return word, true
-		}
+// ask runs a shell. It returns what the shell printed to stderr, and whether it failed. A shell that is not there, or does not answer in
+// time, has not failed: the first has a message of its own.
+func ask(shell string, args ...string) (said string, failed bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err := exec.CommandContext(ctx, shell, args...).Output()
+	exit, failed := errors.AsType[*exec.ExitError](err)
+	if !failed || ctx.Err() != nil {
+		return "", false
 	}
-	word, l.rest = l.rest, ""
-	return word, quote == 0
+	return string(exit.Stderr), true
 }
 
-func isNumber(word string) bool { return word != "" && strings.Trim(word, "0123456789") == "" }
+// isPosixShell reports whether a shell may know no more than POSIX says.
+func isPosixShell(program string) bool {
+	return slices.Contains([]string{"sh", "dash", "ash"}, filepath.Base(program))
+}
+
+// isShell reports whether we know how to ask a shell.
+func isShell(program string) bool {
+	return isPosixShell(program) || slices.Contains([]string{"bash", "zsh", "ksh"}, filepath.Base(program))
+}
