@@ -1,0 +1,101 @@
+package mutex
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sched/schedule/text"
+)
+
+// LongestValue is how long the JSON of a value may be, in bytes.
+const LongestValue = 64 << 10
+
+// longestText is how long one text in it is, in bytes.
+const longestText = 1000
+
+// Decode reads JSON that comes from a store. Everything that is read from one goes through it, because
+// whoever can write to the store can write anything there. It is not ok for what is too long, or is
+// not JSON of a T.
+//
+//   - Texts are cleaned: see Clean.
+//   - Times before 1970 or after 2200 become zero: they could not be printed, or would overflow.
+//   - Maps and interfaces are emptied: nothing of ours has one.
+//
+// The caller checks what the values mean.
+func Decode[T any](foreign []byte) (value T, ok bool) {
+	var none T
+	if len(foreign) > LongestValue || json.Unmarshal(foreign, &value) != nil {
+		return none, false
+	}
+	clean(reflect.ValueOf(&value).Elem())
+	return value, true
+}
+
+// Clean makes one line of a text that comes from a store, without control characters and escape
+// sequences, and cuts it after 1,000 bytes.
+func Clean(foreign string) string {
+	if plainASCII(foreign) && len(foreign) <= longestText {
+		return strings.TrimSpace(foreign)
+	}
+	line := strings.TrimSpace(text.Line(text.Plain(foreign)))
+	if len(line) <= longestText {
+		return line
+	}
+	end := longestText
+	for !utf8.RuneStart(line[end]) {
+		end--
+	}
+	return line[:end] + "…"
+}
+
+// plainASCII reports whether a text has nothing to clean: the usual case, and ten thousand records
+// have many texts.
+func plainASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	timeType = reflect.TypeFor[time.Time]()
+	earliest = time.Unix(0, 0)
+	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+func clean(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(Clean(v.String()))
+	case reflect.Pointer:
+		if !v.IsNil() {
+			clean(v.Elem())
+		}
+	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return // raw JSON, which callers drop
+		}
+		for i := range v.Len() {
+			clean(v.Index(i))
+		}
+	case reflect.Map, reflect.Interface:
+		v.SetZero()
+	case reflect.Struct:
+		if v.Type() == timeType {
+			if t := v.Interface().(time.Time); t.Before(earliest) || t.After(latest) {
+				v.SetZero()
+			}
+			return
+		}
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				clean(v.Field(i))
+			}
+		}
+	}
+}
