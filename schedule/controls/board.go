@@ -1,0 +1,131 @@
+package controls
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"sched/mutex"
+)
+
+const (
+	// tableControls has the last pause of each task under its name, and of Everything, and the last
+	// interrupt.
+	tableControls = "controls"
+
+	// interruptKey stands beside the names of tasks: no task can have that name.
+	interruptKey = "!"
+
+	// pauseFor is how long a pause is kept. Servers with a copy put it back after that.
+	pauseFor = 400 * 24 * time.Hour
+
+	// interruptFor is longer than a tick stays for later slots of its minute.
+	interruptFor = time.Hour
+
+	// mostPauses is how many pauses are read from a store.
+	mostPauses = 5000
+
+	// mostAhead is how far the version of a pause may be ahead of the clock of the store: see readBoard.
+	mostAhead = time.Hour
+)
+
+// A toldInterrupt is an interrupt with the time of the store at which it was made: the clock of the
+// server may be wrong.
+type toldInterrupt struct {
+	Interrupt
+	Told time.Time `json:"told"`
+}
+
+// readBoard returns what is paused, and the last interrupt: of each pause the newest version that the
+// store has, or that the caller remembers from an earlier call. What the store lacks of these, as after
+// a restart without its data, it gets again, where mend is true.
+//
+// Versions are times (nextPauses). One in the future is none that sched gave, and counts as 0: it must
+// not keep a pause in effect for good.
+func readBoard(ctx context.Context, store mutex.Store, remembered Pauses, mend bool) (Controls, error) {
+	found := Controls{Of: store.Config().Namespace}
+	values, err := store.All(ctx, tableControls)
+	if err != nil {
+		return found, err
+	}
+	now, err := store.Now(ctx)
+	if err != nil {
+		return found, err
+	}
+	if i, ok := mutex.Decode[toldInterrupt](values[interruptKey]); ok && i.By != "" {
+		found.Interrupt, found.Interrupt.Age = i.Interrupt, now.Sub(i.Told)
+	}
+	found.Pauses = readPauses(values, now)
+	lacks := Pauses{}
+	for name, pause := range remembered {
+		pause = pause.checked(now)
+		if known, ok := found.Pauses[name]; !ok || pause.Version > known.Version {
+			found.Pauses[name], lacks[name] = pause, pause
+		}
+	}
+	if mend {
+		putPauses(ctx, store, lacks) // best effort: a later tick tries again
+	}
+	return found, nil
+}
+
+// readPauses reads the pauses among the values of the table. Values that no sched wrote are left out.
+func readPauses(values map[string][]byte, now time.Time) Pauses {
+	pauses := Pauses{}
+	names := slices.Sorted(maps.Keys(values))
+	for _, name := range names[:min(mostPauses, len(names))] {
+		pause, ok := mutex.Decode[Pause](values[name])
+		if ok && name != interruptKey && name == mutex.Clean(name) {
+			pauses[name] = pause.checked(now)
+		}
+	}
+	return pauses
+}
+
+func (p Pause) checked(now time.Time) Pause {
+	if p.Version < 0 || p.Version > now.Add(mostAhead).UnixMicro() {
+		p.Version = 0
+	}
+	return p
+}
+
+// nextPauses gives changed pauses the versions that let them replace what is known: the time now, or
+// the next number where a clock was set back.
+func nextPauses(known, changed Pauses, now time.Time) Pauses {
+	next := Pauses{}
+	for name, pause := range changed {
+		pause.Version = max(now.UnixMicro(), known[name].Version+1)
+		next[name] = pause
+	}
+	return next
+}
+
+// putPauses sets pauses for all servers, by the names of tasks or for Everything.
+func putPauses(ctx context.Context, store mutex.Store, pauses Pauses) error {
+	for name, pause := range pauses {
+		text, err := json.Marshal(pause)
+		if err != nil {
+			return err
+		}
+		if err := store.Put(ctx, tableControls, name, text, pauseFor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putInterrupt makes the ticks of all servers that began before it end early. It replaces the last
+// interrupt.
+func putInterrupt(ctx context.Context, store mutex.Store, i Interrupt) error {
+	now, err := store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(toldInterrupt{i, now})
+	if err != nil {
+		return err
+	}
+	return store.Put(ctx, tableControls, interruptKey, text, interruptFor)
+}
