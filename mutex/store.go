@@ -47,3 +47,16 @@ type Board interface {
 	// values. A value may come twice where others append at the same time.
 	Tail(ctx context.Context, log string, skip, count int) ([][]byte, error)
 }
+
+// A Health is a Store that can say what may go wrong with it.
+type Health interface {
+	// Risks returns what may go wrong with the servers of the store as they are set up. A server that
+	// does not answer, or that may not be asked, is left out.
+	Risks(ctx context.Context) []Risk
+}
+
+// A Risk is what may go wrong with a server of a store.
+type Risk struct {
+	Text, Hint string
+	Evicts     bool // locks may be thrown away while all is well; other risks need a failure first
+}

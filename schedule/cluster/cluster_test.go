@@ -1,0 +1,449 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/storetest"
+	"sched/schedule"
+	"sched/schedule/cron"
+)
+
+var (
+	ctx  = context.Background()
+	noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+)
+
+// runID is the id of the n-th run: they sort by n.
+func runID(n int) string { return fmt.Sprintf("%08x-0000-7000-8000-%012x", n, n*7919) }
+
+// web returns a server that is set up well.
+func web(n int) Server {
+	name := fmt.Sprint("web-", n)
+	return Server{Name: name, Machine: "machine of " + name, Version: "1.2.3", Minute: noon, File: "/srv/shop/schedule.yaml", Digest: "d1",
+		Environment: "production", Zone: "+01:00/+02:00"}
+}
+
+// announce announces a tick of a server, and returns what that finds.
+func announce(t *testing.T, store mutex.Store, s Server) Mixture {
+	t.Helper()
+	_, m, err := Announce(ctx, store, time.Now, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func mustList(t *testing.T, store mutex.Store) []Server {
+	t.Helper()
+	all, err := List(ctx, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func names(all []Server) (names []string) {
+	for _, s := range all {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func TestAServerIsListedAsItAnnouncedItself(t *testing.T) {
+	store := storetest.New()
+	if all := mustList(t, store); len(all) != 0 {
+		t.Fatalf("before the first tick: %v", all)
+	}
+	two := web(2)
+	two.Labels = []string{"role=web"}
+	two.Running = []Running{{runID(1), "a", noon, 12, noon}, {runID(2), "b", noon, 0, noon}}
+	slow := func() time.Time { return time.Now().Add(-45 * time.Second) }
+	offset, _, err := Announce(ctx, store, slow, two)
+	if err != nil || (offset+45*time.Second).Abs() > 5*time.Second {
+		t.Fatalf("the offset is %s, %v", offset, err)
+	}
+	announce(t, store, web(1))
+	all := mustList(t, store)
+	if !slices.Equal(names(all), []string{"web-1", "web-2"}) {
+		t.Fatalf("listed: %+v", all)
+	}
+	got := all[1]
+	if got.Version != "1.2.3" || !got.Minute.Equal(noon) || got.Environment != "production" || got.Zone != two.Zone || got.Offset != offset ||
+		!slices.Equal(got.Labels, two.Labels) || !slices.Equal(got.Running, two.Running) || got.More != 0 || got.Silent() {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A tick with a long foreground task goes on while cron starts others.
+func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T) {
+	store, early, late := storetest.New(), web(1), web(1)
+	late.Minute, late.Version = noon.Add(time.Minute), "2"
+	announce(t, store, early)
+	announce(t, store, late)
+	early.Running = []Running{{Run: runID(1), Task: "a"}}
+	if _, err := Refresh(ctx, store, time.Now, early); err != nil {
+		t.Fatal(err)
+	}
+	if all := mustList(t, store); len(all) != 1 || all[0].Version != "2" || !all[0].Minute.Equal(late.Minute) || len(all[0].Running) != 1 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// Without cron, as with a timer of systemd, no other tick begins while a task runs in the foreground.
+func TestATickThatLastsForAnHourKeepsItsServerListed(t *testing.T) {
+	store := storetest.New()
+	announce(t, store, web(1))
+	for range 60 {
+		store.Advance(time.Minute)
+		if _, err := Refresh(ctx, store, time.Now, web(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all := mustList(t, store); len(all) != 1 || all[0].Silent() {
+		t.Errorf("%+v", all)
+	}
+}
+
+func TestAServerIsForgottenTenMinutesAfterItsLastTick(t *testing.T) {
+	store := storetest.New()
+	announce(t, store, web(1))
+	store.Advance(9 * time.Minute)
+	announce(t, store, web(2))
+	store.Advance(2 * time.Minute)
+	if all := mustList(t, store); !slices.Equal(names(all), []string{"web-2"}) || all[0].Age.Round(time.Minute) != 2*time.Minute {
+		t.Errorf("%+v", all)
+	}
+}
+
+func TestAtMostAHundredRunsAreListed(t *testing.T) {
+	store, one := storetest.New(), web(1)
+	for n := range maxRunning + 7 {
+		one.Running = append(one.Running, Running{Run: runID(n), Task: strings.Repeat("a", 128), Slot: noon, PID: 1 << 22, Since: noon})
+	}
+	announce(t, store, one)
+	if all := mustList(t, store); len(all) != 1 || len(all[0].Running) != maxRunning || all[0].More != 7 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// It was killed with -9 after its run had ended. Nobody knows that, and nobody says that the run goes on.
+func TestAServerThatSaysNothingForThreeMinutesIsSilent(t *testing.T) {
+	store, one := storetest.New(), web(1)
+	one.Running = []Running{{Run: runID(1), Task: "a"}}
+	announce(t, store, one)
+	store.Advance(quietAfter - time.Second)
+	if m := announce(t, store, web(2)); len(m.Silent) > 0 || mustList(t, store)[0].Silent() {
+		t.Errorf("before three minutes are over: %+v", m)
+	}
+	store.Advance(2 * time.Second)
+	m := announce(t, store, web(2))
+	if all := mustList(t, store); !all[0].Silent() || all[0].LastTold.Round(time.Minute) != 3*time.Minute || len(all[0].Running) != 1 {
+		t.Errorf("%+v", all)
+	}
+	if got := m.Texts(web(2)); !slices.Equal(got, []string{"nothing was heard for three minutes or more of web-1, where tasks were running"}) {
+		t.Errorf("%q", got)
+	}
+	announce(t, store, one)
+	if m := announce(t, store, web(2)); len(m.Silent) > 0 {
+		t.Errorf("after its next tick: %+v", m)
+	}
+}
+
+func TestAServerWhereNothingRanMayFallSilent(t *testing.T) {
+	store := storetest.New()
+	announce(t, store, web(1))
+	store.Advance(5 * time.Minute)
+	if m := announce(t, store, web(2)); len(m.Texts(web(2))) > 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestTheFilesThatServersTickAreListed(t *testing.T) {
+	store, one, edited, other := storetest.New(), web(1), web(1), web(1)
+	edited.Digest, other.File = "d2", "/tmp/copy.yaml"
+	for _, s := range []Server{one, edited, other, web(2)} {
+		announce(t, store, s)
+	}
+	files, err := Schedules(ctx, store)
+	want := []Schedule{{"web-1", "/srv/shop/schedule.yaml", "d2"}, {"web-1", "/tmp/copy.yaml", "d1"}, {"web-2", "/srv/shop/schedule.yaml", "d1"}}
+	if err != nil || !slices.Equal(files, want) {
+		t.Errorf("%v, %v", files, err)
+	}
+	slices.SortFunc(files, func(a, b Schedule) int { return strings.Compare(a.File, b.File) })
+	if all := mustList(t, store); len(all) != 2 || all[0].SharedName {
+		t.Errorf("one machine with two files is %+v", all)
+	}
+}
+
+func TestAServerThatIsGoneIsForgotten(t *testing.T) {
+	store := storetest.New()
+	announce(t, store, web(1))
+	announce(t, store, web(2))
+	for _, want := range []bool{true, false} {
+		if found, err := ForgetServer(ctx, store, "web-1"); found != want || err != nil {
+			t.Errorf("%t, %v", found, err)
+		}
+	}
+	if all := mustList(t, store); !slices.Equal(names(all), []string{"web-2"}) {
+		t.Errorf("%+v", all)
+	}
+}
+
+func TestAnOutageOfTheStoreIsAnError(t *testing.T) {
+	store := storetest.New()
+	store.Down(true)
+	if _, _, err := Announce(ctx, store, time.Now, web(1)); err == nil {
+		t.Error("announced")
+	}
+	if _, err := List(ctx, store); err == nil {
+		t.Error("listed")
+	}
+}
+
+func TestOtherServersRunATaskThatIsForThem(t *testing.T) {
+	s := &schedule.Schedule{Tasks: []*schedule.Task{
+		{Name: "of-web", Servers: []string{"role=web"}, Enabled: true},
+		{Name: "of-db", Servers: []string{"db-*"}, Enabled: true},
+		{Name: "of-all", Enabled: true},
+		{Name: "off", Servers: []string{"db-1"}},
+	}}
+	got := Unserved(s, []Server{{Name: "web-1", Labels: []string{"role=web"}}, {Name: "web-2"}})
+	if len(got) != 1 || got[0].Name != "of-db" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestASlotHasOneKeyForAllServers(t *testing.T) {
+	plain, late := &schedule.Task{Name: "a"}, &schedule.Task{Name: "b", RunMissed: true, MissedWithin: 24 * time.Hour}
+	for _, tt := range []struct {
+		slot  schedule.Slot
+		key   string
+		until time.Time
+	}{
+		{schedule.Slot{Task: plain, At: noon}, "a@20260301T120000Z", noon.Add(time.Hour)},
+		{schedule.Slot{Task: plain, At: noon.In(time.FixedZone("", 3600))}, "a@20260301T120000Z", noon.Add(time.Hour)},
+		{schedule.Slot{Task: plain, At: noon.Add(10 * time.Second)}, "a@20260301T120010Z", noon.Add(time.Hour + 10*time.Second)},
+		{schedule.Slot{Task: late, At: noon}, "b@20260301T120000Z", noon.Add(25 * time.Hour)},
+	} {
+		if key, until := Key(tt.slot), Until(tt.slot); key != tt.key || !until.Equal(tt.until) {
+			t.Errorf("%s at %s: %s until %s", tt.slot.Task.Name, tt.slot.At, key, until)
+		}
+	}
+}
+
+func TestASlotThatAnotherServerClaimedSaysWhich(t *testing.T) {
+	if got := Taken(mutex.Holder{Run: runID(1), Host: "web-2"}); !strings.HasPrefix(got, "another tick has this slot by run ") || !strings.HasSuffix(got, "on web-2") {
+		t.Error(got)
+	}
+	if got := Taken(mutex.Holder{}); got != "another tick had this slot, some time ago" {
+		t.Error(got)
+	}
+}
+
+// forge writes a value as somebody may who has the password of the store.
+func forge(t *testing.T, store mutex.Board, table, key string, value any) {
+	t.Helper()
+	text, isText := value.(string)
+	if !isText {
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(encoded)
+	}
+	if err := store.Put(ctx, table, key, []byte(text), 10*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const escape = "\x1b]0;owned\x07\x1b[2J"
+
+func TestWhatNoSchedWroteIsLeftOut(t *testing.T) {
+	store := storetest.New()
+	announce(t, store, web(1))
+	for i, value := range []any{"", "{torn", "[]", "7", `{"name": ["web-9"]}`, `{"name": "web-9"}`, Server{Seen: time.Now()}, strings.Repeat("x", 100_000)} {
+		for _, table := range []string{tableTicks, tableNow} {
+			forge(t, store, table, fmt.Sprint("x", i), value)
+		}
+	}
+	if all := mustList(t, store); !slices.Equal(names(all), []string{"web-1"}) {
+		t.Errorf("%+v", all)
+	}
+}
+
+func TestNoTextOfAnotherServerReachesATerminalAsItIs(t *testing.T) {
+	store, evil := storetest.New(), web(2)
+	evil.Name, evil.Version, evil.File, evil.Labels, evil.Environment, evil.Zone = escape+"web-9", escape+"1", escape+"/f", []string{escape}, escape+"e", escape+"z"
+	evil.Running = []Running{{Run: runID(1), Task: escape + "a\nroot: ok"}, {Run: escape + runID(2), Task: "a"}, {Run: "../../etc/passwd", Task: "a"}}
+	announce(t, store, evil)
+	all := mustList(t, store)
+	if len(all) != 1 || all[0].Name != "web-9" || len(all[0].Running) != 2 || all[0].Running[0].Task != "a root: ok" || all[0].Running[1].Run != runID(2) {
+		t.Errorf("%+v", all)
+	}
+	files, _ := Schedules(ctx, store)
+	if shown := fmt.Sprint(all, files, announce(t, store, web(1))); strings.ContainsAny(shown, "\x1b\x07\n") {
+		t.Errorf("%q", shown)
+	}
+}
+
+// Whoever can write to the store keeps no tick from its work, and hides no server from itself.
+func TestThousandsOfForgedServersDelayNoTick(t *testing.T) {
+	store, one := storetest.New(), web(1)
+	announce(t, store, one)
+	for i := range 3000 {
+		forged := Server{Name: fmt.Sprint("a-", i), Seen: time.Now().Add(-5 * time.Minute), Environment: fmt.Sprint("e", i), Running: []Running{{Run: runID(i), Task: "a"}}}
+		forge(t, store, tableTicks, forged.Name, forged)
+		forge(t, store, tableNow, forged.Name, forged)
+	}
+	begun, calls := time.Now(), store.Calls()
+	m := announce(t, store, one)
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if calls := store.Calls() - calls; calls > 5 {
+		t.Errorf("%d calls", calls)
+	}
+	twin := one
+	twin.Machine = "another machine"
+	announce(t, store, twin)
+	if !announce(t, store, one).SharedName {
+		t.Error("its own name is lost among them")
+	}
+	if m.SharedName || len(m.Silent) > 10 || len(m.Environments) > 10 {
+		t.Errorf("%+v", m)
+	}
+	if all := mustList(t, store); len(all) > mostServers {
+		t.Errorf("%d servers", len(all))
+	}
+}
+
+func TestATimeThatIsNoneMakesNoServerImmortal(t *testing.T) {
+	store := storetest.New()
+	for i, seen := range []string{"9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00Z", "2026-01-01T00:00:00Z"} {
+		forge(t, store, tableNow, fmt.Sprint(i), `{"name": "web-9", "seen": "`+seen+`", "minute": "`+seen+`"}`)
+	}
+	if all := mustList(t, store); len(all) > 0 {
+		t.Errorf("%+v", all)
+	}
+	forge(t, store, tableNow, "ahead", Server{Name: "web-8", Seen: time.Now().Add(time.Hour), Minute: noon})
+	if all := mustList(t, store); len(all) != 1 || all[0].Age != 0 {
+		t.Errorf("%+v", all)
+	}
+}
+
+var berlin = func() *time.Location {
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		panic(err)
+	}
+	return zone
+}()
+
+func TestAZoneMattersWhereAOneServerTaskDependsOnIt(t *testing.T) {
+	task := func(one bool, zone *time.Location) *schedule.Task {
+		return &schedule.Task{Name: "a", Enabled: true, OneServer: one, When: cron.When{Location: zone}}
+	}
+	for _, tt := range []struct {
+		name string
+		zone *time.Location
+		task *schedule.Task
+		want string
+	}{
+		{"with summer time", berlin, task(true, berlin), "+01:00/+02:00"},
+		{"without", time.UTC, task(true, time.UTC), "+00:00"},
+		{"a task with a zone of its own", berlin, task(true, time.UTC), ""},
+		{"a task of every server", berlin, task(false, berlin), ""},
+	} {
+		if got := ZoneOf(&schedule.Schedule{Location: tt.zone, Tasks: []*schedule.Task{tt.task}}, 2026); got != tt.want {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
+}
+
+func TestServersThatDoNotFitTogetherAreFound(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		other func(*Server)
+		want  []string
+	}{
+		{"two of a kind", func(*Server) {}, nil},
+		{"another zone", func(s *Server) { s.Zone = "+00:00" },
+			[]string{"servers of this schedule are in another time zone: +00:00 (web-1 is in +01:00/+02:00); a one_server task without `timezone` runs once in each"}},
+		{"a zone that does not matter there", func(s *Server) { s.Zone = "" }, nil},
+		{"another environment", func(s *Server) { s.Environment = "staging" },
+			[]string{"servers of this schedule tick in another environment: staging (web-1 is in production)"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			store, other := storetest.New(), web(2)
+			tt.other(&other)
+			announce(t, store, other)
+			m := announce(t, store, web(1))
+			if got := m.Texts(web(1)); !slices.Equal(got, tt.want) {
+				t.Errorf("%q", got)
+			}
+			store.Advance(4 * time.Minute)
+			if m := announce(t, store, web(1)); len(m.Texts(web(1))) > 0 {
+				t.Errorf("it ticks no more: %+v", m)
+			}
+		})
+	}
+}
+
+func TestTwoMachinesWithOneNameAreFoundAndOneThatWasSetUpAnewIsNot(t *testing.T) {
+	store, ours, theirs := storetest.New(), web(1), web(1)
+	theirs.Machine, theirs.Running = "another machine", []Running{{Run: runID(1), Task: "a"}}
+	tick := func(s Server) bool {
+		store.Advance(time.Second)
+		return announce(t, store, s).SharedName
+	}
+	if tick(ours) || tick(theirs) || tick(theirs) {
+		t.Fatal("a machine that replaces another one is found")
+	}
+	if !tick(ours) || !tick(theirs) || !tick(ours) {
+		t.Error("the other machine is not found")
+	}
+	all := mustList(t, store)
+	if len(all) != 1 || !all[0].SharedName || len(all[0].Running) != 1 {
+		t.Errorf("listed: %+v", all)
+	}
+	store.Advance(time.Minute)
+	if tick(ours); tick(ours) {
+		t.Error("the other machine is gone, and still found")
+	}
+}
+
+func TestStatusReadsWhatTheLastTickFound(t *testing.T) {
+	dir := t.TempDir()
+	found := Mixture{SharedName: true, Zones: []string{"+00:00"}}
+	NoteMixture(dir, found)
+	if got := MixtureIn(dir); !got.SharedName || !slices.Equal(got.Zones, found.Zones) {
+		t.Errorf("%+v", got)
+	}
+	NoteMixture(dir, Mixture{})
+	if got := MixtureIn(dir); len(got.Texts(web(1))) > 0 {
+		t.Errorf("%+v", got)
+	}
+	if id := Machine(dir); id == "" || id != Machine(dir) || id == Machine(t.TempDir()) {
+		t.Error("machines are not told apart")
+	}
+}
+
+func TestAnOutageIsNotedFromItsFirstTickOn(t *testing.T) {
+	dir := t.TempDir()
+	NoteOutage(dir, noon, storetest.ErrDown)
+	NoteOutage(dir, noon.Add(time.Minute), storetest.ErrDown)
+	if o, down := OutageIn(dir); !down || !o.Since.Equal(noon) || o.Why != storetest.ErrDown.Error() {
+		t.Errorf("%+v %t", o, down)
+	}
+	NoteOutage(dir, noon.Add(2*time.Minute), nil)
+	if o, down := OutageIn(dir); down {
+		t.Errorf("%+v", o)
+	}
+}

@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/mutex"
+	"sched/schedule"
+)
+
+// A Mixture is what is wrong with the servers of a store, as a tick of one of them finds it. The zero
+// value says that nothing is.
+type Mixture struct {
+	SharedName   bool     `json:"shared_name,omitempty"`  // another machine ticks under the name of this one
+	Environments []string `json:"environments,omitempty"` // that others tick in, and this one does not; sorted
+	Zones        []string `json:"zones,omitempty"`        // time zones of others (ZoneOf), and not of this one; sorted
+	Silent       []string `json:"silent,omitempty"`       // silent servers (Server.Silent) where something ran; sorted
+}
+
+// Texts says what is wrong, given the server that found it.
+func (m Mixture) Texts(self Server) (all []string) {
+	if m.SharedName {
+		all = append(all, "another machine ticks under the name "+self.Name+", too")
+	}
+	if len(m.Environments) > 0 {
+		all = append(all, fmt.Sprintf("servers of this schedule tick in another environment: %s (%s is in %s)",
+			strings.Join(m.Environments, ", "), self.Name, self.Environment))
+	}
+	if len(m.Zones) > 0 {
+		all = append(all, fmt.Sprintf("servers of this schedule are in another time zone: %s (%s is in %s); a one_server task "+
+			"without `timezone` runs once in each", strings.Join(m.Zones, ", "), self.Name, self.Zone))
+	}
+	if len(m.Silent) > 0 {
+		all = append(all, "nothing was heard for three minutes or more of "+strings.Join(m.Silent, ", ")+
+			", where tasks were running")
+	}
+	return all
+}
+
+// ZoneOf returns the zone in which the schedule's one_server tasks are due that name none: as the
+// offsets from UTC in January and in July. It is empty where no task depends on it. Servers with
+// different zones here run such a task once in each.
+func ZoneOf(s *schedule.Schedule, year int) string {
+	depends := func(t *schedule.Task) bool { return t.OneServer && s.InUse(t) && t.When.Location == s.Location }
+	if s.Location == nil || !slices.ContainsFunc(s.Tasks, depends) {
+		return ""
+	}
+	offset := func(month time.Month) string {
+		return time.Date(year, month, 1, 12, 0, 0, 0, time.UTC).In(s.Location).Format("-07:00")
+	}
+	if january, july := offset(time.January), offset(time.July); january != july {
+		return january + "/" + july
+	}
+	return offset(time.January)
+}
+
+// mixtureOf finds what is wrong, given the ticks that were announced before this one of self, at the
+// time seen by the clock of the store.
+func mixtureOf(ctx context.Context, store mutex.Board, self Server, seen time.Time, ticks map[string]Server) (
+	m Mixture, err error) {
+	before, ticked := ticks[self.place()]
+	silent := map[string]bool{}
+	for key, t := range ticks {
+		lately := seen.Sub(t.Seen) < quietAfter
+		switch {
+		case key == self.place():
+		case t.Name == self.Name && t.Machine != self.Machine:
+			// A machine that was set up anew finds its own past; only what ticked after it is another one.
+			known := t.Machine != "" && self.Machine != ""
+			m.SharedName = m.SharedName || known && lately && ticked && t.Seen.After(before.Seen)
+		case !lately:
+			silent[key] = t.Name != self.Name
+		default:
+			m.Environments = addOther(m.Environments, t.Environment, self.Environment)
+			m.Zones = addOther(m.Zones, t.Zone, self.Zone)
+		}
+	}
+	m.Environments, m.Zones = few(m.Environments), few(m.Zones)
+	m.Silent, err = silentAmong(ctx, store, silent, seen)
+	return m, err
+}
+
+// few sorts names, and leaves out all but ten of them: others may have written thousands.
+func few(names []string) []string {
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return names[:min(10, len(names))]
+}
+
+// addOther adds what another server is in, if both are in something and it is not the same.
+func addOther(all []string, theirs, ours string) []string {
+	if theirs == "" || ours == "" || theirs == ours {
+		return all
+	}
+	return append(all, theirs)
+}
+
+// silentAmong returns the names of those servers, of which no tick began lately, that said that
+// something runs there, and nothing since. A tick that began long ago may still say it.
+func silentAmong(ctx context.Context, store mutex.Board, places map[string]bool, seen time.Time) (
+	names []string, err error) {
+	if len(places) == 0 {
+		return nil, nil
+	}
+	nows, err := readTable(ctx, store, tableNow, "")
+	for key, n := range nows {
+		if places[key] && seen.Sub(n.Seen) >= quietAfter && len(n.Running)+n.More > 0 {
+			names = append(names, n.Name)
+		}
+	}
+	return few(names), err
+}
