@@ -57,8 +57,11 @@ func (m *Memory) empty() {
 // Advance moves the clock of the store.
 func (m *Memory) Advance(by time.Duration) { m.locked(func() { m.ahead += by }) }
 
-// Down makes all calls fail without effect, or no more.
-func (m *Memory) Down(down bool) { m.locked(func() { m.down = down }) }
+// GoDown makes all calls fail without effect.
+func (m *Memory) GoDown() { m.locked(func() { m.down = true }) }
+
+// ComeUp ends what GoDown began.
+func (m *Memory) ComeUp() { m.locked(func() { m.down = false }) }
 
 // LoseAnswers makes the next calls fail after they had their effect.
 func (m *Memory) LoseAnswers(calls int) { m.locked(func() { m.lost = calls }) }
@@ -164,6 +167,30 @@ func (m *Memory) Held(ctx context.Context, names ...string) (held map[string]mut
 		return nil
 	})
 	return held, err
+}
+
+// Claims implements mutex.Store.
+func (m *Memory) Claims(ctx context.Context, keys ...string) (taken map[string]mutex.Holder, err error) {
+	taken = map[string]mutex.Holder{}
+	err = m.call(ctx, func(now time.Time) error {
+		for _, key := range keys {
+			if has, ok := m.claims[key]; ok && has.until.After(now) {
+				taken[key] = has.holder
+			}
+		}
+		return nil
+	})
+	return taken, err
+}
+
+// Down implements mutex.Store.
+func (m *Memory) Down() (err error) {
+	m.locked(func() {
+		if m.down {
+			err = ErrDown
+		}
+	})
+	return err
 }
 
 // Now implements mutex.Store.

@@ -198,7 +198,7 @@ func TestAServerThatIsGoneIsForgotten(t *testing.T) {
 
 func TestAnOutageOfTheStoreIsAnError(t *testing.T) {
 	store := storetest.New()
-	store.Down(true)
+	store.GoDown()
 	if _, _, err := Announce(ctx, store, time.Now, web(1)); err == nil {
 		t.Error("announced")
 	}

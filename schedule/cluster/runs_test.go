@@ -191,7 +191,7 @@ func TestAllLastRunsOfABatchArePutSideBySide(t *testing.T) {
 	if all, _ := store.All(ctx, tableLast); len(all) != 200 {
 		t.Errorf("%d", len(all))
 	}
-	store.Down(true)
+	store.GoDown()
 	if err := Publish(ctx, store, records, nil); err == nil {
 		t.Error("the store is down, and nothing was said")
 	}

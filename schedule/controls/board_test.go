@@ -153,7 +153,7 @@ func TestAnInterruptHasItsAgeFromTheClockOfTheStore(t *testing.T) {
 
 func TestAnOutageOfTheStoreIsNoAnswer(t *testing.T) {
 	store := storetest.New()
-	store.Down(true)
+	store.GoDown()
 	if c, err := readBoard(t.Context(), store, nil, true); err == nil {
 		t.Errorf("%+v", c)
 	}
