@@ -25,6 +25,7 @@ type Memory struct {
 	lost   int // how many answers are lost yet
 	calls  int
 	locks  map[string]lent
+	broken map[[2]string]bool // locks that were broken, by name and run
 	claims map[string]lent
 	tables map[string]map[string]kept
 	logs   map[string][][]byte
@@ -50,7 +51,7 @@ func New() *Memory {
 }
 
 func (m *Memory) empty() {
-	m.locks, m.claims = map[string]lent{}, map[string]lent{}
+	m.locks, m.claims, m.broken = map[string]lent{}, map[string]lent{}, map[[2]string]bool{}
 	m.tables, m.logs = map[string]map[string]kept{}, map[string][][]byte{}
 }
 
@@ -102,9 +103,10 @@ func (m *Memory) now() time.Time { return time.Now().Add(m.ahead) }
 // Acquire implements mutex.Locks.
 func (m *Memory) Acquire(ctx context.Context, name string, holder mutex.Holder) (lock mutex.Lock, err error) {
 	err = m.call(ctx, func(now time.Time) error {
-		if has, ok := m.locks[name]; ok && has.until.After(now) {
+		if has, ok := m.locks[name]; ok && has.until.After(now) && has.holder.Run != holder.Run {
 			return &mutex.HeldError{Name: name, Holder: has.holder}
 		}
+		delete(m.broken, [2]string{name, holder.Run})
 		m.locks[name] = lent{holder, now.Add(mutex.DefaultLease)}
 		lock = &memoryLock{store: m, name: name, run: holder.Run, leased: time.Now()}
 		return nil
@@ -125,6 +127,9 @@ func (m *Memory) Claim(ctx context.Context, key string, until time.Time, holder 
 	return m.call(ctx, func(now time.Time) error {
 		if has, ok := m.claims[key]; ok && has.until.After(now) && has.holder.Run != holder.Run {
 			return &mutex.HeldError{Name: key, Holder: has.holder}
+		}
+		if least := now.Add(time.Hour); until.Before(least) {
+			until = least
 		}
 		m.claims[key] = lent{holder, until}
 		return nil
@@ -149,6 +154,7 @@ func (m *Memory) Break(ctx context.Context, name string) (holder mutex.Holder, e
 			return mutex.ErrFree
 		}
 		holder = has.holder
+		m.broken[[2]string{name, holder.Run}] = true
 		delete(m.locks, name)
 		return nil
 	})
@@ -267,8 +273,9 @@ type memoryLock struct {
 	store     *Memory
 	name, run string
 
-	mu     sync.Mutex
-	leased time.Time
+	mu       sync.Mutex
+	leased   time.Time
+	released bool
 }
 
 func (l *memoryLock) Inherit() []*os.File    { return nil }
@@ -277,30 +284,39 @@ func (l *memoryLock) Lease() time.Duration   { return mutex.DefaultLease }
 func (l *memoryLock) Describe(mutex.Holder)  {}
 func (l *memoryLock) Leased() (at time.Time) { l.mu.Lock(); defer l.mu.Unlock(); return l.leased }
 
+// Renew takes a lock that is gone again, unless it was broken.
 func (l *memoryLock) Renew(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.released {
+		return nil
+	}
 	begun := time.Now()
 	err := l.store.call(ctx, func(now time.Time) error {
 		has, ok := l.store.locks[l.name]
-		switch gone := !ok || !has.until.After(now); {
-		case gone:
+		held, broken := ok && has.until.After(now), l.store.broken[[2]string{l.name, l.run}]
+		switch {
+		case held && has.holder.Run != l.run:
+			return &mutex.LostError{Name: l.name, Holder: has.holder, Broken: broken}
+		case broken:
+			return &mutex.LostError{Name: l.name, Broken: true}
+		case !held:
 			l.store.locks[l.name] = lent{mutex.Holder{Run: l.run}, now.Add(mutex.DefaultLease)}
 			return &mutex.LostError{Name: l.name}
-		case has.holder.Run != l.run:
-			return &mutex.LostError{Name: l.name, Holder: has.holder}
 		}
-		has.until = now.Add(mutex.DefaultLease)
-		l.store.locks[l.name] = has
+		l.store.locks[l.name] = lent{has.holder, now.Add(mutex.DefaultLease)}
 		return nil
 	})
 	if err == nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
 		l.leased = begun
 	}
 	return err
 }
 
 func (l *memoryLock) Release(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.released = true
 	return l.store.call(ctx, func(time.Time) error {
 		if l.store.locks[l.name].holder.Run == l.run {
 			delete(l.store.locks, l.name)
