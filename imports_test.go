@@ -63,7 +63,6 @@ var order = []string{
 	"schedule/lease",
 	"schedule/run/output",
 	"schedule/run/previous",
-	"schedule/run/takeover",
 	"schedule/run",
 	"schedule/expect",
 	"schedule/tail",

@@ -13,32 +13,14 @@ import (
 // claimAtLeast is how long a claim is kept whatever the clocks say, also that of a slot long gone.
 const claimAtLeast = time.Hour
 
-// Claim takes key for the run, once for all servers. Its value is the run, a space, and the holder.
+// Claim takes key for the run, once for all servers. Its value is the run, a space, and the holder. Of a slot it keeps but a bit after
+// an hour.
 func (r *Redis) Claim(ctx context.Context, key string, until time.Time, holder Holder) error {
-	return r.claim(ctx, key, until, holder, true)
-}
-
-// ClaimInFull is Claim that keeps the holder until the end, where Claim keeps but a bit of a slot after an hour.
-func (r *Redis) ClaimInFull(ctx context.Context, key string, until time.Time, holder Holder) error {
-	return r.claim(ctx, key, until, holder, false)
-}
-
-// Unclaim takes a claim back that this process made for that very holder. It leaves an earlier claim of the same run alone.
-func (r *Redis) Unclaim(ctx context.Context, key string, holder Holder) error {
-	return r.claimOf(ctx, key, time.Time{}, holder).release()
-}
-
-// claimOf is the claim of a key for a holder.
-func (r *Redis) claimOf(ctx context.Context, key string, until time.Time, holder Holder) redlock {
-	return redlock{redis: r, key: r.Key("claim", key), value: holder.Run + " " + holderText(holder), run: holder.Run,
-		keep: max(time.Until(until), claimAtLeast), end: deadline(ctx)}
-}
-
-func (r *Redis) claim(ctx context.Context, key string, until time.Time, holder Holder, asBit bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	claim := r.claimOf(ctx, key, until, holder)
+	claim := redlock{redis: r, key: r.Key("claim", key), value: holder.Run + " " + holderText(holder), run: holder.Run,
+		keep: max(time.Until(until), claimAtLeast), end: deadline(ctx)}
 	name, value, keep := claim.key, claim.value, claim.keep
 	q := redisserver.Request{Grants: true, Script: &claimScript, Keys: []string{name, r.Key("granted")},
 		Args: []any{holder.Run, value, milliseconds(keep), fmt.Sprint(until.UnixMilli())}}
@@ -47,7 +29,7 @@ func (r *Redis) claim(ctx context.Context, key string, until time.Time, holder H
 		q.Script, q.Keys, q.Args, q.Slot = &slotClaimScript, append(q.Keys, bit.key), append(q.Args, bit.offset), bit.slot
 	}
 	_, err := claim.acquire(q)
-	if err == nil && slot && asBit && keep > longClaim {
+	if err == nil && slot && keep > longClaim {
 		r.keepAsBit(claim, bit, until)
 	}
 	var held *HeldError

@@ -29,7 +29,6 @@ func Lately(dir string, tasks []*schedule.Task, now time.Time) (slots []mutex.Cl
 	if len(shared) == 0 {
 		return nil
 	}
-	slots = takenRetries(dir, now)
 	add := func(r outcome.Record) {
 		task := shared[r.Task]
 		if task == nil || r.Origin != "" || r.Slots > 1 {

@@ -46,10 +46,6 @@ func TriggeredID(cause, hook string, ended time.Time) string {
 	return MissedID(cause+"\x00"+hook, ended)
 }
 
-// TakenID returns the id of the record that a server keeps of a run which it began and another one has taken over. It is the same
-// whenever it is asked for.
-func TakenID(run string, slot time.Time) string { return MissedID(run+"\x00taken over", slot) }
-
 // MissedID returns the id of the record of a slot that left no trace of a run: missed, or lost. It has the form of any
 // other and is made of the task and the slot, so that the slot has one such record however many ticks add it.
 func MissedID(task string, slot time.Time) string {

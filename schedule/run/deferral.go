@@ -13,7 +13,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/outcome"
-	"sched/schedule/run/takeover"
 	"sched/schedule/runfile"
 )
 
@@ -101,13 +100,8 @@ func (d Deferred) Attempt() int { return d.state.Deferral.Attempt }
 // Stopped reports whether the run was asked to stop: then it is to be finished.
 func (d Deferred) Stopped() bool { return d.state.Stop != nil }
 
-// Finish ends the run without another attempt. The error is that of Retry.
-func (d Deferred) Finish() (outcome.Record, error) {
-	if _, err := d.run.claimTurn(d.state); err != nil {
-		return outcome.Record{}, err
-	}
-	return d.run.conclude(d.state, nil), nil
-}
+// Finish ends the run without another attempt.
+func (d Deferred) Finish() outcome.Record { return d.run.conclude(d.state, nil) }
 
 // Leave leaves the run to a later tick.
 func (d Deferred) Leave() { d.run.file.Close() }
@@ -118,7 +112,7 @@ type HeldError struct{ Reason string }
 func (e *HeldError) Error() string { return e.Reason }
 
 // Retry takes the mutex again and hands the run over for its next attempt; one that waits for its turn as it is. It returns the record so far. After a *HeldError the
-// run still belongs to the caller (Hold), and after a *takeover.TakenError (TakenOver); after any other error, such as one of handOver, it was left to a later tick.
+// run still belongs to the caller (Hold); after any other error, such as one of handOver, it was left to a later tick.
 func (d Deferred) Retry(handOver func(*Run) error) (outcome.Record, error) {
 	r, deferral := d.run, d.state.Deferral
 	if d.Queued() {
@@ -128,16 +122,7 @@ func (d Deferred) Retry(handOver func(*Run) error) (outcome.Record, error) {
 		}
 		return r.Record(), err
 	}
-	unclaim, err := r.claimTurn(d.state) // before the lock: that belongs to the run, which may go on elsewhere
-	var taken *takeover.TakenError
-	switch {
-	case errors.As(err, &taken):
-		return outcome.Record{}, err
-	case err != nil && !r.task.RunWhenStoreDown:
-		return outcome.Record{}, &HeldError{fmt.Sprintf("nobody knows whether another server has taken it over: %v", err)}
-	}
 	if reason := r.lockAgain(*deferral); reason != "" {
-		unclaim()
 		return outcome.Record{}, &HeldError{reason}
 	}
 	if err := handOver(r); err != nil {
@@ -189,12 +174,7 @@ func (r *Run) lockAgain(deferral runfile.Deferral) (reason string) {
 // has been so for atMost, it ends the run instead, and returns its record.
 func (d Deferred) Hold(minute time.Time, atMost time.Duration, reason string) (record outcome.Record, ended bool) {
 	r, deferral := d.run, *d.state.Deferral
-	overdue := !deferral.HeldSince.IsZero() && minute.Sub(deferral.HeldSince) >= atMost
-	if overdue {
-		_, err := r.claimTurn(d.state)
-		overdue = err == nil // else it may go on, and end, on another server
-	}
-	if overdue {
+	if !deferral.HeldSince.IsZero() && minute.Sub(deferral.HeldSince) >= atMost {
 		reason = fmt.Sprintf("attempt %d could not start for %.0f hours: %s", deferral.Attempt, atMost.Hours(), reason)
 		return r.finish(d.state, r.giveUp(d.state, nil, reason)), true
 	}

@@ -104,9 +104,6 @@ func (s *stopper) follow(file *runfile.Observer) (Stopping, error) {
 		case alive:
 		case state.Waits():
 			if r, state, err := s.caller.take(s.id); err == nil {
-				if err := r.mayEnd(state); err != nil {
-					return s.Stopping, err
-				}
 				defer r.sendAlone()()
 				s.Record, s.Over = r.conclude(state, nil), true
 				return s.Stopping, nil

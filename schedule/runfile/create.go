@@ -21,15 +21,15 @@ func Create(dir string, r outcome.Record) (*File, error) {
 	return createNew(dir, r)
 }
 
-// createNew is Create with a file of its own, in which more events follow the beginning: with some it also survives a power cut.
-func createNew(dir string, r outcome.Record, more ...Event) (*File, error) {
+// createNew is Create with a file of its own.
+func createNew(dir string, r outcome.Record) (*File, error) {
 	draft := filepath.Join(runsDir(dir), ".draft-"+r.Run)
 	file, err := openDraft(draft)
 	if err != nil {
 		return nil, err
 	}
 	run := &File{Record: r, file: file}
-	if err := run.beginAs(draft, Path(dir, r.Run), more...); err != nil {
+	if err := run.beginAs(draft, Path(dir, r.Run)); err != nil {
 		file.Close()
 		os.Remove(draft)
 		return nil, err
@@ -59,20 +59,14 @@ func reuse(dir string, r outcome.Record) *File {
 	return nil
 }
 
-// beginAs writes the beginning of the run and more events, and renames its file.
-func (f *File) beginAs(from, to string, more ...Event) error {
+// beginAs writes the beginning of the run, and renames its file.
+func (f *File) beginAs(from, to string) error {
 	if info, err := f.file.Stat(); err == nil {
 		f.hasLooked(info.Size())
 	}
 	err := f.Append(Event{Begin: &f.Record})
-	for _, event := range more {
-		err = errors.Join(err, f.Append(event))
-	}
 	if err == nil {
 		err = f.reserve()
-	}
-	if err == nil && len(more) > 0 {
-		err = f.Sync()
 	}
 	if err == nil {
 		err = statedir.Rename(from, to)
@@ -113,16 +107,6 @@ func CreateEnded(dir string, begin, end outcome.Record) error {
 		os.Remove(draft)
 	}
 	return err
-}
-
-// CreateDeferred makes the file of a run whose next attempt is left to a tick, locked by the caller: one that another server began. Other
-// processes see it only complete. When it has returned nil the file survives a power cut.
-func CreateDeferred(dir string, begin outcome.Record, deferral Deferral) (*File, error) {
-	run, err := createNew(dir, begin, Event{Deferral: &deferral})
-	if err == nil {
-		statedir.SyncDir(runsDir(dir))
-	}
-	return run, err
 }
 
 // openDraft returns a new, locked file to begin a run in.

@@ -71,9 +71,6 @@ type Deferral struct {
 	Fence     int64          `json:"fence,omitempty"`  // of the lock that a tick took for the attempt
 	Seat      outcome.Seat   `json:"seat,omitzero"`    // which a tick took for the attempt
 	Before    bool           `json:"before,omitempty"` // the before-hooks are yet to run, since the run was lost before its first attempt
-	Turn      int            `json:"turn,omitempty"`   // how often other servers have taken the attempt over
-	Owner     string         `json:"owner,omitempty"`  // the server from which this one is about to take it over; empty where it has
-	From      string         `json:"from,omitempty"`   // from which this one has, and why, in words; empty where it began the attempts
 	Record    outcome.Record `json:"record"`           // what the attempts so far came to. No snapshot
 }
 

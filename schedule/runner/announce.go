@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
@@ -60,16 +59,11 @@ func (r *running) announce(ticking context.Context) (err error) {
 	announce, last := servers.Announce, []servers.Running(nil)
 	neighbours := servers.NewNeighbours(t.Storage.Store, t.Storage.Dir, t.Host.Server, t.Schedule.Environment)
 	also := append(r.answering.also(), neighbours.Also)
-	deferred := servers.NewDeferred(t.Storage.Store, t.Host.Server)
-	if t.leavesSlots() {
-		also = append(also, deferred.Also)
-	}
 	for alive := true; ; alive = clock.Wait(ticking, announceEvery) {
-		self, waiting := t.self()
+		self := t.self()
 		if !alive && slices.Equal(self.Running, last) {
 			return err
 		}
-		deferred.Tell(waiting)
 		var offset time.Duration
 		offset, err = announce(context.WithoutCancel(ticking), t.Storage.Store, clock.Now, self, also...)
 		if err != nil {
@@ -81,29 +75,20 @@ func (r *running) announce(ticking context.Context) (err error) {
 			announce, last = servers.Refresh, self.Running
 		}
 		r.answering.answer()
-		r.takeOver(deferred.Found(), waiting)
 		if !alive {
 			return err
 		}
 	}
 }
 
-// leavesSlots reports whether the next tick may have to leave slots to other servers.
-func (t *Tick) leavesSlots() bool {
-	return slices.ContainsFunc(t.Schedule.Tasks, func(task *schedule.Task) bool { return task.OneServer })
-}
-
-// self is the announcement of this server, and which deferred retries wait here that another one may take over.
-func (t *Tick) self() (s servers.Server, waiting []servers.DeferredRetry) {
-	s = servers.Server{Name: t.Host.Server, Version: t.Host.Version, Minute: t.Minute, File: t.Schedule.File, Digest: t.Schedule.Digest,
+// self is the announcement of this server.
+func (t *Tick) self() servers.Server {
+	s := servers.Server{Name: t.Host.Server, Version: t.Host.Version, Minute: t.Minute, File: t.Schedule.File, Digest: t.Schedule.Digest,
 		Labels: t.Schedule.Machine.Labels}
 	for _, storage := range append(t.Storage.Spares(), t.Storage) {
 		ids, _ := runfile.List(storage.Dir)
 		for _, id := range ids {
 			state, alive, err := runfile.Read(storage.Dir, id)
-			if retry, ok := t.deferredRetry(state); ok && err == nil {
-				waiting = append(waiting, retry)
-			}
 			if err != nil || !alive || state.End != nil || state.Waits() {
 				continue
 			}
@@ -113,7 +98,7 @@ func (t *Tick) self() (s servers.Server, waiting []servers.DeferredRetry) {
 			})
 		}
 	}
-	return s, waiting
+	return s
 }
 
 // checkLabels reports labels of this machine that cannot be used, at most once an hour: tasks that ask for them do not run here.

@@ -37,11 +37,7 @@ func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (re
 	task := d.Task()
 	switch {
 	case d.Stopped():
-		record, err := d.Finish()
-		if err != nil && !r.leaveTo(d, err) {
-			d.Leave()
-		}
-		return record, err == nil
+		return d.Finish(), true
 	case d.Queued() && noNewStarts.Err() == nil && (r.Only == "" || r.Only == task.Name): // a pause counts when its turn comes
 		if _, err := d.Retry(r.starter.handover.Give); err != nil {
 			r.Report.Problem("%s waits on for its turn: %v", task.Name, err)
@@ -58,9 +54,6 @@ func (r *running) retryDeferred(noNewStarts context.Context, d run.Deferred) (re
 	record, err := d.Retry(r.starter.handover.Give)
 	if held, ok := errors.AsType[*run.HeldError](err); ok {
 		return d.Hold(clock.Now().Truncate(time.Minute), heldAtMost, held.Reason)
-	}
-	if r.leaveTo(d, err) {
-		return record, false
 	}
 	if err != nil {
 		r.Report.Problem("%s waits on for attempt %d: %v", task.Name, d.Attempt(), err)

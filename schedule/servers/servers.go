@@ -5,7 +5,7 @@
 //   - A command on one server shows all of them.
 //   - With several Redis servers each has everything, and a majority of them is enough to write and to read.
 //
-// Non-goals: deciding which server runs what, also with a deferred retry, which is for locks and claims (package mutex); pauses and interrupts
+// Non-goals: deciding which server runs what, which is for locks and claims (package mutex); pauses and interrupts
 // (package controls); and keeping history. Each server writes about itself alone, for people: one that is listed may
 // have died a moment ago, and a run that is listed as running may have ended. The history of a server, its own
 // database, stays the record of what it ran; Redis has copies of the newest.
@@ -20,7 +20,6 @@
 //	runs         a stream of finished runs, capped
 //	ended        a sorted set: the ids of the runs on the stream
 //	last         a hash: of each task the finished run that began last
-//	deferred     a hash: runs whose next attempt waits for a tick of their server (DeferredRetry), by the run and the server
 //
 // Servers with other versions of sched read and write the same keys, so names and formats stay as they are. Redis 5 has
 // all that this needs. All functions may be used concurrently. An error means that no majority of the Redis

@@ -31,7 +31,6 @@ type Waiting struct {
 	since time.Time // Held, exactly, where there is an Until
 	until time.Time // Until, Store or AfterPause, exactly
 	why   string    // the store was of no use, or who paused it
-	from  string    // from which server the attempt was taken over, in words
 }
 
 // Waiting returns what waits for a tick, by task, the first to come first. The live runs are those of records.Records.
@@ -50,7 +49,7 @@ func (s Source) Waiting(live []runfile.State) map[string][]Waiting {
 		if state.Deferred() {
 			add(state.Begin.Task, state.Begin.Run, state.Deferral.Until, state.Deferral.Attempt, state.Begin.Origin, state.Deferral.HeldSince)
 			of := all[state.Begin.Task]
-			of[len(of)-1].Slot, of[len(of)-1].from = state.Begin.Slot, state.Deferral.From
+			of[len(of)-1].Slot = state.Begin.Slot
 		}
 	}
 	requests, err := runfile.Requests(s.Schedule.StateDir)
@@ -135,9 +134,6 @@ func (w Waiting) Text(now time.Time, zone *time.Location) string {
 	}
 	if w.Origin != "" {
 		text += " (" + w.Origin + ")"
-	}
-	if w.from != "" {
-		text += ": " + w.from
 	}
 	return text
 }
