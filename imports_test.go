@@ -15,7 +15,6 @@ import (
 
 // order lists our packages, the deepest first: each imports only packages that stand before it.
 var order = []string{
-	"schedule/lazy",
 	"schedule/text",
 	"schedule/clock",
 	"schedule/boot",

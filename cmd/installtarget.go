@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"sched/schedule"
 	"sched/schedule/crontab"
 	"sched/schedule/install"
-	"sched/schedule/lazy"
 )
 
 // The folders of the machine. They are variables for tests.
@@ -115,7 +115,7 @@ func (t *target) elsewhere() string {
 	return ""
 }
 
-var callsRun = lazy.Regexp{Expr: `(^|[\s/])sched\s+run\b`}
+var callsRun = regexp.MustCompile(`(^|[\s/])sched\s+run\b`)
 
 // byHand returns the number of a line that somebody wrote and that starts ticks of the schedule, as the docs show it; 0 for
 // none.

@@ -69,7 +69,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	}
 	process.CloseOnExecFrom(3) // what the caller has open is not for commands: `flock 9` would be held as long as a background run lives
 	debug.SetGCPercent(400)    // these commands live for a moment: time counts, and memory is given back soon
-	root := a.root(len(args) > 0 && args[0] == "run")
+	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(results)
@@ -81,11 +81,10 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 }
 
 // Commands returns sched with all its commands, for tools that write about them: they cannot be run.
-func Commands() *cobra.Command { return (&app{}).root(false) }
+func Commands() *cobra.Command { return (&app{}).root() }
 
-// root returns sched with all its commands, or with `run` alone: a tick needs no other, and to make thirty takes a fortieth of an
-// idle one.
-func (a *app) root(runAlone bool) *cobra.Command {
+// root returns sched with all its commands.
+func (a *app) root() *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:   "sched",
@@ -116,10 +115,6 @@ a signal.`,
 		},
 	}
 	a.rootFlags(root, &version)
-	if runAlone {
-		addInGroups(root, newRunCommand(a))
-		return root
-	}
 	addInGroups(root,
 		newRunCommand(a), newWorkCommand(a), newListCommand(a), newCheckCommand(a), newTestCommand(a), newShowCommand(a), newInitCommand(a), newDoctorCommand(a),
 		newStatusCommand(a), newHistoryCommand(a), newLogsCommand(a), newWhyCommand(a), newFinishCommand(a), newStartCommand(a),

@@ -192,9 +192,6 @@ func (a runCommand) runTriggered(o runOptions, caught *catch) error {
 // loadFor loads the schedule of a tick, whose state folder is ours. Where it is invalid it prints why, the same once an hour only, and
 // returns the last valid one unless --strict; invalid is then the exit of the tick.
 func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
-	if file, err := a.findConfig(); err == nil {
-		reserveHeap(file)
-	}
 	var broken error
 	if o.strict {
 		s, err = a.app.load()

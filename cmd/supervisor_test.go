@@ -3,7 +3,6 @@
 package cmd_test
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -13,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"sched/schedule/supervisor/witness"
 )
 
 // company is a schedule of background tasks of all kinds, due together. Each command waits for the file "go", and ends with the
@@ -379,71 +376,5 @@ tasks:
 	pids := strings.Fields(b.read("supervisors.txt"))
 	if slices.Sort(pids); len(slices.Compact(slices.Clone(pids))) != 2 || pids[0] != pids[2] || pids[3] != pids[5] {
 		t.Errorf("supervisors: %v", pids)
-	}
-}
-
-// While threads share a table of descriptors, the kernel lets a process wait each time that it grows: no command started for up to
-// 25 ms, at 64, 128 and 256 descriptors.
-func TestASupervisorHasRoomForItsDescriptorsFromTheBeginning(t *testing.T) {
-	t.Parallel()
-	unhurried(t, func(slow func(string, ...any)) { // on a busy machine it was once seen with a smaller table
-		b := together(t)
-		supervisor := b.pidIn("supervisor.pid")
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", supervisor))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(status), "FDSize:\t512\n") { // eight for each, and 64
-			slow("its table is of another size:\n%s", status)
-		}
-		b.write("go", "")
-		b.allWell(parent(t, supervisor))
-	})
-}
-
-// What Go sets up before a witness starts its supervisor delays the first command of a tick.
-func TestAWitnessSetsUpNextToNothing(t *testing.T) {
-	b := newBox(t, "tasks: []")
-	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Close(ends[0])
-	socket := os.NewFile(uintptr(ends[1]), "socket")
-	defer socket.Close()
-	file, err := os.Create(b.path("supervisor"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	c := b.command(witness.Arguments("id", 0)...)
-	var trace bytes.Buffer
-	c.Env, c.Stderr, c.ExtraFiles = append(c.Env, "GODEBUG=inittrace=1"), &trace, []*os.File{file, socket}
-	c.Run() // and its supervisor, which refuses to be one
-	lines := strings.Split(trace.String(), "\n")
-	const most = 40 // of 140; there were 22
-	first, _, _ := strings.Cut(lines[0], "@")
-	again := slices.IndexFunc(lines[1:], func(line string) bool { return strings.HasPrefix(line, first) })
-	if first == "" || again < 0 || again > most {
-		t.Errorf("a supervisor has begun after %d packages of the witness:\n%s", again, &trace)
-	}
-}
-
-// A supervisor that only waits keeps what it has made, and not the pages of its program: 10 MiB, which people see in ps and top.
-func TestASupervisorThatWaitsGivesBackThePagesOfItsProgram(t *testing.T) {
-	t.Parallel()
-	b, witness, supervisor, _ := start(t)
-	for _, pid := range []int{witness, supervisor} {
-		b.until("it has next to nothing of its program", func() bool {
-			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-			_, rest, _ := strings.Cut(string(status), "RssFile:")
-			var kib int
-			fmt.Sscan(rest, &kib)
-			return kib > 0 && kib < 5<<10
-		})
-	}
-	b.write("go", "")
-	if r := b.outcome("victim", 1); r.Outcome != "succeeded" {
-		t.Errorf("%+v", r)
 	}
 }

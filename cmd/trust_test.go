@@ -195,7 +195,7 @@ func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	c := b.command()
 	storage := run.Storage{Dir: b.path(".sched")}
 	handover := &supervisor.Handover{Self: c.Path, Environ: c.Env}
-	handover.Ahead(storage, 1)
+	handover.Ahead(storage)
 	record := outcome.Record{Run: outcome.NewID(), Task: "early", Mutex: "early", Slot: time.Now().UTC().Truncate(time.Minute), Background: true}
 	begun, err := run.Caller{Storage: storage, Environ: c.Env}.Begin(record, s.Tasks[0], nil)
 	if err != nil {

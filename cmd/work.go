@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -90,7 +89,6 @@ func (a workCommand) work(o workOptions) error {
 			release = held
 		}
 	}
-	debug.FreeOSMemory() // of the schedule only the folder and the zone are needed from here on
 	var logs *logStream
 	if o.run.logs && state.Dir != "" {
 		logs = a.newLogStream(o.width, o.run.json, tail.Discover(state.Dir).In)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sched/mutex/redisurl"
-	"sched/schedule/lazy"
 	"sched/schedule/text"
 )
 
@@ -75,9 +75,9 @@ const (
 )
 
 var (
-	refusedByName = lazy.Regexp{Expr: `no permissions to run the '([a-z|]+)' command`}
-	refusedInLine = lazy.Regexp{Expr: `script: ([0-9a-f]{40}), on @user_script:([0-9]+)`}
-	calledInLine  = lazy.Regexp{Expr: `redis\.call\('([A-Z]+)'`}
+	refusedByName = regexp.MustCompile(`no permissions to run the '([a-z|]+)' command`)
+	refusedInLine = regexp.MustCompile(`script: ([0-9a-f]{40}), on @user_script:([0-9]+)`)
+	calledInLine  = regexp.MustCompile(`redis\.call\('([A-Z]+)'`)
 )
 
 // refusedCommand finds the command that an ACL refuses, as Redis 7 names it: by its name, or by the line of one of our scripts.

@@ -1,15 +1,14 @@
 package crontab
 
 import (
+	"regexp"
 	"strings"
-
-	"sched/schedule/lazy"
 )
 
 var (
-	rule     = lazy.Regexp{Expr: `^[\s#=*_.~|+-]*$`}
-	heading  = lazy.Regexp{Expr: `(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce`}
-	trailing = lazy.Regexp{Expr: `\s#\s+([^'"` + "`" + `]+)$`}
+	rule     = regexp.MustCompile(`^[\s#=*_.~|+-]*$`)
+	heading  = regexp.MustCompile(`(?i)\bm(in\w*)?\s+h(our\w*)?\s+(dom|day)|user-?name\s+command|^\s*[|.*\s-]+\s*(minute|hour|day|month)|edit this file to introduce`)
+	trailing = regexp.MustCompile(`\s#\s+([^'"` + "`" + `]+)$`)
 )
 
 // mostDescription is the longest comment, in bytes, that is a description; a longer one stays a comment.

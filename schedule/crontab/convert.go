@@ -3,12 +3,11 @@ package crontab
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"sched/schedule/lazy"
 )
 
 // Options are how crontabs become tasks.
@@ -64,7 +63,7 @@ func (c *converter) find(left bool, hint, format string, args ...any) {
 	c.schedule.Findings = append(c.schedule.Findings, f)
 }
 
-var ownLine = lazy.Regexp{Expr: `(^|[\s/])sched\s+run\b`}
+var ownLine = regexp.MustCompile(`(^|[\s/])sched\s+run\b`)
 
 // convert makes a task of the entry, or a Finding.
 func (c *converter) convert() {
@@ -101,7 +100,7 @@ func (c *converter) convert() {
 	c.schedule.Tasks = append(c.schedule.Tasks, t)
 }
 
-var posixShell = lazy.Regexp{Expr: `^(ba|da|k|z|a|mk)?sh$`}
+var posixShell = regexp.MustCompile(`^(ba|da|k|z|a|mk)?sh$`)
 
 // command sets the command. The standard input of the entry, which a schedule does not have, becomes a here-document.
 func (c *converter) command(t *Task) bool {
@@ -179,7 +178,7 @@ func (s *Schedule) firstZone(zone string) bool {
 	return !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Timezone == zone })
 }
 
-var address = lazy.Regexp{Expr: `^[A-Za-z0-9._+-]+(@[A-Za-z0-9.-]+)?$`}
+var address = regexp.MustCompile(`^[A-Za-z0-9._+-]+(@[A-Za-z0-9.-]+)?$`)
 
 // mail sets who gets the output: those of MAILTO. A name without a host is a user of this machine.
 func (c *converter) mail(t *Task) {

@@ -3,9 +3,8 @@ package crontab
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
-
-	"sched/schedule/lazy"
 )
 
 // names gives each task a name of its own.
@@ -26,10 +25,10 @@ func (n names) unique(name string) string {
 }
 
 var (
-	assignment = lazy.Regexp{Expr: `^[A-Za-z_][A-Za-z0-9_]*=`}
-	extension  = lazy.Regexp{Expr: `\.(sh|bash|py|pl|rb|php|js|mjs|ts|jar|R)$`}
-	notInName  = lazy.Regexp{Expr: `[^a-z0-9._:]+`}
-	subcommand = lazy.Regexp{Expr: `^[a-z][a-z:_-]{2,}$`}
+	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	extension  = regexp.MustCompile(`\.(sh|bash|py|pl|rb|php|js|mjs|ts|jar|R)$`)
+	notInName  = regexp.MustCompile(`[^a-z0-9._:]+`)
+	subcommand = regexp.MustCompile(`^[a-z][a-z:_-]{2,}$`)
 )
 
 // wrappers are programs that start another one, with the flags of theirs that have a value.

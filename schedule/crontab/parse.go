@@ -2,10 +2,10 @@ package crontab
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"sched/schedule/crontab/vixie"
-	"sched/schedule/lazy"
 )
 
 // A Source is the text of a crontab, and what findings call it.
@@ -130,9 +130,9 @@ func (p *parser) add(entry Entry) {
 }
 
 var (
-	fiveFields = lazy.Regexp{Expr: `^(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(.*)$`}
-	nickname   = lazy.Regexp{Expr: `^(@\S+)[ \t]+(.*)$`}
-	userName   = lazy.Regexp{Expr: `^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`}
+	fiveFields = regexp.MustCompile(`^(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]+(.*)$`)
+	nickname   = regexp.MustCompile(`^(@\S+)[ \t]+(.*)$`)
+	userName   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`)
 )
 
 // entry reads times, user and command. The problem is empty where it is an entry.

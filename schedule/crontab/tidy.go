@@ -3,10 +3,9 @@ package crontab
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
-
-	"sched/schedule/lazy"
 )
 
 // tidy turns what stands around a command into keys of the task, as long as the rest is one simple command: what it cannot
@@ -75,7 +74,7 @@ func (t *Task) path(w word, command string) (string, bool) {
 	return strings.TrimSuffix(t.Dir, "/") + "/" + strings.TrimPrefix(w.text, "./"), w.text != ""
 }
 
-var plainPath = lazy.Regexp{Expr: `^(/[A-Za-z0-9._/+@%-]*)?$`}
+var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._/+@%-]*)?$`)
 
 // takeRedirection turns ">> log 2>&1", "> log 2>&1" and "&> log" at the end into output. Output of one kind alone is left.
 func takeRedirection(t *Task) bool {
@@ -142,7 +141,7 @@ func takeWrapper(t *Task) bool {
 	return false
 }
 
-var seconds = lazy.Regexp{Expr: `^[1-9][0-9]{0,6}[smhd]?$`}
+var seconds = regexp.MustCompile(`^[1-9][0-9]{0,6}[smhd]?$`)
 
 // duration writes what timeout(1) takes for a duration as the schedule does.
 func duration(text string) (string, bool) {

@@ -1,15 +1,15 @@
 package crontab
 
 import (
+	"regexp"
 	"strings"
 
 	"sched/schedule/cron"
 	"sched/schedule/crontab/vixie"
-	"sched/schedule/lazy"
 )
 
 var (
-	tilde     = lazy.Regexp{Expr: `(\d+)?~(\d+)?`}
+	tilde     = regexp.MustCompile(`(\d+)?~(\d+)?`)
 	fieldTops = []string{"59", "23", "28", "12", "6"}
 )
 
@@ -76,7 +76,7 @@ func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) boo
 }
 
 // backwards are ranges that end on Sunday: sched reads them as people mean them, and to cron they are empty.
-var backwards = lazy.Regexp{Expr: `(?i)-(0|sun)([,/]\S*)?$`}
+var backwards = regexp.MustCompile(`(?i)-(0|sun)([,/]\S*)?$`)
 
 // untilde writes the random ~ of OpenBSD and cronie as H.
 func untilde(when string) string {

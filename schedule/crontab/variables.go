@@ -2,11 +2,10 @@ package crontab
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"sched/schedule/lazy"
 )
 
 // Variables are settings of a crontab, by name.
@@ -24,9 +23,9 @@ func (v Variables) names() []string {
 }
 
 // secret are names of variables that hold secrets.
-var secret = lazy.Regexp{Expr: `(?i)passw|secret|token|api_?key|credential`}
+var secret = regexp.MustCompile(`(?i)passw|secret|token|api_?key|credential`)
 
-var variableName = lazy.Regexp{Expr: `^[^\s="']+$`}
+var variableName = regexp.MustCompile(`^[^\s="']+$`)
 
 // setting reads NAME = value. Name and value may be in quotes, blanks around them do not count, and nothing is expanded. A #
 // behind a value is part of it; behind a value in quotes it makes the line no setting.

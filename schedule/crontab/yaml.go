@@ -3,10 +3,9 @@ package crontab
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-
-	"sched/schedule/lazy"
 )
 
 // YAML writes the schedule. The header is comment at its top, a line each.
@@ -210,10 +209,10 @@ func (w *writer) command(in, command string) {
 }
 
 var (
-	plain    = lazy.Regexp{Expr: `^[A-Za-z0-9/._$(+][^\x00-\x1f\x7f]*$`}
-	looks    = lazy.Regexp{Expr: `(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`}
-	inFlow   = lazy.Regexp{Expr: `[\[\]{},]`}
-	needsOne = lazy.Regexp{Expr: `: |:$| #|\s$`}
+	plain    = regexp.MustCompile(`^[A-Za-z0-9/._$(+][^\x00-\x1f\x7f]*$`)
+	looks    = regexp.MustCompile(`(?i)^([-+.]?[0-9][-+0-9_.,:exabcdfo]*|[-+]?\.(inf|nan)|true|false|yes|no|on|off|y|n|null|~|=|<<)$|^\d{4}-\d`)
+	inFlow   = regexp.MustCompile(`[\[\]{},]`)
+	needsOne = regexp.MustCompile(`: |:$| #|\s$`)
 )
 
 // scalar writes a text plain where YAML takes it for text, else in quotes.

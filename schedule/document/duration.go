@@ -3,11 +3,10 @@ package document
 import (
 	"errors"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
-
-	"sched/schedule/lazy"
 )
 
 var (
@@ -19,7 +18,7 @@ var (
 const longest = 100 * 365 * 24 * time.Hour
 
 // tooLongForGo is what time.ParseDuration takes, or refuses since it is too long.
-var tooLongForGo = lazy.Regexp{Expr: `^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`}
+var tooLongForGo = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
 
 // ParseDuration reads a duration of Go's syntax, which may begin with days: 30d, 1d12h. A day is
 // 24 hours. 0 needs a unit as well.

@@ -26,7 +26,7 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record,
 // is left to ticks. When noNewStarts is done it starts no other.
 func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	t.rememberStore()
-	go t.supervisors().Ahead(t.Storage, 1)
+	go t.supervisors().Ahead(t.Storage)
 	r := t.prepare()
 	r.deliveries.start(kill)
 	r.requests.startTriggered(noNewStarts)

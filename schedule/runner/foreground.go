@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"runtime"
 	"time"
 
 	"sched/schedule"
@@ -33,16 +32,6 @@ type foregroundQueue struct {
 
 func (r *running) foregroundQueue(c contexts, slots int) *foregroundQueue {
 	return &foregroundQueue{tick: r, contexts: c, answered: make(chan *conditional, slots)}
-}
-
-// oneProcessorFor has this process use one processor from now on, where it is to start many commands one after another, and none beside
-// them: with several, each end of a command wakes threads that have nothing to do, an eighth of the CPU of the tick. To change that
-// stops all threads for a moment, which is not worth it for a few commands.
-func oneProcessorFor(due []schedule.Slot) {
-	const many = 10
-	if background, foreground := admission.Split(due); len(background) == 0 && len(foreground) >= many {
-		runtime.GOMAXPROCS(1)
-	}
 }
 
 // run runs the slots that are ready, in their order.

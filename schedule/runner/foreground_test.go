@@ -3,8 +3,6 @@ package runner
 import (
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -60,38 +58,5 @@ func TestPatience(t *testing.T) {
 	close(first.decided)
 	if got := queue.patience(second, nil); got != time.Second {
 		t.Errorf("the slot of the task before it is decided: %s", got)
-	}
-}
-
-func TestOneProcessorIsEnoughForCommandsOneAfterAnother(t *testing.T) {
-	const line = `- {name: n, cron: "* * * * *", command: "true"}` + "\n"
-	before := runtime.GOMAXPROCS(3)
-	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
-	for _, row := range []struct {
-		name  string
-		tasks string
-		want  int
-	}{
-		{"few commands", strings.Repeat(line, 9), 3},
-		{"many, and one in the background, which starts beside them", strings.Repeat(line, 10) + `- {name: n, cron: "* * * * *", command: "true", background: true}`, 3},
-		{"many", strings.Repeat(line, 10), 1},
-	} {
-		var tasks strings.Builder
-		for n, text := range strings.Split(strings.TrimSpace(row.tasks), "\n") {
-			tasks.WriteString(strings.Replace(text, "name: n", "name: n"+string(rune('a'+n)), 1) + "\n")
-		}
-		w := newWorld(t, 1, tasks.String())
-		oneProcessorFor(w.schedule.Due(w.now))
-		if got := runtime.GOMAXPROCS(0); got != row.want {
-			t.Errorf("%s: it has %d processors, not %d", row.name, got, row.want)
-		}
-		runtime.GOMAXPROCS(3)
-		if tick := w.tick(); len(tick.Schedule.Tasks) == 10 {
-			w.run("2026-03-28 21:00:00")
-			if got := runtime.GOMAXPROCS(0); got != row.want {
-				t.Errorf("%s: a tick has %d processors, not %d", row.name, got, row.want)
-			}
-			runtime.GOMAXPROCS(3)
-		}
 	}
 }

@@ -75,7 +75,6 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	r.starter.terminate, r.locks.noNewStarts = terminate, noNewStarts
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
-	oneProcessorFor(due)
 	defer r.controls.readAhead(len(due) > 0)()
 	background, foreground := admission.Split(r.account(due))
 	r.deliveries.start(kill)
@@ -201,7 +200,7 @@ func (t *Tick) Leave() { t.supervisors().Close() }
 // startSupervisor starts the supervisor beside everything else, if one of the slots is that of a background task.
 func (t *Tick) startSupervisor(due []schedule.Slot) {
 	if background, _ := admission.Split(due); len(background) > 0 {
-		go t.supervisors().Ahead(t.Storage, len(background))
+		go t.supervisors().Ahead(t.Storage)
 	}
 }
 

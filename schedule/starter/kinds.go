@@ -1,10 +1,9 @@
 package starter
 
 import (
+	"regexp"
 	"slices"
 	"strings"
-
-	"sched/schedule/lazy"
 )
 
 // kinds are the projects that are known. Their order is that of the file; what was found before is passed on, since a
@@ -73,11 +72,11 @@ func composer(p Project, found []string) []task {
 }
 
 // periodic are the names of scripts that sound like something to do again and again.
-var periodic = lazy.Regexp{Expr: `(?i)\b(cron|schedul\w*|jobs?|tasks?|clean\w*|prune|purge|backup|sync|import|export|` +
-	`report\w*|digest|crawl|scrape|fetch|hourly|daily|nightly|weekly|monthly)\b`}
+var periodic = regexp.MustCompile(`(?i)\b(cron|schedul\w*|jobs?|tasks?|clean\w*|prune|purge|backup|sync|import|export|` +
+	`report\w*|digest|crawl|scrape|fetch|hourly|daily|nightly|weekly|monthly)\b`)
 
 // speakable are names that a task may have, and a shell takes as they are.
-var speakable = lazy.Regexp{Expr: `^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`}
+var speakable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`)
 
 // mostScripts is how many scripts are offered.
 const mostScripts = 5

@@ -25,11 +25,10 @@ type Handover struct {
 	Self    string   // the path of sched
 	Environ []string // of the tick
 
-	mu       sync.Mutex
-	expected int              // runs, as far as that is known
-	newest   map[string]*link // by the state folder
-	earlier  []*link
-	failed   map[string]error // why there is none for a state folder: this was tried for long enough
+	mu      sync.Mutex
+	newest  map[string]*link // by the state folder
+	earlier []*link
+	failed  map[string]error // why there is none for a state folder: this was tried for long enough
 }
 
 // A link is the tick's end of the socket to a supervisor.
@@ -65,12 +64,10 @@ func (h *Handover) Give(r *run.Run) error {
 	return nil
 }
 
-// Ahead starts the supervisor for the runs of the state folder, for a tick that expects so many: it gets ready meanwhile. An error is
-// that of the first Give.
-func (h *Handover) Ahead(storage run.Storage, runs int) {
+// Ahead starts the supervisor for the runs of the state folder, which gets ready meanwhile. The first Give returns the error.
+func (h *Handover) Ahead(storage run.Storage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.expected = runs
 	h.link(storage)
 }
 
@@ -153,7 +150,7 @@ func (h *Handover) start(storage run.Storage) (*link, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	argv := append([]string{h.Self}, witness.Arguments(id, perRun*min(h.expected, mostRuns())+otherDescriptors)...)
+	argv := append([]string{h.Self}, witness.Arguments(id)...)
 	env := process.Environ(h.Environ, schedule.Task{}, storage.Variables()...)
 	// In a session of its own, and without a pipe of its caller, or cron would wait for it.
 	_, err = process.Program{Path: h.Self, Argv: argv, Dir: "/", Env: env, Inherit: []*os.File{file, theirs}, How: &syscall.SysProcAttr{Setsid: true}}.Fork()

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,16 +35,11 @@ type supervisor struct {
 	terminate, kill context.Context
 	runs            sync.WaitGroup
 
-	mu         sync.Mutex
-	mine       map[string]bool // the ids of the runs that it got
-	starting   int             // runs whose commands are yet to be started
-	came       time.Time       // when the newest run came
-	unanswered int             // runs whose commands were started, and of which the tick was not told yet
-	rests      *time.Timer     // calls witness.LeaveProgram when no command was started for restsAfter
+	mu       sync.Mutex
+	mine     map[string]bool // the ids of the runs that it got
+	starting int             // runs whose commands are yet to be started
+	came     time.Time       // when the newest run came
 }
-
-// restsAfter is how long after the last start a supervisor counts as one that waits.
-const restsAfter = time.Second
 
 // Supervise is the supervisor with the id: it watches the runs that it gets until the last of them has ended. When terminate is done
 // it stops their commands, when kill is done too it kills them. An error says that this process is none that a witness started.
@@ -68,10 +62,7 @@ func watch(terminate, kill context.Context, caller run.Caller, self, id string, 
 	debug.SetCrashOutput(file, debug.CrashOptions{})
 	caller.Leases, caller.Queues = &lease.Leases{}, &queue.Seen{}
 	defer context.AfterFunc(terminate, func() { chain.Hold(caller.Dir) })() // runs that are ended start no others
-	s := &supervisor{id: id, caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}, rests: time.AfterFunc(restsAfter, witness.LeaveProgram)}
-	if !on {
-		s.rests.Stop() // until a command was started: of `sched work` a supervisor waits for the minute to begin, and then all is wanted at once
-	}
+	s := &supervisor{id: id, caller: caller, terminate: terminate, kill: kill, mine: map[string]bool{}}
 	s.finishes = &finishes{self: self, startsFirst: s.startsFirst}
 	if on {
 		s.runs.Go(s.takeOver)
@@ -165,31 +156,12 @@ func (s *supervisor) comes() {
 	s.came = time.Now()
 }
 
-// answeredTogether is how many starts a tick is told of at once, while there are more to come: to wake it for each took the processor
-// from the next ones.
-const answeredTogether = 32
-
 // begun notes that the command of a run that came was started, or cannot be, and answers the tick.
 func (s *supervisor) begun(socket *net.UnixConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.starting--
-	s.unanswered++
-	s.rests.Reset(restsAfter)
-	if s.starting == 0 || s.unanswered == answeredTogether {
-		answer(socket, bytes.Repeat([]byte{oneRun}, s.unanswered))
-		s.unanswered = 0
-	}
-}
-
-// answer writes to the tick what that has room for, and waits for nothing: a tick reads no answers while it has other things to do.
-func answer(socket *net.UnixConn, text []byte) {
-	if conn, err := socket.SyscallConn(); err == nil {
-		conn.Write(func(fd uintptr) bool {
-			unix.Write(int(fd), text)
-			return true
-		})
-	}
+	go socket.Write([]byte{oneRun}) // the tick reads no answers while it has other things to do
 }
 
 const (

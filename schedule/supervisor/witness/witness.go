@@ -15,7 +15,6 @@ package witness
 import (
 	"io"
 	"os"
-	"strconv"
 	"syscall"
 )
 
@@ -27,64 +26,40 @@ const (
 
 const command = "witness"
 
-// Arguments returns those of a process of sched, after its path, that is the witness of the supervisor with the id, which will have so many
-// descriptors open.
-func Arguments(id string, descriptors int) []string {
-	return []string{command, id, strconv.Itoa(descriptors)}
-}
+// Arguments returns the arguments of a process of sched, after its path, that is the witness of the supervisor with the id.
+func Arguments(id string) []string { return []string{command, id} }
 
 func init() {
-	if id, descriptors, ok := called(os.Args); ok {
-		os.Exit(watch(os.Args[0], id, descriptors))
+	if id, ok := called(os.Args); ok {
+		os.Exit(watch(os.Args[0], id))
 	}
 }
 
 // called reads the arguments of a process. False where they, or what it has inherited, are not those of a witness.
-func called(args []string) (id string, descriptors int, ok bool) {
-	if len(args) != 4 || args[1] != command {
-		return "", 0, false
+func called(args []string) (id string, ok bool) {
+	if len(args) != 3 || args[1] != command {
+		return "", false
 	}
 	var file, socket syscall.Stat_t
 	if syscall.Fstat(File, &file) != nil || syscall.Fstat(Socket, &socket) != nil {
-		return "", 0, false
+		return "", false
 	}
-	descriptors, err := strconv.Atoi(args[3])
-	return args[2], descriptors, err == nil && file.Mode&syscall.S_IFMT == syscall.S_IFREG && socket.Mode&syscall.S_IFMT == syscall.S_IFSOCK
+	return args[2], file.Mode&syscall.S_IFMT == syscall.S_IFREG && socket.Mode&syscall.S_IFMT == syscall.S_IFSOCK
 }
 
 // watch starts the supervisor with the program at the path self, waits for it, and returns 0 when it has ended well. Otherwise it returns
 // only if this process cannot take its place.
-func watch(self, id string, descriptors int) (code int) {
+func watch(self, id string) (code int) {
 	keepOrphans()
 	supervisor, err := syscall.ForkExec(self, []string{self, "start", id}, &syscall.ProcAttr{
-		Env: os.Environ(), Files: room(descriptors),
+		Env: os.Environ(), Files: []uintptr{0, 1, 2, File, Socket},
 	})
-	LeaveProgram()
 	if err == nil && await(supervisor) == 0 {
 		return 0
 	}
 	err = syscall.Exec(self, []string{self, "finish", "--tick", id}, os.Environ())
 	io.WriteString(os.NewFile(File, ""), "sched: nobody goes on with these runs: exec "+self+": "+err.Error()+"\n")
 	return 1
-}
-
-// room returns the descriptors that a supervisor inherits: ours, and so many that are closed. When it reaches the last of them, its table of
-// descriptors grows, which costs nothing before execve(2). Later, while several threads share the table, each growth waits
-// until the kernel's readers are done (RCU): 5 to 25 ms at 64, 128, 256 descriptors and so on, in which the
-// supervisor starts no command.
-func room(descriptors int) []uintptr {
-	const closed = ^uintptr(0)
-	const others = 8 // that a fork needs besides
-	files := []uintptr{0, 1, 2, File, Socket}
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return files
-	}
-	descriptors = min(descriptors, int(min(limit.Cur, 1<<20))-others)
-	for len(files) < descriptors {
-		files = append(files, closed)
-	}
-	return files
 }
 
 // reap waits for a child of this process, and returns 0 if it has ended with that code, else 1.

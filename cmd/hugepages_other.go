@@ -1,6 +1,0 @@
-//go:build !linux
-
-package cmd
-
-// reserveHeap does nothing here.
-func reserveHeap(string) {}

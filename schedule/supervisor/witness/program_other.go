@@ -1,6 +1,0 @@
-//go:build !linux
-
-package witness
-
-// LeaveProgram does nothing.
-func LeaveProgram() {}
