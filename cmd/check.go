@@ -59,7 +59,7 @@ type judgement struct {
 	problems []schedule.Problem
 	warnings []schedule.Problem
 	here     []schedule.Problem // warnings about this machine
-	notes    []schedule.Problem // what means something else than in the version before
+	notes    []schedule.Problem // which tasks are for other servers
 }
 
 // check prints the problems and the warnings of the schedule.
@@ -108,9 +108,8 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 		v.here = append(v.here, s.SlowForeground(a.usual(s), a.now())...)
 		v.here = append(v.here, a.storeRisks(s)...)
 		v.here = append(v.here, unknownLabels(s)...)
-		v.notes = append(envOverFiles(s), elsewhere(s)...)
+		v.notes = elsewhere(s)
 	}
-	v.notes = append(v.notes, s.Changes...)
 	return v, nil
 }
 
@@ -228,20 +227,6 @@ func elsewhere(s *schedule.Schedule) []schedule.Problem {
 		note.Text += "; the same goes for " + text.Count(more, "other task")
 	}
 	return []schedule.Problem{note}
-}
-
-// envOverFiles notes, for the first task that it concerns, that a variable of env now wins over one of a file.
-func envOverFiles(s *schedule.Schedule) []schedule.Problem {
-	for _, t := range s.Tasks {
-		if name := process.EnvOverFiles(t, os.Environ()); name != "" {
-			return []schedule.Problem{{
-				Place: t.PlaceOf("env." + name), Task: t.Name,
-				Text: fmt.Sprintf("env used to give way to env_file; now %s is what stands here, and not what the file says", name),
-				Hint: "leave it if that is meant, or remove one of the two",
-			}}
-		}
-	}
-	return nil
 }
 
 type checkJSON struct {

@@ -40,7 +40,6 @@ type Schedule struct {
 	Machine labels.Machine
 
 	Warnings []Problem // what is allowed and probably not meant
-	Changes  []Problem // what means something else than it did in the version of sched before this one
 	Digest   string    // of the text of every file that was read, in hexadecimal
 
 	Sources []*document.Source // the files that were read, the main one first: what Archive is made of

@@ -131,41 +131,14 @@ func postRetry(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, known, _ := r.server.repeated.known(r.repeatedKey()); retry.Waits && !known {
+	if retry.Waits {
 		return nil, view.Fail(view.Conflict, "", "a retry of run %s of %s waits already", text.ShortRun(one.Record.Run), retry.Task)
 	}
 	return r.leave(actor, retry.Request, "retry", one.Record.Run, reason)
 }
 
-// leave leaves a request for the ticks to come. One that is repeated with the same Idempotency-Key is left once, whatever was killed
-// in between: the request is written down with its key first, and has the id of its run from the beginning.
-func (r *request) leave(actor actions.Actor, request runfile.Request, action, target, reason string) (any, error) {
-	key, err := r.checkedKey()
-	if err != nil {
-		return nil, err
-	}
-	if key == "" {
-		return r.leaveNow(actor, request, action, target, reason)
-	}
-	first, err := r.server.repeated.begin(key, r.fingerprint(), request)
-	if err != nil {
-		return nil, err
-	}
-	request = first.Request
-	if !first.Left {
-		if _, err := runs.Of(r.view).Run(r.Context(), request.Run); err != nil { // it was killed before it was left
-			if _, err := r.leaveNow(actor, request, action, target, reason); err != nil {
-				return nil, err
-			}
-		}
-		if err := r.server.repeated.left(key); err != nil {
-			return nil, err
-		}
-	}
-	return view.RequestOf(request, view.FirstTick(request.At, first.At), r.view.Server), nil
-}
-
-func (r *request) leaveNow(actor actions.Actor, request runfile.Request, action, target, reason string) (asked Asked, err error) {
+// leave leaves a request for the ticks to come.
+func (r *request) leave(actor actions.Actor, request runfile.Request, action, target, reason string) (asked Asked, err error) {
 	err = r.change(action, target, reason, func() error {
 		tick, err := actor.Leave(request)
 		asked = view.RequestOf(request, tick, r.view.Server)

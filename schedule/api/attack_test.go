@@ -23,7 +23,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sched/schedule/actions/actionstest"
 	"sched/schedule/api/access"
 	"sched/schedule/api/listen"
 	"sched/schedule/history"
@@ -593,49 +592,6 @@ func TestBehindAProxy(t *testing.T) {
 	b.wants("the audit log", b.call(call{scope: access.Read, method: "GET", route: "/audit"}), 200, `"from": "192.0.2.7"`)
 	if code, _ := b.raw("GET", prefix+"/healthz", headers); code == 200 {
 		t.Error("without the base path")
-	}
-}
-
-// The same Idempotency-Key asks once: also when the server was killed after it had remembered the key.
-func TestARepeatedTriggerAsksOnce(t *testing.T) {
-	b := newBox(t, shop)
-	ask := call{scope: access.Operate, method: "POST", route: "/tasks/{name}/trigger", values: []string{"hourly"}, headers: map[string]string{"Idempotency-Key": "k"}}
-	first := decode[view.Request](t, b.call(ask).body)
-	waiting := b.Path(".sched/waiting/" + first.Run + ".json")
-	if err := os.Remove(waiting); err != nil { // as if a tick had taken it
-		t.Fatal(err)
-	}
-	if again := decode[view.Request](t, b.call(ask).body); again != first {
-		t.Errorf("%v, then %v", first, again)
-	}
-	if _, err := os.Stat(waiting); err == nil {
-		t.Error("it was asked for twice")
-	}
-	b.server.repeated.change(func(all map[string]firstAsking) error { // as if it had been killed before it asked
-		for key, one := range all {
-			one.Left = false
-			all[key] = one
-		}
-		return nil
-	})
-	if again := decode[view.Request](t, b.call(ask).body); again != first {
-		t.Errorf("%v, then %v", first, again)
-	}
-	if _, err := os.Stat(waiting); err != nil {
-		t.Errorf("it was not asked for: %v", err)
-	}
-}
-
-// The keys that are remembered do not grow for ever.
-func TestRepeatedKeysAreBounded(t *testing.T) {
-	b := newBox(t, shop)
-	all := map[string]firstAsking{}
-	for n := range mostRepeated + 10 {
-		all[fmt.Sprint(n)] = firstAsking{At: actionstest.Noon.Add(-time.Duration(n) * time.Minute)}
-	}
-	b.server.repeated.forget(all)
-	if _, ok := all["0"]; len(all) != mostRepeated-1 || !ok {
-		t.Errorf("%d keys", len(all))
 	}
 }
 

@@ -93,8 +93,6 @@ func (d documenter) parameters(r route) (all []any) {
 	switch {
 	case r.kind == eventStream:
 		header("Last-Event-ID", "the id of the last event that was seen")
-	case slices.Contains(r.errors, 422) && r.scope == access.Operate, r.scope == access.Hook:
-		header("Idempotency-Key", "asks once, however often it is repeated within a day")
 	case r.scope == access.Edit:
 		header("If-Match", "the ETag of the task, where it is there")
 		header("Sched-Reason", "why, for the audit log")

@@ -74,9 +74,9 @@ func (s *Server) Changes(below string, limit int) ([]audit.Change, bool, error) 
 	return s.audit.Read(below, limit)
 }
 
-// Call calls a route of the API for whoever sent a page's form: with their rights, their name in the audit log, and the form's key as
-// Idempotency-Key. Path is escaped and begins behind /api/v1. The answer is decoded into a value that may be nil; the error is a *problem.Problem.
-func (s *Server) Call(from *http.Request, method, path, key string, body, answer any) error {
+// Call calls a route of the API for whoever sent a page's form: with their rights and their name in the audit log.
+// Path is escaped and begins behind /api/v1. The answer is decoded into a value that may be nil; the error is a *problem.Problem.
+func (s *Server) Call(from *http.Request, method, path string, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return problem.Of(err)
@@ -91,10 +91,6 @@ func (s *Server) Call(from *http.Request, method, path, key string, body, answer
 		r.Body, r.ContentLength = readCloser{bytes.NewReader(text)}, int64(len(text))
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Del("Idempotency-Key")
-	if key != "" {
-		r.Header.Set("Idempotency-Key", key)
-	}
 	given := &kept{header: http.Header{}, status: http.StatusOK}
 	s.mux.ServeHTTP(given, r)
 	if given.status >= http.StatusBadRequest {

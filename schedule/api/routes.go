@@ -51,8 +51,8 @@ func routes() []route {
 			status: 200, kind: "image/svg+xml", handle: getBadge, errors: []int{404, 429}},
 
 		{method: "POST", path: "/tasks/{name}/trigger", scope: access.Operate, about: "Ask for one more run, by the next tick or later", body: Asking{}, status: 202, value: Asked{},
-			handle: postTrigger, errors: []int{404, 409, 413, 415, 422}},
-		{method: "POST", path: "/runs/{id}/retry", scope: access.Operate, about: "Ask for a run again", body: Asking{}, status: 202, value: Asked{}, handle: postRetry, errors: []int{404, 409, 413, 415, 422}},
+			handle: postTrigger, errors: []int{404, 409, 413, 415}},
+		{method: "POST", path: "/runs/{id}/retry", scope: access.Operate, about: "Ask for a run again", body: Asking{}, status: 202, value: Asked{}, handle: postRetry, errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/runs/{id}/stop", scope: access.Operate, about: "Stop a run that lives: TERM, then KILL; one of another server by its next tick. 202 when it has not ended yet", body: Reason{}, status: 200, value: runs.Run{},
 			waits: true, handle: postStop, errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/runs/{id}/log", scope: access.Operate, about: "Ask the server of a run for the end of its output, which GET shows when it has come. 202 while it has not", status: 200,

@@ -21,7 +21,7 @@ import (
 // A Config says what a Server serves, and to whom.
 type Config struct {
 	Schedules Schedules
-	StateDir  string // absolute; tokens, the audit log and what is known of repeated requests are kept there
+	StateDir  string // absolute; tokens and the audit log are kept there
 	Version   string
 	Now       func() time.Time
 	Problem   func(format string, args ...any) // what nobody who asked can be told
@@ -54,7 +54,6 @@ type Server struct {
 	current    current
 	access     *access.Access
 	audit      audit.Log
-	repeated   repeated
 	outputs    outputs
 	watcher    *watch.Watcher
 	forecasts  *forecast.Cache
@@ -86,7 +85,7 @@ func New(c Config) (*Server, error) {
 	s.access = access.New(access.Config{
 		StateDir: c.StateDir, BasePath: c.BasePath, Hosts: c.Hosts, BehindProxy: c.BehindProxy, Secure: c.Secure, Now: c.Now,
 	})
-	s.audit.Dir, s.repeated.dir, s.repeated.now = c.StateDir, c.StateDir, c.Now
+	s.audit.Dir = c.StateDir
 	s.watcher = &watch.Watcher{Schedule: s.current.get, Files: &s.files}
 	for _, r := range routes() {
 		if s.offers(r) {

@@ -1,9 +1,6 @@
 package load
 
-import (
-	"sched/schedule"
-	"sched/schedule/document"
-)
+import "sched/schedule/document"
 
 // setRetry reads a mapping, key by key on top of the inherited one. false takes that away.
 func setRetry(l *loader, t *taskDraft, n *node) {
@@ -23,7 +20,6 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 		l.Problemf(n, "write {attempts: 3}, or false for one attempt", "retry is empty")
 		return
 	}
-	inherited := t.Retry
 	retryKeys.Decode(l, &t.Retry, n, 0)
 	t.retries = t.retries || n.Has("attempts")
 	if !t.retries && !n.Has("attempts") && l.Task != "" {
@@ -42,28 +38,10 @@ func setRetry(l *loader, t *taskDraft, n *node) {
 		}
 		l.Problemf(at, "", "retry.max_delay %s is shorter than the delay, %s", r.MaxDelay, r.Delay)
 	}
-	l.noteMergedRetry(n, inherited)
-}
-
-// noteMergedRetry notes that a retry which used to take the place of the inherited one has parts of that now.
-func (l *loader) noteMergedRetry(n *node, inherited schedule.Retry) {
-	for _, part := range []struct {
-		key      string
-		modified bool
-	}{
-		{"attempts", inherited.Attempts != l.bare.Retry.Attempts}, {"delay", inherited.Delay != 0},
-		{"backoff", inherited.Backoff != l.bare.Retry.Backoff}, {"max_delay", inherited.MaxDelay != 0}, {"jitter", inherited.Jitter != 0},
-	} {
-		if part.modified && !n.Has(part.key) {
-			l.changes.add(l, n, "it keeps the inherited "+part.key, part.key+": false")
-			return
-		}
-	}
 }
 
 // setOutput reads a path or a mapping, key by key on top of what is inherited. false takes that away.
 func setOutput(l *loader, t *taskDraft, n *node) {
-	inherited := t.Output
 	switch {
 	case n.IsFalse():
 		l.Forget()
@@ -81,8 +59,5 @@ func setOutput(l *loader, t *taskDraft, n *node) {
 		if path, ok := l.Path(n); ok {
 			t.Output.File = path
 		}
-	}
-	if inherited.Append && t.Output.Append && !n.Has("append") {
-		l.changes.add(l, n, "it keeps the inherited append: true", "{file: PATH, append: false}")
 	}
 }

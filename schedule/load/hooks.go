@@ -42,9 +42,6 @@ func setHooks(field func(*schedule.Hooks) *[]schedule.Hook) setter[taskDraft] {
 				hooks = append(hooks, hook)
 			}
 		}
-		if len(inherited) > 0 && len(hooks) > len(inherited) {
-			l.changes.add(l, n, "its hooks come after the inherited ones", "[false, HOOK]")
-		}
 		*field(&t.Hooks) = hooks
 	}
 }

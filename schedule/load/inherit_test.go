@@ -150,26 +150,3 @@ tasks:
 		}
 	}
 }
-
-func TestAFileIsToldOnceOfWhatMeansSomethingElseNow(t *testing.T) {
-	for _, row := range []struct{ name, yaml, want string }{
-		{"a hook beside an inherited one", "defaults: {after: a}\n" + one("after: b"),
-			"schedule.yaml:6:10: task \"t\": after used to replace what is inherited; now its hooks come after the inherited ones\n  hint: leave it if that is meant; else write [false, HOOK]"},
-		{"a retry without the inherited delay", "defaults: {retry: {attempts: 3, delay: 5s}}\n" + one("retry: {attempts: 2}"),
-			"schedule.yaml:6:10: task \"t\": retry used to replace what is inherited; now it keeps the inherited delay\n  hint: leave it if that is meant; else write delay: false"},
-		{"a copy of the output", "defaults: {output: {file: a, append: true}}\n" + one("output: b\nbefore: x"),
-			"schedule.yaml:6:11: task \"t\": output used to replace what is inherited; now it keeps the inherited append: true\n  hint: leave it if that is meant; else write {file: PATH, append: false}"},
-		{"two of them", "defaults: {after: a, before: a}\n" + one("after: b\nbefore: b"),
-			"schedule.yaml:7:11: task \"t\": before used to replace what is inherited; now its hooks come after the inherited ones; the same goes for 1 other key\n  hint: leave it if that is meant; else write [false, HOOK]"},
-		{"nothing that was inherited", one("after: b\nretry: {attempts: 2}\noutput: {file: a, append: true}"), ""},
-		{"what is taken away", "defaults: {after: a, retry: {attempts: 2}}\n" + one("after: [false, b]\nretry: false"), ""},
-	} {
-		got := ""
-		for _, note := range parseTest(t, row.yaml).Changes {
-			got += note.String()
-		}
-		if got != row.want {
-			t.Errorf("%s:\ngot  %s\nwant %s", row.name, got, row.want)
-		}
-	}
-}

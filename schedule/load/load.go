@@ -108,7 +108,6 @@ type loader struct {
 	names    map[string]document.Place // of the tasks
 	bare     *taskDraft                // a task that sets and inherits nothing; nil while the top of the file is read
 	hasStore bool                      // the file has a store, if only an empty one
-	changes  changes
 	chains   chains
 	zones    map[string]*time.Location
 }
@@ -182,7 +181,6 @@ func (l *loader) result() (*schedule.Schedule, error) {
 	}
 	s := l.schedule
 	s.Warnings, s.Sources = l.Warnings(), l.Sources()
-	s.Changes = l.changes.told()
 	s.Digest = document.Digest(s.Sources)
 	return s, nil
 }

@@ -91,22 +91,6 @@ var ofRuns = []string{
 	"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON",
 }
 
-// EnvOverFiles returns the first variable of env that has another value in a file of env_file over which it wins; "" where
-// there is none, or where only another user may read the files.
-func EnvOverFiles(t *schedule.Task, env []string) string {
-	if who, err := accountOf(t.As); len(t.EnvOver) == 0 || err != nil || who.change {
-		return ""
-	}
-	pairs, _ := dotenv.Read(t.EnvFiles, Environ(env, *t))
-	inFiles := Lookup(pairs)
-	for _, name := range t.EnvOver {
-		if value, ok := inFiles(name); ok && value != t.Env[name] {
-			return name
-		}
-	}
-	return ""
-}
-
 // CheckEnvFiles returns why the files of a task's env_file cannot be used now, or nil; env is the environment of the
 // caller. For a task of another user it checks only that they exist: whether that user may read them, only a process of
 // that user finds out (docs/decisions.md#env_file-is-read-as-the-user-of-the-task).

@@ -8,7 +8,6 @@ import (
 
 	"sched/schedule/api"
 	"sched/schedule/api/problem"
-	"sched/schedule/outcome"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
 )
@@ -32,8 +31,8 @@ func (p *page) button(b button) {
 		class = ` class="grave"`
 	}
 	p.put(`<button type="button" popovertarget="do-%s"%s>%s…</button><dialog popover id="do-%s" aria-labelledby="do-%s-h"><form method="post" action="%s">
-<h2 id="do-%s-h">%s</h2><p>%s</p><input type="hidden" name="key" value="%s">%s`,
-		b.id, class, b.label, b.id, b.id, b.action, b.id, b.label, b.does, outcome.NewID(), b.more)
+<h2 id="do-%s-h">%s</h2><p>%s</p>%s`,
+		b.id, class, b.label, b.id, b.id, b.action, b.id, b.label, b.does, b.more)
 	if b.reasoned {
 		p.put(`<label>Reason <input name="reason" maxlength="500" autocomplete="off" placeholder="why, for the others"></label>`)
 	}
@@ -124,22 +123,22 @@ func because(r *http.Request) api.Reason { return api.Reason{Reason: r.PostFormV
 
 func (p *pages) trigger(r *http.Request) (string, error) {
 	var asked api.Asked
-	err := p.Call(r, "POST", "/tasks/"+url.PathEscape(r.PathValue("name"))+"/trigger", r.PostFormValue("key"), because(r), &asked)
+	err := p.Call(r, "POST", "/tasks/"+url.PathEscape(r.PathValue("name"))+"/trigger", because(r), &asked)
 	return "/runs/" + asked.Run, err
 }
 
 func (p *pages) retry(r *http.Request) (string, error) {
 	var asked api.Asked
-	err := p.Call(r, "POST", "/runs/"+url.PathEscape(r.PathValue("id"))+"/retry", r.PostFormValue("key"), because(r), &asked)
+	err := p.Call(r, "POST", "/runs/"+url.PathEscape(r.PathValue("id"))+"/retry", because(r), &asked)
 	return "/runs/" + asked.Run, err
 }
 
 // stop stops a run. One that has ended meanwhile is shown as it ended, also to whoever pressed twice.
 func (p *pages) stop(r *http.Request) (string, error) {
 	path := "/runs/" + url.PathEscape(r.PathValue("id"))
-	err := p.Call(r, "POST", path+"/stop", "", because(r), nil)
+	err := p.Call(r, "POST", path+"/stop", because(r), nil)
 	var wrong *problem.Problem
-	if errors.As(err, &wrong) && wrong.Status == http.StatusConflict && r.PostFormValue("key") != "" && p.ended(r) {
+	if errors.As(err, &wrong) && wrong.Status == http.StatusConflict && p.ended(r) {
 		err = nil
 	}
 	return path, err
@@ -148,13 +147,13 @@ func (p *pages) stop(r *http.Request) (string, error) {
 // read asks the server of a run for its output.
 func (p *pages) read(r *http.Request) (string, error) {
 	path := "/runs/" + url.PathEscape(r.PathValue("id"))
-	return path, p.Call(r, "POST", path+"/log", "", nil, nil)
+	return path, p.Call(r, "POST", path+"/log", nil, nil)
 }
 
 // ended reports whether the run in the path has ended.
 func (p *pages) ended(r *http.Request) bool {
 	var one struct{ State runs.State }
-	err := p.Call(r, "GET", "/runs/"+url.PathEscape(r.PathValue("id")), "", nil, &one)
+	err := p.Call(r, "GET", "/runs/"+url.PathEscape(r.PathValue("id")), nil, &one)
 	return err == nil && one.State == runs.Ended
 }
 
@@ -173,7 +172,7 @@ func (p *pages) pauseOf(r *http.Request, tasks []string) error {
 		}
 		body.For = &seconds
 	}
-	return p.Call(r, "POST", "/pauses", "", body, nil)
+	return p.Call(r, "POST", "/pauses", body, nil)
 }
 
 func (p *pages) resume(r *http.Request) (string, error) {
@@ -187,7 +186,7 @@ func (p *pages) resumePause(r *http.Request) (string, error) {
 
 // endPause ends a pause. One that is over already is no mistake: somebody pressed twice, or two did.
 func (p *pages) endPause(r *http.Request, id string) error {
-	err := p.Call(r, "DELETE", "/pauses/"+id, "", nil, nil)
+	err := p.Call(r, "DELETE", "/pauses/"+id, nil, nil)
 	var wrong *problem.Problem
 	if errors.As(err, &wrong) && wrong.Status == http.StatusNotFound {
 		return nil
