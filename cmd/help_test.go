@@ -29,13 +29,50 @@ func section(page, title string) (lines []string) {
 	return lines
 }
 
-// commands returns those that sched --help names in its groups.
+// allHelp returns what sched help --all prints.
+func allHelp(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command(binary, "help", "--all").Output()
+	if err != nil {
+		t.Fatalf("sched help --all: %v", err)
+	}
+	return string(out)
+}
+
+// The first page has what people use.
+func TestHelpLeavesOutWhatIsSeldomNeeded(t *testing.T) {
+	t.Parallel()
+	seldom := section(allHelp(t), "Seldom needed")
+	if len(seldom) != 6 {
+		t.Errorf("sched help --all has %q under %q", seldom, "Seldom needed")
+	}
+	for _, args := range [][]string{{"help"}, {"--help"}, {}} {
+		page, err := exec.Command(binary, args...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range seldom {
+			if strings.Contains(string(page), "\n  "+line) {
+				t.Errorf("sched %v has %s", args, line)
+			}
+		}
+		if !strings.Contains(string(page), "sched help --all") || !strings.Contains(string(page), "\n  trigger ") {
+			t.Errorf("sched %v prints\n%s", args, page)
+		}
+	}
+	if out, err := exec.Command(binary, "help", "unlok").CombinedOutput(); err == nil || !strings.Contains(string(out), "did you mean `sched unlock`?") {
+		t.Errorf("sched help unlok: %v, %s", err, out)
+	}
+}
+
+// commands returns those that sched help --all names in its groups.
 func commands(t *testing.T) (names []string) {
 	t.Helper()
-	for _, group := range []string{"Every day", "The past", "Steering", "Setting up", "Machines", "Plumbing"} {
-		lines := section(help(t), group)
+	page := allHelp(t)
+	for _, group := range []string{"Every day", "The past", "Steering", "Setting up", "Machines", "About sched", "Seldom needed"} {
+		lines := section(page, group)
 		if len(lines) == 0 {
-			t.Errorf("sched --help has no commands under %q", group)
+			t.Errorf("sched help --all has no commands under %q", group)
 		}
 		for _, line := range lines {
 			names = append(names, strings.Fields(line)[0])
@@ -61,7 +98,7 @@ func TestEveryCommandWithJSONIsDocumented(t *testing.T) {
 
 func TestEveryCommandIsInAGroup(t *testing.T) {
 	t.Parallel()
-	if rest := section(help(t), "Additional Commands"); len(rest) > 0 {
+	if rest := section(allHelp(t), "Additional Commands"); len(rest) > 0 {
 		t.Errorf("commandGroups lacks %s", rest)
 	}
 }

@@ -93,6 +93,8 @@ func (a *app) root() *cobra.Command {
 
     * * * * * sched run
 
+These are the usual commands; sched help --all has all.
+
 Exit codes: 0 all well (also when tasks were skipped or went to the background), 1 a foreground
 task failed or what was named does not exist, 2 wrong usage or an invalid schedule, 143 stopped by
 a signal.`,
