@@ -22,7 +22,7 @@ func newForgetCommand(a *app) *cobra.Command {
 		Use:   "forget TASK|SERVER",
 		Short: "Remove what the store keeps of a task or a server that is gone",
 		Long: `forget removes from the store what it keeps of a task that is not in the schedule any more, on any
-server, or of a server that does not tick any more: its last run, its fence, which of its slots were
+server, or of a server that does not tick any more: its last run, which of its slots were
 claimed, or what it announced. All that has an end, too: forget is for who wants it gone now. The
 history of each server keeps what ran.`,
 		Example: `  sched forget nightly-report

@@ -17,7 +17,7 @@ const everywhere = `tasks:
   one_server: true
 - name: alone
   cron: "* * * * *"
-  command: echo $SCHED_FENCE >> $SHARED/fences
+  command: echo $SCHED_RUN >> $SHARED/began
   one_server: true
   without_overlapping: true
   background: true
@@ -46,7 +46,7 @@ func TestServersShareSentinelsClustersAndTLS(t *testing.T) {
 					one.until("its runs have let go", one.unwatched)
 				}
 			}
-			s[0].until("the background runs have ended", func() bool { return len(s[0].linesOf("fences")) == 2 })
+			s[0].until("the background runs have ended", func() bool { return len(s[0].linesOf("began")) == 2 })
 			if ran := s[0].linesOf("ran"); len(ran) != 2 {
 				t.Errorf("%q", ran)
 			}

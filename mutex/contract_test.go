@@ -34,7 +34,6 @@ func testStore(t *testing.T, newOpener func(t *testing.T) opener) {
 		"of many that race one wins":                           testRace,
 		"names do not get in the way of each other":            testNames,
 		"a context that is done never reads as held":           testCancelled,
-		"a fence only grows":                                   testFence,
 		"a lease is renewed by the run that has the mutex":     testRenew,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, newOpener(t)) })
@@ -177,7 +176,7 @@ func testDescribe(t *testing.T, open opener) {
 			_, err := open().Acquire(ctx, "backup", holder("run-2"))
 			heldBy(t, err, "backup", "run-1")
 			had := err.(*mutex.HeldError).Holder
-			return had.PID == o.PID && had.Host == o.Host && had.Since.Equal(o.Since) && had.Fence == lock.Fence()
+			return had.PID == o.PID && had.Host == o.Host && had.Since.Equal(o.Since)
 		})
 	}
 	release(t, open().Adopt("backup", holder("run-1"), nil))
@@ -353,42 +352,6 @@ func testCancelled(t *testing.T, open opener) {
 	if err := open().Claim(gone, "backup@1", time.Now().Add(time.Hour), holder("run-1")); errors.As(err, &held) {
 		t.Errorf("no run has claimed it: %v", err)
 	}
-}
-
-func testFence(t *testing.T, open opener) {
-	last := int64(0)
-	grows := func(lock mutex.Lock) {
-		t.Helper()
-		if lock.Fence() <= last {
-			t.Errorf("%d comes after %d", lock.Fence(), last)
-		}
-		last = lock.Fence()
-	}
-	for i := range 5 {
-		lock := acquire(t, open(), "backup", fmt.Sprintf("run-%d", i))
-		grows(lock)
-		if adopted := open().Adopt("backup", mutex.Holder{Run: "run", Fence: last}, nil); adopted.Fence() != last {
-			t.Errorf("%d became %d", last, adopted.Fence())
-		}
-		lock.Describe(holder("run")) // says nothing of a fence
-		release(t, lock)
-	}
-	acquire(t, open(), "backup", "run-5")
-	if _, err := open().Break(ctx, "backup"); err != nil {
-		t.Fatal(err)
-	}
-	grows(acquire(t, open(), "backup", "run-6"))
-
-	// A run that was counted elsewhere brings the least that its fence must be.
-	from := holder("run-7")
-	from.Fence = last + 1_000_000_000_000
-	lock, err := open().Acquire(ctx, "report", from)
-	if err != nil || lock.Fence() < from.Fence {
-		t.Fatalf("%v, %v", lock, err)
-	}
-	last = lock.Fence()
-	release(t, lock)
-	grows(acquire(t, open(), "report", "run-8"))
 }
 
 func testRenew(t *testing.T, open opener) {

@@ -57,8 +57,7 @@ func (s Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, e
 		file.Close()
 		return nil, &HeldError{name, last}
 	}
-	fence := max(last.Fence+1, holder.Since.UnixMicro(), holder.Fence)
-	lock := &fileLock{store: s, name: name, run: holder.Run, file: file, fence: fence}
+	lock := &fileLock{store: s, name: name, run: holder.Run, file: file}
 	// Without the new holder the file would name the last one, whose late release could break the lock of the new one.
 	if err := lock.describe(holder); err != nil {
 		path := file.Name()
@@ -70,7 +69,7 @@ func (s Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, e
 
 // Adopt returns the lock that came with an inherited descriptor.
 func (s Files) Adopt(name string, holder Holder, inherited *os.File) Lock {
-	return &fileLock{store: s, name: name, run: holder.Run, file: inherited, fence: holder.Fence}
+	return &fileLock{store: s, name: name, run: holder.Run, file: inherited}
 }
 
 // Held returns who has the mutex at this moment. It writes nothing; what it cannot read it takes for
@@ -99,7 +98,7 @@ func (s Files) Last(name string) (holder Holder, ok bool) {
 }
 
 // Break removes the file of a held lock: its holder keeps the lock on a file that cannot be opened
-// again. The fence goes into a new file, so that it goes on from there.
+// again.
 func (s Files) Break(ctx context.Context, name string) (Holder, error) {
 	return s.breakIf(ctx, name, func(Holder) bool { return true })
 }
@@ -127,13 +126,7 @@ func (s Files) breakIf(ctx context.Context, name string, match func(Holder) bool
 	if !match(holder) {
 		return holder, ErrFree
 	}
-	if err := os.Remove(file.Name()); err != nil {
-		return holder, err
-	}
-	if text, err := json.Marshal(Holder{Fence: holder.Fence}); err == nil {
-		os.WriteFile(file.Name(), text, 0o600) //nolint: a full disk leaves it empty; then the clock alone makes the next fence larger
-	}
-	return holder, nil
+	return holder, os.Remove(file.Name())
 }
 
 func (s Files) path(name string) string { return filepath.Join(s.Dir, fileName(name)+".lock") }

@@ -308,14 +308,14 @@ func TestInAReadOnlyFolderHeldLocksHoldAndNoneIsGiven(t *testing.T) {
 	}
 }
 
-// A command inherits the lock, and may run as a user who must not write who holds it, or set its fence.
+// A command inherits the lock, and may run as a user who must not write who holds it.
 func TestAProcessThatInheritsALockCannotWriteItsFile(t *testing.T) {
 	lock, err := mutex.Files{Dir: t.TempDir()}.Acquire(ctx, "backup", holder("run-1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Release(ctx)
-	if _, err := lock.Inherit()[0].WriteAt([]byte(`{"fence":9223372036854775807}`), 0); !errors.Is(err, syscall.EBADF) {
+	if _, err := lock.Inherit()[0].WriteAt([]byte(`{"run":"run-2"}`), 0); !errors.Is(err, syscall.EBADF) {
 		t.Errorf("writing: %v", err)
 	}
 	if err := lock.Inherit()[0].Truncate(0); err == nil {

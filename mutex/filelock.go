@@ -18,7 +18,6 @@ type fileLock struct {
 	name  string
 	run   string
 	file  *os.File // nil in a process that did not inherit it
-	fence int64
 }
 
 // Inherit returns the locked file, in a process that has it.
@@ -28,10 +27,6 @@ func (l *fileLock) Inherit() []*os.File {
 	}
 	return []*os.File{l.file}
 }
-
-// Fence is the time of the acquisition in microseconds, or one more than the last where the clock
-// was set back.
-func (l *fileLock) Fence() int64 { return l.fence }
 
 // Lease returns 0: the lock lasts as long as the processes of its run.
 func (l *fileLock) Lease() time.Duration { return 0 }
@@ -57,7 +52,6 @@ func (l *fileLock) describe(holder Holder) error {
 	if !sameFile(file, l.file) {
 		return nil // this lock was broken, and the file there is of another one
 	}
-	holder.Fence = max(holder.Fence, l.fence, readHolder(l.file).Fence) // the next holder's must be larger
 	text, err := json.Marshal(holder)
 	if err != nil {
 		return err

@@ -16,7 +16,6 @@ type Holder struct {
 	Host  string    `json:"host"`
 	Task  string    `json:"task,omitempty"` // of the run; "" when it is unknown
 	Since time.Time `json:"since"`
-	Fence int64     `json:"fence,omitempty"` // of its lock; 0 when it is unknown
 }
 
 // String returns a phrase that follows "is held": since when, on the clock of this machine and with its zone, and by which

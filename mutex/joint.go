@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A jointLock is several locks of one run, which it has or loses together. The first is the one that its fence is of.
+// A jointLock is several locks of one run, which it has or loses together.
 type jointLock []Lock
 
 // Join returns one lock for several of one run: nil for none, and a single one as it is.
@@ -30,9 +30,6 @@ func (l *jointLock) Inherit() (files []*os.File) {
 	}
 	return files
 }
-
-// Fence returns that of the first.
-func (l *jointLock) Fence() int64 { return (*l)[0].Fence() }
 
 // Lease returns the shortest lease; 0 when none is a lease.
 func (l *jointLock) Lease() (shortest time.Duration) {
@@ -60,7 +57,6 @@ func (l *jointLock) Renew(ctx context.Context) error { return worst(RenewAll(ctx
 // Describe describes all.
 func (l *jointLock) Describe(holder Holder) {
 	for _, lock := range *l {
-		holder.Fence = lock.Fence()
 		lock.Describe(holder)
 	}
 }

@@ -13,7 +13,6 @@
 //     holder; every other error means that it is unknown whether there is one.
 //   - No call waits for a lock. What does not answer costs two seconds: another process that stopped
 //     while it opened a lock, or a Redis.
-//   - Each holder of a mutex has a larger fence than those before it.
 //
 // # Non-goals
 //
@@ -21,7 +20,7 @@
 //   - Waiting for a lock, or an order among those who want it.
 //   - Re-entrance: a run that holds a mutex does not get it a second time.
 //   - A lease that fences. A run that was stopped for longer than its lease goes on beside the next
-//     one until it learns of the loss; what both write to can compare their fences.
+//     one until it learns of the loss.
 //   - Making up for an outage: a slot that was skipped since the store did not answer is not run later.
 //   - A replica that knows all: behind Sentinels and in a Cluster one may take over that has not been told of the last grants. It is
 //     noticed where this machine was told of them (package redisserver), and not else.
@@ -30,7 +29,7 @@
 //
 // On several servers a lock is Redlock. redsync runs each attempt to acquire it, and its release: all
 // servers at the same time, a majority in time, and a release of what a failed attempt got. What is
-// sent to one server is ours, a script that also writes the holder and the fence, because redsync
+// sent to one server is ours, a script that also writes the holder, because redsync
 // could not say who has a mutex (see redlock). So are renewals, which must tell a lost lease from
 // servers that do not answer, and the rules for outages and restarts of one server, which are in package redisserver.
 package mutex
@@ -54,7 +53,7 @@ type Locks interface {
 	Acquire(ctx context.Context, name string, holder Holder) (Lock, error)
 
 	// Adopt returns the lock on name that another process acquired for holder.Run, with
-	// holder.Fence, at holder.Since: a lease counts from then until it is renewed here. The file is
+	// at holder.Since: a lease counts from then until it is renewed here. The file is
 	// the descriptor that the process inherited with the lock, or nil. It does not check that the run
 	// still has the mutex.
 	Adopt(name string, holder Holder, inherited *os.File) Lock
@@ -79,10 +78,6 @@ type Lock interface {
 	// lock lives as long as they do; none where the lock does not depend on processes.
 	Inherit() []*os.File
 
-	// Fence returns a number that is larger for every later holder of the mutex, so that what the
-	// lock protects can refuse those who come late.
-	Fence() int64
-
 	// Lease returns how long the lock lasts after it was acquired or renewed; 0 for one that lasts
 	// as long as the processes of its run.
 	Lease() time.Duration
@@ -96,8 +91,8 @@ type Lock interface {
 	// unknown.
 	Renew(ctx context.Context) error
 
-	// Describe replaces what people read about the holder: holder.Run is the run of the lock, and
-	// its fence never shrinks. Where that fails they go on reading what was there before.
+	// Describe replaces what people read about the holder: holder.Run is the run of the lock. Where
+	// that fails they go on reading what was there before.
 	Describe(holder Holder)
 
 	// Release frees the mutex if the run still has it, whatever processes of it still live.

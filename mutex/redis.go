@@ -15,8 +15,8 @@ import (
 // (Redlock). It is safe for concurrent use.
 //
 // A lock is a key with the id of its run that Redis removes when the lease ends; a process that knows
-// the id renews and releases it. A lease is not a fence: a run that was stopped for longer than its
-// lease may go on beside the next one, until it learns of the loss. Fence is for what must refuse it.
+// the id renews and releases it. A run that was stopped for longer than its
+// lease may go on beside the next one, until it learns of the loss.
 //
 // Every operation ends within two seconds, and at once when a server was found to be down before.
 // No answer is never read as free or as held: the error is then a *StoreError.

@@ -70,7 +70,7 @@ func (r *Redis) Claims(ctx context.Context, claims ...string) (map[string]Holder
 		for i, claim := range claims {
 			if values[i] != "" {
 				run, text, _ := strings.Cut(values[i], " ")
-				claimed[claim] = parseHolder(run, text, "")
+				claimed[claim] = parseHolder(run, text)
 			}
 		}
 		return claimed

@@ -37,7 +37,7 @@ func (l *lease) Describe(holder Holder) {
 	d := &l.description
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	holder.Run, holder.Fence = l.run, max(holder.Fence, d.holder.Fence)
+	holder.Run = l.run
 	d.holder, d.unsaved = holder, true
 	if !d.writing {
 		d.writing = true

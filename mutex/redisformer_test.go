@@ -22,7 +22,7 @@ func TestAShorterLeaseDoesNotShortenTheWaitForRunsThatLive(t *testing.T) {
 		return r
 	}
 	lives := tick(time.Minute)
-	lock := acquire(t, lives, "backup", "run-1")
+	acquire(t, lives, "backup", "run-1")
 	lives.Close()
 	edited := tick(1200 * time.Millisecond)
 	release(t, acquire(t, edited, "report", "run-2"))
@@ -38,7 +38,7 @@ func TestAShorterLeaseDoesNotShortenTheWaitForRunsThatLive(t *testing.T) {
 		t.Error(e.Text)
 	}
 	lives = tick(time.Minute)
-	if err := lives.Adopt("backup", mutex.Holder{Run: "run-1", Fence: lock.Fence(), Since: time.Now()}, nil).Renew(ctx); err != nil {
+	if err := lives.Adopt("backup", mutex.Holder{Run: "run-1", Since: time.Now()}, nil).Renew(ctx); err != nil {
 		t.Error(err)
 	}
 	if holders, err := tick(1200*time.Millisecond).Held(ctx, "backup"); err != nil || holders["backup"].Run != "run-1" {

@@ -30,10 +30,10 @@ func (r *Redis) newLease(name string, holder Holder) *lease {
 	return &lease{redis: r, name: name, run: holder.Run, sequence: newSequence(len(r.servers)), description: description{holder: holder}}
 }
 
-// lockKeys returns the keys of a mutex: who has it (the run), the text about the holder, the last
-// fence, and the run that Break took it from.
+// lockKeys returns the keys of a mutex: who has it (the run), the text about the holder, and
+// the run that Break took it from.
 func (r *Redis) lockKeys(name string) []string {
-	return []string{r.Key("lock", name), r.Key("holder", name), r.Key("fence", name), r.Key("broken", name)}
+	return []string{r.Key("lock", name), r.Key("holder", name), r.Key("broken", name)}
 }
 
 func (l *lease) keys() []string { return l.redis.lockKeys(l.name) }
@@ -43,7 +43,7 @@ func (l *lease) redlock(ctx context.Context) redlock {
 	return redlock{redis: l.redis, key: l.keys()[0], value: l.run, run: l.run, keep: l.Lease(), end: deadline(ctx), sequence: &l.sequence}
 }
 
-// Acquire takes name with a lease. holder.Fence, if there is one, is the least for its fence.
+// Acquire takes name with a lease.
 func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -52,8 +52,8 @@ func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 	begun := time.Now()
 	l.renewed.Store(&begun)
 	key := l.redlock(ctx)
-	t, err := key.acquire(redisserver.Request{Grants: true, Script: &acquireScript, Keys: append(l.keys(), r.Key("granted")),
-		Args: []any{holder.Run, milliseconds(key.keep), holderText(holder), r.instances.LeastFence(holder.Fence, begun)}})
+	_, err := key.acquire(redisserver.Request{Grants: true, Script: &acquireScript, Keys: append(l.keys(), r.Key("granted")),
+		Args: []any{holder.Run, milliseconds(key.keep), holderText(holder)}})
 	var held *HeldError
 	if errors.As(err, &held) {
 		held.Name = name
@@ -61,27 +61,10 @@ func (r *Redis) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 	if err != nil {
 		return nil, err
 	}
-	l.description.holder.Fence = t.fence
-	if err := l.raiseFence(key.end, t.fence); err != nil {
-		key.release()
-		return nil, err
-	}
 	return l, nil
 }
 
-// raiseFence writes the fence of a new lock to a majority of several servers, whose clocks differ and
-// gave different ones: every later majority has one server that knows the largest.
-func (l *lease) raiseFence(end time.Time, fence int64) error {
-	r := l.redis
-	if len(r.servers) == 1 {
-		return nil
-	}
-	answers := r.send(end, redisserver.Request{Script: &raiseFenceScript, Keys: l.keys()[2:3], Args: []any{fence}}, nil)
-	t := r.tally(answers, func(t *tally) bool { return t.ours >= r.quorum() })
-	return r.outage(t.failed)
-}
-
-// Adopt returns the lock of a run that was acquired elsewhere, at holder.Since and with holder.Fence.
+// Adopt returns the lock of a run that was acquired elsewhere, at holder.Since.
 func (r *Redis) Adopt(name string, holder Holder, _ *os.File) Lock {
 	l := r.newLease(name, holder)
 	l.renewed.Store(&holder.Since)
@@ -93,9 +76,6 @@ func (l *lease) Leased() time.Time { return *l.renewed.Load() }
 
 // Inherit returns nil: a lease does not depend on processes.
 func (l *lease) Inherit() []*os.File { return nil }
-
-// Fence is the time of the acquisition in microseconds by the clock of Redis, or more.
-func (l *lease) Fence() int64 { return l.description.get().Fence }
 
 // Lease returns the lease of the config.
 func (l *lease) Lease() time.Duration { return l.redis.config.lease() }

@@ -31,8 +31,8 @@ func expireSooner(t *testing.T, url string, by time.Duration, keys ...string) {
 }
 
 // acquiredAgo returns the lock of a run as a process adopts it that long after the acquisition.
-func acquiredAgo(r *mutex.Redis, lock mutex.Lock, name, run string, ago time.Duration) mutex.Lock {
-	return r.Adopt(name, mutex.Holder{Run: run, Fence: lock.Fence(), Since: time.Now().Add(-ago)}, nil)
+func acquiredAgo(r *mutex.Redis, name, run string, ago time.Duration) mutex.Lock {
+	return r.Adopt(name, mutex.Holder{Run: run, Since: time.Now().Add(-ago)}, nil)
 }
 
 func lost(t *testing.T, err error, holder string) {
@@ -48,7 +48,7 @@ func TestALeaseIsRenewedWhileTheRunLivesAndNoLonger(t *testing.T) {
 	r := dial(t, s.URL)
 	lock := acquire(t, r, "backup", "run-1")
 	keys := []string{r.Key("lock", "backup"), r.Key("holder", "backup")}
-	adopted := acquiredAgo(r, lock, "backup", "run-1", 0)
+	adopted := acquiredAgo(r, "backup", "run-1", 0)
 	for range 20 {
 		for _, l := range []mutex.Lock{lock, adopted} {
 			expireSooner(t, s.URL, 50*time.Second, keys...)
@@ -87,7 +87,8 @@ func TestTheLockOfADeadServerIsFreeAfterOneLease(t *testing.T) {
 func TestAMutexThatRedisForgotIsTakenAgain(t *testing.T) {
 	s := redistest.Start(t)
 	r := dial(t, s.URL)
-	lock := acquiredAgo(r, acquire(t, r, "backup", "run-1"), "backup", "run-1", 59*time.Second)
+	acquire(t, r, "backup", "run-1")
+	lock := acquiredAgo(r, "backup", "run-1", 59*time.Second)
 	lock.Describe(mutex.Holder{PID: 7, Host: "web-3", Since: since})
 	// It forgets all but how much it granted: a new connection, which a busy machine may need, would have noticed.
 	for _, key := range do(t, s.URL, "KEYS", "*").([]any) {
@@ -99,13 +100,8 @@ func TestAMutexThatRedisForgotIsTakenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	holders, err := r.Held(ctx, "backup", "other")
-	if had := holders["backup"]; err != nil || len(holders) != 1 || had.Run != "run-1" || had.Host != "web-3" || had.Fence != lock.Fence() {
+	if had := holders["backup"]; err != nil || len(holders) != 1 || had.Run != "run-1" || had.Host != "web-3" {
 		t.Errorf("%+v, %v", holders, err)
-	}
-	// The fence goes on from where it was, though Redis forgot that too.
-	release(t, lock)
-	if next := acquire(t, r, "backup", "run-2"); next.Fence() <= lock.Fence() {
-		t.Errorf("%d after %d", next.Fence(), lock.Fence())
 	}
 }
 
@@ -113,7 +109,8 @@ func TestAMutexThatRedisForgotIsTakenAgain(t *testing.T) {
 func TestALeaseThatRanOutIsLost(t *testing.T) {
 	s := redistest.Start(t)
 	r, another := dial(t, s.URL), dial(t, s.URL)
-	lock := acquiredAgo(r, acquire(t, r, "backup", "run-1"), "backup", "run-1", 90*time.Second)
+	acquire(t, r, "backup", "run-1")
+	lock := acquiredAgo(r, "backup", "run-1", 90*time.Second)
 	keys := []string{r.Key("lock", "backup"), r.Key("holder", "backup")}
 
 	expireSooner(t, s.URL, 90*time.Second, keys...)
@@ -317,7 +314,7 @@ func TestAServerThatWasRestartedDoesNotCount(t *testing.T) {
 	release(t, acquire(t, r, "backup", "run-1"))
 	until(t, "all are met", func() bool {
 		release(t, acquire(t, r, "backup", "run-1"))
-		return do(t, urls[0], "EXISTS", r.Key("fence", "backup")) == int64(1) && do(t, urls[1], "EXISTS", r.Key("fence", "backup")) == int64(1)
+		return do(t, urls[0], "EXISTS", r.Key("granted")) == int64(1) && do(t, urls[1], "EXISTS", r.Key("granted")) == int64(1)
 	})
 	servers[0].Restart()
 	release(t, acquire(t, r, "backup", "run-2"))

@@ -15,13 +15,13 @@ func (r *Redis) Held(ctx context.Context, names ...string) (map[string]Holder, e
 	}
 	var keys []string
 	for _, name := range names {
-		keys = append(keys, r.lockKeys(name)[:3]...)
+		keys = append(keys, r.lockKeys(name)[:2]...)
 	}
 	return r.read(ctx, keys, func(values []string) map[string]Holder {
 		held := map[string]Holder{}
 		for i, name := range names {
-			if run := values[3*i]; run != "" {
-				held[name] = parseHolder(run, values[3*i+1], values[3*i+2])
+			if run := values[2*i]; run != "" {
+				held[name] = parseHolder(run, values[2*i+1])
 			}
 		}
 		return held

@@ -87,7 +87,7 @@ func (r *Redis) renew(ctx context.Context, leases []*lease) []error {
 // renewal is the request that renews the lease.
 func (l *lease) renewal() redisserver.Request {
 	holder := l.description.get()
-	return redisserver.Request{EvenIfDown: true, Script: &renewScript, Keys: l.keys(), Args: []any{l.run, milliseconds(l.Lease()), holderText(holder), holder.Fence}}
+	return redisserver.Request{EvenIfDown: true, Script: &renewScript, Keys: l.keys(), Args: []any{l.run, milliseconds(l.Lease()), holderText(holder)}}
 }
 
 // judgeRenewal returns what the answers to a renewal mean that was begun at the given time.

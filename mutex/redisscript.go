@@ -6,36 +6,27 @@ import "sched/mutex/redisserver"
 //
 //	ours      the run has the mutex, or the claim
 //	retaken   it was gone, and the run has it again
-//	held      another run has it; then follow its id, its text, and its fence
+//	held      another run has it; then follow its id and its text
 //	broken    it was taken from the run by Break; then follow the id and the text of who has it now
 //	free      no run had it
 //
 // KEYS[1] is the key of the lock or of the claim, ARGV[1] the deadline; redisserver.Script says what else a text finds, and how grants are
-// counted. Fences are kept for a year.
+// counted.
 
-// acquireScript takes a mutex that is free; where it was broken for this run in an earlier attempt, that is over. The fence is the time in microseconds, or more if it was
-// more before. KEYS: lock, holder, fence, broken, granted.
-// ARGV: deadline, run, lease in ms, holder, least fence, instance.
+// acquireScript takes a mutex that is free; where it was broken for this run in an earlier attempt, that is over.
+// KEYS: lock, holder, broken, granted. ARGV: deadline, run, lease in ms, holder, instance.
 var acquireScript = redisserver.Script{Text: `
-local last = redis.call('GET', KEYS[3]) or '0'
-if has then return {'held', has, redis.call('GET', KEYS[2]) or '', last} end
-local fence = text(math.max(now, tonumber(ARGV[5]), last + 1))
+if has then return {'held', has, redis.call('GET', KEYS[2]) or ''} end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[3])
-redis.call('SET', KEYS[3], fence, 'EX', 31536000)
-if redis.call('GET', KEYS[4]) == ARGV[2] then redis.call('DEL', KEYS[4]) end
-return {'ours', fence, '', '', count(KEYS[5], ARGV[6])}`}
-
-// raiseFenceScript makes the next fence larger than this one. KEYS: fence. ARGV: deadline, fence.
-var raiseFenceScript = redisserver.Script{Text: `
-if tonumber(has or '0') < tonumber(ARGV[2]) then redis.call('SET', KEYS[1], ARGV[2], 'EX', 31536000) end
-return {'ours'}`}
+if redis.call('GET', KEYS[3]) == ARGV[2] then redis.call('DEL', KEYS[3]) end
+return {'ours', '', '', '', count(KEYS[4], ARGV[5])}`}
 
 // renewScript begins the lease of a run anew, and takes the mutex again where it is gone without having
-// been broken. KEYS: lock, holder, fence, broken. ARGV: deadline, run, lease in ms, holder, fence.
+// been broken. KEYS: lock, holder, broken. ARGV: deadline, run, lease in ms, holder.
 var renewScript = redisserver.Script{Text: `
-if redis.call('GET', KEYS[4]) == ARGV[2] then return {'broken', has or '', redis.call('GET', KEYS[2]) or ''} end
-if has and has ~= ARGV[2] then return {'held', has, redis.call('GET', KEYS[2]) or '', redis.call('GET', KEYS[3]) or ''} end
+if redis.call('GET', KEYS[3]) == ARGV[2] then return {'broken', has or '', redis.call('GET', KEYS[2]) or ''} end
+if has and has ~= ARGV[2] then return {'held', has, redis.call('GET', KEYS[2]) or ''} end
 if has then
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
   if redis.call('PEXPIRE', KEYS[2], ARGV[3]) == 0 then redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[3]) end
@@ -43,7 +34,6 @@ if has then
 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[3])
-if tonumber(redis.call('GET', KEYS[3]) or '0') < tonumber(ARGV[5]) then redis.call('SET', KEYS[3], ARGV[5], 'EX', 31536000) end
 return {'retaken'}`}
 
 // releaseScript frees a mutex or takes a claim back, if the run has it. KEYS: lock. ARGV: deadline, value.
@@ -60,13 +50,13 @@ if has == ARGV[2] and left > 0 then redis.call('SET', KEYS[2], ARGV[3], 'PX', le
 return {'ours'}`}
 
 // breakScript frees a mutex and notes for a day whose it was, so that its renewals end.
-// KEYS: lock, holder, fence, broken. ARGV: deadline.
+// KEYS: lock, holder, broken. ARGV: deadline.
 var breakScript = redisserver.Script{Text: `
 if not has then return {'free'} end
 local holder = redis.call('GET', KEYS[2]) or ''
 redis.call('DEL', KEYS[1], KEYS[2])
-redis.call('SET', KEYS[4], has, 'EX', 86400)
-return {'held', has, holder, redis.call('GET', KEYS[3]) or ''}`}
+redis.call('SET', KEYS[3], has, 'EX', 86400)
+return {'held', has, holder}`}
 
 // claimScript makes a claim: the run, a space, and the holder as text. It is kept until the given time
 // by the clock of the server, or for as long as that is away by the clock of the claimer, whichever is

@@ -2,25 +2,17 @@ package mutex
 
 import (
 	"encoding/json"
-	"strconv"
 
 	"sched/mutex/redisserver"
 )
 
-// parseHolder reads a holder as it is kept on Redis: the run, the text about the holder, and its fence. The
+// parseHolder reads a holder as it is kept on Redis: the run, and the text about the holder. The
 // text counts only if it is of that run: it may be left from the one before.
-func parseHolder(run, text, fence string) (holder Holder) {
+func parseHolder(run, text string) (holder Holder) {
 	if json.Unmarshal([]byte(text), &holder) != nil || holder.Run != run {
 		holder = Holder{Run: run}
 	}
-	holder.Fence = max(holder.Fence, parseFence(fence))
 	return holder
-}
-
-// parseFence is 0 for what is no number.
-func parseFence(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return n
 }
 
 // holderText is a holder as it is kept on Redis.
@@ -35,7 +27,6 @@ type tally struct {
 
 	others  map[string]int    // by the id of the run that has the mutex
 	holders map[string]Holder // the same runs
-	fence   int64             // the largest of ours
 	failed  []error
 }
 
@@ -58,7 +49,6 @@ func (t *tally) add(a redisserver.Answer) {
 	switch a.Words[0] {
 	case "ours":
 		t.ours++
-		t.fence = max(t.fence, parseFence(a.Word(1)))
 	case "retaken":
 		t.retaken++
 	case "free":
@@ -79,7 +69,7 @@ func (t *tally) addHolder(a redisserver.Answer) {
 	}
 	run := a.Word(1)
 	t.others[run]++
-	if holder := parseHolder(a.Word(1), a.Word(2), a.Word(3)); holder.Host != "" || t.holders[run].Run == "" {
+	if holder := parseHolder(a.Word(1), a.Word(2)); holder.Host != "" || t.holders[run].Run == "" {
 		t.holders[run] = holder
 	}
 }

@@ -42,7 +42,7 @@ return {'ours'}`}
 func (r *Redis) Queue(ctx context.Context, names []string, of Ticket) (first map[string]Holder, err error) {
 	member := ""
 	if of.Run != "" {
-		of.Holder.PID, of.Holder.Fence = 0, 0 // it is the same in each process that waits for the run
+		of.Holder.PID = 0 // it is the same in each process that waits for the run
 		member = holderText(of.Holder)
 	}
 	end := deadline(ctx)
@@ -63,7 +63,7 @@ func (r *Redis) Queue(ctx context.Context, names []string, of Ticket) (first map
 
 // LeaveQueue gives the places of a run back.
 func (r *Redis) LeaveQueue(ctx context.Context, names []string, of Holder) error {
-	of.PID, of.Fence = 0, 0
+	of.PID = 0
 	end := deadline(ctx)
 	answers := make([]<-chan redisserver.Answer, len(names))
 	for i, name := range names {

@@ -24,7 +24,7 @@ import (
 //     that got one server each would all be "held", though none of them is.
 //   - It sends SET NX, which a paused server does when it goes on: long after the run has given up, a
 //     lock is then held for a lease, and a slot is claimed that no server runs. It has no place for
-//     the holder and the fence either, which must be written in the same step.
+//     the holder either, which must be written in the same step.
 //   - It releases what a failed attempt got by the value of the key, which for us names the run. A run
 //     that claims a key a second time would so delete its own claim.
 //   - It counts every server that answers, also one that was restarted and may have forgotten its locks.

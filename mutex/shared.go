@@ -30,14 +30,11 @@ func (s Shared) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 	if err != nil {
 		return nil, err
 	}
-	holder.Fence = local.Fence() // it also counts the runs that this machine had without Redis
 	remote, err := s.Remote.Acquire(ctx, name, holder)
 	if err != nil {
 		local.Release(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	holder.Fence = remote.Fence()
-	local.Describe(holder)
 	return &sharedLock{local, remote}, nil
 }
 
@@ -85,9 +82,6 @@ type sharedLock struct {
 // Inherit returns the descriptor of the lock on this machine.
 func (l *sharedLock) Inherit() []*os.File { return l.local.Inherit() }
 
-// Fence returns that of the lease, which is as large as that on this machine, or larger.
-func (l *sharedLock) Fence() int64 { return l.remote.Fence() }
-
 // Lease returns how long the lock on Redis lasts.
 func (l *sharedLock) Lease() time.Duration { return l.remote.Lease() }
 
@@ -99,7 +93,6 @@ func (l *sharedLock) Renew(ctx context.Context) error { return l.remote.Renew(ct
 
 // Describe describes both.
 func (l *sharedLock) Describe(holder Holder) {
-	holder.Fence = max(holder.Fence, l.Fence())
 	l.local.Describe(holder)
 	l.remote.Describe(holder)
 }

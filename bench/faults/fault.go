@@ -21,7 +21,7 @@ type fault struct {
 	atLeast time.Duration // how long it goes on at least
 	outage  bool          // no majority answers or grants, so what does not wait for the store may be skipped
 	after   time.Duration // and so long after its end
-	freezes bool          // the first server stands still: a lease is not a fence, and its commands go on when it thaws
+	freezes bool          // the first server stands still: its lease runs out, and its commands go on when it thaws
 	skews   map[int]time.Duration
 }
 

@@ -75,7 +75,6 @@ type Holding struct {
 	Lock  mutex.Lock // of all; nil for a run that needs none
 	Mutex bool       // it has its mutex
 	Seat  string     // "" for none
-	Fence int64      // of the seat
 }
 
 // Acquire takes the mutex and then a seat, or nothing. The error is *mutex.HeldError where another run has the mutex, and
@@ -97,7 +96,7 @@ func (n Need) Acquire(ctx context.Context, store mutex.Locks, holder mutex.Holde
 			}
 			return Holding{}, err
 		}
-		locks, h.Seat, h.Fence = append(locks, lock), seat, lock.Fence()
+		locks, h.Seat = append(locks, lock), seat
 	}
 	h.Lock = mutex.Join(locks...)
 	return h, nil

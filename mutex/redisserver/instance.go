@@ -64,7 +64,6 @@ func (s *Server) onConnect(ctx context.Context, c *redis.Conn) error {
 	s.roundTrip = took
 	if clock.Err() == nil {
 		s.clockKnown, s.ahead = true, ahead
-		s.instances.noteAhead(ahead, time.Now())
 	}
 	if ok {
 		s.meet(id, age, forgot)

@@ -279,7 +279,6 @@ type memoryLock struct {
 }
 
 func (l *memoryLock) Inherit() []*os.File    { return nil }
-func (l *memoryLock) Fence() int64           { return 0 }
 func (l *memoryLock) Lease() time.Duration   { return mutex.DefaultLease }
 func (l *memoryLock) Describe(mutex.Holder)  {}
 func (l *memoryLock) Leased() (at time.Time) { l.mu.Lock(); defer l.mu.Unlock(); return l.leased }

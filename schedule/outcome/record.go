@@ -70,7 +70,6 @@ type Record struct {
 	Notes      []string        `json:"notes,omitempty"`       // hooks that failed, copies that could not be made
 	Triggered  []Triggered     `json:"triggered,omitempty"`   // the runs that its hooks asked for, in their order
 	Locks      string          `json:"locks,omitempty"`       // while it lives: the folder of the lock it holds; empty when it holds none
-	Fence      int64           `json:"fence,omitempty"`       // of that lock
 	Seat       Seat            `json:"seat,omitzero"`         // while it lives: of the pool of its task; without a name when it has none
 	Wait       Wait            `json:"wait,omitzero"`         // of a run that began to wait for what others have
 	Waited     time.Duration   `json:"waited,omitempty"`      // how long it waited for that
@@ -98,9 +97,8 @@ func (t Triggered) String() string { return t.Run }
 
 // A Seat is one of a pool, which a run has while it goes on.
 type Seat struct {
-	Name  string `json:"name"`            // of the mutex that it is
-	Locks string `json:"locks"`           // the folder of that
-	Fence int64  `json:"fence,omitempty"` // of that
+	Name  string `json:"name"`  // of the mutex that it is
+	Locks string `json:"locks"` // the folder of that
 }
 
 // A Wait says since when a run waits for its turn, and when it has waited for long enough.

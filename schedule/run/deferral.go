@@ -156,16 +156,14 @@ func (r *Run) lockAgain(deferral runfile.Deferral) (reason string) {
 		return heldReason(err)
 	}
 	r.lock = held.Lock
-	if held.Mutex {
-		deferral.Fence = held.Lock.Fence()
-	}
-	if held.Seat != "" {
-		deferral.Seat = outcome.Seat{Name: held.Seat, Locks: record.Seat.Locks, Fence: held.Fence}
-	}
 	r.Leases.Keep(held.Lock)
+	if held.Seat == "" {
+		return ""
+	}
+	deferral.Seat = outcome.Seat{Name: held.Seat, Locks: record.Seat.Locks}
 	if err := r.file.Append(runfile.Event{Deferral: &deferral}); err != nil {
 		held.Lock.Release(context.Background())
-		return fmt.Sprintf("its number cannot be written down: %v", err)
+		return fmt.Sprintf("its seat cannot be written down: %v", err)
 	}
 	return ""
 }

@@ -68,7 +68,7 @@ func TestARunHasTheSeatWithWhichItBegan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	storage.Held(&record, pool.Holding{Lock: second, Seat: pool.Seat("few", 2), Fence: second.Fence()})
+	storage.Held(&record, pool.Holding{Lock: second, Seat: pool.Seat("few", 2)})
 	begun, err := Caller{Storage: storage}.Begin(record, task, second)
 	if err != nil {
 		t.Fatal(err)

@@ -37,10 +37,10 @@ func NewHolder(record outcome.Record) mutex.Holder {
 // Held notes in the record of a run what it holds in the storage.
 func (s Storage) Held(record *outcome.Record, h pool.Holding) {
 	if h.Mutex {
-		record.Locks, record.Fence = s.Locks(), h.Lock.Fence()
+		record.Locks = s.Locks()
 	}
 	if h.Seat != "" {
-		record.Seat = outcome.Seat{Name: h.Seat, Locks: s.Locks(), Fence: h.Fence}
+		record.Seat = outcome.Seat{Name: h.Seat, Locks: s.Locks()}
 	}
 }
 
@@ -76,19 +76,18 @@ func (r *Run) adopt(leased time.Time, files []*os.File) mutex.Lock {
 	record := r.Record()
 	holder := mutex.Holder{Run: record.Run, PID: os.Getpid(), Host: record.Server, Task: record.Task, Since: leased}
 	var locks []mutex.Lock
-	add := func(folder, name string, fence int64) {
+	add := func(folder, name string) {
 		var file *os.File
 		if len(files) > 0 {
 			file, files = files[0], files[1:]
 		}
-		holder.Fence = fence
 		locks = append(locks, r.storeAt(folder).Adopt(name, holder, file))
 	}
 	if record.Locks != "" {
-		add(record.Locks, r.task.Mutex, record.Fence)
+		add(record.Locks, r.task.Mutex)
 	}
 	if record.Seat.Name != "" {
-		add(record.Seat.Locks, record.Seat.Name, record.Seat.Fence)
+		add(record.Seat.Locks, record.Seat.Name)
 	}
 	return mutex.Join(locks...)
 }

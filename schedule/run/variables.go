@@ -9,12 +9,7 @@ import (
 
 // variables returns the SCHED_ variables of the command at that attempt.
 func (r *Run) variables(attempt int) []string {
-	record := r.Record()
-	variables := append(TaskVariables(record), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
-	if record.Fence != 0 {
-		variables = append(variables, "SCHED_FENCE="+strconv.FormatInt(record.Fence, 10))
-	}
-	return variables
+	return append(TaskVariables(r.Record()), "SCHED_ATTEMPT="+strconv.Itoa(attempt))
 }
 
 // TaskVariables returns the SCHED_ variables that condition commands have, too: they run before there is an attempt.

@@ -106,7 +106,7 @@ func (r *Run) took(held pool.Holding, waited time.Duration) error {
 	record := r.Record()
 	r.Storage.Held(&record, held)
 	record.Waited = waited
-	err := r.file.Append(runfile.Event{Turn: &runfile.Turn{Waited: waited, Locks: record.Locks, Fence: record.Fence, Seat: record.Seat}})
+	err := r.file.Append(runfile.Event{Turn: &runfile.Turn{Waited: waited, Locks: record.Locks, Seat: record.Seat}})
 	if err == nil {
 		r.lock, r.file.Record = held.Lock, record
 	}

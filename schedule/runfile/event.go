@@ -35,7 +35,6 @@ type Event struct {
 type Turn struct {
 	Waited time.Duration `json:"waited"`
 	Locks  string        `json:"locks,omitempty"` // as in the record of a run that began with it
-	Fence  int64         `json:"fence,omitempty"`
 	Seat   outcome.Seat  `json:"seat,omitzero"`
 }
 
@@ -68,7 +67,6 @@ type Deferral struct {
 	Attempt   int            `json:"attempt"`
 	Until     time.Time      `json:"until"`
 	HeldSince time.Time      `json:"held,omitzero"`    // since when ticks have found the mutex held
-	Fence     int64          `json:"fence,omitempty"`  // of the lock that a tick took for the attempt
 	Seat      outcome.Seat   `json:"seat,omitzero"`    // which a tick took for the attempt
 	Before    bool           `json:"before,omitempty"` // the before-hooks are yet to run, since the run was lost before its first attempt
 	Record    outcome.Record `json:"record"`           // what the attempts so far came to. No snapshot
@@ -178,7 +176,7 @@ func (s *State) add(e Event) {
 	case e.Supervisor != "":
 		s.Supervisor = e.Supervisor
 	case e.Turn != nil:
-		s.Begin.Waited, s.Begin.Locks, s.Begin.Fence, s.Begin.Seat = e.Turn.Waited, e.Turn.Locks, e.Turn.Fence, e.Turn.Seat
+		s.Begin.Waited, s.Begin.Locks, s.Begin.Seat = e.Turn.Waited, e.Turn.Locks, e.Turn.Seat
 	case e.Attempt != nil:
 		s.Attempt = e.Attempt
 	case e.Ending != nil:
@@ -196,7 +194,6 @@ func (s *State) add(e Event) {
 		}
 	case e.Deferral != nil:
 		s.Deferral = e.Deferral
-		s.Begin.Fence = max(s.Begin.Fence, e.Deferral.Fence)
 		if e.Deferral.Seat.Name != "" {
 			s.Begin.Seat = e.Deferral.Seat
 		}
