@@ -2,6 +2,8 @@ package mutex
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"time"
 )
 
@@ -9,7 +11,8 @@ import (
 // Package mutex/redis has one on Redis. It is safe for concurrent use.
 //
 // Each call ends within two seconds. *HeldError means that another run is known to be the holder.
-// Any other error means that nobody knows: callers must not report it as held.
+// *SplitError means that the store is up, and no run is. Any other error means that nobody knows:
+// callers must not report it as held.
 type Store interface {
 	Locks
 	Board
@@ -17,13 +20,19 @@ type Store interface {
 	// Held returns the holders of those mutexes that are held, with one request.
 	Held(ctx context.Context, names ...string) (map[string]Holder, error)
 
+	// Claims returns the holders of those claims that are taken, with one request.
+	Claims(ctx context.Context, keys ...string) (map[string]Holder, error)
+
 	// Now returns the time by the clock of the store.
 	Now(ctx context.Context) (time.Time, error)
+
+	// Down returns why the store was of no use when it was last asked. It sends nothing.
+	Down() error
 
 	// Config returns what the store was opened with, for other processes of the run.
 	Config() Config
 
-	// Close releases what calls without an answer may have left behind, as far as the store answers
+	// Close undoes what calls without an answer may have left behind, as far as the store answers
 	// within a quarter of a second, and ends the connections.
 	Close() error
 }
@@ -40,11 +49,11 @@ type Board interface {
 	// Delete removes a key of a table, and reports whether it was there.
 	Delete(ctx context.Context, table, key string) (bool, error)
 
-	// Append adds values to a log, and removes the oldest ones beyond the newest keep values.
+	// Append adds values to a log, the newest last, and removes the oldest ones beyond keep values.
 	Append(ctx context.Context, log string, keep int, values ...[]byte) error
 
 	// Tail returns up to count values of a log, the newest first, after skipping the newest skip
-	// values. A value may come twice where others append at the same time.
+	// values. A value may come twice when others append at the same time.
 	Tail(ctx context.Context, log string, skip, count int) ([][]byte, error)
 }
 
@@ -59,4 +68,35 @@ type Health interface {
 type Risk struct {
 	Text, Hint string
 	Evicts     bool // locks may be thrown away while all is well; other risks need a failure first
+}
+
+// A SplitError says that several runs wanted the same at the same time, and that within two seconds
+// none of them got a majority of the servers. The store is up.
+type SplitError struct {
+	Name string // of the mutex, or the key of the claim
+}
+
+func (e *SplitError) Error() string {
+	return fmt.Sprintf("the servers of the store do not agree on who has %s: several runs wanted it at the same time", e.Name)
+}
+
+// SideBySide is how many requests of one process a store gets at the same time.
+const SideBySide = 32
+
+// Each calls do for 0 to n-1, SideBySide of them at the same time, and returns when all are done.
+func Each(n int, do func(i int)) {
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range min(n, SideBySide) {
+		all.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	all.Wait()
 }

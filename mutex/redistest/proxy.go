@@ -15,6 +15,7 @@ type Fault struct {
 	Swallow bool          // requests arrive and are done, and no answer comes back
 	HalfEnd bool          // after each answer the connection is closed in one direction
 	Cut     Cut           // a connection breaks
+	After   int           // so many requests, or answers, pass before it breaks
 	Delay   time.Duration // of each answer
 }
 
@@ -93,6 +94,9 @@ func (p *Proxy) cuts(answer bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fault.Cut != at {
+		return false
+	}
+	if p.fault.After--; p.fault.After >= 0 {
 		return false
 	}
 	p.fault.Cut = Never

@@ -1,4 +1,5 @@
-// Package storetest has a store in memory, for tests.
+// Package storetest has what every driver of package mutex promises, as one test that runs against
+// each of them, and a store in memory, for tests of others.
 package storetest
 
 import (

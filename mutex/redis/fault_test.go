@@ -1,0 +1,389 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/redis"
+	"sched/mutex/redistest"
+)
+
+// useAll does everything that a store does, and fails when anything goes wrong.
+func useAll(t *testing.T, s *redis.Store) {
+	t.Helper()
+	check := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	lock, err := s.Acquire(ctx, "backup", holder("run-1"))
+	check("Acquire", err)
+	check("Claim", s.Claim(ctx, "backup@1", time.Now(), holder("run-1")))
+	check("Claim again", s.Claim(ctx, "backup@1", time.Now(), holder("run-1")))
+	heldBy(t, s.Claim(ctx, "backup@1", time.Now(), holder("run-2")), "run-1")
+	check("Renew", lock.Renew(ctx))
+	adopted := s.Adopt("backup", holder("run-1"), nil)
+	check("Renew an adopted lock", adopted.Renew(ctx))
+	held, err := s.Held(ctx, "backup")
+	check("Held", err)
+	claims, err := s.Claims(ctx, "backup@1")
+	check("Claims", err)
+	if held["backup"].Run != "run-1" || claims["backup@1"].Run != "run-1" {
+		t.Fatalf("%v, %v", held, claims)
+	}
+	_, err = s.Now(ctx)
+	check("Now", err)
+	check("Put", s.Put(ctx, "servers", "web-1", []byte("here"), time.Hour))
+	all, err := s.All(ctx, "servers")
+	check("All", err)
+	_, err = s.Delete(ctx, "servers", "web-1")
+	check("Delete", err)
+	check("Append", s.Append(ctx, "runs", 9, []byte("run-1")))
+	tail, err := s.Tail(ctx, "runs", 0, 9)
+	check("Tail", err)
+	if string(all["web-1"]) != "here" || len(tail) == 0 {
+		t.Fatalf("%v, %s", all, tail)
+	}
+	check("Release", lock.Release(ctx))
+	second, err := s.Acquire(ctx, "backup", holder("run-2"))
+	check("Acquire what is free again", err)
+	_, err = s.Break(ctx, "backup")
+	check("Break", err)
+	if lost := (*mutex.LostError)(nil); !errors.As(second.Renew(ctx), &lost) || !lost.Broken {
+		t.Fatal("a broken lock is renewed")
+	}
+	check("Release", second.Release(ctx))
+	check("Down", s.Down())
+}
+
+// A request is sent again after its connection broke, whether it was executed or not: also the one
+// that begins the connection.
+func TestAConnectionThatBreaksOnceCostsNothing(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	for _, cut := range []redistest.Cut{redistest.AtRequest, redistest.AtAnswer} {
+		for n, last := 0, 1; n < last; n++ {
+			proxy := redistest.StartProxy(t, s)
+			proxy.Set(redistest.Fault{Cut: cut, After: n})
+			t.Run(fmt.Sprintf("%d, %d", cut, n), func(t *testing.T) {
+				useAll(t, open(t, fmt.Sprintf("cut-%d-%d", cut, n), proxy.URL))
+			})
+			last = proxy.Requests()
+		}
+	}
+}
+
+func TestAServerThatIsDownIsWaitedForOnceForAllSlots(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, "shop", server.URL)
+	useAll(t, s)
+	server.Pause()
+	begun := time.Now()
+	mutex.Each(300, func(i int) {
+		err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-1"))
+		if down := (*mutex.StoreError)(nil); !errors.As(err, &down) || !strings.Contains(down.Text, "does not answer within 2s") {
+			t.Errorf("the claim: %v", err)
+		}
+	})
+	if waited := time.Since(begun); waited > 4*time.Second {
+		t.Errorf("it waited for %s", waited)
+	}
+	if s.Down() == nil {
+		t.Error("it is up")
+	}
+	server.Resume()
+	until(t, "it is asked again", func() bool {
+		return s.Claim(ctx, "slot", time.Now(), holder("run-1")) == nil
+	})
+	if err := s.Down(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a paused server executes after the attempt was given up is undone by Close.
+func TestALateAttemptIsUndone(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, "shop", server.URL)
+	claim := func(kind string, wait time.Duration) {
+		mutex.Each(40, func(i int) {
+			short, cancel := context.WithTimeout(ctx, wait)
+			defer cancel()
+			if err := s.Claim(short, fmt.Sprint(kind, i), time.Now(), holder("run-1")); (err == nil) != (kind == "early-") {
+				t.Errorf("%s%d: %v", kind, i, err)
+			}
+		})
+	}
+	late := func() int { return len(do(t, server.URL, "KEYS", "sched:{shop}:claim:late-*").([]any)) }
+	claim("early-", 2*time.Second) // now there are many connections
+	server.Pause()
+	claim("late-", 300*time.Millisecond)
+	server.Resume()
+	until(t, "late claims are there", func() bool { return late() > 1 })
+	s.Close()
+	if n := late(); n != 0 {
+		t.Errorf("%d late claims are left", n)
+	}
+	if n := len(do(t, server.URL, "KEYS", "sched:{shop}:claim:early-*").([]any)); n != 40 {
+		t.Errorf("%d early claims are left", n)
+	}
+}
+
+func TestCloseDoesNotWaitForASilentServer(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, "shop", server.URL)
+	useAll(t, s)
+	server.Pause()
+	if err := s.Claim(ctx, "slot", time.Now(), holder("run-1")); err == nil {
+		t.Fatal("a paused server answers")
+	}
+	begun := time.Now()
+	s.Close()
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("it takes %s", took)
+	}
+}
+
+// A run whose attempt was executed late gets what it wants when it asks again, and Close leaves that alone.
+func TestARunThatAsksAgainAfterALateAttemptKeepsWhatItGot(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, "shop", server.URL)
+	useAll(t, s)
+	server.Pause()
+	if err := s.Claim(ctx, "slot", time.Now(), holder("run-1")); err == nil {
+		t.Fatal("a paused server answers")
+	}
+	server.Resume()
+	until(t, "the run has its claim", func() bool { return s.Claim(ctx, "slot", time.Now(), holder("run-1")) == nil })
+	s.Close()
+	heldBy(t, open(t, "shop", server.URL).Claim(ctx, "slot", time.Now(), holder("run-2")), "run-1")
+}
+
+func TestARedisThatIsBackWithItsDataGrantsAtOnce(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	s := open(t, "shop", server.URL)
+	lock, err := s.Acquire(ctx, "backup", holder("run-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		server.Restart()
+		s := open(t, "shop", server.URL) // the next tick
+		if err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-2")); err != nil {
+			t.Errorf("restart %d: %v", i, err)
+		}
+		_, err := s.Acquire(ctx, "backup", holder("run-2"))
+		heldBy(t, err, "run-1")
+	}
+	if err := lock.Renew(ctx); err != nil {
+		t.Errorf("the lock was there all the time: %v", err)
+	}
+	if err := s.Claim(ctx, "slot", time.Now(), holder("run-2")); err != nil {
+		t.Errorf("a process with old connections: %v", err)
+	}
+}
+
+// A lease that a Redis has lost is taken again, and that is told. One that another run took is not.
+func TestALeaseThatWasLostIsNoticed(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, "shop", server.URL)
+	renewAfterLoss := func(adopted bool, between func()) *mutex.LostError {
+		t.Helper()
+		lock, err := s.Acquire(ctx, "backup", holder("run-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if adopted {
+			lock = s.Adopt("backup", holder("run-1"), nil)
+		}
+		do(t, server.URL, "FLUSHALL")
+		between()
+		var lost *mutex.LostError
+		if err := lock.Renew(ctx); !errors.As(err, &lost) || lost.Broken {
+			t.Fatalf("the loss is not noticed: %v", err)
+		}
+		if lost.Holder.Run == "" {
+			if err := lock.Renew(ctx); err != nil {
+				t.Errorf("the run has it again: %v", err)
+			}
+			_, err := s.Acquire(ctx, "backup", holder("run-2"))
+			heldBy(t, err, "run-1")
+		}
+		return lost
+	}
+	for _, adopted := range []bool{false, true} {
+		if lost := renewAfterLoss(adopted, func() {}); lost.Holder.Run != "" {
+			t.Errorf("it is held by %s", lost.Holder)
+		}
+		lost := renewAfterLoss(adopted, func() {
+			if _, err := s.Acquire(ctx, "backup", holder("run-2")); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if lost.Holder.Run != "run-2" {
+			t.Errorf("it is held by %s", lost.Holder)
+		}
+		do(t, server.URL, "FLUSHALL")
+	}
+}
+
+func TestARenewalWithoutAnAnswerLosesNothing(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, "shop", server.URL)
+	lock, err := s.Acquire(ctx, "backup", holder("run-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	var down *mutex.StoreError
+	if err := lock.Renew(ctx); !errors.As(err, &down) {
+		t.Errorf("it is unknown: %v", err)
+	}
+}
+
+// A value that nobody can read is of an unknown holder. It costs its own task, and sched unlock
+// removes it.
+func TestGarbageIsHeldByAnUnknownRun(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, "shop", server.URL)
+	for i, garbage := range [][]any{
+		{"SET", "x"}, {"SET", ""}, {"SET", "null"}, {"SET", `{"run":7}`}, {"SET", "\xff"}, {"HSET", "a", "b"}, {"LPUSH", "x"},
+	} {
+		name := fmt.Sprint("task-", i)
+		do(t, server.URL, append([]any{garbage[0], "sched:{shop}:lock:" + name}, garbage[1:]...)...)
+		do(t, server.URL, append([]any{garbage[0], "sched:{shop}:claim:" + name}, garbage[1:]...)...)
+		_, err := s.Acquire(ctx, name, holder("run-1"))
+		heldBy(t, err, "")
+		heldBy(t, s.Claim(ctx, name, time.Now(), holder("run-1")), "")
+		if _, err := s.Break(ctx, name); err != nil {
+			t.Errorf("%v: %v", garbage, err)
+		}
+		if _, err := s.Acquire(ctx, name, holder("run-1")); err != nil {
+			t.Errorf("%v: %v", garbage, err)
+		}
+	}
+	do(t, server.URL, "HSET", "sched:{shop}:board:servers", "web-1", "x", "web-2", "", "web-3", "99 1e9 x", "web-4", "99 99999999999999999999999 x")
+	useAll(t, s)
+}
+
+func TestForgedEntriesDelayNobody(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, "shop", server.URL)
+	var forged []any
+	for i := range 3000 {
+		forged = append(forged, fmt.Sprint("server-", i), fmt.Sprint("1 2 ", strings.Repeat("x", 500)))
+	}
+	do(t, server.URL, append([]any{"HSET", "sched:{shop}:board:servers"}, forged...)...)
+	if err := s.Put(ctx, "servers", "web-1", []byte("here"), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	all, err := s.All(ctx, "servers")
+	if took := time.Since(begun); err != nil || len(all) != 1 || string(all["web-1"]) != "here" || took > 500*time.Millisecond {
+		t.Errorf("%d values in %s, %v", len(all), took, err)
+	}
+	until(t, "those that are over go", func() bool {
+		s.All(ctx, "servers")
+		return do(t, server.URL, "HLEN", "sched:{shop}:board:servers") == int64(1)
+	})
+}
+
+// fewest are the rights that are enough for everything that a store does; docs/many-servers.md has them.
+var fewest = strings.Fields("+hello +select +eval +evalsha +time +get +mget +set +del +pexpire +hget +hset +hdel +hscan +lpush +ltrim +lrange")
+
+func TestAUserWithTheFewestRightsCanDoEverything(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	allow := func(rights []string) {
+		args := []any{"ACL", "SETUSER", "poor", "reset", "on", ">secret", "~sched:*", "-@all"}
+		for _, right := range rights {
+			args = append(args, right)
+		}
+		do(t, server.URL, args...)
+	}
+	allow(fewest)
+	url := "redis://poor:secret@" + server.Address + "/1"
+	useAll(t, open(t, "shop", url))
+
+	// A server that is over is removed, by a script.
+	do(t, server.URL+"/1", "HSET", "sched:{shop}:board:servers", "web-9", "1 2 x")
+	s := open(t, "shop", url)
+	until(t, "it is removed", func() bool {
+		s.All(ctx, "servers")
+		return do(t, server.URL+"/1", "HEXISTS", "sched:{shop}:board:servers", "web-9") == int64(0)
+	})
+
+	allow(fewest[:len(fewest)-1])
+	_, err := open(t, "shop", url).Tail(ctx, "runs", 0, 1)
+	var refused *mutex.StoreError
+	if !errors.As(err, &refused) || !strings.Contains(refused.Text, "does not let the user call LRANGE") {
+		t.Errorf("a right that is missing: %v", err)
+	}
+}
+
+// 200 tasks with both keys are decided in a second, 40 ms away; so they are for a server that comes too late.
+func TestManyTasksAreDecidedInASecondFarAway(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server)
+	proxy.Set(redistest.Fault{Delay: 40 * time.Millisecond})
+	decide := func(run string) (took time.Duration, won int64) {
+		s := open(t, "shop", proxy.URL)
+		results := make([]bool, 200)
+		begun := time.Now()
+		mutex.Each(200, func(i int) {
+			var held *mutex.HeldError
+			err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder(run))
+			if err == nil {
+				_, err = s.Acquire(ctx, fmt.Sprint("task-", i), holder(run))
+			}
+			if results[i] = err == nil; err != nil && !errors.As(err, &held) {
+				t.Error(err)
+			}
+		})
+		took = time.Since(begun)
+		for _, is := range results {
+			if is {
+				won++
+			}
+		}
+		return took, won
+	}
+	first, won := decide("run-1")
+	second, lost := decide("run-2")
+	t.Logf("the first took %s, the second %s", first, second)
+	if won != 200 || lost != 0 {
+		t.Errorf("they won %d and %d", won, lost)
+	}
+	if first > time.Second || second > time.Second {
+		t.Errorf("it took %s and %s", first, second)
+	}
+}
+
+func TestAnIdleProcessHasOneConnectionAndFewCommands(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	traffic := server.TrafficOf(t, func() {
+		s := open(t, "shop", server.URL)
+		s.All(ctx, "pauses")
+		s.Put(ctx, "servers", "web-1", []byte("here"), time.Hour)
+		s.All(ctx, "servers")
+		s.Close()
+	})
+	if traffic.Connections != 1 || traffic.Sum() > 5 {
+		t.Errorf("%+v", traffic)
+	}
+}

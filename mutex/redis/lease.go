@@ -1,0 +1,206 @@
+package redis
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	goredis "github.com/redis/go-redis/v9"
+
+	"sched/mutex"
+)
+
+// A lease is a lock: a key that ends unless it is renewed. It is safe for concurrent use.
+type lease struct {
+	store  *Store
+	name   string
+	holder mutex.Holder
+	leased atomic.Pointer[time.Time] // when the lease began, at the earliest
+
+	mu       sync.Mutex // one renewal or release at a time
+	value    string     // of the key; "" until an adopted lock was looked at
+	madeUp   bool       // value is none that the lock ever had, because it was gone when it was looked at
+	released bool
+}
+
+// Acquire takes name with a lease. A run that has it already gets it again, because nobody can tell
+// that from a lost answer.
+func (s *Store) Acquire(ctx context.Context, name string, holder mutex.Holder) (mutex.Lock, error) {
+	begun := time.Now()
+	text, err := s.take(ctx, s.key("lock", name), holder, s.lease)
+	if err != nil {
+		return nil, named(err, name)
+	}
+	l := &lease{store: s, name: name, holder: holder, value: text}
+	l.leased.Store(&begun)
+	return l, nil
+}
+
+// Adopt returns the lock of a run that was acquired elsewhere, at holder.Since. It finds the value
+// of the key by the id of the run when it needs it.
+func (s *Store) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
+	l := &lease{store: s, name: name, holder: holder}
+	l.leased.Store(&holder.Since)
+	return l
+}
+
+// Inherit returns nil: a lease does not depend on processes.
+func (l *lease) Inherit() []*os.File { return nil }
+
+// Fence is 0: a lease has none.
+func (l *lease) Fence() int64 { return 0 }
+
+// Describe does nothing: the holder stands in the value of the key, which does not change.
+func (l *lease) Describe(mutex.Holder) {}
+
+// Lease returns the lease of the config.
+func (l *lease) Lease() time.Duration { return l.store.lease }
+
+// Leased returns when the lease began last.
+func (l *lease) Leased() time.Time { return *l.leased.Load() }
+
+func (l *lease) key() string { return l.store.key("lock", l.name) }
+
+func (l *lease) brokenKey() string { return l.store.key("broken", l.name) }
+
+// Renew begins the lease anew. When a majority of the servers does not have the key, one of these
+// is true:
+//
+//   - Break took it: *LostError with Broken. It is not taken again.
+//   - It is free: it is taken again for the same run, and *LostError without a holder says so.
+//   - Another run has it: *LostError with that holder.
+//
+// Any other error means that this is unknown. After Release it does nothing.
+func (l *lease) Renew(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.released {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	begun := time.Now()
+	if err := l.find(ctx); err != nil {
+		return err
+	}
+	r := l.extend(ctx)
+	if r.yes() >= l.store.majority() {
+		l.leased.Store(&begun)
+		if r.no() > 0 { // a server that has lost its data gets the key again
+			l.extend(ctx, redsync.WithSetNXOnExtend())
+		}
+		return nil
+	}
+	if err := r.outage(); err != nil {
+		return err
+	}
+	broken, err := l.isBroken(ctx)
+	switch {
+	case err != nil:
+		return err
+	case broken:
+		return l.lost(ctx, true)
+	}
+	again := l.extend(ctx, redsync.WithSetNXOnExtend())
+	if again.yes() >= l.store.majority() {
+		l.leased.Store(&begun)
+		l.madeUp = false
+		return &mutex.LostError{Name: l.name}
+	}
+	if len(again.calls)-again.no() >= l.store.majority() { // it may be ours on servers that did not answer
+		return joinErrors(len(again.calls), again.failures())
+	}
+	l.store.release(ctx, l.key(), l.value) // a minority that is ours would be in the way of the next holder
+	return l.lost(ctx, false)
+}
+
+// find looks for the value of an adopted lock. When the run does not have the mutex it makes one up.
+func (l *lease) find(ctx context.Context) error {
+	if l.value != "" {
+		return nil
+	}
+	found, err := l.store.read(ctx, l.key())
+	if err != nil {
+		return err
+	}
+	own := slices.DeleteFunc(found, func(text string) bool { return holderOf(text).Run != l.holder.Run })
+	if l.value, _ = most(own); l.value == "" {
+		l.value, l.madeUp = newValue(l.holder), true
+	}
+	return nil
+}
+
+// extend begins the lease anew where the key has our value.
+func (l *lease) extend(ctx context.Context, options ...redsync.Option) *round {
+	r := l.store.newRound(ctx)
+	r.mutexOf(l.key(), l.value, l.store.lease, options...).ExtendContext(ctx) //nolint: the round has the errors
+	return r
+}
+
+// lost is the error for a mutex that the run does not have, with the run that has it.
+func (l *lease) lost(ctx context.Context, broken bool) error {
+	lost := &mutex.LostError{Name: l.name, Broken: broken}
+	if held, err := l.store.Held(ctx, l.name); err == nil && held[l.name].Run != l.holder.Run {
+		lost.Holder = held[l.name]
+	}
+	return lost
+}
+
+// Release removes the key where it has the value of the run.
+func (l *lease) Release(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.released = true
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if l.value != "" {
+		return l.store.release(ctx, l.key(), l.value)
+	}
+	found, err := l.store.read(ctx, l.key())
+	if err != nil {
+		return err
+	}
+	return l.store.releaseOf(ctx, l.key(), l.holder.Run, found)
+}
+
+// brokenFor is how long a mark of Break is kept: longer than any lease.
+const brokenFor = 25 * time.Hour
+
+// Break frees name on all servers. A mark with the value tells the run that had it, when it renews
+// its lease.
+func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
+	key := s.key("lock", name)
+	found, err := s.read(ctx, key)
+	if err != nil {
+		return mutex.Holder{}, err
+	}
+	text, _ := most(found)
+	isFree := func(text string) bool { return text == "" }
+	free := len(slices.DeleteFunc(slices.Clone(found), func(text string) bool { return !isFree(text) }))
+	_, err = query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) ([]goredis.Cmder, error) {
+		return c.Pipelined(ctx, func(p goredis.Pipeliner) error {
+			if free < s.majority() {
+				p.Set(ctx, s.key("broken", name), text, brokenFor)
+			}
+			p.Del(ctx, key)
+			return nil
+		})
+	})
+	if err == nil && free >= s.majority() {
+		err = mutex.ErrFree
+	}
+	return holderOf(text), err
+}
+
+// isBroken reports whether Break took the lock from the run. When nobody knows the value that the
+// lock had, the mark of any lock of the run counts.
+func (l *lease) isBroken(ctx context.Context) (bool, error) {
+	marks, err := l.store.read(ctx, l.brokenKey())
+	return slices.ContainsFunc(marks, func(mark string) bool {
+		return mark == l.value || l.madeUp && holderOf(mark).Run == l.holder.Run
+	}), err
+}

@@ -1,0 +1,149 @@
+// Package redis is the store of mutexes on Redis: one server, the primary that Sentinels name, a
+// Redis Cluster, or several independent servers of which a majority decides (Redlock).
+//
+// redsync takes, renews and releases locks and claims; go-redis speaks to the servers. Ours is what
+// they leave open:
+//
+//   - The value of a key is JSON: who has it, and a nonce of the attempt. So a skip can name the
+//     holder, and a failed attempt removes nothing but what it set itself.
+//   - After a failed attempt the key is read. Our own run in it means that an answer was lost.
+//   - When no run has a majority of the servers, the attempt is repeated until the deadline.
+//   - An operation ends within two seconds. A server that is silent, or refuses connections, is not
+//     asked again for one second. Servers that are much slower than a majority are not waited for.
+//   - A request without an answer may still be executed. Close undoes such attempts.
+//
+// A lock is a lease, and a lease is no fence. A Redis that loses its data loses locks and claims:
+// then a slot may run twice, and a run may overlap with the next one until its next renewal.
+package redis
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+
+	"sched/mutex"
+)
+
+// timeout bounds an operation: connections, repetitions and all servers together.
+const timeout = 2 * time.Second
+
+// closing bounds Close.
+const closing = timeout / 8
+
+// A Store keeps locks, claims and a board on Redis. It is safe for concurrent use.
+type Store struct {
+	config  mutex.Config
+	lease   time.Duration
+	servers []*server
+	working sync.WaitGroup // requests, also those that nobody waits for any more
+	ahead   atomic.Int64   // how far the clock of the store was ahead of ours, in ns; see Now
+	clocked atomic.Bool    // ahead is set
+}
+
+var _ mutex.Store = (*Store)(nil)
+
+// disableLogging keeps go-redis from printing: it returns the same as errors.
+var disableLogging = sync.OnceFunc(logging.Disable)
+
+// Open prepares the store of a config. It does not connect: the first request does.
+func Open(c mutex.Config) (*Store, error) {
+	targets, err := targetsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	disableLogging()
+	s := &Store{config: c, lease: cmp.Or(c.Lease, mutex.DefaultLease)}
+	for _, t := range targets {
+		s.servers = append(s.servers, newServer(t))
+	}
+	return s, nil
+}
+
+// Config returns what the store was opened with.
+func (s *Store) Config() mutex.Config { return s.config }
+
+// Down returns why the store was of no use when it was last asked: too many of its servers were
+// down. It sends nothing.
+func (s *Store) Down() error {
+	var failed []error
+	for _, server := range s.servers {
+		if err := server.lastFailure(); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if len(s.servers)-len(failed) >= s.majority() {
+		return nil
+	}
+	return joinErrors(len(s.servers), failed)
+}
+
+// Now returns the time by the clock of the store; with several servers it is the middle one of
+// their clocks.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	// A script with a key, because a Cluster would ask any of its nodes for a plain TIME.
+	ahead, err := query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) (time.Duration, error) {
+		begun := time.Now()
+		reply, err := c.Eval(ctx, "return redis.call('TIME')", []string{s.key("clock")}).Int64Slice()
+		if err != nil || len(reply) != 2 {
+			return 0, err
+		}
+		roundTrip := time.Since(begun)
+		return time.Unix(reply[0], reply[1]*1000).Sub(begun.Add(roundTrip / 2)), nil
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	slices.Sort(ahead)
+	middle := ahead[len(ahead)/2]
+	s.ahead.Store(int64(middle))
+	s.clocked.Store(true)
+	return time.Now().Add(middle), nil
+}
+
+// clock is Now without a request when the difference of the clocks is known.
+func (s *Store) clock(ctx context.Context) (time.Time, error) {
+	if s.clocked.Load() {
+		return time.Now().Add(time.Duration(s.ahead.Load())), nil
+	}
+	return s.Now(ctx)
+}
+
+// Close undoes what requests without an answer may have left behind, as far as the servers answer
+// within a quarter of a second, and ends the connections.
+func (s *Store) Close() error {
+	end := time.Now().Add(closing)
+	done := make(chan struct{})
+	go func() {
+		var all sync.WaitGroup
+		for _, server := range s.servers {
+			all.Go(func() { server.undoAll(end) })
+		}
+		all.Wait()
+		s.working.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Until(end)):
+	}
+	for _, server := range s.servers {
+		server.client.Close()
+	}
+	return nil
+}
+
+// key returns a key in the namespace of the schedule. The braces keep all of them on one node of a
+// Cluster.
+func (s *Store) key(parts ...string) string {
+	return "sched:{" + s.config.Namespace + "}:" + strings.Join(parts, ":")
+}
+
+// majority is the number of servers without which nothing is decided.
+func (s *Store) majority() int { return len(s.servers)/2 + 1 }

@@ -1,0 +1,26 @@
+package stores_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"sched/mutex"
+	"sched/mutex/stores"
+)
+
+func TestAStoreIsOpenedByItsURL(t *testing.T) {
+	good := mutex.Config{Servers: []string{"redis://a"}, Namespace: "shop"}
+	s, err := stores.Open(good)
+	if err != nil || stores.Check(good) != nil || s.Config().Namespace != "shop" {
+		t.Fatal(err)
+	}
+	s.Close()
+
+	bad := mutex.Config{Servers: []string{"mongodb://a"}, Namespace: "shop"}
+	none, err := stores.Open(bad)
+	var wrong *mutex.StoreError
+	if none != nil || !errors.As(err, &wrong) || !strings.Contains(wrong.Text, "begins with none of") || stores.Check(bad) == nil {
+		t.Errorf("%v, %v", none, err)
+	}
+}
