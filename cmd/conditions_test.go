@@ -14,11 +14,11 @@ timezone: UTC
 tasks:
   - {name: before, cron: "0 10 * * *", command: echo before >> ran.txt}
   - {name: back, cron: "0 10 * * *", background: true, command: echo back >> ran.txt, when: echo $$ > back.pid; sleep 1000; exit 0}
+  - {name: after, cron: "0 10 * * *", command: echo after >> ran.txt}
   - {name: once, cron: "0 10 * * *", missed: once, command: echo once >> ran.txt, when: test -e answer || (echo $$ > once.pid; exec sleep 1000)}
-  - {name: after, cron: "0 10 * * *", command: echo after >> ran.txt, when: test -e once.pid}
 `
 
-// tickWithConditions is a tick that asks conditions which hang, and has come to the end otherwise.
+// tickWithConditions is a tick that has run what comes before conditions which hang.
 func tickWithConditions(b *box, args ...string) (tick int, wait func() string) {
 	c := b.command(append([]string{"run"}, args...)...)
 	c.Env = append(c.Env, "SCHED_TEST_CLOCK=2026-01-01T10:00:01Z", "SCHED_TEST_GUARD_TIMEOUT=10m")

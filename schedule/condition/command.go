@@ -16,7 +16,7 @@ import (
 
 // Timeout is how long a condition command may take to answer; tests change it. killAfter is how long it may take to end
 // after that, before it is killed.
-var Timeout = 30 * time.Second
+var Timeout = 10 * time.Second
 
 const killAfter = 2 * time.Second
 

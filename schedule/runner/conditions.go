@@ -66,16 +66,6 @@ func (c *conditions) add(ctx context.Context, slot schedule.Slot) *conditional {
 	return s
 }
 
-// first reports whether no earlier slot of the task has to be decided before.
-func (s *conditional) first() bool {
-	select {
-	case <-s.before:
-		return true
-	default:
-		return s.before == nil
-	}
-}
-
 // check fills in the verdict of the slot: it runs the commands unless something else keeps the slot from starting. When the slot's
 // context is done there may be no verdict.
 func (c *conditions) check(s *conditional) {

@@ -66,14 +66,8 @@ func (w *world) beginAs(t *Tick) (ticking, []schedule.Slot) {
 
 // run runs a foreground slot as its tick would, and does not wait for its instant.
 func (t ticking) run(slot schedule.Slot) {
-	queue := t.queue(1)
-	queue.slot(queue.contexts.noNewStarts, slot, nil)
-	queue.rest()
-}
-
-func (t ticking) queue(slots int) *foregroundQueue {
 	ctx := context.Background()
-	return t.foregroundQueue(contexts{ctx, ctx, ctx, ctx}, slots)
+	t.foregroundQueue(contexts{ctx, ctx, ctx, ctx}).slot(ctx, slot)
 }
 
 // end ends the tick with everything written down.

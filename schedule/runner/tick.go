@@ -105,7 +105,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 		r.records.writeUnlessSoon(foregroundOver)
 	})
 
-	queue := r.foregroundQueue(contexts{noNewStarts, staying, terminate, kill}, len(foreground))
+	queue := r.foregroundQueue(contexts{noNewStarts, staying, terminate, kill})
 	queue.run(foreground)
 	if r.answering.left(noNewStarts) {
 		r.requests.startBackground(noNewStarts)
@@ -113,7 +113,6 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	if staying.Err() == nil { // else the next tick answers requests
 		queue.runRequested()
 	}
-	queue.rest()
 	close(foregroundOver)
 	leave()
 	beside.Wait()
