@@ -692,7 +692,7 @@ func TestOtherServersSeeTheHolderAndCanBreakTheLock(t *testing.T) {
 	if out, _ := s[1].sched("list"); !strings.Contains(out, "web-1") {
 		t.Errorf("list:\n%s", out)
 	}
-	if out, code := s[1].sched("stop", "long", "--wait", "100ms"); code != 1 || !strings.Contains(out, "asked web-1 to stop run") || !strings.Contains(out, "is taken back") {
+	if out, code := s[1].sched("stop", "long"); code != 1 || !strings.Contains(out, "of long is on web-1: `sched stop ") {
 		t.Errorf("stop: exit code %d\n%s", code, out)
 	}
 	if out, code := s[1].sched("unlock", "long"); code != 0 || !strings.Contains(out, "on web-1") || !strings.Contains(out, "that run goes on") {

@@ -95,7 +95,6 @@ func completed() map[string]completes {
 func completedFlags() map[string]func(completer) []string {
 	return map[string]func(completer) []string{
 		"only":    completer.tasks,
-		"server":  completer.servers,
 		"tag":     completer.tags,
 		"run":     func(c completer) []string { return c.runs(nil) },
 		"outcome": func(completer) []string { return strings.Split(strings.ReplaceAll(outcomeList(), " or ", ", "), ", ") },
@@ -202,26 +201,8 @@ func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 	return found
 }
 
-// servers are those that tick.
-func (c completer) servers() (found []string) {
-	bounded, cancel := context.WithTimeout(ctx, completionTime)
-	defer cancel()
-	all, _ := c.view(c.schedule()).Servers(bounded)
-	for _, one := range all {
-		found = append(found, described(one.Name, "last tick "+text.Duration(one.Age)+" ago"))
-	}
-	return found
-}
-
-// live are the runs that live, here and on other servers, and their tasks.
+// live are the runs that live, and their tasks.
 func (c completer) live() (found []string) {
-	bounded, cancel := context.WithTimeout(ctx, completionTime)
-	defer cancel()
-	elsewhere, _ := c.view(c.schedule()).RunningElsewhere(bounded)
-	for _, state := range elsewhere {
-		begin := state.Begin
-		found = append(found, begin.Task, described(text.ShortRun(begin.Run), begin.Task+" on "+begin.Server))
-	}
 	c.recorded(func(_ context.Context, s *schedule.Schedule, all *records.Records) {
 		for _, state := range all.Live {
 			begin := state.Begin

@@ -13,7 +13,6 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/actions"
 	"sched/schedule/chain"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
@@ -271,9 +270,6 @@ func (a runCommand) runTick(tick *runner.Tick, o runOptions, invalid error, noNe
 	tick.Valid = invalid == nil
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return a.parseLastValid(text, tick.Schedule.File)
-	}
-	if tick.Storage.Store != nil {
-		tick.Answers = &actions.Answerer{Actor: a.actor(tick.Schedule), Runs: a.runs(tick.Schedule)}
 	}
 	keepNotes := a.noteEnvironment(tick)
 	result := tick.Run(noNewStarts, terminate, kill)

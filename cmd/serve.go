@@ -105,9 +105,6 @@ func (a serveCommand) serve(o serveOptions) error {
 	debug.SetMemoryLimit(48 << 20) // the collector works harder above it
 	terminate, _, release := signals()
 	defer release()
-	if !o.readOnly {
-		go server.AnswerOthers(terminate)
-	}
 	a.greet(s, server, listener, o, certificate != nil)
 	if err := listen.Serve(terminate, listener, certificate, server.Handler(web.New(server))); err != nil {
 		return failed("", "%w", err)

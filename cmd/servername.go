@@ -25,15 +25,6 @@ func serverName(named string) string {
 	return name
 }
 
-// ownName is serverName for commands that have not loaded their schedule.
-func (f *scheduleFile) ownName() string {
-	s, err := f.load()
-	if err != nil {
-		return serverName("")
-	}
-	return serverName(s.Server)
-}
-
 // checkServerName refuses a name for this machine that cannot be one: it would tick under its host name instead.
 func checkServerName() error {
 	if name := os.Getenv(serverVariable); name != "" && !labels.ValidName(name) {

@@ -10,7 +10,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/actions"
 	"sched/schedule/outcome"
-	"sched/schedule/remote"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
@@ -21,7 +20,6 @@ import (
 type stopCommand struct{ *app }
 
 func newStopCommand(a *app) *cobra.Command {
-	var o askOptions
 	c := &cobra.Command{
 		Use:   "stop TASK|RUN...",
 		Short: "Stop what runs: TERM, then KILL",
@@ -30,27 +28,18 @@ kill_after of the task, KILL. The outcome is "stopped", no further attempt is ma
 failure fire, and the mutex is free. A tick in which the task runs goes on with the next one. A run
 that waits for its next attempt ends at once. stop returns when the run has ended.
 
-If nothing of that name runs here, and it does on another server of the store, that server is asked
-to stop it: its next tick does, within a minute, or its sched serve at once. A request that nobody
-has begun after --wait, or at ^C, is taken back.`,
+What runs on another server of the store is stopped there: stop says on which.`,
 		Example: `  sched stop nightly-report
-  sched stop 5c2f9a1b3d4e
-  sched stop nightly-report --server web-2`,
+  sched stop 5c2f9a1b3d4e`,
 		Args: arguments(1, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error { return stopCommand{a}.stop(args, o) },
+		RunE: func(_ *cobra.Command, args []string) error { return stopCommand{a}.stop(args) },
 	}
-	o.flags(c, "only what runs on this server")
-	c.Flags().StringVar(&o.reason, "reason", "", "why, for the history of another server")
 	return c
 }
 
 // stop stops the runs that the names stand for, all at the same time.
-func (a stopCommand) stop(names []string, o askOptions) error {
+func (a stopCommand) stop(names []string) error {
 	s, err := a.loadTrusted()
-	if err != nil {
-		return err
-	}
-	ask, err := a.asker(s, o)
 	if err != nil {
 		return err
 	}
@@ -58,19 +47,10 @@ func (a stopCommand) stop(names []string, o askOptions) error {
 	if err != nil {
 		a.problem("%v", err)
 	}
-	var chosen, elsewhere []runfile.State
+	var chosen []runfile.State
 	code := exitOK
 	for _, name := range names {
-		var found []runfile.State
-		var err error
-		if !o.elsewhere(serverName(s.Server)) {
-			found, err = a.liveRuns(s, live, lost, name)
-		}
-		if there := a.view(s).LiveElsewhere(ctx, name, o.server); len(found) == 0 && len(there) > 0 {
-			elsewhere, err = append(elsewhere, there...), nil
-		} else if o.elsewhere(serverName(s.Server)) {
-			err = failed("see `sched servers`", "%s is not running on %s, as far as the store tells", name, o.server)
-		}
+		found, err := a.liveRuns(s, live, lost, name)
 		if err != nil {
 			code = a.exitCode(err)
 		}
@@ -78,9 +58,6 @@ func (a stopCommand) stop(names []string, o askOptions) error {
 	}
 	if !a.stopAll(s, once(chosen)) {
 		code = exitFailed
-	}
-	if there := a.stopElsewhere(ask, once(elsewhere)); there != exitOK {
-		code = there
 	}
 	if code != exitOK {
 		return &exit{code: code}
@@ -96,25 +73,6 @@ func once(all []runfile.State) (runs []runfile.State) {
 		}
 	}
 	return runs
-}
-
-// stopElsewhere asks other servers to stop runs, one after another, prints what became of each, and returns the exit code.
-func (a stopCommand) stopElsewhere(ask asker, runs []runfile.State) (code int) {
-	for _, state := range runs {
-		r := state.Begin
-		answer, err := ask.ask(r.Server, "to stop run "+text.ShortRun(r.Run)+" of "+r.Task,
-			remote.Request{Kind: remote.Stop, Run: r.Run, Task: r.Task, Reason: ask.reason})
-		if err != nil {
-			if code = a.exitCode(err); code == exitStopped {
-				return code
-			}
-			continue
-		}
-		if answer != nil {
-			fmt.Fprintf(a.out, "%s  run %s on %s %s\n", r.Task, text.ShortRun(r.Run), r.Server, answer.Text)
-		}
-	}
-	return code
 }
 
 // liveRuns returns the live runs of the task of that name, or the one with that id. There is at least one unless there is
@@ -140,7 +98,14 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, 
 			return nil, failed("", "run %s of %s: %w", text.ShortRun(state.Begin.Run), state.Begin.Task, run.ErrVanished)
 		}
 	}
-	return nil, a.actor(s).NotRunning(ctx, name)
+	elsewhere := a.view(s).LiveElsewhere(ctx, name)
+	if len(elsewhere) == 0 {
+		return nil, a.actor(s).NotRunning(ctx, name)
+	}
+	for _, r := range elsewhere[1:] {
+		a.problem("%v", view.NotHere(r, "stop"))
+	}
+	return nil, view.NotHere(elsewhere[0], "stop")
 }
 
 // stopAll stops the runs at the same time, prints what became of each, and reports whether all were stopped.

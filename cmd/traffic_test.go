@@ -21,7 +21,7 @@ func TestTrafficOfATick(t *testing.T) {
 		connections int    // at most
 		commands    int    // at most, besides one for each task
 	}{
-		{"one_server tasks of which none is due", "cron: '0 0 1 1 *'\n  one_server: true", false, 1, 24},
+		{"one_server tasks of which none is due", "cron: '0 0 1 1 *'\n  one_server: true", false, 1, 21},
 		{"foreground tasks", "one_server: true", false, 4, 45},
 		{"foreground tasks that the other server has", "one_server: true", true, 4, 45},
 		{"background tasks", "one_server: true\n  background: true", false, 4, 65},

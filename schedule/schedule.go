@@ -31,10 +31,9 @@ type Schedule struct {
 	Pools       []Pool // in the order of the file
 	Textfile    string // absolute: where each tick writes metrics; empty for nowhere
 	Holidays    Holidays
-	Logs        bool     // ticks and sched work print what tasks print
-	Remote      []string // what other servers of the store may ask of this one: some of RemoteKinds
-	Maintenance string   // absolute: the file that keeps tasks from running while it exists; empty for none
-	Tasks       []*Task  // in the order of the file, groups and includes in their place
+	Logs        bool    // ticks and sched work print what tasks print
+	Maintenance string  // absolute: the file that keeps tasks from running while it exists; empty for none
+	Tasks       []*Task // in the order of the file, groups and includes in their place
 
 	// Machine is this one, as far as tasks ask: it has no name where none says `servers`, and no labels where none asks for one.
 	Machine labels.Machine
@@ -60,9 +59,6 @@ type History struct {
 	Keep        time.Duration
 	RunsPerTask int
 }
-
-// RemoteKinds are what servers of a store ask of each other for people.
-var RemoteKinds = []string{"stop", "logs", "trigger"}
 
 // LookBack is how far back a tick looks for slots that no tick covered.
 const LookBack = 31 * 24 * time.Hour

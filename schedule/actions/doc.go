@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"sched/schedule"
@@ -34,7 +35,11 @@ func Runnable(s *schedule.Schedule, t *schedule.Task) error {
 	if s.Active(t) {
 		return nil
 	}
-	return view.Fail(view.Conflict, "`sched test "+t.Name+"` runs it all the same, now and here", "%s is %s", t.Name, s.Inactive(t))
+	hint := "`sched test " + t.Name + "` runs it all the same, now and here"
+	if s.InUse(t) {
+		hint = "ask on one of its servers; " + hint
+	}
+	return view.Fail(view.Conflict, hint, "%s is %s", t.Name, s.Inactive(t))
 }
 
 // Trigger returns the request for one more run of a task at a time. It is asked for with Leave. The reason may be empty.
@@ -48,6 +53,9 @@ func (a Actor) Trigger(task string, at time.Time, reason string) (runfile.Reques
 	}
 	return runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: because("trigger by "+a.By, reason)}, nil
 }
+
+// Reason is why something is asked for, as it is kept: one line without control characters.
+func Reason(typed string) string { return text.Line(strings.Join(strings.Fields(typed), " ")) }
 
 func because(what, reason string) string {
 	if reason = Reason(reason); reason != "" {

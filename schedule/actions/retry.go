@@ -83,7 +83,11 @@ func (a Actor) endedRun(ctx context.Context, name string) (outcome.Record, error
 			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", text.ShortRun(records[0].Run), name),
 			"%s is a task: name one of its runs", name)
 	}
-	return runs.Of(a.Source).FindRun(ctx, name)
+	record, err := runs.Of(a.Source).FindRun(ctx, name)
+	if err != nil {
+		err = a.ElseThere(ctx, "retry", name, err)
+	}
+	return record, err
 }
 
 // changes returns the keys of the task that differ from the snapshot, which is its definition when the run began.

@@ -121,7 +121,7 @@ func postRetry(r *request) (any, error) {
 	}
 	one, err := r.run()
 	if err == nil {
-		err = runs.Of(r.view).Elsewhere(one, "the record")
+		err = one.Elsewhere("retry")
 	}
 	if err != nil {
 		return nil, err
@@ -159,11 +159,11 @@ func postStop(r *request) (any, error) {
 		return nil, err
 	}
 	one, err := r.run()
+	if err == nil {
+		err = one.Elsewhere("stop")
+	}
 	if err != nil {
 		return nil, err
-	}
-	if runs.Of(r.view).Elsewhere(one, "the process") != nil {
-		return r.stopElsewhere(one, body.Reason)
 	}
 	actor := r.actor()
 	switch one.State {

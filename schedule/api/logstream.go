@@ -21,7 +21,7 @@ type logEvent struct {
 func getLogStream(r *request) (any, error) {
 	one, err := runs.Of(r.view).Run(r.Context(), r.PathValue("id"))
 	if err == nil {
-		err = runs.Of(r.view).Elsewhere(one, "the output")
+		err = one.Elsewhere("logs")
 	}
 	if err != nil {
 		return nil, err

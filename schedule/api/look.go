@@ -246,13 +246,7 @@ func getLog(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	hooks := r.URL.Query().Get("hooks") == "true"
-	var log runs.Log
-	if runs.Of(r.view).Elsewhere(one, "the output") != nil {
-		log, err = r.logElsewhere(one, hooks, offset, tail)
-	} else {
-		log, err = runs.Of(r.view).Log(one, hooks, offset, min(tail, mostLog), mostLog)
-	}
+	log, err := runs.Of(r.view).Log(one, r.URL.Query().Get("hooks") == "true", offset, min(tail, mostLog), mostLog)
 	if err != nil {
 		return nil, err
 	}

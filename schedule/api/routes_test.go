@@ -106,9 +106,6 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 		{"a retry with a form", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: `in=1`, headers: text}, 415, ""},
 		{"a retry with a large body", call{scope: access.Operate, method: "POST", route: "/runs/{id}/retry", values: []string{bad.Run}, body: large}, 413, ""},
 
-		{"the output of a run of this server, asked for", call{scope: access.Operate, method: "POST", route: "/runs/{id}/log", values: []string{good.Run}}, 409, "GET shows it"},
-		{"the output of no run, asked for", call{scope: access.Operate, method: "POST", route: "/runs/{id}/log", values: []string{"ffffffff"}}, 404, ""},
-
 		{"a stop of a run that has ended", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}}, 409, "is not running: it succeeded"},
 		{"a stop of no run", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{"ffffffff"}}, 404, ""},
 		{"a stop with a form", call{scope: access.Operate, method: "POST", route: "/runs/{id}/stop", values: []string{good.Run}, body: `in=1`, headers: text}, 415, ""},
@@ -162,7 +159,7 @@ func TestEveryRouteIsAsItsDocumentSays(t *testing.T) {
 	}
 	b.editAgain()
 	b.everyRouteRefuses()
-	b.everyStatusWasSeen("GET /events OK", "POST /runs/{id}/stop OK", "POST /runs/{id}/stop Accepted", "POST /runs/{id}/log OK", "POST /runs/{id}/log Accepted", "PUT /tasks/{name} Not Found",
+	b.everyStatusWasSeen("GET /events OK", "POST /runs/{id}/stop OK", "POST /runs/{id}/stop Accepted", "PUT /tasks/{name} Not Found",
 		"GET /servers OK", "DELETE /tasks/{name} Unprocessable Entity")
 }
 

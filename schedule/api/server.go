@@ -54,7 +54,6 @@ type Server struct {
 	current    current
 	access     *access.Access
 	audit      audit.Log
-	outputs    outputs
 	watcher    *watch.Watcher
 	forecasts  *forecast.Cache
 	files      runfile.Surveyor // what requests have read of the files of runs

@@ -48,7 +48,7 @@ func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		publish("1")
+		publish(outcome.NewIDAt(a.now))
 		a.pass(20 * time.Minute)
 		if began, _ := look(a.watch); began != 0 {
 			t.Error("overdue although the other server succeeded")
@@ -62,7 +62,7 @@ func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 		if _, again := look(b); again != 0 {
 			t.Error("told again")
 		}
-		publish("2")
+		publish(outcome.NewIDAt(a.now))
 		look(a.watch)
 		look(b)
 		for _, dir := range []string{a.watch.Dir, b.Dir} {

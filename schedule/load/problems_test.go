@@ -117,14 +117,10 @@ var mistakes = []struct {
 		"schedule.yaml:1:8: lease does nothing without a store\n  hint: add `store:`; the locks of one machine need no lease"}},
 	{"a lease that no network renews in time", "name: shop\nstore: redis://a\nlease: 1s\ntasks: []\n", []string{
 		"schedule.yaml:3:8: lease 1s is too short\n  hint: it takes at least 5s"}},
-	{"what servers do not ask of each other", "name: shop\nstore: redis://a\nremote: [stop, log]\ntasks: []\n", []string{
-		"schedule.yaml:3:16: remote: the text \"log\" is nothing that servers ask of each other\n  hint: did you mean \"logs\"?"}},
 	{"true for the name of a machine", "server: true\ntasks: []\n", []string{
 		"schedule.yaml:1:9: server must be text, not true\n  hint: leave the key out for the host name"}},
 	{"what no machine is called", "server: web 7\ntasks: []\n", []string{
 		"schedule.yaml:1:9: server \"web 7\" is not a valid name\n  hint: use letters, digits and . _ -, and begin with a letter or a digit"}},
-	{"nothing that servers may ask of each other", "name: shop\nstore: redis://a\nremote: []\ntasks: []\n", []string{
-		"schedule.yaml:3:9: remote is an empty list\n  hint: write `remote: false` for nothing"}},
 	{"a store in a task", one("store: redis://a"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"store\"\n  hint: it belongs at the top of the file, not in a task"}},
 	{"a word for a lost lease", one("on_lost_lease: kill"), []string{
@@ -172,7 +168,7 @@ var mistakes = []struct {
 	{"an unknown key at the top", "task: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"task\"\n  hint: did you mean \"tasks\"?"}},
 	{"an unknown key that is like no other", "colour: red\ntasks: []\n", []string{
-		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, remote, server, state_dir, env, include, pools, history, metrics, logs, mail, holidays, maintenance_file, defaults, tasks"}},
+		"schedule.yaml:1:1: unknown key \"colour\"\n  hint: the keys here are name, timezone, environment, store, lease, server, state_dir, env, include, pools, history, metrics, logs, mail, holidays, maintenance_file, defaults, tasks"}},
 	{"a key of tasks at the top", "timeout: 1h\ntasks: []\n", []string{
 		"schedule.yaml:1:1: unknown key \"timeout\"\n  hint: it is a key of tasks: put it into a task, or under `defaults:` for all of them"}},
 	{"a misspelt key of a task is not missing too", "tasks:\n- name: t\n  every: minute\n  comand: x\n", []string{

@@ -26,7 +26,6 @@ func (l *loader) readSettings(root *node) settings {
 	s.Location = l.options.Local
 	s.Environment = "production"
 	s.Store = schedule.Store{Lease: defaultLease}
-	s.Remote = schedule.RemoteKinds
 	s.History = schedule.History{Keep: 30 * 24 * time.Hour, RunsPerTask: 1000}
 	top := settings{Schedule: s}
 	topKeys.Decode(l, &top, root, 0)

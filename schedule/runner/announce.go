@@ -31,9 +31,8 @@ const (
 
 // announceWhile announces to the other servers that this one ticks and what runs here, until the function that it returns is
 // called, and once more then if something was started since. The tick does not depend on it: a failure is only a detail, and the
-// outage of the store is reported where locks are taken. What other servers ask of this one comes with each announcement; the tick
-// waits at its end for what it carries out, until terminate is done.
-func (r *running) announceWhile(terminate context.Context) (end func()) {
+// outage of the store is reported where locks are taken.
+func (r *running) announceWhile() (end func()) {
 	if r.Storage.Store == nil {
 		return func() {}
 	}
@@ -44,7 +43,6 @@ func (r *running) announceWhile(terminate context.Context) (end func()) {
 	return func() {
 		over()
 		announcing.Wait()
-		r.answering.wait(terminate)
 		if r.locks.outage != nil {
 			err = r.locks.outage // which says what the tasks of this tick met
 		}
@@ -55,17 +53,15 @@ func (r *running) announceWhile(terminate context.Context) (end func()) {
 // announce returns why the last announcement was not possible.
 func (r *running) announce(ticking context.Context) (err error) {
 	t := r.Tick
-	defer r.answering.close()
 	announce, last := servers.Announce, []servers.Running(nil)
 	neighbours := servers.NewNeighbours(t.Storage.Store, t.Storage.Dir, t.Host.Server, t.Schedule.Environment)
-	also := append(r.answering.also(), neighbours.Also)
 	for alive := true; ; alive = clock.Wait(ticking, announceEvery) {
 		self := t.self()
 		if !alive && slices.Equal(self.Running, last) {
 			return err
 		}
 		var offset time.Duration
-		offset, err = announce(context.WithoutCancel(ticking), t.Storage.Store, clock.Now, self, also...)
+		offset, err = announce(context.WithoutCancel(ticking), t.Storage.Store, clock.Now, self, neighbours.Also)
 		if err != nil {
 			t.Report.detail("this server is not announced: %v", err)
 		} else {
@@ -74,7 +70,6 @@ func (r *running) announce(ticking context.Context) (err error) {
 			t.checkNeighbours(neighbours.Found())
 			announce, last = servers.Refresh, self.Running
 		}
-		r.answering.answer()
 		if !alive {
 			return err
 		}

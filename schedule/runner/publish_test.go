@@ -34,7 +34,7 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 	var records []outcome.Record
 	for range all {
 		now := time.Now()
-		records = append(records, outcome.Record{Run: outcome.NewID(), Task: "a", Mutex: "a", Slot: now, Started: now, Ended: now, Outcome: outcome.Succeeded})
+		records = append(records, outcome.Record{Run: outcome.NewID(), Task: "a", Mutex: "a", Slot: now, Started: now, Ended: now, Outcome: outcome.Succeeded, Server: "web-1"})
 	}
 	if err := db.AddShared(ctx, records[:1]); err != nil { // of a history that begins to be shared only the newest are published
 		t.Fatal(err)

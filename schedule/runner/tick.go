@@ -34,7 +34,6 @@ type Tick struct {
 	Storage  run.Storage
 	Host     Host
 	Report   Report
-	Answers  Answers // carries out what other servers of the store ask of this one; nil: nobody may ask
 
 	handover *supervisor.Handover // once its supervisor was started
 }
@@ -78,7 +77,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	defer r.controls.readAhead(len(due) > 0)()
 	background, foreground := admission.Split(r.account(due))
 	r.deliveries.start(kill)
-	defer r.announceWhile(terminate)()
+	defer r.announceWhile()()
 
 	// Background tasks first, so that no foreground task delays them. Those of a later second of this minute are
 	// started on time while foreground tasks run.
@@ -107,9 +106,6 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 
 	queue := r.foregroundQueue(contexts{noNewStarts, staying, terminate, kill})
 	queue.run(foreground)
-	if r.answering.left(noNewStarts) {
-		r.requests.startBackground(noNewStarts)
-	}
 	if staying.Err() == nil { // else the next tick answers requests
 		queue.runRequested()
 	}
@@ -137,12 +133,11 @@ type running struct {
 	starter    *starter
 	conditions *conditions
 	requests   requests
-	answering  answering
 }
 
 // prepare returns the tick before it has done anything.
 func (t *Tick) prepare() *running {
-	r := &running{Tick: t, began: t.Began, answering: newAnswering(t)}
+	r := &running{Tick: t, began: t.Began}
 	if r.began.IsZero() {
 		r.began = clock.Now()
 	}

@@ -64,7 +64,6 @@ func kinds() object {
 		"paths", oneOrMore(is("type", list("string", "number"), "pattern", someText, "not", texts(`^~(/|$)`)), 0),
 		"patterns", oneOrMore(ref("filled"), 0),
 		"store", anyOf(ref("text"), is("type", "array", "items", matching(`.`), "minItems", 1)),
-		"remote", anyOf(is("const", false), oneOrMore(is("enum", list("stop", "logs", "trigger")), 1)),
 		"holidays", oneOrMore(anyOf(is("type", "boolean"),
 			texts(`^\s*([^0-9\s]|`+date+`(\s|$))`).with(member{"not", texts(`^~(/|$)`)})), 0),
 		"variables", is("type", "object", "propertyNames", is("minLength", 1, "maxLength", 256, "pattern", `^[^=]+$`),

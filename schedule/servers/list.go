@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sched/mutex"
+	"sched/schedule/outcome"
 )
 
 // List returns the servers that announced themselves in the last ten minutes, sorted by name. Runs that were
@@ -83,6 +84,7 @@ func list(ctx context.Context, r *mutex.Redis, c *redis.Client) (found answer, e
 		if json.Unmarshal([]byte(fields["tick"]), &t) != nil || json.Unmarshal([]byte(fields["now"]), &n) != nil {
 			continue // it expired since, or no sched wrote it
 		}
+		n.Running = slices.DeleteFunc(n.Running, func(r Running) bool { return !outcome.IsID(r.Run) })
 		for _, running := range n.Running {
 			runs = append(runs, running.Run)
 		}

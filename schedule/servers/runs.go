@@ -51,16 +51,14 @@ return 0`
 
 // Publish publishes finished runs to the other servers (docs/decisions.md#other-servers-see-runs-not-skips). To
 // publish a run again changes nothing. One that comes late is put on the stream, and does not replace a later run of
-// its task in Last. Snapshots, which may hold secrets, and outputs stay on the run's own server; the path of an
-// output is one there.
+// its task in Last. Snapshots, which may hold secrets, and outputs stay on the run's own server.
 func Publish(ctx context.Context, r *mutex.Redis, records []outcome.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
 	args := []any{maxRuns}
 	for _, record := range records {
-		record.Snapshot, record.Locks, record.Seat = nil, "", outcome.Seat{}
-		args = append(args, record.Run, record.Task, toJSON(record))
+		args = append(args, record.Run, record.Task, toJSON(shared(record)))
 	}
 	keys := []string{r.Key("runs"), r.Key("ended"), r.Key("last")}
 	return r.Do(ctx, func(ctx context.Context, _ int, c *redis.Client) error {
@@ -187,9 +185,19 @@ func Last(ctx context.Context, r *mutex.Redis, tasks []string) (map[string]outco
 	return last, nil
 }
 
-// decode reads a record, which may stand behind the id of its run. It is not ok when no sched wrote it.
+// shared is a record without what means something only on its own server: it names no file and no lock.
+func shared(r outcome.Record) outcome.Record {
+	r.Snapshot, r.Output, r.Locks, r.Seat = nil, "", "", outcome.Seat{}
+	return r
+}
+
+// decode reads a record, which may stand behind the id of its run. It is not ok when no sched wrote it. Whoever can write to the
+// Redis may have written it, so it is the record of a run that has ended, its id has the form of ids, and it names no file.
 func decode(value any) (record outcome.Record, ok bool) {
 	text, _ := value.(string)
 	start := strings.IndexByte(text, '{')
-	return record, start >= 0 && json.Unmarshal([]byte(text[start:]), &record) == nil && record.Run != ""
+	if start < 0 || json.Unmarshal([]byte(text[start:]), &record) != nil {
+		return record, false
+	}
+	return shared(record), outcome.IsID(record.Run) && record.Server != "" && slices.Contains(outcome.Ran, record.Outcome)
 }

@@ -63,7 +63,7 @@ func TestAServerIsListedAsItAnnouncedItself(t *testing.T) {
 			t.Fatalf("before the first tick: %v", servers)
 		}
 		since := noon.Add(-time.Hour)
-		web2 := Server{Name: "web-2", Version: "1.2.3", Minute: noon, Running: []Running{{"run-a", "a", noon, 12, since}, {"run-b", "b", noon, 0, since}}}
+		web2 := Server{Name: "web-2", Version: "1.2.3", Minute: noon, Running: []Running{{runID(1), "a", noon, 12, since}, {runID(2), "b", noon, 0, since}}}
 		slow := func() time.Time { return time.Now().Add(-45 * time.Second) }
 		offset, err := Announce(ctx, r, slow, web2)
 		if err != nil || (offset+45*time.Second).Abs() > 5*time.Second {
@@ -95,7 +95,7 @@ func TestATickThatBeganEarlierSaysWhatRunsAndNotWhenTheLastTickWas(t *testing.T)
 			func() (time.Duration, error) { return Announce(ctx, r, time.Now, early) },
 			func() (time.Duration, error) { return Announce(ctx, r, time.Now, late) },
 			func() (time.Duration, error) {
-				early.Running = []Running{{Run: "run-a", Task: "a"}}
+				early.Running = []Running{{Run: runID(1), Task: "a"}}
 				return Refresh(ctx, r, time.Now, early)
 			},
 		} {
@@ -175,14 +175,14 @@ func TestARunIsNotListedAsRunningOnceItIsPublished(t *testing.T) {
 	})
 }
 
-func TestARunComesBackAsItWasPublished(t *testing.T) {
+func TestARunComesBackAsItWasPublishedWithoutItsFiles(t *testing.T) {
 	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
 		code := 3
 		full := run(1, "report", outcome.Failed)
 		full.ExitCode, full.Reason, full.Notes, full.Attempts = &code, `exit code 3: "x" {y}`, []string{"hook after 1: ümläut"}, 2
-		full.UserCPU, full.PeakMemory, full.Output, full.Origin = 1500*time.Microsecond, 5<<30, "/srv/shop/.sched/output/1.log", "retry"
+		full.UserCPU, full.PeakMemory, full.Origin = 1500*time.Microsecond, 5<<30, "retry"
 		sent := full
-		sent.Snapshot, sent.Locks = []byte(`{"env":{"PASSWORD":"secret"}}`), "/srv/shop/.sched/locks"
+		sent.Snapshot, sent.Locks, sent.Output = []byte(`{"env":{"PASSWORD":"secret"}}`), "/srv/shop/.sched/locks", "/srv/shop/.sched/output/1.log"
 		mustPublish(t, r, sent)
 		records, err := Recent(ctx, r, history.Query{})
 		if err != nil || len(records) != 1 || fmt.Sprintf("%+v", values(records[0])) != fmt.Sprintf("%+v", values(full)) {

@@ -11,6 +11,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 	"sched/schedule/servers"
+	"sched/schedule/text"
 )
 
 // Store returns the store of the schedule, or an error for a schedule that has none.
@@ -42,52 +43,59 @@ func (s Source) RunningElsewhere(ctx context.Context) (live []runfile.State, err
 	return live, err
 }
 
-// LiveElsewhere returns the runs of a task that live on other servers, or the one with that id, as far as the store tells; with a server
-// only those there. They have their server in Begin.
-func (s Source) LiveElsewhere(ctx context.Context, name, server string) (found []runfile.State) {
-	if s.Controls.Store == nil {
-		return nil
-	}
+// LiveElsewhere returns the runs of a task that live on other servers, or the one with that id, as far as the store tells.
+func (s Source) LiveElsewhere(ctx context.Context, name string) (found []outcome.Record) {
 	live, err := s.RunningElsewhere(ctx)
-	if err == nil {
+	if err == nil && s.Controls.Store != nil {
 		live, err = withHolders(ctx, s.Schedule, s.Controls.Store, live, nil)
 	}
 	if err != nil {
 		s.LeftOut(err)
 	}
 	for _, state := range live {
-		id, _ := OneRun([]string{state.Begin.Run}, name)
-		there := server == "" && state.Begin.Server != s.Server || state.Begin.Server == server
-		if there && (id != "" || state.Begin.Task == name) {
-			found = append(found, state)
+		if state.Begin.Server != s.Server && named(state.Begin, name) {
+			found = append(found, state.Begin)
 		}
 	}
 	return found
 }
 
-// NewestElsewhere returns the run of a task that began last on other servers, or the one with that id, as far as the store tells; with
-// a server only those there. One that lives has no outcome.
-func (s Source) NewestElsewhere(ctx context.Context, name, server string) (newest outcome.Record, ok bool) {
-	if s.Controls.Store == nil {
-		return newest, false
-	}
-	for _, state := range s.LiveElsewhere(ctx, name, server) {
-		if state.Begin.Run > newest.Run {
-			newest, ok = state.Begin, true
+// named reports whether name is the task of a run, or stands for its id (see OneRun).
+func named(r outcome.Record, name string) bool {
+	id, _ := OneRun([]string{r.Run}, name)
+	return id != "" || r.Task == name
+}
+
+// ElseThere returns err, which says that there is no such run here, or, if another server of the store has told of a run of that task
+// or id, the error that says where it is: see NotHere.
+func (s Source) ElseThere(ctx context.Context, command, name string, err error) error {
+	var newest outcome.Record
+	for _, r := range s.LiveElsewhere(ctx, name) {
+		if r.Run > newest.Run {
+			newest = r
 		}
 	}
-	ended, err := servers.Recent(ctx, s.Controls.Store, history.Query{})
-	if err != nil {
-		s.LeftOut(err)
-	}
-	for _, r := range ended {
-		id, _ := OneRun([]string{r.Run}, name)
-		there := server == "" && r.Server != s.Server || r.Server == server
-		if there && (id != "" || r.Task == name) && r.Run >= newest.Run {
-			newest, ok = r, true
+	if s.Controls.Store != nil {
+		ended, err := servers.Recent(ctx, s.Controls.Store, history.Query{})
+		if err != nil {
+			s.LeftOut(err)
+		}
+		for _, r := range ended {
+			if r.Server != s.Server && named(r, name) && r.Run >= newest.Run {
+				newest = r
+			}
 		}
 	}
-	return newest, ok
+	if newest.Run == "" {
+		return err
+	}
+	return NotHere(newest, command)
+}
+
+// NotHere is the error for a run of another server, of which the store tells: the command has to be called there.
+func NotHere(r outcome.Record, command string) error {
+	run := text.ShortRun(r.Run)
+	return Fail(Conflict, "", "run %s of %s is on %s: `sched %s %s` there", run, r.Task, r.Server, command, run)
 }
 
 // HistoryOfAll is History for all servers of the store. It has only what ran: servers do not share what they skipped or
@@ -212,7 +220,7 @@ func withHolders(ctx context.Context, s *schedule.Schedule, store *mutex.Redis, 
 	}
 	holders, err := store.Held(ctx, names...)
 	for name, holder := range holders {
-		if !slices.ContainsFunc(live, func(state runfile.State) bool { return state.Begin.Run == holder.Run }) {
+		if outcome.IsID(holder.Run) && !slices.ContainsFunc(live, func(state runfile.State) bool { return state.Begin.Run == holder.Run }) {
 			live = append(live, runfile.State{
 				Begin:   outcome.Record{Run: holder.Run, Task: name, Server: holder.Host},
 				Attempt: &runfile.Attempt{PID: holder.PID, At: holder.Since},

@@ -63,14 +63,18 @@ func (p *page) taskButtons(t view.Task) {
 }
 
 func (p *page) runButtons(r runs.Run) {
-	at := p.base + "/runs/" + r.Record.Run
-	if runs.Of(p.View).Elsewhere(r, "") != nil {
-		p.elsewhereButtons(r, at)
+	command := "stop"
+	if r.State == runs.Ended {
+		command = "retry"
+	}
+	if err := r.Elsewhere(command); err != nil {
+		p.put(`<p class="quiet">%s</p>`, err.Error())
 		return
 	}
 	if !p.Operates {
 		return
 	}
+	at := p.base + "/runs/" + r.Record.Run
 	p.put(`<div class="buttons" id="buttons" data-live>`)
 	switch t := p.find(r.Task); {
 	case r.State == runs.Starting, r.State == runs.Running, r.State == runs.Queued, r.State == runs.Deferred:
@@ -83,29 +87,11 @@ func (p *page) runButtons(r runs.Run) {
 	p.put(`</div>`)
 }
 
-// elsewhereButtons says where a run of another server can be retried and read, and stops it from here.
-func (p *page) elsewhereButtons(r runs.Run, at string) {
-	p.put(`<p class="quiet">It is a run of %s: only there it can be retried.</p><div class="buttons" id="buttons" data-live>`, r.Server)
-	if p.Operates {
-		p.button(button{id: "read", label: "Output", action: at + "/read",
-			does: r.Server + " sends the end of what it printed with its next tick, within a minute."})
-	}
-	switch {
-	case r.State == runs.Ended:
-	case r.StopBy != "":
-		p.put(`<p>%s was asked to stop it by %s: its next tick does, within a minute.</p>`, r.Server, r.StopBy)
-	case p.Operates:
-		p.button(button{id: "stop", label: "Stop", reasoned: true, grave: true, action: at + "/stop",
-			does: "The next tick of " + r.Server + ", within a minute, gives the command of " + r.Task + " TERM, and KILL if it goes on."})
-	}
-	p.put(`</div>`)
-}
-
 // actions adds what forms are sent to.
 func (p *pages) actions() {
 	for path, do := range map[string]func(*http.Request) (next string, err error){
 		"/tasks/{name}/trigger": p.trigger, "/tasks/{name}/pause": p.pause, "/tasks/{name}/resume": p.resume,
-		"/pauses": p.pauseAll, "/pauses/{id}/resume": p.resumePause, "/runs/{id}/stop": p.stop, "/runs/{id}/retry": p.retry, "/runs/{id}/read": p.read,
+		"/pauses": p.pauseAll, "/pauses/{id}/resume": p.resumePause, "/runs/{id}/stop": p.stop, "/runs/{id}/retry": p.retry,
 	} {
 		p.mux.HandleFunc("POST "+p.BasePath+path, func(w http.ResponseWriter, r *http.Request) {
 			next, err := do(r)
@@ -142,12 +128,6 @@ func (p *pages) stop(r *http.Request) (string, error) {
 		err = nil
 	}
 	return path, err
-}
-
-// read asks the server of a run for its output.
-func (p *pages) read(r *http.Request) (string, error) {
-	path := "/runs/" + url.PathEscape(r.PathValue("id"))
-	return path, p.Call(r, "POST", path+"/log", nil, nil)
 }
 
 // ended reports whether the run in the path has ended.

@@ -124,8 +124,8 @@ const tail = 64 << 10
 
 // log shows the end of what the run printed. While it lives the script appends what comes.
 func (p runPage) log(r runs.Run) error {
-	if runs.Of(p.View).Elsewhere(r, "") != nil {
-		p.outputElsewhere(r)
+	if err := r.Elsewhere("logs"); err != nil {
+		p.put(`<section aria-labelledby="output-h"><h2 id="output-h">Output</h2><p class="quiet">%s</p></section>`, err.Error())
 		return nil
 	}
 	log, err := runs.Of(p.View).Log(r, false, 0, tail, tail)
@@ -164,27 +164,6 @@ func (p runPage) log(r runs.Run) error {
 	}
 	p.put(`</section>`)
 	return nil
-}
-
-// outputElsewhere shows the end of what a run of another server printed, where that was asked for and has come.
-func (p runPage) outputElsewhere(r runs.Run) {
-	p.put(`<section aria-labelledby="output-h" id="output" data-live><h2 id="output-h">Output</h2>`)
-	defer p.put(`</section>`)
-	log, err := p.server.OutputElsewhere(p.request.Context(), p.View, r)
-	if err != nil {
-		p.put(`<p class="quiet">%s</p>`, err.Error())
-		return
-	}
-	shown := runs.Log{Text: log.Text, Offset: log.Offset, Size: log.Size}
-	p.put(`<p>The last %s of %s, as %s sent it.</p>`, text.Bytes(int64(len(log.Text))), text.Bytes(log.Size), r.Server)
-	p.put(`<pre class="log" tabindex="0" aria-label="The output">`)
-	p.printed(wholeLines(shown))
-	p.put(`</pre>`)
-	if len(log.Hooks) > 0 {
-		p.put(`<details id="hooks"><summary>What its hooks printed</summary><pre class="log" tabindex="0">`)
-		p.printed(string(log.Hooks))
-		p.put(`</pre></details>`)
-	}
 }
 
 // wholeLines leaves out the line that a tail begins in.

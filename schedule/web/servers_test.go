@@ -14,6 +14,7 @@ import (
 	"sched/schedule/api/access"
 	"sched/schedule/outcome"
 	"sched/schedule/servers"
+	"sched/schedule/text"
 	"sched/schedule/view"
 )
 
@@ -48,10 +49,11 @@ func TestPagesOfOtherServers(t *testing.T) {
 	b.has("those of all servers", b.get("/runs?all=true", 200), "<th>Server", `<td data-label="server">web-2</td>`, `<a href="/runs/`+ended.Run+`">`, "succeeded", "not >skipped<")
 	b.has("the task", b.get("/tasks/a%2Fb", 200), `<a href="/runs?all=true&amp;task=a%2Fb">on all servers</a>`)
 	for _, run := range []string{running.Run, ended.Run} {
-		b.has("its page", b.get("/runs/"+run, 200), "web-2: only there it can be retried", "Output…", "the output of run "+run+" is on web-2", "not Retry…", `not id="log"`)
+		b.has("its page", b.get("/runs/"+run, 200), "is on web-2: `sched logs "+text.ShortRun(run)+"` there", "not Stop…", "not Retry…", `not id="log"`)
+		b.get("/runs/"+run+"/log", 409)
 	}
-	b.has("the page of one that has ended", b.get("/runs/"+ended.Run, 200), "not Stop…")
-	b.has("the page of one that lives", b.get("/runs/"+running.Run, 200), "Stop…", "The next tick of web-2")
+	b.has("the page of one that has ended", b.get("/runs/"+ended.Run, 200), "is on web-2: `sched retry "+text.ShortRun(ended.Run)+"` there")
+	b.has("the page of one that lives", b.get("/runs/"+running.Run, 200), "is on web-2: `sched stop "+text.ShortRun(running.Run)+"` there")
 	redis.Close()
 	b.has("the runs of all servers without the store", b.get("/runs?all=true", 200), "succeeded", "other servers are left out")
 	b.has("/ without the store", b.get("/", 200), ">hourly</a>", "other servers are left out")

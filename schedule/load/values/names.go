@@ -1,6 +1,7 @@
 package values
 
 import (
+	"path/filepath"
 	"strings"
 
 	"sched/schedule/document"
@@ -77,4 +78,14 @@ func Server(r *document.Reader, n *document.Node) (string, bool) {
 		return "", false
 	}
 	return name, ok
+}
+
+// Textfile reads the path of a file of metrics.
+func Textfile(r *document.Reader, n *document.Node) (string, bool) {
+	path, ok := r.Path(n)
+	if ok && filepath.Ext(path) != ".prom" {
+		r.Warnf(n, "call it "+strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".prom",
+			"%s: the node exporter reads only files that end in .prom", r.Key)
+	}
+	return path, ok
 }

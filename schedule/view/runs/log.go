@@ -19,7 +19,7 @@ type Log struct {
 // Log returns what a run of this machine printed from offset on, or with tail the last bytes of it: at most limit bytes. With hooks it
 // is what its hooks printed. Where nothing was printed it is empty. The offset may be past the end.
 func (s Runs) Log(r Run, hooks bool, offset, tail, limit int64) (Log, error) {
-	if err := s.Elsewhere(r, "the output"); err != nil {
+	if err := r.Elsewhere("logs"); err != nil {
 		return Log{}, err
 	}
 	path := outputOf(s.Schedule.StateDir, r.Begin)

@@ -9,7 +9,6 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/remote"
 	"sched/schedule/run"
 	"sched/schedule/run/output"
 	"sched/schedule/runfile"
@@ -41,11 +40,13 @@ type Run struct {
 	Attempt int      `json:"attempt"`  // the number of the present attempt, of the last one, or of the one it waits for
 	At      *string  `json:"at"`       // what it waits for; null where it does not wait
 	Hooks   []string `json:"hooks"`    // those that were started, while the run is not in the history
-	StopBy  string   `json:"stop_by"`  // who asked to stop it; known while it is not in the history, of another server's run while that has not answered
+	StopBy  string   `json:"stop_by"`  // who asked to stop it; known while it is not in the history
 	Size    int64    `json:"log_size"` // bytes that its command printed
 	Hooked  int64    `json:"hook_log_size"`
 
 	Begin outcome.Record `json:"-"` // the record, exactly
+
+	elsewhere bool // it comes from the store, not from this server
 }
 
 // Run returns the run with that id, its beginning, or its end (from four characters on): one that waits, lives or has ended, also on
@@ -134,9 +135,6 @@ func liveRun(dir string, state runfile.State) Run {
 func (s Runs) EndedRun(record outcome.Record) Run {
 	r := runOf(s.Schedule.StateDir, record)
 	r.State, r.Attempt = Ended, record.Attempts
-	if record.Outcome == "" { // another server's that lives
-		r.State = Running
-	}
 	return r
 }
 
@@ -179,35 +177,27 @@ func (s Runs) runElsewhere(ctx context.Context, name string) (Run, bool) {
 	}
 	if state, err := oneState(live, name); err == nil && state != nil {
 		r := Run{Record: view.RecordOf(state.Begin), State: Running, Attempt: 1, PID: view.PIDOrNil(state.Attempt.PID),
-			Since: view.TimeOrNil(state.Attempt.At), Hooks: []string{}, Begin: state.Begin}
-		r.Ended, r.StopBy = "", s.stopAsked(ctx, state.Begin)
+			Since: view.TimeOrNil(state.Attempt.At), Hooks: []string{}, Begin: state.Begin, elsewhere: true}
+		r.Ended = ""
 		return r, true
 	}
 	ended, err := servers.Recent(ctx, s.Controls.Store, history.Query{})
-	i := slices.IndexFunc(ended, func(r outcome.Record) bool { id, _ := view.OneRun([]string{r.Run}, name); return id != "" })
+	i := slices.IndexFunc(ended, func(r outcome.Record) bool {
+		id, _ := view.OneRun([]string{r.Run}, name)
+		return id != "" && r.Server != s.Server
+	})
 	if err != nil || i < 0 {
 		return Run{}, false
 	}
-	return Run{Record: view.RecordOf(ended[i]), State: Ended, Attempt: ended[i].Attempts, Hooks: []string{}, Begin: ended[i]}, true
+	return Run{Record: view.RecordOf(ended[i]), State: Ended, Attempt: ended[i].Attempts, Hooks: []string{}, Begin: ended[i], elsewhere: true}, true
 }
 
-// stopAsked returns who has asked the server of a run to stop it, while that has not answered; "" for nobody.
-func (s Runs) stopAsked(ctx context.Context, r outcome.Record) string {
-	asked, _ := remote.Requests(ctx, s.Controls.Store, r.Server)
-	for _, q := range asked {
-		if q.Kind == remote.Stop && q.Run == r.Run {
-			return q.Who()
-		}
-	}
-	return ""
-}
-
-// Elsewhere returns the error for what only the run's own server can do; nil for a run of this machine.
-func (s Runs) Elsewhere(r Run, what string) error {
-	if r.Server == "" || r.Server == s.Server || s.Controls.Store == nil {
+// Elsewhere returns the error for what only the run's own server can do, with that command; nil for a run of this server.
+func (r Run) Elsewhere(command string) error {
+	if !r.elsewhere {
 		return nil
 	}
-	return view.Fail(view.Conflict, "ask on "+r.Server, "%s of run %s is on %s", what, r.Record.Run, r.Server)
+	return view.NotHere(r.Begin, command)
 }
 
 // Poll returns how far a run of this machine is: its record without an outcome while it lives or waits, and after how long to ask

@@ -1,0 +1,109 @@
+//go:build linux
+
+package cmd_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"sched/mutex/redistest"
+	"sched/schedule/outcome"
+)
+
+// Somebody who can write to the Redis makes up runs that name a file of this server as their output. Nothing shows that file, whatever
+// server and id the record claims, and the records of our own runs stay as they are.
+func TestARecordFromTheStoreNamesNoFile(t *testing.T) {
+	t.Parallel()
+	store := redistest.Start(t)
+	s := newServers(t, 1, store.URL, "tasks: [{name: one, cron: 0 0 1 1 *, command: echo ours}]\n")[0]
+	if out, code, _ := s.tick("--at", "2026-01-01 00:00"); code != 0 {
+		t.Fatal(out)
+	}
+	own := s.history("one")[0].Run
+	const secret = "the secret of the machine"
+	s.write("secret.log", secret+"\n")
+	s.write("secret.hooks.log", secret+"\n")
+
+	ids := []string{own, outcome.NewID(), outcome.NewID(), strings.ToUpper(outcome.NewID()), "../../secret", "..", s.path("secret"), "", "1234"}
+	records := redistest.Dial(t, store.URL)
+	err := records.Do(t.Context(), func(ctx context.Context, _ int, c *redis.Client) error {
+		pipe := c.Pipeline()
+		for i, id := range ids {
+			for _, server := range []string{"web-1", "web-2", "../web-1", ""} {
+				if i == 1 && server == "web-2" || i == 2 && server == "web-1" {
+					continue // one id is of this server alone, and one of another
+				}
+				record := fmt.Sprintf(`{"run":%q,"task":"one","mutex":"one","slot":"2026-01-01T00:01:00Z","server":%q,"started":"2026-01-01T00:01:00Z",`+
+					`"ended":"2026-01-01T00:01:01Z","outcome":"succeeded","attempts":1,"output":%q,"locks":%q}`, id, server, s.path("secret.log"), s.dir)
+				pipe.XAdd(ctx, &redis.XAddArgs{Stream: records.Key("runs"), Values: []string{"record", record}})
+				pipe.XAdd(ctx, &redis.XAddArgs{Stream: records.Key("runs"), Values: []string{"record", strings.Replace(record, "succeeded", "", 1)}})
+				pipe.HSet(ctx, records.Key("last"), "one", id+" "+record)
+			}
+			if i <= 2 {
+				continue // these have ended
+			}
+			now := fmt.Sprintf(`{"seen":"2030-01-01T00:00:00Z","running":[{"run":%q,"task":"one","slot":"2026-01-01T00:01:00Z","since":"2026-01-01T00:01:00Z"}]}`, id)
+			pipe.HSet(ctx, records.Key("server", fmt.Sprint("web-", i+5)), "tick", "{}", "now", now)
+			pipe.ZAdd(ctx, records.Key("servers"), redis.Z{Score: 1e15, Member: fmt.Sprint("web-", i+5)})
+		}
+		_, err := pipe.Exec(ctx)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	safe := func(what, shown string) {
+		t.Helper()
+		for _, leak := range []string{secret, s.path("secret.log")} {
+			if strings.Contains(shown, leak) {
+				t.Errorf("%s shows %q:\n%s", what, leak, shown)
+			}
+		}
+	}
+	for _, args := range [][]string{{"history", "--all", "--json"}, {"list", "--json"}, {"servers", "--json"}, {"why", "one", "--json"}} {
+		out, _ := s.sched(args...)
+		safe(strings.Join(args, " "), out)
+		if strings.Contains(out, `"run": ".`) || strings.Contains(out, `"run": ""`) || strings.Contains(out, `"run": "1234"`) {
+			t.Errorf("%s has what is no id:\n%s", args[0], out)
+		}
+	}
+	api := s.serve(func(c *exec.Cmd) { c.Env = append(c.Env, s.env...) })
+	pages := &apiServer{api.box, api.Cmd, strings.TrimSuffix(api.url, "/api/v1"), api.token}
+	for _, id := range ids {
+		for _, name := range []string{id, id[max(0, len(id)-12):]} {
+			for _, args := range [][]string{{"logs", name}, {"logs", "-f", name}, {"stop", name}, {"retry", name}} {
+				out, code := s.sched(args...)
+				safe(strings.Join(args, " "), out)
+				if ours := strings.HasSuffix(own, name) && name != ""; args[0] == "logs" && (code == 0) != ours {
+					t.Errorf("%q: exit code %d\n%s", args, code, out)
+				}
+			}
+			for _, route := range []string{"", "/log", "/log?hooks=true", "/log/stream"} {
+				path := "/runs/" + url.PathEscape(name) + route
+				_, body := api.ask("GET", path, "")
+				safe("GET "+path, body)
+				_, body = pages.ask("GET", path, "")
+				safe("the page "+path, body)
+			}
+		}
+	}
+	if out, code := s.sched("logs", own); code != 0 || out != "ours\n" {
+		t.Errorf("the log of our own run: exit code %d, %q", code, out)
+	}
+	if out, code := s.sched("logs", ids[2]); code != 1 || !strings.Contains(out, "is on web-2: `sched logs ") {
+		t.Errorf("the log of another server's run: exit code %d, %s", code, out)
+	}
+	if status, body := api.ask("GET", "/runs/"+ids[2]+"/log", ""); status != 409 || !strings.Contains(body, "is on web-2: `sched logs ") {
+		t.Errorf("the log of another server's run: %d %s", status, body)
+	}
+	if status, body := api.ask("GET", "/runs/"+own+"/log", ""); status != 200 || body != "ours\n" {
+		t.Errorf("the log of our own run: %d %s", status, body)
+	}
+}
