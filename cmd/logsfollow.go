@@ -24,19 +24,15 @@ func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record
 		if err != nil {
 			return begun, err
 		}
-		// A file in which nothing was printed is used again for another run. So what was read is of this
-		// run only if it still lives, or has ended with an output.
 		record, again, err := runs.Of(a.view(s)).Poll(ctx, begun)
 		if err != nil {
 			return begun, err
 		}
-		if record.Outcome == "" || record.Output != "" {
-			if _, err := a.out.Write(text); err != nil {
-				return begun, err
-			}
+		if _, err := a.out.Write(text); err != nil {
+			return begun, err
 		}
 		switch {
-		case again == 0 && (len(text) == 0 || record.Outcome != "" && record.Output == ""):
+		case again == 0 && len(text) == 0:
 			return record, nil
 		case len(text) == 0:
 			time.Sleep(again)

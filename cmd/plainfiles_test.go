@@ -34,7 +34,7 @@ func TestNothingInTheStateFolderStopsATick(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
 		"history.db", "history.db-wal", "history.db-journal", "history.db-lock", "history.db-mend", "orders.json", "last-valid.yaml", "last-valid.yaml.new", "last-tick",
-		"ticks/0.json", "ticks/7.json", "runs/0198a1b2-0000-7000-8000-000000000000.json", "runs/.spare-each", "output/each/.spare",
+		"ticks/0.json", "ticks/7.json", "runs/0198a1b2-0000-7000-8000-000000000000.json",
 		"waiting/0198a1b2-0000-7000-8000-000000000000.json", "locks/each.lock", "outbox/0198a1b2-0000-7000-8000-000000000000.json", "unpublished", "work",
 		"runs", "waiting", "ticks", "outbox", "output", "locks",
 	} {

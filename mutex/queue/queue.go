@@ -167,7 +167,7 @@ func (p *Place) keep(name string) error {
 	words, _ := json.Marshal(p.of) // texts, numbers and a time
 	if err = statedir.Lock(file); err == nil {
 		if _, err = file.Write(words); err == nil {
-			err = statedir.Rename(draft, path)
+			err = os.Rename(draft, path)
 		}
 	}
 	if err != nil {

@@ -73,7 +73,7 @@ func (s *state) write(dir string, synced bool) error {
 	}
 	_, err = file.Write(text)
 	if err = errors.Join(err, file.Close()); err == nil {
-		err = statedir.Rename(draft, statePath(dir))
+		err = os.Rename(draft, statePath(dir))
 	}
 	if err != nil {
 		os.Remove(draft)

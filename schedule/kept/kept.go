@@ -50,7 +50,7 @@ func Keep(dir string, s Slot) error {
 	if err := statedir.WriteSynced(draft, append(text, '\n')); err != nil {
 		return err
 	}
-	if err := statedir.Rename(draft, file); err != nil {
+	if err := os.Rename(draft, file); err != nil {
 		os.Remove(draft)
 		return err
 	}

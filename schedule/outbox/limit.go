@@ -99,7 +99,7 @@ func (o Outbox) admit(d *Delivery) (bool, error) {
 	if err := m.writeTo(draft, d); err != nil {
 		return true, err
 	}
-	return false, statedir.Rename(draft, m.heldPath(m.hook))
+	return false, os.Rename(draft, m.heldPath(m.hook))
 }
 
 // forgetCounted removes the held delivery whose number was taken over, when the delivery with that number is in the outbox.

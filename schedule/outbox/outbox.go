@@ -49,7 +49,7 @@ func (o Outbox) writeTo(path string, d *Delivery) error {
 // Publish makes a delivery of a draft: from here on ticks send it. Without a draft it does nothing, and returns nil: it
 // was published before.
 func (o Outbox) Publish(name string) error {
-	err := statedir.Rename(o.draft(name), o.path(name))
+	err := os.Rename(o.draft(name), o.path(name))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

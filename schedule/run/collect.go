@@ -43,7 +43,7 @@ func (c Caller) CollectLost(recent func(id string) bool, retry func(Deferred) (o
 		switch {
 		case errors.Is(err, runfile.ErrAlive), errors.Is(err, os.ErrNotExist):
 		case errors.Is(err, runfile.ErrUnreadable):
-			if to, moved := runfile.SetAside(c.Dir, id); !errors.Is(moved, os.ErrNotExist) { // not recycled since
+			if to, moved := runfile.SetAside(c.Dir, id); !errors.Is(moved, os.ErrNotExist) { // not removed since
 				problem(errors.Join(fmt.Errorf("%w; it is now %s", err, to), moved))
 			}
 		case err != nil:

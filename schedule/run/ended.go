@@ -57,12 +57,12 @@ func RemoveFiles(ended []Ended, removed func(Ended)) (err error) {
 		}
 		path := output.Path(e.Dir, e.Record)
 		if e.Output == "" && e.File == "" {
-			output.Recycle(path)
+			os.Remove(path)
 		}
 		if info, err := os.Stat(output.HooksPath(path)); err == nil && info.Size() == 0 {
 			os.Remove(output.HooksPath(path))
 		}
-		switch rerr := runfile.Recycle(e.Dir, cmp.Or(e.File, e.Run), e.Task); {
+		switch rerr := runfile.Remove(e.Dir, cmp.Or(e.File, e.Run)); {
 		case rerr == nil:
 			removed(e)
 		case !errors.Is(rerr, os.ErrNotExist):

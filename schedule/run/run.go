@@ -64,7 +64,7 @@ func (c Caller) begin(create func(outcome.Record) (*runfile.File, error), record
 	}
 	record.Snapshot = snapshot
 	record.Output = output.Path(c.Dir, record)
-	captured, err := output.Create(record.Output)
+	captured, err := output.Open(record.Output)
 	if err != nil {
 		return nil, err
 	}

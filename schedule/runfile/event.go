@@ -72,12 +72,10 @@ type Deferral struct {
 	Record    outcome.Record `json:"record"`           // what the attempts so far came to. No snapshot
 }
 
-// A StopRequest asks the processes that watch a run to stop it. It names the run: the file may have become
-// that of another one at the moment in which it was written.
+// A StopRequest asks the processes that watch a run to stop it.
 type StopRequest struct {
-	Run string    `json:"run"`
-	By  string    `json:"by"`
-	At  time.Time `json:"at"`
+	By string    `json:"by"`
+	At time.Time `json:"at"`
 }
 
 // State is what the file of a run says.
@@ -120,31 +118,9 @@ func (s State) Deferred() bool {
 // file.
 var ErrUnreadable = errors.New("the file of a run cannot be read")
 
-// beginning begins the line with which a run begins.
-var beginning = []byte("\n{\"begin\":")
-
-// Of the end of a file so much is read at first, in bytes: all of a run that has just begun, and all of nearly every run that has ended. What
-// is before has been read by nobody for a while, and may be on the disk alone.
-const (
-	enoughAtFirst = 2 << 10
-	enoughAtLast  = 16 << 10
-)
-
-// lastRun returns the text of a file from the beginning of its last run on: what is before is of other runs.
-func lastRun(file *os.File) ([]byte, error) {
-	for _, enough := range []int64{enoughAtFirst, enoughAtLast} {
-		text, err := statedir.ReadEnd(file, enough)
-		if at := bytes.LastIndex(text, beginning); at >= 0 || err != nil {
-			return text[max(0, at):], err
-		}
-	}
-	text, err := statedir.ReadAll(file)
-	return text[max(0, bytes.LastIndex(text, beginning)):], err
-}
-
 // parse collects the events of a file. A torn last line is what a kill or a full disk left.
 func parse(file *os.File) (State, error) {
-	text, err := lastRun(file)
+	text, err := statedir.ReadAll(file)
 	if err != nil {
 		return State{}, err
 	}
@@ -197,7 +173,7 @@ func (s *State) add(e Event) {
 		if e.Deferral.Seat.Name != "" {
 			s.Begin.Seat = e.Deferral.Seat
 		}
-	case e.Stop != nil && e.Stop.Run == s.Begin.Run:
+	case e.Stop != nil:
 		s.Stop = e.Stop
 	case e.End != nil:
 		s.End = e.End

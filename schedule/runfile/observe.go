@@ -7,10 +7,10 @@ import (
 )
 
 // An Observer reads the file of a run that other processes watch, and stays with it to its end: also
-// when a tick has put the run away and the file has another name.
+// when a tick has put the run away and removed the file.
 type Observer struct {
-	dir, id string
-	file    *os.File
+	dir  string
+	file *os.File
 }
 
 // Observe opens the file of a run; the error is os.ErrNotExist when there is none.
@@ -19,23 +19,18 @@ func Observe(dir, id string) (*Observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Observer{dir, id, file}, nil
+	return &Observer{dir, file}, nil
 }
 
-// Read reads the file, and reports whether the run is alive. The error is os.ErrNotExist when
-// the file has become that of another run.
+// Read reads the file, and reports whether the run is alive.
 func (o *Observer) Read() (state State, alive bool, err error) {
 	alive = statedir.HeldNow(o.file)
 	state, err = parse(o.file)
-	if err == nil && state.Begin.Run != o.id {
-		err = os.ErrNotExist
-	}
 	return state, alive || err == nil && state.supervised(o.dir), err
 }
 
 // RequestStop asks the processes that watch the run to stop it.
 func (o *Observer) RequestStop(s StopRequest) error {
-	s.Run = o.id
 	return (&File{file: o.file}).Append(Event{Stop: &s})
 }
 

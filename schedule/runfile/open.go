@@ -14,16 +14,8 @@ var ErrAlive = errors.New("the run is alive")
 
 // Inherit returns the run whose locked file this process inherited from the one that began the run.
 func Inherit(file *os.File) (*File, State, error) {
-	info, err := file.Stat()
-	if err != nil {
-		return nil, State{}, err
-	}
 	state, err := parse(file)
-	run := &File{Record: state.Begin, file: file}
-	if state.Stop == nil {
-		run.hasLooked(info.Size())
-	}
-	return run, state, err
+	return &File{Record: state.Begin, file: file}, state, err
 }
 
 // Take locks the file of a run that is not alive, to finish it. It returns ErrAlive when the run is,
@@ -71,18 +63,11 @@ func TakeOver(dir, id, supervisor string) (*File, State, error) {
 
 // takeFile locks the file of a run that no process has open.
 func takeFile(dir, id string) (*File, State, error) {
-	file, err := statedir.OpenPlain(Path(dir, id), os.O_RDWR|os.O_APPEND)
+	file, err := statedir.OpenLocked(Path(dir, id), os.O_RDWR|os.O_APPEND)
 	if err != nil {
-		return nil, State{}, err
-	}
-	if err := statedir.Lock(file); err != nil {
-		file.Close()
 		return nil, State{}, aliveIf(err)
 	}
 	state, err := parse(file)
-	if err == nil && state.Begin.Run != id {
-		err = os.ErrNotExist // it was recycled since we opened it
-	}
 	if err != nil {
 		file.Close()
 		return nil, State{}, err
@@ -108,9 +93,6 @@ func Read(dir, id string) (state State, alive bool, err error) {
 	defer file.Close()
 	alive = statedir.Held(file)
 	state, err = parse(file)
-	if err == nil && state.Begin.Run != id {
-		err = os.ErrNotExist // it was recycled since we opened it
-	}
 	return state, alive || err == nil && state.supervised(dir), err
 }
 

@@ -47,7 +47,7 @@ func AddRequest(dir string, r Request) error {
 	if err := r.write(draft); err != nil {
 		return err
 	}
-	if err := statedir.Rename(draft, requestPath(dir, r.Run)); err != nil {
+	if err := os.Rename(draft, requestPath(dir, r.Run)); err != nil {
 		os.Remove(draft)
 		return err
 	}
@@ -164,7 +164,7 @@ func (t *TakenRequest) become(run *File, events ...Event) error {
 	if err := statedir.MakeDir(runsDir(t.Dir)); err != nil {
 		return err
 	}
-	if err := statedir.Rename(requestPath(t.Dir, t.Run), Path(t.Dir, t.Run)); err != nil {
+	if err := os.Rename(requestPath(t.Dir, t.Run), Path(t.Dir, t.Run)); err != nil {
 		return err
 	}
 	statedir.SyncDir(runsDir(t.Dir)) // or a power cut might bring the request back after its command ran

@@ -25,7 +25,7 @@ func CreateSupervisor(dir, id string) (*os.File, error) {
 		return nil, err
 	}
 	if err = statedir.Lock(file); err == nil {
-		err = statedir.Rename(draft, SupervisorPath(dir, id))
+		err = os.Rename(draft, SupervisorPath(dir, id))
 	}
 	if err != nil {
 		file.Close()

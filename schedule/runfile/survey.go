@@ -1,8 +1,6 @@
 package runfile
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -114,8 +112,7 @@ func (s *Surveyor) keep(dir string, known map[string]*surveyed) {
 	s.known[dir] = known
 }
 
-// survey reads the file of a run, where it is not as it was; nil is for one that was not read yet. Of a run that has ended the state has
-// the end, and no more is promised.
+// survey reads the file of a run, where it is not as it was; nil is for one that was not read yet.
 func survey(dir, id string, was *surveyed) (is *surveyed, alive bool, err error) {
 	if was != nil && was.state.End != nil { // nobody holds a lock that would matter, and the end is the last that is written for a run
 		return was, false, nil
@@ -131,17 +128,13 @@ func survey(dir, id string, was *surveyed) (is *surveyed, alive bool, err error)
 		return nil, false, err
 	}
 	if is = was; !was.looksLike(info) {
-		text, err := lastRun(file)
+		text, err := statedir.ReadAll(file)
 		if err != nil {
 			return nil, false, err
 		}
 		is = &surveyed{info: info, size: int64(len(text))}
-		if end, ok := endOf(text, id); ok {
-			is.state.End = end
-		} else if is.state, err = parseText(text, file.Name()); err != nil {
+		if is.state, err = parseText(text, file.Name()); err != nil {
 			return nil, false, err
-		} else if is.state.Begin.Run != id {
-			return nil, false, os.ErrNotExist // it was recycled since we opened it
 		}
 		is.state.clip()
 	}
@@ -160,27 +153,4 @@ func (s *State) clip() {
 			r.Notes = slices.Clip(r.Notes)
 		}
 	}
-}
-
-// endOf returns the end of the run with that id from the text that begins with its beginning, without reading what is in between. False
-// is what it returns for a run that has not ended, and wherever it takes all of the text to tell.
-func endOf(text []byte, id string) (*outcome.Record, bool) {
-	at := bytes.LastIndex(text, []byte("\n{\"end\":"))
-	if at < 0 {
-		return nil, false
-	}
-	first, _, _ := bytes.Cut(bytes.TrimPrefix(text, []byte{'\n'}), []byte{'\n'})
-	last, _, whole := bytes.Cut(text[at+1:], []byte{'\n'})
-	var begin struct {
-		Begin struct {
-			Run      string
-			Snapshot json.RawMessage
-		}
-	}
-	var end struct{ End *outcome.Record }
-	if !whole || json.Unmarshal(first, &begin) != nil || json.Unmarshal(last, &end) != nil || end.End == nil || begin.Begin.Run != id {
-		return nil, false
-	}
-	end.End.Snapshot = begin.Begin.Snapshot
-	return end.End, true
 }

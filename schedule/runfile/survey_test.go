@@ -1,7 +1,6 @@
 package runfile
 
 import (
-	"errors"
 	"os"
 	"reflect"
 	"strings"
@@ -54,11 +53,11 @@ func TestASurveyorReadsAgainWhatHasChanged(t *testing.T) {
 	ended(t, first)
 	want(nil, nil, id)
 
-	if err := Recycle(dir, id[0], "a"); err != nil {
+	if err := Remove(dir, id[0]); err != nil {
 		t.Fatal(err)
 	}
 	want(nil, nil, nil)
-	second := begun(t, dir, "a") // in the same file
+	second := begun(t, dir, "a")
 	want([]string{second.Record.Run}, nil, nil)
 	ended(t, second)
 	want(nil, nil, []string{second.Record.Run})
@@ -125,59 +124,4 @@ func TestASurveyorServesManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-// What is cut off anywhere, and goes on with another line, says the same whether all of it is read or its ends alone.
-func TestTheEndOfARunIsTheSameWithoutWhatIsBeforeIt(t *testing.T) {
-	dir := t.TempDir()
-	run := begun(t, dir, "a")
-	run.Append(Event{Attempt: &Attempt{Number: 1, PID: 7}})
-	end := run.Record
-	end.Outcome, end.Snapshot, end.Notes = outcome.Failed, nil, []string{"\n{\"end\":{\"run\":\"x\"}}\n"}
-	if err := errors.Join(run.Append(Event{Result: &end}), run.Append(Event{End: &end}), run.Append(Event{End: &end}), run.Close()); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(Path(dir, run.Record.Run))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	for cut := range len(text) + 1 {
-		for _, more := range []string{"", "\n{\"hook\":\"after 1\"}\n", "\n{\"end\":null}\n", "\n{\"end\":{\"run\":\"y\"}}\n"} {
-			all := append(append([]byte(nil), text[:cut]...), more...)
-			got, ok := endOf(all, run.Record.Run)
-			state, err := parseText(all, "")
-			if ok != (got != nil) || ok && (err != nil || !reflect.DeepEqual(got, state.End)) {
-				t.Fatalf("%s\nits end is %+v, and the whole says %+v, %v", all, got, state.End, err)
-			}
-			if ok {
-				found++
-			}
-		}
-	}
-	if found == 0 {
-		t.Error("it never was enough")
-	}
-}
-
-// A file that was used by many runs, or has a long story, has its last run all the same.
-func TestTheLastRunOfALongFileIsFound(t *testing.T) {
-	dir := t.TempDir()
-	for i := range 40 {
-		run := begun(t, dir, "a")
-		for range i * 10 {
-			run.Append(Event{Note: strings.Repeat("n", 50)})
-		}
-		state, _, err := Read(dir, run.Record.Run)
-		if err != nil || len(state.Notes) != i*10 {
-			t.Fatalf("run %d: %d notes, %v", i, len(state.Notes), err)
-		}
-		ended(t, run)
-		if _, _, c := told(t, nil, dir); !reflect.DeepEqual(c, []string{run.Record.Run}) {
-			t.Fatalf("run %d: %v", i, c)
-		}
-		if err := Recycle(dir, run.Record.Run, "a"); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

@@ -33,7 +33,7 @@ func AddTrigger(dir string, r Request, mark func() error) error {
 
 // ResumeTrigger is AddTrigger for a hook that is noted to have fired. Where there is no draft the request was left.
 func ResumeTrigger(dir, id string) error {
-	err := statedir.Rename(triggerDraft(dir, id), requestPath(dir, id))
+	err := os.Rename(triggerDraft(dir, id), requestPath(dir, id))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

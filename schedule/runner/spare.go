@@ -67,7 +67,7 @@ func (t *Tick) removeSpares(now time.Time) {
 	for _, spare := range t.Storage.Folders()[1:] {
 		mutex.Files{Dir: spare.Locks()}.SweepClaims(now)
 		statedir.RemoveSpare(spare.Dir, func() []string {
-			return append(slices.Concat(ledger.Unneeded(spare.Dir, t.Storage.Dir), t.unneededLocks(spare)), "runs/.spare-*", "runs/.draft-*", "output/*/.spare")
+			return append(slices.Concat(ledger.Unneeded(spare.Dir, t.Storage.Dir), t.unneededLocks(spare)), "runs/.draft-*")
 		})
 	}
 }

@@ -55,20 +55,7 @@ func Line(value any) ([]byte, error) {
 
 // ReadAll reads what the file has at this moment, from its beginning and with one read(2). A file of more than LargestRead
 // bytes is an error.
-func ReadAll(file *os.File) ([]byte, error) { return ReadEnd(file, LargestRead) }
-
-// ReadEnd is ReadAll of the last bytes of the file, at most so many.
-func ReadEnd(file *os.File, most int64) ([]byte, error) {
-	return readFrom(file, func(size int64) int64 { return size - most })
-}
-
-// ReadFrom is ReadAll of what comes after the offset.
-func ReadFrom(file *os.File, offset int64) ([]byte, error) {
-	return readFrom(file, func(int64) int64 { return offset })
-}
-
-// readFrom is ReadAll from the offset that begin returns for the size of the file; one before its beginning is 0.
-func readFrom(file *os.File, begin func(size int64) int64) ([]byte, error) {
+func ReadAll(file *os.File) ([]byte, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -76,9 +63,8 @@ func readFrom(file *os.File, begin func(size int64) int64) ([]byte, error) {
 	if info.Size() > LargestRead {
 		return nil, fmt.Errorf("%s is larger than %d MiB", file.Name(), LargestRead>>20)
 	}
-	from := max(0, begin(info.Size()))
-	text := make([]byte, max(0, info.Size()-from))
-	n, err := file.ReadAt(text, from)
+	text := make([]byte, info.Size())
+	n, err := file.ReadAt(text, 0)
 	if errors.Is(err, io.EOF) { // it was cut since
 		err = nil
 	}
@@ -93,7 +79,7 @@ func Replace(path string, text []byte) error {
 	if err := WriteSynced(draft, text); err != nil {
 		return err
 	}
-	if err := Rename(draft, path); err != nil {
+	if err := os.Rename(draft, path); err != nil {
 		os.Remove(draft)
 		return err
 	}
@@ -118,14 +104,6 @@ func WriteSynced(path string, text []byte) error {
 		os.Remove(path)
 	}
 	return err
-}
-
-// Rename is os.Rename without its look-up of the new name, which in most cases is not there and must be read from disk.
-func Rename(from, to string) error {
-	if err := unix.Rename(from, to); err != nil {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
-	}
-	return nil
 }
 
 // SyncDir makes what was renamed in a folder survive a power cut, where the file system can.

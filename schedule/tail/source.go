@@ -40,8 +40,7 @@ func (s *source) ended() bool {
 	return os.IsNotExist(err) || err == nil && state.End != nil
 }
 
-// read prints the whole lines that came since the last time. A file is opened when it holds something: one in which nothing
-// was printed is used again for another run.
+// read prints the whole lines that came since the last time. A file is opened when it holds something.
 func (s *source) read(print func(Line)) {
 	if s.file == nil {
 		if info, err := os.Stat(s.path); err != nil || info.Size() == 0 {

@@ -24,31 +24,6 @@ func Path(dir string, r outcome.Record) string {
 // HooksPath names the file with what the hooks of a run print, beside its output.
 func HooksPath(output string) string { return strings.TrimSuffix(output, ".log") + ".hooks.log" }
 
-// Create makes the file that captures a run, or takes the one that Recycle left: open for appending, empty, and locked as that of Open.
-func Create(path string) (*os.File, error) {
-	if unix.Rename(spareOf(path), path) == nil { // os.Rename looks up the new name first
-		file, err := statedir.OpenPlain(path, os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW)
-		if err == nil && isUnused(file) {
-			return file, nil
-		}
-		if err == nil {
-			file.Close()
-		}
-		os.Remove(path)
-	}
-	return Open(path)
-}
-
-// isUnused locks the file of an output, and reports whether nothing is in it, and no process that a command left behind may still print
-// to it: one that has it open has the lock, too.
-func isUnused(output *os.File) bool {
-	if unix.Flock(int(output.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return false
-	}
-	info, err := output.Stat()
-	return err == nil && info.Size() == 0
-}
-
 // Open opens the file that captures a run for appending. It is locked as long as a process of the run has it as its stdout or
 // stderr (InUse).
 func Open(path string) (*os.File, error) {
@@ -59,16 +34,6 @@ func Open(path string) (*os.File, error) {
 	unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	return file, nil
 }
-
-// Recycle leaves the file of a run that printed nothing for the next run of its task
-// (docs/decisions.md#files-are-used-again).
-func Recycle(path string) {
-	if unix.Rename(path, spareOf(path)) != nil {
-		os.Remove(path)
-	}
-}
-
-func spareOf(path string) string { return filepath.Join(filepath.Dir(path), ".spare") }
 
 // Append opens the file for appending, without its lock. Where the file is missing it is made for its owner alone, and so is its folder.
 func Append(path string) (*os.File, error) {

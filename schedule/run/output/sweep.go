@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
 )
@@ -17,8 +15,8 @@ import (
 // Remove removes what a run of the state folder printed, and its hooks. Of the record the Run, the Task and the Output count.
 func Remove(dir string, r outcome.Record) {
 	path := cmp.Or(r.Output, Path(dir, r))
-	unix.Unlink(path) // os.Remove asks a second time where there is none
-	unix.Unlink(HooksPath(path))
+	os.Remove(path)
+	os.Remove(HooksPath(path))
 }
 
 // Sweep removes the outputs of runs that began before that time and are in no record: of a history that was damaged, or of a

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sched/schedule"
 	"sched/schedule/boot"
 	"sched/schedule/history"
@@ -51,7 +49,7 @@ func Keep(dir string, task *schedule.Task, result outcome.Record) {
 	case isAsked(task) && boot.ID() != "":
 		o.add(true, result)
 	default:
-		unix.Unlink(o.path()) // os.Remove asks a second time where there is none
+		os.Remove(o.path())
 	}
 }
 
