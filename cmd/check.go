@@ -35,10 +35,10 @@ func newCheckCommand(a *app) *cobra.Command {
 		Long: `check reads the schedule as sched run does and prints every problem at once, each with its place. It
 exits with 2 if there is one, which suits a commit hook or a build.
 
-Notes are about keys that mean something else than in the version before. Warnings are about what
-is allowed and can hardly be meant. Some are about this machine and this
+Warnings are about what is allowed and can hardly be meant. Some are about this machine and this
 user, and say so: a folder, a program or an interpreter that is not there, a Redis that may forget
-what one_server needs, and what the history knows of durations. --file-only leaves them out, and whether accounts exist.`,
+what one_server needs, and what the history knows of durations. --file-only leaves them out, and
+whether accounts exist.`,
 		Example: `  sched check
   sched check -c examples/hooks.yaml
   sched check --strict --file-only   in a build, on another machine than the tasks run on`,
@@ -247,22 +247,15 @@ type findingJSON struct {
 }
 
 func (v judgement) json() checkJSON {
-	all := checkJSON{File: v.file, Valid: len(v.problems) == 0, Tasks: v.tasks, Problems: []findingJSON{}, Warnings: []findingJSON{}, Notes: []findingJSON{}}
-	for _, p := range v.notes {
-		all.Notes = append(all.Notes, toFindingJSON(p, false))
+	findings := func(problems []schedule.Problem, here bool) []findingJSON {
+		all := []findingJSON{}
+		for _, p := range problems {
+			all = append(all, findingJSON{toPlaceJSON(p.Place), p.Task, p.Text, p.Hint, here})
+		}
+		return all
 	}
-	for _, p := range v.problems {
-		all.Problems = append(all.Problems, toFindingJSON(p, false))
+	return checkJSON{
+		File: v.file, Valid: len(v.problems) == 0, Tasks: v.tasks, Problems: findings(v.problems, false),
+		Warnings: append(findings(v.warnings, false), findings(v.here, true)...), Notes: findings(v.notes, false),
 	}
-	for _, p := range v.warnings {
-		all.Warnings = append(all.Warnings, toFindingJSON(p, false))
-	}
-	for _, p := range v.here {
-		all.Warnings = append(all.Warnings, toFindingJSON(p, true))
-	}
-	return all
-}
-
-func toFindingJSON(p schedule.Problem, here bool) findingJSON {
-	return findingJSON{toPlaceJSON(p.Place), p.Task, p.Text, p.Hint, here}
 }

@@ -72,15 +72,12 @@ func (a doctorCommand) subject() (*doctor.Subject, error) {
 	if owner := foreignOwner(s); owner != 0 {
 		return nil, usage("ask as its owner: "+asUser(owner), "the state folder %s belongs to %s", s.StateDir, view.UserName(owner))
 	}
-	self, err := os.Executable()
-	if err != nil {
-		self = os.Args[0]
-	}
-	if resolved, err := filepath.EvalSymlinks(self); err == nil {
-		self = resolved
+	program := self()
+	if resolved, err := filepath.EvalSymlinks(program); err == nil {
+		program = resolved
 	}
 	return &doctor.Subject{
-		Schedule: s, Broken: invalid, Now: a.now(), Environ: os.Environ(), Self: self, Zone: localZone().String(), Server: serverName(s.Server), Store: a.store(s),
+		Schedule: s, Broken: invalid, Now: a.now(), Environ: os.Environ(), Self: program, Zone: localZone().String(), Server: serverName(s.Server), Store: a.store(s),
 		LoadWith: func(lookup func(string) (string, bool)) error {
 			options := a.options()
 			options.Getenv = lookup

@@ -11,6 +11,7 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
@@ -108,19 +109,14 @@ func (a historyCommand) history(name string, o historyOptions) error {
 			return err
 		}
 	}
-	if o.json || o.csv {
-		return a.exportHistory(records, o)
+	switch {
+	case o.json:
+		return a.printJSON(view.RecordsOf(records))
+	case o.csv:
+		return a.printCSV(view.RecordsOf(records))
 	}
 	a.printHistory(s, o, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
 	return nil
-}
-
-// exportHistory prints the records for programs.
-func (a historyCommand) exportHistory(records []outcome.Record, o historyOptions) error {
-	if o.json {
-		return a.printJSON(view.RecordsOf(records))
-	}
-	return a.printCSV(view.RecordsOf(records))
 }
 
 // printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.
@@ -131,9 +127,9 @@ func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, wai
 		return
 	}
 	zone := s.Location
-	t := newHistoryTable(a.stdout(), zone, o.all)
-	t.limit = o.limit
+	t := historyTable{out: a.stdout(), table: a.stdout().Table(), zone: zone, servers: o.all, limit: o.limit}
 	defer t.table.Flush()
+	t.table.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
 	here := serverName(s.Server)
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
 		for _, w := range slices.Backward(waiting[task]) {
@@ -163,12 +159,6 @@ type historyTable struct {
 	servers bool // there is a column for them
 	limit   int  // of the rows; 0 for none
 	rows    int
-}
-
-func newHistoryTable(out terminal.Stream, zone *time.Location, servers bool) historyTable {
-	t := historyTable{out: out, table: out.Table(), zone: zone, servers: servers}
-	t.table.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
-	return t
 }
 
 // add adds a row, unless there are enough. CPU and memory are known once commands of the run have ended; the memory only if they needed much.
@@ -206,4 +196,62 @@ func (a historyCommand) liveText(state runfile.State) string {
 		return "running for " + a.ago(holder.Since)
 	}
 	return fmt.Sprintf("running for %s, pid %d", a.ago(holder.Since), holder.PID)
+}
+
+// historyQuery turns the flags into a query; an empty name is that of all tasks.
+func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.Location) (q history.Query, err error) {
+	q = history.Query{Task: name, Limit: o.limit}
+	switch {
+	case o.limit < 0:
+		return q, usage("0 shows all", "--limit %d is negative", o.limit)
+	case o.failed && len(o.outcomes) > 0:
+		return q, usage("--failed is --outcome failed,timed-out,stopped,lost", "--failed and --outcome exclude each other")
+	case o.failed:
+		q.Outcomes = failures()
+	}
+	for _, word := range o.outcomes {
+		outcome, err := parseOutcome(word)
+		if err != nil {
+			return q, err
+		}
+		q.Outcomes = append(q.Outcomes, outcome)
+	}
+	if q.Since, err = a.parsePast("since", o.since, zone); err != nil {
+		return q, err
+	}
+	if q.Until, err = a.parsePast("until", o.until, zone); err != nil {
+		return q, err
+	}
+	if !q.Until.IsZero() && !q.Since.Before(q.Until) {
+		return q, usage("", "--until %s is not after --since %s", o.until, o.since)
+	}
+	return q, nil
+}
+
+// matching returns those of the runs without an outcome that the query covers.
+func matching(logs []runfile.State, q history.Query) []runfile.State {
+	if len(q.Outcomes) > 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(logs), func(state runfile.State) bool {
+		r := state.Begin
+		return q.Task != "" && r.Task != q.Task || r.Slot.Before(q.Since) || !q.Until.IsZero() && !r.Slot.Before(q.Until)
+	})
+}
+
+func hasTask(name string, logs []runfile.State) bool {
+	return slices.ContainsFunc(logs, func(state runfile.State) bool { return state.Begin.Task == name })
+}
+
+// waitingIn returns what waits for a time that the query covers.
+func waitingIn(waiting map[string][]view.Waiting, q history.Query) map[string][]view.Waiting {
+	in := map[string][]view.Waiting{}
+	for task, all := range waiting {
+		for _, w := range all {
+			if len(q.Outcomes) == 0 && !w.Time.Before(q.Since) && (q.Until.IsZero() || w.Time.Before(q.Until)) {
+				in[task] = append(in[task], w)
+			}
+		}
+	}
+	return in
 }

@@ -3,7 +3,9 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule/crontab"
+	"sched/schedule/install"
 	"sched/schedule/load"
 	"sched/schedule/schema"
 	"sched/schedule/text"
@@ -80,7 +83,10 @@ func (a importCommand) run(o importOptions) error {
 	s := crontab.Convert(tables, crontab.Options{Tidy: o.tidy, Home: homeOf})
 	yaml := s.YAML(importHeader(from, o, s))
 	for _, finding := range s.Findings {
-		a.printFinding(finding)
+		if finding.Left {
+			finding.Text = "not imported: " + finding.Text
+		}
+		fmt.Fprintf(a.err, "%s\n", finding)
 	}
 	a.printDiffs(s)
 	proof, err := a.prove(s, yaml, o)
@@ -143,13 +149,7 @@ func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml 
 		a.out.Write(yaml)
 		return nil
 	}
-	file, err := os.OpenFile(o.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return failed("", "cannot write %s: %w", o.output, text.WithoutPath(err))
-	}
-	_, err = fmt.Fprintf(file, "%s\n%s", schema.Modeline(schema.FileName), yaml)
-	if err = errors.Join(err, file.Close()); err != nil {
-		os.Remove(o.output)
+	if err := writeNew(o.output, schema.Modeline(schema.FileName)+"\n"+string(yaml)); err != nil {
 		return failed("", "cannot write %s: %w", o.output, text.WithoutPath(err))
 	}
 	fmt.Fprintf(a.out, "%s has %s\n", o.output, text.Count(len(s.Tasks), "task"))
@@ -170,21 +170,13 @@ func shellWord(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-func (a importCommand) printFinding(f crontab.Finding) {
-	if f.Left {
-		f.Text = "not imported: " + f.Text
-	}
-	fmt.Fprintf(a.err, "%s\n", f)
-}
-
 // printDiffs shows what --tidy made of each line.
 func (a importCommand) printDiffs(s *crontab.Schedule) {
 	for _, t := range s.Tasks {
-		if !t.Tidied {
-			continue
+		if t.Tidied {
+			fmt.Fprintf(a.err, "%s:%d: %s is tidied:\n", t.Source, t.Entry.Line, t.Name)
+			a.printDiff(t.Diff())
 		}
-		fmt.Fprintf(a.err, "%s:%d: %s is tidied:\n", t.Source, t.Entry.Line, t.Name)
-		a.printDiff(t.Diff())
 	}
 }
 
@@ -250,4 +242,97 @@ func absolute(path string) (string, error) {
 		return "", failed("", "%s: %w", path, err)
 	}
 	return full, nil
+}
+
+// The crontabs of the machine.
+const (
+	systemCrontab = "/etc/crontab"
+	systemFolder  = "/etc/cron.d"
+)
+
+// sources reads the crontabs that the options name, and says in words what they are.
+func (a importCommand) sources(o importOptions) (sources []crontab.Source, from string, err error) {
+	switch {
+	case o.file == "-":
+		all, err := io.ReadAll(a.in)
+		if err != nil {
+			return nil, "", failed("", "cannot read stdin: %w", err)
+		}
+		return []crontab.Source{{Name: "stdin", Text: string(all), System: o.system}}, "a crontab", nil
+	case o.file != "":
+		sources, err = a.sourceOf(o.file, o.system)
+		return sources, filepath.Base(o.file), err
+	case o.system:
+		for _, path := range []string{systemCrontab, systemFolder} {
+			found, err := a.sourceOf(path, true)
+			if err != nil && !os.IsNotExist(err) {
+				return nil, "", err
+			}
+			sources = append(sources, found...)
+		}
+		if len(sources) == 0 {
+			return nil, "", failed("", "there is neither %s nor a file in %s", systemCrontab, systemFolder)
+		}
+		return sources, systemCrontab + " and " + systemFolder, nil
+	}
+	return a.userCrontab(o.user)
+}
+
+// userCrontab reads the crontab of a user; "" is the user of this process.
+func (a importCommand) userCrontab(name string) ([]crontab.Source, string, error) {
+	whose := name
+	if whose == "" {
+		whose = caller()
+		if u, err := user.Current(); err == nil {
+			whose = u.Username
+		}
+	}
+	content, exists, err := install.Crontab{User: name}.Read()
+	if err != nil {
+		return nil, "", failed("name a file, or - for stdin", "%w", err)
+	}
+	if !exists {
+		return nil, "", failed("`sched import --system` reads those of the machine; a FILE can be named, too", "%s has no crontab", whose)
+	}
+	return []crontab.Source{{Name: "crontab", Text: content}}, "the crontab of " + whose, nil
+}
+
+// sourceOf reads a file, or the files of a folder whose names cron accepts.
+func (a importCommand) sourceOf(path string, system bool) (sources []crontab.Source, err error) {
+	entries, err := os.ReadDir(path)
+	if err != nil { // it is no folder
+		content, err := os.ReadFile(path)
+		if err != nil {
+			if os.IsNotExist(err) && (path == systemCrontab || path == systemFolder) {
+				return nil, err
+			}
+			return nil, failed("", "cannot read %s: %w", path, text.WithoutPath(err))
+		}
+		return []crontab.Source{{Name: path, Text: string(content), System: system}}, nil
+	}
+	for _, entry := range entries {
+		inner := filepath.Join(path, entry.Name())
+		info, err := os.Stat(inner)
+		switch {
+		case err != nil || !info.Mode().IsRegular() || entry.Name() == ".placeholder":
+		case !crontab.IsFileName(entry.Name()):
+			a.problem("%s is not read: cron takes only names of letters, digits, _ and -", inner)
+		default:
+			found, err := a.sourceOf(inner, system)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, found...)
+		}
+	}
+	return sources, nil
+}
+
+// homeOf finds the home folder of a user of this machine.
+func homeOf(name string) (dir string, ok bool) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return "", false
+	}
+	return u.HomeDir, true
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,12 +30,12 @@ repository it adds .sched/ to .gitignore. It never overwrites.`,
 		Example: `  sched init
   sched init -c ops/schedule.yaml`,
 		Args: arguments(0, 0),
-		RunE: func(c *cobra.Command, _ []string) error { return initCommand{a}.init(c.Root()) },
+		RunE: func(*cobra.Command, []string) error { return initCommand{a}.init() },
 	}
 }
 
 // init writes the schedule and the line for git, and says what comes next.
-func (a initCommand) init(root *cobra.Command) error {
+func (a initCommand) init() error {
 	path := a.config
 	if path == "" {
 		path = "schedule.yaml"
@@ -68,12 +67,12 @@ func (a initCommand) init(root *cobra.Command) error {
 	} else if ignored {
 		fmt.Fprintf(a.out, "%s has a line for .sched/, where sched keeps its state\n", filepath.Join(folder, ".gitignore"))
 	}
-	a.printNext(root, path)
+	a.printNext(path)
 	return nil
 }
 
 // printNext prints the three commands that come next.
-func (a initCommand) printNext(root *cobra.Command, path string) {
+func (a initCommand) printNext(path string) {
 	flag := ""
 	if a.config != "" {
 		flag = " -c " + path
@@ -83,23 +82,7 @@ func (a initCommand) printNext(root *cobra.Command, path string) {
 	defer t.Flush()
 	t.Row("  sched run"+flag, "one tick: what cron will start every minute")
 	t.Row("  sched list"+flag, "what runs, and when next")
-	if slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == "install" }) {
-		t.Row("  sched install"+flag, "the line for cron, shown before it is written")
-		return
-	}
-	t.Row("  crontab -e", "and add: "+crontabLine(path))
-}
-
-// crontabLine is the line for the crontab of this user.
-func crontabLine(schedule string) string {
-	program, err := os.Executable()
-	if err != nil {
-		program = "sched"
-	}
-	if absolute, err := filepath.Abs(schedule); err == nil {
-		schedule = absolute
-	}
-	return "* * * * * " + program + " run -q -c " + schedule
+	t.Row("  sched install"+flag, "the line for cron, shown before it is written")
 }
 
 // refuseExisting refuses a path where something is already, and a schedule.yaml beside a schedule.yml.

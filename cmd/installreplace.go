@@ -88,8 +88,8 @@ func (m *matcher) isTask(entry crontab.Entry) (bool, error) {
 		if err != nil {
 			return false, nil // it was never importable
 		}
-		for _, task := range tasksOf(m.schedule) {
-			if !m.found[task] && sameWork(task, imported.Tasks[0]) && m.sameTimes(task, s.Tasks[0], imported) {
+		for _, task := range m.schedule.Tasks {
+			if m.schedule.Active(task) && !m.found[task] && sameWork(task, imported.Tasks[0]) && m.sameTimes(task, s.Tasks[0], imported) {
 				m.found[task] = true
 				return true, nil
 			}

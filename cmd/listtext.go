@@ -1,10 +1,12 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
+	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/text"
@@ -17,11 +19,9 @@ func (a listCommand) printList(s *schedule.Schedule, rows []view.Task, at time.T
 	defer t.Flush()
 	t.Head("TASK", "WHEN", "NEXT", "LAST", "NOW")
 	for _, row := range rows {
-		var next string
+		next := never(row, s)
 		if len(row.Times) > 0 {
 			next = nextText(row, 0, at)
-		} else {
-			next = never(row, s)
 		}
 		t.Row(row.Name, when(row, s), next, a.lastText(s, row.LastRun), a.nowText(s, row))
 		for i := 1; i < len(row.Times); i++ {
@@ -127,4 +127,88 @@ func (a listCommand) runningText(running []view.Running, here string) string {
 		text += fmt.Sprintf(" and %d more", len(running)-1)
 	}
 	return text
+}
+
+// The columns of list on a terminal. Now is there when something runs, waits or is paused.
+const (
+	listTask = iota
+	listWhen
+	listNext
+	listClock // of the next time
+	listLast
+	listNow
+	listDoes
+)
+
+// listShrinks says which columns shrink on a narrow terminal, and in which order: what a task does first, its name last.
+var listShrinks = []terminal.Shrink{
+	{Column: listDoes, Least: 16},
+	{Column: listClock},
+	{Column: listDoes},
+	{Column: listNow, Least: 14},
+	{Column: listWhen, Least: 9},
+	{Column: listLast, Least: 11},
+	{Column: listTask, Least: 12},
+	{Column: listNow, Least: 7},
+	{Column: listWhen},
+}
+
+// printListOnTerminal prints the table as wide as the terminal is.
+func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []view.Task, at time.Time) {
+	out := a.stdout()
+	t := out.Table(listShrinks...)
+	defer t.Flush()
+	now := ""
+	for _, row := range rows {
+		if len(row.Running)+len(row.Waiting) > 0 || row.Paused != nil {
+			now = "NOW"
+		}
+	}
+	t.Head("TASK", "WHEN", "NEXT", "", "LAST", now, "DOES")
+	for _, row := range rows {
+		next, clock := out.Paint(terminal.Faint, never(row, s)), ""
+		if len(row.Times) > 0 {
+			next, clock = nextCells(out, row, 0, at)
+		}
+		t.Row(row.Name, when(row, s), next, clock, a.lastCell(s, row.LastRun), a.nowCell(s, row), out.Paint(terminal.Faint, does(row)))
+		for i := 1; i < len(row.Times); i++ {
+			next, clock := nextCells(out, row, i, at)
+			t.Row("", "", next, clock, "", "", "")
+		}
+	}
+}
+
+// nextCells returns how far the i-th of the next times is, and when that is: with the date if it is another day than that of at.
+func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, clock string) {
+	t := row.Times[i]
+	clock = text.SlotNear(t, at, t.Location()) + t.Format(" MST")
+	if !text.SameDay(t, at, t.Location()) {
+		clock = t.Format("Mon ") + clock
+	}
+	return "in " + text.Duration(t.Sub(at)), out.Paint(terminal.Faint, clock)
+}
+
+func (a listCommand) lastCell(s *schedule.Schedule, last outcome.Record) string {
+	out, tone := a.stdout(), toneOf(last.Outcome)
+	if tone == "" {
+		return out.Paint(terminal.Faint, a.lastText(s, last))
+	}
+	return out.Mark(tone) + " " + out.Paint(tone, a.lastText(s, last))
+}
+
+func (a listCommand) nowCell(s *schedule.Schedule, row view.Task) string {
+	words := a.nowText(s, row)
+	if words == "-" {
+		return ""
+	}
+	tone := terminal.Active
+	if row.Paused != nil && len(row.Running) == 0 {
+		tone = toneOf(outcome.Skipped)
+	}
+	return a.stdout().Paint(tone, text.Line(words))
+}
+
+// does says in one line what a task does: its description, or else its command.
+func does(row view.Task) string {
+	return strings.Join(strings.Fields(text.Line(cmp.Or(row.Description, row.Command))), " ")
 }

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"strconv"
 	"strings"
 
 	"sched/schedule"
+	"sched/schedule/actions"
 	"sched/schedule/view"
 )
 
@@ -33,4 +35,20 @@ func asUser(uid int) string {
 		words = append(words, arg)
 	}
 	return strings.Join(words, " ")
+}
+
+// caller is the login name of the person who called sched, for the history: the one before sudo.
+func caller() string {
+	if name := os.Getenv("SUDO_USER"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "user " + strconv.Itoa(os.Getuid())
+}
+
+// actor is the person who called sched, as somebody who asks for something.
+func (st *stores) actor(s *schedule.Schedule) actions.Actor {
+	return actions.Actor{Source: st.view(s), By: caller()}
 }

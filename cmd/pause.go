@@ -151,13 +151,7 @@ func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	if len(runs) > 0 {
-		fmt.Fprintf(a.out, "%s: %s%s; `sched stop TASK` ends what runs on its machine\n", runsGoOn(len(runs)), strings.Join(runs[:min(most, len(runs))], ", "), more)
+		goOn := map[bool]string{true: "goes on", false: "go on"}[len(runs) == 1]
+		fmt.Fprintf(a.out, "%s %s: %s%s; `sched stop TASK` ends what runs on its machine\n", text.Count(len(runs), "run"), goOn, strings.Join(runs[:min(most, len(runs))], ", "), more)
 	}
-}
-
-func runsGoOn(n int) string {
-	if n == 1 {
-		return "1 run goes on"
-	}
-	return fmt.Sprintf("%d runs go on", n)
 }

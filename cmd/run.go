@@ -14,6 +14,7 @@ import (
 	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/chain"
+	"sched/schedule/doctor"
 	"sched/schedule/outcome"
 	"sched/schedule/process"
 	"sched/schedule/runner"
@@ -77,9 +78,7 @@ If the schedule is invalid it says why, runs the last valid one, and exits with 
 func (a runCommand) run(o runOptions) error {
 	now := a.now()
 	debug.SetGCPercent(1600) // the heap of 10,000 tasks is 40 MB, all of it in use: the first look for garbage is at 64 MB
-	var caught *catch
 	if !o.dryRun {
-		caught = catchSignals() // and never released: after a tick this process ends
 		a.surviveReaders()
 		a.printAside()
 	}
@@ -87,10 +86,10 @@ func (a runCommand) run(o runOptions) error {
 		return usage("", "--quiet and --verbose exclude each other")
 	}
 	if o.work != "" {
-		return a.runWorked(o, caught)
+		return a.runWorked(o)
 	}
 	if o.triggered {
-		return a.runTriggered(o, caught)
+		return a.runTriggered(o)
 	}
 	tick, invalid, err := a.load(o, now)
 	if err != nil {
@@ -108,7 +107,7 @@ func (a runCommand) run(o runOptions) error {
 	if o.at == "" && terminal.Is(a.err) && status.LastTick(tick.Storage.Dir).Equal(tick.Minute) {
 		a.problem("a tick of %s has come already; what is due starts once more", text.SlotOfDay(tick.Minute, tick.Schedule.Location))
 	}
-	terminate, kill := caught.contexts()
+	terminate, kill, _ := signals() // never released: after a tick this process ends
 	return a.runTick(tick, o, invalid, terminate, terminate, kill)
 }
 
@@ -134,7 +133,7 @@ func (a runCommand) load(o runOptions, now time.Time) (tick *runner.Tick, invali
 
 // runWorked is a tick that `sched work` started for the minute of --work, a little ahead of it or late. It reads the
 // schedule before the minute begins, and again when that was long before.
-func (a runCommand) runWorked(o runOptions, caught *catch) error {
+func (a runCommand) runWorked(o runOptions) error {
 	link, err := work.InheritLink()
 	if err != nil {
 		return usage("call `sched run` without --work", "%w", err)
@@ -143,7 +142,7 @@ func (a runCommand) runWorked(o runOptions, caught *catch) error {
 	if err != nil {
 		return usage("", "--work %q is not a time", o.work)
 	}
-	terminate, kill := caught.contexts()
+	terminate, kill, _ := signals() // never released: after a tick this process ends
 	noNewStarts := link.NoNewStarts(terminate)
 	for {
 		now := a.now()
@@ -167,13 +166,13 @@ func (a runCommand) runWorked(o runOptions, caught *catch) error {
 
 // runTriggered starts what hooks have triggered (package chain). Nobody reads what it prints: what goes wrong is left to
 // the next tick, which says so.
-func (a runCommand) runTriggered(o runOptions, caught *catch) error {
+func (a runCommand) runTriggered(o runOptions) error {
 	endTurn, err := chain.Await(os.Getenv(process.StateVariable))
 	if err != nil {
 		return usage("call `sched run` without --"+chain.Flag, "%w", err)
 	}
 	defer endTurn()
-	terminate, kill := caught.contexts()
+	terminate, kill, _ := signals() // never released: after a tick this process ends
 	s, _, err := a.loadLastValid()
 	if err == nil {
 		err = checkState(s)
@@ -295,5 +294,24 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	}
 	if err := status.WriteTextfile(s.Textfile, status.Of(s, invalid, a.now(), nil).Metrics()); err != nil {
 		a.problem("the metrics are not written: %v", err)
+	}
+}
+
+// noteEnvironment prepares the notes of a tick for `sched doctor`: what called it gave it which environment, and whether
+// another tick had the minute already. The function that it returns keeps them. A tick with --at or --only, or one that a
+// person typed, is not what ticks are like, and leaves none.
+func (a runCommand) noteEnvironment(tick *runner.Tick) (keep func()) {
+	if tick.Replay || tick.Only != "" || terminal.Is(a.in) || a.stdout().IsTerminal() || a.stderr().IsTerminal() {
+		return func() {}
+	}
+	doubled := false
+	tick.Doubled = func() { doubled = true }
+	environment := doctor.Here(os.Environ(), localZone().String())
+	return func() {
+		// A state folder that cannot be written has been reported; the tick is none the worse for it.
+		doctor.Keep(tick.Schedule.StateDir, environment, a.now())
+		if doubled {
+			doctor.KeepDouble(tick.Schedule.StateDir, tick.Minute)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"sync"
@@ -129,11 +130,7 @@ func (a serveCommand) listTokens(s *schedule.Schedule) error {
 	defer t.Flush()
 	t.Head("NAME", "SCOPE", "TASK", "MADE")
 	for _, one := range all {
-		task := one.Task
-		if task == "" {
-			task = "-"
-		}
-		t.Row(one.Name, string(one.Scope), task, text.MinuteZone(one.Made, s.Location))
+		t.Row(one.Name, string(one.Scope), cmp.Or(one.Task, "-"), text.MinuteZone(one.Made, s.Location))
 	}
 	return nil
 }

@@ -93,24 +93,34 @@ func jsonHook(h schedule.Hook) any {
 		return map[string]any{"run": jsonCommand(h.Run)}
 	}
 	hook := map[string]any{}
-	for key, word := range map[string]string{"ping": h.Notify.Ping, "webhook": h.Notify.Webhook, "format": h.Notify.Format, "when": string(h.Notify.When)} {
-		if word != "" {
-			hook[key] = word
-		}
-	}
-	if h.Notify.Mail != nil {
-		hook["mail"] = h.Notify.Mail
-	}
-	if h.Notify.On != nil {
-		hook["on"] = h.Notify.On
-	}
-	if h.Notify.AtMost.N > 0 {
-		hook["at_most"] = limitText(h.Notify.AtMost)
+	for _, part := range notifyParts(h.Notify) {
+		hook[part.key] = part.value
 	}
 	return hook
 }
 
-func limitText(l schedule.Limit) string { return fmt.Sprintf("%d per %s", l.N, durationText(l.Per)) }
+// A notifyPart is a key of a notification that is set.
+type notifyPart struct {
+	key   string
+	value any
+}
+
+// notifyParts are the keys of a notification that are set, in the order in which people read them.
+func notifyParts(n *schedule.Notification) (parts []notifyPart) {
+	add := func(key string, value any, isSet bool) {
+		if isSet {
+			parts = append(parts, notifyPart{key, value})
+		}
+	}
+	add("ping", n.Ping, n.Ping != "")
+	add("webhook", n.Webhook, n.Webhook != "")
+	add("mail", n.Mail, n.Mail != nil)
+	add("on", n.On, n.On != nil)
+	add("format", n.Format, n.Format != "")
+	add("when", string(n.When), n.When != "")
+	add("at_most", fmt.Sprintf("%d per %s", n.AtMost.N, durationText(n.AtMost.Per)), n.AtMost.N > 0)
+	return parts
+}
 
 // valueLines is a value as people read it: a line for each hook and each line of a command.
 func valueLines(value any) []string {
@@ -139,31 +149,19 @@ func commandLines(c schedule.Command) []string {
 
 // hookLines is a hook as people read it: its command, or "mail: ops@example.com, when: changed".
 func hookLines(h schedule.Hook) []string {
-	n := h.Notify
 	switch {
 	case h.Trigger != "":
 		return []string{"trigger: " + h.Trigger}
-	case n == nil:
+	case h.Notify == nil:
 		return commandLines(h.Run)
 	}
 	var words []string
-	add := func(key, word string) {
-		if word != "" {
-			words = append(words, key+": "+word)
+	for _, part := range notifyParts(h.Notify) {
+		word := fmt.Sprint(part.value)
+		if _, plain := part.value.(string); !plain {
+			word = word[1 : len(word)-1] // without the brackets of a list
 		}
-	}
-	add("ping", n.Ping)
-	add("webhook", n.Webhook)
-	add("mail", strings.Join(n.Mail, " "))
-	moments := make([]string, len(n.On))
-	for i, moment := range n.On {
-		moments[i] = string(moment)
-	}
-	add("on", strings.Join(moments, " "))
-	add("format", n.Format)
-	add("when", string(n.When))
-	if n.AtMost.N > 0 {
-		add("at_most", limitText(n.AtMost))
+		words = append(words, part.key+": "+word)
 	}
 	return []string{strings.Join(words, ", ")}
 }

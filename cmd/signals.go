@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,58 +16,26 @@ import (
 // A SIGHUP that the caller ignores, as nohup(1) does, stays ignored. SIGINT counts also where a shell ignores it for what it
 // starts with &: `sched work` sends it to its ticks.
 func signals() (terminate, kill context.Context, release func()) {
-	c := catchSignals()
-	terminate, kill = c.contexts()
-	return terminate, kill, c.release
-}
-
-// A catch is of the signals that tell sched to end.
-type catch struct {
-	terminate, kill context.Context
-	arrived         chan os.Signal
-	caught          chan struct{} // closed when they are
-	taken           atomic.Bool   // somebody waits for the contexts
-}
-
-// catchSignals begins to catch signals, and does not wait: to catch one costs Go two switches between threads, and five of them
-// are a twelfth of the time of an idle tick. Until the contexts are taken a signal does what it does to any program.
-func catchSignals() *catch {
 	terminate, cancelTerminate := context.WithCancelCause(context.Background())
 	kill, cancelKill := context.WithCancelCause(context.Background())
-	c := &catch{terminate: terminate, kill: kill, arrived: make(chan os.Signal, 2), caught: make(chan struct{})}
+	arrived := make(chan os.Signal, 2)
+	signal.Notify(arrived, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(arrived, syscall.SIGHUP)
+	}
 	go func() {
-		signal.Notify(c.arrived, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
-		if !signal.Ignored(syscall.SIGHUP) {
-			signal.Notify(c.arrived, syscall.SIGHUP)
-		}
-		close(c.caught)
 		for _, cancel := range []context.CancelCauseFunc{cancelTerminate, cancelKill} {
-			s, ok := <-c.arrived
+			s, ok := <-arrived
 			if !ok {
 				return
-			}
-			if !c.taken.Load() {
-				signal.Reset(s)
-				syscall.Kill(os.Getpid(), s.(syscall.Signal))
 			}
 			cancel(errors.New("by " + signalName(s)))
 		}
 	}()
-	return c
-}
-
-// contexts waits until signals are caught.
-func (c *catch) contexts() (terminate, kill context.Context) {
-	c.taken.Store(true)
-	<-c.caught
-	return c.terminate, c.kill
-}
-
-// release lets signals do again what they do to any program. A process that is about to end does not need it.
-func (c *catch) release() {
-	<-c.caught
-	signal.Stop(c.arrived)
-	close(c.arrived)
+	return terminate, kill, func() {
+		signal.Stop(arrived)
+		close(arrived)
+	}
 }
 
 // surviveReaders has writes to a pipe that nobody reads any more fail, where SIGPIPE would end this process: a logger that

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -125,10 +126,6 @@ func (a statusCommand) printStatus(judged view.Status) {
 	t := a.stdout().Table()
 	defer t.Flush()
 	for _, r := range judged.Troubles {
-		name := r.Task
-		if name == "" {
-			name = "-"
-		}
-		t.Row(name, r.Text, r.Next)
+		t.Row(cmp.Or(r.Task, "-"), r.Text, r.Next)
 	}
 }

@@ -1,9 +1,14 @@
 package cmd
 
 import (
+	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -85,3 +90,62 @@ func (c *console) clock(t time.Time, zone *time.Location) string {
 
 // ago writes how long ago a time was; 0 for one in the future, since the clock of another server may be ahead.
 func (c *console) ago(t time.Time) string { return text.Duration(max(0, c.now().Sub(t))) }
+
+// printDiff prints lines to stderr, green where they begin with + and red where they begin with -.
+func (c *console) printDiff(lines []string) {
+	out := c.stderr()
+	for _, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "+"):
+			line = out.Paint(terminal.Good, line)
+		case strings.HasPrefix(line, "-"):
+			line = out.Paint(terminal.Bad, line)
+		}
+		fmt.Fprintf(c.err, "%s\n", line)
+	}
+}
+
+// printCSV prints rows, a slice of the structs that --json prints, under a header line of the same
+// names (RFC 4180). What cannot be written exitOfResults reports. What is null there is empty here, and a list is joined with "; ".
+func (c *console) printCSV(rows any) error {
+	w := csv.NewWriter(c.out)
+	w.UseCRLF = true
+	all := reflect.ValueOf(rows)
+	kind := all.Type().Elem()
+	var header []string
+	var columns []int
+	for i := range kind.NumField() {
+		if name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			header, columns = append(header, name), append(columns, i)
+		}
+	}
+	w.Write(header) // the writer keeps its first error until the end
+	for i := range all.Len() {
+		var cells []string
+		for _, j := range columns {
+			cells = append(cells, cell(all.Index(i).Field(j)))
+		}
+		w.Write(cells)
+	}
+	w.Flush()
+	return nil
+}
+
+func cell(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return ""
+		}
+		return cell(v.Elem())
+	case reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	case reflect.Slice:
+		var parts []string
+		for i := range v.Len() {
+			parts = append(parts, cell(v.Index(i)))
+		}
+		return strings.Join(parts, "; ")
+	}
+	return fmt.Sprint(v.Interface())
+}

@@ -54,19 +54,11 @@ func (a unlockCommand) unlock(name string) error {
 	}
 	broken, done := 0, map[string]bool{}
 	for _, t := range tasks {
-		if done[t.Mutex] {
-			continue
+		n, err := a.breakLock(s, t.Mutex, done)
+		if err != nil {
+			return err
 		}
-		done[t.Mutex] = true
-		holder, err := a.storage(s).Mutexes().Break(ctx, t.Mutex)
-		switch {
-		case errors.Is(err, lock.ErrFree):
-			continue
-		case err != nil:
-			return failed("", "cannot unlock %s: %w", t.Mutex, err)
-		}
-		broken++
-		fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", t.Mutex, holder)
+		broken += n
 	}
 	seats, err := a.unlockSeats(s, tasks)
 	if err != nil {
@@ -76,6 +68,23 @@ func (a unlockCommand) unlock(name string) error {
 		fmt.Fprintln(a.out, "nothing is locked")
 	}
 	return nil
+}
+
+// breakLock breaks one lock unless that was done, and returns 1 if somebody had it.
+func (a unlockCommand) breakLock(s *schedule.Schedule, name string, done map[string]bool) (int, error) {
+	if done[name] {
+		return 0, nil
+	}
+	done[name] = true
+	holder, err := a.storage(s).Mutexes().Break(ctx, name)
+	switch {
+	case errors.Is(err, lock.ErrFree):
+		return 0, nil
+	case err != nil:
+		return 0, failed("", "cannot unlock %s: %w", name, err)
+	}
+	fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", name, holder)
+	return 1, nil
 }
 
 // unlockSeats frees the seats that runs of the tasks have, and returns how many these were.
@@ -91,19 +100,14 @@ func (a unlockCommand) unlockSeats(s *schedule.Schedule, tasks []*schedule.Task)
 			return broken, failed("", "cannot unlock pool %s: %w", t.Pool.Name, err)
 		}
 		for _, seat := range pool.Seats(t.Pool.Name, t.Pool.Seats) {
-			if holder, taken := held[seat]; !taken || holder.Task != t.Name || done[seat] {
+			if holder, taken := held[seat]; !taken || holder.Task != t.Name {
 				continue
 			}
-			done[seat] = true
-			holder, err := a.storage(s).Mutexes().Break(ctx, seat)
-			switch {
-			case errors.Is(err, lock.ErrFree):
-				continue
-			case err != nil:
-				return broken, failed("", "cannot unlock %s: %w", seat, err)
+			n, err := a.breakLock(s, seat, done)
+			if err != nil {
+				return broken, err
 			}
-			broken++
-			fmt.Fprintf(a.out, "unlocked %s, which was held %s; that run goes on\n", seat, holder)
+			broken += n
 		}
 	}
 	return broken, nil
