@@ -257,8 +257,8 @@ tasks:
 	b.ran("first", "third", "second")
 }
 
-// Servers take turns in the order in which their runs began to wait, and a server that died is in nobody's way.
-func TestServersWaitInOneQueueAndADeadOneIsInNobodysWay(t *testing.T) {
+// Runs wait on several servers, in no order that anybody promises, and all of them run. A server that died is in nobody's way.
+func TestRunsWaitOnSeveralServersAndADeadOneIsInNobodysWay(t *testing.T) {
 	t.Parallel()
 	s := newServers(t, 3, redistest.Start(t).URL, strings.NewReplacer(", env: {SHARED: .}", "", `second, cron: "* * * * *"`, `second, cron: "0 0 29 2 *"`).Replace(inTurn))
 	leapDay := []string{"--only", "second", "--at", "2028-02-29 00:00", "--force"}
@@ -278,47 +278,14 @@ func TestServersWaitInOneQueueAndADeadOneIsInNobodysWay(t *testing.T) {
 	}
 	s[0].write("go", "")
 	s[0].until("four commands have begun", func() bool { return len(s[0].linesOf("order")) >= 4 })
-	if got := s[0].linesOf("order"); !slices.Equal(got, []string{"first", "second", "third", "third"}) {
-		t.Errorf("they ran in the order %v", got)
+	got := s[0].linesOf("order")
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"first", "second", "third", "third"}) {
+		t.Errorf("these ran: %v", got)
 	}
 	s[0].tick("--only", "second") // the server is back, and its run waits on
 	s[0].until("the last has run", func() bool { return strings.Count(strings.Join(s[0].linesOf("order"), " "), "second") == 2 })
 	s[0].until("it has ended", func() bool { r := s[0].history("second"); return len(r) == 1 && r[0].Outcome == "succeeded" })
-}
-
-// Of three independent Redis servers one dies, comes back with nothing, and then another one dies: who waits keeps its turn.
-func TestServersWaitInOneQueueWhileRedisServersDie(t *testing.T) {
-	t.Parallel()
-	stores := []*redistest.Server{redistest.Start(t), redistest.Start(t), redistest.Start(t)}
-	urls := fmt.Sprintf("[%s, %s, %s]", stores[0].URL, stores[1].URL, stores[2].URL)
-	s := newServers(t, 3, urls, strings.NewReplacer(", env: {SHARED: .}", "", "echo $SCHED_TASK", "echo $SCHED_TASK $SCHED_TEST_SERVER").Replace(inTurn))
-	s[0].tick("--only", "first")
-	s[0].pids()
-	s[2].tick("--only", "second")
-	s[2].waiter("second")
-	s[1].tick("--only", "third")
-	s[1].waiter("third")
-	s[0].tick("--only", "second")
-	s[0].waiter("second")
-	stores[0].Kill()
-	s[1].tick("--only", "second")
-	s[1].waiter("second")
-	stores[0].Restart()
-	again, err := mutex.Dial(mutex.Config{Servers: []string{stores[0].URL}, Namespace: "shop", Lease: 5 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Close()
-	s[0].until("they stand on the server that came back", func() bool {
-		first, err := again.Queue(t.Context(), []string{"db"}, mutex.Ticket{})
-		return err == nil && first["db"].Host == "web-3"
-	})
-	stores[1].Kill()
-	s[0].write("go", "")
-	s[0].until("all have begun", func() bool { return len(s[0].linesOf("order")) >= 5 })
-	if got := s[0].linesOf("order"); !slices.Equal(got, []string{"first web-1", "second web-3", "third web-2", "second web-1", "second web-2"}) {
-		t.Errorf("they ran in the order %v", got)
-	}
 }
 
 // The supervisor of a run that waits is killed at random moments around the end of the holder: the command runs once.
@@ -352,14 +319,14 @@ func TestADeferredRetryDoesNotOvertakeTheRunsThatWait(t *testing.T) {
 	b := waiting(t)
 	b.write("good", "")
 	place := queue.Queue{Dir: b.path(".sched")}.Join(mutex.Holder{Run: "waiter", Task: "other", Since: time.Now()})
-	if err := place.Stand(t.Context(), 0, "flaky"); err != nil {
+	if err := place.Stand("flaky"); err != nil {
 		t.Fatal(err)
 	}
 	b.tick(2 * time.Hour)
 	if got := b.read("attempts.txt"); got != "1\n" {
 		t.Errorf("attempts:\n%s", got)
 	}
-	place.Leave(t.Context())
+	place.Leave()
 	b.tick(2 * time.Hour)
 	r := b.outcome("flaky", 1)
 	if r.Outcome != "succeeded" || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "attempt 2 had to wait: other waits for mutex flaky since ") {

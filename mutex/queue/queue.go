@@ -1,19 +1,17 @@
-// Package queue keeps the order of the runs that wait for mutexes and seats: first come, first served.
+// Package queue keeps the order of the runs that wait on one machine for mutexes and seats: first come, first served. Between servers
+// nobody promises an order.
 //
 // A queue decides nothing but who tries first. That a mutex is never held twice is for the mutex: where a queue is not known, since its
-// folder is full or the store does not answer, runs still exclude each other, in whatever order.
+// folder is full, runs still exclude each other, in whatever order.
 //
 // # Goals
 //
-//   - Who has died is in nobody's way. On one machine a place is a file that the process which waits has locked; on Redis it is kept
-//     for ten seconds from when it was asked for last.
+//   - Who has died is in nobody's way: a place is a file that the process which waits has locked.
 //   - A run that another process goes on with gets its place again: places are by when a run began to wait.
 package queue
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,9 +26,8 @@ import (
 
 // A Queue is where those stand who wait for the mutexes and seats of a schedule.
 type Queue struct {
-	Dir   string       // the state folder
-	Store *mutex.Redis // the queue of all servers; nil: of this machine alone
-	Seen  *Seen        // shared by those that wait in this process; nil: each looks itself
+	Dir  string // the state folder
+	Seen *Seen  // shared by those that wait in this process; nil: each looks itself
 }
 
 // A BehindError says that others wait for a mutex, or for a seat, since before. It wraps a *mutex.HeldError.
@@ -56,11 +53,7 @@ func (e *BehindError) Unwrap() error { return &mutex.HeldError{Name: e.Name, Hol
 func OfPool(pool string) string { return pool + "#" }
 
 // Behind returns a *BehindError where somebody waits for one of the names. An error of another kind says that this is not known.
-func (q Queue) Behind(ctx context.Context, names ...string) error {
-	if q.Store != nil {
-		first, err := q.Store.Queue(ctx, names, mutex.Ticket{})
-		return errors.Join(behind(names, first, ""), err)
-	}
+func (q Queue) Behind(names ...string) error {
 	return q.firstBefore("", names, time.Now())
 }
 
@@ -76,23 +69,12 @@ func (q Queue) firstBefore(order string, names []string, since time.Time) error 
 	return seen.err
 }
 
-// behind returns a *BehindError for the first of the queues that is led by another run.
-func behind(names []string, first map[string]mutex.Holder, run string) error {
-	for _, name := range names {
-		if holder := first[name]; holder.Run != "" && holder.Run != run {
-			return &BehindError{name, holder}
-		}
-	}
-	return nil
-}
-
 // A Place is that of one run in the queues that it stands in. It belongs to one goroutine.
 type Place struct {
 	queue Queue
 	of    mutex.Holder
 	files map[string]*os.File // its places on this machine, by the name of the queue
 	taken time.Time           // when the newest of them was
-	names []string            // the queues on Redis
 }
 
 // Join returns the place of a run, which stands in no queue yet. Since is when it began to wait.
@@ -101,20 +83,9 @@ func (q Queue) Join(of mutex.Holder) *Place {
 }
 
 // Stand takes or keeps a place in the queue of each of the names, and gives those in others back. It returns a *BehindError where
-// another run is first in one of them. Any other error says that the order is not known. Waited is for how long the run has waited.
-func (p *Place) Stand(ctx context.Context, waited time.Duration, names ...string) error {
-	var others []string
-	for _, name := range p.names {
-		if !slices.Contains(names, name) {
-			others = append(others, name)
-		}
-	}
-	p.leave(ctx, others)
-	p.names = slices.Clone(names)
-	if p.queue.Store != nil {
-		first, err := p.queue.Store.Queue(ctx, names, mutex.Ticket{Holder: p.of, Waited: waited})
-		return errors.Join(behind(names, first, p.of.Run), err)
-	}
+// another run is first in one of them. Any other error says that the order is not known.
+func (p *Place) Stand(names ...string) error {
+	p.leave(func(name string) bool { return !slices.Contains(names, name) })
 	for _, name := range names {
 		if err := p.keep(name); err != nil {
 			return err
@@ -124,21 +95,13 @@ func (p *Place) Stand(ctx context.Context, waited time.Duration, names ...string
 }
 
 // Leave gives all places back.
-func (p *Place) Leave(ctx context.Context) {
-	p.leave(ctx, p.names)
-	p.names = nil
+func (p *Place) Leave() {
+	p.leave(func(string) bool { return true })
 }
 
-func (p *Place) leave(ctx context.Context, names []string) {
-	if len(names) == 0 {
-		return
-	}
-	if p.queue.Store != nil {
-		_ = p.queue.Store.LeaveQueue(ctx, names, p.of) // else they are over soon
-		return
-	}
-	for _, name := range names {
-		if file := p.files[name]; file != nil {
+func (p *Place) leave(gone func(name string) bool) {
+	for name, file := range p.files {
+		if gone(name) {
 			os.Remove(p.queue.path(name, p.of))
 			file.Close()
 			delete(p.files, name)

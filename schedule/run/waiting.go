@@ -35,7 +35,7 @@ func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
 	waiters := r.Queue()
 	waiters.Seen = r.Queues
 	w := turn.Wait{
-		Need: NeedOf(&r.task), Store: r.Mutexes(), Queue: waiters, Holder: holder,
+		Need: NeedOf(&r.task), Store: r.Mutexes(), Shared: r.Store != nil, Queue: waiters, Holder: holder,
 		Waited: max(0, clock.Now().Sub(since)), AtMost: record.Wait.Until.Sub(since),
 		Ended:   func() error { return r.stopError() },
 		Busy:    func(name string) (mutex.Holder, bool) { return r.HeldElsewhere(r.Locks(), name) },
@@ -61,18 +61,18 @@ func (r *Run) awaitTurn(terminate context.Context) (result outcome.Record) {
 }
 
 // Queue is where runs of this storage wait.
-func (s Storage) Queue() queue.Queue { return queue.Queue{Dir: s.Dir, Store: s.Store} }
+func (s Storage) Queue() queue.Queue { return queue.Queue{Dir: s.Dir} }
 
 // Behind returns a *queue.BehindError where runs wait for the mutex or for a seat that the task needs.
-func (s Storage) Behind(ctx context.Context, task *schedule.Task) error {
+func (s Storage) Behind(task *schedule.Task) error {
 	if !task.Queues {
 		return nil
 	}
-	return s.behind(ctx, NeedOf(task))
+	return s.behind(NeedOf(task))
 }
 
 // behind is Behind for what a run needs.
-func (s Storage) behind(ctx context.Context, need pool.Need) error {
+func (s Storage) behind(need pool.Need) error {
 	var names []string
 	if need.Mutex != "" {
 		names = append(names, need.Mutex)
@@ -80,7 +80,7 @@ func (s Storage) behind(ctx context.Context, need pool.Need) error {
 	if need.Pool != "" {
 		names = append(names, queue.OfPool(need.Pool))
 	}
-	return s.Queue().Behind(ctx, names...)
+	return s.Queue().Behind(names...)
 }
 
 func (r *Run) stopError() error {

@@ -106,7 +106,7 @@ func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slo
 		return l.claim(storage, record, slot)
 	}
 	acquire := func() (pool.Holding, error) {
-		if err := storage.Behind(ctx, slot.Task); errors.As(err, new(*queue.BehindError)) { // else the store says itself what is wrong
+		if err := storage.Behind(slot.Task); errors.As(err, new(*queue.BehindError)) {
 			return pool.Holding{}, err
 		}
 		if storage.Store != nil {

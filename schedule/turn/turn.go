@@ -1,7 +1,8 @@
 // Package turn waits until a run has what it must hold: its mutex, a seat of its pool, or both (`without_overlapping: wait`).
 //
-// Runs take turns in the order in which they began to wait (mutex/queue). One that needs a mutex and a seat stands in the queue for the
-// seats only while its mutex is free: it never keeps a seat empty, and it holds nothing before it has both.
+// Runs of one machine take turns in the order in which they began to wait (mutex/queue). Between servers nobody promises an order. A run
+// that needs a mutex and a seat stands in the queue for the seats only while its mutex is free: it never keeps a seat empty, and it holds
+// nothing before it has both.
 package turn
 
 import (
@@ -23,6 +24,7 @@ import (
 type Wait struct {
 	Need   pool.Need
 	Store  mutex.Locks // of what it needs
+	Shared bool        // several servers share that
 	Queue  queue.Queue
 	Holder mutex.Holder  // the run; Since is when it began to wait
 	Waited time.Duration // for so long already, in processes before this one
@@ -49,7 +51,7 @@ func (w Wait) For(ctx context.Context) (time.Duration, error) {
 	var lacks error // nil while nothing was tried
 	begun := time.Now()
 	place := w.Queue.Join(w.Holder)
-	defer place.Leave(context.WithoutCancel(ctx))
+	defer place.Leave()
 	stands := w.queues(nil)
 	for {
 		waited := w.Waited + time.Since(begun)
@@ -62,11 +64,11 @@ func (w Wait) For(ctx context.Context) (time.Duration, error) {
 			return waited, &SkipError{fmt.Sprintf("waited %s: %v", text.Duration(w.AtMost), why(lacks))}
 		}
 		if refused := w.refusedStill(lacks); refused != nil {
-			place.Leave(ctx)
+			place.Leave()
 			pause(ctx, min(most, w.AtMost-waited+time.Millisecond))
 			continue
 		}
-		if err := place.Stand(ctx, waited, stands...); errors.As(err, new(*queue.BehindError)) {
+		if err := place.Stand(stands...); errors.As(err, new(*queue.BehindError)) {
 			lacks = err
 		} else if lacks = w.try(ctx, waited, stands); lacks == nil {
 			return waited, nil
@@ -74,7 +76,7 @@ func (w Wait) For(ctx context.Context) (time.Duration, error) {
 			return waited, stop
 		}
 		stands = w.queues(lacks)
-		pause(ctx, min(interval(waited, w.Queue.Store != nil), w.AtMost-waited+time.Millisecond))
+		pause(ctx, min(interval(waited, w.Shared), w.AtMost-waited+time.Millisecond))
 	}
 }
 
@@ -110,7 +112,7 @@ func (w Wait) try(ctx context.Context, waited time.Duration, stands []string) er
 		return &mutex.HeldError{Name: w.Need.Mutex, Holder: holder}
 	}
 	need := w.Need
-	need.Taken = w.taken(ctx, stands)
+	need.Taken = w.taken(stands)
 	holder := w.Holder
 	holder.Since = clock.Now() // of what it has; it has waited since before
 	held, err := need.Acquire(ctx, w.Store, holder)
@@ -133,13 +135,13 @@ func (w Wait) try(ctx context.Context, waited time.Duration, stands []string) er
 
 // taken returns which seats the run must leave: those that are taken in another place than the store, and all while others wait for
 // seats and it does not stand in their queue yet. Then it lacks a seat, and stands there.
-func (w Wait) taken(ctx context.Context, stands []string) func(seat string) (mutex.Holder, bool) {
+func (w Wait) taken(stands []string) func(seat string) (mutex.Holder, bool) {
 	seats := queue.OfPool(w.Need.Pool)
 	if w.Need.Pool == "" || slices.Contains(stands, seats) {
 		return w.Busy
 	}
 	var behind *queue.BehindError
-	ask := sync.OnceFunc(func() { errors.As(w.Queue.Behind(ctx, seats), &behind) })
+	ask := sync.OnceFunc(func() { errors.As(w.Queue.Behind(seats), &behind) })
 	return func(seat string) (mutex.Holder, bool) {
 		if ask(); behind != nil {
 			return behind.First, true

@@ -64,7 +64,7 @@ func TestARefusedRunIsSkippedOrPatient(t *testing.T) {
 		if asked++; asked < 3 {
 			return "paused"
 		}
-		if err := w.Queue.Behind(t.Context(), "db"); asked == 3 && err != nil {
+		if err := w.Queue.Behind("db"); asked == 3 && err != nil {
 			t.Errorf("it is in the way: %v", err)
 		}
 		return ""
@@ -85,14 +85,14 @@ func TestARunWhoseMutexComesFreeDoesNotOvertakeThoseThatWaitForASeat(t *testing.
 	w := waitFor(t, dir, "both", 0)
 	w.Need.Pool, w.Need.Seats = "few", 1
 	other := w.Queue.Join(mutex.Holder{Run: "other", Task: "other", Since: time.Now().Add(-time.Hour)})
-	if err := other.Stand(t.Context(), time.Hour, queue.OfPool("few")); err != nil {
+	if err := other.Stand(queue.OfPool("few")); err != nil {
 		t.Fatal(err)
 	}
 	w.AtMost = 300 * time.Millisecond
 	if _, err := w.For(t.Context()); err == nil || !strings.Contains(err.Error(), ": other waits for a seat of pool few since ") {
 		t.Errorf("%v", err)
 	}
-	other.Leave(t.Context())
+	other.Leave()
 	w.AtMost = time.Minute
 	if _, err := w.For(t.Context()); err != nil {
 		t.Errorf("nobody waits any more: %v", err)
