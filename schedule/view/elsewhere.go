@@ -53,7 +53,7 @@ func (s Source) LiveElsewhere(ctx context.Context, name string) (found []outcome
 		s.LeftOut(err)
 	}
 	for _, state := range live {
-		if state.Begin.Server != s.Server && named(state.Begin, name) {
+		if state.Begin.Server != s.Server && outcome.IsID(state.Begin.Run) && named(state.Begin, name) {
 			found = append(found, state.Begin)
 		}
 	}
@@ -95,7 +95,7 @@ func (s Source) ElseThere(ctx context.Context, command, name string, err error) 
 // NotHere is the error for a run of another server, of which the store tells: the command has to be called there.
 func NotHere(r outcome.Record, command string) error {
 	run := text.ShortRun(r.Run)
-	return Fail(Conflict, "", "run %s of %s is on %s: `sched %s %s` there", run, r.Task, r.Server, command, run)
+	return Fail(Conflict, "", "run %s of %s is on %s: `sched %s %s` there", run, text.Line(r.Task), text.Line(r.Server), command, run)
 }
 
 // HistoryOfAll is History for all servers of the store. It has only what ran: servers do not share what they skipped or
@@ -220,7 +220,7 @@ func withHolders(ctx context.Context, s *schedule.Schedule, store *mutex.Redis, 
 	}
 	holders, err := store.Held(ctx, names...)
 	for name, holder := range holders {
-		if outcome.IsID(holder.Run) && !slices.ContainsFunc(live, func(state runfile.State) bool { return state.Begin.Run == holder.Run }) {
+		if !slices.ContainsFunc(live, func(state runfile.State) bool { return state.Begin.Run == holder.Run }) {
 			live = append(live, runfile.State{
 				Begin:   outcome.Record{Run: holder.Run, Task: name, Server: holder.Host},
 				Attempt: &runfile.Attempt{PID: holder.PID, At: holder.Since},
