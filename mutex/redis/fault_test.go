@@ -168,6 +168,23 @@ func TestARunThatAsksAgainAfterALateAttemptKeepsWhatItGot(t *testing.T) {
 	heldBy(t, open(t, "shop", server.URL).Claim(ctx, "slot", time.Now(), holder("run-2")), "run-1")
 }
 
+// An attempt that is undone takes nothing from the claim that the same run made before.
+func TestAClaimStaysThoughItsRunAskedAgainWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, "shop", server.URL)
+	if err := s.Claim(ctx, "slot", time.Now(), holder("run-1")); err != nil {
+		t.Fatal(err)
+	}
+	server.Pause()
+	if err := s.Claim(ctx, "slot", time.Now(), holder("run-1")); err == nil {
+		t.Fatal("a paused server answers")
+	}
+	server.Resume()
+	s.Close()
+	heldBy(t, open(t, "shop", server.URL).Claim(ctx, "slot", time.Now(), holder("run-2")), "run-1")
+}
+
 func TestARedisThatIsBackWithItsDataGrantsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")

@@ -88,9 +88,9 @@ func (l *lease) Renew(ctx context.Context) error {
 		return err
 	}
 	r := l.extend(ctx)
-	if r.yes() >= l.store.majority() {
+	if r.count(true) >= l.store.majority() {
 		l.leased.Store(&begun)
-		if r.no() > 0 { // a server that has lost its data gets the key again
+		if r.count(false) > 0 { // a server that has lost its data gets the key again
 			l.extend(ctx, redsync.WithSetNXOnExtend())
 		}
 		return nil
@@ -106,12 +106,15 @@ func (l *lease) Renew(ctx context.Context) error {
 		return l.lost(ctx, true)
 	}
 	again := l.extend(ctx, redsync.WithSetNXOnExtend())
-	if again.yes() >= l.store.majority() {
+	if again.count(true) >= l.store.majority() {
 		l.leased.Store(&begun)
 		l.madeUp = false
+		if r.count(false) < l.store.majority() { // a server that is slow had it
+			return nil
+		}
 		return &mutex.LostError{Name: l.name}
 	}
-	if len(again.calls)-again.no() >= l.store.majority() { // it may be ours on servers that did not answer
+	if len(again.calls)-again.count(false) >= l.store.majority() { // it may be ours on servers that did not answer
 		return joinErrors(len(again.calls), again.failures())
 	}
 	l.store.release(ctx, l.key(), l.value) // a minority that is ours would be in the way of the next holder
@@ -178,19 +181,18 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 	if err != nil {
 		return mutex.Holder{}, err
 	}
-	text, _ := most(found)
-	isFree := func(text string) bool { return text == "" }
-	free := len(slices.DeleteFunc(slices.Clone(found), func(text string) bool { return !isFree(text) }))
+	text, servers := most(found)
+	free := len(found)-servers >= s.majority() // what a minority has is nobody's, and goes too
 	_, err = query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) ([]goredis.Cmder, error) {
 		return c.Pipelined(ctx, func(p goredis.Pipeliner) error {
-			if free < s.majority() {
+			if !free {
 				p.Set(ctx, s.key("broken", name), text, brokenFor)
 			}
 			p.Del(ctx, key)
 			return nil
 		})
 	})
-	if err == nil && free >= s.majority() {
+	if err == nil && free {
 		err = mutex.ErrFree
 	}
 	return holderOf(text), err

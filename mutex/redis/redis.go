@@ -42,9 +42,8 @@ type Store struct {
 	config  mutex.Config
 	lease   time.Duration
 	servers []*server
-	working sync.WaitGroup // requests, also those that nobody waits for any more
-	ahead   atomic.Int64   // how far the clock of the store was ahead of ours, in ns; see Now
-	clocked atomic.Bool    // ahead is set
+	working sync.WaitGroup                // requests, also those that nobody waits for any more
+	ahead   atomic.Pointer[time.Duration] // how far the clock of the store was ahead of ours; see Now
 }
 
 var _ mutex.Store = (*Store)(nil)
@@ -74,8 +73,8 @@ func (s *Store) Config() mutex.Config { return s.config }
 func (s *Store) Down() error {
 	var failed []error
 	for _, server := range s.servers {
-		if err := server.lastFailure(); err != nil {
-			failed = append(failed, err)
+		if last := server.failed.Load(); last != nil {
+			failed = append(failed, last.err)
 		}
 	}
 	if len(s.servers)-len(failed) >= s.majority() {
@@ -102,15 +101,14 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	}
 	slices.Sort(ahead)
 	middle := ahead[len(ahead)/2]
-	s.ahead.Store(int64(middle))
-	s.clocked.Store(true)
+	s.ahead.Store(&middle)
 	return time.Now().Add(middle), nil
 }
 
 // clock is Now without a request when the difference of the clocks is known.
 func (s *Store) clock(ctx context.Context) (time.Time, error) {
-	if s.clocked.Load() {
-		return time.Now().Add(time.Duration(s.ahead.Load())), nil
+	if ahead := s.ahead.Load(); ahead != nil {
+		return time.Now().Add(*ahead), nil
 	}
 	return s.Now(ctx)
 }

@@ -30,7 +30,6 @@ func TestOneOfThreeServersMayBeInTrouble(t *testing.T) {
 		"it half-closes":         {HalfEnd: true},
 	} {
 		t.Run(what, func(t *testing.T) {
-			t.Parallel()
 			servers, urls := three(t)
 			proxy := redistest.StartProxy(t, servers[2])
 			urls[2] = proxy.URL
@@ -45,7 +44,7 @@ func TestOneOfThreeServersMayBeInTrouble(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			})
-			if took := time.Since(begun); took > 2500*time.Millisecond {
+			if took := time.Since(begun); took > 5*time.Second {
 				t.Errorf("it took %s", took)
 			}
 			heldBy(t, open(t, "shop", urls...).Claim(ctx, "slot-7", time.Now(), holder("run-2")), "run-1")
@@ -106,10 +105,11 @@ func raceForSlots(t *testing.T, namespace string, urls []string) (slow error) {
 				err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder(fmt.Sprintf("run-%d-%d", r, i)))
 				var held *mutex.HeldError
 				var silent *mutex.StoreError
+				var split *mutex.SplitError
 				switch {
 				case err == nil:
 					wins[i].Add(1)
-				case errors.As(err, &silent):
+				case errors.As(err, &silent), errors.As(err, &split):
 					unknown.Store(&err)
 				case !errors.As(err, &held):
 					t.Errorf("slot %d: %v", i, err)

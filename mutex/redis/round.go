@@ -195,20 +195,20 @@ func (r *round) answered() {
 // that is done as soon as it has. When there is no answer, Close tries.
 func (c *call) undo(script *redsyncredis.Script, keyAndValue []any) (any, error) {
 	value := keyAndValue[1].(string)
-	c.server.mayHave(value, undo{script, keyAndValue[0].(string)})
+	c.server.undos.Store(value, undo{script, keyAndValue[0].(string)})
 	remove := func(end time.Time) (any, error) {
 		switch {
 		case c.err != nil && c.sent:
 			return nil, c.err
 		case c.err != nil || c.reply == false: // if the answer to an earlier request was lost, take finds out
-			c.server.hasNot(value)
+			c.server.undos.Delete(value)
 			return nil, errNothing
 		}
 		reply, _, err := c.server.do(end, func(ctx context.Context) (any, error) {
 			return c.server.redsync(ctx, func(conn redsyncredis.Conn) (any, error) { return conn.Eval(script, keyAndValue...) })
 		})
 		if err == nil {
-			c.server.hasNot(value)
+			c.server.undos.Delete(value)
 		}
 		return reply, err
 	}
@@ -226,17 +226,10 @@ func (c *call) undo(script *redsyncredis.Script, keyAndValue []any) (any, error)
 	}
 }
 
-// yes and no count the answers to what redsync asked. A lock that is gone is a no.
-func (r *round) yes() int {
-	return r.count(func(c *call) bool { return c.reply == true || c.reply == int64(1) })
-}
-func (r *round) no() int {
-	return r.count(func(c *call) bool { return c.reply != true && c.reply != int64(1) })
-}
-
-func (r *round) count(is func(*call) bool) (n int) {
+// count returns how many servers have answered redsync with yes, or with no.
+func (r *round) count(yes bool) (n int) {
 	for _, c := range r.calls {
-		if _, err := c.answer(); err == nil && is(c) {
+		if reply, err := c.answer(); err == nil && (reply == true || reply == int64(1)) == yes {
 			n++
 		}
 	}

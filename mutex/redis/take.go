@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	mathrand "math/rand/v2"
 	"time"
 
@@ -31,12 +32,12 @@ func holderOf(text string) mutex.Holder {
 	return v.Holder
 }
 
-// Between two attempts runs that got a server wait for a short random time. A run that got none
-// waits much longer, and looks before it tries again: so few runs compete in the next round, and
-// soon one has a majority.
+// Between two attempts runs that got a server wait for a random time. A run that got none waits much
+// longer, and looks before it tries again: so few runs compete in the next round, and soon one has a
+// majority. Both times grow with the time that an attempt takes.
 const (
-	shortPause = 5 * time.Millisecond   // doubled with each attempt, up to 8 times
-	longPause  = 150 * time.Millisecond // or twice what the attempt took
+	shortPause = 10 * time.Millisecond // at most, doubled with each attempt
+	longPause  = 150 * time.Millisecond
 )
 
 // take sets a key for a holder, and returns its value. An attempt ends in one of four ways:
@@ -56,25 +57,31 @@ func (s *Store) take(ctx context.Context, key string, holder mutex.Holder, keep 
 		}
 		mine := newValue(holder)
 		r := s.newRound(ctx)
-		r.takes, r.queue = true, attempt < 2
+		r.takes, r.queue = true, attempt < 3
 		if r.mutexOf(key, mine, keep, redsync.WithFailFast(true)).TryLockContext(ctx) == nil {
 			return mine, nil
 		}
-		if err := r.outage(); err != nil {
+		err := r.outage()
+		if err == nil {
+			var text string
+			if text, err = s.look(ctx, key, holder.Run); text != "" || errors.As(err, new(*mutex.HeldError)) {
+				return text, err
+			}
+		}
+		took := time.Since(r.begun)
+		wait := mathrand.N(max(shortPause<<attempt, 2*took))
+		if r.count(true) == 0 {
+			wait += max(longPause, 2*took)
+		}
+		switch left := time.Until(r.end); {
+		case err != nil && (attempt == 0 || left > grace):
 			return "", err
-		}
-		if text, err := s.look(ctx, key, holder.Run); text != "" || err != nil {
-			return text, err
-		}
-		wait := mathrand.N(shortPause << min(attempt, 4))
-		if r.yes() == 0 {
-			wait += max(longPause, 2*time.Since(r.begun))
-		}
-		if wait = min(wait, time.Until(r.end)-longPause); wait < 0 {
+		case err != nil, left < longPause:
 			return "", &mutex.SplitError{Name: key}
+		default:
+			time.Sleep(min(wait, left-longPause))
 		}
-		time.Sleep(wait)
-		if r.yes() == 0 {
+		if r.count(true) == 0 {
 			if text, err := s.look(ctx, key, holder.Run); text != "" || err != nil {
 				return text, err
 			}
@@ -151,7 +158,7 @@ func (s *Store) release(ctx context.Context, key, text string) error {
 // isUndone reports whether a value is of a failed attempt of this process.
 func (s *Store) isUndone(text string) bool {
 	for _, server := range s.servers {
-		if server.isUndone(text) {
+		if _, found := server.undos.Load(text); found {
 			return true
 		}
 	}
