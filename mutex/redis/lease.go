@@ -51,9 +51,6 @@ func (s *Store) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
 // Inherit returns nil: a lease does not depend on processes.
 func (l *lease) Inherit() []*os.File { return nil }
 
-// Fence is 0: a lease has none.
-func (l *lease) Fence() int64 { return 0 }
-
 // Describe does nothing: the holder stands in the value of the key, which does not change.
 func (l *lease) Describe(mutex.Holder) {}
 
