@@ -205,3 +205,53 @@ func (db *DB) Previous(ctx context.Context, task, run string) (outcome.Record, b
 	}
 	return records[0], true, nil
 }
+
+// Around is what was recorded around a moment, from which `sched why` finds out why there is no record of the moment
+// itself. A time is zero where there is no such record.
+type Around struct {
+	First     time.Time // the oldest slot of all tasks
+	Before    time.Time // the newest slot of any task before the moment
+	After     time.Time // the oldest slot of any task at or after it
+	TaskFirst time.Time // the oldest slot of the task
+	TaskSince int       // how many records the task has at or after the moment, counted up to a limit
+}
+
+// Around returns what was recorded around at, of the task and of all. It counts no more than limit.
+func (db *DB) Around(ctx context.Context, task string, at time.Time, limit int) (Around, error) {
+	var a Around
+	err := db.file.Do(func(conn *sql.DB) error {
+		var first, before, after, taskFirst sql.Null[int64]
+		err := conn.QueryRowContext(ctx, `SELECT
+			(SELECT min(slot) FROM runs),
+			(SELECT max(slot) FROM runs WHERE slot < ?1),
+			(SELECT min(slot) FROM runs WHERE slot >= ?1),
+			(SELECT min(slot) FROM runs WHERE task = ?2),
+			(SELECT count(*) FROM (SELECT 1 FROM runs WHERE task = ?2 AND slot >= ?1 LIMIT ?3))`, ceilMicro(at), task, limit).
+			Scan(&first, &before, &after, &taskFirst, &a.TaskSince)
+		a.First, a.Before, a.After, a.TaskFirst = unpackTime(first), unpackTime(before), unpackTime(after), unpackTime(taskFirst)
+		return err
+	})
+	return a, err
+}
+
+// Added returns the records that were added after a mark, in the order in which they were: at most limit. It also returns the mark behind
+// them, for the next call. The mark 0 returns no records, and the mark behind all of them. A history that was moved aside since begins
+// anew: its mark is smaller than the one that was given.
+func (db *DB) Added(ctx context.Context, mark int64, limit int) (records []outcome.Record, behind int64, err error) {
+	err = db.file.Do(func(conn *sql.DB) error {
+		var last sql.Null[int64]
+		if err := conn.QueryRowContext(ctx, "SELECT max(rowid) FROM runs").Scan(&last); err != nil {
+			return err
+		}
+		records, behind = nil, last.V
+		if mark == 0 || last.V <= mark {
+			return nil
+		}
+		if last.V > mark+int64(limit) {
+			behind = mark + int64(limit)
+		}
+		records, err = db.find(ctx, conn, selectRuns+"rowid > ? AND rowid <= ? ORDER BY rowid", mark, behind)
+		return err
+	})
+	return records, behind, err
+}

@@ -62,7 +62,7 @@ func RemoveFiles(ended []Ended, removed func(Ended)) (err error) {
 		if info, err := os.Stat(output.HooksPath(path)); err == nil && info.Size() == 0 {
 			os.Remove(output.HooksPath(path))
 		}
-		switch rerr := runfile.Remove(e.Dir, cmp.Or(e.File, e.Run)); {
+		switch rerr := os.Remove(runfile.Path(e.Dir, cmp.Or(e.File, e.Run))); {
 		case rerr == nil:
 			removed(e)
 		case !errors.Is(rerr, os.ErrNotExist):

@@ -83,9 +83,6 @@ func openDraft(draft string) (*os.File, error) {
 	return file, statedir.Lock(file)
 }
 
-// Remove removes the file of a run that is in the history. The error is os.ErrNotExist when another process was first.
-func Remove(dir, id string) error { return os.Remove(Path(dir, id)) }
-
 // SweepDrafts removes what a kill left in the moment in which the file of a run, a request or a supervisor was made, and the
 // files of supervisors that were killed.
 func SweepDrafts(dir string, now time.Time) {

@@ -53,7 +53,7 @@ func TestASurveyorReadsAgainWhatHasChanged(t *testing.T) {
 	ended(t, first)
 	want(nil, nil, id)
 
-	if err := Remove(dir, id[0]); err != nil {
+	if err := os.Remove(Path(dir, id[0])); err != nil {
 		t.Fatal(err)
 	}
 	want(nil, nil, nil)
