@@ -29,8 +29,11 @@ func (r *Reader) Expanded(n *Node) (string, bool) {
 	return text, true
 }
 
-// NonEmptyExpanded is Expanded for a text that must be more than white space then.
+// NonEmptyExpanded is Expanded for a name or a path: a text that must be more than white space then, and not true or false.
 func (r *Reader) NonEmptyExpanded(n *Node) (string, bool) {
+	if !r.RefuseBool(n, "write it in quotes if that is its name") {
+		return "", false
+	}
 	text, ok := r.Expanded(n)
 	if ok && strings.TrimSpace(text) == "" {
 		r.Problemf(n, "", "%s is empty", r.Key)

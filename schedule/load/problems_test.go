@@ -101,6 +101,20 @@ var mistakes = []struct {
 		"schedule.yaml:5:11: task \"t\": output must be text, not true\n  hint: leave the key out for no copy: what a task prints is kept anyway (sched logs)"}},
 	{"a hook that is true", one("before: true"), []string{
 		"schedule.yaml:5:11: task \"t\": before must be text, not true\n  hint: leave the key out for no hook, or write false against one that is inherited; the command is written \"true\""}},
+	{"a folder that is true", one("dir: true"), []string{
+		"schedule.yaml:5:8: task \"t\": dir must be text, not true\n  hint: write it in quotes if that is its name"}},
+	{"a user that is true", one("user: true"), []string{
+		"schedule.yaml:5:9: task \"t\": user must be text, not true\n  hint: write it in quotes if that is its name"}},
+	{"a file of an output that is true", one("output: {file: true}"), []string{
+		"schedule.yaml:5:18: task \"t\": output.file must be text, not true\n  hint: write it in quotes if that is its name"}},
+	{"environments that are true", one("environments: [true]"), []string{
+		"schedule.yaml:5:18: task \"t\": environments must be text, not true\n  hint: write it in quotes if that is its name"}},
+	{"paths and names of the top that are true or false", "environment: true\ntimezone: false\nstate_dir: true\nmaintenance_file: false\nmetrics: {textfile: true}\n", []string{
+		"schedule.yaml:1:14: environment must be text, not true\n  hint: write it in quotes if that is its name",
+		"schedule.yaml:2:11: timezone must be text, not false\n  hint: write it in quotes if that is its name",
+		"schedule.yaml:3:12: state_dir must be text, not true\n  hint: write it in quotes if that is its name",
+		"schedule.yaml:4:19: maintenance_file must be text, not false\n  hint: write it in quotes if that is its name",
+		"schedule.yaml:5:21: metrics.textfile must be text, not true\n  hint: write it in quotes if that is its name"}},
 	{"an env_file that is true", one("env_file: true"), []string{
 		"schedule.yaml:5:13: task \"t\": env_file must be text, not true\n  hint: write false for none"}},
 

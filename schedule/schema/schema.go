@@ -115,8 +115,10 @@ func takesAway(of load.Mapping, key document.Entry) bool {
 	switch of {
 	case load.InTask, load.InGroup, load.Defaults:
 		switch key.Name {
-		case "name", "group", "tasks", "command", "cron", "every", "when":
+		case "name", "tasks", "command", "cron", "every", "when":
 			return false
+		case "group":
+			return of != load.InGroup
 		}
 	case load.InRetry, load.InExpect, load.InOutput:
 	default:
@@ -152,7 +154,7 @@ func value(of load.Mapping, key document.Entry) object {
 	case key.Name == "when" && t.Of == "condition":
 		return ref(t.Of).with(member{"not", is("const", false)})
 	case t.Of == "output":
-		return anyOf(is("type", list("string", "number"), "pattern", someText, "not", texts(`^~(/|$)`)), ref("output"))
+		return anyOf(ref("path"), ref("output"))
 	}
 	return ref(t.Of)
 }
