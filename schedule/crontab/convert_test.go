@@ -78,7 +78,8 @@ func TestFindings(t *testing.T) {
 		{"* * * * * cd /srv && /usr/local/bin/sched run -q", "this line is sched itself, and no task"},
 		{"MAILTO=$ADMIN\n5 4 * * * /bin/a", `MAILTO has "$ADMIN", which is no address; nobody is mailed there`},
 		{"0 5 * * * /bin/a", ""},
-		{"#@reboot /bin/off", ""},
+		{"#@reboot /bin/off", "cron starts it when cron starts after a boot; the schedule starts it with the first tick after that, up to a minute later"},
+		{"#0/15 * * * * /bin/off", ""},
 	} {
 		var said []string
 		for _, f := range convert(t, strings.TrimSuffix(row.line, "\n")+"\n", Options{}).Findings {
@@ -208,16 +209,23 @@ func TestLinesThatAreSwitchedOff(t *testing.T) {
 		text string
 		off  int
 	}{
+		{"# Only with a central table:\n#  0  3 1 * * php rotate.php\n#  0  4 * * * php purge.php", 2},
+		{"# For example, see the manual.\n#\n# Not yet:\n#5 4 * * * /bin/a", 1},
+		{"#0/15\t*\t*\t*\t*\t/bin/a", 1},
+		{"#~ 4 * * * /bin/a", 1},
+		{"#@reboot /bin/a", 1},
+		{"#@every_minute /bin/a", 1},
 		{"#5 4 * * * /bin/a", 1},
 		{"# */5 * * * * php artisan x", 1},
 		{"#@daily /bin/a", 1},
 		{"# For example, each week:\n# 0 5 * * 1 tar -zcf /var/backups/home.tgz /home/", 0},
+		{"# For example, each week\n# at five:\n# 0 5 * * 1 tar -zcf /var/backups/home.tgz /home/", 0},
 		{"# a b to do it, now and then", 0},
 		{"# * * * * * command to be executed", 0},
 		{"# 5 minutes past 4, as a rule, x", 0},
 	} {
 		s := convert(t, row.text+"\n", Options{})
-		if len(s.Tasks) != row.off || len(s.Findings) > 0 || row.off > 0 && s.Tasks[0].Enabled {
+		if len(s.Tasks) != row.off || s.Left() || row.off > 0 && s.Tasks[0].Enabled {
 			t.Errorf("%q: %+v %+v", row.text, s.Tasks, s.Findings)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"sched/schedule/cron"
 	"sched/schedule/crontab/vixie"
 )
 
@@ -97,11 +98,13 @@ func (p *parser) line(raw string) {
 	}
 }
 
-// commented reads a line of comment: prose, or an entry that is switched off. After prose that ends with a colon comes an
-// example.
+// exampleNext matches a comment whose last paragraph names an example and ends with a colon.
+var exampleNext = regexp.MustCompile(`(?i)\b(example|e\.g\.)(.|\n.*\pL)*:\s*$`)
+
+// commented reads a line of comment: prose, an example, or an entry that is switched off.
 func (p *parser) commented(raw, text string) {
 	inner := strings.TrimLeft(text, "# \t")
-	example := len(p.comment) > 0 && strings.HasSuffix(strings.TrimSpace(p.comment[len(p.comment)-1]), ":")
+	example := exampleNext.MatchString(strings.Join(p.comment, "\n"))
 	if entry, problem, _ := p.entry(inner); problem == "" && !example && isTime(entry.When) && isCommand(entry.Command) {
 		entry.Raw, entry.Comment, entry.Off = raw, p.comment, true
 		p.comment = nil
@@ -118,10 +121,11 @@ func isCommand(command string) bool {
 	return first != "" && first != "command" && first != "user-name" && first != "<command>" && !strings.Contains(command, "command to be executed")
 }
 
-// isTime tells times from prose.
+// isTime tells times from prose: those of Debian's cron, of another cron, and of sched.
 func isTime(when string) bool {
-	_, err := vixie.Parse(when)
-	return err == nil
+	_, notVixie := vixie.Parse(when)
+	_, notOurs := cron.Parse(untilde(when), "")
+	return notVixie == nil || notOurs == nil || when == "@reboot" || when == "@every_minute"
 }
 
 func (p *parser) add(entry Entry) {
