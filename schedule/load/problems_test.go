@@ -109,12 +109,13 @@ var mistakes = []struct {
 		"schedule.yaml:5:18: task \"t\": output.file must be text, not true\n  hint: write it in quotes if that is its name"}},
 	{"environments that are true", one("environments: [true]"), []string{
 		"schedule.yaml:5:18: task \"t\": environments must be text, not true\n  hint: write it in quotes if that is its name"}},
-	{"paths and names of the top that are true or false", "environment: true\ntimezone: false\nstate_dir: true\nmaintenance_file: false\nmetrics: {textfile: true}\n", []string{
+	{"paths and names of the top that are true or false", "environment: true\ntimezone: false\nstate_dir: true\nholidays: true\nmaintenance_file: false\nmetrics: {textfile: true}\n", []string{
 		"schedule.yaml:1:14: environment must be text, not true\n  hint: write it in quotes if that is its name",
 		"schedule.yaml:2:11: timezone must be text, not false\n  hint: write it in quotes if that is its name",
 		"schedule.yaml:3:12: state_dir must be text, not true\n  hint: write it in quotes if that is its name",
-		"schedule.yaml:4:19: maintenance_file must be text, not false\n  hint: write it in quotes if that is its name",
-		"schedule.yaml:5:21: metrics.textfile must be text, not true\n  hint: write it in quotes if that is its name"}},
+		"schedule.yaml:4:11: holidays must be text, not true\n  hint: write it in quotes if that is its name",
+		"schedule.yaml:5:19: maintenance_file must be text, not false\n  hint: write it in quotes if that is its name",
+		"schedule.yaml:6:21: metrics.textfile must be text, not true\n  hint: write it in quotes if that is its name"}},
 	{"an env_file that is true", one("env_file: true"), []string{
 		"schedule.yaml:5:13: task \"t\": env_file must be text, not true\n  hint: write false for none"}},
 

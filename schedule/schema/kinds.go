@@ -64,8 +64,7 @@ func kinds() object {
 		"paths", oneOrMore(ref("path"), 0),
 		"patterns", oneOrMore(ref("word"), 0),
 		"store", anyOf(ref("text"), is("type", "array", "items", matching(`.`), "minItems", 1)),
-		"holidays", oneOrMore(anyOf(is("type", "boolean"),
-			texts(`^\s*([^0-9\s]|`+date+`(\s|$))`).with(member{"not", texts(`^~(/|$)`)})), 0),
+		"holidays", oneOrMore(texts(`^\s*([^0-9\s]|`+date+`(\s|$))`).with(member{"not", texts(`^~(/|$)`)}), 0),
 		"variables", is("type", "object", "propertyNames", is("minLength", 1, "maxLength", 256, "pattern", `^[^=]+$`),
 			"additionalProperties", is("type", scalar, "not", texts(`\$\{file:`))),
 
