@@ -20,7 +20,8 @@ type Options struct {
 	// Texts are taken for what the files at those paths, absolute, hold: they are not opened.
 	Texts map[string][]byte
 
-	// Synonyms are words of other programs, in lower case and with "_" for "-", with the word that is meant here.
+	// Synonyms are words of other programs, in lower case and with "_" for "-", with the word that is meant here, or
+	// with a line to write, `key: value`.
 	Synonyms map[string]string
 }
 

@@ -11,7 +11,7 @@ import (
 // Nearest returns the known key or value that was probably meant by word, or "" where none is near: a synonym
 // (Options.Synonyms), or what differs in a few letters.
 func (r *Reader) Nearest(word string, known []string) string {
-	if meant := r.options.Synonyms[snakeCase(word)]; slices.Contains(known, meant) {
+	if meant, _, _ := strings.Cut(r.options.Synonyms[snakeCase(word)], ": "); slices.Contains(known, meant) {
 		return meant
 	}
 	return text.Nearest(word, known)

@@ -166,6 +166,9 @@ func (t *Table[C, T]) unknown(r *Reader, name *Node, hint string, in Scope) {
 		meant := r.Nearest(name.Value, t.Names(in))
 		r.Misspelt = append(r.Misspelt, meant)
 		hint = DidYouMean(meant)
+		if line := r.options.Synonyms[snakeCase(name.Value)]; strings.HasPrefix(line, meant+": ") {
+			hint = "write `" + line + "`"
+		}
 	}
 	if hint == "" && len(t.keys) == 1 {
 		hint = "the only key here is " + t.keys[0].Name

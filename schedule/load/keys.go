@@ -281,6 +281,8 @@ func misplacedTaskKey(name string, in, known scope) string {
 		return "put it into the tasks themselves"
 	case name == "ping" || name == "webhook" || name == "mail" || name == "trigger":
 		return "it is a hook, as in `on_failure: {" + name + ": …}`"
+	case name == "then": // in a hook it stands for trigger
+		return "write `after: COMMAND`"
 	case name == "environment":
 		return `did you mean "environments"? the environment itself is set at the top of the file`
 	case slices.Contains([]string{"include", "history", "pools", "metrics", "logs", "holidays", "maintenance_file", "state_dir", "defaults", "store", "lease"}, name):
@@ -313,4 +315,26 @@ var synonyms = map[string]string{
 	"run_in_background": "background", "on_one_server": "one_server", "even_in_maintenance_mode": "even_in_maintenance",
 	"jobs": "tasks", "log": "output", "disabled": "enabled", "weekdays": "days",
 	"server": "servers", "host": "servers", "hosts": "servers", "nodes": "servers", "labels": "servers", "roles": "servers",
+
+	// Methods of Laravel; docs/from-laravel.md has the same lines.
+	"every_second": "every: second", "every_two_seconds": "every: 2 seconds", "every_five_seconds": "every: 5 seconds",
+	"every_ten_seconds": "every: 10 seconds", "every_fifteen_seconds": "every: 15 seconds", "every_twenty_seconds": "every: 20 seconds",
+	"every_thirty_seconds": "every: 30 seconds", "every_minute": "every: minute", "every_two_minutes": "every: 2 minutes",
+	"every_three_minutes": "every: 3 minutes", "every_four_minutes": "every: 4 minutes", "every_five_minutes": "every: 5 minutes",
+	"every_ten_minutes": "every: 10 minutes", "every_fifteen_minutes": "every: 15 minutes", "every_thirty_minutes": "every: 30 minutes",
+	"hourly": "every: hour", "hourly_at": "every: hour at :17", "every_odd_hour": "every: odd hours", "every_two_hours": "every: 2 hours",
+	"every_three_hours": "every: 3 hours", "every_four_hours": "every: 4 hours", "every_six_hours": "every: 6 hours",
+	"daily": "every: day", "at": "every: day at 13:00", "daily_at": "every: day at 13:00", "twice_daily": "every: day at 1:00, 13:00",
+	"twice_daily_at": "every: day at 1:15, 13:15", "weekly": "every: week", "weekly_on": "every: week on monday at 8:00",
+	"weekends": "days: weekends", "mondays": "days: monday", "tuesdays": "days: tuesday", "wednesdays": "days: wednesday",
+	"thursdays": "days: thursday", "fridays": "days: friday", "saturdays": "days: saturday", "sundays": "days: sunday",
+	"monthly": "every: month", "monthly_on": "every: month on 4 at 15:00", "twice_monthly": "every: month on 1, 16 at 13:00",
+	"days_of_month": "every: month on 1, 10, 20", "last_day_of_month": "every: month on last day at 15:00",
+	"quarterly": "every: quarter", "quarterly_on": "every: quarter on 4 at 14:00",
+	"yearly": "every: year", "yearly_on": "every: year on 1 June at 17:00",
+	"create_mutex_name_using": "mutex: reports", "catch_up": "missed: once", "with_attributes": "env: {TEAM: shop}",
+	"send_output_to": "output: report.log", "append_output_to": "output: {file: report.log, append: true}",
+	"email_output_to": "after: {mail: ADDRESS, when: output}", "email_written_output_to": "after: {mail: ADDRESS, when: output}",
+	"email_output_on_failure": "on_failure: {mail: ADDRESS}", "ping_before": "before: {ping: URL}", "ping_before_if": "before: {ping: URL}", "then_ping": "after: {ping: URL}",
+	"ping_on_success": "on_success: {ping: URL}", "ping_on_failure": "on_failure: {ping: URL}",
 }

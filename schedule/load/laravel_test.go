@@ -183,6 +183,37 @@ func TestTheGuideFromLaravelHasTheSameRows(t *testing.T) {
 	}
 }
 
+// A method of Laravel that is written as a key of a task is answered with the line that its row has.
+func TestAMethodOfLaravelAsAKeyGetsTheLineThatSaysIt(t *testing.T) {
+	guide, err := os.ReadFile(laravelGuide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, method, line := regexp.MustCompile("(?m)^\\| (`.*?) \\| (`.*)$"), regexp.MustCompile("`([a-z]\\w*)\\([^>`]*\\)`"), regexp.MustCompile("`([a-z_]+): ")
+	tried := 0
+	for _, row := range rows.FindAllStringSubmatch(string(guide), -1) {
+		for _, m := range method.FindAllStringSubmatch(row[1], -1) {
+			var keys []string
+			for _, k := range line.FindAllStringSubmatch(row[2], -1) {
+				keys = append(keys, k[1])
+			}
+			if taskKeys.Has(m[1], inTask) || !slices.ContainsFunc(keys, func(k string) bool { return taskKeys.Has(k, inTask) }) {
+				continue
+			}
+			tried++
+			_, err := Text([]byte("tasks: [{name: a, command: a, every: day, "+m[1]+": x}]\n"), "/srv/shop/schedule.yaml", testOptions())
+			if err == nil || !slices.ContainsFunc(keys, func(k string) bool {
+				return strings.Contains(err.Error(), "write `"+k+": ") || strings.Contains(err.Error(), "did you mean \""+k+"\"?")
+			}) {
+				t.Errorf("%s should be said by %q: %v", m[1], keys, err)
+			}
+		}
+	}
+	if tried < 50 {
+		t.Errorf("only %d methods", tried)
+	}
+}
+
 // beyondLaravel is what users of Laravel write by hand, with closures in when().
 var beyondLaravel = []struct{ words, cron string }{
 	{"first monday of month", "0 0 * * 1#1"},

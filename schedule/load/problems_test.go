@@ -91,6 +91,10 @@ var mistakes = []struct {
 		"schedule.yaml:3:10: task \"t\": every \"daily at 13:00\": \"daily\" is not a word for a frequency\n  hint: did you mean \"day at 13:00\"?"}},
 	{"a method of Laravel", one("runInBackground: true"), []string{
 		"schedule.yaml:5:3: task \"t\": unknown key \"runInBackground\"\n  hint: did you mean \"background\"?"}},
+	{"a method of Laravel that says when", "tasks:\n- name: t\n  dailyAt: '13:00'\n  command: x\n", []string{
+		"schedule.yaml:3:3: task \"t\": unknown key \"dailyAt\"\n  hint: write `every: day at 13:00`"}},
+	{"a method of Laravel for mails", one("emailOutputOnFailure: ops@example.com"), []string{
+		"schedule.yaml:5:3: task \"t\": unknown key \"emailOutputOnFailure\"\n  hint: write `on_failure: {mail: ADDRESS}`"}},
 	{"variables as a list", one("env: [A=b]"), []string{
 		"schedule.yaml:5:8: task \"t\": env must be a mapping of keys and values, not a list\n  hint: write {NAME: value}, or a line `NAME: value` for each, without \"-\""}},
 
