@@ -84,11 +84,11 @@ func (c *converter) convert() {
 	if !c.command(t) {
 		return
 	}
-	name := nameOf(e.Command)
-	if !c.times(t, name) {
+	candidates := namesOf(e.Command)
+	if !c.times(t, candidates[0]) {
 		return
 	}
-	t.Name = c.taken.unique(name)
+	t.Name = c.taken.unique(candidates...)
 	t.Description, t.Comment = describe(e)
 	if !c.surroundings(t) {
 		return

@@ -186,7 +186,24 @@ func TestNamesAndDescriptions(t *testing.T) {
 		{"5 4 * * * test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.daily; }", "cron.daily", ""},
 		{"5 4 * * * [ -d /x ] && find /x -delete", "find", ""},
 		{"5 4 * * * certbot renew -q", "certbot-renew", ""},
-		{"5 4 * * * /usr/bin/curl -s https://example.com/cron", "curl", ""},
+		{"5 4 * * * /usr/bin/curl -s https://example.com/cron", "example.com-cron", ""},
+		{"5 4 * * * if [ -x /usr/sbin/logcheck ]; then nice -n10 /usr/sbin/logcheck; fi", "logcheck", ""},
+		{"5 4 * * * if [ -x /bin/x ] && [ $(date +\\%d) -le 7 ]; then /bin/x --all; fi", "x", ""},
+		{"5 4 * * * [ `date +\\%u` -eq 1 ] && /srv/weekly.sh", "weekly", ""},
+		{"5 4 * * * test -x /bin/x && perl -e 'sleep int(rand(9))' && certbot -q renew", "certbot", ""},
+		{"5 4 * * * command -v debian-sa1 > /dev/null && debian-sa1 1 1", "debian-sa1", ""},
+		{"5 4 * * * true && date >> /tmp/x; ./sync.py", "sync", ""},
+		{"5 4 * * * ps aux | grep -v grep | grep -q foo || /srv/start_foo.sh", "start_foo", ""},
+		{"5 4 * * * date +\\%F", "date", ""},
+		{"5 4 * * * for i in 1 2 3; do /srv/shop/pay.pl && break; sleep 9; done", "pay", ""},
+		{"5 4 * * * /usr/bin/php8.2 /srv/app/artisan schedule:run", "schedule:run", ""},
+		{"5 4 * * * $(which python3.11) /srv/getspreads.py nfl", "getspreads-nfl", ""},
+		{"5 4 * * * php -f /var/www/nextcloud/cron.php", "nextcloud-cron", ""},
+		{"5 4 * * * cd /srv/shop && ./run.sh", "shop-run", ""},
+		{"5 4 * * * su - munin -c '/usr/bin/munin-html'", "munin-html", ""},
+		{"5 4 * * * su -c '/usr/bin/foo bar' www", "foo-bar", ""},
+		{"5 4 * * * php -r 'echo 1;'", "php", ""},
+		{"5 4 * * * curl -fsS https://hc-ping.com/1234-ab", "hc-ping.com", ""},
 		{"5 4 * * * ./../..", "task", ""},
 		{"5 4 * * * python -m http.server", "http.server", ""},
 	} {
@@ -199,6 +216,11 @@ func TestNamesAndDescriptions(t *testing.T) {
 	s := convert(t, strings.Repeat("5 4 * * * /bin/a\n", 3)+"5 4 * * * /bin/a-2\n", Options{})
 	loadYAML(t, s, time.UTC)
 	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " + s.Tasks[3].Name; got != "a a-2 a-3 a-2-2" {
+		t.Error(got)
+	}
+	s = convert(t, "5 4 * * * /bin/a -p secret\n5 4 * * * /bin/a -p secret --weekly\n5 4 * * * /srv/x.sh\n5 4 * * * /srv/shop/x.sh\n5 4 * * * /bin/a -psecret /srv/Shop\n", Options{})
+	loadYAML(t, s, time.UTC)
+	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " + s.Tasks[3].Name + " " + s.Tasks[4].Name; got != "a a-weekly x shop-x a-2" {
 		t.Error(got)
 	}
 }

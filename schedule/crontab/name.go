@@ -4,19 +4,23 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // names gives each task a name of its own.
 type names map[string]int
 
-// unique returns the name, or where it is taken the name with -2, -3, …
-func (n names) unique(name string) string {
-	for {
-		n[name]++
-		if n[name] == 1 {
+// unique returns the first of the names that is not taken, or the first of all with -2, -3, …
+func (n names) unique(candidates ...string) string {
+	for _, name := range candidates {
+		if n[name] == 0 {
+			n[name] = 1
 			return name
 		}
+	}
+	for name := candidates[0]; ; {
+		n[name]++
 		if next := fmt.Sprintf("%s-%d", name, n[name]); n[next] == 0 {
 			n[next] = 1
 			return next
@@ -25,87 +29,205 @@ func (n names) unique(name string) string {
 }
 
 var (
-	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	extension  = regexp.MustCompile(`\.(sh|bash|py|pl|rb|php|js|mjs|ts|jar|R)$`)
-	notInName  = regexp.MustCompile(`[^a-z0-9._:]+`)
-	subcommand = regexp.MustCompile(`^[a-z][a-z:_-]{2,}$`)
+	assignment   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	extension    = regexp.MustCompile(`\.(sh|bash|py|pl|rb|php|js|mjs|ts|jar|R)$`)
+	version      = regexp.MustCompile(`[0-9.]+$`)
+	notInName    = regexp.MustCompile(`[^a-z0-9._:]+`)
+	subcommand   = regexp.MustCompile(`^[a-z][a-z:_-]{2,29}$`)
+	telling      = regexp.MustCompile(`^[A-Za-z][\w.:-]{0,29}$`)
+	shortFlag    = regexp.MustCompile(`^-[^-]`)
+	page         = regexp.MustCompile(`^https?://([\w.-]+)(?:[^?#]*/([a-z_-]+)(?:\.[a-z]+)?)?(?:[?#:/]|$)`)
+	substitution = regexp.MustCompile("`[^`]*`" + `|\$\(\([^()]*\)\)|\$\([^()]*\)`)
 )
+
+// set makes a set of words.
+func set(words string) map[string]bool {
+	is := map[string]bool{}
+	for _, word := range strings.Fields(words) {
+		is[word] = true
+	}
+	return is
+}
 
 // wrappers are programs that start another one, with the flags of theirs that have a value.
 var wrappers = map[string]string{
 	"sudo": "ugCp", "nice": "n", "ionice": "cnp", "timeout": "ks", "flock": "wE", "chronic": "", "env": "uS", "nohup": "",
 	"setsid": "", "exec": "", "time": "of", "cronic": "", "command": "", "systemd-cat": "tp", "stdbuf": "ioe", "chpst": "u",
-	"unbuffer": "", "xvfb-run": "", "runuser": "u", "caffeinate": "", "eatmydata": "", "faketime": "", "ifne": "", "test": "", "[": "",
+	"unbuffer": "", "xvfb-run": "", "runuser": "u", "caffeinate": "", "eatmydata": "", "faketime": "", "ifne": "", "su": "",
 }
-
-// operators are those between commands.
-var operators = map[string]bool{"&&": true, "||": true, "|": true, ";": true, "&": true}
 
 // operands is how many words a wrapper has before the command.
-var operands = map[string]int{"timeout": 1, "flock": 1}
+var operands = map[string]int{"timeout": 1, "flock": 1, "su": 1}
 
-// interpreters are programs whose script or task says what runs.
-var interpreters = map[string]bool{
-	"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "perl": true, "python": true, "python2": true, "python3": true,
-	"php": true, "ruby": true, "node": true, "nodejs": true, "java": true, "Rscript": true, "bundle": true, "rake": true, "rails": true,
-	"artisan": true, "console": true, "manage": true, "npm": true, "npx": true, "yarn": true, "pnpm": true, "run": true,
-	"run-parts": true, "make": true, "poetry": true, "pipenv": true, "uv": true, "composer": true, "wp": true, "drush": true,
-}
+var (
+	// keywords stand before a command. After those of skipped no command follows.
+	keywords = set("if then else elif while until do ! { } time -")
+	skipped  = set("for case esac fi done in ) cd pushd [ [[ test")
+
+	// helpers do what a command needs before or after what it is about.
+	helpers = set(`: . source true false sleep echo printf date export umask set unset ulimit exit wait read eval trap which type
+		hash grep egrep fgrep zgrep pgrep ps cat head tail awk sed cut tr sort wc tee mkdir touch rm logger`)
+
+	fetchers = set("curl wget fetch lynx")
+
+	// interpreters are programs whose script or task says what runs.
+	interpreters = set(`sh bash dash zsh ksh perl python php ruby node nodejs java Rscript bundle rake rails runner artisan console
+		manage npm npx yarn pnpm run run-parts make poetry pipenv uv composer wp drush`)
+
+	// unspecific scripts are named after their folder, too; unspecific folders say nothing.
+	unspecific = set("cron cronjob index main run start job task script update bin sbin scripts src public public_html htdocs html www . .. ~ /")
+)
+
+// inlineCode are the flags of interpreters before code that is no script.
+var inlineCode = map[string]string{"perl": "eE", "ruby": "e", "node": "ep", "nodejs": "ep", "php": "r", "python": "c"}
 
 // nameOf makes a name of what a command runs: "backup" of "cd /srv && flock -n /tmp/lock ./backup.sh >> log".
-func nameOf(command string) string {
+func nameOf(command string) string { return namesOf(command)[0] }
+
+// namesOf returns the name of a command, and longer ones for when it is taken.
+func namesOf(command string) []string {
+	for substitution.MatchString(command) {
+		command = substitution.ReplaceAllString(command, "$$")
+	}
 	all, _ := words(strings.ReplaceAll(command, "\n", ";"))
-	if all == nil {
-		for _, text := range strings.Fields(command) {
-			if strings.HasPrefix(text, "#") {
-				break // a comment of the shell
-			}
-			all = append(all, word{text: text, operator: operators[text]})
+	parts, more := subject(all)
+	names := []string{joinName(parts...)}
+	for _, word := range more {
+		names = append(names, joinName(append(slices.Clone(parts), word)...))
+	}
+	if len(parts) > 0 {
+		if folder := path.Base(path.Dir(parts[0])); !unspecific[folder] {
+			names = append(names, joinName(append([]string{folder}, parts...)...))
 		}
 	}
-	parts := programOf(all)
-	for i, part := range parts {
-		parts[i] = notInName.ReplaceAllString(strings.ToLower(extension.ReplaceAllString(path.Base(part), "")), "-")
+	return names
+}
+
+// joinName writes words as a name.
+func joinName(parts ...string) string {
+	var all []string
+	for _, part := range parts {
+		all = append(all, notInName.ReplaceAllString(strings.ToLower(extension.ReplaceAllString(path.Base(part), "")), "-"))
 	}
-	name := strings.Trim(strings.Join(parts, "-"), "-._:")
-	if name = name[:min(len(name), 60)]; name == "" {
+	name := strings.Trim(strings.Join(all, "-"), "-._:")
+	if name = strings.TrimRight(name[:min(len(name), 60)], "-._:"); name == "" {
 		return "task"
 	}
 	return name
 }
 
-// programOf returns the words that say what runs: the program, or for an interpreter its script, and a word that names what it
-// shall do.
-func programOf(all []word) (parts []string) {
+// subject returns what a command line is about: the words that name its first program that is no helper, and arguments that
+// tell it from another one.
+func subject(all []word) (parts, more []string) {
+	folder := ""
+	for len(all) > 0 {
+		var one []string
+		one, all = firstCommand(all)
+		if len(one) > 1 && one[0] == "cd" {
+			folder = one[1]
+		}
+		found, arguments := program(one)
+		if len(found) == 0 {
+			continue
+		}
+		if base := path.Base(found[0]); helpers[base] || interpreters[version.ReplaceAllString(base, "")] {
+			if parts == nil {
+				parts = found
+			}
+			continue
+		}
+		return withFolder(found, folder), arguments
+	}
+	return parts, nil
+}
+
+// firstCommand cuts the first simple command off, without its redirections.
+func firstCommand(all []word) (one []string, rest []word) {
 	for i := 0; i < len(all); i++ {
-		text := all[i].text
 		switch {
-		case all[i].operator, assignment.MatchString(text), text == "{", text == "}", text == "!", text == "":
-		case text == "cd", text == "[", text == "test", text == "sleep", text == ".", text == "source", text == "export", text == "umask":
-			for i+1 < len(all) && !all[i+1].operator { // what comes next is the command
-				i++
-			}
-		case isWrapper(text):
-			i = skipFlags(all, i, wrappers[path.Base(text)]) + operands[path.Base(text)]
-		case strings.HasPrefix(text, "-") && strings.HasSuffix(text, "c") && i+1 < len(all): // sh -c '…', flock FILE -c '…'
-			if inner, ok := words(all[i+1].text); ok {
-				return programOf(inner)
-			}
-		case strings.HasPrefix(text, "-"):
-		case interpreters[strings.TrimSuffix(path.Base(text), path.Ext(text))]:
-			if i = skipFlags(all, i, "Cd"); i+1 < len(all) && !all[i+1].operator {
-				continue
-			}
-			return []string{text}
+		case !all[i].operator:
+			one = append(one, all[i].text)
+		case strings.ContainsAny(all[i].text, "<>"):
+			i++
 		default:
-			parts = append(parts, text)
-			if next := i + 1; next < len(all) && text != "tar" && !strings.Contains(text, ".") && subcommand.MatchString(all[next].text) && !all[next].operator {
-				parts = append(parts, all[next].text)
-			}
-			return parts
+			return one, all[i+1:]
 		}
 	}
-	return nil
+	return one, nil
+}
+
+// program returns the words that say what a simple command runs: the program, or for an interpreter its script, and a word that
+// names what it shall do.
+func program(one []string) (parts, more []string) {
+	for i := 0; i < len(one); i++ {
+		text := one[i]
+		base := path.Base(text)
+		language := version.ReplaceAllString(extension.ReplaceAllString(base, ""), "")
+		switch {
+		case skipped[text]:
+			return nil, nil
+		case text == "", keywords[text], assignment.MatchString(text):
+		case isWrapper(text):
+			i = skipFlags(one, i, wrappers[base])
+			if i+1 < len(one) && !strings.HasPrefix(one[i+1], "-") {
+				i += operands[base]
+			}
+		case strings.HasPrefix(text, "-") && strings.HasSuffix(text, "c") && i+1 < len(one): // sh -c '…', flock FILE -c '…'
+			inner, _ := words(one[i+1])
+			return subject(inner)
+		case strings.HasPrefix(text, "-"):
+		case interpreters[language], strings.HasPrefix(text, "$") && !strings.Contains(text, "/"):
+			from := i
+			i = skipFlags(one, i, "Cd")
+			for _, flag := range one[from+1 : min(i+2, len(one))] {
+				if len(flag) == 2 && flag[0] == '-' && strings.Contains(inlineCode[language], flag[1:]) {
+					return []string{language}, nil
+				}
+			}
+			if i+1 == len(one) {
+				return []string{text}, nil
+			}
+		default:
+			return describeProgram(text, one[i+1:])
+		}
+	}
+	return nil, nil
+}
+
+// describeProgram returns the program with its subcommand, or the page that it fetches, and the arguments that are words.
+func describeProgram(text string, arguments []string) (parts, more []string) {
+	for i, argument := range arguments {
+		if found := page.FindStringSubmatch(argument); found != nil && fetchers[path.Base(text)] {
+			return []string{found[1], found[2]}, nil
+		}
+		if strings.Contains(argument, "://") || shortFlag.MatchString(argument) || i > 0 && shortFlag.MatchString(arguments[i-1]) {
+			continue // it may hold a secret
+		}
+		if word := path.Base(strings.TrimLeft(argument, "-")); telling.MatchString(word) {
+			more = append(more, word)
+		}
+	}
+	if len(arguments) > 0 && text != "tar" && subcommand.MatchString(arguments[0]) {
+		return []string{text, arguments[0]}, more[1:]
+	}
+	return []string{text}, more
+}
+
+// withFolder puts the folder of the program before a name that says little by itself.
+func withFolder(parts []string, folder string) []string {
+	program := parts[0]
+	if !unspecific[extension.ReplaceAllString(path.Base(program), "")] {
+		return parts
+	}
+	if !path.IsAbs(program) {
+		program = path.Join(folder, program)
+	}
+	for dir := path.Dir(program); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if base := path.Base(dir); !unspecific[base] && !strings.HasPrefix(base, "$") {
+			return append([]string{base}, parts...)
+		}
+	}
+	return parts
 }
 
 func isWrapper(text string) bool {
@@ -114,12 +236,12 @@ func isWrapper(text string) bool {
 }
 
 // skipFlags returns the index of the last flag behind a program; valued are the letters of those with a value.
-func skipFlags(all []word, i int, valued string) int {
-	for i+1 < len(all) && strings.HasPrefix(all[i+1].text, "-") && (!strings.HasSuffix(all[i+1].text, "c") || strings.Contains(valued, "c")) {
+func skipFlags(one []string, i int, valued string) int {
+	for i+1 < len(one) && strings.HasPrefix(one[i+1], "-") && (!strings.HasSuffix(one[i+1], "c") || strings.Contains(valued, "c")) {
 		i++
-		if flag := all[i].text; len(flag) == 2 && strings.Contains(valued, flag[1:]) {
+		if flag := one[i]; len(flag) == 2 && strings.Contains(valued, flag[1:]) {
 			i++
 		}
 	}
-	return i
+	return min(i, len(one)-1)
 }

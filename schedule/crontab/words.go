@@ -10,29 +10,29 @@ type word struct {
 	operator   bool   // ; & | ( ) < > and those made of them
 }
 
-// words splits a command as a POSIX shell does. It returns false for what it cannot read: quotes that are not closed, a
-// comment, a here-document.
+// words splits a command as a POSIX shell does. It returns false where it stops, because it cannot read on: quotes that
+// are not closed, a comment, a here-document.
 func words(command string) (all []word, ok bool) {
 	for i := 0; i < len(command); {
 		switch c := command[i]; {
 		case c == ' ' || c == '\t':
 			i++
 		case c == '#' || c == '\n' || c == '`':
-			return nil, false
+			return all, false
 		case strings.IndexByte(";&|()<>", c) >= 0:
 			end := i + 1
 			for end < len(command) && strings.IndexByte("&|<>;", command[end]) >= 0 && c != '(' && c != ')' {
 				end++
 			}
 			if strings.HasPrefix(command[i:end], "<<") {
-				return nil, false
+				return all, false
 			}
 			all = append(all, word{i, end, command[i:end], true, true})
 			i = end
 		default:
 			w, closed := wordAt(command, i)
 			if !closed {
-				return nil, false
+				return all, false
 			}
 			all = append(all, w)
 			i = w.end
