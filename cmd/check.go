@@ -97,7 +97,8 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 		return v, err
 	}
 	v = judgement{file: filepath.Base(s.File), tasks: len(s.Tasks)}
-	v.warnings = slices.Concat(s.Warnings, s.OutOfDate(a.now()), s.NeverRuns(a.now()), s.OverdueAnyway(a.now()), s.KeptFromWaiting(a.now()))
+	now := a.now()
+	v.warnings = slices.Concat(s.Warnings, s.OutOfDate(now), s.NeverRuns(now), s.OverdueAnyway(now), s.KeptFromWaiting(now), s.LosesItsMutex(now))
 	if ignored := otherSpelling(s.File); ignored != "" {
 		v.warnings = append(v.warnings, schedule.Problem{
 			Place: schedule.Place{File: ignored}, Text: "it is not read, since " + filepath.Base(s.File) + " is beside it", Hint: "remove one of the two",

@@ -89,3 +89,37 @@ func listed(names []string) string {
 	}
 	return fmt.Sprintf("%s (and %s)", names[0], text.Count(len(names)-1, "other"))
 }
+
+// LosesItsMutex returns a warning for each active background task that does not wait, and is due only when another one before it in the
+// file takes their mutex. Of those two the second is skipped each time.
+func (s *Schedule) LosesItsMutex(now time.Time) (warnings []Problem) {
+	takes := func(t *Task) bool { return t.Background && t.WithoutOverlapping && s.Active(t) }
+	for i, t := range s.Tasks {
+		if !takes(t) || t.WaitAtMost > 0 {
+			continue
+		}
+		first := slices.IndexFunc(s.Tasks[:i], func(other *Task) bool {
+			return takes(other) && other.Mutex == t.Mutex && onlyWith(t, other, now)
+		})
+		if first >= 0 {
+			warnings = append(warnings, Problem{
+				Place: t.PlaceOf("mutex"), Task: t.Name,
+				Text: fmt.Sprintf("each time it is due, %s starts before it and takes their mutex %s: it is skipped", s.Tasks[first].Name, t.Mutex),
+				Hint: "write `without_overlapping: wait`, or give the two other times",
+			})
+		}
+	}
+	return warnings
+}
+
+// onlyWith reports whether t never runs but at a time at which other does, as far as it looks.
+func onlyWith(t, other *Task, now time.Time) bool {
+	at, ever := t.NextRun(now)
+	for n, due := 0, ever; due && n < slotsToLook; n++ {
+		if !slices.ContainsFunc(other.When.Slots(at), at.Equal) || other.UnmetCondition(at) != "" {
+			return false
+		}
+		at, due = t.NextRun(at)
+	}
+	return ever
+}

@@ -34,6 +34,35 @@ func TestTasksThatNeverRun(t *testing.T) {
 	}
 }
 
+func TestBackgroundTasksThatLoseTheirMutex(t *testing.T) {
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	for second, warned := range map[string]bool{
+		"every: day at 3:00, mutex: db":                                                false, // it has the Sundays
+		"every: day at 3:00, mutex: db, days: weekdays":                                true,
+		"every: monday at 3:00, mutex: db":                                             true,
+		"every: hour, mutex: db":                                                       false, // it loses one of 24
+		"every: day at 3:01, mutex: db":                                                false,
+		"every: day at 3:00, mutex: db, without_overlapping: wait":                     false,
+		"every: day at 3:00, mutex: db, without_overlapping: false":                    false,
+		"every: day at 3:00, mutex: db, background: false":                             false,
+		"every: day at 3:00, mutex: db, enabled: false":                                false,
+		"every: day at 3:00, mutex: db, days: sunday":                                  false,
+		"every: day at 3:00, without_overlapping: true":                                false,
+		"every: boot, mutex: db":                                                       false,
+		"every: 2 weeks from 2026-03-05 at 3:00, mutex: db, between: ['2:00', '4:00']": true,
+	} {
+		yaml := "defaults: {background: true}\ntasks:\n- {name: a, command: x, every: day at 3:00, days: [mon, tue, wed, thu, fri, sat], mutex: db}\n- {name: b, command: x, " + second + "}\n"
+		s, err := load.Text([]byte(yaml), "/srv/schedule.yaml", load.Options{})
+		if err != nil {
+			t.Fatal(second, err)
+		}
+		warnings := s.LosesItsMutex(now)
+		if len(warnings) > 0 != warned || warned && (warnings[0].Task != "b" || !strings.Contains(warnings[0].Text, "a starts before it and takes their mutex db")) {
+			t.Errorf("%s: %v", second, warnings)
+		}
+	}
+}
+
 func TestForegroundTasksThatHoldUpOthers(t *testing.T) {
 	const yaml = `tasks:
   - {name: quick, every: day at 3:00, command: x}
