@@ -200,6 +200,7 @@ func TestNamesAndDescriptions(t *testing.T) {
 		{"5 4 * * * $(which python3.11) /srv/getspreads.py nfl", "getspreads-nfl", ""},
 		{"5 4 * * * php -f /var/www/nextcloud/cron.php", "nextcloud-cron", ""},
 		{"5 4 * * * cd /srv/shop && ./run.sh", "shop-run", ""},
+		{"5 4 * * * /usr/local/bin/start", "start", ""},
 		{"5 4 * * * su - munin -c '/usr/bin/munin-html'", "munin-html", ""},
 		{"5 4 * * * su -c '/usr/bin/foo bar' www", "foo-bar", ""},
 		{"5 4 * * * php -r 'echo 1;'", "php", ""},

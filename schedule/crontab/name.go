@@ -75,7 +75,8 @@ var (
 		manage npm npx yarn pnpm run run-parts make poetry pipenv uv composer wp drush`)
 
 	// unspecific scripts are named after their folder, too; unspecific folders say nothing.
-	unspecific = set("cron cronjob index main run start job task script update bin sbin scripts src public public_html htdocs html www . .. ~ /")
+	unspecific = set(`cron cronjob index main run start job task script update bin sbin scripts src public public_html htdocs html www
+		local usr opt srv var etc home root lib tmp . .. ~ /`)
 )
 
 // inlineCode are the flags of interpreters before code that is no script.
