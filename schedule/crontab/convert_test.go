@@ -140,7 +140,7 @@ func TestSettingsStandWhereTheyCount(t *testing.T) {
 
 // A system crontab has a user, in whose home folder cron runs the command.
 func TestSystemCrontabs(t *testing.T) {
-	text := "17 *\t* * *\troot\tcd / && run-parts /etc/cron.hourly\n5 5 * * * www-data  php  job.php\n5 5 * * * /bin/lacks --its user\n@daily nobody-here /bin/x\n" +
+	text := "17 *\t* * *\troot\tcd / && run-parts /etc/cron.hourly\n5 5 * * * www-data  php  job.php\n5 5 * * * /bin/lacks --its user\n_ */3 * * * cmd\n_ _ */3 * * * cmd\n@daily nobody-here /bin/x\n" +
 		"# 5 5 * * * root /bin/off\n# *  *  *  *  * user-name command to be executed\n"
 	s := Convert([]*Table{Parse(Source{Name: "/etc/crontab", Text: text, System: true})}, Options{
 		Home: func(user string) (string, bool) { return "/home/" + user, user != "nobody-here" },
@@ -155,8 +155,13 @@ func TestSystemCrontabs(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if loaded.Tasks[3].Enabled || len(s.Findings) != 2 || !s.Left() {
+	if loaded.Tasks[3].Enabled || len(s.Findings) != 4 || !s.Left() {
 		t.Errorf("%+v", s.Findings)
+	}
+	for i, want := range []string{`"/bin/lacks" is no user`, `"_ */3 * * *" has _,`, `"_ _ */3 * *" has _,`, `there is no user "nobody-here"`} {
+		if !strings.HasPrefix(s.Findings[i].Text, want) {
+			t.Errorf("%q, want %s", s.Findings[i].Text, want)
+		}
 	}
 }
 

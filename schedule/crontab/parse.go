@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"sched/schedule/cron"
-	"sched/schedule/crontab/vixie"
 )
 
 // A Source is the text of a crontab, and what findings call it.
@@ -105,7 +102,7 @@ var exampleNext = regexp.MustCompile(`(?i)\b(example|e\.g\.)(.|\n.*\pL)*:\s*$`)
 func (p *parser) commented(raw, text string) {
 	inner := strings.TrimLeft(text, "# \t")
 	example := exampleNext.MatchString(strings.Join(p.comment, "\n"))
-	if entry, problem, _ := p.entry(inner); problem == "" && !example && isTime(entry.When) && isCommand(entry.Command) {
+	if entry, problem, _ := p.entry(inner); problem == "" && !example && isCommand(entry.Command) {
 		entry.Raw, entry.Comment, entry.Off = raw, p.comment, true
 		p.comment = nil
 		p.add(entry)
@@ -119,13 +116,6 @@ func (p *parser) commented(raw, text string) {
 func isCommand(command string) bool {
 	first, _, _ := strings.Cut(strings.TrimSpace(command), " ")
 	return first != "" && first != "command" && first != "user-name" && first != "<command>" && !strings.Contains(command, "command to be executed")
-}
-
-// isTime tells times from prose: those of Debian's cron, of another cron, and of sched.
-func isTime(when string) bool {
-	_, notVixie := vixie.Parse(when)
-	_, notOurs := cron.Parse(untilde(when), "")
-	return notVixie == nil || notOurs == nil || when == "@reboot" || when == "@every_minute"
 }
 
 func (p *parser) add(entry Entry) {
@@ -148,6 +138,9 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 		e.When, rest = strings.Join(found[1:6], " "), found[6]
 	} else {
 		return e, "neither a setting nor five fields and a command", ""
+	}
+	if problem, hint = wrongTimes(e.When); problem != "" {
+		return e, problem, hint
 	}
 	if p.table.Source.System {
 		end := strings.IndexAny(rest+" ", " \t")

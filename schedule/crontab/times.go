@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -12,6 +13,23 @@ var (
 	tilde     = regexp.MustCompile(`(\d+)?~(\d+)?`)
 	fieldTops = []string{"59", "23", "28", "12", "6"}
 )
+
+// wrongTimes says what is wrong with the times of a line. The problem is empty if Debian's cron, another cron or sched takes
+// them.
+func wrongTimes(when string) (problem, hint string) {
+	if strings.Contains(when, "_") && when != "@every_minute" {
+		return fmt.Sprintf("%q has _, which is no value of a field", when), `write * for _: formatters of Markdown turn "* *" into "_ _"`
+	}
+	_, notVixie := vixie.Parse(when)
+	_, err := cron.Parse(untilde(when), "")
+	if notVixie == nil || err == nil || when == "@reboot" || when == "@every_minute" {
+		return "", ""
+	}
+	if wrong, ok := err.(*cron.Error); ok {
+		hint = wrong.Hint
+	}
+	return fmt.Sprintf("%q: %v", when, err), hint
+}
 
 // times sets when the task is due, in the words of cron where sched takes them as cron does.
 func (c *converter) times(t *Task, name string) bool {
@@ -26,20 +44,13 @@ func (c *converter) times(t *Task, name string) bool {
 	case strings.Contains(when, "~"):
 		when = untilde(when)
 		c.remark("", "cron takes a new random number for each ~ when it starts; the schedule always takes the same, made from the name (%s)", when)
-	case strings.ContainsRune(when, '_'):
-		c.leave("write * for _: formatters of Markdown turn \"* *\" into \"_ _\"", "%q has _, which is no value of a field", when)
-		return false
 	}
 	if times, err := vixie.Parse(when); err == nil {
 		return c.cronTimes(t, when, name, times)
 	}
 	e, err := cron.Parse(when, name)
 	if err != nil {
-		hint := ""
-		if wrong, ok := err.(*cron.Error); ok {
-			hint = wrong.Hint
-		}
-		c.leave(hint, "%q: %v", when, err)
+		c.leave("", "%q: %v", when, err)
 		return false
 	}
 	if strings.ContainsAny(when, "Hh~") && when == c.entry.When {
