@@ -200,7 +200,7 @@ func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 		}
 		warnings = append(warnings, machine.Task(t)...)
 	}
-	return problems, warnings
+	return problems, preflight.Together(warnings)
 }
 
 // unknownLabels warns of labels of this machine that cannot be used, where a task asks for them.

@@ -154,6 +154,7 @@ func checkLimits(_ context.Context, s *Subject) (found []finding) {
 // checkTasks asks what each task lacks on this machine, whoever calls it.
 func checkTasks(_ context.Context, s *Subject) (found []finding) {
 	machine := &preflight.Machine{Environ: s.Environ}
+	var lacks []schedule.Problem
 	for _, t := range s.active() {
 		if err := process.CheckAs(t.As); err != nil {
 			found = append(found, finding{Problem, t.Name + ": " + err.Error(), "create it, or change `user:` and `group:`"})
@@ -162,13 +163,14 @@ func checkTasks(_ context.Context, s *Subject) (found []finding) {
 		if err := process.CheckEnvFiles(t, s.Environ); err != nil {
 			found = append(found, finding{Problem, t.Name + ": " + err.Error(), "each run fails before its command starts"})
 		}
-		for _, lack := range machine.Task(t) {
-			level := Problem
-			if strings.HasPrefix(lack.Text, "output: ") {
-				level = Warning // the task runs all the same
-			}
-			found = append(found, finding{level, t.Name + ": " + lack.Text, lack.Hint})
+		lacks = append(lacks, machine.Task(t)...)
+	}
+	for _, lack := range preflight.Together(lacks) {
+		level := Problem
+		if strings.HasPrefix(lack.Text, "output: ") {
+			level = Warning // the task runs all the same
 		}
+		found = append(found, finding{level, lack.Task + ": " + lack.Text, lack.Hint})
 	}
 	if len(found) == 0 {
 		return fine("nothing is missing here for %s", text.Count(len(s.active()), "active task"))

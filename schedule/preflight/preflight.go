@@ -61,6 +61,27 @@ func (m *Machine) Task(t *schedule.Task) (lacks []schedule.Problem) {
 	return lacks
 }
 
+// Together makes one problem of those that several tasks have in the same words: that of the first, with the names of the others.
+func Together(all []schedule.Problem) (together []schedule.Problem) {
+	more := map[schedule.Problem][]string{}
+	first := map[[2]string]schedule.Problem{}
+	for _, p := range all {
+		key := [2]string{p.Text, p.Hint}
+		if same, ok := first[key]; !ok {
+			first[key] = p
+			together = append(together, p)
+		} else if same.Task != p.Task && !slices.Contains(more[same], p.Task) {
+			more[same] = append(more[same], p.Task)
+		}
+	}
+	for i, p := range together {
+		if names := more[p]; len(names) > 0 {
+			together[i].Text += "; the same for " + strings.Join(names, ", ")
+		}
+	}
+	return together
+}
+
 // A keyed is a command and the key of the file that it is of.
 type keyed struct {
 	key     string
