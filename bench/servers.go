@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sched/mutex"
+	"sched/mutex/stores"
 )
 
 // servers measures locks on a Redis of this machine, and ticks in which 100 one_server tasks are due. It
@@ -70,7 +71,7 @@ func (b *bench) took(dir, at string) float64 {
 
 // locks returns how many locks a second so many goroutines take and release, for two seconds.
 func (b *bench) locks(url string, at int) float64 {
-	store, err := mutex.Dial(mutex.Config{Servers: []string{url}, Namespace: "locks"})
+	store, err := stores.Open(mutex.Config{Servers: []string{url}, Namespace: "locks"})
 	must(err)
 	defer store.Close()
 	var all sync.WaitGroup

@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/cluster"
 	"sched/schedule/history"
 	"sched/schedule/labels"
 	"sched/schedule/load"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
-	"sched/schedule/servers"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -123,9 +124,16 @@ func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem
 		return nil
 	}
 	at, store := schedule.Problem{Place: s.Tasks[i].PlaceOf("one_server"), Task: s.Tasks[i].Name}, a.store(s)
-	for _, h := range servers.Health(ctx, store) {
-		for _, risk := range h.Risks() {
+	if health, ok := store.(mutex.Health); ok {
+		for _, risk := range health.Risks(ctx) {
 			at.Text, at.Hint = "one_server: "+risk.Text, risk.Hint
+			risks = append(risks, at)
+		}
+	}
+	for _, f := range cluster.MixtureIn(s.StateDir).Findings(cluster.Server{Name: serverName(s.Server), Environment: s.Environment,
+		Zone: cluster.ZoneOf(s, a.now().Year())}) {
+		if f.Kind == cluster.KindZone {
+			at.Text, at.Hint = "one_server: "+f.Text, f.Hint
 			risks = append(risks, at)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sched/mutex"
+	"sched/mutex/stores"
 	"sched/schedule"
 	"sched/schedule/ledger"
 	"sched/schedule/load"
@@ -162,7 +163,7 @@ func checkNotification(n schedule.Notification) (problem, hint string) {
 
 // checkStore says what is wrong with the URLs of a store; empty for nothing. It does not connect.
 func checkStore(servers []string) (problem, hint string) {
-	err := mutex.Config{Servers: servers, Namespace: "any"}.Check()
+	err := stores.Check(mutex.Config{Servers: servers, Namespace: "any"})
 	var wrong *mutex.StoreError
 	switch {
 	case errors.As(err, &wrong):

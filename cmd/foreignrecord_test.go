@@ -3,14 +3,12 @@
 package cmd_test
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
+	"time"
 
 	"sched/mutex/redistest"
 	"sched/schedule/outcome"
@@ -32,31 +30,29 @@ func TestARecordFromTheStoreNamesNoFile(t *testing.T) {
 
 	ids := []string{own, outcome.NewID(), outcome.NewID(), strings.ToUpper(outcome.NewID()), "../../secret", "..", s.path("secret"), "", "1234"}
 	records := redistest.Dial(t, store.URL)
-	err := records.Do(t.Context(), func(ctx context.Context, _ int, c *redis.Client) error {
-		pipe := c.Pipeline()
-		for i, id := range ids {
-			for _, server := range []string{"web-1", "web-2", "../web-1", ""} {
-				if i == 1 && server == "web-2" || i == 2 && server == "web-1" {
-					continue // one id is of this server alone, and one of another
-				}
-				record := fmt.Sprintf(`{"run":%q,"task":"one","mutex":"one","slot":"2026-01-01T00:01:00Z","server":%q,"started":"2026-01-01T00:01:00Z",`+
-					`"ended":"2026-01-01T00:01:01Z","outcome":"succeeded","attempts":1,"output":%q,"locks":%q}`, id, server, s.path("secret.log"), s.dir)
-				pipe.XAdd(ctx, &redis.XAddArgs{Stream: records.Key("runs"), Values: []string{"record", record}})
-				pipe.XAdd(ctx, &redis.XAddArgs{Stream: records.Key("runs"), Values: []string{"record", strings.Replace(record, "succeeded", "", 1)}})
-				pipe.HSet(ctx, records.Key("last"), "one", id+" "+record)
-			}
-			if i <= 2 {
-				continue // these have ended
-			}
-			now := fmt.Sprintf(`{"seen":"2030-01-01T00:00:00Z","running":[{"run":%q,"task":"one","slot":"2026-01-01T00:01:00Z","since":"2026-01-01T00:01:00Z"}]}`, id)
-			pipe.HSet(ctx, records.Key("server", fmt.Sprint("web-", i+5)), "tick", "{}", "now", now)
-			pipe.ZAdd(ctx, records.Key("servers"), redis.Z{Score: 1e15, Member: fmt.Sprint("web-", i+5)})
+	put := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
 		}
-		_, err := pipe.Exec(ctx)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	}
+	for i, id := range ids {
+		for _, server := range []string{"web-1", "web-2", "../web-1", ""} {
+			if i == 1 && server == "web-2" || i == 2 && server == "web-1" {
+				continue // one id is of this server alone, and one of another
+			}
+			record := fmt.Sprintf(`{"run":%q,"task":"one","mutex":"one","slot":"2026-01-01T00:01:00Z","server":%q,"started":"2026-01-01T00:01:00Z",`+
+				`"ended":"2026-01-01T00:01:01Z","outcome":"succeeded","attempts":1,"output":%q,"locks":%q}`, id, server, s.path("secret.log"), s.dir)
+			put(records.Append(t.Context(), "runs", 10_000, []byte(record), []byte(strings.Replace(record, "succeeded", "", 1))))
+			put(records.Put(t.Context(), "last", "one@"+server, []byte(record), time.Hour))
+		}
+		if i <= 2 {
+			continue // these have ended
+		}
+		now := fmt.Sprintf(`{"name":"web-%d","seen":%q,"running":[{"run":%q,"task":"one","slot":"2026-01-01T00:01:00Z","since":"2026-01-01T00:01:00Z"}]}`,
+			i+5, time.Now().UTC().Format(time.RFC3339), id)
+		put(records.Put(t.Context(), "ticks", fmt.Sprint("web-", i+5), []byte(now), time.Hour))
+		put(records.Put(t.Context(), "now", fmt.Sprint("web-", i+5), []byte(now), time.Hour))
 	}
 
 	safe := func(what, shown string) {

@@ -1,16 +1,15 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	lock "sched/mutex"
+	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/servers"
+	"sched/schedule/cluster"
 	"sched/schedule/text"
 )
 
@@ -48,35 +47,35 @@ func (a forgetCommand) forget(name string) error {
 	if slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
 		return usage("take it out of the file first, on every server", "%s is a task of this schedule", name)
 	}
-	all, err := servers.List(ctx, store)
+	all, err := cluster.List(ctx, store)
 	if err != nil {
 		return failed("", "%w", err)
 	}
-	if i := slices.IndexFunc(all, func(s servers.Server) bool { return s.Name == name }); i >= 0 && all[i].Age < tickedLately {
+	if i := slices.IndexFunc(all, func(s cluster.Server) bool { return s.Name == name }); i >= 0 && all[i].Age < tickedLately {
 		return failed("stop its ticks first", "%s has ticked %s ago", name, text.Duration(all[i].Age))
 	}
 	return a.remove(s, store, name)
 }
 
-func (a forgetCommand) remove(s *schedule.Schedule, store *lock.Redis, name string) error {
-	shared := slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Mutex == name })
-	keys, err := store.Forget(ctx, name, shared, a.now())
-	var held *lock.HeldError
-	if errors.As(err, &held) {
-		return failed("wait for its end, or end it with `sched stop` on that server", "a run of %s goes on: its mutex is held %s", name, held.Holder)
+func (a forgetCommand) remove(s *schedule.Schedule, store mutex.Store, name string) error {
+	if !slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.Mutex == name }) {
+		held, err := store.Held(ctx, name)
+		if err != nil {
+			return failed("", "%w", err)
+		}
+		if holder, goesOn := held[name]; goesOn {
+			return failed("wait for its end, or end it with `sched stop` on that server", "a run of %s goes on: its mutex is held %s", name, holder)
+		}
 	}
+	task, err := cluster.ForgetTask(ctx, store, name)
 	if err != nil {
 		return failed("", "%w", err)
 	}
-	task, err := servers.ForgetTask(ctx, store, name)
-	if err != nil {
-		return failed("", "%w", err)
-	}
-	server, err := servers.ForgetServer(ctx, store, name)
+	server, err := cluster.ForgetServer(ctx, store, name)
 	switch {
 	case err != nil:
 		return failed("", "%w", err)
-	case keys == 0 && !task && !server:
+	case !task && !server:
 		return failed("", "the store keeps nothing of %s", name)
 	}
 	fmt.Fprintf(a.out, "the store has forgotten %s\n", name)

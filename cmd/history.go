@@ -190,6 +190,8 @@ func (t historyTable) columns(cells ...string) []string {
 func (a historyCommand) liveText(state runfile.State) string {
 	holder := run.HolderOf(state)
 	switch {
+	case !state.LastTold.IsZero():
+		return "was running " + view.LastToldText(state, a.now())
 	case state.Attempt == nil:
 		return "starting"
 	case holder.PID == 0:

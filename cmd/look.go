@@ -17,7 +17,7 @@ import (
 func (f *scheduleFile) look() { f.looks = true }
 
 // view is what the answers about a schedule are made of.
-func (st *stores) view(s *schedule.Schedule) view.Source {
+func (st *storages) view(s *schedule.Schedule) view.Source {
 	return view.Source{Schedule: s, Controls: st.controls(s), Now: st.now, Server: serverName(s.Server), Config: st.configFlag(), Problem: st.problem}
 }
 
@@ -49,6 +49,6 @@ func caller() string {
 }
 
 // actor is the person who called sched, as somebody who asks for something.
-func (st *stores) actor(s *schedule.Schedule) actions.Actor {
+func (st *storages) actor(s *schedule.Schedule) actions.Actor {
 	return actions.Actor{Source: st.view(s), By: caller()}
 }

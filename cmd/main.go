@@ -43,15 +43,15 @@ type scheduleFile struct {
 	origins bool // the command asks where values come from
 }
 
-// The stores are the state folder of a schedule and, where it has one, its Redis.
-type stores struct {
+// The storages are the state folder of a schedule and, if it has one, its store.
+type storages struct {
 	scheduleFile
-	remote *mutex.Redis // once it was needed: see store
+	remote mutex.Store // once it was needed: see store
 }
 
 // An app is the process as commands see it.
 type app struct {
-	stores
+	storages
 	begun bool // cobra has accepted the arguments: further errors are no wrong usage
 }
 

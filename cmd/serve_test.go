@@ -21,8 +21,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"sched/mutex"
-	"sched/schedule/servers"
+	"sched/mutex/redistest"
+	"sched/schedule/cluster"
 )
 
 const served = `
@@ -248,12 +248,8 @@ func TestServeFollowsTheStoreOfTheSchedule(t *testing.T) {
 // announce has a server be known to the store at that address.
 func (b *box) announce(address, server string) {
 	b.Helper()
-	store, err := mutex.Dial(mutex.Config{Servers: []string{"redis://" + address}, Namespace: "shop", Lease: time.Minute})
-	if err == nil {
-		_, err = servers.Announce(context.Background(), store, time.Now, servers.Server{Name: server, Minute: time.Now()})
-		store.Close()
-	}
-	if err != nil {
+	store := redistest.Dial(b.T, "redis://"+address)
+	if _, _, err := cluster.Announce(context.Background(), store, time.Now, cluster.Server{Name: server, Minute: time.Now()}); err != nil {
 		b.Fatal(err)
 	}
 }

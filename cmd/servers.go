@@ -11,8 +11,8 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
+	"sched/schedule/cluster"
 	"sched/schedule/runner"
-	"sched/schedule/servers"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -54,13 +54,13 @@ func (a serversCommand) servers(asJSON bool) error {
 	return nil
 }
 
-func (a serversCommand) printServers(own *schedule.Schedule, all []servers.Server) {
+func (a serversCommand) printServers(own *schedule.Schedule, all []cluster.Server) {
 	if len(all) == 0 {
 		fmt.Fprintln(a.out, "no server has ticked in the last 10 minutes")
 		return
 	}
 	t := a.stdout().Table()
-	labelled := slices.ContainsFunc(all, func(s servers.Server) bool { return len(s.Labels) > 0 })
+	labelled := slices.ContainsFunc(all, func(s cluster.Server) bool { return len(s.Labels) > 0 })
 	head := []string{"NAME", "VERSION", "LAST TICK", "CLOCK", "RUNNING"}
 	if labelled {
 		head = append(head, "LABELS")
@@ -84,6 +84,12 @@ func (a serversCommand) printServers(own *schedule.Schedule, all []servers.Serve
 		if s.Environment != "" && s.Environment != own.Environment {
 			a.problem("%s ticks in the environment %s; here it is %s", s.Name, s.Environment, own.Environment)
 		}
+		if zone := cluster.ZoneOf(own, a.now().Year()); s.Zone != "" && zone != "" && s.Zone != zone {
+			a.problem("%s is in the time zone %s; here it is %s, and a one_server task without `timezone` runs once in each", s.Name, s.Zone, zone)
+		}
+		if s.Silent() && len(s.Running) > 0 {
+			a.problem("%s has said nothing for %s; what ran there then may have ended", s.Name, text.Duration(s.LastTold))
+		}
 	}
 }
 
@@ -100,7 +106,7 @@ func (a serversCommand) offsetText(offset time.Duration) string {
 }
 
 // tasksText names the tasks that run on a server, the first few of many.
-func tasksText(s servers.Server) string {
+func tasksText(s cluster.Server) string {
 	const most = 5
 	var names []string
 	for _, r := range s.Running[:min(most, len(s.Running))] {

@@ -10,6 +10,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"sched/mutex"
+	"sched/mutex/stores"
 )
 
 // A second run does not get the mutex, and learns at once who has it.
@@ -41,7 +42,7 @@ func ExampleFiles_Acquire() {
 func ExampleStore_adopt() {
 	dir, _ := os.MkdirTemp("", "locks")
 	defer os.RemoveAll(dir)
-	store, ctx := mutex.NewStore(mutex.Files{Dir: dir}, nil), context.Background()
+	store, ctx := mutex.NewLocks(mutex.Files{Dir: dir}, nil), context.Background()
 
 	lock, _ := store.Acquire(ctx, "backup", mutex.Holder{Run: "run-1"})
 	defer lock.Release(ctx)
@@ -60,7 +61,7 @@ func ExampleStore_adopt() {
 }
 
 // Of two servers that claim a slot, one runs it. No answer is neither: a *StoreError says why.
-func ExampleRedis_Claim() {
+func ExampleStore_claim() {
 	server := miniredis.NewMiniRedis()
 	server.Start()
 	defer server.Close()
@@ -68,7 +69,7 @@ func ExampleRedis_Claim() {
 	ctx, until := context.Background(), time.Now().Add(time.Hour)
 
 	claim := func(host string) {
-		store, err := mutex.Dial(mutex.Config{Servers: []string{url}, Namespace: "shop"})
+		store, err := stores.Open(mutex.Config{Servers: []string{url}, Namespace: "shop"})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -102,7 +103,7 @@ func ExampleLock_renew() {
 	server.Start()
 	defer server.Close()
 	ctx := context.Background()
-	store, err := mutex.Dial(mutex.Config{Servers: []string{"redis://" + server.Addr()}, Namespace: "shop", Lease: 30 * time.Second})
+	store, err := stores.Open(mutex.Config{Servers: []string{"redis://" + server.Addr()}, Namespace: "shop", Lease: 30 * time.Second})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -15,13 +15,64 @@ import (
 	"time"
 
 	"sched/mutex"
+	"sched/mutex/storetest"
 )
 
-func TestFilesKeepTheContract(t *testing.T) {
-	testStore(t, func(t *testing.T) opener {
+func TestFilesKeepTheContractOfLocks(t *testing.T) {
+	storetest.Locks(t, func(t *testing.T) func() mutex.Locks {
 		dir := filepath.Join(t.TempDir(), "locks") // made when it is needed
 		return func() mutex.Locks { return mutex.Files{Dir: dir} }
 	})
+}
+
+var ctx = context.Background()
+
+func holder(run string) mutex.Holder {
+	return mutex.Holder{Run: run, PID: 3121, Host: "web-2", Since: time.Date(2026, 1, 1, 9, 55, 0, 0, time.UTC)}
+}
+
+func acquire(t *testing.T, s mutex.Locks, name, run string) mutex.Lock {
+	t.Helper()
+	lock, err := s.Acquire(ctx, name, holder(run))
+	if err != nil {
+		t.Fatalf("acquire %s for %s: %v", name, run, err)
+	}
+	t.Cleanup(func() { runtime.KeepAlive(lock) }) // the garbage collector closes a lock that is not used any more
+	return lock
+}
+
+// held checks that run has the mutex.
+func held(t *testing.T, s mutex.Locks, name, run string) {
+	t.Helper()
+	_, err := s.Acquire(ctx, name, holder("another-run"))
+	var held *mutex.HeldError
+	if !errors.As(err, &held) || held.Name != name || held.Holder.Run != run {
+		t.Fatalf("%s is not held by %s: %v", name, run, err)
+	}
+}
+
+// free checks that no run has the mutex, and leaves it so.
+func free(t *testing.T, s mutex.Locks, name string) {
+	t.Helper()
+	release(t, acquire(t, s, name, "another-run"))
+}
+
+func release(t *testing.T, lock mutex.Lock) {
+	t.Helper()
+	if err := lock.Release(ctx); err != nil {
+		t.Fatalf("release: %v", err)
+	}
+}
+
+// inherited is the descriptor of the lock as a child would have it.
+func inherited(t *testing.T, lock mutex.Lock) *os.File {
+	t.Helper()
+	fd, err := syscall.Dup(int(lock.Inherit()[0].Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	syscall.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), "an inherited lock")
 }
 
 // programs are what this test binary does in place of its tests, as another process.

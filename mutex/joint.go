@@ -70,6 +70,19 @@ func (l *jointLock) Release(ctx context.Context) error {
 	return worst(errs)
 }
 
+// RenewAll renews locks as their Renew does, side by side, and returns the error of each.
+func RenewAll(ctx context.Context, locks []Lock) []error {
+	errs := make([]error, len(locks))
+	Each(len(locks), func(i int) { errs[i] = locks[i].Renew(ctx) })
+	return errs
+}
+
+// Elapsed is how long ago something was, by the clock that says more: the monotonic one stands still
+// while the machine sleeps, the wall clock may be set back. Leases are measured by it.
+func Elapsed(since, now time.Time) time.Duration {
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
+}
+
 // worst returns the error that decides: that a lock was lost, and otherwise the first there is.
 func worst(errs []error) (first error) {
 	var lost *LostError

@@ -6,13 +6,13 @@
 // # Goals
 //
 //   - No lock is stale. Files lets the kernel keep a lock for exactly as long as a process of the run
-//     lives. Redis keeps it as a lease, which ends soon after the last renewal. Shared keeps both.
+//     lives. A store keeps it as a lease, which ends soon after the last renewal. Shared keeps both.
 //   - A lock belongs to a run, not to a process: the process that acquires it is seldom the one that
 //     releases it. Any process that knows the run can adopt its lock, and no other run can release it.
 //   - Held and unknown are different answers. HeldError means that another run is known to be the
 //     holder; every other error means that it is unknown whether there is one.
 //   - No call waits for a lock. What does not answer costs two seconds: another process that stopped
-//     while it opened a lock, or a Redis.
+//     while it opened a lock, or a store.
 //
 // # Non-goals
 //
@@ -21,17 +21,8 @@
 //   - Re-entrance: a run that holds a mutex does not get it a second time.
 //   - A lease that fences. A run that was stopped for longer than its lease goes on beside the next
 //     one until it learns of the loss.
-//   - Making up for an outage: a slot that was skipped since the store did not answer is not run later.
-//   - A replica that knows all: behind Sentinels and in a Cluster one may take over that has not been told of the last grants. It is
-//     noticed where this machine was told of them (package redisserver), and not else.
-//
-// # What redsync does, and what is ours
-//
-// On several servers a lock is Redlock. redsync runs each attempt to acquire it, and its release: all
-// servers at the same time, a majority in time, and a release of what a failed attempt got. What is
-// sent to one server is ours, a script that also writes the holder, because redsync
-// could not say who has a mutex (see redlock). So are renewals, which must tell a lost lease from
-// servers that do not answer, and the rules for outages and restarts of one server, which are in package redisserver.
+//   - Making up for an outage: a slot that was skipped because the store did not answer is not run later.
+//   - A store that forgets: what it has lost is granted again. A run that lives notes the loss.
 package mutex
 
 import (

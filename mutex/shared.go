@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Shared keeps mutexes for many machines as Redis does, and on each machine with the kernel's locks
-// as well: whatever becomes of Redis, a task never overlaps with itself on its own machine.
+// Shared keeps mutexes for many machines in a store, and on each machine with the kernel's locks as
+// well: whatever becomes of the store, a task never overlaps with itself on its own machine.
 type Shared struct {
 	Local  Files
-	Remote *Redis
+	Remote Store
 }
 
 var _ Locks = Shared{}
 
-// NewStore returns the store of the files, shared through Redis where remote is not nil.
-func NewStore(local Files, remote *Redis) Locks {
+// NewLocks returns the locks of the files, shared through a store if remote is not nil.
+func NewLocks(local Files, remote Store) Locks {
 	if remote == nil {
 		return local
 	}
@@ -43,8 +43,8 @@ func (s Shared) Adopt(name string, holder Holder, inherited *os.File) Lock {
 	return &sharedLock{s.Local.Adopt(name, holder, inherited), s.Remote.Adopt(name, holder, nil)}
 }
 
-// Claim claims on Redis first: a claim that the other servers do not see must not stay on this machine.
-// The one on this machine is for runs that go on without Redis, and such a run may have it.
+// Claim claims in the store first: a claim that the other servers do not see must not stay on this
+// machine. The one on this machine is for runs that go on without the store, and such a run may have it.
 func (s Shared) Claim(ctx context.Context, key string, until time.Time, holder Holder) error {
 	if err := s.Remote.Claim(ctx, key, until, holder); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s Shared) Claim(ctx context.Context, key string, until time.Time, holder H
 	return s.Local.Claim(ctx, key, until, holder)
 }
 
-// Claimed returns the claim on this machine, and otherwise that on Redis.
+// Claimed returns the claim on this machine, and otherwise the claim in the store.
 func (s Shared) Claimed(ctx context.Context, key string, until time.Time) (Holder, bool, error) {
 	if holder, claimed, err := s.Local.Claimed(ctx, key, until); claimed || err != nil {
 		return holder, claimed, err
@@ -82,13 +82,13 @@ type sharedLock struct {
 // Inherit returns the descriptor of the lock on this machine.
 func (l *sharedLock) Inherit() []*os.File { return l.local.Inherit() }
 
-// Lease returns how long the lock on Redis lasts.
+// Lease returns how long the lock in the store lasts.
 func (l *sharedLock) Lease() time.Duration { return l.remote.Lease() }
 
-// Leased returns when the lease on Redis began last.
+// Leased returns when the lease began last.
 func (l *sharedLock) Leased() time.Time { return l.remote.Leased() }
 
-// Renew begins the lease on Redis anew.
+// Renew begins the lease anew.
 func (l *sharedLock) Renew(ctx context.Context) error { return l.remote.Renew(ctx) }
 
 // Describe describes both.
@@ -97,7 +97,7 @@ func (l *sharedLock) Describe(holder Holder) {
 	l.remote.Describe(holder)
 }
 
-// Release frees Redis before this machine, so that the next run here finds both free.
+// Release frees the store before this machine, so that the next run here finds both free.
 func (l *sharedLock) Release(ctx context.Context) error {
 	return errors.Join(l.remote.Release(ctx), l.local.Release(ctx))
 }

@@ -22,8 +22,8 @@ func onEachDriver(t *testing.T, test func(t *testing.T, open func() mutex.Locks)
 		dir := t.TempDir()
 		test(t, func() mutex.Locks { return mutex.Files{Dir: dir} })
 	})
-	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
-		test(t, func() mutex.Locks { return mutex.NewStore(mutex.Files{Dir: t.TempDir()}, r) })
+	redistest.OnEachStore(t, func(t *testing.T, r mutex.Store) {
+		test(t, func() mutex.Locks { return mutex.NewLocks(mutex.Files{Dir: t.TempDir()}, r) })
 	})
 }
 
@@ -124,9 +124,9 @@ func TestTheNamesOfSeats(t *testing.T) {
 
 // Both leases of a run are renewed, and the loss of either is the loss of its lock.
 func TestBothLeasesAreRenewed(t *testing.T) {
-	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r mutex.Store) {
 		need := pool.Need{Mutex: "report", Pool: "db", Seats: 1}
-		open := func() mutex.Locks { return mutex.NewStore(mutex.Files{Dir: t.TempDir()}, r) }
+		open := func() mutex.Locks { return mutex.NewLocks(mutex.Files{Dir: t.TempDir()}, r) }
 		h := mustGet(t, need, open(), "run")
 		before := h.Lock.Leased()
 		if h.Lock.Lease() != time.Minute || before.IsZero() || len(h.Lock.Inherit()) != 2 {

@@ -12,8 +12,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/actions/actionstest"
 	"sched/schedule/api/access"
+	"sched/schedule/cluster"
 	"sched/schedule/outcome"
-	"sched/schedule/servers"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -31,14 +31,14 @@ func TestRunsOfOtherServers(t *testing.T) {
 			return source
 		}
 	})
-	running := servers.Running{Run: outcome.NewIDAt(actionstest.Noon), Task: "hourly", Slot: actionstest.Noon, PID: 7, Since: actionstest.Noon}
+	running := cluster.Running{Run: outcome.NewIDAt(actionstest.Noon), Task: "hourly", Slot: actionstest.Noon, PID: 7, Since: actionstest.Noon}
 	ended := b.Ended("a/b", 60, outcome.Failed, "")
 	ended.Server = "web-2"
 	ctx := context.Background()
-	if _, err := servers.Announce(ctx, store, time.Now, servers.Server{Name: "web-2", Minute: actionstest.Noon, Running: []servers.Running{running}}); err != nil {
+	if _, _, err := cluster.Announce(ctx, store, time.Now, cluster.Server{Name: "web-2", Minute: actionstest.Noon, Running: []cluster.Running{running}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := servers.Publish(ctx, store, []outcome.Record{ended}); err != nil {
+	if err := cluster.Publish(ctx, store, []outcome.Record{ended}, map[string]outcome.Record{ended.Task: ended}); err != nil {
 		t.Fatal(err)
 	}
 	b.wants("the servers", b.call(call{scope: access.Read, method: "GET", route: "/servers"}), 200, `"name": "web-2"`, running.Run)

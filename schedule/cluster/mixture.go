@@ -20,22 +20,35 @@ type Mixture struct {
 	Silent       []string `json:"silent,omitempty"`       // silent servers (Server.Silent) where something ran; sorted
 }
 
-// Texts says what is wrong, given the server that found it.
-func (m Mixture) Texts(self Server) (all []string) {
+// A Finding is one thing that is wrong.
+type Finding struct{ Kind, Text, Hint string }
+
+// The kinds of findings.
+const (
+	KindName        = "name"
+	KindEnvironment = "environment"
+	KindZone        = "zone"
+	KindSilent      = "silent"
+)
+
+// Findings says what is wrong, given the server that found it.
+func (m Mixture) Findings(self Server) (all []Finding) {
+	add := func(kind, hint, text string, values ...any) {
+		all = append(all, Finding{kind, fmt.Sprintf(text, values...), hint})
+	}
 	if m.SharedName {
-		all = append(all, "another machine ticks under the name "+self.Name+", too")
+		add(KindName, "name each with `server:` or $SCHED_SERVER", "another machine ticks under the name %s, too", self.Name)
 	}
 	if len(m.Environments) > 0 {
-		all = append(all, fmt.Sprintf("servers of this schedule tick in another environment: %s (%s is in %s)",
-			strings.Join(m.Environments, ", "), self.Name, self.Environment))
+		add(KindEnvironment, "give each environment a `name` or a store of its own",
+			"servers of this schedule tick in another environment: %s (%s is in %s)", strings.Join(m.Environments, ", "), self.Name, self.Environment)
 	}
 	if len(m.Zones) > 0 {
-		all = append(all, fmt.Sprintf("servers of this schedule are in another time zone: %s (%s is in %s); a one_server task "+
-			"without `timezone` runs once in each", strings.Join(m.Zones, ", "), self.Name, self.Zone))
+		add(KindZone, "write `timezone:` into the schedule: without it each server takes its own, and a task runs once in each zone",
+			"servers of this schedule are in another time zone: %s (%s is in %s)", strings.Join(m.Zones, ", "), self.Name, self.Zone)
 	}
 	if len(m.Silent) > 0 {
-		all = append(all, "nothing was heard for three minutes or more of "+strings.Join(m.Silent, ", ")+
-			", where tasks were running")
+		add(KindSilent, "", "nothing was heard for three minutes or more of %s, where tasks were running", strings.Join(m.Silent, ", "))
 	}
 	return all
 }

@@ -72,15 +72,16 @@ func TestAPauseIsToldWithTheDateWhereThatIsNotTodays(t *testing.T) {
 }
 
 func TestTheNewerVersionCountsWhateverTheClocksSay(t *testing.T) {
-	known := Pauses{"a": {Version: 5000, By: "ann", Since: two}}
-	next := known.Next(Pauses{"a": {By: "bob", Since: two.Add(-time.Hour)}, "b": {By: "bob"}})
-	if next["a"].Version < 6000 || next["b"].Version < 1000 {
+	later := two.Add(time.Hour).UnixMicro()
+	known := Pauses{"a": {Version: later, By: "ann", Since: two}}
+	next := known.next(Pauses{"a": {By: "bob", Since: two.Add(-time.Hour)}, "b": {By: "bob"}}, two)
+	if next["a"].Version != later+1 || next["b"].Version != two.UnixMicro() {
 		t.Fatalf("%+v", next)
 	}
 	if !known.Add(next) || known["a"].By != "bob" || known["b"].By != "bob" {
 		t.Errorf("%+v", known)
 	}
-	if known.Add(Pauses{"a": {Version: 5000, By: "ann"}}) || known.Add(next) || known["a"].By != "bob" {
+	if known.Add(Pauses{"a": {Version: later, By: "ann"}}) || known.Add(next) || known["a"].By != "bob" {
 		t.Errorf("an older one replaced it: %+v", known)
 	}
 	var none Pauses
@@ -92,7 +93,7 @@ func TestTheNewerVersionCountsWhateverTheClocksSay(t *testing.T) {
 // change replaces the pause of a task.
 func changeOrders(t *testing.T, dir, of, task, by string) {
 	t.Helper()
-	err := ChangeFile(dir, of, two, func(o *Controls) bool { return o.Pauses.Add(o.Pauses.Next(Pauses{task: {By: by}})) })
+	err := ChangeFile(dir, of, two, func(o *Controls) bool { return o.Pauses.Add(o.Pauses.next(Pauses{task: {By: by}}, two)) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package controls
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -29,7 +28,7 @@ type Pauses map[string]Pause
 
 // A Pause keeps tasks from starting.
 type Pause struct {
-	Version int64     `json:"version"` // of two copies the newer counts, whatever the clocks say: see newer
+	Version int64     `json:"version"` // of two copies the larger counts: see next
 	By      string    `json:"by"`
 	Server  string    `json:"server"`
 	Since   time.Time `json:"since"`
@@ -125,7 +124,7 @@ func (p Pauses) Tasks(at time.Time) (names []string) {
 // Add takes from others what is newer than what p has, and reports whether anything is.
 func (p *Pauses) Add(others Pauses) (changed bool) {
 	for name, other := range others {
-		if known, ok := (*p)[name]; ok && !other.newer(known) {
+		if known, ok := (*p)[name]; ok && other.Version <= known.Version {
 			continue
 		}
 		if *p == nil {
@@ -136,33 +135,12 @@ func (p *Pauses) Add(others Pauses) (changed bool) {
 	return changed
 }
 
-// versions is how many versions there are; after the last one follows the first. They are numbers that a script of Redis, which
-// counts in doubles, can tell apart. A larger or negative one is none that sched gave.
-const versions = 1 << 52
-
-// newer reports whether p replaces other: it is one of the next versions/2 versions, so that each has one that replaces it. Any
-// version replaces what is none.
-func (p Pause) newer(other Pause) bool {
-	if !p.numbered() || !other.numbered() {
-		return p.numbered()
-	}
-	ahead := (p.Version - other.Version + versions) % versions
-	return ahead > 0 && ahead < versions/2
-}
-
-func (p Pause) numbered() bool { return p.Version >= 0 && p.Version < versions }
-
-// Next gives changed pauses the versions that let them replace those of p. The last digits are random, so that of two
-// pauses that replace the same one at the same moment all servers keep the same.
-func (p Pauses) Next(changed Pauses) Pauses {
-	const choices = 1000
+// next gives changed pauses the versions that let them replace those of p: the time now, or the next
+// number where a clock was set back.
+func (p Pauses) next(changed Pauses, now time.Time) Pauses {
 	next := Pauses{}
 	for name, pause := range changed {
-		last := p[name]
-		if !last.numbered() {
-			last.Version = 0
-		}
-		pause.Version = ((last.Version/choices+1)*choices + rand.Int64N(choices)) % versions
+		pause.Version = max(now.UnixMicro(), p[name].Version+1)
 		next[name] = pause
 	}
 	return next

@@ -3,6 +3,7 @@ package controls
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"sched/mutex"
 	"sched/schedule/clock"
@@ -12,9 +13,9 @@ import (
 // of what it said last.
 type Source struct {
 	Dir   string
-	Store *mutex.Redis // nil for a machine that stands alone
+	Store mutex.Store // nil for a machine that stands alone
 
-	ReadOnly bool // Read writes nothing: neither the copy, nor to a Redis that has forgotten
+	ReadOnly bool // Read writes nothing: neither the copy, nor to a store that has forgotten
 }
 
 // owner is the name of the schedule whose controls the store has; "" for those of this machine alone.
@@ -25,7 +26,7 @@ func (s Source) owner() string {
 	return s.Store.Config().Namespace
 }
 
-// Read returns the controls as they are now. With a store that is what a majority of its Redis servers says, and this
+// Read returns the controls as they are now. With a store that is what the store says, and this
 // machine keeps a copy, so that nothing begins to run when the store is down or has forgotten it. The error says that
 // there was no answer, or that the file cannot be read; the controls are then those that this machine knew last.
 func (s Source) Read() (Controls, error) {
@@ -33,18 +34,24 @@ func (s Source) Read() (Controls, error) {
 	if s.Store == nil {
 		return copied, err
 	}
-	current, err := readStore(context.Background(), s.Store, copied.Pauses, !s.ReadOnly)
+	current, now, err := readStore(context.Background(), s.Store, copied.Pauses, !s.ReadOnly)
 	if err != nil {
 		return copied, err
 	}
+	copied.Pauses.check(now)
 	if !s.ReadOnly && copied.Pauses.Add(current.Pauses) {
-		s.copyPauses(current.Pauses) // best effort: where it is not kept the next tick tries again
+		s.copyPauses(current.Pauses, now)
 	}
 	return current, nil
 }
 
-func (s Source) copyPauses(pauses Pauses) error {
-	return ChangeFile(s.Dir, s.owner(), clock.Now(), func(c *Controls) bool { return c.Pauses.Add(pauses) })
+// copyPauses keeps a copy of pauses, at the time now of the store. Where that is not possible the next
+// tick tries again.
+func (s Source) copyPauses(pauses Pauses, now time.Time) {
+	ChangeFile(s.Dir, s.owner(), clock.Now(), func(c *Controls) bool { //nolint: see above
+		c.Pauses.check(now)
+		return c.Pauses.Add(pauses)
+	})
 }
 
 // Pause replaces pauses by what change returns for them, given those there are: on this machine, or on all servers
@@ -52,25 +59,29 @@ func (s Source) copyPauses(pauses Pauses) error {
 func (s Source) Pause(change func(Pauses) Pauses) error {
 	if s.Store == nil {
 		return ChangeFile(s.Dir, "", clock.Now(), func(c *Controls) bool {
-			return c.Pauses.Add(c.Pauses.Next(change(c.Pauses)))
+			return c.Pauses.Add(c.Pauses.next(change(c.Pauses), clock.Now()))
 		})
 	}
 	current, err := s.Read()
 	if err != nil {
 		return err // nothing was changed yet
 	}
-	pauses := current.Pauses.Next(change(current.Pauses))
-	if err := storePauses(context.Background(), s.Store, pauses); err != nil {
+	now, err := s.Store.Now(context.Background())
+	if err != nil {
+		return err
+	}
+	pauses := current.Pauses.next(change(current.Pauses), now)
+	if err := putPauses(context.Background(), s.Store, pauses); err != nil {
 		return fmt.Errorf("nobody knows whether this was heard, so say it again: %w", err)
 	}
-	s.copyPauses(pauses) // or the next tick does
+	s.copyPauses(pauses, now)
 	return nil
 }
 
 // Interrupt ends the ticks that wait for later slots of their minute: on this machine, or on all servers of the store.
 func (s Source) Interrupt(i Interrupt) error {
 	if s.Store != nil {
-		return storeInterrupt(context.Background(), s.Store, i)
+		return putInterrupt(context.Background(), s.Store, i)
 	}
 	return ChangeFile(s.Dir, "", clock.Now(), func(c *Controls) bool { c.Interrupt = i; return true })
 }

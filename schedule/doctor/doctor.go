@@ -44,7 +44,7 @@ type Subject struct {
 	Self     string   // the path of this sched
 	Zone     string   // the machine's, as this process sees it
 	Server   string   // the name of this machine, as ticks announce it
-	Store    *mutex.Redis
+	Store    mutex.Store
 
 	// LoadWith loads the schedule with the variables that lookup finds, and returns what is wrong then.
 	LoadWith func(lookup func(string) (string, bool)) error

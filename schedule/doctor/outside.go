@@ -11,10 +11,11 @@ import (
 	"slices"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/cluster"
 	"sched/schedule/outbox"
 	"sched/schedule/process"
-	"sched/schedule/servers"
 	"sched/schedule/statedir"
 	"sched/schedule/text"
 )
@@ -116,7 +117,7 @@ func checkStore(ctx context.Context, s *Subject) (found []finding) {
 		return fine("there is none: this machine stands alone")
 	}
 	began := time.Now()
-	all, err := servers.List(ctx, s.Store)
+	all, err := cluster.List(ctx, s.Store)
 	took := time.Since(began)
 	if err != nil {
 		return []finding{{Problem, err.Error(), "one_server and without_overlapping need it: see `store_down:`"}}
@@ -134,9 +135,7 @@ func checkStore(ctx context.Context, s *Subject) (found []finding) {
 		}
 	}
 	found = append(found, s.mixed(all)...)
-	for _, h := range servers.Health(ctx, s.Store) {
-		found = append(found, storeFindings(h)...)
-	}
+	found = append(found, risks(ctx, s.Store)...)
 	found = append(found, s.namesakes(ctx)...)
 	if len(found) == 0 {
 		return fine("it answers in %s; %s of this schedule", text.Duration(took), text.Count(len(all), "server"))
@@ -145,7 +144,7 @@ func checkStore(ctx context.Context, s *Subject) (found []finding) {
 }
 
 // mixed are servers of which there is more than one of a name, or that tick in another environment than this one.
-func (s *Subject) mixed(all []servers.Server) (found []finding) {
+func (s *Subject) mixed(all []cluster.Server) (found []finding) {
 	for _, server := range all {
 		if server.SharedName {
 			found = append(found, finding{Warning, "more than one machine ticks under the name " + server.Name, "name each with `server:` or $SCHED_SERVER"})
@@ -162,7 +161,7 @@ func (s *Subject) mixed(all []servers.Server) (found []finding) {
 // namesakes are other schedules that are ticked under the name of this one: they share its claims, mutexes and pauses, so that a
 // slot of one keeps that of the other from running. A text that differs on another server may also be a deploy half-way.
 func (s *Subject) namesakes(ctx context.Context) (found []finding) {
-	all, err := servers.Schedules(ctx, s.Store)
+	all, err := cluster.Schedules(ctx, s.Store)
 	if err != nil {
 		return nil // the store has been reported
 	}
@@ -181,9 +180,13 @@ func (s *Subject) namesakes(ctx context.Context) (found []finding) {
 	return found
 }
 
-// storeFindings are what is wrong with the settings of one Redis.
-func storeFindings(h servers.StoreHealth) (found []finding) {
-	for _, risk := range h.Risks() {
+// risks are what may go wrong with the servers of the store as they are set up.
+func risks(ctx context.Context, store mutex.Store) (found []finding) {
+	health, ok := store.(mutex.Health)
+	if !ok {
+		return nil
+	}
+	for _, risk := range health.Risks(ctx) {
 		level := Warning
 		if risk.Evicts {
 			level = Problem

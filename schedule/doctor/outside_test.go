@@ -10,7 +10,7 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/redistest"
-	"sched/schedule/servers"
+	"sched/schedule/cluster"
 )
 
 // storeFound is what the check of the store finds, in lines.
@@ -23,13 +23,13 @@ func storeFound(s *Subject) string {
 }
 
 func TestAnotherScheduleOfTheSameNameIsFound(t *testing.T) {
-	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r mutex.Store) {
 		s := subjectIn(t, "{name: shop, tasks: []}")
 		s.Store, s.Server = r, "web-1"
 		tick := func(server, file, digest string) {
 			t.Helper()
-			tick := servers.Server{Name: server, Minute: s.Now, File: file, Digest: digest}
-			if _, err := servers.Announce(context.Background(), r, time.Now, tick); err != nil {
+			tick := cluster.Server{Name: server, Minute: s.Now, File: file, Digest: digest}
+			if _, _, err := cluster.Announce(context.Background(), r, time.Now, tick); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -97,11 +97,11 @@ func TestAStoreThatAnswersSlowlyOrNotIsSaid(t *testing.T) {
 }
 
 func TestClocksOfOtherServersThatAreOffAreNamed(t *testing.T) {
-	redistest.OnEachStore(t, func(t *testing.T, r *mutex.Redis) {
+	redistest.OnEachStore(t, func(t *testing.T, r mutex.Store) {
 		s := subjectIn(t, "tasks: []")
 		s.Store = r
 		ahead := func() time.Time { return time.Now().Add(time.Minute) }
-		if _, err := servers.Announce(context.Background(), r, ahead, servers.Server{Name: "web-3"}); err != nil {
+		if _, _, err := cluster.Announce(context.Background(), r, ahead, cluster.Server{Name: "web-3"}); err != nil {
 			t.Fatal(err)
 		}
 		if found := storeFound(s); !strings.Contains(found, "warning the clock of web-3 is ") {

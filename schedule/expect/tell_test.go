@@ -7,21 +7,21 @@ import (
 	"sched/mutex"
 	"sched/mutex/redistest"
 	"sched/schedule"
+	"sched/schedule/cluster"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
-	"sched/schedule/servers"
 )
 
 // Two servers, each with a state folder of its own, find the same incident of a task of one_server.
 func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
-	redistest.OnEachStoreInTurn(t, func(t *testing.T, open func() *mutex.Redis) { // newMachine sets the clock of the boot
+	redistest.OnEachStoreInTurn(t, func(t *testing.T, open func() mutex.Store) { // newMachine sets the clock of the boot
 		r := open()
 		task := every(time.Hour)
 		task.OneServer = true
 		task.Command = schedule.Command{List: []string{"true"}}
 		a := newMachine(t, task)
 		b := &Watch{Dir: t.TempDir(), Tasks: a.watch.Tasks, Server: "b", Now: func() time.Time { return a.now }}
-		ask := Elsewhere(r)
+		ask := Elsewhere(r, "a")
 		a.watch.Elsewhere, b.Elsewhere = ask, ask
 		look := func(w *Watch) (began int, told int) {
 			found, untold, err := w.Look(nil)
@@ -44,7 +44,7 @@ func TestOneServerTellsAndASuccessOnTheOtherCounts(t *testing.T) {
 		a.pass(50 * time.Minute)
 		publish := func(id string) {
 			record := outcome.Record{Run: id, Task: "report", Slot: a.now, Ended: a.now, Outcome: outcome.Succeeded, Server: "b"}
-			if err := servers.Publish(t.Context(), r, []outcome.Record{record}); err != nil {
+			if err := cluster.Publish(t.Context(), r, []outcome.Record{record}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

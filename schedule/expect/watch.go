@@ -22,7 +22,7 @@ type Watch struct {
 	Tasks  []*schedule.Task // those of which something is expected
 	Server string
 	Now    func() time.Time
-	// Elsewhere returns when the newest success of a task of one_server since then ended on any server; zero where there is none. Nil
+	// Elsewhere returns when the newest success of a task of one_server since then ended on another server; zero where there is none. Nil
 	// on a machine that stands alone.
 	Elsewhere func(task *schedule.Task, since time.Time) (time.Time, error)
 

@@ -6,14 +6,15 @@ import (
 	"path/filepath"
 
 	"sched/mutex"
+	"sched/mutex/stores"
 	"sched/schedule/process"
 	"sched/schedule/statedir"
 )
 
 // A Storage is where runs keep what they must not forget: the state folder of this machine, and the store that its servers share.
 type Storage struct {
-	Dir   string       // the state folder, or a spare one
-	Store *mutex.Redis // nil for a machine that stands alone
+	Dir   string      // the state folder, or a spare one
+	Store mutex.Store // nil for a machine that stands alone
 }
 
 // Locks is the folder of the mutexes of this machine.
@@ -25,16 +26,7 @@ func (s Storage) Mutexes() mutex.Locks { return s.storeAt(s.Locks()) }
 // storeAt is Mutexes with the part of this machine in another folder: a run that began while the state folder could
 // not be written has its lock in a spare one.
 func (s Storage) storeAt(locks string) mutex.Locks {
-	return mutex.NewStore(mutex.Files{Dir: locks, GoesOn: s.goesOn}, s.Store)
-}
-
-// RememberStore has the store keep which instances of Redis it has met, in the state folder: one that was started anew since
-// gives no locks at first (docs/decisions.md#a-restarted-redis-gives-no-locks-at-first).
-func (s Storage) RememberStore() {
-	if s.Store != nil {
-		statedir.MakeDir(s.Dir) // where that is impossible, others say so
-		s.Store.RememberInstances(filepath.Join(s.Dir, "store.json"))
-	}
+	return mutex.NewLocks(mutex.Files{Dir: locks, GoesOn: s.goesOn}, s.Store)
 }
 
 // Alone returns the storage without its store.
@@ -75,7 +67,7 @@ func StorageFrom(getenv func(string) string) (s Storage, ok bool, err error) {
 		if err := json.Unmarshal([]byte(store), &config); err != nil {
 			return s, true, fmt.Errorf("$%s: %w", process.StoreVariable, err)
 		}
-		s.Store, err = mutex.Dial(config)
+		s.Store, err = stores.Open(config)
 	}
 	return s, s.Dir != "", err
 }

@@ -93,6 +93,9 @@ type State struct {
 	Leased     time.Time       // when the lease of its lock began, as the process knew that gave the run to the next; else zero
 	Stop       *StopRequest
 	End        *outcome.Record
+
+	// LastTold is when another server said that the run lives, if that server has fallen silent since.
+	LastTold time.Time
 }
 
 // Queued reports whether the run waits for its mutex or for a seat, before anything of it has started. A process watches it, or the next

@@ -6,14 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"sched/schedule/clock"
+	"sched/schedule/cluster"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
-	"sched/schedule/servers"
 	"sched/schedule/statedir"
 	"sched/schedule/text"
 )
@@ -46,29 +45,30 @@ func (r *running) announceWhile() (end func()) {
 		if r.locks.outage != nil {
 			err = r.locks.outage // which says what the tasks of this tick met
 		}
-		servers.NoteOutage(r.Storage.Dir, r.Minute, err)
+		cluster.NoteOutage(r.Storage.Dir, r.Minute, err)
 	}
 }
 
 // announce returns why the last announcement was not possible.
 func (r *running) announce(ticking context.Context) (err error) {
-	t := r.Tick
-	announce, last := servers.Announce, []servers.Running(nil)
-	neighbours := servers.NewNeighbours(t.Storage.Store, t.Storage.Dir, t.Host.Server, t.Schedule.Environment)
-	for alive := true; ; alive = clock.Wait(ticking, announceEvery) {
+	t, ctx := r.Tick, context.WithoutCancel(ticking)
+	var last []cluster.Running
+	for alive, announced := true, false; ; alive = clock.Wait(ticking, announceEvery) {
 		self := t.self()
 		if !alive && slices.Equal(self.Running, last) {
 			return err
 		}
 		var offset time.Duration
-		offset, err = announce(context.WithoutCancel(ticking), t.Storage.Store, clock.Now, self, neighbours.Also)
+		if announced {
+			offset, err = cluster.Refresh(ctx, t.Storage.Store, clock.Now, self)
+		} else {
+			offset, err = t.announceTick(ctx, self)
+		}
 		if err != nil {
 			t.Report.detail("this server is not announced: %v", err)
 		} else {
 			t.checkClock(offset)
-			neighbours.Note()
-			t.checkNeighbours(neighbours.Found())
-			announce, last = servers.Refresh, self.Running
+			announced, last = true, self.Running
 		}
 		if !alive {
 			return err
@@ -76,10 +76,21 @@ func (r *running) announce(ticking context.Context) (err error) {
 	}
 }
 
+// announceTick announces that this tick begins, and reports what is wrong with the other servers.
+func (t *Tick) announceTick(ctx context.Context, self cluster.Server) (offset time.Duration, err error) {
+	offset, found, err := cluster.Announce(ctx, t.Storage.Store, clock.Now, self)
+	if err == nil {
+		cluster.NoteMixture(t.Storage.Dir, found)
+		t.checkMixture(found, self)
+	}
+	return offset, err
+}
+
 // self is the announcement of this server.
-func (t *Tick) self() servers.Server {
-	s := servers.Server{Name: t.Host.Server, Version: t.Host.Version, Minute: t.Minute, File: t.Schedule.File, Digest: t.Schedule.Digest,
-		Labels: t.Schedule.Machine.Labels}
+func (t *Tick) self() cluster.Server {
+	s := cluster.Server{Name: t.Host.Server, Machine: cluster.Machine(t.Storage.Dir), Version: t.Host.Version, Minute: t.Minute,
+		File: t.Schedule.File, Digest: t.Schedule.Digest, Labels: t.Schedule.Machine.Labels,
+		Environment: t.Schedule.Environment, Zone: cluster.ZoneOf(t.Schedule, t.Minute.Year())}
 	for _, storage := range append(t.Storage.Spares(), t.Storage) {
 		ids, _ := runfile.List(storage.Dir)
 		for _, id := range ids {
@@ -88,7 +99,7 @@ func (t *Tick) self() servers.Server {
 				continue
 			}
 			holder := run.HolderOf(state)
-			s.Running = append(s.Running, servers.Running{
+			s.Running = append(s.Running, cluster.Running{
 				Run: holder.Run, Task: state.Begin.Task, Slot: state.Begin.Slot.UTC(), PID: holder.PID, Since: holder.Since.UTC(),
 			})
 		}
@@ -110,15 +121,12 @@ func (t *Tick) checkClock(offset time.Duration) {
 	}
 }
 
-// checkNeighbours reports what is wrong with the other servers of the store, each at most once an hour.
-func (t *Tick) checkNeighbours(found servers.Mixture) {
-	for _, words := range found.Texts(t.Host.Server, t.Schedule.Environment) {
-		what, advice := "environment", "give each environment a `name` or a store of its own"
-		if strings.HasPrefix(words, "another machine") {
-			what, advice = "name", "name each with `server:` or $SCHED_SERVER"
-		}
-		if t.onceAnHour(what) {
-			t.Report.Problem("%s; %s", words, advice)
+// checkMixture reports what is wrong with the other servers of the store, each kind at most once an hour.
+// A server that fell silent is for status: it may be back in a minute.
+func (t *Tick) checkMixture(found cluster.Mixture, self cluster.Server) {
+	for _, f := range found.Findings(self) {
+		if f.Kind != cluster.KindSilent && t.onceAnHour(f.Kind) {
+			t.Report.Problem("%s; %s", f.Text, f.Hint)
 		}
 	}
 }

@@ -25,7 +25,6 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record,
 // AnswerTriggered starts the runs that hooks have asked for, in the background, and nothing else. What may not start yet
 // is left to ticks. When noNewStarts is done it starts no other.
 func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
-	t.rememberStore()
 	go t.supervisors().Ahead(t.Storage)
 	r := t.prepare()
 	r.deliveries.start(kill)
@@ -40,7 +39,6 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 // takes the lock of the task; when that is held the record says skipped. When terminate is done the command is stopped; when kill is
 // done too it is killed.
 func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, out io.Writer) (outcome.Record, error) {
-	t.rememberStore()
 	r := t.prepare()
 	here := *task
 	here.OneServer, here.Background = false, false

@@ -9,7 +9,7 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/oneserver"
+	"sched/schedule/cluster"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/text"
@@ -90,7 +90,7 @@ func (l *locks) claim(storage run.Storage, record *outcome.Record, slot schedule
 		return stoppedError(whyDone(l.noNewStarts))
 	}
 	l.claiming(slot.Task.Name, slot.At, record.Run)
-	return storage.Mutexes().Claim(context.Background(), oneserver.Key(slot), oneserver.Until(slot), run.NewHolder(*record))
+	return storage.Mutexes().Claim(context.Background(), cluster.Key(slot), cluster.Until(slot), run.NewHolder(*record))
 }
 
 // preferred returns how long this server still leaves a slot to the servers that its task prefers.

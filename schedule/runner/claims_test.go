@@ -9,7 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"sched/mutex/redistest"
-	"sched/schedule/oneserver"
+	"sched/schedule/cluster"
 )
 
 // A slot may turn out not to start while its lock is being asked for: it is paused at this moment, or a signal came.
@@ -65,7 +65,7 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 			continue
 		}
 		<-claim.made
-		holder, claimed, err := w.storage.Store.Claimed(t.Context(), oneserver.Key(slots[i]), oneserver.Until(slots[i]))
+		holder, claimed, err := w.storage.Store.Claimed(t.Context(), cluster.Key(slots[i]), cluster.Until(slots[i]))
 		if record := tick.starter.newRecord(slots[i]); !claimed || err != nil || record.Run != holder.Run {
 			t.Errorf("%s: %s is to run, and %+v has the claim: %v", name, record.Run, holder, err)
 		}

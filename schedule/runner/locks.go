@@ -13,8 +13,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/admission"
 	"sched/schedule/clock"
+	"sched/schedule/cluster"
 	"sched/schedule/lease"
-	"sched/schedule/oneserver"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 )
@@ -91,7 +91,7 @@ func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Loc
 	case held.Name == record.Mutex:
 		return nil, refusal{reason: run.StillRunning(held.Holder, clock.Now()), held: true}
 	}
-	return nil, refusal{reason: oneserver.Taken(held.Holder)}
+	return nil, refusal{reason: cluster.Taken(held.Holder)}
 }
 
 // claimAndAcquire claims the slot and acquires the mutex and a seat in one storage. The error is *mutex.HeldError for each of them,

@@ -15,7 +15,7 @@ func (t *Tick) watch() *expect.Watch {
 	}
 	w := &expect.Watch{Dir: t.Storage.Dir, Tasks: tasks, Server: t.Host.Server, Now: clock.Now}
 	if t.Storage.Store != nil {
-		w.Elsewhere = expect.Elsewhere(t.Storage.Store)
+		w.Elsewhere = expect.Elsewhere(t.Storage.Store, t.Host.Server)
 	}
 	return w
 }

@@ -11,7 +11,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/admission"
 	"sched/schedule/clock"
-	"sched/schedule/oneserver"
+	"sched/schedule/cluster"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
@@ -60,10 +60,10 @@ func (r *running) wouldSkip(slot schedule.Slot, live []runfile.State, now time.T
 		return reason, ""
 	}
 	if task.OneServer {
-		holder, claimed, err := r.Storage.Mutexes().Claimed(context.Background(), oneserver.Key(slot), oneserver.Until(slot))
+		holder, claimed, err := r.Storage.Mutexes().Claimed(context.Background(), cluster.Key(slot), cluster.Until(slot))
 		switch {
 		case claimed:
-			return oneserver.Taken(holder), ""
+			return cluster.Taken(holder), ""
 		case err != nil && !task.RunWhenStoreDown:
 			return unanswered(slot, err)
 		}
@@ -132,7 +132,7 @@ func unanswered(slot schedule.Slot, err error) (reason, waits string) {
 }
 
 // heldInStore returns the holder of a mutex in the store, if there is one; without a store none is held.
-func heldInStore(store *mutex.Redis, name string) (holder mutex.Holder, held bool, err error) {
+func heldInStore(store mutex.Store, name string) (holder mutex.Holder, held bool, err error) {
 	if store == nil {
 		return holder, false, nil
 	}

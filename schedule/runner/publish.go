@@ -2,11 +2,13 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"sched/mutex"
+	"sched/schedule/cluster"
 	"sched/schedule/history"
-	"sched/schedule/servers"
+	"sched/schedule/outcome"
 )
 
 const (
@@ -20,13 +22,17 @@ const (
 // publish copies the runs that wait for it in the history to the store, where the other servers find them, until none is left, the
 // store fails, or publishFor has passed. A run may be copied twice, when a kill comes before that is noted; the
 // other servers show it once.
-func publish(ctx context.Context, db *history.DB, store *mutex.Redis) error {
+func publish(ctx context.Context, db *history.DB, store mutex.Store) error {
 	for begun := time.Now(); time.Since(begun) < publishFor; {
 		records, cursor, err := db.Unpublished(ctx, batch)
 		if err != nil {
 			return err
 		}
-		if err := servers.Publish(ctx, store, records); err != nil {
+		last, err := db.Last(ctx, tasksOf(records))
+		if err != nil {
+			return err
+		}
+		if err := cluster.Publish(ctx, store, records, last); err != nil {
 			return err
 		}
 		if err := db.Published(ctx, cursor); err != nil || len(records) < batch {
@@ -34,6 +40,15 @@ func publish(ctx context.Context, db *history.DB, store *mutex.Redis) error {
 		}
 	}
 	return nil
+}
+
+// tasksOf returns the names of the tasks of the records.
+func tasksOf(records []outcome.Record) (names []string) {
+	for _, r := range records {
+		names = append(names, r.Task)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // mayPublish reports whether there is something to publish, and a store that takes it.

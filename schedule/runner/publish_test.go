@@ -10,21 +10,17 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"sched/mutex"
+	"sched/mutex/redistest"
+	"sched/schedule/cluster"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
-	"sched/schedule/servers"
 )
 
 func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	redis := miniredis.RunT(t)
-	store, err := mutex.Dial(mutex.Config{Servers: []string{"redis://" + redis.Addr()}, Namespace: "shop", Lease: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := redistest.Dial(t, "redis://"+redis.Addr())
 	db, err := history.Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +49,7 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	published, err := servers.Recent(ctx, store, history.Query{})
+	published, err := cluster.Recent(ctx, store, "", history.Query{})
 	if err != nil || len(published) != all {
 		t.Errorf("%d of %d: %v", len(published), all, err)
 	}

@@ -68,7 +68,6 @@ type Result struct {
 // noNewStarts is done it starts no other task; when terminate is done it stops the running one, and when kill is done
 // too it kills it.
 func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
-	t.rememberStore()
 	t.checkLabels()
 	r := t.prepare()
 	r.starter.terminate, r.locks.noNewStarts = terminate, noNewStarts

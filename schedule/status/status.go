@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/cluster"
 	"sched/schedule/controls"
 	"sched/schedule/expect"
 	"sched/schedule/history"
@@ -13,7 +14,6 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
-	"sched/schedule/servers"
 )
 
 // A Status is how a schedule is doing at one moment.
@@ -27,8 +27,8 @@ type Status struct {
 	Troubles    []Trouble    // in the order of their tasks
 	Pauses      controls.Pauses
 	Undelivered outbox.Undelivered // the notifications that wait
-	Outage      *servers.Outage    // of the store, as the last tick found it; nil where there is none
-	Mixture     servers.Mixture    // what the last tick found wrong with the servers of the store
+	Outage      *cluster.Outage    // of the store, as the last tick found it; nil where there is none
+	Mixture     cluster.Mixture    // what the last tick found wrong with the servers of the store
 	live        map[string]bool    // the ids of runs that live, or wait for their next attempt
 	Err         error              // why the history, the controls or the file of a run could not be read
 }
@@ -65,10 +65,10 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Survey
 	of := ""
 	if len(s.Store.Servers) > 0 {
 		of = s.Name
-		if outage, down := servers.OutageIn(s.StateDir); down {
+		if outage, down := cluster.OutageIn(s.StateDir); down {
 			status.Outage = &outage
 		}
-		status.Mixture = servers.MixtureIn(s.StateDir)
+		status.Mixture = cluster.MixtureIn(s.StateDir)
 	}
 	read, err := controls.ReadFile(s.StateDir, of, now) // of a store this machine's copy: a status never waits for it
 	if err != nil {

@@ -58,10 +58,18 @@ func Late(r outcome.Record) (said string) {
 // RunningText says since when a run lives, and where.
 func RunningText(state runfile.State, now time.Time) string {
 	holder := run.HolderOf(state)
+	if !state.LastTold.IsZero() {
+		return "it was running " + LastToldText(state, now) + ", " + holder.String()
+	}
 	if holder.PID == 0 {
 		return "it is starting " + holder.String()
 	}
 	return fmt.Sprintf("it has been running for %s, %s", text.Duration(now.Sub(holder.Since)), holder)
+}
+
+// LastToldText says when a server that has fallen silent said something last: what ran there may have ended.
+func LastToldText(state runfile.State, now time.Time) string {
+	return fmt.Sprintf("%s ago, when %s said something last", text.Duration(now.Sub(state.LastTold)), state.Begin.Server)
 }
 
 // CommandText is a command as people read it, without quotes.

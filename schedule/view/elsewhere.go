@@ -4,18 +4,20 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"sched/mutex"
 	"sched/schedule"
+	"sched/schedule/clock"
+	"sched/schedule/cluster"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
-	"sched/schedule/servers"
 	"sched/schedule/text"
 )
 
 // Store returns the store of the schedule, or an error for a schedule that has none.
-func (s Source) Store() (*mutex.Redis, error) {
+func (s Source) Store() (mutex.Store, error) {
 	if s.Controls.Store == nil {
 		return nil, Fail(NotFound, "let the servers share a Redis: `store: redis://…` in the schedule",
 			"%s has no store, so this machine stands alone", s.Schedule.File)
@@ -28,15 +30,20 @@ func (s Source) RunningElsewhere(ctx context.Context) (live []runfile.State, err
 	if s.Controls.Store == nil {
 		return nil, nil
 	}
-	all, err := servers.List(ctx, s.Controls.Store)
+	all, err := cluster.List(ctx, s.Controls.Store)
 	for _, one := range all {
 		if one.Name == s.Server {
 			continue
 		}
+		var lastTold time.Time
+		if one.Silent() {
+			lastTold = clock.Now().Add(-one.LastTold)
+		}
 		for _, r := range one.Running {
 			live = append(live, runfile.State{
-				Begin:   outcome.Record{Run: r.Run, Task: r.Task, Slot: r.Slot, Server: one.Name},
-				Attempt: &runfile.Attempt{PID: r.PID, At: r.Since},
+				LastTold: lastTold,
+				Begin:    outcome.Record{Run: r.Run, Task: r.Task, Slot: r.Slot, Server: one.Name},
+				Attempt:  &runfile.Attempt{PID: r.PID, At: r.Since},
 			})
 		}
 	}
@@ -76,7 +83,7 @@ func (s Source) ElseThere(ctx context.Context, command, name string, err error) 
 		}
 	}
 	if s.Controls.Store != nil {
-		ended, err := servers.Recent(ctx, s.Controls.Store, history.Query{})
+		ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, history.Query{})
 		if err != nil {
 			s.LeftOut(err)
 		}
@@ -115,7 +122,7 @@ func (s Source) HistoryOfAll(ctx context.Context, q history.Query) (live, lost [
 	others, err := s.RunningElsewhere(ctx) // before the records, so that a run that ends meanwhile is in one of them or both
 	var copies []outcome.Record
 	if err == nil {
-		copies, err = servers.Recent(ctx, store, q)
+		copies, err = cluster.Recent(ctx, store, s.Server, q)
 	}
 	if err != nil {
 		s.LeftOut(err)
@@ -131,7 +138,7 @@ func (s Source) HistoryOfAll(ctx context.Context, q history.Query) (live, lost [
 		}
 	}
 	slices.SortStableFunc(live, func(a, b runfile.State) int { return a.Begin.Slot.Compare(b.Begin.Slot) })
-	return live, lost, servers.Newest(runs, q.Limit), nil
+	return live, lost, cluster.Newest(runs, q.Limit), nil
 }
 
 // PageOfAll is Page of what ran on all servers of the store: without slots that were skipped or missed, and of other servers as far back as
@@ -151,7 +158,7 @@ func (s Source) PageOfAll(ctx context.Context, q history.Query) (page []outcome.
 	}
 	limit := q.Limit
 	q.Limit++ // whether there is a next page
-	copies, err := servers.Recent(ctx, store, q)
+	copies, err := cluster.Recent(ctx, store, s.Server, q)
 	if err != nil {
 		s.LeftOut(err)
 		return page, next, nil
@@ -160,7 +167,7 @@ func (s Source) PageOfAll(ctx context.Context, q history.Query) (page []outcome.
 	for _, r := range slices.Concat(copies, page) { // the records of this machine replace their copies
 		runs[r.Run] = r
 	}
-	page = servers.Newest(runs, limit)
+	page = cluster.Newest(runs, limit)
 	if len(runs) > limit {
 		next = history.PositionOf(page[limit-1])
 	}
@@ -184,7 +191,7 @@ func (s Source) withElsewhere(ctx context.Context, names []string, p past) past 
 	live, err := s.RunningElsewhere(ctx)
 	var last map[string]outcome.Record
 	if err == nil {
-		last, err = servers.Last(ctx, store, names)
+		last, err = cluster.Last(ctx, store, s.Server, names)
 	}
 	if err == nil {
 		live, err = withHolders(ctx, s.Schedule, store, live, p.running)
@@ -211,7 +218,7 @@ func (s Source) withElsewhere(ctx context.Context, names []string, p past) past 
 
 // withHolders adds to live the runs that hold the lock of a task on another server and were not announced yet. It leaves
 // out mutexes that tasks share: their holder may be a run of any of these tasks.
-func withHolders(ctx context.Context, s *schedule.Schedule, store *mutex.Redis, live []runfile.State, here map[string][]Running) ([]runfile.State, error) {
+func withHolders(ctx context.Context, s *schedule.Schedule, store mutex.Store, live []runfile.State, here map[string][]Running) ([]runfile.State, error) {
 	var names []string
 	for _, t := range s.Tasks {
 		if t.WithoutOverlapping && t.Mutex == t.Name && len(here[t.Name]) == 0 {

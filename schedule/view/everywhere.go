@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/cluster"
 	"sched/schedule/history"
-	"sched/schedule/oneserver"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
-	"sched/schedule/servers"
 	"sched/schedule/status"
 	"sched/schedule/text"
 )
@@ -30,7 +29,7 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 	live, err := s.RunningElsewhere(ctx)
 	var ended []outcome.Record
 	if err == nil {
-		ended, err = servers.Recent(ctx, store, history.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Since: at, Until: at.Add(time.Second)})
+		ended, err = cluster.Recent(ctx, store, s.Server, history.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Since: at, Until: at.Add(time.Second)})
 	}
 	if err != nil {
 		s.LeftOut(err)
@@ -44,7 +43,7 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 	if i := slices.IndexFunc(live, func(state runfile.State) bool { return w.isOf(state, at) }); i >= 0 {
 		return fmt.Sprintf("on %s %s", live[i].Begin.Server, RunningText(live[i], w.Now))
 	}
-	key := oneserver.Key(schedule.Slot{Task: w.Task, At: at})
+	key := cluster.Key(schedule.Slot{Task: w.Task, At: at})
 	claims, err := store.Claims(ctx, key)
 	if holder, claimed := claims[key]; claimed && holder.Host != s.Server {
 		return fmt.Sprintf("%s has claimed it (run %s), and has not told yet what became of it", holder.Host, text.ShortRun(holder.Run))
@@ -83,7 +82,7 @@ func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[
 	live, err := s.RunningElsewhere(ctx) // before those that have ended, so that one that ends meanwhile is in one of them or both
 	var ended []outcome.Record
 	if err == nil {
-		ended, err = servers.Latest(ctx, store, history.Query{Outcomes: outcome.Ran, Since: since})
+		ended, err = cluster.Latest(ctx, store, s.Server, history.Query{Outcomes: outcome.Ran, Since: since})
 	}
 	if err != nil {
 		s.LeftOut(err)
@@ -116,15 +115,15 @@ func (s Source) unserved(ctx context.Context, of *status.Status) (rows []Trouble
 	if s.Controls.Store == nil || of.Outage != nil || !slices.ContainsFunc(of.Schedule.Tasks, asks) {
 		return nil
 	}
-	all, err := servers.List(ctx, s.Controls.Store)
+	all, err := cluster.List(ctx, s.Controls.Store)
 	if err != nil || len(all) == 0 { // no outage yet, or no ticks: which is a row of its own
 		return nil
 	}
 	var ticking []string
 	for _, one := range all {
-		ticking = append(ticking, one.Machine().String())
+		ticking = append(ticking, one.AsLabelled().String())
 	}
-	for _, t := range servers.Unserved(of.Schedule, all) {
+	for _, t := range cluster.Unserved(of.Schedule, all) {
 		words := fmt.Sprintf("no server runs it: servers is %s, and those that tick are %s", strings.Join(t.Servers, ", "), strings.Join(ticking, "; "))
 		rows = append(rows, Trouble{t.Name, "unserved", words, "", "sched servers" + s.Config})
 	}
@@ -144,13 +143,13 @@ func (s Source) nowhere(ctx context.Context, of *status.Status) (rows []Trouble)
 	for _, t := range of.Tasks {
 		if slot, ok := s.leftOpen(ctx, t); ok {
 			candidates[t.Name] = slot
-			names, keys = append(names, t.Name), append(keys, oneserver.Key(schedule.Slot{Task: t.Task, At: slot.Slot}))
+			names, keys = append(names, t.Name), append(keys, cluster.Key(schedule.Slot{Task: t.Task, At: slot.Slot}))
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	last, err := servers.Last(ctx, store, names)
+	last, err := cluster.Last(ctx, store, s.Server, names)
 	live, lerr := s.RunningElsewhere(ctx)
 	claims, cerr := store.Claims(ctx, keys...)
 	if err != nil || lerr != nil || cerr != nil {

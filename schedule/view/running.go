@@ -16,11 +16,15 @@ type Running struct {
 	Host  string `json:"host"`
 	Since string `json:"since"` // empty where the holder of a lock did not write it down
 
+	LastTold *string `json:"last_told"` // when its server said so last, which has fallen silent since; else null
+
 	Began time.Time `json:"-"` // Since, exactly
 }
 
 func toRunning(state runfile.State) Running {
-	return runningOf(run.HolderOf(state))
+	r := runningOf(run.HolderOf(state))
+	r.LastTold = TimeOrNil(state.LastTold)
+	return r
 }
 
 // runningOf returns a run as the holder of a lock says what it is.
@@ -29,7 +33,7 @@ func runningOf(holder mutex.Holder) Running {
 	if !holder.Since.IsZero() {
 		since = timeText(holder.Since)
 	}
-	return Running{holder.Run, PIDOrNil(holder.PID), holder.Host, since, holder.Since}
+	return Running{Run: holder.Run, PID: PIDOrNil(holder.PID), Host: holder.Host, Since: since, Began: holder.Since}
 }
 
 // PIDOrNil is nil for 0, which stands for a command that has not started yet.

@@ -3,7 +3,7 @@ package view
 import (
 	"context"
 
-	"sched/schedule/servers"
+	"sched/schedule/cluster"
 )
 
 // A Server is one of the machines that share the schedule.
@@ -19,6 +19,8 @@ type Server struct {
 	More        int         `json:"more"`        // runs beyond those
 	Environment string      `json:"environment"` // of its schedule
 	SharedName  bool        `json:"shared_name"` // more than one machine ticks under this name
+	Zone        string      `json:"zone"`        // the offsets from UTC at which its one_server tasks are due; empty where they do not depend on it
+	LastTold    float64     `json:"last_told"`   // seconds since it said something last
 }
 
 // A ServerRun is a run on a server.
@@ -31,23 +33,23 @@ type ServerRun struct {
 
 // Servers returns the servers that ticked in the last ten minutes under the name of the schedule. It is an error where the schedule
 // has no store.
-func (s Source) Servers(ctx context.Context) ([]servers.Server, error) {
+func (s Source) Servers(ctx context.Context) ([]cluster.Server, error) {
 	store, err := s.Store()
 	if err != nil {
 		return nil, err
 	}
-	return servers.List(ctx, store)
+	return cluster.List(ctx, store)
 }
 
 // Schedules returns the files that each server ticked in the last ten minutes under the name of the schedule, by the name of the
 // server.
-func (s Source) Schedules(ctx context.Context) (map[string][]servers.Schedule, error) {
+func (s Source) Schedules(ctx context.Context) (map[string][]cluster.Schedule, error) {
 	store, err := s.Store()
 	if err != nil {
 		return nil, err
 	}
-	all, err := servers.Schedules(ctx, store)
-	files := map[string][]servers.Schedule{}
+	all, err := cluster.Schedules(ctx, store)
+	files := map[string][]cluster.Schedule{}
 	for _, one := range all {
 		files[one.Server] = append(files[one.Server], one)
 	}
@@ -55,13 +57,13 @@ func (s Source) Schedules(ctx context.Context) (map[string][]servers.Schedule, e
 }
 
 // ServersOf returns servers as they are shown.
-func ServersOf(all []servers.Server) []Server {
+func ServersOf(all []cluster.Server) []Server {
 	out := []Server{}
 	for _, s := range all {
 		one := Server{
 			Name: s.Name, Version: s.Version, Minute: timeText(s.Minute), Seen: timeText(s.Seen),
 			Age: s.Age.Seconds(), ClockOffset: s.Offset.Seconds(), Labels: listOf(s.Labels), Running: []ServerRun{}, More: s.More,
-			Environment: s.Environment, SharedName: s.SharedName,
+			Environment: s.Environment, SharedName: s.SharedName, Zone: s.Zone, LastTold: s.LastTold.Seconds(),
 		}
 		for _, r := range s.Running {
 			one.Running = append(one.Running, ServerRun{r.Run, r.Task, PIDOrNil(r.PID), timeText(r.Since)})

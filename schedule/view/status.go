@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sched/schedule/cluster"
 	"sched/schedule/kept"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
@@ -62,8 +63,9 @@ func (s Source) Status(of *status.Status) Status {
 	if words := all.store(len(slices.DeleteFunc(s.Kept(), func(k kept.Slot) bool { return k.Paused }))); words != "" {
 		rows = append(rows, Trouble{"", "store", words, "", "sched doctor" + s.Config})
 	}
-	for _, words := range of.Mixture.Texts(s.Server, s.Schedule.Environment) {
-		rows = append(rows, Trouble{"", "servers", words, "", "sched servers" + s.Config})
+	self := cluster.Server{Name: s.Server, Environment: s.Schedule.Environment, Zone: cluster.ZoneOf(s.Schedule, of.At.Year())}
+	for _, f := range of.Mixture.Findings(self) {
+		rows = append(rows, Trouble{"", "servers", f.Text, "", "sched servers" + s.Config})
 	}
 	if wrong := of.Schedule.Machine.Wrong; wrong != "" {
 		rows = append(rows, Trouble{"", "labels", wrong, "", "sched doctor" + s.Config})

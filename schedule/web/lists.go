@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"sched/schedule/api"
-	"sched/schedule/servers"
+	"sched/schedule/cluster"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -60,7 +60,7 @@ func showServers(p *page) error {
 }
 
 // textsOf says of the files that a server ticks whether they are as the one that is shown here.
-func (p *page) textsOf(files []servers.Schedule) {
+func (p *page) textsOf(files []cluster.Schedule) {
 	for _, one := range files {
 		says := badge("as here")
 		if one.Digest != p.Schedule.Digest {

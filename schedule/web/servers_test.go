@@ -12,8 +12,8 @@ import (
 	"sched/schedule/actions/actionstest"
 	"sched/schedule/api"
 	"sched/schedule/api/access"
+	"sched/schedule/cluster"
 	"sched/schedule/outcome"
-	"sched/schedule/servers"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -31,15 +31,15 @@ func TestPagesOfOtherServers(t *testing.T) {
 			return source
 		}
 	})
-	running := servers.Running{Run: outcome.NewIDAt(actionstest.Noon), Task: "hourly", Slot: actionstest.Noon, PID: 7, Since: actionstest.Noon}
+	running := cluster.Running{Run: outcome.NewIDAt(actionstest.Noon), Task: "hourly", Slot: actionstest.Noon, PID: 7, Since: actionstest.Noon}
 	ended := b.Ended("a/b", 60, outcome.Failed, "")
 	ended.Server = "web-2"
 	ctx := context.Background()
-	other := servers.Server{Name: "web-2", Version: "1.2.3", Minute: actionstest.Noon, File: "/srv/shop.yaml", Digest: "0123", Running: []servers.Running{running}}
-	if _, err := servers.Announce(ctx, store, time.Now, other); err != nil {
+	other := cluster.Server{Name: "web-2", Version: "1.2.3", Minute: actionstest.Noon, File: "/srv/shop.yaml", Digest: "0123", Running: []cluster.Running{running}}
+	if _, _, err := cluster.Announce(ctx, store, time.Now, other); err != nil {
 		t.Fatal(err)
 	}
-	if err := servers.Publish(ctx, store, []outcome.Record{ended}); err != nil {
+	if err := cluster.Publish(ctx, store, []outcome.Record{ended}, map[string]outcome.Record{ended.Task: ended}); err != nil {
 		t.Fatal(err)
 	}
 	b.has("/servers", b.get("/servers", 200), "web-2", "1.2.3", "another text", "/srv/shop.yaml", "/runs/"+running.Run)
@@ -94,11 +94,11 @@ func TestASlotThatAnotherServerTookIsOneLine(t *testing.T) {
 	ran, failed, own := there("shared", 60, outcome.Succeeded), there("shared", 120, outcome.Failed), there("own", 60, outcome.Succeeded)
 	asked := there("shared", 180, outcome.Succeeded) // not by its schedule: somebody asked for one more run at that time
 	asked.Origin = "trigger by ada"
-	if err := servers.Publish(t.Context(), store, []outcome.Record{ran, failed, own, asked}); err != nil {
+	if err := cluster.Publish(t.Context(), store, []outcome.Record{ran, failed, own, asked}, nil); err != nil {
 		t.Fatal(err)
 	}
-	running := servers.Running{Run: outcome.NewIDAt(actionstest.Noon), Task: "shared", Slot: actionstest.Noon, PID: 7, Since: actionstest.Noon}
-	if _, err := servers.Announce(t.Context(), store, time.Now, servers.Server{Name: "web-3", Minute: actionstest.Noon, Running: []servers.Running{running}}); err != nil {
+	running := cluster.Running{Run: outcome.NewIDAt(actionstest.Noon), Task: "shared", Slot: actionstest.Noon, PID: 7, Since: actionstest.Noon}
+	if _, _, err := cluster.Announce(t.Context(), store, time.Now, cluster.Server{Name: "web-3", Minute: actionstest.Noon, Running: []cluster.Running{running}}); err != nil {
 		t.Fatal(err)
 	}
 	page := b.get("/runs", 200)

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"sched/schedule/cluster"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/run/output"
 	"sched/schedule/runfile"
-	"sched/schedule/servers"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
 )
@@ -181,7 +181,7 @@ func (s Runs) runElsewhere(ctx context.Context, name string) (Run, bool) {
 		r.Ended = ""
 		return r, true
 	}
-	ended, err := servers.Recent(ctx, s.Controls.Store, history.Query{})
+	ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, history.Query{})
 	i := slices.IndexFunc(ended, func(r outcome.Record) bool {
 		id, _ := view.OneRun([]string{r.Run}, name)
 		return id != "" && r.Server != s.Server

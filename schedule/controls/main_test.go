@@ -1,9 +1,0 @@
-package controls
-
-import (
-	"testing"
-
-	"sched/mutex/redistest"
-)
-
-func TestMain(m *testing.M) { redistest.Main(m) }
