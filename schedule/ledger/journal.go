@@ -64,7 +64,6 @@ type journalEvent struct {
 	Claim   *dueRun         `json:"claim,omitempty"`
 	Outcome *outcome.Record `json:"outcome,omitempty"`
 	Taken   *takenOver      `json:"taken,omitempty"`
-	End     bool            `json:"end,omitempty"`
 }
 
 // A dueRun is a slot, and the id of the run that is to begin for it.
@@ -79,15 +78,9 @@ type takenOver struct {
 	Left []Due `json:"left"`
 }
 
-// journalEnd is how the file of a journal ends that was kept.
-const journalEnd = "{\"end\":true}\n"
-
-// largestReused is how large a journal may grow with the events of many ticks before it is begun anew, in bytes.
-const largestReused = 64 << 10
-
 func ticksDir(state string) string { return filepath.Join(state, "ticks") }
 
-// BeginJournal writes a promise into a new journal, or one that has ended, and keeps it locked.
+// BeginJournal writes a promise into a new journal, and keeps it locked.
 func BeginJournal(state string, p Promise) (*Journal, error) {
 	if err := os.Mkdir(ticksDir(state), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
@@ -101,14 +94,13 @@ func BeginJournal(state string, p Promise) (*Journal, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !isDone(file) {
+		if !isEmpty(file) {
 			file.Close()
 			continue
 		}
 		j := &Journal{Promise: p, file: file}
 		if err := j.append(journalEvent{Tick: &p}); err != nil {
-			j.append(journalEvent{End: true}) // should this fail, too, half a line promises nothing
-			j.Close()
+			j.End()
 			return nil, err
 		}
 		return j, nil
@@ -137,7 +129,7 @@ func ReadJournals(state string) (dead []*Journal, live []Promise, err error) {
 			}
 		case err != nil:
 			problems = append(problems, err)
-		case isDone(file):
+		case isEmpty(file):
 			file.Close()
 		default:
 			j, err := readJournal(file)
@@ -152,15 +144,10 @@ func ReadJournals(state string) (dead []*Journal, live []Promise, err error) {
 	return dead, live, errors.Join(problems...)
 }
 
-// isDone reports whether nothing in the file waits to be done: it is new, or kept for the next tick.
-func isDone(file *os.File) bool {
+// isEmpty reports whether nothing was promised in the file.
+func isEmpty(file *os.File) bool {
 	info, err := file.Stat()
-	if err != nil || info.Size() == 0 {
-		return err == nil
-	}
-	tail := make([]byte, min(info.Size(), int64(len(journalEnd))))
-	_, err = file.ReadAt(tail, info.Size()-int64(len(tail)))
-	return err == nil && string(tail) == journalEnd
+	return err == nil && info.Size() == 0
 }
 
 func peekJournal(path string) (*Journal, error) {
@@ -172,7 +159,7 @@ func peekJournal(path string) (*Journal, error) {
 	return readJournal(file)
 }
 
-// readJournal reads what the last tick in the file wrote. A torn line is what a kill or a full disk left:
+// readJournal reads what a tick wrote. A torn line is what a kill or a full disk left:
 // it says nothing, and a torn first line promises nothing.
 func readJournal(file *os.File) (*Journal, error) {
 	text, err := statedir.ReadAll(file)
@@ -180,8 +167,7 @@ func readJournal(file *os.File) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{Started: map[Due]bool{}, Conditions: map[Due]string{}, Claims: map[Due]string{}, Outcomes: map[Due]outcome.Record{}, Fired: map[Due]bool{}, file: file}
-	last := max(0, bytes.LastIndex(text, []byte("\n{\"tick\":")))
-	for line := range bytes.Lines(text[last:]) {
+	for line := range bytes.Lines(text) {
 		var e journalEvent
 		if json.Unmarshal(line, &e) != nil {
 			continue
@@ -284,17 +270,12 @@ func (j *Journal) Interrupted() bool {
 	})
 }
 
-// End writes down that the promise is kept. The first journal stays for the next tick: making a file for
-// each tick would cost more (docs/decisions.md#files-are-used-again).
+// End removes the journal: its promise is kept.
 func (j *Journal) End() {
 	if j == nil {
 		return
 	}
-	info, err := j.file.Stat()
-	keep := err == nil && info.Size() < largestReused && filepath.Base(j.file.Name()) == "0.json"
-	if !keep || j.append(journalEvent{End: true}) != nil {
-		os.Remove(j.file.Name())
-	}
+	os.Remove(j.file.Name())
 	j.file.Close()
 }
 

@@ -1,9 +1,7 @@
 package ledger
 
 import (
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -69,26 +67,7 @@ func TestTheJournalOfATick(t *testing.T) {
 	if dead, live := journals(t, state); len(dead)+len(live) != 0 {
 		t.Errorf("at the end: %v, %v", dead, live)
 	}
-}
-
-// The file of a tick that kept its promise is used by the next, which does not believe what the last said.
-func TestAJournalIsUsedAgain(t *testing.T) {
-	state := t.TempDir()
-	first := begin(t, state, "a")
-	first.Start("a", noon)
-	before, _ := first.file.Stat()
-	first.End()
-	second := begin(t, state, "a", "b")
-	if after, _ := second.file.Stat(); !os.SameFile(before, after) {
-		t.Error("it is another file")
-	}
-	second.Close()
-	if dead, _ := journals(t, state); len(dead) != 1 || len(dead[0].Started) != 0 || len(dead[0].Promise.Due) != 2 {
-		t.Errorf("it says %+v", dead)
-	}
-	large := begin(t, state, strings.Repeat("x", largestReused))
-	large.End()
-	if files, _ := filepath.Glob(filepath.Join(ticksDir(state), "*")); len(files) > 1 {
+	if files, _ := filepath.Glob(filepath.Join(ticksDir(state), "*")); len(files) > 0 {
 		t.Errorf("files are left: %v", files)
 	}
 }
