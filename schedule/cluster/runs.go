@@ -2,12 +2,12 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"maps"
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"sched/mutex"
@@ -27,9 +27,6 @@ const (
 
 	// mostLatest is how many runs Latest and List look at.
 	mostLatest = 2 * pageSize
-
-	// atOnce is how many calls are on their way at the same time.
-	atOnce = 32
 )
 
 // Publish publishes ended runs of one server to the others. Last has the run that began last on that
@@ -68,24 +65,11 @@ func publishedValue(r outcome.Record) []byte {
 }
 
 // putAll puts values into a table, some at the same time: each takes a round trip.
-func putAll(ctx context.Context, store mutex.Board, table string, values map[string][]byte, keep time.Duration) (
-	first error) {
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	places := make(chan struct{}, atOnce)
-	for key, value := range values {
-		places <- struct{}{}
-		all.Go(func() {
-			defer func() { <-places }()
-			if err := store.Put(ctx, table, key, value, keep); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				first = err
-			}
-		})
-	}
-	all.Wait()
-	return first
+func putAll(ctx context.Context, store mutex.Board, table string, values map[string][]byte, keep time.Duration) error {
+	keys := slices.Collect(maps.Keys(values))
+	errs := make([]error, len(keys))
+	mutex.Each(len(keys), func(i int) { errs[i] = store.Put(ctx, table, keys[i], values[keys[i]], keep) })
+	return cmp.Or(errs...)
 }
 
 // Recent returns the ended runs of other servers than self that q says, in the order of
