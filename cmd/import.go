@@ -188,6 +188,13 @@ func (a importCommand) printProof(p *crontab.Proof) {
 	if len(p.Boots) > 0 {
 		fmt.Fprintf(a.err, "proven: %s at a boot, as cron starts the line\n", text.Count(len(p.Boots), "task"))
 	}
+	if len(p.Uncompared) > 0 {
+		var names []string
+		for _, t := range p.Uncompared {
+			names = append(names, t.Name)
+		}
+		fmt.Fprintf(a.err, "not compared with Debian's cron, which takes no such lines: %s\n", strings.Join(names, ", "))
+	}
 	if p.Tasks == 0 {
 		return
 	}
@@ -200,13 +207,6 @@ func (a importCommand) printProof(p *crontab.Proof) {
 	fmt.Fprintf(a.err, "proven: %d of %s due in the minutes in which cron (Vixie's, as Debian has it) starts the line:\n"+
 		"  %s minutes of each compared, until %s, with %s of the clocks in %s\n",
 		same, text.Count(p.Tasks, "task"), thousands(p.Minutes), p.To.Format("2006-01-02"), text.Count(p.Changes, "change"), strings.Join(p.Zones, ", "))
-	if len(p.Uncompared) > 0 {
-		var names []string
-		for _, t := range p.Uncompared {
-			names = append(names, t.Name)
-		}
-		fmt.Fprintf(a.err, "not compared, since cron has no such times: %s\n", strings.Join(names, ", "))
-	}
 }
 
 // differenceText says how a task differs from its line.

@@ -90,6 +90,9 @@ func (c *converter) convert() {
 	}
 	t.Name = c.taken.unique(candidates...)
 	t.Description, t.Comment = describe(e)
+	if e.TooLong {
+		c.remark("", "Debian's cron refuses a command of more than %d bytes, and with it the whole file; the schedule takes it as it stands", longestCommand)
+	}
 	if !c.surroundings(t) {
 		return
 	}

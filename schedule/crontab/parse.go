@@ -32,7 +32,11 @@ type Entry struct {
 	Set     Variables // the settings above the line
 	Comment []string  // the lines of comment right above it, without #
 	Off     bool      // it is commented out
+	TooLong bool      // Debian's cron refuses so long a command
 }
+
+// longestCommand is what Debian's cron takes, in bytes of the line.
+const longestCommand = 998
 
 // Parse reads a crontab. What cron would not understand becomes a Finding; a line that is commented out becomes an Entry
 // that is Off.
@@ -150,6 +154,7 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 		}
 		rest = strings.TrimLeft(rest[end:], " \t")
 	}
+	e.TooLong = len(rest) > longestCommand
 	e.Flags, rest = flags(rest)
 	e.Command, e.Input = percent(rest)
 	if strings.TrimSpace(e.Command) == "" { // a vertical tab is none either: schedule.yaml could not have it

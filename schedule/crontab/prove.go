@@ -21,7 +21,7 @@ type Proof struct {
 	Minutes     int64 // that were looked at for each
 	Changes     int   // of the clocks, in all zones
 	Zones       []string
-	Uncompared  []*Task // cron has no such times
+	Uncompared  []*Task // Debian's cron does not take the line, or not as it is meant
 	Boots       []*Task // those that cron starts at a boot, as the schedule does
 	Differences []Difference
 }
@@ -64,7 +64,7 @@ func Prove(tasks []*Task, loaded *schedule.Schedule, from time.Time, zone *time.
 			p.Differences = append(p.Differences, Difference{Task: t, Boot: true})
 			continue
 		}
-		if t.Times == nil {
+		if t.Times == nil || t.Entry.TooLong || t.Entry.When == everyMinute {
 			p.Uncompared = append(p.Uncompared, t)
 			continue
 		}

@@ -117,6 +117,18 @@ func TestRandomCrontabsAreDueWhenCronStartsThem(t *testing.T) {
 	}
 }
 
+// What Debian's crontab refuses is not proven to be as Debian has it.
+func TestLinesThatDebianRefusesAreNotProven(t *testing.T) {
+	for _, line := range []string{"@every_minute /bin/a", "~ 4 * * * /bin/a", "5/20 * * * * /bin/a", "5 4 * * * " + strings.Repeat("a", 999)} {
+		if _, proof := imported(t, line+"\n", start, time.UTC); proof.Tasks != 0 || len(proof.Uncompared) != 1 {
+			t.Errorf("%.20s: %+v", line, proof)
+		}
+	}
+	if s, _ := imported(t, "1-5-9 * * * * /bin/a\n", start, time.UTC); !s.Left() {
+		t.Errorf("%+v", s.Tasks)
+	}
+}
+
 // imported converts a crontab, loads its YAML and proves it.
 func imported(t *testing.T, text string, from time.Time, in *time.Location) (*Schedule, *Proof) {
 	t.Helper()

@@ -14,15 +14,18 @@ var (
 	fieldTops = []string{"59", "23", "28", "12", "6"}
 )
 
+// everyMinute is a nickname of FreeBSD's cron.
+const everyMinute = "@every_minute"
+
 // wrongTimes says what is wrong with the times of a line. The problem is empty if Debian's cron, another cron or sched takes
 // them.
 func wrongTimes(when string) (problem, hint string) {
-	if strings.Contains(when, "_") && when != "@every_minute" {
+	if strings.Contains(when, "_") && when != everyMinute {
 		return fmt.Sprintf("%q has _, which is no value of a field", when), `write * for _: formatters of Markdown turn "* *" into "_ _"`
 	}
 	_, notVixie := vixie.Parse(when)
 	_, err := cron.Parse(untilde(when), "")
-	if notVixie == nil || err == nil || when == "@reboot" || when == "@every_minute" {
+	if notVixie == nil || err == nil || when == "@reboot" || when == everyMinute {
 		return "", ""
 	}
 	if wrong, ok := err.(*cron.Error); ok {
@@ -39,11 +42,13 @@ func (c *converter) times(t *Task, name string) bool {
 		t.Cron, t.Boot = when, true
 		c.remark("", "cron starts it when cron starts after a boot; the schedule starts it with the first tick after that, up to a minute later")
 		return true
-	case when == "@every_minute":
+	case when == everyMinute:
 		when = "* * * * *"
+		c.remark("", "Debian's cron refuses %s, and with it the whole file; FreeBSD's takes it, and so does the schedule", everyMinute)
 	case strings.Contains(when, "~"):
 		when = untilde(when)
-		c.remark("", "cron takes a new random number for each ~ when it starts; the schedule always takes the same, made from the name (%s)", when)
+		c.remark("", "cronie and OpenBSD's cron take a new random number for each ~ when they start, and Debian's does not know it; "+
+			"the schedule always takes the same, made from the name (%s)", when)
 	}
 	if times, err := vixie.Parse(when); err == nil {
 		return c.cronTimes(t, when, name, times)
