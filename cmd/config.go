@@ -15,7 +15,6 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/outbox"
 	"sched/schedule/statedir"
-	"sched/schedule/trust"
 )
 
 // findConfig returns the path of the schedule: that of --config or $SCHED_CONFIG, else the first usual place that has one,
@@ -142,11 +141,8 @@ func (f *scheduleFile) loadAnyway() (*schedule.Schedule, error) {
 
 // checkState refuses a state folder that others can write. Call it before anything in the folder is believed.
 func checkState(s *schedule.Schedule) error {
-	var folder *trust.FolderError
-	if err := statedir.Check(s.StateDir); errors.As(err, &folder) {
-		return usage(folder.Hint("state folder"), "%w", err)
-	} else if err != nil {
-		return usage("give it back, or set state_dir to a folder of our own", "%w", err)
+	if err := statedir.Check(s.StateDir); err != nil {
+		return usage(statedir.Hint(err), "%w", err)
 	}
 	return nil
 }

@@ -81,8 +81,11 @@ func (a pauseCommand) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, 
 		return now, usage("", "--for and --until exclude each other")
 	case o.during != "":
 		d, err := document.ParseDuration(o.during)
-		if err != nil || d < time.Second {
-			return now, usage("write it as 90s, 10m, 2h or 1d", "--for %q is not a time to pause", o.during)
+		switch {
+		case err != nil:
+			return now, usage("write how long it lasts, as 90s, 10m, 2h or 3d", "--for %q is not a duration", o.during)
+		case d < time.Second:
+			return now, usage("write how long it lasts, as 90s, 10m, 2h or 3d", "--for %s is too short: a pause ends after now", o.during)
 		}
 		return now.Add(d).UTC().Truncate(time.Second), nil
 	case o.end != "":

@@ -45,6 +45,9 @@ var hints = map[string]string{"redis": aloneHint, "unix": aloneHint, "sentinel":
 // targetOf reads a URL, without connecting. The problem follows "the URL of the store" and quotes
 // nothing of the URL: any part may be a password. Files of certificates are relative to dir.
 func targetOf(text, dir string) (t *target, problem, hint string) {
+	if !strings.Contains(text, "://") {
+		return nil, "does not begin with redis://", "write redis://HOST:PORT; docs/many-servers.md has the forms for passwords, TLS, sockets, Sentinels and a Cluster"
+	}
 	u, hosts, ok := parse(text)
 	if !ok {
 		return nil, "is not a URL", anyHint
@@ -125,11 +128,7 @@ func parse(text string) (first *url.URL, hosts []*url.URL, ok bool) {
 		}
 		return u
 	}
-	scheme, rest, found := strings.Cut(text, "://")
-	if !found {
-		first = one(text)
-		return first, nil, first != nil
-	}
+	scheme, rest, _ := strings.Cut(text, "://")
 	end := strings.IndexAny(rest, "/?#")
 	if end < 0 {
 		end = len(rest)

@@ -41,11 +41,11 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 		{[]string{a, "redis://A", b}, "URLs 1 and 2 of the store are of the same server"},
 
 		// no URL
-		{[]string{""}, "the URL of the store begins with none of redis://, rediss:// and unix://"},
-		{[]string{"secret"}, "begins with none of"},
+		{[]string{""}, "the URL of the store does not begin with redis://"},
+		{[]string{"secret"}, "does not begin with redis://"},
 		{[]string{"http://user:secret@a"}, "begins with none of"},
-		{[]string{"secret:6379"}, "is not a URL"},
-		{[]string{"redis:secret"}, "is not a URL"},
+		{[]string{"secret:6379"}, "does not begin with redis://"},
+		{[]string{"redis:secret"}, "does not begin with redis://"},
 		{[]string{"redis://a:secret"}, "is not a URL"},
 		{[]string{"redis://user:secret%zz@a"}, "is not a URL"},
 		{[]string{"redis://user:1#secret@a"}, `has a "#" in it`},

@@ -93,8 +93,8 @@ func ExampleTarget_Check() {
 		fmt.Println(target.Check())
 	}
 	// Output:
-	// ping: the URL is none
-	// mail to an address that is none: address 1 is none
+	// ping: the URL does not begin with https:// or http:// and a host
+	// mail to an invalid address: address 1 is not a mail address
 	// <nil>
 }
 

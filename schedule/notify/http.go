@@ -19,7 +19,7 @@ func (t Target) checkHTTP(address string) error {
 	case address == "":
 		return t.permanent("the URL is empty", "")
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return t.permanent("the URL is none", "it begins with https:// or http:// and a host; in a password %40 is @ and %2F is /")
+		return t.permanent("the URL does not begin with https:// or http:// and a host", "write https://HOST/PATH; in a password %40 is @ and %2F is /")
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func TestErrorsBeforeTheRequest(t *testing.T) {
 	defer wrongCA.Close()
 	plain := httptest.NewServer(nil)
 	defer plain.Close()
-	none := "it begins with https:// or http:// and a host; in a password %40 is @ and %2F is /"
+	none := "write https://HOST/PATH; in a password %40 is @ and %2F is /"
 	ca := "name the file of its CA in SSL_CERT_FILE, or add it to those of the machine"
 	for _, row := range []struct {
 		what, url  string
@@ -122,11 +122,11 @@ func TestErrorsBeforeTheRequest(t *testing.T) {
 		permanent  bool
 	}{
 		{"nothing", "", "the URL is empty", "", true},
-		{"no URL", "s3cret", "the URL is none", none, true},
-		{"another scheme", "ftp://B0B:hunter2@example.com/", "the URL is none", none, true},
-		{"no host", "https:///T0KEN", "the URL is none", none, true},
-		{"a password with a slash", "https://B0B:hunter2/x@example.com", "the URL is none", none, true},
-		{"a control character", "https://example.com/T0KEN\n", "the URL is none", none, true},
+		{"no URL", "s3cret", "the URL does not begin with https:// or http:// and a host", none, true},
+		{"another scheme", "ftp://B0B:hunter2@example.com/", "the URL does not begin with https:// or http:// and a host", none, true},
+		{"no host", "https:///T0KEN", "the URL does not begin with https:// or http:// and a host", none, true},
+		{"a password with a slash", "https://B0B:hunter2/x@example.com", "the URL does not begin with https:// or http:// and a host", none, true},
+		{"a control character", "https://example.com/T0KEN\n", "the URL does not begin with https:// or http:// and a host", none, true},
 		{"no server there", "http://B0B:hunter2@" + closedPort(t) + secretPath, "connection refused", "is it running, and is that its port?", false},
 		{"a certificate of an unknown CA", withSecrets(wrongCA.URL), "its certificate cannot be trusted: certificate signed by unknown authority", ca, false},
 		{"https to a port of http", withSecrets(strings.Replace(plain.URL, "http:", "https:", 1)),

@@ -20,11 +20,11 @@ func (t Target) checkMail(m Mail) error {
 	}
 	for i, address := range m.To {
 		if !isAddress(address) {
-			return t.permanent(fmt.Sprintf("address %d is none", i+1), "write ops@example.com, or Ops <ops@example.com>")
+			return t.permanent(fmt.Sprintf("address %d is not a mail address", i+1), "write ops@example.com, or Ops <ops@example.com>")
 		}
 	}
 	if m.From != "" && !isAddress(m.From) {
-		return t.permanent("the address it comes from is none", "write sched@example.com, or Sched <sched@example.com>")
+		return t.permanent("the sender is not a mail address", "write sched@example.com, or Sched <sched@example.com>")
 	}
 	if m.URL == "" {
 		return nil

@@ -34,7 +34,7 @@ const (
 func parseMailURL(text string) (s smtpServer, problem string) {
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.Hostname() == "" {
-		return s, "the URL of the mail server is none"
+		return s, "the URL of the mail server does not begin with smtp:// or smtps:// and a host"
 	}
 	s = smtpServer{host: u.Hostname(), port: u.Port(), secrets: secretsOf(u)}
 	switch u.Scheme {

@@ -126,7 +126,7 @@ func bareAddresses(list []string) (bare []string) {
 		if address, err := mail.ParseAddress(text); err == nil {
 			bare = append(bare, address.Address)
 		} else {
-			bare = append(bare, "an address that is none")
+			bare = append(bare, "an invalid address")
 		}
 	}
 	return bare

@@ -182,7 +182,7 @@ func (m *Machine) Path(t *schedule.Task) (string, bool) {
 func StateDir(s *schedule.Schedule) *schedule.Problem {
 	problem := &schedule.Problem{Place: schedule.Place{File: filepath.Base(s.File)}}
 	if err := statedir.Check(s.StateDir); err != nil {
-		problem.Text, problem.Hint = err.Error(), "give it back, or set state_dir to a folder of your own"
+		problem.Text, problem.Hint = err.Error(), statedir.Hint(err)
 		return problem
 	}
 	there := s.StateDir

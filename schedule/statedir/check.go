@@ -11,7 +11,7 @@ import (
 
 // Check refuses a state folder in which another user can write
 // (docs/decisions.md#a-state-folder-that-others-can-write-is-refused): the files in it say what hooks are run. One that does not
-// exist yet is fine. The error is *ForeignError for one that belongs to another user. As root it also refuses one below
+// exist yet is fine. The error is *ForeignError for one that belongs to another user; Hint says what to do. As root it also refuses one below
 // a folder in which another user can put another in its place; that error is a *trust.FolderError. dir is absolute.
 func Check(dir string) error {
 	if os.Geteuid() == 0 {
@@ -42,9 +42,21 @@ func Check(dir string) error {
 	case ok && int(owner.Uid) != os.Geteuid():
 		return &ForeignError{dir, int(owner.Uid)}
 	case info.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("the state folder %s can be written by others (chmod 700 %s)", dir, dir)
+		return fmt.Errorf("other users may write into the state folder %s, and so decide what sched runs: chmod go-w %s", dir, dir)
 	}
 	return nil
+}
+
+// Hint says what to do about an error of Check; "" where the error says so itself.
+func Hint(err error) string {
+	var folder *trust.FolderError
+	if errors.As(err, &folder) {
+		return folder.Hint("state folder")
+	}
+	if _, foreign := errors.AsType[*ForeignError](err); foreign {
+		return "chown it to the user of sched, or set `state_dir` to another folder"
+	}
+	return ""
 }
 
 // A ForeignError says that a state folder belongs to another user.

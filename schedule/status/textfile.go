@@ -54,6 +54,9 @@ func lockDraft(path string) (*os.File, error) {
 				continue
 			}
 		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no folder %s", filepath.Dir(path))
+		}
 		if err != nil {
 			return nil, err
 		}

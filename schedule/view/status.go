@@ -150,7 +150,7 @@ func (of judged) down() (rows []Trouble) {
 func (of judged) store(waiting int) string {
 	var words []string
 	if of.Outage != nil {
-		words = append(words, "of no use since "+text.Minute(of.Outage.Since, of.Schedule.Location)+": "+text.Line(of.Outage.Why))
+		words = append(words, "down since "+text.Minute(of.Outage.Since, of.Schedule.Location)+": "+text.Line(of.Outage.Why))
 	}
 	if waiting > 0 {
 		words = append(words, "kept until it answers: "+text.Count(waiting, "slot"))

@@ -3,6 +3,7 @@
 package listen
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -20,9 +21,12 @@ func At(address string, exposed bool) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path)
 	}
-	host, _, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, view.Fail(view.Invalid, "write it as 127.0.0.1:7323, [::1]:7323 or unix:PATH", "--listen %q is not an address", address)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return nil, view.Fail(view.Invalid, "write a number from 1 to 65535, as in 127.0.0.1:7323", "--listen %s: %s is not a port", address, port)
 	}
 	if ip := net.ParseIP(host); !exposed && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, view.Fail(view.Invalid, "add --tls-cert and --tls-key, or --behind-proxy where a proxy speaks TLS; or listen at 127.0.0.1",
@@ -30,7 +34,11 @@ func At(address string, exposed bool) (net.Listener, error) {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, view.Fail(view.Conflict, "is another `sched serve` running there?", "%w", err)
+		hint := ""
+		if errors.Is(err, unix.EADDRINUSE) {
+			hint = "is another `sched serve` running there?"
+		}
+		return nil, view.Fail(view.Conflict, hint, "%w", err)
 	}
 	return newBounded(l), nil
 }
