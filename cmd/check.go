@@ -31,7 +31,7 @@ type checkCommand struct{ *app }
 func newCheckCommand(a *app) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
-		Use:   "check",
+		Use:   "check [FILE]",
 		Short: "Print every problem of the schedule, and what can hardly be meant",
 		Long: `check reads the schedule as sched run does and prints every problem at once, each with its place. It
 exits with 2 if there is one, which suits a commit hook or a build.
@@ -41,10 +41,18 @@ user, and say so: a folder, a program or an interpreter that is not there, a Red
 what one_server needs, and what the history knows of durations. --file-only leaves them out, and
 whether accounts exist.`,
 		Example: `  sched check
-  sched check -c examples/hooks.yaml
+  sched check examples/hooks.yaml
   sched check --strict --file-only   in a build, on another machine than the tasks run on`,
-		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error { return checkCommand{a}.check(o) },
+		Args:              arguments(0, 1),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && a.config != "" {
+				return usage("", "the file is named twice: %s, and %s with --config", args[0], a.config)
+			} else if len(args) > 0 {
+				a.config = args[0]
+			}
+			return checkCommand{a}.check(o)
+		},
 	}
 	f := c.Flags()
 	f.BoolVar(&o.strict, "strict", false, "exit with 2 for warnings, too")

@@ -76,6 +76,7 @@ type completes struct {
 // completed returns the commands whose arguments are completed. Those of other commands are left alone.
 func completed() map[string]completes {
 	return map[string]completes{
+		"list":    {unlimited, completer.tasks},
 		"test":    {1, completer.tasks},
 		"show":    {1, completer.tasks},
 		"why":     {1, completer.tasks},

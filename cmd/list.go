@@ -21,6 +21,7 @@ type listOptions struct {
 	at   string
 	json bool
 	tags []string
+	only []string // the tasks that are named; nil for all
 
 	sort     string
 	timezone string
@@ -34,7 +35,7 @@ type listCommand struct{ *app }
 func newListCommand(a *app) *cobra.Command {
 	var o listOptions
 	c := &cobra.Command{
-		Use:   "list",
+		Use:   "list [TASK...]",
 		Short: "Show the tasks: when next, how the last run ended, what runs now",
 		Example: `  sched list
   sched list --next 3 --at "2026-03-28 12:00"   around a change of the clocks
@@ -42,8 +43,9 @@ func newListCommand(a *app) *cobra.Command {
   sched list --timezone Local
   sched list --timeline 24h                     the coming day as a line a task
   sched list --json`,
-		Args: arguments(0, 0),
-		RunE: func(c *cobra.Command, _ []string) error {
+		Args: arguments(0, unlimited),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.only = args
 			o.counts = c.Flags().Changed("next")
 			return listCommand{a}.list(o)
 		},
@@ -73,6 +75,11 @@ func (a listCommand) list(o listOptions) error {
 	if err := actions.KnownTags(s, o.tags); err != nil {
 		return err
 	}
+	for _, name := range o.only {
+		if _, err := view.FindTask(s, name); err != nil {
+			return err
+		}
+	}
 	if s, err = shownIn(s, o.timezone); err != nil {
 		return err
 	}
@@ -81,7 +88,8 @@ func (a listCommand) list(o listOptions) error {
 		return err
 	}
 	rows := a.view(s).Tasks(ctx, func(t *schedule.Task) bool {
-		return len(o.tags) == 0 || slices.ContainsFunc(o.tags, func(tag string) bool { return slices.Contains(t.Tags, tag) })
+		return (len(o.only) == 0 || slices.Contains(o.only, t.Name)) &&
+			(len(o.tags) == 0 || slices.ContainsFunc(o.tags, func(tag string) bool { return slices.Contains(t.Tags, tag) }))
 	}, at, o.next)
 	if o.timezone != "" {
 		for i := range rows.Items {
