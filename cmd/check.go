@@ -16,6 +16,7 @@ import (
 	"sched/schedule/cluster"
 	"sched/schedule/history"
 	"sched/schedule/labels"
+	"sched/schedule/ledger"
 	"sched/schedule/load"
 	"sched/schedule/preflight"
 	"sched/schedule/process"
@@ -118,6 +119,7 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 		v.here = append(v.here, s.SlowForeground(a.usual(s), a.now())...)
 		v.here = append(v.here, a.storeRisks(s)...)
 		v.here = append(v.here, unknownLabels(s)...)
+		v.here = append(v.here, a.renamed(s)...)
 		v.notes = elsewhere(s)
 	}
 	return v, nil
@@ -226,6 +228,36 @@ func unknownLabels(s *schedule.Schedule) []schedule.Problem {
 		return nil
 	}
 	return []schedule.Problem{{Place: s.Tasks[i].PlaceOf("servers"), Task: s.Tasks[i].Name, Text: "servers: " + s.Machine.Wrong}}
+}
+
+// renamed warns of tasks that the last tick knew by another name. Their mutex has the new name, so a run
+// that still goes on under the old one does not keep them from starting.
+func (a checkCommand) renamed(s *schedule.Schedule) (warnings []schedule.Problem) {
+	archive, err := ledger.LastValid(s.StateDir, s.File)
+	if err != nil {
+		return nil
+	}
+	before, err := a.parseLastValid(archive, s.File)
+	if err != nil {
+		return nil
+	}
+	ownMutex := func(t *schedule.Task) bool { return t.WithoutOverlapping && t.Mutex == t.Name }
+	has := func(s *schedule.Schedule, name string) bool { return slices.Contains(view.TaskNames(s), name) }
+	for _, t := range s.Tasks {
+		if !ownMutex(t) || has(before, t.Name) {
+			continue
+		}
+		for _, old := range before.Tasks {
+			if ownMutex(old) && !has(s, old.Name) && slices.Equal(old.Command.Argv(), t.Command.Argv()) {
+				warnings = append(warnings, schedule.Problem{Place: t.PlaceOf("without_overlapping"), Task: t.Name,
+					Text: "without_overlapping: it was called " + old.Name + ", and does not wait for a run of that name",
+					Hint: "keep `mutex: " + old.Name + "` until none is left",
+				})
+				break
+			}
+		}
+	}
+	return warnings
 }
 
 // elsewhere notes which tasks do not run on this machine since they are for other servers.
