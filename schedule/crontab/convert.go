@@ -96,11 +96,31 @@ func (c *converter) convert() {
 	if !c.surroundings(t) {
 		return
 	}
-	t.WithoutOverlapping = strings.Contains(e.Flags, "s")
+	c.flags(t)
 	if c.Tidy {
 		tidy(t)
 	}
 	c.schedule.Tasks = append(c.schedule.Tasks, t)
+}
+
+// flags makes keys of the flags before the command.
+func (c *converter) flags(t *Task) {
+	set := c.entry.Flags
+	if set == "" {
+		return
+	}
+	t.MailFailures, t.WithoutOverlapping = strings.Contains(set, "n"), strings.Contains(set, "s")
+	var means []string
+	if t.MailFailures {
+		means = append(means, "-n mails only after a failure (on_failure)")
+	}
+	if strings.Contains(set, "q") {
+		means = append(means, "-q keeps the run out of the log of cron, and a schedule writes none there")
+	}
+	if t.WithoutOverlapping {
+		means = append(means, "-s starts no second run beside the first (without_overlapping)")
+	}
+	c.remark("", "the flags before the command are those of OpenBSD's and FreeBSD's cron: %s", strings.Join(means, "; "))
 }
 
 var posixShell = regexp.MustCompile(`^(ba|da|k|z|a|mk)?sh$`)

@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -169,9 +170,27 @@ func TestSystemCrontabs(t *testing.T) {
 }
 
 func TestFlagsOfOpenBSD(t *testing.T) {
-	s := convert(t, "5 4 * * * -ns /bin/a\n5 4 * * * -q -n /bin/b\n5 4 * * * -x /bin/c\n", Options{})
-	if a, b, c := s.Tasks[0], s.Tasks[1], s.Tasks[2]; !a.WithoutOverlapping || a.Command != "/bin/a" || b.WithoutOverlapping || b.Command != "/bin/b" || c.Command != "-x /bin/c" {
-		t.Errorf("%+v %+v %+v", a, b, c)
+	const n, q, sg = "-n mails only after a failure (on_failure)", "-q keeps the run out of the log of cron, and a schedule writes none there", "-s starts no second run beside the first (without_overlapping)"
+	for _, row := range []struct{ command, want, said string }{
+		{"-ns /bin/x", "/bin/x true true", n + "; " + sg},
+		{"-q -n /bin/x", "/bin/x true false", n + "; " + q},
+		{"-n\t-s\t/bin/x", "/bin/x true true", n + "; " + sg},
+		{"-q\t /bin/x", "/bin/x false false", q},
+		{"-x /bin/x", "-x /bin/x false false", ""},
+		{"-n", "-n false false", ""},
+	} {
+		s := convert(t, "MAILTO=me@example.com\n5 4 * * * "+row.command+"\n5 4 * * * a\n5 4 * * * b\n", Options{})
+		task := loadYAML(t, s, time.UTC).Tasks[0]
+		if got := fmt.Sprint(task.Command.Line, " ", len(task.Hooks.OnFailure) > 0 && len(task.Hooks.After) == 0, " ", task.WithoutOverlapping); got != row.want {
+			t.Errorf("%q: %s, want %s", row.command, got, row.want)
+		}
+		said := ""
+		for _, f := range s.Findings {
+			said += strings.TrimPrefix(f.Text, "the flags before the command are those of OpenBSD's and FreeBSD's cron: ")
+		}
+		if said != row.said {
+			t.Errorf("%q: %s, want %s", row.command, said, row.said)
+		}
 	}
 }
 

@@ -166,8 +166,12 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 // flags cuts off -n, -q and -s, which OpenBSD and FreeBSD have before the command. No program has such a name.
 func flags(rest string) (set, command string) {
 	for {
-		word, after, more := strings.Cut(rest, " ")
-		if !more || len(word) < 2 || word[0] != '-' || strings.Trim(word[1:], "nqs") != "" {
+		end := strings.IndexAny(rest, " \t")
+		if end < 0 {
+			return set, rest
+		}
+		word, after := rest[:end], rest[end:]
+		if len(word) < 2 || word[0] != '-' || strings.Trim(word[1:], "nqs") != "" {
 			return set, rest
 		}
 		set, rest = set+word[1:], strings.TrimLeft(after, " \t")
