@@ -15,7 +15,6 @@ import (
 	"sched/schedule/crontab"
 	"sched/schedule/install"
 	"sched/schedule/load"
-	"sched/schedule/schema"
 	"sched/schedule/text"
 )
 
@@ -149,15 +148,10 @@ func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml 
 		a.out.Write(yaml)
 		return nil
 	}
-	if err := writeNew(o.output, schema.Modeline(schema.FileName)+"\n"+string(yaml)); err != nil {
+	if err := writeNew(o.output, schemaLines+string(yaml)); err != nil {
 		return failed("", "cannot write %s: %w", o.output, text.WithoutPath(err))
 	}
 	fmt.Fprintf(a.out, "%s has %s\n", o.output, text.Count(len(s.Tasks), "task"))
-	if written, err := writeSchema(o.output); err != nil {
-		a.problem("%v", err)
-	} else if written != "" {
-		fmt.Fprintf(a.out, "%s is written: by it editors complete and check the keys\n", written)
-	}
 	fmt.Fprintf(a.err, "hint: look at it with `sched list -c %[1]s`; `sched install -c %[1]s --replace` lets it take over from the lines\n", shellWord(o.output))
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/schedule/schema"
 	"sched/schedule/starter"
 	"sched/schedule/text"
 )
@@ -25,8 +24,7 @@ func newInitCommand(a *app) *cobra.Command {
 		Short: "Write a first schedule.yaml that runs, and say what to do next",
 		Long: `init asks nothing. It writes ./schedule.yaml (or the file of --config), with a task that runs every
 minute, and with tasks for Laravel, Rails, Django, composer and Node, switched off, where the folder
-looks like one of them, and beside it the schema by which editors complete its keys. In a git
-repository it adds .sched/ to .gitignore. It never overwrites.`,
+looks like one of them. In a git repository it adds .sched/ to .gitignore. It never overwrites.`,
 		Example: `  sched init
   sched init -c ops/schedule.yaml`,
 		Args: arguments(0, 0),
@@ -45,7 +43,7 @@ func (a initCommand) init() error {
 	}
 	folder := filepath.Dir(path)
 	file := starter.Project{Folder: os.DirFS(folder), Zone: zoneName(), LookPath: exec.LookPath}.First()
-	if err := writeNew(path, schema.Modeline(schema.FileName)+"\n"+file.Text); err != nil {
+	if err := writeNew(path, schemaLines+file.Text); err != nil {
 		hint := ""
 		if errors.Is(err, fs.ErrNotExist) {
 			hint = "mkdir -p " + folder
@@ -55,11 +53,6 @@ func (a initCommand) init() error {
 	fmt.Fprintf(a.out, "%s is written: a task that runs every minute, and one for the night that is switched off\n", path)
 	if file.Offered > 0 {
 		fmt.Fprintf(a.out, "this looks like %s: %s for it, switched off, too\n", strings.Join(file.Found, " and "), text.Count(file.Offered, "task"))
-	}
-	if written, err := writeSchema(path); err != nil {
-		a.problem("%v", err)
-	} else if written != "" {
-		fmt.Fprintf(a.out, "%s is written: by it editors complete and check the keys\n", written)
 	}
 	ignored, err := ignoreState(folder)
 	if err != nil {

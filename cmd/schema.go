@@ -1,10 +1,7 @@
 package cmd
 
 import (
-	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -43,16 +40,5 @@ whether a cron expression is right, sched check does.`,
 	return c
 }
 
-// writeSchema writes the schema beside a new schedule, for its modeline, unless something of that name is there. It returns
-// the path of what it wrote, or "".
-func writeSchema(schedule string) (string, error) {
-	path := filepath.Join(filepath.Dir(schedule), schema.FileName)
-	err := writeNew(path, string(schema.JSON()))
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return "", nil
-	case err != nil:
-		return "", failed("", "cannot write %s: %w", path, text.WithoutPath(err))
-	}
-	return path, nil
-}
+// schemaLines are the top of a new schedule: the line for editors, and how the file comes about that it names.
+var schemaLines = schema.Modeline(schema.FileName) + "\n# `sched schema -o " + schema.FileName + "` writes that file, for editors.\n"

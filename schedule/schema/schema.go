@@ -17,7 +17,7 @@ import (
 // Modeline is the line by which editors find the schema of a file, at a path relative to it or at a URL.
 func Modeline(path string) string { return "# yaml-language-server: $schema=" + path }
 
-// FileName is what the schema is called where sched writes it beside a schedule.
+// FileName is what the schema is called beside a schedule.
 const FileName = "schedule.schema.json"
 
 // JSON returns the schema. It is the same for the file of a schedule and for one that is included.
