@@ -99,6 +99,12 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+func TestRandomDelayNamesSpread(t *testing.T) {
+	if s := convert(t, "RANDOM_DELAY=45\n", Options{}); !strings.Contains(s.Findings[0].Hint, "`spread: 45m`") {
+		t.Errorf("%+v", s.Findings)
+	}
+}
+
 func TestLineBreaks(t *testing.T) {
 	s := convert(t, "5 4 * * * /bin/a\r\n6 4 * * * /bin/b", Options{})
 	if len(s.Tasks) != 2 || s.Tasks[0].Command != "/bin/a" || s.Tasks[1].Command != "/bin/b" || len(s.Findings) != 2 || s.Left() {

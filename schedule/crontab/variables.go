@@ -69,7 +69,7 @@ func (p *parser) assign(name, value, text string) {
 		return
 	case name == "RANDOM_DELAY" || name == "START_HOURS_RANGE":
 		p.leave(name+" moves the times of the lines below at random, which a schedule cannot say",
-			"their tasks are due at the times that the lines say; to spread tasks, write H for a minute")
+			"their tasks are due at the times that the lines say; `spread: 45m` puts each off by a time of its own")
 		return
 	case name == "MAILFROM":
 		p.remark(p.number, "MAILFROM is not taken over", "write it as the sender of all mails: `mail: {from: "+value+"}`")

@@ -63,11 +63,14 @@ func (p phrase) counted(n int) ([]string, error) {
 // indivisible returns the error about "7 minutes", which no cron expression spaces evenly.
 func (c countableUnit) indivisible(n int, unit string) error {
 	e := Wrong("%d does not divide %d, so %d %ss would not be evenly spaced", n, c.whole, n, unit)
-	if n < c.whole {
+	from := fmt.Sprintf(`"%d %ss from %s 06:00", which counts from then`, n, unit, exampleDate)
+	switch {
+	case n < c.whole && unit != "second":
+		return e.SetHint(`write cron: "%s", which restarts %s; or %s`, fmt.Sprintf(c.step, n), c.restart, from)
+	case n < c.whole:
 		return e.SetHint(`write cron: "%s", which restarts %s`, fmt.Sprintf(c.step, n), c.restart)
-	}
-	if unit != "second" {
-		return e.SetHint(`write "%d %ss from %s 06:00", which counts from then`, n, unit, exampleDate)
+	case unit != "second":
+		return e.SetHint("write %s", from)
 	}
 	var divisors []int
 	for d := 1; d <= c.whole; d++ {

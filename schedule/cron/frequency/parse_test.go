@@ -8,9 +8,9 @@ import (
 func TestMistakesInWords(t *testing.T) {
 	tests := []struct{ every, text, hint string }{
 		// numbers that do not divide what they count in
-		{"7 minutes", "7 does not divide 60, so 7 minutes would not be evenly spaced", `write cron: "*/7 * * * *", which restarts at each full hour`},
+		{"7 minutes", "7 does not divide 60, so 7 minutes would not be evenly spaced", `write cron: "*/7 * * * *", which restarts at each full hour; or "7 minutes from 2026-01-05 06:00", which counts from then`},
 		{"45 seconds", "45 does not divide 60, so 45 seconds would not be evenly spaced", `write cron: "*/45 * * * * *", which restarts at each full minute`},
-		{"5 hours", "5 does not divide 24, so 5 hours would not be evenly spaced", `write cron: "0 */5 * * *", which restarts at midnight`},
+		{"5 hours", "5 does not divide 24, so 5 hours would not be evenly spaced", `write cron: "0 */5 * * *", which restarts at midnight; or "5 hours from 2026-01-05 06:00", which counts from then`},
 		{"90 minutes", "90 does not divide 60, so 90 minutes would not be evenly spaced", `write "90 minutes from 2026-01-05 06:00", which counts from then`},
 		{"0 minutes", `"0 minutes" would be never`, `write "enabled: false" to switch the task off`},
 
