@@ -117,8 +117,8 @@ func joinName(parts ...string) string {
 	return name
 }
 
-// subject returns what a command line is about: the words that name its first program that is no helper, and arguments that
-// tell it from another one.
+// subject returns what a command line is about: the words that name its first program that is no
+// helper, and arguments that tell it from another one.
 func subject(all []word) (parts, more []string) {
 	folder := ""
 	for len(all) > 0 {
@@ -157,8 +157,8 @@ func firstCommand(all []word) (one []string, rest []word) {
 	return one, nil
 }
 
-// program returns the words that say what a simple command runs: the program, or for an interpreter its script, and a word that
-// names what it shall do.
+// program returns the words that say what a simple command runs: the program, or for an interpreter
+// its script, and a word that names what it shall do.
 func program(one []string) (parts, more []string) {
 	for i := 0; i < len(one); i++ {
 		text := one[i]
@@ -195,7 +195,8 @@ func program(one []string) (parts, more []string) {
 	return nil, nil
 }
 
-// describeProgram returns the program with its subcommand, or the page that it fetches, and the arguments that are words.
+// describeProgram returns the program with its subcommand, or the page that it fetches, and the
+// arguments that are words.
 func describeProgram(text string, arguments []string) (parts, more []string) {
 	for i, argument := range arguments {
 		if found := page.FindStringSubmatch(argument); found != nil && fetchers[path.Base(text)] {

@@ -17,8 +17,8 @@ var (
 // everyMinute is a nickname of FreeBSD's cron.
 const everyMinute = "@every_minute"
 
-// wrongTimes says what is wrong with the times of a line. The problem is empty if Debian's cron, another cron or sched takes
-// them.
+// wrongTimes says what is wrong with the times of a line. The problem is empty if Debian's cron,
+// another cron or sched takes them.
 func wrongTimes(when string) (problem, hint string) {
 	if strings.Contains(when, "_") && when != everyMinute {
 		return fmt.Sprintf("%q has _, which is no value of a field", when), `write * for _: formatters of Markdown turn "* *" into "_ _"`
