@@ -24,7 +24,8 @@ func NewLocks(local Files, remote Store) Locks {
 	return Shared{local, remote}
 }
 
-// Acquire takes both locks or none.
+// Acquire takes both locks or none. Release of the lock frees the store before this machine, so that
+// the next run here finds both free.
 func (s Shared) Acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
 	local, err := s.Local.Acquire(ctx, name, holder)
 	if err != nil {
@@ -35,12 +36,12 @@ func (s Shared) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 		local.Release(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	return &sharedLock{local, remote}, nil
+	return Join(local, remote), nil
 }
 
 // Adopt returns both locks.
 func (s Shared) Adopt(name string, holder Holder, inherited *os.File) Lock {
-	return &sharedLock{s.Local.Adopt(name, holder, inherited), s.Remote.Adopt(name, holder, nil)}
+	return Join(s.Local.Adopt(name, holder, inherited), s.Remote.Adopt(name, holder, nil))
 }
 
 // Claim claims in the store first: a claim that the other servers do not see must not stay on this
@@ -72,32 +73,4 @@ func (s Shared) Break(ctx context.Context, name string) (Holder, error) {
 		return holder, nil
 	}
 	return local, lerr
-}
-
-// A sharedLock is a lock of the kernel and a lease, of the same run.
-type sharedLock struct {
-	local, remote Lock
-}
-
-// Inherit returns the descriptor of the lock on this machine.
-func (l *sharedLock) Inherit() []*os.File { return l.local.Inherit() }
-
-// Lease returns how long the lock in the store lasts.
-func (l *sharedLock) Lease() time.Duration { return l.remote.Lease() }
-
-// Leased returns when the lease began last.
-func (l *sharedLock) Leased() time.Time { return l.remote.Leased() }
-
-// Renew begins the lease anew.
-func (l *sharedLock) Renew(ctx context.Context) error { return l.remote.Renew(ctx) }
-
-// Describe describes both.
-func (l *sharedLock) Describe(holder Holder) {
-	l.local.Describe(holder)
-	l.remote.Describe(holder)
-}
-
-// Release frees the store before this machine, so that the next run here finds both free.
-func (l *sharedLock) Release(ctx context.Context) error {
-	return errors.Join(l.remote.Release(ctx), l.local.Release(ctx))
 }
