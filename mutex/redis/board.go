@@ -125,7 +125,7 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 // fields reads a table of one server, up to a bound, and removes some of what is over.
 func (s *Store) fields(ctx context.Context, c goredis.UniversalClient, table string, now time.Time) (map[string]string, error) {
 	fields := map[string]string{}
-	var over []any
+	var over []string
 	for cursor := uint64(0); ; {
 		page, next, err := c.HScan(ctx, table, cursor, "", pageSize).Result()
 		if err != nil {
@@ -133,8 +133,8 @@ func (s *Store) fields(ctx context.Context, c goredis.UniversalClient, table str
 		}
 		for i := 0; i+1 < len(page); i += 2 {
 			fields[page[i]] = page[i+1]
-			if entryOf(page[i+1]).until < now.Add(-cleanAfter).UnixMilli() && len(over) < 2*mostCleaned {
-				over = append(over, page[i], page[i+1])
+			if entryOf(page[i+1]).until < now.Add(-cleanAfter).UnixMilli() && len(over) < mostCleaned {
+				over = append(over, page[i])
 			}
 		}
 		if cursor = next; cursor == 0 || len(fields) >= mostEntries {
@@ -145,18 +145,11 @@ func (s *Store) fields(ctx context.Context, c goredis.UniversalClient, table str
 		s.working.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
-			c.Eval(ctx, cleanScript, []string{table}, over...)
+			c.HDel(ctx, table, over...)
 		})
 	}
 	return fields, nil
 }
-
-// cleanScript removes fields that have not changed since they were read. ARGV: field, value, …
-const cleanScript = `
-for i = 1, #ARGV, 2 do
-  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then redis.call('HDEL', KEYS[1], ARGV[i]) end
-end
-return 0`
 
 // Append adds values to a log.
 func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]byte) error {

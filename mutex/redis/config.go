@@ -3,9 +3,7 @@ package redis
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -80,41 +78,24 @@ func (t *target) readCertificates(query url.Values, dir string) {
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: query.Get("server_name"), InsecureSkipVerify: query.Has("skip_verify")}
 	t.options.TLSConfig = config
+	wrong := func(format string, a ...any) {
+		t.broken = t.failed("cannot be reached: "+fmt.Sprintf(format, a...),
+			"these are PEM files, a key must have no password; a path in the URL is relative to the folder of the schedule")
+	}
 	if ca := file("ca"); ca != "" {
 		text, err := os.ReadFile(ca)
-		if err != nil {
-			t.broken = t.unreadable("the CA", ca, err)
-			return
-		}
 		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(text) {
-			t.broken = t.failed("cannot be reached: there is no certificate in the file of the CA, "+ca, "it begins with -----BEGIN CERTIFICATE-----")
-			return
+		if err != nil {
+			wrong("the CA cannot be read: %v", err)
+		} else if !config.RootCAs.AppendCertsFromPEM(text) {
+			wrong("there is no certificate in the file of the CA, %s", ca)
 		}
 	}
-	cert, key := file("cert"), file("key")
-	if cert == "" {
-		return
+	if cert, key := file("cert"), file("key"); cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			wrong("the certificate in %s cannot be used with the key in %s: %v", cert, key, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
 	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	var unreadable *fs.PathError
-	switch {
-	case errors.As(err, &unreadable) && unreadable.Path == key:
-		t.broken = t.unreadable("the key", key, err)
-	case errors.As(err, &unreadable):
-		t.broken = t.unreadable("the certificate", cert, err)
-	case err != nil:
-		t.broken = t.failed("cannot be reached: the certificate in "+cert+" does not go with the key in "+key,
-			"both are PEM files; a key must have no password")
-	}
-	config.Certificates = []tls.Certificate{pair}
-}
-
-func (t *target) unreadable(what, path string, err error) error {
-	reason := err.Error()
-	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
-		reason = inner.Err.Error()
-	}
-	return t.failed("cannot be reached: the file of "+what+", "+path+", cannot be read: "+reason,
-		"the path in the URL is relative to the folder of the schedule")
 }

@@ -19,20 +19,17 @@ import (
 
 // An errorReply is an answer of Redis that says what is wrong with the server, or with our URL.
 type errorReply struct {
-	words string // found in the answer
+	words string // one of these, between bars, is found in the answer
 	text  string // for people, after "redis at HOST "
 	hint  string
 }
 
 // errorReplies are searched in this order: scripts put the replies that they get into texts of their own.
 var errorReplies = []errorReply{
-	{"WRONGPASS", "refuses the user or the password", passwordHint},
-	{"invalid password", "refuses the password", passwordHint},
-	{"without any password configured", "has no password, and the URL has one", "leave the password out of the URL"},
-	{"no password is set", "has no password, and the URL has one", "leave the password out of the URL"},
+	{"WRONGPASS|invalid password", "refuses the user or the password", passwordHint},
+	{"without any password configured|no password is set", "has no password, and the URL has one", "leave the password out of the URL"},
 	{"NOAUTH", "wants a password, and the URL has none", passwordHint},
 	{"DB index is out of range", "does not have the database of the URL", databaseHint},
-	{"invalid DB index", "does not have the database of the URL", databaseHint},
 	{"max number of clients", "takes no more connections", "raise its maxclients"},
 	{"DENIED", "is in protected mode: it answers its own machine only", "give it a password, and the URL too"},
 	{"LOADING", "is still loading its data", "it answers when that is done"},
@@ -41,9 +38,7 @@ var errorReplies = []errorReply{
 	{"OOM command", "has no memory left", "raise its maxmemory, or give sched a Redis of its own"},
 	{"MISCONF", "takes no writes since it cannot save to its disk", "its log says why it cannot; is the disk full?"},
 	{"NOREPLICAS", "takes no writes since it has too few replicas", "see min-replicas-to-write in its redis.conf"},
-	{"NOPERM", "does not let the user do that", aclHint},
-	{"user executing the script can't run", "does not let the user do that", aclHint},
-	{"ACL failure in script", "does not let the user do that", aclHint},
+	{"NOPERM|user executing the script can't run|ACL failure in script", "does not let the user do that", aclHint},
 	{"MOVED", "is part of a Redis Cluster", "write redis+cluster:// instead of redis://, or use a Redis that stands alone"},
 	{"TRYAGAIN", "gives the keys of this schedule to another node", "it answers when that is done"},
 	{"CLUSTERDOWN", "belongs to a Redis Cluster that is down: some of its slots have no primary", "`redis-cli cluster info` tells more"},
@@ -61,32 +56,31 @@ const (
 
 // sentinelReplies are answers of Sentinels, or of what stands in their place.
 var sentinelReplies = []errorReply{
-	{"NOAUTH", "has Sentinels that refuse us without their password", sentinelPasswordHint},
-	{"WRONGPASS", "has Sentinels that refuse us without their password", sentinelPasswordHint},
+	{"NOAUTH|WRONGPASS", "has Sentinels that refuse us without their password", "write ?sentinel_password=…, and &sentinel_user=… where they have users"},
 	{"unknown command", "has no Sentinels at these ports, but a Redis", "write the ports of the Sentinels, which is 26379 unless changed"},
 	{goredis.Nil.Error(), "is not known to the Sentinels: they monitor no primary of that name", "`sentinel masters` lists those that they have"},
 }
 
-const sentinelPasswordHint = "write ?sentinel_password=…, and &sentinel_user=… where they have users"
-
 // explain makes an error of go-redis one for people, and reports whether the server has answered.
 func (t *target) explain(err error) (explained *mutex.StoreError, answered bool) {
-	reply, found := "", errors.As(err, new(goredis.Error))
-	replies := errorReplies
-	if strings.Contains(err.Error(), "all sentinels specified") {
-		replies, found = sentinelReplies, true
+	reply, replies := err.Error(), errorReplies
+	answered = errors.As(err, new(goredis.Error))
+	if strings.Contains(reply, "all sentinels specified") {
+		replies = sentinelReplies
+	} else if !answered {
+		replies = nil
 	}
-	if reply = err.Error(); found {
-		if i := slices.IndexFunc(replies, func(r errorReply) bool { return strings.Contains(reply, r.words) }); i >= 0 {
-			known := replies[i]
-			if _, after, _ := strings.Cut(reply, "to run the '"); after != "" && known.hint == aclHint {
-				command, _, _ := strings.Cut(after, "'")
-				known.text = "does not let the user call " + text.Line(strings.ToUpper(command))
-			}
-			return t.failed(known.text, known.hint), true
+	for _, known := range replies {
+		if !slices.ContainsFunc(strings.Split(known.words, "|"), func(words string) bool { return strings.Contains(reply, words) }) {
+			continue
 		}
+		if _, after, found := strings.Cut(reply, "to run the '"); found && known.hint == aclHint {
+			command, _, _ := strings.Cut(after, "'")
+			known.text = "does not let the user call " + text.Line(strings.ToUpper(command))
+		}
+		return t.failed(known.text, known.hint), true
 	}
-	if errors.As(err, new(goredis.Error)) {
+	if answered {
 		return t.failed("answers: "+text.Line(t.withoutPassword(reply)), ""), true
 	}
 	return t.explainSilence(err), false

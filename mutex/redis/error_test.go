@@ -117,11 +117,11 @@ func TestFilesOfCertificatesThatCannotBeUsedAreNamed(t *testing.T) {
 	cert, key := certificate(t)
 	other, _ := certificate(t)
 	for query, want := range map[string]string{
-		"ca=none.pem":                       "the file of the CA, /srv/none.pem, cannot be read: no such file or directory",
+		"ca=none.pem":                       "the CA cannot be read: open /srv/none.pem: no such file or directory",
 		"ca=" + key:                         "there is no certificate in the file of the CA, " + key,
-		"cert=none.pem&key=" + key:          "the file of the certificate, /srv/none.pem, cannot be read",
-		"cert=" + cert + "&key=/n/none.pem": "the file of the key, /n/none.pem, cannot be read",
-		"cert=" + other + "&key=" + key:     "the certificate in " + other + " does not go with the key in " + key,
+		"cert=none.pem&key=" + key:          "the certificate in /srv/none.pem cannot be used with the key in " + key + ": open /srv/none.pem",
+		"cert=" + cert + "&key=/n/none.pem": "the certificate in " + cert + " cannot be used with the key in /n/none.pem: open /n/none.pem",
+		"cert=" + other + "&key=" + key:     "the certificate in " + other + " cannot be used with the key in " + key,
 	} {
 		s, err := redis.Open(mutex.Config{Servers: []string{"rediss://a?" + query}, Dir: "/srv", Namespace: "shop"})
 		if err != nil {

@@ -22,8 +22,7 @@ type lease struct {
 	leased atomic.Pointer[time.Time] // when the lease began, at the earliest
 
 	mu       sync.Mutex // one renewal or release at a time
-	value    string     // of the key; "" until an adopted lock was looked at
-	madeUp   bool       // value is none that the lock ever had, because it was gone when it was looked at
+	value    string     // of the key; "" until an adopted lock was looked for
 	released bool
 }
 
@@ -62,8 +61,6 @@ func (l *lease) Leased() time.Time { return *l.leased.Load() }
 
 func (l *lease) key() string { return l.store.key("lock", l.name) }
 
-func (l *lease) brokenKey() string { return l.store.key("broken", l.name) }
-
 // Renew begins the lease anew. When a majority of the servers does not have the key, one of these
 // is true:
 //
@@ -95,17 +92,16 @@ func (l *lease) Renew(ctx context.Context) error {
 	if err := r.outage(); err != nil {
 		return err
 	}
-	broken, err := l.isBroken(ctx)
-	switch {
-	case err != nil:
+	marks, err := l.store.read(ctx, l.store.key("broken", l.name))
+	if err != nil {
 		return err
-	case broken:
+	}
+	if slices.ContainsFunc(marks, l.isOurs) {
 		return l.lost(ctx, true)
 	}
 	again := l.extend(ctx, redsync.WithSetNXOnExtend())
 	if again.count(true) >= l.store.majority() {
 		l.leased.Store(&begun)
-		l.madeUp = false
 		if r.count(false) < l.store.majority() { // a server that is slow had it
 			return nil
 		}
@@ -127,12 +123,15 @@ func (l *lease) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own := slices.DeleteFunc(found, func(text string) bool { return holderOf(text).Run != l.holder.Run })
+	own := slices.DeleteFunc(found, func(text string) bool { return !l.isOurs(text) })
 	if l.value, _ = most(own); l.value == "" {
-		l.value, l.madeUp = newValue(l.holder), true
+		l.value = newValue(l.holder)
 	}
 	return nil
 }
+
+// isOurs reports whether a value is of the run of the lock.
+func (l *lease) isOurs(text string) bool { return holderOf(text).Run == l.holder.Run }
 
 // extend begins the lease anew where the key has our value.
 func (l *lease) extend(ctx context.Context, options ...redsync.Option) *round {
@@ -157,21 +156,17 @@ func (l *lease) Release(ctx context.Context) error {
 	l.released = true
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if l.value != "" {
-		return l.store.release(ctx, l.key(), l.value)
-	}
-	found, err := l.store.read(ctx, l.key())
-	if err != nil {
+	if err := l.find(ctx); err != nil {
 		return err
 	}
-	return l.store.releaseOf(ctx, l.key(), l.holder.Run, found)
+	return l.store.release(ctx, l.key(), l.value)
 }
 
 // brokenFor is how long a mark of Break is kept: longer than any lease.
 const brokenFor = 25 * time.Hour
 
 // Break frees name on all servers. A mark with the value tells the run that had it, when it renews
-// its lease.
+// its lease and does not find it.
 func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 	key := s.key("lock", name)
 	found, err := s.read(ctx, key)
@@ -193,13 +188,4 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 		err = mutex.ErrFree
 	}
 	return holderOf(text), err
-}
-
-// isBroken reports whether Break took the lock from the run. When nobody knows the value that the
-// lock had, the mark of any lock of the run counts.
-func (l *lease) isBroken(ctx context.Context) (bool, error) {
-	marks, err := l.store.read(ctx, l.brokenKey())
-	return slices.ContainsFunc(marks, func(mark string) bool {
-		return mark == l.value || l.madeUp && holderOf(mark).Run == l.holder.Run
-	}), err
 }

@@ -43,15 +43,11 @@ type call struct {
 
 	done  chan struct{} // closed when what follows is set
 	reply any
-	sent  bool
 	err   error // why there is no answer
 }
 
 // errLate is for redsync: the round goes on without the answer of this server.
 var errLate = errors.New("is slower than the others")
-
-// errNothing is for redsync: there is nothing to undo on this server.
-var errNothing = errors.New("gave nothing")
 
 // newRound prepares a round, all of whose calls must be made. Requests end with the deadline of the
 // context.
@@ -159,7 +155,7 @@ func (c *call) ask(request func(context.Context) (any, error)) (any, error) {
 	go func() {
 		defer c.store.working.Done()
 		defer close(c.done)
-		c.reply, c.sent, c.err = c.server.do(c.end, request)
+		c.reply, c.err = c.server.do(c.end, request)
 		if c.err == nil {
 			c.answered()
 		}
@@ -191,39 +187,30 @@ func (r *round) answered() {
 	}
 }
 
-// undo removes the key where the failed attempt has set it. When the server has not answered yet,
-// that is done as soon as it has. When there is no answer, Close tries.
+// undo removes the key where the failed attempt has set it: now, or as soon as the server has
+// answered. When there is no answer, Close tries. Redsync needs no result.
 func (c *call) undo(script *redsyncredis.Script, keyAndValue []any) (any, error) {
-	value := keyAndValue[1].(string)
+	value, undone := keyAndValue[1].(string), make(chan struct{})
 	c.server.undos.Store(value, undo{script, keyAndValue[0].(string)})
-	remove := func(end time.Time) (any, error) {
-		switch {
-		case c.err != nil && c.sent:
-			return nil, c.err
-		case c.err != nil || c.reply == false: // if the answer to an earlier request was lost, take finds out
-			c.server.undos.Delete(value)
-			return nil, errNothing
+	c.store.working.Go(func() {
+		defer close(undone)
+		<-c.done
+		err := c.err
+		if c.reply == true {
+			_, err = c.server.do(time.Now().Add(timeout), func(ctx context.Context) (any, error) {
+				return c.server.redsync(ctx, func(conn redsyncredis.Conn) (any, error) { return conn.Eval(script, keyAndValue...) })
+			})
 		}
-		reply, _, err := c.server.do(end, func(ctx context.Context) (any, error) {
-			return c.server.redsync(ctx, func(conn redsyncredis.Conn) (any, error) { return conn.Eval(script, keyAndValue...) })
-		})
 		if err == nil {
 			c.server.undos.Delete(value)
 		}
-		return reply, err
-	}
+	})
 	select {
-	case <-c.done:
-		return remove(c.end)
-	default:
-		c.store.working.Add(1)
-		go func() {
-			defer c.store.working.Done()
-			<-c.done
-			remove(time.Now().Add(timeout))
-		}()
-		return nil, errLate
+	case <-undone:
+	case <-c.enough:
+	case <-c.ctx.Done():
 	}
+	return nil, errLate
 }
 
 // count returns how many servers have answered redsync with yes, or with no.

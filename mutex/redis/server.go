@@ -50,10 +50,10 @@ func newServer(t *target) *server {
 }
 
 // do calls request with a context that ends at the given time, unless the server rests. The error
-// is a *StoreError; goredis.Nil is none. sent says whether the request was made.
-func (s *server) do(end time.Time, request func(context.Context) (any, error)) (reply any, sent bool, err error) {
+// is a *StoreError; goredis.Nil is none.
+func (s *server) do(end time.Time, request func(context.Context) (any, error)) (reply any, err error) {
 	if last := s.failed.Load(); last != nil && time.Now().Before(last.rests) {
-		return nil, false, last.err
+		return nil, last.err
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
@@ -61,7 +61,7 @@ func (s *server) do(end time.Time, request func(context.Context) (any, error)) (
 	reply, err = request(ctx)
 	if err == nil || err == goredis.Nil { // not errors.Is: Sentinels that do not know the primary answer with a wrapped one
 		s.failed.Store(nil)
-		return reply, true, nil
+		return reply, nil
 	}
 	explained, answered := s.target.explain(err)
 	switch {
@@ -70,7 +70,7 @@ func (s *server) do(end time.Time, request func(context.Context) (any, error)) (
 	case !timedOut(err) || time.Since(begun) > timeout/2: // a caller without time proves nothing
 		s.failed.Store(&failure{explained, time.Now().Add(rest)})
 	}
-	return nil, true, explained
+	return nil, explained
 }
 
 // undoAll removes the values of failed attempts, as far as the server answers by the end.

@@ -32,13 +32,10 @@ func holderOf(text string) mutex.Holder {
 	return v.Holder
 }
 
-// Between two attempts runs that got a server wait for a random time. A run that got none waits much
-// longer, and looks before it tries again: so few runs compete in the next round, and soon one has a
-// majority. Both times grow with the time that an attempt takes.
-const (
-	shortPause = 10 * time.Millisecond // at most, doubled with each attempt
-	longPause  = 150 * time.Millisecond
-)
+// shortPause bounds the random pause before the second attempt. The bound is doubled with each
+// attempt, and grows with the time that an attempt takes: so few runs compete in a later round, and
+// soon one has a majority.
+const shortPause = 20 * time.Millisecond
 
 // take sets a key for a holder, and returns its value. An attempt ends in one of four ways:
 //
@@ -61,31 +58,19 @@ func (s *Store) take(ctx context.Context, key string, holder mutex.Holder, keep 
 		if r.mutexOf(key, mine, keep, redsync.WithFailFast(true)).TryLockContext(ctx) == nil {
 			return mine, nil
 		}
-		err := r.outage()
+		text, err := "", r.outage()
 		if err == nil {
-			var text string
-			if text, err = s.look(ctx, key, holder.Run); text != "" || errors.As(err, new(*mutex.HeldError)) {
-				return text, err
-			}
+			text, err = s.look(ctx, key, holder.Run)
 		}
-		took := time.Since(r.begun)
-		wait := mathrand.N(max(shortPause<<attempt, 2*took))
-		if r.count(true) == 0 {
-			wait += max(longPause, 2*took)
-		}
-		switch left := time.Until(r.end); {
-		case err != nil && (attempt == 0 || left > grace):
-			return "", err
-		case err != nil, left < longPause:
+		pause := mathrand.N(max(shortPause<<attempt, 4*time.Since(r.begun)))
+		left := time.Until(r.end)
+		switch {
+		case text != "", errors.As(err, new(*mutex.HeldError)), err != nil && (attempt == 0 || left > grace):
+			return text, err
+		case err != nil, left < pause+grace: // the time is over, and the servers answered before
 			return "", &mutex.SplitError{Name: key}
-		default:
-			time.Sleep(min(wait, left-longPause))
 		}
-		if r.count(true) == 0 {
-			if text, err := s.look(ctx, key, holder.Run); text != "" || err != nil {
-				return text, err
-			}
-		}
+		time.Sleep(pause)
 	}
 }
 

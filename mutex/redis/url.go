@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
@@ -40,78 +41,86 @@ const (
 )
 
 // hints are the known schemes.
-var hints = map[string]string{"redis": aloneHint, "unix": aloneHint, "sentinel": sentinelHint, "cluster": clusterHint}
+var hints = map[string]string{
+	"redis": aloneHint, "rediss": aloneHint, "unix": aloneHint, "redis+sentinel": sentinelHint, "rediss+sentinel": sentinelHint,
+	"redis+cluster": clusterHint, "rediss+cluster": clusterHint,
+}
 
 // targetOf reads a URL, without connecting. The problem follows "the URL of the store" and quotes
 // nothing of the URL: any part may be a password. Files of certificates are relative to dir.
 func targetOf(text, dir string) (t *target, problem, hint string) {
-	if !strings.Contains(text, "://") {
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found {
 		return nil, "does not begin with redis://", "write redis://HOST:PORT; docs/many-servers.md has the forms for passwords, TLS, sockets, Sentinels and a Cluster"
 	}
-	u, hosts, ok := parse(text)
-	if !ok {
-		return nil, "is not a URL", anyHint
-	}
-	base, kind, more := strings.Cut(u.Scheme, "+")
-	secure := base == "rediss"
-	if secure {
-		base = "redis"
-	}
-	if t = (&target{scheme: base}); more {
-		t.scheme = kind
-	}
-	hint, known := hints[t.scheme]
-	if !known || base != "redis" && u.Scheme != "unix" || more && kind != "sentinel" && kind != "cluster" {
+	hint, known := hints[scheme]
+	if !known {
 		return nil, "begins with none of redis://, rediss:// and unix://, redis+sentinel:// and redis+cluster://", anyHint
 	}
+	u, hosts, err := parse(scheme, rest)
+	if err != nil {
+		return nil, "is not a URL", anyHint
+	}
+	base, kind, _ := strings.Cut(scheme, "+")
+	secure := base == "rediss"
+	t = &target{scheme: cmp.Or(kind, strings.Replace(base, "rediss", "redis", 1))}
+	unix, sentinel, cluster := t.scheme == "unix", t.scheme == "sentinel", t.scheme == "cluster"
 	query, path := u.Query(), strings.Trim(u.Path, "/")
 	primary, database := "", path
-	switch t.scheme {
-	case "sentinel":
+	if sentinel {
 		primary, database, _ = strings.Cut(path, "/")
-	case "unix":
+	} else if unix {
 		database = ""
 	}
-	if query.Get("db") != "" {
-		database = query.Get("db")
-	}
+	database = cmp.Or(query.Get("db"), database)
 	db, err := strconv.Atoi("0" + database)
 	password, hasPassword := u.User.Password()
+	allowed, ofSentinels := []string{"db"}, ""
+	if sentinel {
+		allowed, ofSentinels = append(allowed, "sentinel_user", "sentinel_password"), ", sentinel_user and sentinel_password"
+	}
+	var needTLS, unknown, empty bool
+	for name, values := range query {
+		ofTLS := slices.Contains([]string{"ca", "cert", "key", "server_name", "skip_verify"}, name)
+		needTLS = needTLS || ofTLS && !secure
+		unknown = unknown || !ofTLS && !slices.Contains(allowed, name) || name == "skip_verify" && values[0] != "true"
+		empty = empty || len(values) > 1 || values[0] == ""
+	}
 	for _, wrong := range []struct {
 		is            bool
-		problem, hint string
+		problem, hint string // without a hint: that of the scheme
 	}{
-		{u.Fragment != "", `has a "#" in it`, hint},
-		{t.scheme == "unix" && (u.Host != "" || u.Path == ""), "names no socket", hint},
-		{t.scheme != "unix" && slices.ContainsFunc(hosts, func(h *url.URL) bool { return h.Hostname() == "" }), "names no host", hint},
-		{slices.ContainsFunc(hosts, wrongPort), "has a port that is not in 1-65535", hint},
+		{u.Fragment != "", `has a "#" in it`, ""},
+		{unix && (hosts[0].Host != "" || path == ""), "names no socket", ""},
+		{!unix && slices.ContainsFunc(hosts, func(h *url.URL) bool { return h.Hostname() == "" }), "names no host", ""},
+		{slices.ContainsFunc(hosts, wrongPort), "has a port that is not in 1-65535", ""},
 		{t.scheme == "redis" && len(hosts) > 1, "names several hosts",
 			"write a list of URLs for servers that stand alone; for Sentinels redis+sentinel://host,host,host/PRIMARY, for a Cluster redis+cluster://host,host,host"},
-		{u.User != nil && !hasPassword, "has a user without a password; with a password alone it is redis://:password@host", hint},
-		{t.scheme == "sentinel" && primary == "", "does not name the primary", hint},
-		{t.scheme == "cluster" && (path != "" || database != ""), "has a path or a database, and a Redis Cluster has none", hint},
-		{strings.Trim(database, "0123456789") != "", "has a database that is not a number", hint},
+		{u.User != nil && !hasPassword, "has a user without a password; with a password alone it is redis://:password@host", ""},
+		{sentinel && primary == "", "does not name the primary", ""},
+		{cluster && path+database != "", "has a path or a database, and a Redis Cluster has none", ""},
+		{strings.Trim(database, "0123456789") != "", "has a database that is not a number", ""},
 		{err != nil, "is not one that can be used", anyHint},
+		{needTLS, "has a parameter other than db that needs TLS", certificateHint},
+		{unknown, "has a parameter other than db" + ofSentinels + ", and with rediss ca, cert, key, server_name and skip_verify=true", ""},
+		{empty, "has a parameter that is empty, or there twice", ""},
+		{query.Has("cert") != query.Has("key"), "has a certificate without its key, or a key without its certificate", certificateHint},
+		{query.Has("ca") && query.Has("skip_verify"), "names a CA, and says that certificates are not checked", "leave out skip_verify, or ca"},
+		{query.Has("sentinel_user") && !query.Has("sentinel_password"), "has a user of the Sentinels without a password", ""},
 	} {
 		if wrong.is {
-			return nil, wrong.problem, wrong.hint
+			return nil, wrong.problem, cmp.Or(wrong.hint, hint)
 		}
-	}
-	if problem, wrong := wrongParameters(query, t.scheme, secure); problem != "" {
-		if wrong == "" {
-			wrong = hint
-		}
-		return nil, problem, wrong
 	}
 	t.options = &goredis.UniversalOptions{
 		DB: db, MasterName: primary, Username: u.User.Username(), Password: password,
-		SentinelUsername: query.Get("sentinel_user"), SentinelPassword: query.Get("sentinel_password"),
+		SentinelUsername: query.Get("sentinel_user"), SentinelPassword: query.Get("sentinel_password"), Addrs: []string{u.Path},
 	}
-	for _, host := range hosts {
-		t.options.Addrs = append(t.options.Addrs, strings.ToLower(net.JoinHostPort(host.Hostname(), portOf(host, t.defaultPort()))))
-	}
-	if t.scheme == "unix" {
-		t.options.Addrs = []string{u.Path}
+	if !unix {
+		t.options.Addrs = nil
+		for _, host := range hosts {
+			t.options.Addrs = append(t.options.Addrs, strings.ToLower(net.JoinHostPort(host.Hostname(), cmp.Or(host.Port(), t.defaultPort()))))
+		}
 	}
 	if secure {
 		t.readCertificates(query, dir)
@@ -119,73 +128,21 @@ func targetOf(text, dir string) (t *target, problem, hint string) {
 	return t, "", ""
 }
 
-// parse splits a URL of several hosts; false for what is none. The first result has the first host.
-func parse(text string) (first *url.URL, hosts []*url.URL, ok bool) {
-	one := func(text string) *url.URL {
-		u, err := url.Parse(text)
-		if err != nil || u.Opaque != "" {
-			return nil
-		}
-		return u
-	}
-	scheme, rest, _ := strings.Cut(text, "://")
-	end := strings.IndexAny(rest, "/?#")
-	if end < 0 {
-		end = len(rest)
-	}
+// parse splits a URL of several hosts. The first result has another host in their place.
+func parse(scheme, rest string) (u *url.URL, hosts []*url.URL, err error) {
+	end := strings.IndexAny(rest+"/", "/?#")
 	at := strings.LastIndex(rest[:end], "@") + 1
-	names := strings.Split(rest[at:end], ",")
-	if first = one(scheme + "://" + rest[:at] + names[0] + rest[end:]); first == nil {
-		return nil, nil, false
+	u, err = url.Parse(scheme + "://" + rest[:at] + "hosts" + rest[end:])
+	for _, name := range strings.Split(rest[at:end], ",") {
+		host, wrong := url.Parse("redis://" + name)
+		hosts, err = append(hosts, host), cmp.Or(err, wrong)
 	}
-	for _, name := range names {
-		host := one("redis://" + name)
-		if host == nil {
-			return nil, nil, false
-		}
-		hosts = append(hosts, host)
-	}
-	return first, hosts, true
-}
-
-func portOf(host *url.URL, port string) string {
-	if host.Port() != "" {
-		return host.Port()
-	}
-	return port
+	return u, hosts, err
 }
 
 func wrongPort(host *url.URL) bool {
-	port, _ := strconv.Atoi(host.Port())
-	return host.Port() != "" && (port < 1 || port > 65535)
-}
-
-// wrongParameters is about what follows the question mark. An empty hint stands for the scheme's.
-func wrongParameters(query url.Values, scheme string, secure bool) (problem, hint string) {
-	allowed, ofSentinels := []string{"db"}, ""
-	if scheme == "sentinel" {
-		allowed, ofSentinels = append(allowed, "sentinel_user", "sentinel_password"), ", sentinel_user and sentinel_password"
-	}
-	for name, values := range query {
-		ofTLS := slices.Contains([]string{"ca", "cert", "key", "server_name", "skip_verify"}, name)
-		switch {
-		case ofTLS && !secure:
-			return "has a parameter other than db that needs TLS", certificateHint
-		case !ofTLS && !slices.Contains(allowed, name), name == "skip_verify" && query.Get(name) != "true":
-			return "has a parameter other than db" + ofSentinels + ", and with rediss ca, cert, key, server_name and skip_verify=true", ""
-		case len(values) > 1 || values[0] == "":
-			return "has a parameter that is empty, or there twice", ""
-		}
-	}
-	switch {
-	case query.Has("cert") != query.Has("key"):
-		return "has a certificate without its key, or a key without its certificate", certificateHint
-	case query.Has("ca") && query.Has("skip_verify"):
-		return "names a CA, and says that certificates are not checked", "leave out skip_verify, or ca"
-	case query.Has("sentinel_user") && !query.Has("sentinel_password"):
-		return "has a user of the Sentinels without a password", ""
-	}
-	return "", ""
+	port, err := strconv.ParseUint(cmp.Or(host.Port(), "1"), 10, 16)
+	return err != nil || port == 0
 }
 
 // connect returns a client. It does not connect: the first request does.
