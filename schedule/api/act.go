@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -223,7 +224,7 @@ func postPause(r *request) (any, error) {
 		return nil, err
 	}
 	until, bounded, err := r.later(body.For, "for", body.Until, "until")
-	if err := firstOf(err, checkReason(body.Reason)); err != nil {
+	if err := cmp.Or(err, checkReason(body.Reason)); err != nil {
 		return nil, err
 	}
 	if until = until.UTC().Truncate(time.Second); !bounded {

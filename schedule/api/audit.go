@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -33,7 +34,7 @@ func (r *request) change(action, target, reason string, do func() error) error {
 func getAudit(r *request) (any, error) {
 	limit, lerr := r.limit(100, 1000)
 	cursor, cerr := r.cursor(1)
-	if err := firstOf(lerr, cerr); err != nil {
+	if err := cmp.Or(lerr, cerr); err != nil {
 		return nil, err
 	}
 	below := ""

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -127,7 +128,7 @@ func getUpcoming(r *request) (any, error) {
 	to, terr := r.time("to")
 	limit, lerr := r.limit(200, 1000)
 	cursor, cerr := r.cursor(2)
-	if err := firstOf(ferr, terr, lerr, cerr); err != nil {
+	if err := cmp.Or(ferr, terr, lerr, cerr); err != nil {
 		return nil, err
 	}
 	if from.IsZero() {
@@ -157,15 +158,6 @@ func getUpcoming(r *request) (any, error) {
 	return pageOf(slots, next), nil
 }
 
-func firstOf(all ...error) error {
-	for _, err := range all {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func getRuns(r *request) (any, error) {
 	q, err := r.historyQuery()
 	if err != nil {
@@ -193,7 +185,7 @@ func (r *request) historyQuery() (q history.Query, err error) {
 	until, uerr := r.time("until")
 	limit, lerr := r.limit(100, view.MostOfAPage)
 	cursor, cerr := r.cursor(2)
-	if err := firstOf(serr, uerr, lerr, cerr); err != nil {
+	if err := cmp.Or(serr, uerr, lerr, cerr); err != nil {
 		return q, err
 	}
 	q = history.Query{Task: query.Get("task"), Since: since, Until: until, Limit: limit}
@@ -239,7 +231,7 @@ const mostLog = 1 << 20
 func getLog(r *request) (any, error) {
 	offset, oerr := r.bytes("offset")
 	tail, terr := r.bytes("tail")
-	if err := firstOf(oerr, terr); err != nil {
+	if err := cmp.Or(oerr, terr); err != nil {
 		return nil, err
 	}
 	one, err := r.run()

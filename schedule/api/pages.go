@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -88,7 +89,7 @@ func (s *Server) Call(from *http.Request, method, path string, body, answer any)
 	r.Method, r.RequestURI = method, ""
 	r.Body, r.ContentLength = http.NoBody, 0
 	if body != nil {
-		r.Body, r.ContentLength = readCloser{bytes.NewReader(text)}, int64(len(text))
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	}
 	r.Header.Set("Content-Type", "application/json")
 	given := &kept{header: http.Header{}, status: http.StatusOK}
@@ -103,10 +104,6 @@ func (s *Server) Call(from *http.Request, method, path string, body, answer any)
 	}
 	return nil
 }
-
-type readCloser struct{ *bytes.Reader }
-
-func (readCloser) Close() error { return nil }
 
 // kept is an answer that is kept.
 type kept struct {

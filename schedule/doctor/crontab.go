@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"sched/schedule/view"
 	"slices"
 	"strings"
 	"sync"
@@ -213,7 +214,7 @@ func (s *Subject) lineFindings(l cronLine, c call) (found []finding) {
 		add(Warning, "call the same one in both", "calls %s, and this is %s", c.program, s.Self)
 	}
 	if owner, ok := ownerOf(s.Schedule.StateDir); ok && l.user != "" && userID(l.user) != owner {
-		add(Problem, "call it as "+userName(owner), "runs as %s, and the state folder belongs to %s", l.user, userName(owner))
+		add(Problem, "call it as "+view.UserName(owner), "runs as %s, and the state folder belongs to %s", l.user, view.UserName(owner))
 	}
 	return found
 }

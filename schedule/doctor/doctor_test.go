@@ -52,7 +52,7 @@ func TestTheNoteOfATickIsWrittenWhenItChanges(t *testing.T) {
 
 func TestALineThatWasTornIsNoNote(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(notePath(dir), []byte("since 2026-01-05T10:00:00Z\nby \"\"\npath \"/usr"), 0o600); err != nil {
+	if err := os.WriteFile(notePath(dir), []byte(`{"Names":["PATH"],"Path":"/usr`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if note, ok := Noted(dir); ok {

@@ -203,10 +203,3 @@ func userID(name string) int {
 	}
 	return -1
 }
-
-func userName(uid int) string {
-	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
-		return u.Username
-	}
-	return "user " + strconv.Itoa(uid)
-}

@@ -46,37 +46,24 @@ func WriteTextfile(path string, text []byte) error {
 // who can put anything there: what is not a file of ours alone is removed, and never opened for long or written.
 func lockDraft(path string) (*os.File, error) {
 	for range 10 {
-		draft, err := statedir.OpenPlain(path, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW)
-		var wrong *statedir.NotPlainError
-		if errors.As(err, &wrong) || errors.Is(err, unix.ELOOP) {
-			err = os.Remove(path)
-			if err == nil {
-				continue
-			}
-		}
-		if errors.Is(err, fs.ErrNotExist) {
+		draft, err := statedir.OpenLocked(path, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW)
+		switch {
+		case errors.Is(err, statedir.ErrLocked):
+			return nil, nil
+		case errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("there is no folder %s", filepath.Dir(path))
+		case errors.As(err, new(*statedir.NotPlainError)), errors.Is(err, unix.ELOOP):
+		case err != nil:
+			return nil, err
+		default:
+			if ours, err := draft.Stat(); err == nil && onlyOurs(ours) {
+				return draft, nil
+			}
+			draft.Close()
 		}
-		if err != nil {
+		if err := os.Remove(path); err != nil {
 			return nil, err
 		}
-		if err := unix.Flock(int(draft.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			draft.Close()
-			if errors.Is(err, unix.EWOULDBLOCK) {
-				return nil, nil
-			}
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		ours, err := draft.Stat()
-		there, terr := os.Lstat(path)
-		switch {
-		case err != nil || terr != nil || !os.SameFile(ours, there): // another process renamed it since we opened it
-		case !onlyOurs(ours): // a second name of another file
-			os.Remove(path)
-		default:
-			return draft, nil
-		}
-		draft.Close()
 	}
 	return nil, fmt.Errorf("%s: %w", path, fs.ErrExist)
 }

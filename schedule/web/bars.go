@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,21 +20,10 @@ type bar struct {
 }
 
 // bar draws a bar that is a link. It is no stop of the tab key, and not read aloud: what it leads to is in a list, too, and the picture has
-// a text beside it. A page may have seven thousand, so it does without put.
+// a text beside it.
 func (w *writer) bar(b bar) {
-	out := append(w.AvailableBuffer(), `<a href="`...)
-	text := func(text string, then markup) { out = append(append(out, escaped(text)...), then...) }
-	number := func(n float64, digits int, then markup) {
-		out = append(strconv.AppendFloat(out, n, 'f', digits, 64), then...)
-	}
-	text(b.href, `" tabindex="-1"><rect class="`)
-	text(b.class, `" x="`)
-	number(b.across, 2, `%" width="`)
-	number(b.wide, 2, `%" y="`)
-	number(b.top, 1, `" height="`)
-	number(b.high, 1, `" rx="1"><title>`)
-	text(b.title, `</title></rect></a>`)
-	w.Write(out)
+	w.put(`<a href="%s" tabindex="-1"><rect class="%s" x="%.2f%%" width="%.2f%%" y="%.1f" height="%.1f" rx="1"><title>%s</title></rect></a>`,
+		b.href, b.class, b.across, b.wide, b.top, b.high, b.title)
 }
 
 // shape is the class of the bar of an outcome, and which part of the height it has: what went wrong is tall, what did not run is low.

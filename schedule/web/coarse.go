@@ -109,7 +109,7 @@ func (t *timeline) addDue(all *many, due []piece) {
 func (k *kind) add(s stretch, apart time.Duration) {
 	if n := len(k.stretches); n > 0 {
 		if last := &k.stretches[n-1]; !s.from.Before(last.from) && s.from.Sub(last.to) < apart {
-			last.to, last.last = later(last.to, s.to), later(last.last, s.last)
+			last.to, last.last = text.Later(last.to, s.to), text.Later(last.last, s.last)
 			return
 		}
 	}
@@ -124,13 +124,6 @@ func (k *kind) joined(apart time.Duration) []stretch {
 		out.add(s, apart)
 	}
 	return out.stretches
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // listURL leads to the list of what a kind stands for, from slots before a time on.

@@ -34,19 +34,5 @@ func (w *writer) put(format markup, args ...any) {
 
 // escaped makes HTML of foreign text: one line, without what turns the direction of what follows.
 func escaped(foreign string) markup {
-	if isPlain(foreign) {
-		return markup(foreign)
-	}
 	return markup(html.EscapeString(text.Line(strings.ToValidUTF8(foreign, "\uFFFD"))))
-}
-
-// isPlain reports whether escaped leaves text as it is for sure, as it does most names, addresses and times: a page has thousands.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c < ' ', c > '~', c == '<', c == '>', c == '&', c == '"', c == '\'':
-			return false
-		}
-	}
-	return true
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"net/url"
 	"time"
 
 	"sched/schedule/api"
@@ -125,7 +126,7 @@ func (p *page) pause(one api.Pausing) {
 	}
 	p.put(`<td data-label="until">%s</td><td data-label="since">%s</td><td data-label="by">%s</td><td>%s</td><td>`, until, p.when(stamp(one.Since), p.zone), one.By, one.Reason)
 	if p.Operates {
-		p.put(`<form method="post" action="%s/pauses/%s/resume"><button>Resume</button></form>`, p.base, pathOf(one.ID))
+		p.put(`<form method="post" action="%s/pauses/%s/resume"><button>Resume</button></form>`, p.base, url.PathEscape(one.ID))
 	}
 	p.put(`</td></tr>`)
 }

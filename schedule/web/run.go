@@ -11,8 +11,6 @@ import (
 	"sched/schedule/view/runs"
 )
 
-var stampless time.Time // no minute: the last and the next one
-
 // A runPage is about one run.
 type runPage struct{ *page }
 
@@ -23,8 +21,8 @@ func showRun(made *page) error {
 	if err != nil {
 		return err
 	}
-	p.title = r.Task + " " + runName(r)
-	p.put(`<h1><a href="%s">%s</a> <code>%s</code></h1>`, p.taskURL(r.Task), r.Task, runName(r))
+	p.title = r.Task + " " + text.ShortRun(r.Record.Run)
+	p.put(`<h1><a href="%s">%s</a> <code>%s</code></h1>`, p.taskURL(r.Task), r.Task, text.ShortRun(r.Record.Run))
 	p.runButtons(r)
 	p.put(`<section id="run" data-live aria-label="What became of it"><p class="outcome">`)
 	if r.State == runs.Ended {

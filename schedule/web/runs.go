@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -14,11 +13,6 @@ import (
 
 // runsOfAPage is how many runs a page lists.
 const runsOfAPage = 50
-
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// pathOf is a name as one part of a path.
-func pathOf(name string) string { return url.PathEscape(name) }
 
 // A runTable is the part of a page that lists runs.
 type runTable struct{ *page }

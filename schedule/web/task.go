@@ -5,12 +5,11 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"sched/schedule"
 	"sched/schedule/outcome"
-	"sched/schedule/text"
 	"sched/schedule/view"
-	"sched/schedule/view/runs"
 )
 
 // plottedRuns is how many durations a plot shows.
@@ -22,7 +21,7 @@ type taskPage struct{ *page }
 // showTask shows one task: how it is, why it did or will not run, how long it takes, how it is defined, its runs.
 func showTask(made *page) error {
 	p := taskPage{made}
-	w, err := p.View.Why(p.request.Context(), p.request.PathValue("name"), stampless)
+	w, err := p.View.Why(p.request.Context(), p.request.PathValue("name"), time.Time{})
 	if err != nil {
 		return err
 	}
@@ -173,6 +172,3 @@ func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 	}
 	p.put(`</dl></section>`)
 }
-
-// runName is a run as headings and buttons name it.
-func runName(r runs.Run) string { return text.ShortRun(r.Record.Run) }

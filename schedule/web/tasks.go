@@ -2,6 +2,7 @@ package web
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -328,11 +329,11 @@ func (p *page) pager(n, of int) {
 	now := min(p.number("page"), last)
 	p.put(`<nav class="pager" aria-label="Pages of the list">`)
 	if now > 1 {
-		p.put(`<a href="%s" rel="prev">← before</a>`, p.with("page", itoa(now-1)))
+		p.put(`<a href="%s" rel="prev">← before</a>`, p.with("page", strconv.Itoa(now-1)))
 	}
 	p.put(`<span>page %d of %d</span>`, now, last)
 	if now < last {
-		p.put(`<a href="%s" rel="next">after →</a>`, p.with("page", itoa(now+1)))
+		p.put(`<a href="%s" rel="next">after →</a>`, p.with("page", strconv.Itoa(now+1)))
 	}
 	p.put(`</nav>`)
 }

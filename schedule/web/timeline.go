@@ -238,7 +238,7 @@ func (t *timeline) shows(r outcome.Record) bool {
 
 // dueOften reports whether more slots are to come than have a bar each.
 func (t *timeline) dueOften(task *schedule.Task) bool {
-	from := later(t.now, t.from)
+	from := text.Later(t.now, t.from)
 	for range timelineBars + 1 {
 		at, ok := task.When.Next(from)
 		if !ok || !at.Before(t.to) {
@@ -251,7 +251,7 @@ func (t *timeline) dueOften(task *schedule.Task) bool {
 
 // future are the slots to come, as long as runs usually take, each at least step after the one before it.
 func (t *timeline) future(task *schedule.Task, usual, step time.Duration) (pieces []piece) {
-	from, href := later(t.now, t.from), t.taskURL(task.Name)
+	from, href := text.Later(t.now, t.from), t.taskURL(task.Name)
 	for {
 		at, ok := task.When.Next(from)
 		if !ok || !at.Before(t.to) {
