@@ -8,10 +8,10 @@
 //
 // On the board of the store (mutex.Board) are, below the schedule's name:
 //
-//	ticks  a table: the tick that began last on a server; gone after ten minutes
-//	now    a table: what ran on a server when it said so last; gone after ten minutes
-//	last   a table: of each task, the ended run that began last on a server; by task and server
-//	runs   a log: the last 10,000 runs that ended on any server
+//	servers  a table: the tick that began last on a server, and what ran there when it said so
+//	         last; gone ten minutes after that
+//	last     a table: of each task, the ended run that began last on a server; by task and server
+//	runs     a log: the last 10,000 runs that ended on any server
 //
 // All functions may be used concurrently. An error means that nobody knows: what was to be written may
 // have been written.
@@ -30,10 +30,9 @@ import (
 )
 
 const (
-	tableTicks = "ticks"
-	tableNow   = "now"
-	tableLast  = "last"
-	logRuns    = "runs"
+	tableServers = "servers"
+	tableLast    = "last"
+	logRuns      = "runs"
 )
 
 const (
@@ -47,8 +46,7 @@ const (
 	maxRunning = 100
 )
 
-// A Server is a machine on which a tick began lately, and a value of the tables ticks and now: in ticks
-// without what runs, in now as the tick said it that said something last. That may have begun long ago.
+// A Server is a machine that said lately that it ticks, and a value of the table of servers.
 type Server struct {
 	Name        string    `json:"name"`
 	Machine     string    `json:"machine,omitempty"` // see Machine; empty when it is not known
@@ -66,8 +64,16 @@ type Server struct {
 	Seen       time.Time     `json:"seen"`                  // when its last tick began, by the clock of the store
 	Offset     time.Duration `json:"offset,omitempty"`      // its clock minus the clock of the store, in nanoseconds
 	SharedName bool          `json:"shared_name,omitempty"` // another machine ticks under its name
+	Said       time.Time     `json:"said"`                  // when it said last what runs there
 	Age        time.Duration `json:"-"`                     // how long ago Seen was
-	LastTold   time.Duration `json:"-"`                     // how long ago it said what runs there
+	LastTold   time.Duration `json:"-"`                     // how long ago Said was
+	Schedules  []Schedule    `json:"-"`                     // that it ticks under the name of this store, sorted by file
+}
+
+// A Schedule is a file that a server ticks under the name of this store.
+type Schedule struct {
+	File   string // absolute, on that server
+	Digest string // of its text and of what it includes
 }
 
 // A Running is a run that lived when its server last said what runs there.
@@ -79,7 +85,7 @@ type Running struct {
 	Since time.Time `json:"since"`
 }
 
-// place is the key of a server in the tables ticks and now. Two machines with one name have two keys,
+// place is the key of a server in the table of servers. Two machines with one name have two keys,
 // and so have two schedules that one machine ticks under the name of this store.
 func (s Server) place() string {
 	hash := sha256.Sum256([]byte(s.Machine + "\x00" + s.File))

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -12,21 +11,31 @@ import (
 )
 
 // List returns the servers that announced themselves in the last ten minutes, sorted by name. Machines
-// that share a name are one server, with the tick that began last and the runs of all. Runs that are
-// among the last thousand that ended are left out of Running.
+// that share a name are one server, with the tick that began last, and the runs and files of all. Runs
+// that are among the last thousand that ended are left out of Running.
 func List(ctx context.Context, store mutex.Store) ([]Server, error) {
-	all, err := machines(ctx, store)
+	announced, err := readServers(ctx, store, "")
+	if err != nil {
+		return nil, err
+	}
+	now, err := store.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ended := map[string]bool{}
-	if slices.ContainsFunc(all, func(s Server) bool { return len(s.Running) > 0 }) {
+	if slices.ContainsFunc(slices.Collect(maps.Values(announced)), func(s Server) bool { return len(s.Running) > 0 }) {
 		if ended, err = endedLately(ctx, store); err != nil {
 			return nil, err
 		}
 	}
 	byName := map[string]Server{}
-	for _, s := range all {
+	newestFirst := func(a, b Server) int { return b.Seen.Compare(a.Seen) }
+	for _, s := range slices.SortedFunc(maps.Values(announced), newestFirst) {
+		s.Age, s.LastTold = max(0, now.Sub(s.Seen)), max(0, now.Sub(s.Said))
+		if s.LastTold > listedFor {
+			continue
+		}
+		s.Schedules = []Schedule{{s.File, s.Digest}}
 		s.Running = slices.DeleteFunc(s.Running, func(r Running) bool { return ended[r.Run] })
 		if newer, known := byName[s.Name]; known {
 			s = newer.with(s)
@@ -36,65 +45,20 @@ func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 	return slices.SortedFunc(maps.Values(byName), func(a, b Server) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
-// with adds what another machine with the same name runs.
+// with adds what another machine with the same name, or the same one, runs and ticks.
 func (s Server) with(other Server) Server {
 	for _, r := range other.Running {
 		if !slices.ContainsFunc(s.Running, func(known Running) bool { return known.Run == r.Run }) {
 			s.Running = append(s.Running, r)
 		}
 	}
+	if !slices.ContainsFunc(s.Schedules, func(known Schedule) bool { return known.File == other.File }) {
+		s.Schedules = append(s.Schedules, other.Schedules...)
+		slices.SortFunc(s.Schedules, func(a, b Schedule) int { return strings.Compare(a.File, b.File) })
+	}
 	s.More += other.More
 	s.LastTold = min(s.LastTold, other.LastTold)
 	return s
-}
-
-// machines returns what each machine announced for each file that it ticks, the newest tick first.
-func machines(ctx context.Context, store mutex.Store) (all []Server, err error) {
-	ticks, err := readTable(ctx, store, tableTicks, "")
-	if err != nil {
-		return nil, err
-	}
-	nows, err := readTable(ctx, store, tableNow, "")
-	if err != nil {
-		return nil, err
-	}
-	clock, err := store.Now(ctx)
-	for key, n := range nows {
-		s, ok := ticks[key]
-		if !ok {
-			s = n // its tick began more than ten minutes ago, or the store has lost its data since
-		}
-		s.Age, s.LastTold = max(0, clock.Sub(s.Seen)), max(0, clock.Sub(n.Seen))
-		s.Offset, s.Running, s.More = n.Offset, n.Running, n.More
-		if s.LastTold <= listedFor {
-			all = append(all, s)
-		}
-	}
-	slices.SortFunc(all, func(a, b Server) int { return b.Seen.Compare(a.Seen) })
-	return all, err
-}
-
-// A Schedule is a file that a server ticks under the name of this store.
-type Schedule struct {
-	Server string
-	File   string // absolute, on that server
-	Digest string // of its text and of what it includes
-}
-
-// Schedules returns the files that servers ticked under the name of this store in the last ten minutes,
-// sorted by server and file.
-func Schedules(ctx context.Context, store mutex.Store) (files []Schedule, err error) {
-	all, err := machines(ctx, store)
-	for _, s := range all {
-		seen := func(f Schedule) bool { return f.Server == s.Name && f.File == s.File }
-		if s.File != "" && !slices.ContainsFunc(files, seen) {
-			files = append(files, Schedule{s.Name, s.File, s.Digest})
-		}
-	}
-	slices.SortFunc(files, func(a, b Schedule) int {
-		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.File, b.File))
-	})
-	return files, err
 }
 
 // Unserved returns the tasks that none of the servers runs, though they are in use: what they say in
@@ -111,7 +75,7 @@ func Unserved(s *schedule.Schedule, all []Server) (tasks []*schedule.Task) {
 
 // ForgetServer removes what a server that is gone announced, and reports whether there was something.
 func ForgetServer(ctx context.Context, store mutex.Store, name string) (found bool, err error) {
-	return forget(ctx, store, []string{tableTicks, tableNow}, func(key string) bool {
+	return forget(ctx, store, tableServers, func(key string) bool {
 		i := strings.LastIndexByte(key, '@')
 		return i >= 0 && key[:i] == name
 	})
@@ -120,29 +84,18 @@ func ForgetServer(ctx context.Context, store mutex.Store, name string) (found bo
 // ForgetTask removes the last runs of a task that is gone, and reports whether there were any. Runs in
 // the log go as newer ones come.
 func ForgetTask(ctx context.Context, store mutex.Store, task string) (found bool, err error) {
-	return forget(ctx, store, []string{tableLast}, func(key string) bool {
-		of, _, _ := strings.Cut(key, "@")
-		return of == task
-	})
+	return forget(ctx, store, tableLast, func(key string) bool { return strings.HasPrefix(key, task+"@") })
 }
 
-// forget removes from the tables what has such a key, and reports whether anything had.
-func forget(ctx context.Context, store mutex.Board, tables []string, isOf func(key string) bool) (found bool, err error) {
-	for _, table := range tables {
-		values, err := store.All(ctx, table)
-		if err != nil {
-			return found, err
-		}
-		for key := range values {
-			if !isOf(key) {
-				continue
-			}
-			was, err := store.Delete(ctx, table, key)
-			if err != nil {
-				return found, err
-			}
+// forget removes from a table what has such a key, and reports whether anything had.
+func forget(ctx context.Context, store mutex.Board, table string, isOf func(key string) bool) (found bool, err error) {
+	values, err := store.All(ctx, table)
+	for key := range values {
+		if err == nil && isOf(key) {
+			var was bool
+			was, err = store.Delete(ctx, table, key)
 			found = found || was
 		}
 	}
-	return found, nil
+	return found, err
 }

@@ -1,13 +1,11 @@
 package cluster
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"sched/mutex"
 	"sched/schedule"
 )
 
@@ -70,30 +68,27 @@ func ZoneOf(s *schedule.Schedule, year int) string {
 	return offset(time.January)
 }
 
-// mixtureOf finds what is wrong, given the ticks that were announced before this one of self, at the
-// time seen by the clock of the store.
-func mixtureOf(ctx context.Context, store mutex.Board, self Server, seen time.Time, ticks map[string]Server) (
-	m Mixture, err error) {
-	before, ticked := ticks[self.place()]
-	silent := map[string]bool{}
-	for key, t := range ticks {
-		lately := seen.Sub(t.Seen) < quietAfter
+// mixtureOf finds what is wrong, given what the servers said before this tick of self, at the time now
+// of the store.
+func mixtureOf(self Server, all map[string]Server, now time.Time) (m Mixture) {
+	before, ticked := all[self.place()]
+	for key, s := range all {
+		silent := now.Sub(s.Said) >= quietAfter
 		switch {
 		case key == self.place():
-		case t.Name == self.Name && t.Machine != self.Machine:
+		case s.Name == self.Name && s.Machine != self.Machine:
 			// A machine that was set up anew finds its own past; only what ticked after it is another one.
-			known := t.Machine != "" && self.Machine != ""
-			m.SharedName = m.SharedName || known && lately && ticked && t.Seen.After(before.Seen)
-		case !lately:
-			silent[key] = t.Name != self.Name
-		default:
-			m.Environments = addOther(m.Environments, t.Environment, self.Environment)
-			m.Zones = addOther(m.Zones, t.Zone, self.Zone)
+			known := s.Machine != "" && self.Machine != ""
+			m.SharedName = m.SharedName || known && !silent && ticked && s.Seen.After(before.Seen)
+		case silent && s.Name != self.Name && len(s.Running)+s.More > 0:
+			m.Silent = append(m.Silent, s.Name)
+		case !silent:
+			m.Environments = addOther(m.Environments, s.Environment, self.Environment)
+			m.Zones = addOther(m.Zones, s.Zone, self.Zone)
 		}
 	}
-	m.Environments, m.Zones = few(m.Environments), few(m.Zones)
-	m.Silent, err = silentAmong(ctx, store, silent, seen)
-	return m, err
+	m.Environments, m.Zones, m.Silent = few(m.Environments), few(m.Zones), few(m.Silent)
+	return m
 }
 
 // few sorts names, and leaves out all but ten of them: others may have written thousands.
@@ -109,20 +104,4 @@ func addOther(all []string, theirs, ours string) []string {
 		return all
 	}
 	return append(all, theirs)
-}
-
-// silentAmong returns the names of those servers, of which no tick began lately, that said that
-// something runs there, and nothing since. A tick that began long ago may still say it.
-func silentAmong(ctx context.Context, store mutex.Board, places map[string]bool, seen time.Time) (
-	names []string, err error) {
-	if len(places) == 0 {
-		return nil, nil
-	}
-	nows, err := readTable(ctx, store, tableNow, "")
-	for key, n := range nows {
-		if places[key] && seen.Sub(n.Seen) >= quietAfter && len(n.Running)+n.More > 0 {
-			names = append(names, n.Name)
-		}
-	}
-	return few(names), err
 }

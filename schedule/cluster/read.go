@@ -11,14 +11,14 @@ import (
 	"sched/schedule/outcome"
 )
 
-// mostServers is how many values of a table of servers are looked at, so that thousands of forged
+// mostServers is how many values of the table of servers are looked at, so that thousands of forged
 // names delay nobody.
 const mostServers = 2000
 
-// readTable returns what servers said in a table, by their keys: mostServers at most, those first whose
+// readServers returns what servers said last, by their keys: mostServers at most, those first whose
 // keys begin so, then in the order of their keys.
-func readTable(ctx context.Context, store mutex.Board, table, first string) (map[string]Server, error) {
-	values, err := store.All(ctx, table)
+func readServers(ctx context.Context, store mutex.Board, first string) (map[string]Server, error) {
+	values, err := store.All(ctx, tableServers)
 	keys := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 		if is := strings.HasPrefix(a, first); is != strings.HasPrefix(b, first) {
 			return map[bool]int{true: -1, false: 1}[is]
@@ -27,7 +27,7 @@ func readTable(ctx context.Context, store mutex.Board, table, first string) (map
 	})
 	all := map[string]Server{}
 	for _, key := range keys[:min(mostServers, len(keys))] {
-		if s, ok := mutex.Decode[Server](values[key]); ok && s.Name != "" && !s.Seen.IsZero() {
+		if s, ok := mutex.Decode[Server](values[key]); ok && s.Name != "" && !s.Seen.IsZero() && !s.Said.IsZero() {
 			all[key] = s.checked()
 		}
 	}

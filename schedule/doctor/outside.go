@@ -136,7 +136,7 @@ func checkStore(ctx context.Context, s *Subject) (found []finding) {
 	}
 	found = append(found, s.mixed(all)...)
 	found = append(found, risks(ctx, s.Store)...)
-	found = append(found, s.namesakes(ctx)...)
+	found = append(found, s.namesakes(all)...)
 	if len(found) == 0 {
 		return fine("it answers in %s; %s of this schedule", text.Duration(took), text.Count(len(all), "server"))
 	}
@@ -160,21 +160,19 @@ func (s *Subject) mixed(all []cluster.Server) (found []finding) {
 
 // namesakes are other schedules that are ticked under the name of this one: they share its claims, mutexes and pauses, so that a
 // slot of one keeps that of the other from running. A text that differs on another server may also be a deploy half-way.
-func (s *Subject) namesakes(ctx context.Context) (found []finding) {
-	all, err := cluster.Schedules(ctx, s.Store)
-	if err != nil {
-		return nil // the store has been reported
-	}
-	for _, other := range all {
-		switch file := s.Schedule.File; {
-		case other.Server == s.Server && !(call{config: other.File}).isOf(file):
-			found = append(found, finding{Problem,
-				fmt.Sprintf("%s is ticked on this server under the name %s, too: the two share claims, mutexes and pauses", other.File, s.Schedule.Name),
-				"give each a `name:` of its own"})
-		case other.Server != s.Server && other.Digest != s.Schedule.Digest:
-			found = append(found, finding{Warning,
-				fmt.Sprintf("%s ticks another text under the name %s: its %s", other.Server, s.Schedule.Name, other.File),
-				"deploy one text everywhere, or give each schedule a `name:` of its own"})
+func (s *Subject) namesakes(all []cluster.Server) (found []finding) {
+	for _, server := range all {
+		for _, other := range server.Schedules {
+			switch {
+			case server.Name == s.Server && !(call{config: other.File}).isOf(s.Schedule.File):
+				found = append(found, finding{Problem,
+					fmt.Sprintf("%s is ticked on this server under the name %s, too: the two share claims, mutexes and pauses", other.File, s.Schedule.Name),
+					"give each a `name:` of its own"})
+			case server.Name != s.Server && other.Digest != s.Schedule.Digest:
+				found = append(found, finding{Warning,
+					fmt.Sprintf("%s ticks another text under the name %s: its %s", server.Name, s.Schedule.Name, other.File),
+					"deploy one text everywhere, or give each schedule a `name:` of its own"})
+			}
 		}
 	}
 	return found

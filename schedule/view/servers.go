@@ -41,21 +41,6 @@ func (s Source) Servers(ctx context.Context) ([]cluster.Server, error) {
 	return cluster.List(ctx, store)
 }
 
-// Schedules returns the files that each server ticked in the last ten minutes under the name of the schedule, by the name of the
-// server.
-func (s Source) Schedules(ctx context.Context) (map[string][]cluster.Schedule, error) {
-	store, err := s.Store()
-	if err != nil {
-		return nil, err
-	}
-	all, err := cluster.Schedules(ctx, store)
-	files := map[string][]cluster.Schedule{}
-	for _, one := range all {
-		files[one.Server] = append(files[one.Server], one)
-	}
-	return files, err
-}
-
 // ServersOf returns servers as they are shown.
 func ServersOf(all []cluster.Server) []Server {
 	out := []Server{}

@@ -28,12 +28,8 @@ func showServers(p *page) error {
 		p.put(`<p class="empty">No server has ticked in the last ten minutes.</p></div>`)
 		return nil
 	}
-	files, err := p.View.Schedules(p.request.Context())
-	if err != nil {
-		p.View.LeftOut(err)
-	}
 	p.put(`<table><thead><tr><th>Server<th>Last tick<th>Clock<th>Version<th>Schedule<th>Running</tr></thead><tbody>`)
-	for _, s := range view.ServersOf(all) {
+	for i, s := range view.ServersOf(all) {
 		p.put(`<tr><th scope="row">%s`, s.Name)
 		if s.SharedName {
 			p.put(` %s`, badge("more than one machine"))
@@ -43,7 +39,7 @@ func showServers(p *page) error {
 		}
 		p.put(`</th><td data-label="last tick">%s</td><td data-label="clock">%s</td><td data-label="version">%s</td><td data-label="schedule">`,
 			p.when(stamp(s.Minute), p.zone), clockOf(s.ClockOffset), s.Version)
-		p.textsOf(files[s.Name])
+		p.textsOf(all[i].Schedules)
 		p.put(`</td><td data-label="running">`)
 		for _, r := range s.Running {
 			p.put(`<div><a href="%s">%s</a> since %s</div>`, p.runURL(r.Run), r.Task, p.exactly(stamp(r.Since), p.zone))
@@ -68,9 +64,6 @@ func (p *page) textsOf(files []cluster.Schedule) {
 			says = badge("another text")
 		}
 		p.put(`<div>%s <code title="%s">%s</code></div>`, says, one.Digest, one.File)
-	}
-	if len(files) == 0 {
-		p.put(`–`)
 	}
 }
 
