@@ -98,12 +98,11 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	if err != nil {
 		return err
 	}
-	waiting := a.view(s).Waiting(live)
+	waiting := a.view(s).Waiting(live, a.view(s).Pauses)
 	live = slices.DeleteFunc(live, runfile.State.Waits)
 	if name != "" {
 		maps.DeleteFunc(waiting, func(task string, _ []view.Waiting) bool { return task != name })
 	}
-	a.view(s).MarkPaused(waiting)
 	if name != "" && len(records)+len(waiting) == 0 && !hasTask(name, live) && !hasTask(name, lost) {
 		if _, err := view.FindTask(s, name); err != nil {
 			return err

@@ -77,9 +77,6 @@ func (a statusCommand) status(o statusOptions) error {
 	if o.textfile != "" {
 		return a.writeMetrics(o.textfile, now)
 	}
-	if err := now.Explain(); err != nil && now.Err == nil {
-		now.Err = err
-	}
 	judged := a.view(s).Status(now)
 	if o.json {
 		err = a.printJSON(judged)

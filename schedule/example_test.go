@@ -7,8 +7,6 @@ import (
 	"sched/schedule/load"
 )
 
-import ()
-
 // Conditions do not change what is due. They say whether it runs.
 func ExampleSchedule_Due() {
 	text := `

@@ -2,8 +2,8 @@ package schedule
 
 import (
 	"fmt"
+	"iter"
 	"math"
-	"slices"
 	"time"
 
 	"sched/schedule/cron"
@@ -173,10 +173,27 @@ type Hook struct {
 // IsCommand reports whether the hook is a command.
 func (h Hook) IsCommand() bool { return h.Notify == nil && h.Trigger == "" }
 
+// All returns the hooks with their keys.
+func (h Hooks) All() iter.Seq2[string, Hook] {
+	return func(yield func(string, Hook) bool) {
+		for _, of := range []struct {
+			key  string
+			list []Hook
+		}{{"before", h.Before}, {"after", h.After}, {"on_success", h.OnSuccess}, {"on_failure", h.OnFailure},
+			{"on_recovery", h.OnRecovery}, {"on_skip", h.OnSkip}, {"on_overdue", h.OnOverdue}} {
+			for _, hook := range of.list {
+				if !yield(of.key, hook) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // NameSchedule reports whether one of the hooks needs to know what schedule it is of: to say so, or to start another of its tasks.
 func (h Hooks) NameSchedule() bool {
-	for _, hooks := range [][]Hook{h.Before, h.After, h.OnSuccess, h.OnFailure, h.OnRecovery, h.OnSkip, h.OnOverdue} {
-		if slices.ContainsFunc(hooks, func(hook Hook) bool { return !hook.IsCommand() }) {
+	for _, hook := range h.All() {
+		if !hook.IsCommand() {
 			return true
 		}
 	}

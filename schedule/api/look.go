@@ -20,11 +20,7 @@ import (
 )
 
 func getStatus(r *request) (any, error) {
-	now := status.Of(r.schedule, r.invalid != nil, r.server.Now(), r.view.Files)
-	if err := now.Explain(); err != nil && now.Err == nil {
-		now.Err = err
-	}
-	return r.view.Status(now), nil
+	return r.view.Status(status.Of(r.schedule, r.invalid != nil, r.server.Now(), r.view.Files)), nil
 }
 
 func getTasks(r *request) (any, error) {

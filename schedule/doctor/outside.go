@@ -50,8 +50,7 @@ func (s *Subject) mailServers() map[string][]string {
 	expansion := schedule.Expansion{Getenv: process.Lookup(s.Environ), Folder: filepath.Dir(s.Schedule.File)}
 	tasks := map[string][]string{}
 	for _, t := range s.active() {
-		h := t.Hooks
-		for _, hook := range slices.Concat(h.Before, h.OnSuccess, h.OnFailure, h.OnRecovery, h.OnSkip, h.OnOverdue, h.After) {
+		for _, hook := range t.Hooks.All() {
 			if hook.Notify == nil || len(hook.Notify.Mail) == 0 {
 				continue
 			}

@@ -57,28 +57,13 @@ func read(dir string) (*state, error) {
 	return s, nil
 }
 
-// write replaces the file. It is written to disk where an incident must survive a power cut: it is found once.
-func (s *state) write(dir string, synced bool) error {
+// write replaces the file.
+func (s *state) write(dir string) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	if synced {
-		return statedir.Replace(statePath(dir), text)
-	}
-	draft := statePath(dir) + ".new"
-	file, err := statedir.Open(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(draft, statePath(dir))
-	}
-	if err != nil {
-		os.Remove(draft)
-	}
-	return err
+	return statedir.Replace(statePath(dir), text)
 }
 
 // Two clocks that drift apart by less than this were not set. Of sets the last few are remembered.

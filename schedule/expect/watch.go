@@ -61,21 +61,20 @@ func (w *Watch) Keep() error {
 	if nothing {
 		return nil
 	}
-	return w.update(func(s *state, now time.Time) (changed, urgent bool) { return w.takeSuccesses(s, now, false), false })
+	return w.update(func(s *state, now time.Time) (changed bool) { return w.takeSuccesses(s, now, false) })
 }
 
-// update changes the file. It is written where change says so, and to disk where that is urgent.
-func (w *Watch) update(change func(s *state, now time.Time) (changed, urgent bool)) error {
+// update changes the file. It is written if change says so.
+func (w *Watch) update(change func(s *state, now time.Time) (changed bool)) error {
 	return statedir.Exclusively(folder(w.Dir), func() error {
 		s, err := read(w.Dir)
 		if err != nil {
 			return err
 		}
-		changed, urgent := change(s, w.Now())
-		if !changed {
+		if !change(s, w.Now()) {
 			return nil
 		}
-		return s.write(w.Dir, urgent)
+		return s.write(w.Dir)
 	})
 }
 
@@ -86,7 +85,7 @@ func (w *Watch) Look(live []runfile.State) (began, untold []Incident, err error)
 		return nil, nil, nil
 	}
 	var unknown error
-	err = w.update(func(s *state, now time.Time) (changed, urgent bool) {
+	err = w.update(func(s *state, now time.Time) bool {
 		changed, set := s.noteClock(now)
 		changed = w.forgetOthers(s) || changed
 		changed = w.takeSuccesses(s, now, set) || changed
@@ -111,7 +110,7 @@ func (w *Watch) Look(live []runfile.State) (began, untold []Incident, err error)
 		if changed {
 			s.sweep(w.Dir)
 		}
-		return changed, len(began) > 0
+		return changed
 	})
 	return began, untold, errors.Join(err, unknown)
 }
@@ -260,7 +259,7 @@ func (w *Watch) Untold(i Incident) bool {
 
 // Told writes down that on_overdue was told of an incident, and removes its marks.
 func (w *Watch) Told(i Incident) error {
-	return w.update(func(s *state, _ time.Time) (changed, urgent bool) {
+	return w.update(func(s *state, _ time.Time) (changed bool) {
 		if e := s.Tasks[i.Task]; e != nil {
 			for n := range e.Incidents {
 				if e.Incidents[n].ID == i.ID && !e.Incidents[n].Told {
@@ -268,7 +267,7 @@ func (w *Watch) Told(i Incident) error {
 				}
 			}
 		}
-		return changed, true
+		return changed
 	})
 }
 

@@ -93,7 +93,7 @@ func Simulate(in Input, observe func(*Slot)) {
 type simulation struct {
 	Input
 	observe func(*Slot)
-	events  events
+	events  heapOf[event]
 	pushed  int
 	held    map[mutexOf]holder
 	seats   map[mutexOf][]holder   // of a pool, by the name of that
@@ -322,23 +322,6 @@ type event struct {
 	what happening
 }
 
-// events are a heap, the next one first.
-type events []event
-
-func (e events) Len() int { return len(e) }
-
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].seq < e[j].seq
-}
-
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-
-// Push is for container/heap.
-func (e *events) Push(x any) { *e = append(*e, x.(event)) }
-
-// Pop is for container/heap.
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
+func (e event) before(other event) bool {
+	return e.at < other.at || e.at == other.at && e.seq < other.seq
 }

@@ -124,7 +124,7 @@ type collector struct {
 	minutes []int // starts by minute of the slot
 	first   int64 // the minute of minutes[0], in minutes since 1970
 	hour    int   // in sums.Hours
-	ends    ends
+	ends    heapOf[end]
 	cpu     int64
 	memory  int64
 }
@@ -251,21 +251,21 @@ type end struct {
 	cpu, memory int64
 }
 
-// ends are a heap, the next one first.
-type ends []end
+func (e end) before(other end) bool { return e.at < other.at }
 
-func (e ends) Len() int { return len(e) }
+// A heapOf is what package container/heap works on. What comes before all others stands first.
+type heapOf[T interface{ before(T) bool }] []T
 
-func (e ends) Less(i, j int) bool { return e[i].at < e[j].at }
-
-func (e ends) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (h heapOf[T]) Len() int           { return len(h) }
+func (h heapOf[T]) Less(i, j int) bool { return h[i].before(h[j]) }
+func (h heapOf[T]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
 // Push is for container/heap.
-func (e *ends) Push(x any) { *e = append(*e, x.(end)) }
+func (h *heapOf[T]) Push(x any) { *h = append(*h, x.(T)) }
 
 // Pop is for container/heap.
-func (e *ends) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
+func (h *heapOf[T]) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
 	return last
 }

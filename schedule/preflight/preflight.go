@@ -94,17 +94,9 @@ func commandsOf(t *schedule.Task) []keyed {
 	for _, c := range t.ConditionCommands {
 		all = append(all, keyed{c.Key, c.Command})
 	}
-	for _, hooks := range []struct {
-		key  string
-		list []schedule.Hook
-	}{
-		{"before", t.Hooks.Before}, {"on_success", t.Hooks.OnSuccess}, {"on_failure", t.Hooks.OnFailure},
-		{"on_recovery", t.Hooks.OnRecovery}, {"on_skip", t.Hooks.OnSkip}, {"on_overdue", t.Hooks.OnOverdue}, {"after", t.Hooks.After},
-	} {
-		for _, hook := range hooks.list {
-			if hook.IsCommand() {
-				all = append(all, keyed{hooks.key, hook.Run})
-			}
+	for key, hook := range t.Hooks.All() {
+		if hook.IsCommand() {
+			all = append(all, keyed{key, hook.Run})
 		}
 	}
 	return all

@@ -2,7 +2,6 @@ package status
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"sched/schedule"
@@ -12,8 +11,9 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
-	"sched/schedule/run"
+	"sched/schedule/records"
 	"sched/schedule/runfile"
+	"sched/schedule/statedir"
 )
 
 // A Status is how a schedule is doing at one moment.
@@ -29,7 +29,6 @@ type Status struct {
 	Undelivered outbox.Undelivered // the notifications that wait
 	Outage      *cluster.Outage    // of the store, as the last tick found it; nil where there is none
 	Mixture     cluster.Mixture    // what the last tick found wrong with the servers of the store
-	live        map[string]bool    // the ids of runs that live, or wait for their next attempt
 	Err         error              // why the history, the controls or the file of a run could not be read
 }
 
@@ -57,10 +56,26 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Survey
 			index[t.Name] = &status.Tasks[len(status.Tasks)-1]
 		}
 	}
-	var ended []outcome.Record
-	for _, place := range (run.Storage{Dir: s.StateDir}).Folders() {
-		ended = append(ended, status.addRuns(files, place.Dir, index)...)
-		status.Undelivered.Add(outbox.In(place.Dir))
+	live, lost, ended, err := records.Survey(s.StateDir, files)
+	status.Err = err
+	alive := map[string]bool{}
+	for _, state := range live {
+		alive[state.Begin.Run] = true
+		if state.Waits() { // nothing of it runs
+			continue
+		}
+		status.Running++
+		if t := index[state.Begin.Task]; t != nil {
+			t.Running = append(t.Running, state)
+		}
+	}
+	for _, state := range lost {
+		if t := index[state.Begin.Task]; t != nil {
+			t.Lost = append(t.Lost, state)
+		}
+	}
+	for _, folder := range statedir.Folders(s.StateDir) {
+		status.Undelivered.Add(outbox.In(folder))
 	}
 	of := ""
 	if len(s.Store.Servers) > 0 {
@@ -83,41 +98,11 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Survey
 		}
 	}
 	for i := range status.Tasks {
-		status.Tasks[i].leaveOver(status.live)
-		status.Troubles = append(status.Troubles, status.Tasks[i].troubles(now)...)
+		t := &status.Tasks[i]
+		t.Overdue = expect.StillOpen(t.Overdue, alive, t.Success) // as far as that goes on since that tick
+		status.Troubles = append(status.Troubles, t.troubles(now)...)
 	}
 	return status
-}
-
-// addRuns gives each task its runs that live or are lost, and returns those that have ended and are not in the history yet.
-func (s *Status) addRuns(files *runfile.Surveyor, dir string, index map[string]*TaskStatus) (ended []outcome.Record) {
-	live, lost, ended, err := files.Survey(dir)
-	if err != nil {
-		s.Err = err
-	}
-	s.addLive(live)
-	live = slices.DeleteFunc(live, runfile.State.Waits) // nothing of them runs
-	s.Running += len(live)
-	for _, state := range live {
-		if t := index[state.Begin.Task]; t != nil {
-			t.Running = append(t.Running, state)
-		}
-	}
-	for _, state := range lost {
-		if t := index[state.Begin.Task]; t != nil {
-			t.Lost = append(t.Lost, state)
-		}
-	}
-	return ended
-}
-
-func (s *Status) addLive(live []runfile.State) {
-	if s.live == nil {
-		s.live = map[string]bool{}
-	}
-	for _, state := range live {
-		s.live[state.Begin.Run] = true
-	}
 }
 
 // addOverdue gives each task what the last tick found to be overdue. Where nothing is expected it reads nothing.
@@ -134,11 +119,6 @@ func (s *Status) addOverdue(index map[string]*TaskStatus) {
 			t.Overdue = incidents
 		}
 	}
-}
-
-// leaveOver leaves out the incidents that are over since that tick: the run has ended, or there was a success.
-func (t *TaskStatus) leaveOver(live map[string]bool) {
-	t.Overdue = expect.StillOpen(t.Overdue, live, t.Success)
 }
 
 // addHistory gives each task what the history has of it. It opens the history once, for all tasks.

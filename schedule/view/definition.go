@@ -58,14 +58,8 @@ func (s Source) Definition(t *schedule.Task, shown Task, usual time.Duration) De
 	if out.SuccessCodes == nil {
 		out.SuccessCodes = []int{}
 	}
-	for _, hooks := range []struct {
-		key  string
-		list []schedule.Hook
-	}{{"before", t.Hooks.Before}, {"after", t.Hooks.After}, {"on_success", t.Hooks.OnSuccess}, {"on_failure", t.Hooks.OnFailure},
-		{"on_recovery", t.Hooks.OnRecovery}, {"on_skip", t.Hooks.OnSkip}, {"on_overdue", t.Hooks.OnOverdue}} {
-		for _, hook := range hooks.list {
-			out.Hooks = append(out.Hooks, Hook{hooks.key, hookText(hook)})
-		}
+	for key, hook := range t.Hooks.All() {
+		out.Hooks = append(out.Hooks, Hook{key, hookText(hook)})
 	}
 	return out
 }

@@ -51,6 +51,9 @@ type Trouble struct {
 
 // Status judges a status. The troubles that make the exit code 2 come first.
 func (s Source) Status(of *status.Status) Status {
+	if err := of.Explain(); err != nil && of.Err == nil {
+		of.Err = err
+	}
 	all := judged{of, s.Config}
 	down := all.down()
 	rows := slices.Clone(down)

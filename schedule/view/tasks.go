@@ -77,13 +77,13 @@ func (s Source) TasksOf(ctx context.Context, all *records.Records, chosen func(*
 			tasks, names = append(tasks, t), append(names, t.Name)
 		}
 	}
-	p, err := s.past(ctx, all, names)
-	p.triggers = s.Schedule.Triggers()
-	p = s.withElsewhere(ctx, names, p)
 	read, cerr := s.Controls.Read()
-	if p.pauses = read.Pauses; cerr != nil && s.Controls.Store == nil { // with a store the same error was told already
+	if cerr != nil && s.Controls.Store == nil { // with a store the same error is told below
 		s.Problem("%v", cerr)
 	}
+	p, err := s.past(ctx, all, names, read.Pauses)
+	p.triggers = s.Schedule.Triggers()
+	p = s.withElsewhere(ctx, names, p)
 	if err == nil {
 		err = cerr
 	}
@@ -108,8 +108,8 @@ type past struct {
 
 // past reads what is known on this machine of some tasks. That the history cannot be read is told, and no reason to leave out what lives and
 // waits.
-func (s Source) past(ctx context.Context, all *records.Records, names []string) (past, error) {
-	p := past{running: map[string][]Running{}, waiting: s.Waiting(all.Live), now: s.Now()}
+func (s Source) past(ctx context.Context, all *records.Records, names []string, pauses controls.Pauses) (past, error) {
+	p := past{running: map[string][]Running{}, waiting: s.Waiting(all.Live, func() controls.Pauses { return pauses }), pauses: pauses, now: s.Now()}
 	for _, state := range all.Live {
 		if !state.Waits() {
 			p.addRunning(state)
@@ -162,11 +162,7 @@ func taskOf(s *schedule.Schedule, t *schedule.Task, at time.Time, n int, p past)
 		shown := RecordOf(last)
 		row.Last, row.LastRun = &shown, last
 	}
-	if row.Paused = PauseOf(p.pauses, t, p.now); row.Paused != nil {
-		for i := range row.Waiting {
-			row.Waiting[i].pause = row.Paused
-		}
-	}
+	row.Paused = PauseOf(p.pauses, t, p.now)
 	row.Expect, row.Overdue = expectOf(t), p.overdue[t.Name]
 	if row.Running == nil {
 		row.Running = []Running{}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sched/schedule/controls"
 	"sched/schedule/kept"
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
@@ -34,22 +35,21 @@ type Waiting struct {
 }
 
 // Waiting returns what waits for a tick, by task, the first to come first. The live runs are those of records.Records.
-func (s Source) Waiting(live []runfile.State) map[string][]Waiting {
+// Pauses is called if something waits.
+func (s Source) Waiting(live []runfile.State, pauses func() controls.Pauses) map[string][]Waiting {
 	all := map[string][]Waiting{}
-	add := func(task, run string, at time.Time, attempt int, origin string, held time.Time) {
-		all[task] = append(all[task], Waiting{Run: run, At: timeText(at), Attempt: attempt, Origin: origin, Held: TimeOrNil(held), Time: at, Slot: at, lacks: s.lacks(task)})
+	add := func(task string, w Waiting) {
+		w.At = timeText(w.Time)
+		all[task] = append(all[task], w)
 	}
 	for _, state := range live {
+		b := state.Begin
 		if state.Queued() {
-			wait := state.Begin.Wait
-			add(state.Begin.Task, state.Begin.Run, state.Begin.Slot, 1, state.Begin.Origin, wait.Since)
-			of := all[state.Begin.Task]
-			of[len(of)-1].Until, of[len(of)-1].since, of[len(of)-1].until = TimeOrNil(wait.Until), wait.Since, wait.Until
+			add(b.Task, Waiting{Run: b.Run, Time: b.Slot, Slot: b.Slot, Attempt: 1, Origin: b.Origin, Held: TimeOrNil(b.Wait.Since), lacks: s.lacks(b.Task),
+				Until: TimeOrNil(b.Wait.Until), since: b.Wait.Since, until: b.Wait.Until})
 		}
-		if state.Deferred() {
-			add(state.Begin.Task, state.Begin.Run, state.Deferral.Until, state.Deferral.Attempt, state.Begin.Origin, state.Deferral.HeldSince)
-			of := all[state.Begin.Task]
-			of[len(of)-1].Slot = state.Begin.Slot
+		if d := state.Deferral; state.Deferred() {
+			add(b.Task, Waiting{Run: b.Run, Time: d.Until, Slot: b.Slot, Attempt: d.Attempt, Origin: b.Origin, Held: TimeOrNil(d.HeldSince), lacks: s.lacks(b.Task)})
 		}
 	}
 	requests, err := runfile.Requests(s.Schedule.StateDir)
@@ -57,17 +57,26 @@ func (s Source) Waiting(live []runfile.State) map[string][]Waiting {
 		s.Problem("%v", err)
 	}
 	for _, r := range requests {
-		add(r.Task, r.Run, r.At, 1, r.Origin, r.HeldSince)
+		add(r.Task, Waiting{Run: r.Run, Time: r.At, Slot: r.At, Attempt: 1, Origin: r.Origin, Held: TimeOrNil(r.HeldSince), lacks: s.lacks(r.Task)})
 	}
 	for _, k := range s.Kept() {
-		w := Waiting{Run: k.Run, At: timeText(k.At), Attempt: 1, Store: TimeOrNil(k.Until), Time: k.At, Slot: k.At, until: k.Until, why: k.Why}
+		w := Waiting{Run: k.Run, Time: k.At, Slot: k.At, Attempt: 1, Store: TimeOrNil(k.Until), until: k.Until, why: k.Why}
 		if k.Paused {
 			w.Store, w.AfterPause = nil, w.Store
 		}
-		all[k.Task] = append(all[k.Task], w)
+		add(k.Task, w)
 	}
 	for _, of := range all {
 		slices.SortStableFunc(of, func(a, b Waiting) int { return a.Time.Compare(b.Time) })
+	}
+	if len(all) == 0 {
+		return all
+	}
+	paused := pauses()
+	for _, t := range s.Schedule.Tasks {
+		for i := range all[t.Name] {
+			all[t.Name][i].pause = PauseOf(paused, t, s.Now())
+		}
 	}
 	return all
 }
@@ -94,19 +103,6 @@ func (s Source) Kept() (all []kept.Slot) {
 		all = append(all, slots...)
 	}
 	return all
-}
-
-// MarkPaused notes at what waits that its task is paused, for Text.
-func (s Source) MarkPaused(waiting map[string][]Waiting) {
-	if len(waiting) == 0 {
-		return
-	}
-	pauses, now := s.Pauses(), s.Now()
-	for _, t := range s.Schedule.Tasks {
-		for i := range waiting[t.Name] {
-			waiting[t.Name][i].pause = PauseOf(pauses, t, now)
-		}
-	}
 }
 
 // Text says what it waits for, at the time now.

@@ -87,7 +87,8 @@ func noLongerThere(ctx context.Context, all *records.Records, name string, err e
 
 // inquire collects what there is to know about a task at this moment.
 func inquire(s Source, t *schedule.Task, all *records.Records) *Inquiry {
-	w := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Waiting: s.Waiting(all.Live)[t.Name], Pauses: s.Pauses()}
+	w := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
+	w.Waiting = s.Waiting(all.Live, func() controls.Pauses { return w.Pauses })[t.Name]
 	for _, state := range all.Live {
 		if state.Waits() {
 			w.deferred = append(w.deferred, state)
@@ -105,11 +106,7 @@ func (w *Inquiry) answer() Why {
 	for _, trigger := range s.Triggers()[t.Name] {
 		answer.Triggers = append(answer.Triggers, Chained{trigger.From, trigger.Key})
 	}
-	if answer.Paused = PauseOf(w.Pauses, t, w.Now); answer.Paused != nil {
-		for i := range w.Waiting {
-			w.Waiting[i].pause = answer.Paused
-		}
-	}
+	answer.Paused = PauseOf(w.Pauses, t, w.Now)
 	answer.Waiting = append([]Waiting{}, w.Waiting...)
 	answer.Cron = t.When.Texts()
 	answer.NoTicks = w.source.TicksMissing()

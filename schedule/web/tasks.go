@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/controls"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/records"
@@ -78,11 +79,7 @@ func showTasks(made *page) error {
 
 // judged is how the schedule is doing.
 func (p taskList) judged() view.Status {
-	now := status.Of(p.Schedule, p.Invalid != nil, p.now, p.View.Files)
-	if err := now.Explain(); err != nil && now.Err == nil {
-		now.Err = err
-	}
-	return p.View.Status(now)
+	return p.View.Status(status.Of(p.Schedule, p.Invalid != nil, p.now, p.View.Files))
 }
 
 // verdict says whether all is well, with the troubles that are not of a task.
@@ -105,8 +102,8 @@ func (p taskList) rows(judged view.Status) []row {
 			troubles[t.Task] = &judged.Troubles[i]
 		}
 	}
-	running, waiting := p.running()
 	pauses := p.View.Pauses()
+	running, waiting := p.running(pauses)
 	var ranks [4][]row
 	for _, t := range p.Schedule.Tasks {
 		r := row{
@@ -132,7 +129,7 @@ func (r *row) rank() int {
 }
 
 // running returns which tasks run, here or on other servers, and what waits for a tick.
-func (p taskList) running() (running map[string]bool, waiting map[string][]view.Waiting) {
+func (p taskList) running(pauses controls.Pauses) (running map[string]bool, waiting map[string][]view.Waiting) {
 	live := p.View.Live()
 	elsewhere, err := p.View.RunningElsewhere(p.request.Context())
 	if err != nil {
@@ -144,7 +141,7 @@ func (p taskList) running() (running map[string]bool, waiting map[string][]view.
 			running[state.Begin.Task] = true
 		}
 	}
-	return running, p.View.Waiting(live)
+	return running, p.View.Waiting(live, func() controls.Pauses { return pauses })
 }
 
 // read reads what is shown of some rows, of what View.Records has returned. It tells why the history could not be read.
