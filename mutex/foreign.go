@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"sched/schedule/text"
 )
@@ -44,11 +43,7 @@ func Clean(foreign string) string {
 	if len(line) <= longestText {
 		return line
 	}
-	end := longestText
-	for !utf8.RuneStart(line[end]) {
-		end--
-	}
-	return line[:end] + "…"
+	return strings.ToValidUTF8(line[:longestText], "") + "…"
 }
 
 // plainASCII reports whether a text has nothing to clean: the usual case, and ten thousand records

@@ -29,59 +29,59 @@ func Machine(dir string) string {
 	return strings.TrimSpace(string(id)) + " " + boot.ID()
 }
 
-func mixturePath(dir string) string { return filepath.Join(dir, "servers-mixed.json") }
-
 // NoteMixture notes in the state folder what the last tick found, for status.
-func NoteMixture(dir string, m Mixture) {
-	note, path := append(encode(m), '\n'), mixturePath(dir)
-	known, err := statedir.ReadFile(path)
-	switch {
-	case err == nil && bytes.Equal(known, note):
-	case string(note) == "{}\n":
-		os.Remove(path)
-	default:
-		statedir.Replace(path, note) //nolint: the tick says it, too
-	}
-}
+func NoteMixture(dir string, m Mixture) { note(filepath.Join(dir, "servers-mixed.json"), m) }
 
 // MixtureIn returns what the last tick found.
 func MixtureIn(dir string) (m Mixture) {
-	if note, err := statedir.ReadFile(mixturePath(dir)); err == nil {
-		json.Unmarshal(note, &m) //nolint: what cannot be read says nothing
-	}
+	readNote(filepath.Join(dir, "servers-mixed.json"), &m)
 	return m
 }
 
 // An Outage is what the ticks of this machine found: the store does not answer them, or grants nothing.
 type Outage struct {
-	Since time.Time `json:"since"` // the first tick that found it
-	Why   string    `json:"why"`
+	Since time.Time `json:"since,omitzero"` // the first tick that found it
+	Why   string    `json:"why,omitempty"`
 }
-
-func outagePath(dir string) string { return filepath.Join(dir, "store-down.json") }
 
 // NoteOutage notes in the state folder that a tick at the time now found the store to be down; nil says
 // that it answered.
 func NoteOutage(dir string, now time.Time, err error) {
-	known, down := OutageIn(dir)
-	switch {
-	case err == nil && !down, err != nil && known.Why == err.Error():
-	case err == nil:
-		os.Remove(outagePath(dir))
-	default:
-		if !down {
-			known.Since = now.UTC()
-		}
-		known.Why = err.Error()
-		statedir.Replace(outagePath(dir), append(encode(known), '\n')) //nolint: ticks say it, too
+	outage, down := OutageIn(dir)
+	if !down {
+		outage.Since = now.UTC()
 	}
+	if err == nil {
+		outage = Outage{}
+	} else {
+		outage.Why = err.Error()
+	}
+	note(filepath.Join(dir, "store-down.json"), outage)
 }
 
 // OutageIn returns the outage that the last tick found; false where the store answered it.
 func OutageIn(dir string) (o Outage, down bool) {
-	text, err := statedir.ReadFile(outagePath(dir))
-	if err != nil || json.Unmarshal(text, &o) != nil {
-		return Outage{}, false
+	readNote(filepath.Join(dir, "store-down.json"), &o)
+	return o, o.Why != ""
+}
+
+// note writes a value into a file that does not have it. The zero value has no file.
+func note(path string, value any) {
+	text := append(encode(value), '\n')
+	known, err := statedir.ReadFile(path)
+	switch {
+	case string(text) == "{}\n":
+		if err == nil {
+			os.Remove(path)
+		}
+	case err != nil || !bytes.Equal(known, text):
+		statedir.Replace(path, text) //nolint: ticks say it, too
 	}
-	return o, true
+}
+
+// readNote reads a value that note wrote. A file that cannot be read says nothing.
+func readNote(path string, value any) {
+	if text, err := statedir.ReadFile(path); err == nil {
+		json.Unmarshal(text, value) //nolint: see above
+	}
 }

@@ -18,9 +18,6 @@ import (
 // This file is about what a tick asks a store for before the slots start: a hundred answers one after another are a hundred round trips.
 // The locks of one machine take microseconds, and are taken when a slot starts.
 
-// maxAsking is how many claims and locks a tick asks a store for at a time.
-const maxAsking = 32
-
 // preferredFirst is how long a server that a task does not prefer leaves its slots to those that the task prefers.
 const preferredFirst = time.Second
 
@@ -38,12 +35,12 @@ func (s *starter) claimAhead(slots []schedule.Slot) {
 		return
 	}
 	for _, slot := range slots {
-		if !slot.Task.OneServer || len(slot.Task.ConditionCommands) > 0 || s.locks.claims.of(slot) != nil || s.admission.refuses(slot) {
+		if !slot.Task.OneServer || len(slot.Task.ConditionCommands) > 0 || s.locks.claimOf(slot) != nil || s.admission.refuses(slot) {
 			continue
 		}
 		record := s.newRecord(slot)
 		c := &claim{run: record.Run, made: make(chan struct{})}
-		s.locks.claims.add(slot, c)
+		s.locks.claims.Store(slot, c)
 		go func() {
 			defer close(c.made)
 			c.err = s.locks.claim(s.Storage, &record, slot)
@@ -51,26 +48,11 @@ func (s *starter) claimAhead(slots []schedule.Slot) {
 	}
 }
 
-// claims are those that a tick has begun to make ahead. Safe for concurrent use.
-type claims struct {
-	mu  sync.Mutex
-	all map[schedule.Slot]*claim
-}
-
-// of returns the claim of a slot; nil for none.
-func (c *claims) of(slot schedule.Slot) *claim {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.all[slot]
-}
-
-func (c *claims) add(slot schedule.Slot, one *claim) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.all == nil {
-		c.all = map[schedule.Slot]*claim{}
-	}
-	c.all[slot] = one
+// claimOf returns the claim of a slot that was begun ahead; nil for none.
+func (l *locks) claimOf(slot schedule.Slot) *claim {
+	c, _ := l.claims.Load(slot)
+	begun, _ := c.(*claim)
+	return begun
 }
 
 // A stoppedError says why a slot was not claimed: the tick is to end.

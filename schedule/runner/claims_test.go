@@ -8,6 +8,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"sched/mutex"
 	"sched/mutex/redistest"
 	"sched/schedule/cluster"
 )
@@ -57,7 +58,7 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 	tick, slots := w.begin()
 	tick.starter.claimAhead(slots)
 	for i, want := range []bool{true, false, false, false} {
-		name, claim := slots[i].Task.Name, tick.locks.claims.of(slots[i])
+		name, claim := slots[i].Task.Name, tick.locks.claimOf(slots[i])
 		if want != (claim != nil) {
 			t.Errorf("%s is claimed ahead: %t", name, !want)
 		}
@@ -72,10 +73,10 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 	}
 }
 
-// Hundreds of tasks are claimed side by side, and no more than maxAsking of them at a time.
+// Hundreds of tasks are claimed side by side, and no more than mutex.SideBySide of them at a time.
 func TestClaimsAreMadeSideBySide(t *testing.T) {
 	tasks := ""
-	for i := range 3 * maxAsking {
+	for i := range 3 * mutex.SideBySide {
 		tasks += fmt.Sprintf("  - {name: t%d, cron: \"* * * * *\", one_server: true, command: \"true\"}\n", i)
 	}
 	w := newWorld(t, 1, tasks)
@@ -88,7 +89,7 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 		defer mu.Unlock()
 		asking += change
 		if asking > most {
-			if most = asking; most == maxAsking {
+			if most = asking; most == mutex.SideBySide {
 				close(full)
 			}
 		}
@@ -105,9 +106,9 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 		t.Fatal("they are claimed one after another")
 	}
 	for _, slot := range slots {
-		<-tick.locks.claims.of(slot).made
+		<-tick.locks.claimOf(slot).made
 	}
-	if most > maxAsking {
+	if most > mutex.SideBySide {
 		t.Errorf("%d were claimed at a time", most)
 	}
 }

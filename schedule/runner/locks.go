@@ -40,7 +40,7 @@ type locks struct {
 	claiming    func(task string, slot time.Time, run string) // is called before a slot is claimed
 	problem     func(format string, a ...any)
 	leases      lease.Leases  // of the locks whose runs have yet to begin
-	claims      claims        // that were begun before their slots are reached
+	claims      sync.Map      // by slot: those that were begun before their slots are reached
 	asking      chan struct{} // has an element for each claim and lock that the store is asked for
 
 	mu             sync.Mutex
@@ -99,7 +99,7 @@ func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Loc
 func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*record)
 	claim := func() error {
-		if ahead := l.claims.of(slot); ahead != nil && storage.Store != nil {
+		if ahead := l.claimOf(slot); ahead != nil && storage.Store != nil {
 			<-ahead.made
 			return ahead.err
 		}

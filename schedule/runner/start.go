@@ -178,7 +178,7 @@ func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {
 // newRecord is Tick.newRecord. A slot that this tick, or an earlier one, has claimed gets the run for which it did.
 func (s *starter) newRecord(slot schedule.Slot) outcome.Record {
 	record := s.Tick.newRecord(slot)
-	if claim := s.locks.claims.of(slot); claim != nil {
+	if claim := s.locks.claimOf(slot); claim != nil {
 		record.Run = claim.run
 	}
 	if run, note := s.ledger.RunOf(slot.Task.Name, slot.At); run != "" {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/admission"
 	"sched/schedule/clock"
@@ -145,7 +146,7 @@ func (t *Tick) prepare() *running {
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
 	r.ledger = r.newAccount(spare)
 	r.locks = &locks{tick: t, storage: t.Storage, spare: spare, began: r.began, noNewStarts: context.Background(),
-		claiming: r.ledger.Claiming, problem: t.Report.Problem, asking: make(chan struct{}, maxAsking)}
+		claiming: r.ledger.Claiming, problem: t.Report.Problem, asking: make(chan struct{}, mutex.SideBySide)}
 	r.records = &records{tick: t, spare: spare, ledger: r.ledger, expected: t.watch()}
 	r.deliveries = &deliveries{tick: t, records: r.records}
 	r.starter = &starter{
