@@ -665,7 +665,7 @@ func TestAStoreThatCannotBeUsedIsToldInOneLine(t *testing.T) {
 		})
 	}
 	for _, tt := range []struct{ url, want string }{
-		{"redis//localhost", "begins with none of redis://"},
+		{"redis//localhost", "does not begin with redis://"},
 		{"redis://u:s3cret@host:port", "is not a URL"},
 		{"redis://:s3cret@host/shop", "has a database that is not a number"},
 	} {
