@@ -28,9 +28,6 @@ type Reason struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// An Asked is a run that was asked for.
-type Asked = view.Request
-
 // A PauseRequest says what is paused, until when and why. Without Tasks and Tags it is everything; without For and Until it is until
 // somebody ends it.
 type PauseRequest struct {
@@ -139,7 +136,7 @@ func postRetry(r *request) (any, error) {
 }
 
 // leave leaves a request for the ticks to come.
-func (r *request) leave(actor actions.Actor, request runfile.Request, action, target, reason string) (asked Asked, err error) {
+func (r *request) leave(actor actions.Actor, request runfile.Request, action, target, reason string) (asked view.Request, err error) {
 	err = r.change(action, target, reason, func() error {
 		tick, err := actor.Leave(request)
 		asked = view.RequestOf(request, tick, r.view.Server)

@@ -30,22 +30,13 @@ type Visit struct {
 }
 
 // Visit prepares the answer to a request that came through Handler. Leave is called when the page is made: only so many are made at the
-// same time. problem.Of turns the error into an answer.
-func (s *Server) Visit(hr *http.Request) (v *Visit, leave func(), err error) {
-	return s.visit(hr, route{})
-}
-
-// VisitForecast is Visit for a page of a forecast: it may take seconds until that is made, and takes no place from other pages. Only so
-// many wait for one.
-func (s *Server) VisitForecast(hr *http.Request) (v *Visit, leave func(), err error) {
-	return s.visit(hr, route{foresees: true})
-}
-
-func (s *Server) visit(hr *http.Request, of route) (v *Visit, leave func(), err error) {
+// same time. A page with a forecast may take seconds, and takes no place from other pages: only so many wait for one. problem.Of turns the
+// error into an answer.
+func (s *Server) Visit(hr *http.Request, foresees bool) (v *Visit, leave func(), err error) {
 	plain := hr.Clone(hr.Context())
 	plain.URL.RawQuery = "" // what a page takes is not what a route takes
 	r := &request{Request: plain, server: s, who: access.WhoIs(hr.Context())}
-	if leave, err = s.prepare(of, r); err != nil {
+	if leave, err = s.prepare(route{foresees: foresees}, r); err != nil {
 		return nil, nil, err
 	}
 	return &Visit{

@@ -50,15 +50,15 @@ func routes() []route {
 		{method: "GET", path: "/badge/{key}", scope: access.Badge, about: "A picture of how the last run of a task ended; the key is KEY.svg, of `sched serve token --badge TASK`",
 			status: 200, kind: "image/svg+xml", handle: getBadge, errors: []int{404, 429}},
 
-		{method: "POST", path: "/tasks/{name}/trigger", scope: access.Operate, about: "Ask for one more run, by the next tick or later", body: Asking{}, status: 202, value: Asked{},
+		{method: "POST", path: "/tasks/{name}/trigger", scope: access.Operate, about: "Ask for one more run, by the next tick or later", body: Asking{}, status: 202, value: view.Request{},
 			handle: postTrigger, errors: []int{404, 409, 413, 415}},
-		{method: "POST", path: "/runs/{id}/retry", scope: access.Operate, about: "Ask for a run again", body: Asking{}, status: 202, value: Asked{}, handle: postRetry, errors: []int{404, 409, 413, 415}},
+		{method: "POST", path: "/runs/{id}/retry", scope: access.Operate, about: "Ask for a run again", body: Asking{}, status: 202, value: view.Request{}, handle: postRetry, errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/runs/{id}/stop", scope: access.Operate, about: "Stop a run that lives: TERM, then KILL. 202 when it has not ended yet", body: Reason{}, status: 200, value: runs.Run{},
 			waits: true, handle: postStop, errors: []int{404, 409, 413, 415}},
 		{method: "POST", path: "/pauses", scope: access.Operate, about: "Pause tasks, or without tasks and tags everything", body: PauseRequest{}, status: 201, value: page[Pausing]{},
 			handle: postPause, errors: []int{404, 413, 415}},
 		{method: "DELETE", path: "/pauses/{id}", scope: access.Operate, about: "End a pause", status: 204, handle: deletePause, errors: []int{404}},
-		{method: "POST", path: "/hooks/{key}", scope: access.Hook, about: "Trigger one task; takes no input. The key is of `sched serve token --hook TASK`", status: 202, value: Asked{},
+		{method: "POST", path: "/hooks/{key}", scope: access.Hook, about: "Trigger one task; takes no input. The key is of `sched serve token --hook TASK`", status: 202, value: view.Request{},
 			handle: postHook, errors: []int{404, 409, 429}},
 
 		{method: "PUT", path: "/tasks/{name}", scope: access.Edit, about: "Write a task into the folder of --edit: its keys as YAML or JSON, without name",

@@ -49,7 +49,7 @@ func checkClockChanges(_ context.Context, s *Subject) (found []finding) {
 			change.Add(-1).In(zones[name]).Format("-07:00"), change.In(zones[name]).Format("-07:00"))
 		hint := ""
 		if near := s.dueAround(change, name); len(near) > 0 {
-			says += "; around it are due " + some(near)
+			says += "; around it are due " + text.Names(near, 3)
 			hint = "see what they will do: sched list --next 3 --at " + change.Add(-nearChange).UTC().Format(time.RFC3339)
 		}
 		found = append(found, finding{OK, says, hint})

@@ -72,7 +72,7 @@ func checkPath(_ context.Context, s *Subject) (found []finding) {
 	}
 	for _, says := range slices.Sorted(maps.Keys(needs)) {
 		found = append(found, finding{Problem,
-			says + ": " + some(needs[says]),
+			says + ": " + text.Names(needs[says], 3),
 			"add to the top of the schedule: env: {PATH: " + folders[says] + "}"})
 	}
 	if len(found) == 0 {
@@ -89,15 +89,6 @@ func (s *Subject) active() (tasks []*schedule.Task) {
 		}
 	}
 	return tasks
-}
-
-// some names up to three tasks.
-func some(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // checkZone compares the machine's zone as ticks see it with that of this process, where the schedule does not name its own.

@@ -33,7 +33,7 @@ func checkNotifications(ctx context.Context, s *Subject) (found []finding) {
 	targets := s.mailServers()
 	for _, server := range slices.Sorted(maps.Keys(targets)) {
 		if problem := mailProblem(ctx, server); problem != "" {
-			found = append(found, finding{Problem, problem + ", for " + some(targets[server]), "see `mail:` in the schedule"})
+			found = append(found, finding{Problem, problem + ", for " + text.Names(targets[server], 3), "see `mail:` in the schedule"})
 		}
 	}
 	if len(found) == 0 && len(targets) > 0 {

@@ -2,9 +2,7 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"sched/schedule"
 	"sched/schedule/process"
@@ -36,12 +34,7 @@ func checkServers(_ context.Context, s *Subject) (found []finding) {
 	if len(elsewhere) == 0 {
 		return fine("all tasks are for this server: %s", s.Schedule.Machine)
 	}
-	const named = 5
-	words := strings.Join(elsewhere[:min(named, len(elsewhere))], ", ")
-	if more := len(elsewhere) - named; more > 0 {
-		words += fmt.Sprintf(" and %d more", more)
-	}
-	return fine("this is %s; of %s these do not run here: %s", s.Schedule.Machine, text.Count(len(s.Schedule.Tasks), "task"), words)
+	return fine("this is %s; of %s these do not run here: %s", s.Schedule.Machine, text.Count(len(s.Schedule.Tasks), "task"), text.Names(elsewhere, 5))
 }
 
 // otherVariables says where ticks take this machine for another one than this process does.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sched/schedule/process"
+	"sched/schedule/text"
 )
 
 // zoneFolder is where the zone data of the machine are. Tests change it.
@@ -77,7 +78,7 @@ func (s *Subject) unknownZones() []string {
 	}
 	var says []string
 	for _, zone := range slices.Sorted(maps.Keys(lacking)) {
-		says = append(says, fmt.Sprintf("there are no zone data for %s (%s)", zone, some(lacking[zone])))
+		says = append(says, fmt.Sprintf("there are no zone data for %s (%s)", zone, text.Names(lacking[zone], 3)))
 	}
 	return says
 }

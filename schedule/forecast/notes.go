@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"sched/schedule"
 	"sched/schedule/controls"
@@ -19,6 +18,9 @@ type Note struct {
 	Text string `json:"text"`
 	Hint string `json:"hint"`
 }
+
+// mostNamed is how many tasks a note names.
+const mostNamed = 5
 
 // note notes what a reader has to know of what the forecast goes by.
 func (in *Inputs) note() {
@@ -45,11 +47,11 @@ func (in *Inputs) note() {
 		}
 	}
 	add(unknown, "unknown", "", "%s no successful run on record, so 1 s is assumed for each: %s",
-		having(unknown), few(unknown))
+		having(unknown), text.Names(unknown, mostNamed))
 	in.noteRenamed(unknown)
 	add(stale, "other times", "", "%s due at other times when the history was made (cron, every or timezone changed): what runs took is of then: %s",
-		being(stale), few(stale))
-	add(asking, "conditions", "", "%s when or skip, which %s taken to let every run start: %s", having(asking), map[bool]string{true: "is", false: "are"}[len(asking) == 1], few(asking))
+		being(stale), text.Names(stale, mostNamed))
+	add(asking, "conditions", "", "%s when or skip, which %s taken to let every run start: %s", having(asking), map[bool]string{true: "is", false: "are"}[len(asking) == 1], text.Names(asking, mostNamed))
 	in.noteControls()
 }
 
@@ -90,17 +92,8 @@ func (in *Inputs) noteControls() {
 		}
 	}
 	if len(endless) > 0 {
-		in.Notes = append(in.Notes, Note{"paused", "paused without an end, which does not count: " + few(endless), "sched resume " + endless[0]})
+		in.Notes = append(in.Notes, Note{"paused", "paused without an end, which does not count: " + text.Names(endless, mostNamed), "sched resume " + endless[0]})
 	}
-}
-
-// few names some of the names.
-func few(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 func having(names []string) string {

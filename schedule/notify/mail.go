@@ -43,10 +43,7 @@ func (t Target) sendMail(ctx context.Context, m Message) error {
 	if t.Mail.URL == "" {
 		return t.sendmail(ctx, e)
 	}
-	server, problem := parseMailURL(t.Mail.URL)
-	if problem != "" {
-		return t.permanent(problem, "")
-	}
+	server, _ := parseMailURL(t.Mail.URL) // Check has seen it
 	return t.sendSMTP(ctx, server, e)
 }
 

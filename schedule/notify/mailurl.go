@@ -51,7 +51,7 @@ func parseMailURL(text string) (s smtpServer, problem string) {
 		if s.user == "" || s.password == "" {
 			return s, "the URL of the mail server has half of a user and password"
 		}
-		if !s.isLocal() {
+		if ip := net.ParseIP(s.host); s.host != "localhost" && (ip == nil || !ip.IsLoopback()) { // not on this machine
 			s.tls = tlsRequired
 		}
 	}
@@ -69,12 +69,6 @@ func parseMailURL(text string) (s smtpServer, problem string) {
 		}
 	}
 	return s, ""
-}
-
-// isLocal reports whether the server is on this machine by its name.
-func (s smtpServer) isLocal() bool {
-	ip := net.ParseIP(s.host)
-	return s.host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // address is the host and port to connect to, and how errors name the server.

@@ -14,10 +14,7 @@ import (
 const maxPingOutput = 10_000
 
 func (t Target) sendPing(ctx context.Context, m Message) error {
-	u, err := url.Parse(t.Ping.URL)
-	if err != nil {
-		return t.permanent("the URL is none", "") // Check has seen it
-	}
+	u, _ := url.Parse(t.Ping.URL) // Check has seen it
 	method, body := http.MethodGet, ""
 	if t.Ping.Protocol {
 		var signal string

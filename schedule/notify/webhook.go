@@ -17,9 +17,7 @@ func (t Target) sendWebhook(ctx context.Context, m Message) error {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(content); err != nil {
-		return t.permanent("the message is no JSON", "") // both bodies have strings and numbers only, so they always are
-	}
+	encoder.Encode(content) // strings and numbers, which are always JSON
 	r, err := http.NewRequest(http.MethodPost, t.Webhook.URL, &body)
 	if err != nil {
 		return t.permanent("the URL is none", "") // Check has seen it

@@ -45,7 +45,8 @@ func (m *Machine) Task(t *schedule.Task) (lacks []schedule.Problem) {
 			report("output", "the copy is not made then; the task runs", "output: %s", problem)
 		}
 	}
-	place := place{dir: t.Dir, path: m.path(t)}
+	place := place{dir: t.Dir}
+	place.path, place.known = m.Path(t)
 	for _, c := range commandsOf(t) {
 		for _, problem := range place.lacks(c.command) {
 			report(c.key, problem.hint, "%s: %s", c.key, problem.text)
@@ -102,18 +103,18 @@ func commandsOf(t *schedule.Task) []keyed {
 	return all
 }
 
-// path returns the folders in which programs of the task are looked for; false in known where its env_file cannot be read.
-func (m *Machine) path(t *schedule.Task) searchPath {
+// Path returns the PATH that commands of the task have, and whether that is known: its env_file may be missing.
+func (m *Machine) Path(t *schedule.Task) (path string, known bool) {
 	env := process.Environ(m.Environ, *t)
 	more, err := dotenv.Read(t.EnvFiles, env)
 	if err != nil {
-		return searchPath{}
+		return "", false
 	}
-	value, _ := process.Lookup(append(env, more...))("PATH")
+	path, _ = process.Lookup(append(env, more...))("PATH")
 	if slices.Contains(t.EnvOver, "PATH") {
-		value = t.Env["PATH"]
+		path = t.Env["PATH"]
 	}
-	return searchPath{known: true, value: value}
+	return path, true
 }
 
 // folderProblem says why the path is no folder; "" where it is one, or where others do not let us look.
@@ -130,12 +131,6 @@ func folderProblem(path string) string {
 		return path + " is not a folder"
 	}
 	return ""
-}
-
-// A searchPath is a PATH.
-type searchPath struct {
-	known bool
-	value string
 }
 
 // Find returns the file of a program in the folders of a PATH, seen from the folder dir; "" where it has none.
@@ -162,12 +157,6 @@ func Programs(t *schedule.Task) (names []string) {
 		}
 	}
 	return names
-}
-
-// Path returns the PATH that commands of the task have, and whether that is known: its env_file may be missing.
-func (m *Machine) Path(t *schedule.Task) (string, bool) {
-	path := m.path(t)
-	return path.value, path.known
 }
 
 // StateDir returns why the state folder of the schedule cannot be used by this user; nil where it can, or could be made.

@@ -13,8 +13,8 @@ import (
 
 // A place is where the programs of a task are looked for.
 type place struct {
-	dir  string
-	path searchPath
+	dir, path string
+	known     bool // the path is
 }
 
 type lack struct{ text, hint string }
@@ -28,11 +28,11 @@ func (p place) lacks(c schedule.Command) (all []lack) {
 			if !filepath.IsAbs(file) {
 				file = filepath.Join(p.dir, file)
 			}
-		case !p.path.known:
+		case !p.known:
 			continue
 		default:
-			if file = Find(name, p.path.value, p.dir); file == "" {
-				all = append(all, lack{"there is no program " + name + " in " + p.path.value, "set PATH in `env:`, or write the whole path of " + name})
+			if file = Find(name, p.path, p.dir); file == "" {
+				all = append(all, lack{"there is no program " + name + " in " + p.path, "set PATH in `env:`, or write the whole path of " + name})
 				continue
 			}
 		}
@@ -72,8 +72,8 @@ func (p place) interpreterProblem(name, file string) lack {
 	if _, err := os.Stat(words[0]); errors.Is(err, fs.ErrNotExist) {
 		return lack{name + " begins with " + line + ", and there is no " + words[0], ""}
 	}
-	if filepath.Base(words[0]) == "env" && len(words) == 2 && p.path.known && Find(words[1], p.path.value, p.dir) == "" {
-		return lack{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path.value, "set PATH in `env:`"}
+	if filepath.Base(words[0]) == "env" && len(words) == 2 && p.known && Find(words[1], p.path, p.dir) == "" {
+		return lack{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path, "set PATH in `env:`"}
 	}
 	return lack{}
 }

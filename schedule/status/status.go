@@ -9,11 +9,14 @@ import (
 	"sched/schedule/controls"
 	"sched/schedule/expect"
 	"sched/schedule/history"
+	"sched/schedule/ledger"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/records"
+	"sched/schedule/run"
 	"sched/schedule/runfile"
 	"sched/schedule/statedir"
+	"sched/schedule/text"
 )
 
 // A Status is how a schedule is doing at one moment.
@@ -171,4 +174,29 @@ func (t *TaskStatus) addEnded(r outcome.Record) {
 	if r.Outcome == outcome.Succeeded && r.Ended.After(t.Success) {
 		t.Success = r.Ended
 	}
+}
+
+// stale is how old the last tick may be: with an older one at least two did not come.
+const stale = 3 * time.Minute
+
+// LastTick returns the last minute that a tick covered with the state folder or a spare one; zero when none ever did.
+func LastTick(dir string) (last time.Time) {
+	for _, storage := range (run.Storage{Dir: dir}).Folders() {
+		last = text.Later(last, ledger.LastTick(storage.Dir))
+	}
+	return last
+}
+
+// TicksMissing returns in words that no ticks come, given the last one that came: it is too old, or lies ahead of a clock that was set
+// back. It is "" when they come.
+func TicksMissing(last, now time.Time) string {
+	switch age := now.Sub(last); {
+	case last.IsZero():
+		return "no tick ever came"
+	case age > stale:
+		return "no tick came for " + text.Duration(age)
+	case age < -stale:
+		return "the last tick is " + text.Duration(-age) + " ahead of the clock, which was set back"
+	}
+	return ""
 }

@@ -9,7 +9,10 @@
 // and numbers. It does not translate.
 package text
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Count writes a number with its noun, which takes an s in the plural: "1 slot", "0 slots", "12 slots".
 func Count(n int, noun string) string {
@@ -17,6 +20,14 @@ func Count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Names lists the first names: "a, b, c and 4 more".
+func Names(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // Bytes writes a size of memory or of a file in units of 1,024 (IEC 80000-13): "512 KiB", "41 MiB", "1.5 GiB".

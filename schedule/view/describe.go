@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,4 +100,19 @@ func conditionTexts(t *schedule.Task) []string {
 		texts = append(texts, c.Key+": "+CommandText(c.Command))
 	}
 	return texts
+}
+
+// TriggeredBy says after which tasks another one is started: "after extract", "after extract, load or clean".
+func TriggeredBy(by []Chained) string {
+	var names []string
+	for _, c := range by {
+		if !slices.Contains(names, c.Task) {
+			names = append(names, c.Task)
+		}
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return "after " + names[0]
+	}
+	return fmt.Sprintf("after %s or %s", strings.Join(names[:last], ", "), names[last])
 }

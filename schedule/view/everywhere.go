@@ -184,18 +184,8 @@ func (s Source) leftOpen(ctx context.Context, t status.TaskStatus) (newest histo
 	case outcome.Missed:
 		return newest, true
 	case outcome.Skipped:
-		found, err := s.find(ctx, history.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Skipped}, Limit: 1})
+		found, _, err := s.Page(ctx, history.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Skipped}, Limit: 1})
 		return newest, err == nil && len(found) > 0 && found[0].Slot.Equal(newest.Slot) && strings.Contains(found[0].Reason, outcome.AnotherServer)
 	}
 	return newest, false
-}
-
-// find reads the history of this machine.
-func (s Source) find(ctx context.Context, q history.Query) ([]outcome.Record, error) {
-	db, err := history.OpenRead(s.Schedule.StateDir)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	return db.Find(ctx, q)
 }

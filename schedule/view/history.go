@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"sched/schedule/history"
@@ -78,4 +79,53 @@ func find(ctx context.Context, all *records.Records, q history.Query, now time.T
 		found = found[:min(q.Limit, len(found))]
 	}
 	return found, err
+}
+
+// MostOfAPage is the most records of one page.
+const MostOfAPage = 1000
+
+// Page returns the records that the query covers, the newest slot first, and from where the next page goes on: the zero Position where
+// there are no more. Its cost does not depend on the length of the history, nor on how far back the page is. The query has a Limit of
+// at least 1 and at most MostOfAPage.
+func (s Source) Page(ctx context.Context, q history.Query) (page []outcome.Record, next history.Position, err error) {
+	all, err := s.Records(ctx)
+	if err != nil {
+		return nil, next, err
+	}
+	defer all.Close()
+	limit := q.Limit
+	q.Limit++ // whether there is a next page
+	page, err = all.Find(ctx, q)
+	if err == nil && len(page) > limit {
+		page = slices.Clip(page[:limit])
+		next = history.PositionOf(page[limit-1])
+	}
+	return page, next, err
+}
+
+// NewestBefore is history.NewestBefore of now.
+func (s Source) NewestBefore(ctx context.Context, all *records.Records, last outcome.Record) outcome.Record {
+	return history.NewestBefore(last, s.Now(), func(q history.Query) ([]outcome.Record, error) { return all.Find(ctx, q) })
+}
+
+// OneRun returns the id that name stands for: all of it, its beginning, or its end (from four characters
+// on), like records.Get; empty for none.
+func OneRun(ids []string, name string) (string, error) {
+	var found []string
+	for _, id := range ids {
+		switch {
+		case id == name:
+			return id, nil
+		case len(name) >= 4 && (strings.HasPrefix(id, name) || strings.HasSuffix(id, name)):
+			found = append(found, id)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return "", nil
+	case len(found) > 1:
+		slices.Reverse(found)
+		return "", &history.AmbiguousError{ID: name, Candidates: found[:min(5, len(found))], More: len(found) > 5}
+	}
+	return found[0], nil
 }

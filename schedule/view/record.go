@@ -28,12 +28,9 @@ type Record struct {
 	Output     string   `json:"output"`
 	Notes      []string `json:"notes"`
 
-	Cause     *Cause              `json:"cause"`     // the run that triggered it; null for others
+	Cause     *outcome.Cause      `json:"cause"`     // the run that triggered it; null for others
 	Triggered []outcome.Triggered `json:"triggered"` // the runs that its hooks asked for
 }
-
-// A Cause is the run whose hook triggered another one.
-type Cause = outcome.Cause
 
 // RecordOf returns a record as it is shown.
 func RecordOf(r outcome.Record) Record {

@@ -248,16 +248,11 @@ func (of judged) forgotten(paused []TaskPause) (rows []Trouble) {
 
 // summary names the first troubles, for the first line: on a pager it may be all that people see.
 func summary(rows []Trouble) string {
-	const named = 3
 	var parts []string
-	for _, r := range rows[:min(named, len(rows))] {
+	for _, r := range rows {
 		parts = append(parts, strings.TrimSpace(r.Task+" "+r.Trouble))
 	}
-	text := strings.Join(parts, ", ")
-	if more := len(rows) - named; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return text.Names(parts, 3)
 }
 
 // pausedFigure says in the first line what is paused, which alone is no trouble; "" for nothing.

@@ -108,13 +108,13 @@ func (p *pages) actions() {
 func because(r *http.Request) api.Reason { return api.Reason{Reason: r.PostFormValue("reason")} }
 
 func (p *pages) trigger(r *http.Request) (string, error) {
-	var asked api.Asked
+	var asked view.Request
 	err := p.Call(r, "POST", "/tasks/"+url.PathEscape(r.PathValue("name"))+"/trigger", because(r), &asked)
 	return "/runs/" + asked.Run, err
 }
 
 func (p *pages) retry(r *http.Request) (string, error) {
-	var asked api.Asked
+	var asked view.Request
 	err := p.Call(r, "POST", "/runs/"+url.PathEscape(r.PathValue("id"))+"/retry", because(r), &asked)
 	return "/runs/" + asked.Run, err
 }

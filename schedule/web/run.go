@@ -175,7 +175,7 @@ func wholeLines(log runs.Log) string {
 
 // download sends all that a run printed, as it is.
 func (p *pages) download(w http.ResponseWriter, r *http.Request) {
-	visit, leave, err := p.Visit(r)
+	visit, leave, err := p.Visit(r, false)
 	if err != nil {
 		p.fail(w, r, err)
 		return

@@ -26,9 +26,9 @@ func New(server *api.Server) http.Handler {
 		"/{$}": showTasks, "/timeline": showTimeline, "/tasks/{name}": showTask, "/runs": showRuns, "/runs/{id}": showRun,
 		"/servers": showServers, "/pauses": showPauses, "/audit": showAudit,
 	} {
-		p.mux.Handle("GET "+p.BasePath+path, p.showing(p.Visit, show))
+		p.mux.Handle("GET "+p.BasePath+path, p.showing(show, false))
 	}
-	p.mux.Handle("GET "+p.BasePath+"/forecast", p.showing(p.VisitForecast, showForecast))
+	p.mux.Handle("GET "+p.BasePath+"/forecast", p.showing(showForecast, true))
 	p.mux.HandleFunc("GET "+p.BasePath+"/runs/{id}/log", p.download)
 	p.mux.HandleFunc("GET "+p.BasePath+api.Assets+"{file}", p.asset)
 	if !p.ReadOnly {
@@ -46,13 +46,10 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// visiting is how a page comes to what it shows.
-type visiting func(*http.Request) (*api.Visit, func(), error)
-
 // showing returns the handler of a page. It is made first and sent then: who reads slowly takes no place from those whose pages are made.
-func (p *pages) showing(visit visiting, show func(*page) error) http.Handler {
+func (p *pages) showing(show func(*page) error, foresees bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page, err := p.made(r, visit, show)
+		page, err := p.made(r, show, foresees)
 		if err != nil {
 			p.fail(w, r, err)
 			return
@@ -61,8 +58,8 @@ func (p *pages) showing(visit visiting, show func(*page) error) http.Handler {
 	})
 }
 
-func (p *pages) made(r *http.Request, enter visiting, show func(*page) error) (*page, error) {
-	visit, leave, err := enter(r)
+func (p *pages) made(r *http.Request, show func(*page) error, foresees bool) (*page, error) {
+	visit, leave, err := p.Visit(r, foresees)
 	if err != nil {
 		return nil, err
 	}
