@@ -9,6 +9,7 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/actions"
+	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
@@ -86,7 +87,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, 
 	for _, state := range live {
 		ids = append(ids, state.Begin.Run)
 	}
-	id, err := view.OneRun(ids, name)
+	id, err := history.OneRun(ids, name)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, 
 		return slices.DeleteFunc(slices.Clone(live), func(state runfile.State) bool { return state.Begin.Run != id }), nil
 	}
 	for _, state := range lost {
-		if one, _ := view.OneRun([]string{state.Begin.Run}, name); one != "" || state.Begin.Task == name {
+		if one, _ := history.OneRun([]string{state.Begin.Run}, name); one != "" || state.Begin.Task == name {
 			return nil, failed("", "run %s of %s: %w", text.ShortRun(state.Begin.Run), state.Begin.Task, run.ErrVanished)
 		}
 	}

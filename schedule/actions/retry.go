@@ -63,7 +63,7 @@ func (a Actor) endedRun(ctx context.Context, name string) (outcome.Record, error
 		return outcome.Record{}, err
 	}
 	for _, state := range append(live, lost...) {
-		if id, err := view.OneRun([]string{state.Begin.Run}, name); err != nil || id == "" {
+		if id, err := history.OneRun([]string{state.Begin.Run}, name); err != nil || id == "" {
 			continue
 		}
 		switch short := text.ShortRun(state.Begin.Run); {

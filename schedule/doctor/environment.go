@@ -62,8 +62,8 @@ func checkPath(_ context.Context, s *Subject) (found []finding) {
 		path, known := ticks.Path(t)
 		own, _ := mine.Path(t)
 		for _, name := range preflight.Programs(t) {
-			here := preflight.Find(name, own, t.Dir)
-			if known && here != "" && preflight.Find(name, path, t.Dir) == "" {
+			here := process.Find(name, own, t.Dir)
+			if known && here != "" && process.Find(name, path, t.Dir) == "" {
 				says := fmt.Sprintf("%s is %s in your shell, and not in the PATH of ticks, %s", name, here, path)
 				needs[says] = append(needs[says], t.Name)
 				folders[says] = filepath.Dir(here) + ":" + path

@@ -151,3 +151,25 @@ func NewestBefore(last outcome.Record, now time.Time, find func(Query) ([]outcom
 	}
 	return newest
 }
+
+// OneRun returns the id that name stands for: all of it, its beginning, or its end (from four characters
+// on), like Get; empty for none.
+func OneRun(ids []string, name string) (string, error) {
+	var found []string
+	for _, id := range ids {
+		switch {
+		case id == name:
+			return id, nil
+		case len(name) >= 4 && (strings.HasPrefix(id, name) || strings.HasSuffix(id, name)):
+			found = append(found, id)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return "", nil
+	case len(found) > 1:
+		slices.Reverse(found)
+		return "", &AmbiguousError{ID: name, Candidates: found[:min(shown, len(found))], More: len(found) > shown}
+	}
+	return found[0], nil
+}

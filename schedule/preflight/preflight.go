@@ -133,20 +133,6 @@ func folderProblem(path string) string {
 	return ""
 }
 
-// Find returns the file of a program in the folders of a PATH, seen from the folder dir; "" where it has none.
-func Find(name, path, dir string) string {
-	for _, folder := range filepath.SplitList(path) {
-		file := filepath.Join(folder, name)
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(dir, file)
-		}
-		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
-			return file
-		}
-	}
-	return ""
-}
-
 // Programs returns the names, without a folder, of the programs that the commands of the task start for sure: a PATH must find them.
 func Programs(t *schedule.Task) (names []string) {
 	for _, c := range commandsOf(t) {

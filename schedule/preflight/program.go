@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sched/schedule"
+	"sched/schedule/process"
 )
 
 // A place is where the programs of a task are looked for.
@@ -31,7 +32,7 @@ func (p place) lacks(c schedule.Command) (all []lack) {
 		case !p.known:
 			continue
 		default:
-			if file = Find(name, p.path, p.dir); file == "" {
+			if file = process.Find(name, p.path, p.dir); file == "" {
 				all = append(all, lack{"there is no program " + name + " in " + p.path, "set PATH in `env:`, or write the whole path of " + name})
 				continue
 			}
@@ -72,7 +73,7 @@ func (p place) interpreterProblem(name, file string) lack {
 	if _, err := os.Stat(words[0]); errors.Is(err, fs.ErrNotExist) {
 		return lack{name + " begins with " + line + ", and there is no " + words[0], ""}
 	}
-	if filepath.Base(words[0]) == "env" && len(words) == 2 && p.known && Find(words[1], p.path, p.dir) == "" {
+	if filepath.Base(words[0]) == "env" && len(words) == 2 && p.known && process.Find(words[1], p.path, p.dir) == "" {
 		return lack{name + " begins with " + line + ", and there is no program " + words[1] + " in " + p.path, "set PATH in `env:`"}
 	}
 	return lack{}

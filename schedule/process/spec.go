@@ -123,14 +123,22 @@ func lookPath(name, dir string, env []string) (string, error) {
 			path = value
 		}
 	}
-	for _, place := range filepath.SplitList(path) {
-		file := filepath.Join(place, name)
-		if !filepath.IsAbs(place) {
+	if file := Find(name, path, dir); file != "" {
+		return file, nil
+	}
+	return "", fmt.Errorf("%s: %w", name, errNotFound)
+}
+
+// Find returns the file of a program in the folders of a PATH, seen from the folder dir; "" where it has none.
+func Find(name, path, dir string) string {
+	for _, folder := range filepath.SplitList(path) {
+		file := filepath.Join(folder, name)
+		if !filepath.IsAbs(file) {
 			file = filepath.Join(dir, file)
 		}
 		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
-			return file, nil
+			return file
 		}
 	}
-	return "", fmt.Errorf("%s: %w", name, errNotFound)
+	return ""
 }

@@ -1,8 +1,10 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -105,36 +107,25 @@ func (r *Records) Find(ctx context.Context, q history.Query) ([]outcome.Record, 
 // Get returns the record of the run with that id, or of the only one that id is the beginning of, or the end (from four characters
 // on). The error is history.ErrNotFound or *history.AmbiguousError where there is none or several.
 func (r *Records) Get(ctx context.Context, id string) (outcome.Record, error) {
-	var found []outcome.Record
+	known := map[string]outcome.Record{}
 	for _, record := range r.waiting {
-		if record.Run == id {
-			return record, nil
-		}
-		if id != "" && strings.HasPrefix(record.Run, id) || len(id) >= 4 && strings.HasSuffix(record.Run, id) {
-			found = append(found, record)
-		}
+		known[record.Run] = record
+	}
+	if record, ok := known[id]; ok {
+		return record, nil
 	}
 	record, err := r.db.Get(ctx, id)
-	var several *history.AmbiguousError
 	switch {
-	case len(found) == 0, err == nil && record.Run == id, errors.As(err, &several):
-		return record, err
-	case err == nil && slices.ContainsFunc(found, func(r outcome.Record) bool { return r.Run == record.Run }): // it was moved meanwhile
-	case err == nil:
-		found = append(found, record)
-	case !errors.Is(err, history.ErrNotFound):
+	case err == nil && record.Run != id:
+		known[record.Run] = record
+	case err == nil, !errors.Is(err, history.ErrNotFound):
 		return record, err
 	}
-	if len(found) == 1 {
-		return found[0], nil
+	run, several := history.OneRun(slices.Sorted(maps.Keys(known)), id)
+	if run != "" {
+		return known[run], nil
 	}
-	ambiguous := &history.AmbiguousError{ID: id}
-	for _, record := range found {
-		ambiguous.Candidates = append(ambiguous.Candidates, record.Run)
-	}
-	slices.Sort(ambiguous.Candidates)
-	slices.Reverse(ambiguous.Candidates)
-	return outcome.Record{}, ambiguous
+	return outcome.Record{}, cmp.Or(several, err)
 }
 
 // Last returns, for each of the tasks that has one, its newest record that tells how its command went: neither skipped nor missed.

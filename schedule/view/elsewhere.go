@@ -69,7 +69,7 @@ func (s Source) LiveElsewhere(ctx context.Context, name string) (found []outcome
 
 // named reports whether name is the task of a run, or stands for its id (see OneRun).
 func named(r outcome.Record, name string) bool {
-	id, _ := OneRun([]string{r.Run}, name)
+	id, _ := history.OneRun([]string{r.Run}, name)
 	return id != "" || r.Task == name
 }
 

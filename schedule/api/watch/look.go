@@ -9,7 +9,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
-	"sched/schedule/run"
+	"sched/schedule/records"
 	"sched/schedule/runfile"
 	"sched/schedule/status"
 	"sched/schedule/view/runs"
@@ -64,20 +64,18 @@ func changeOf(path string) string {
 // from the history.
 func (w *Watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 	live := map[string]RunChange{}
-	for _, storage := range (run.Storage{Dir: s.StateDir}).Folders() {
-		states, lost, ended, err := w.Files.Survey(storage.Dir)
-		if err != nil {
-			return
-		}
-		for _, state := range states {
-			live[state.Begin.Run] = changeOfState(state, runs.Running)
-		}
-		for _, state := range lost {
-			live[state.Begin.Run] = changeOfState(state, runs.Vanished)
-		}
-		for _, record := range ended {
-			live[record.Run] = changeOfRecord(record)
-		}
+	states, lost, ended, err := records.Survey(s.StateDir, w.Files)
+	if err != nil {
+		return
+	}
+	for _, state := range states {
+		live[state.Begin.Run] = changeOfState(state, runs.Running)
+	}
+	for _, state := range lost {
+		live[state.Begin.Run] = changeOfState(state, runs.Vanished)
+	}
+	for _, record := range ended {
+		live[record.Run] = changeOfRecord(record)
 	}
 	for id, change := range live {
 		if seen.live[id] != change && !first {

@@ -32,7 +32,7 @@ func (s Runs) FindRun(ctx context.Context, name string) (outcome.Record, error) 
 		if k.Paused {
 			what = "the end of a pause"
 		}
-		if id, _ := view.OneRun([]string{k.Run}, name); id != "" {
+		if id, _ := history.OneRun([]string{k.Run}, name); id != "" {
 			return outcome.Record{}, view.Fail(view.Conflict, "`sched why "+k.Task+"` says what for", "run %s of %s has not begun: it waits for %s", text.ShortRun(k.Run), k.Task, what)
 		}
 	}
@@ -82,14 +82,14 @@ func (s Runs) NewestRun(ctx context.Context, name string) (outcome.Record, error
 	return ended, nil
 }
 
-// OneRequest returns the request whose run has that id (see view.OneRun); an empty one for none.
+// OneRequest returns the request whose run has that id (see history.OneRun); an empty one for none.
 func (s Runs) OneRequest(name string) (runfile.Request, error) {
 	all, _ := runfile.Requests(s.Schedule.StateDir) // a tick reports requests that cannot be read
 	var ids []string
 	for _, r := range all {
 		ids = append(ids, r.Run)
 	}
-	id, err := view.OneRun(ids, name)
+	id, err := history.OneRun(ids, name)
 	if id == "" {
 		return runfile.Request{}, err
 	}

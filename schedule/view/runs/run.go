@@ -95,7 +95,7 @@ func oneState(states []runfile.State, name string) (*runfile.State, error) {
 	for _, state := range states {
 		ids = append(ids, state.Begin.Run)
 	}
-	id, err := view.OneRun(ids, name)
+	id, err := history.OneRun(ids, name)
 	if id == "" {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (s Runs) runElsewhere(ctx context.Context, name string) (Run, bool) {
 	}
 	ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, history.Query{})
 	i := slices.IndexFunc(ended, func(r outcome.Record) bool {
-		id, _ := view.OneRun([]string{r.Run}, name)
+		id, _ := history.OneRun([]string{r.Run}, name)
 		return id != "" && r.Server != s.Server
 	})
 	if err != nil || i < 0 {
