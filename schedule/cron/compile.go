@@ -18,20 +18,24 @@ import (
 // by a rule that is only partly Vixie's, and its NextTickAfter gives up after 500 steps and returns a time that is not
 // due.
 //
-// All expressions of the process share the sets, since most of a schedule's expressions have the same few fields. To
-// parse 10,000 expressions and find the first Next of each then takes 8 to 11 ms. It takes 25 to 69 ms where each search
-// evaluates text, and 120 to 270 ms where each expression has sets of its own (BenchmarkFirstNext). Shared sets are
-// never dropped. Their number is bounded by the different fields in the schedules that a process reads.
+// All expressions of the process share the sets, because most of a schedule's expressions have the same few fields. Shared
+// sets are never dropped. Their number is bounded by the different fields in the schedules that a process reads.
 
 // A compiler turns fields into sets, and keeps these for expressions with the same fields. Safe for concurrent use.
 type compiler struct {
 	mu     sync.Mutex
-	values [len(cronFields)]map[string]set       // by element of a list; not for the day fields
-	days   [len(cronFields)]map[string]*dayTable // by text of a field; for the day fields only
+	values map[fieldText]set       // by element of a list; not for the day fields
+	days   map[fieldText]*dayTable // by text of a field; for the day fields only
+}
+
+// A fieldText is a text in the field at a position.
+type fieldText struct {
+	pos  int
+	text string
 }
 
 // shared is the compiler of Parse.
-var shared compiler
+var shared = compiler{values: map[fieldText]set{}, days: map[fieldText]*dayTable{}}
 
 // compile returns the times and dates that match the fields. The same text of a day field always gives the same table,
 // so that expressions can be compared with ==.
@@ -50,16 +54,11 @@ func (c *compiler) compile(fields *canonicalFields) (times, dates) {
 // valuesOf returns the due values of a field other than a day field. A list is due where one of its elements is, which
 // is gronx's rule, too. The caller holds c.mu.
 func (c *compiler) valuesOf(fields *canonicalFields, pos int) (due set) {
-	cache := c.values[pos]
-	if cache == nil {
-		cache = map[string]set{}
-		c.values[pos] = cache
-	}
 	for element := range strings.SplitSeq(fields[pos], ",") {
-		values, ok := cache[element]
+		values, ok := c.values[fieldText{pos, element}]
 		if !ok {
 			values = evaluateValues(element, pos)
-			cache[element] = values
+			c.values[fieldText{pos, element}] = values
 		}
 		due |= values
 	}
@@ -68,29 +67,20 @@ func (c *compiler) valuesOf(fields *canonicalFields, pos int) (due set) {
 
 // daysOf returns the table of a day field. The caller holds c.mu.
 func (c *compiler) daysOf(fields *canonicalFields, pos int) *dayTable {
-	cache := c.days[pos]
-	if cache == nil {
-		cache = map[string]*dayTable{}
-		c.days[pos] = cache
-	}
-	table, ok := cache[fields[pos]]
+	field := fieldText{pos, fields[pos]}
+	table, ok := c.days[field]
 	if !ok {
-		table = &dayTable{text: fields[pos], pos: pos}
-		cache[fields[pos]] = table
+		table = &dayTable{fieldText: field}
+		c.days[field] = table
 	}
 	return table
 }
 
-// evaluateValues returns the due values of an element of a field other than a day field. Most are a number, which is due at
-// itself: gronx says so, too, once it was asked about sixty values.
+// evaluateValues returns the due values of an element of a field other than a day field.
 func evaluateValues(element string, pos int) (due set) {
 	if number, err := strconv.Atoi(element); err == nil {
-		return 1 << number
+		return 1 << number // gronx says so, too, once it was asked about sixty values
 	}
-	return askGronx(element, pos)
-}
-
-func askGronx(element string, pos int) (due set) {
 	f := &cronFields[pos]
 	for v := f.min; v <= f.max; v++ {
 		clock := [len(cronFields)]int{dayField: 1, monthField: 1}
@@ -107,8 +97,7 @@ func askGronx(element string, pos int) (due set) {
 // entry is evaluated when it is first needed. Safe for concurrent use: goroutines that need an entry at the same time
 // all evaluate it, and find the same days.
 type dayTable struct {
-	text    string
-	pos     int
+	fieldText
 	entries [shapes]atomic.Uint64 // a set, which also has the value 0 once it is evaluated
 }
 

@@ -22,6 +22,11 @@ type Expression struct {
 	fixed    bool     // neither minute nor hour starts with *: daylight saving must not lose this job (wallclock.go)
 }
 
+// An Error says what is wrong with a cron expression or with the words of every:.
+type Error = frequency.Error
+
+var wrong = frequency.Wrong
+
 // The positions of the fields, which are also gronx's.
 const (
 	secondField = iota

@@ -26,7 +26,6 @@ type cronField struct {
 }
 
 // cronFields are the six fields, by position.
-
 var cronFields = [6]cronField{
 	{name: "second", pos: secondField, min: 0, max: 59, top: 59},
 	{name: "minute", pos: minuteField, min: 0, max: 59, top: 59},

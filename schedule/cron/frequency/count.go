@@ -7,7 +7,7 @@ import (
 
 // This file reads frequencies that begin with a number: "5 minutes", "2 hours at :15". The number must divide the next
 // larger unit, so that the slots are evenly spaced. Other units have no such number: "2 weeks" needs a date to count
-// from (every_from.go).
+// from (from.go).
 
 // A countableUnit is a unit of which the next larger one holds a whole number. Its texts are cron expressions.
 type countableUnit struct {

@@ -2,6 +2,7 @@ package frequency
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -133,10 +134,7 @@ func (p phrase) instant() (time.Time, error) {
 	if err := p.refuse("on"); err != nil {
 		return time.Time{}, err
 	}
-	words := p.from
-	if p.at != nil {
-		words = append(words[:len(words):len(words)], p.at...)
-	}
+	words := slices.Concat(p.from, p.at)
 	day, err := readStart(words[0])
 	if err != nil {
 		return time.Time{}, err

@@ -1,6 +1,7 @@
 package frequency
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -80,13 +81,7 @@ func unknownWord(word string) error {
 // nearestWord returns the unit or weekday that is at most two letters away from word, or one letter for short words.
 // It returns "" where there is none.
 func nearestWord(word string) (nearest string) {
-	ours := make([]string, 0, len(unitWords())+len(weekdayWords()))
-	for w := range unitWords() {
-		ours = append(ours, w)
-	}
-	for w := range weekdayWords() {
-		ours = append(ours, w)
-	}
+	ours := slices.AppendSeq(slices.Collect(maps.Keys(unitWords())), maps.Keys(weekdayWords()))
 	slices.Sort(ours)
 	best := min(3, (len(word)+3)/3)
 	for _, w := range ours {
