@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,13 +25,12 @@ func (c Conditions) FirstUnmet(at time.Time) string {
 	if holiday := c.Holidays.On(at); holiday != "" {
 		return "it is a holiday: " + holiday
 	}
-	if len(c.Between) > 0 && !anyContains(c.Between, at) {
+	contains := func(w Window) bool { return w.Contains(at) }
+	if len(c.Between) > 0 && !slices.ContainsFunc(c.Between, contains) {
 		return "outside " + windowText(c.Between)
 	}
-	for _, w := range c.UnlessBetween {
-		if w.Contains(at) {
-			return "inside " + w.String()
-		}
+	if i := slices.IndexFunc(c.UnlessBetween, contains); i >= 0 {
+		return "inside " + c.UnlessBetween[i].String()
 	}
 	return ""
 }
@@ -139,7 +139,7 @@ type Window struct{ From, To int }
 // Contains reports whether t falls in the window, ends included.
 // A window whose end is before its start wraps past midnight.
 func (w Window) Contains(t time.Time) bool {
-	m := minuteOfDay(t)
+	m := t.Hour()*60 + t.Minute()
 	if w.From <= w.To {
 		return w.From <= m && m <= w.To
 	}
@@ -149,17 +149,6 @@ func (w Window) Contains(t time.Time) bool {
 // String returns the window as 8:00-17:00.
 func (w Window) String() string {
 	return fmt.Sprintf("%d:%02d-%d:%02d", w.From/60, w.From%60, w.To/60, w.To%60)
-}
-
-func minuteOfDay(t time.Time) int { return t.Hour()*60 + t.Minute() }
-
-func anyContains(windows []Window, t time.Time) bool {
-	for _, w := range windows {
-		if w.Contains(t) {
-			return true
-		}
-	}
-	return false
 }
 
 func windowText(windows []Window) string {

@@ -1,10 +1,6 @@
 package schedule
 
-import (
-	"time"
-
-	"sched/schedule/text"
-)
+import "time"
 
 // LateWithin is how old a slot may be that runs although no tick, or no store, let it start in its minute.
 func (t *Task) LateWithin() time.Duration {
@@ -38,8 +34,8 @@ func (s *Schedule) KeptFromWaiting(now time.Time) (warnings []Problem) {
 // WaitUntil is until when a run of a slot waits that begins to at from: for as long as its task says, and while it may start.
 func (t *Task) WaitUntil(slot, from time.Time) time.Time {
 	until := from.Add(t.WaitAtMost)
-	if t.StartDeadline > 0 {
-		return text.Earlier(until, slot.Add(t.StartDeadline))
+	if latest := slot.Add(t.StartDeadline); t.StartDeadline > 0 && latest.Before(until) {
+		return latest
 	}
 	return until
 }

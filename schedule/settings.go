@@ -92,10 +92,10 @@ var settingRows = []struct {
 	key   string
 	value func(*Task) any
 }{
-	{"description", func(t *Task) any { return someText(t.Description) }},
+	{"description", func(t *Task) any { return some(t.Description) }},
 	{"tags", func(t *Task) any { return someList(t.Tags) }},
-	{"every", func(t *Task) any { return someText(t.When.Every) }},
-	{"cron", func(t *Task) any { return t.expressions() }},
+	{"every", func(t *Task) any { return some(t.When.Every) }},
+	{"cron", func(t *Task) any { return someList(t.When.Texts()) }},
 	{"timezone", func(t *Task) any { return t.When.Location.String() }},
 	{"spread", func(t *Task) any { return some(t.Spread) }},
 	{"command", func(t *Task) any { return t.Command }},
@@ -103,8 +103,8 @@ var settingRows = []struct {
 	{"dir", func(t *Task) any { return t.Dir }},
 	{"env", nil},
 	{"env_file", func(t *Task) any { return someList(t.EnvFiles) }},
-	{"user", func(t *Task) any { return someText(t.As.User) }},
-	{"group", func(t *Task) any { return someText(t.As.Group) }},
+	{"user", func(t *Task) any { return some(t.As.User) }},
+	{"group", func(t *Task) any { return some(t.As.Group) }},
 	{"umask", func(t *Task) any { return t.umask() }},
 	{"nice", func(t *Task) any { return someInt(t.As.Nice) }},
 
@@ -112,7 +112,7 @@ var settingRows = []struct {
 	{"without_overlapping", func(t *Task) any { return t.overlapping() }},
 	{"wait_at_most", func(t *Task) any { return some(t.WaitAtMost) }},
 	{"mutex", func(t *Task) any { return t.Mutex }},
-	{"pool", func(t *Task) any { return someText(t.Pool.Name) }},
+	{"pool", func(t *Task) any { return some(t.Pool.Name) }},
 	{"one_server", func(t *Task) any { return t.OneServer }},
 	{"prefer", func(t *Task) any { return someList(t.Prefer) }},
 	{"store_down", func(t *Task) any { return t.storeDown() }},
@@ -133,7 +133,7 @@ var settingRows = []struct {
 	{"enabled", func(t *Task) any { return t.Enabled }},
 	{"environments", func(t *Task) any { return someList(t.Environments) }},
 	{"servers", func(t *Task) any { return someList(t.Servers) }},
-	{"days", func(t *Task) any { return someText(t.Conditions.Days.String()) }},
+	{"days", func(t *Task) any { return some(t.Conditions.Days.String()) }},
 	{"except", func(t *Task) any { return t.except() }},
 	{"between", func(t *Task) any { return windows(t.Conditions.Between) }},
 	{"unless_between", func(t *Task) any { return windows(t.Conditions.UnlessBetween) }},
@@ -152,7 +152,7 @@ var settingRows = []struct {
 	{"on_skip", func(t *Task) any { return someList(t.Hooks.OnSkip) }},
 	{"on_overdue", func(t *Task) any { return someList(t.Hooks.OnOverdue) }},
 	{"after", func(t *Task) any { return someList(t.Hooks.After) }},
-	{"output.file", func(t *Task) any { return someText(t.Output.File) }},
+	{"output.file", func(t *Task) any { return some(t.Output.File) }},
 	{"output.append", func(t *Task) any { return t.Output.Append }},
 	{"output.limit", func(t *Task) any { return document.SizeText(t.Output.Limit) }},
 }
@@ -164,8 +164,6 @@ func some[T comparable](value T) any {
 	}
 	return value
 }
-
-func someText(text string) any { return some(text) }
 
 // someList is a list, or nil for an empty one.
 func someList[T any](list []T) any {
@@ -188,11 +186,6 @@ func either(is bool, yes, no Word) Word {
 		return yes
 	}
 	return no
-}
-
-// expressions are those of cron, or what every stands for.
-func (t *Task) expressions() any {
-	return someList(t.When.Texts())
 }
 
 func (t *Task) shell() any {

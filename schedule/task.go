@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -98,10 +99,7 @@ func (r Retry) Wait(n int) time.Duration {
 	}
 	d := float64(r.Delay) * math.Pow(r.Backoff, float64(n-1))
 	const longest = 365 * 24 * time.Hour // more might not fit a Duration
-	if r.MaxDelay > 0 {
-		return time.Duration(min(d, float64(r.MaxDelay)))
-	}
-	return time.Duration(min(d, float64(longest)))
+	return time.Duration(min(d, float64(cmp.Or(r.MaxDelay, longest))))
 }
 
 // WaitOf is Wait with the jitter of one run, which is the same whenever it is asked for: runs that failed together, since

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"sched/schedule/text"
 )
 
 // An Expansion puts values in place of ${VAR}, ${VAR:-default} and ${file:PATH}. The default stands for
@@ -123,11 +125,7 @@ func unreadableValue(path string, err error) *ExpandError {
 	case errors.Is(err, errNoValue):
 		return &ExpandError{"the file " + shown + " does not hold one value", "put the value alone into it, on one line"}
 	}
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	return &ExpandError{fmt.Sprintf("the file %s cannot be read: %v", shown, err), ""}
+	return &ExpandError{fmt.Sprintf("the file %s cannot be read: %v", shown, text.WithoutPath(err)), ""}
 }
 
 func isVariable(name string) bool {

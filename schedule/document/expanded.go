@@ -13,12 +13,8 @@ func (r *Reader) Expanded(n *Node) (string, bool) {
 		return text, ok
 	}
 	text, err := Expansion{Getenv: r.options.Getenv, Folder: r.options.Folder}.Expand(text)
-	if err != nil {
-		hint := ""
-		if e, ok := errors.AsType[*ExpandError](err); ok {
-			hint = e.Hint
-		}
-		r.Problemf(n, hint, "%s: %v", r.Key, err)
+	if e, ok := errors.AsType[*ExpandError](err); ok {
+		r.Problemf(n, e.Hint, "%s: %v", r.Key, err)
 		return "", false
 	}
 	if strings.IndexByte(text, 0) >= 0 {
@@ -34,12 +30,7 @@ func (r *Reader) NonEmptyExpanded(n *Node) (string, bool) {
 	if !r.RefuseBool(n, "write it in quotes if that is its name") {
 		return "", false
 	}
-	text, ok := r.Expanded(n)
-	if ok && strings.TrimSpace(text) == "" {
-		r.Problemf(n, "", "%s is empty", r.Key)
-		return "", false
-	}
-	return text, ok
+	return r.nonEmpty(n, r.Expanded)
 }
 
 // warnOfBareVariable warns of $HOME, which a shell would expand and a file does not. A $ before

@@ -57,6 +57,17 @@ func (n *Node) Each(read func(*Node) bool) bool {
 	return ok
 }
 
+// Collect reads n, or each item of n where it is a list, and returns the values. It reports whether all were right; it
+// goes on after one that was not.
+func Collect[V any](n *Node, read func(*Node) (V, bool)) (all []V, ok bool) {
+	ok = n.Each(func(item *Node) bool {
+		value, ok := read(item)
+		all = append(all, value)
+		return ok
+	})
+	return all, ok
+}
+
 // Pairs yields the keys of a mapping with their values, in the order of the file. A key may be any node.
 func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 	return func(yield func(*Node, *Node) bool) {

@@ -62,6 +62,14 @@ func documentsOf(r io.Reader) (documents []*yaml.Node, err error) {
 	return documents, nil
 }
 
+// Plain returns what a text of YAML stands for, as encoding/json takes it: the default or the example of a Type. The text is
+// ours, so an error is a mistake of ours.
+func Plain(text string) (any, error) {
+	var value any
+	err := yaml.Unmarshal([]byte(text), &value)
+	return value, err
+}
+
 // notText returns the first place that holds what YAML text may not hold, and a message about it; "" for valid text.
 func notText(data []byte) (line, column int, text string) {
 	line, column = 1, 1

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,13 +103,7 @@ func (r *Reader) inOrder(problems []Problem) []Problem {
 		order[src.Name] = i
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int {
-		if a.Place.File != b.Place.File {
-			return order[a.Place.File] - order[b.Place.File]
-		}
-		if a.Place.Line != b.Place.Line {
-			return a.Place.Line - b.Place.Line
-		}
-		return a.Place.Column - b.Place.Column
+		return cmp.Or(order[a.Place.File]-order[b.Place.File], a.Place.Line-b.Place.Line, a.Place.Column-b.Place.Column)
 	})
 	return problems
 }

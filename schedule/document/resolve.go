@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 )
@@ -127,7 +128,7 @@ func (r *resolver) tag(n *yaml.Node) {
 // merge replaces the merge keys of a mapping by the keys they bring: its own win over those, and
 // an earlier mapping of a list over a later one.
 func (r *resolver) merge(n *yaml.Node) {
-	if !hasMergeKey(n) {
+	if !slices.ContainsFunc(n.Content, isMergeKey) {
 		return
 	}
 	own := make([]*yaml.Node, 0, len(n.Content))
@@ -166,15 +167,6 @@ func (r *resolver) mergedPairs(from *yaml.Node) (pairs []*yaml.Node) {
 		pairs = append(pairs, m.Content...)
 	}
 	return pairs
-}
-
-func hasMergeKey(n *yaml.Node) bool {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if isMergeKey(n.Content[i]) {
-			return true
-		}
-	}
-	return false
 }
 
 func isMergeKey(k *yaml.Node) bool { return k.Kind == yaml.ScalarNode && k.Tag == "!!merge" }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"sched/schedule/text"
 	"sched/schedule/trust"
 )
 
@@ -98,11 +99,7 @@ func unreadable(path string, err error) *Problem {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Problem{Text: "there is no file " + path}
 	}
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	return &Problem{Text: fmt.Sprintf("%s cannot be read: %v", path, err)}
+	return &Problem{Text: fmt.Sprintf("%s cannot be read: %v", path, text.WithoutPath(err))}
 }
 
 // refuse returns why the user should not run commands that this file names, whatever its folder is, or nil.

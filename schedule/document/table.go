@@ -57,7 +57,7 @@ type Entry struct {
 	Type      Type
 }
 
-// Entries returns the keys that may stand in the scope, in the order of the table.
+// Entries returns the keys that may stand in the scope, in the order of the table; all of them for 0.
 func (t *Table[C, T]) Entries(in Scope) []Entry {
 	var all []Entry
 	for _, key := range t.all() {
@@ -109,12 +109,9 @@ func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
 func (t *Table[C, T]) Has(name string, in Scope) bool { return slices.Contains(t.Names(in), name) }
 
 // Names returns the keys that may stand in the scope, in the order of the table; all of them for 0.
-func (t *Table[C, T]) Names(in Scope) []string {
-	var names []string
-	for _, key := range t.all() {
-		if key.In == 0 || in == 0 || key.In&in != 0 {
-			names = append(names, key.Name)
-		}
+func (t *Table[C, T]) Names(in Scope) (names []string) {
+	for _, entry := range t.Entries(in) {
+		names = append(names, entry.Name)
 	}
 	return names
 }

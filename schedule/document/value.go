@@ -73,8 +73,10 @@ func (r *Reader) Text(n *Node) (string, bool) {
 }
 
 // NonEmptyText reads a text that is more than white space.
-func (r *Reader) NonEmptyText(n *Node) (string, bool) {
-	text, ok := r.Text(n)
+func (r *Reader) NonEmptyText(n *Node) (string, bool) { return r.nonEmpty(n, r.Text) }
+
+func (r *Reader) nonEmpty(n *Node, read func(*Node) (string, bool)) (string, bool) {
+	text, ok := read(n)
 	if ok && strings.TrimSpace(text) == "" {
 		r.Problemf(n, "", "%s is empty", r.Key)
 		return "", false
@@ -83,15 +85,7 @@ func (r *Reader) NonEmptyText(n *Node) (string, bool) {
 }
 
 // Texts reads one text or a list of them.
-func (r *Reader) Texts(n *Node) ([]string, bool) {
-	var texts []string
-	ok := n.Each(func(item *Node) bool {
-		text, ok := r.NonEmptyText(item)
-		texts = append(texts, text)
-		return ok
-	})
-	return texts, ok
-}
+func (r *Reader) Texts(n *Node) ([]string, bool) { return Collect(n, r.NonEmptyText) }
 
 // RefuseEmptyList refuses an empty list where it could be taken for everything and for nothing.
 func (r *Reader) RefuseEmptyList(n *Node, hint string) bool {

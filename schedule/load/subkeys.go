@@ -11,9 +11,7 @@ import (
 // This file has the keys of what is itself a mapping, at the top or in a task.
 
 // historyKeys are the keys of `history`.
-var historyKeys = keys[schedule.History]{Rows: historyRows}
-
-func historyRows() []key[schedule.History] {
+var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 	return []key[schedule.History]{
 		row("keep", 0, replaces(func(h *schedule.History) *time.Duration { return &h.Keep }, values.DurationFrom(time.Minute)),
 			"how long runs are kept",
@@ -22,18 +20,16 @@ func historyRows() []key[schedule.History] {
 			"how many runs of a task are kept",
 			is{Of: "integer", Least: 1, Most: math.MaxInt32, Default: "1000", Example: "200"}),
 	}
-}
+}}
 
 // metricsKeys are the keys of `metrics`.
-var metricsKeys = keys[schedule.Schedule]{Rows: metricsRows}
-
-func metricsRows() []key[schedule.Schedule] {
+var metricsKeys = keys[schedule.Schedule]{Rows: func() []key[schedule.Schedule] {
 	return []key[schedule.Schedule]{
 		row("textfile", 0, replaces(func(s *schedule.Schedule) *string { return &s.Textfile }, values.Textfile),
 			"the file that each tick writes",
 			is{Of: "path", Example: "/var/lib/node_exporter/textfile/shop.prom"}),
 	}
-}
+}}
 
 // mailKeys are the keys of `mail`.
 var mailKeys = keys[mailSettings]{
@@ -58,9 +54,7 @@ func mailRows() []key[mailSettings] {
 }
 
 // retryKeys are the keys of `retry`.
-var retryKeys = keys[schedule.Retry]{Rows: retryRows}
-
-func retryRows() []key[schedule.Retry] {
+var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 	return []key[schedule.Retry]{
 		row("attempts", 0, replaces(func(r *schedule.Retry) *int { return &r.Attempts }, values.IntegerFrom(1)),
 			"how many attempts there are, the first included",
@@ -81,12 +75,10 @@ func retryRows() []key[schedule.Retry] {
 			"the part of a wait by which it may be shorter or longer",
 			is{Of: "number", Least: 0, Most: 1, Default: "0", Example: "0.2"}),
 	}
-}
+}}
 
 // expectKeys are the keys of `expect`.
-var expectKeys = keys[schedule.Expect]{Rows: expectRows}
-
-func expectRows() []key[schedule.Expect] {
+var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
 	return []key[schedule.Expect]{
 		row("within", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Within }, values.DurationFrom(time.Second)),
 			"the longest that a run should take, all attempts and the waits between them together",
@@ -95,12 +87,10 @@ func expectRows() []key[schedule.Expect] {
 			"the longest that there should be no success",
 			is{Of: "duration", Without: "no bound", Example: "26h"}),
 	}
-}
+}}
 
 // outputKeys are the keys of `output`.
-var outputKeys = keys[schedule.Output]{Rows: outputRows}
-
-func outputRows() []key[schedule.Output] {
+var outputKeys = keys[schedule.Output]{Rows: func() []key[schedule.Output] {
 	return []key[schedule.Output]{
 		row("file", 0, replaces(func(o *schedule.Output) *string { return &o.File }, (*reader).Path),
 			"where the copy goes",
@@ -112,7 +102,7 @@ func outputRows() []key[schedule.Output] {
 			"how much of what a run prints is kept, its first and its last part",
 			is{Of: "size", Default: "64MB", Example: "10MB"}),
 	}
-}
+}}
 
 // hookKeys are the keys of a hook that is a mapping.
 var hookKeys = keys[hookDraft]{

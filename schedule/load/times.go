@@ -120,11 +120,9 @@ func (l *loader) checkBoot(n *node, t *taskDraft) {
 // timingProblem records the error of a cron expression or a frequency.
 func (l *loader) timingProblem(t *timing, n *node, key string, err error) {
 	t.broken = true
-	hint := ""
 	if wrong, ok := errors.AsType[*cron.Error](err); ok {
-		hint = wrong.Hint
+		l.Problemf(n, wrong.Hint, "%s %s: %v", key, document.Quote(n.Value), err)
 	}
-	l.Problemf(n, hint, "%s %s: %v", key, document.Quote(n.Value), err)
 }
 
 // readZone reads the name of a time zone, each name once.

@@ -18,7 +18,10 @@ func MinuteZone(t time.Time, zone *time.Location) string { return Minute(t, zone
 // MinuteNear writes a time to the minute, with the date only where that is not the one of near: "10:00", or
 // "2026-03-28 10:00". For times around now, with now as near.
 func MinuteNear(t, near time.Time, zone *time.Location) string {
-	return dateUnless(SameDay(t, near, zone), t, zone) + t.In(zone).Format(minute)
+	if SameDay(t, near, zone) {
+		return t.In(zone).Format(minute)
+	}
+	return Minute(t, zone)
 }
 
 // Second writes a time to the second: "2026-03-29 10:00:00".
@@ -47,7 +50,10 @@ func SlotZone(t time.Time, zone *time.Location) string { return Slot(t, zone) + 
 
 // SlotNear is Slot with the date only where that is not the one of near: "10:00", "10:00:30", "2026-03-28 10:00".
 func SlotNear(t, near time.Time, zone *time.Location) string {
-	return dateUnless(SameDay(t, near, zone), t, zone) + SlotOfDay(t, zone)
+	if SameDay(t, near, zone) {
+		return SlotOfDay(t, zone)
+	}
+	return Slot(t, zone)
 }
 
 // SlotOfDay is Slot without the date: "10:00", "10:00:30".
@@ -71,19 +77,4 @@ func Later(a, b time.Time) time.Time {
 	return b
 }
 
-// Earlier returns the earlier of two times.
-func Earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
 func zoneName(t time.Time, zone *time.Location) string { return t.In(zone).Format(" MST") }
-
-func dateUnless(same bool, t time.Time, zone *time.Location) string {
-	if same {
-		return ""
-	}
-	return t.In(zone).Format(date + " ")
-}

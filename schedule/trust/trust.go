@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -45,7 +46,11 @@ func (e *FolderError) Hint(what string) string {
 // missing. The path must be absolute; other errors are of the system.
 func Above(path string) error {
 	folder, rest, links := "/", parts(path), 0
-	if err := checkFolder(folder); err != nil {
+	root, err := os.Lstat(folder)
+	if err != nil {
+		return err
+	}
+	if err := check(folder, root); err != nil {
 		return err
 	}
 	for len(rest) > 0 {
@@ -92,21 +97,8 @@ func Above(path string) error {
 }
 
 // parts are the names in a path. Names before a ".." stay: they may be links.
-func parts(path string) (names []string) {
-	for _, name := range strings.Split(path, "/") {
-		if name != "" && name != "." {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func checkFolder(folder string) error {
-	info, err := os.Lstat(folder)
-	if err != nil {
-		return err
-	}
-	return check(folder, info)
+func parts(path string) []string {
+	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 
 func check(folder string, info fs.FileInfo) error {

@@ -33,13 +33,7 @@ func SuccessCodes(r *document.Reader, n *document.Node) ([]int, bool) {
 	if !r.RefuseEmptyList(n, "") {
 		return nil, false
 	}
-	var codes []int
-	ok := n.Each(func(item *document.Node) bool {
-		code, ok := r.Integer(item, 0, 255)
-		codes = append(codes, code)
-		return ok
-	})
-	return codes, ok
+	return document.Collect(n, func(item *document.Node) (int, bool) { return r.Integer(item, 0, 255) })
 }
 
 // leastLimit has room for whole lines and for what says that some were cut.

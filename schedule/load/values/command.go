@@ -1,6 +1,7 @@
 package values
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -65,9 +66,7 @@ func Variables(r *document.Reader, n *document.Node, inherited map[string]string
 		return inherited
 	}
 	all := make(map[string]string, len(inherited)+8)
-	for name, value := range inherited {
-		all[name] = value
-	}
+	maps.Copy(all, inherited)
 	above := r.Key
 	own := make(map[string]*document.Node)
 	for name, value := range n.Pairs() {
@@ -109,15 +108,12 @@ func readVariable(r *document.Reader, n *document.Node) (string, bool) {
 
 // EnvFiles reads one path or a list; [] takes away those of the group or the defaults.
 func EnvFiles(r *document.Reader, n *document.Node) (paths []string, ok bool) {
-	ok = n.Each(func(item *document.Node) bool {
+	return document.Collect(n, func(item *document.Node) (string, bool) {
 		if !r.RefuseBool(item, "write false for none") {
-			return false
+			return "", false
 		}
-		path, ok := r.Path(item)
-		paths = append(paths, path)
-		return ok
+		return r.Path(item)
 	})
-	return paths, ok
 }
 
 // Account reads the name or the number of a user or a group.

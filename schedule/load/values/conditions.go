@@ -121,9 +121,14 @@ func dayHint(r *document.Reader, word string) string {
 			}
 		}
 	}
-	near := r.Nearest(word, dayNames())
+	long, short := []string{"weekdays", "weekends"}, []string(nil)
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		name := strings.ToLower(day.String())
+		long, short = append(long, name), append(short, name[:3])
+	}
+	near := r.Nearest(word, long)
 	if near == "" && len(word) <= 4 {
-		near = r.Nearest(word, shortDayNames())
+		near = r.Nearest(word, short)
 	}
 	return document.DidYouMean(near)
 }
@@ -137,31 +142,10 @@ func dayOf(word string) int {
 	return bits.TrailingZeros8(uint8(days))
 }
 
-func dayNames() []string {
-	names := []string{"weekdays", "weekends"}
-	for day := time.Sunday; day <= time.Saturday; day++ {
-		names = append(names, strings.ToLower(day.String()))
-	}
-	return names
-}
-
-func shortDayNames() []string {
-	var names []string
-	for day := time.Sunday; day <= time.Saturday; day++ {
-		names = append(names, strings.ToLower(day.String()[:3]))
-	}
-	return names
-}
-
 // Environments reads one environment or a list of them.
 func Environments(r *document.Reader, n *document.Node) (all []string, ok bool) {
 	if !r.RefuseEmptyList(n, "leave the key out for every environment, or switch the task off with `enabled: false`") {
 		return nil, false
 	}
-	ok = n.Each(func(item *document.Node) bool {
-		text, ok := r.NonEmptyExpanded(item)
-		all = append(all, text)
-		return ok
-	})
-	return all, ok
+	return document.Collect(n, r.NonEmptyExpanded)
 }
