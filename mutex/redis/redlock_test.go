@@ -94,7 +94,7 @@ func TestOfManyServersThatRaceForSlotsEachSlotHasOne(t *testing.T) {
 }
 
 func raceForSlots(t *testing.T, namespace string, urls []string) (slow error) {
-	const racers, slots = 15, 40
+	const racers, slots = 15, 20
 	var wins [slots]atomic.Int32
 	var unknown atomic.Pointer[error]
 	var all sync.WaitGroup

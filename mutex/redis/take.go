@@ -32,10 +32,14 @@ func holderOf(text string) mutex.Holder {
 	return v.Holder
 }
 
-// shortPause bounds the random pause before the second attempt. The bound is doubled with each
-// attempt, and grows with the time that an attempt takes: so few runs compete in a later round, and
-// soon one has a majority.
-const shortPause = 20 * time.Millisecond
+// Between two attempts a run that got a server pauses for a random time, shortPause at most, doubled
+// with each attempt. A run that got none pauses for longPause more, and looks before it tries again:
+// so few runs compete in the next round, and soon one has a majority. Both pauses grow with the time
+// that an attempt takes.
+const (
+	shortPause = 10 * time.Millisecond
+	longPause  = 150 * time.Millisecond
+)
 
 // take sets a key for a holder, and returns its value. An attempt ends in one of four ways:
 //
@@ -62,15 +66,25 @@ func (s *Store) take(ctx context.Context, key string, holder mutex.Holder, keep 
 		if err == nil {
 			text, err = s.look(ctx, key, holder.Run)
 		}
-		pause := mathrand.N(max(shortPause<<attempt, 4*time.Since(r.begun)))
+		took := time.Since(r.begun)
+		pause := mathrand.N(max(shortPause<<attempt, 2*took))
+		gotNone := r.count(true) == 0
+		if gotNone {
+			pause += max(longPause, 2*took)
+		}
 		left := time.Until(r.end)
 		switch {
 		case text != "", errors.As(err, new(*mutex.HeldError)), err != nil && (attempt == 0 || left > grace):
 			return text, err
-		case err != nil, left < pause+grace: // the time is over, and the servers answered before
+		case err != nil, left < longPause: // the time is over, and the servers answered before
 			return "", &mutex.SplitError{Name: key}
 		}
-		time.Sleep(pause)
+		time.Sleep(min(pause, left-longPause))
+		if gotNone {
+			if text, err := s.look(ctx, key, holder.Run); text != "" || err != nil {
+				return text, err
+			}
+		}
 	}
 }
 
