@@ -8,5 +8,4 @@ import (
 	"sched/cmd"
 )
 
-// main converts a result to an exit code.
 func main() { os.Exit(cmd.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

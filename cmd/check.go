@@ -26,7 +26,6 @@ import (
 
 type checkOptions struct{ strict, fileOnly, json bool }
 
-// A checkCommand is `sched check`.
 type checkCommand struct{ *app }
 
 func newCheckCommand(a *app) *cobra.Command {
@@ -62,17 +61,15 @@ whether accounts exist.`,
 	return c
 }
 
-// A judgement is what check has to say.
 type judgement struct {
 	file     string
 	tasks    int
 	problems []schedule.Problem
 	warnings []schedule.Problem
-	here     []schedule.Problem // warnings about this machine
-	notes    []schedule.Problem // which tasks are for other servers
+	here     []schedule.Problem
+	notes    []schedule.Problem
 }
 
-// check prints the problems and the warnings of the schedule.
 func (a checkCommand) check(o checkOptions) error {
 	a.origins = true
 	v, err := a.judge(o)
@@ -96,7 +93,7 @@ func (a checkCommand) check(o checkOptions) error {
 	return nil
 }
 
-// judge collects what there is to say. The error is that of a schedule that could not be looked for.
+// judge returns an error only if it could not look for a schedule.
 func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	s, err := a.load()
 	var invalid *load.InvalidError
@@ -125,8 +122,7 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	return v, nil
 }
 
-// storeRisks are what the store may do to tasks that need it: without an answer they are skipped, and claims that are forgotten run a
-// slot twice.
+// storeRisks warns of a silent store (skips) and of one that forgets (slots that run twice).
 func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem) {
 	needs := func(t *schedule.Task) bool { return s.Active(t) && t.OneServer }
 	i := slices.IndexFunc(s.Tasks, needs)
@@ -163,7 +159,6 @@ func otherSpelling(file string) string {
 	return filepath.Base(other)
 }
 
-// usual is how long the tasks usually take, as far as the history can be read.
 func (a checkCommand) usual(s *schedule.Schedule) map[string]time.Duration {
 	took := map[string]time.Duration{}
 	db, err := history.OpenRead(s.StateDir)
@@ -178,7 +173,6 @@ func (a checkCommand) usual(s *schedule.Schedule) map[string]time.Duration {
 	return took
 }
 
-// printJudgement prints warnings and problems to stderr, and to stdout that the schedule is valid.
 func (a checkCommand) printJudgement(v judgement) {
 	for _, warning := range v.warnings {
 		fmt.Fprintf(a.err, "warning: %s\n", warning)
@@ -197,8 +191,7 @@ func (a checkCommand) printJudgement(v judgement) {
 	fmt.Fprintf(a.out, "%s is valid: %s\n", v.file, text.Count(v.tasks, "task"))
 }
 
-// unfit returns why active tasks cannot start on this machine as this user (problems), and what they would lack if they
-// started now but may have when they are due (warnings).
+// unfit returns why active tasks cannot start here (problems), or what they lack now (warnings).
 func unfit(s *schedule.Schedule) (problems, warnings []schedule.Problem) {
 	if problem := preflight.StateDir(s); problem != nil {
 		warnings = append(warnings, *problem)
@@ -260,7 +253,6 @@ func (a checkCommand) renamed(s *schedule.Schedule) (warnings []schedule.Problem
 	return warnings
 }
 
-// elsewhere notes which tasks do not run on this machine since they are for other servers.
 func elsewhere(s *schedule.Schedule) []schedule.Problem {
 	var all []*schedule.Task
 	for _, t := range s.Tasks {

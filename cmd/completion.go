@@ -54,8 +54,7 @@ zsh has a builtin of the name sched, which knows nothing of schedules: write ` +
 	}
 }
 
-// zshCompletion writes cobra's script, which is loaded when the tab key is pressed for the first time. By then zsh must not take
-// sched for its builtin any more (zshmodules(1), zsh/sched): the script calls sched, too.
+// zshCompletion first keeps zsh from taking sched for its builtin (zshmodules(1), zsh/sched).
 func zshCompletion(root *cobra.Command, to io.Writer) error {
 	var script bytes.Buffer
 	if err := root.GenZshCompletion(&script); err != nil {
@@ -73,7 +72,6 @@ type completes struct {
 	candidates func(completer) []string
 }
 
-// completed returns the commands whose arguments are completed. Those of other commands are left alone.
 func completed() map[string]completes {
 	return map[string]completes{
 		"list":    {unlimited, completer.tasks},
@@ -92,7 +90,6 @@ func completed() map[string]completes {
 	}
 }
 
-// completedFlags returns the flags whose values are completed, of whatever command.
 func completedFlags() map[string]func(completer) []string {
 	return map[string]func(completer) []string{
 		"only":    completer.tasks,
@@ -102,12 +99,11 @@ func completedFlags() map[string]func(completer) []string {
 	}
 }
 
-// completing reports whether a shell asks for completions, as its script does.
 func completing(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// complete gives the commands what they complete. What goes wrong meanwhile is not said: the person is in the middle of a line.
+// complete adds completions to the commands. It prints no errors: the person is typing.
 func (a *app) complete(root *cobra.Command) {
 	a.look()
 	a.err = io.Discard
@@ -145,10 +141,9 @@ func fitting(candidates []string, typed string, args []string) []string {
 	})
 }
 
-// A completer finds candidates. Each is a word, and after a tab what it is. It returns none when the schedule cannot be read.
+// A completer finds candidates: words with descriptions. It finds none in a broken schedule.
 type completer struct{ *app }
 
-// schedule returns the schedule, or an empty one.
 func (c completer) schedule() *schedule.Schedule {
 	if rest, ok := strings.CutPrefix(c.config, "~/"); ok { // no shell expanded it yet
 		home, _ := os.UserHomeDir()
@@ -185,13 +180,11 @@ func (c completer) mutexes() (found []string) {
 	return slices.Compact(found)
 }
 
-// Bounds of what a person looks through, and waits for.
 const (
 	mostRuns       = 20
 	completionTime = time.Second
 )
 
-// runs are the newest runs, or of them those with one of the outcomes.
 func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 	c.recorded(func(ctx context.Context, s *schedule.Schedule, all *records.Records) {
 		newest, _ := all.Find(ctx, history.Query{Limit: mostRuns, Outcomes: outcomes})
@@ -202,7 +195,6 @@ func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 	return found
 }
 
-// live are the runs that live, and their tasks.
 func (c completer) live() (found []string) {
 	c.recorded(func(_ context.Context, s *schedule.Schedule, all *records.Records) {
 		for _, state := range all.Live {
@@ -214,7 +206,7 @@ func (c completer) live() (found []string) {
 	return slices.Compact(found)
 }
 
-// recorded calls find with what is recorded of the schedule, where that can be read, and the time that a person waits.
+// recorded calls find with the records of the schedule, if they can be read in time.
 func (c completer) recorded(find func(context.Context, *schedule.Schedule, *records.Records)) {
 	s := c.schedule()
 	bounded, cancel := context.WithTimeout(ctx, completionTime)
@@ -227,7 +219,6 @@ func (c completer) recorded(find func(context.Context, *schedule.Schedule, *reco
 	find(bounded, s, all)
 }
 
-// described is a candidate with what it is, in one line.
 func described(word, what string) string {
 	if what == "" {
 		return word

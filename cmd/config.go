@@ -17,8 +17,7 @@ import (
 	"sched/schedule/statedir"
 )
 
-// findConfig returns the path of the schedule: that of --config or $SCHED_CONFIG, else the first usual place that has one,
-// as .yaml or as .yml.
+// findConfig returns the path from --config or $SCHED_CONFIG, else the first usual .yaml or .yml.
 func (f *scheduleFile) findConfig() (string, error) {
 	if err := checkServerName(); err != nil {
 		return "", err
@@ -45,10 +44,10 @@ func (f *scheduleFile) findConfig() (string, error) {
 		"there is no schedule: looked for %s, each also as .yml", strings.Join(places, ", "))
 }
 
-// anyUser is the id of a user for whom the loader refuses no file of others: it is not root.
+// anyUser is not root: for such a user the loader refuses no file of others.
 const anyUser = 1
 
-// options are what loading a schedule needs of this process. Root may look at the schedule of any user: nothing of it is run.
+// options lets root look at the schedule of any user, because nothing of it is run.
 func (f *scheduleFile) options() load.Options {
 	uid := os.Geteuid()
 	if f.looks {
@@ -59,8 +58,7 @@ func (f *scheduleFile) options() load.Options {
 	}
 }
 
-// localZone is the machine's zone under its IANA name, which time.Local does not know, where $TZ or the link
-// /etc/localtime tells it (tzset(3), localtime(5)). It is looked up once.
+// localZone is the zone under its IANA name, which time.Local lacks, from $TZ or /etc/localtime.
 var localZone = sync.OnceValue(readLocalZone)
 
 func readLocalZone() *time.Location {
@@ -82,7 +80,7 @@ func readLocalZone() *time.Location {
 	return time.Local
 }
 
-// load returns the schedule as the file is now. Problems of the file are a *load.InvalidError.
+// load returns a *load.InvalidError for problems of the file.
 func (f *scheduleFile) load() (*schedule.Schedule, error) {
 	file, err := f.findConfig()
 	if err != nil {
@@ -129,8 +127,7 @@ func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Sched
 	return load.Archive(text, file, opts)
 }
 
-// loadAnyway is loadLastValid for commands that only need the tasks and the folders of the schedule: that it is invalid
-// now is printed, and no error.
+// loadAnyway is loadLastValid, but it only prints what is wrong with the present file.
 func (f *scheduleFile) loadAnyway() (*schedule.Schedule, error) {
 	valid, invalid, err := f.loadLastValid()
 	if invalid != nil {
@@ -139,7 +136,7 @@ func (f *scheduleFile) loadAnyway() (*schedule.Schedule, error) {
 	return valid, err
 }
 
-// checkState refuses a state folder that others can write. Call it before anything in the folder is believed.
+// checkState refuses a state folder that others can write. Call it before you believe its files.
 func checkState(s *schedule.Schedule) error {
 	if err := statedir.Check(s.StateDir); err != nil {
 		return usage(statedir.Hint(err), "%w", err)
@@ -170,7 +167,7 @@ func checkStore(servers []string) (problem, hint string) {
 	return "", ""
 }
 
-// configFlag is what a command in a hint needs to mean the same schedule: " -c FILE", or "" where sched finds it by itself.
+// configFlag is " -c FILE" for commands in hints, or "" if sched finds the schedule by itself.
 func (f *scheduleFile) configFlag() string {
 	if f.config == "" {
 		return ""

@@ -17,7 +17,6 @@ import (
 	"sched/schedule/view"
 )
 
-// A doctorCommand is `sched doctor`.
 type doctorCommand struct{ *app }
 
 func newDoctorCommand(a *app) *cobra.Command {
@@ -42,7 +41,6 @@ Exit codes: 0 all is well, 1 there are warnings, 2 there are problems.`,
 	return c
 }
 
-// examine prints what the checks found.
 func (a doctorCommand) examine(asJSON bool) error {
 	a.look()
 	a.origins = true
@@ -62,8 +60,7 @@ func (a doctorCommand) examine(asJSON bool) error {
 	return err
 }
 
-// subject collects what the examination is about. It refuses the schedule of another user: what that one's cron gives and
-// what this shell has are two machines.
+// subject refuses the schedule of another user: their cron and this shell differ.
 func (a doctorCommand) subject() (*doctor.Subject, error) {
 	s, invalid, err := a.loadLastValid()
 	if err != nil {
@@ -87,7 +84,7 @@ func (a doctorCommand) subject() (*doctor.Subject, error) {
 	}, nil
 }
 
-// foreignOwner returns the user whose ticks these are, where that is another one than this; else 0.
+// foreignOwner returns the user whose ticks these are, if it is another user; else 0.
 func foreignOwner(s *schedule.Schedule) int {
 	err := statedir.Check(s.StateDir)
 	if foreign, is := errors.AsType[*statedir.ForeignError](err); is {
@@ -99,7 +96,6 @@ func foreignOwner(s *schedule.Schedule) int {
 	return 0
 }
 
-// printExamination prints a line for each result, and its hint below it.
 func (a doctorCommand) printExamination(results []doctor.Result) {
 	out := a.stdout()
 	tones := map[doctor.Level]terminal.Tone{doctor.OK: terminal.Good, doctor.Warning: terminal.Caution, doctor.Problem: terminal.Bad}

@@ -22,11 +22,10 @@ const (
 	exitStopped = 143
 )
 
-// An exit is an error with an exit code.
 type exit struct {
 	code int
 	err  error  // nil when all was printed already
-	hint string // what to do about it; may be empty
+	hint string // may be empty
 }
 
 func (e *exit) Error() string { return fmt.Sprint(e.err) }
@@ -102,7 +101,6 @@ func (c *console) printFirstProblems(problems []schedule.Problem) {
 	}
 }
 
-// hintOf returns what to do about an error that knows it; "" for any other error.
 func hintOf(err error) string {
 	var down *mutex.StoreError
 	var delivery *notify.Error

@@ -15,7 +15,6 @@ import (
 	"sched/schedule/view/runs"
 )
 
-// A finishCommand is `sched finish`.
 type finishCommand struct{ *app }
 
 func newFinishCommand(a *app) *cobra.Command {
@@ -36,7 +35,6 @@ CODE is the exit code of the command, where nobody wrote it down.`,
 	return c
 }
 
-// finish ends a run by hand: of the mutex args[0], with the exit code args[1] where it is given.
 func (a finishCommand) finish(args []string, run string) error {
 	var code *int
 	if len(args) == 2 {
@@ -64,7 +62,7 @@ func (a finishCommand) finish(args []string, run string) error {
 	return nil
 }
 
-// finishRun ends the run with the id, or without one the newest of the mutex that no process watches.
+// finishRun ends the run with the id, or else the newest of the mutex that no process watches.
 func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *int) (outcome.Record, error) {
 	var record outcome.Record
 	var err error
@@ -86,7 +84,7 @@ func (a finishCommand) finishRun(s *schedule.Schedule, mutex, id string, code *i
 	return record, err
 }
 
-// finishUnrecorded fires the after-hooks of the task with the mutex, of which no run was ever recorded.
+// finishUnrecorded fires the after-hooks of a task that never had a recorded run.
 func (a finishCommand) finishUnrecorded(s *schedule.Schedule, mutex string, code *int) (outcome.Record, error) {
 	var mutexes []string
 	for _, t := range s.Tasks {

@@ -16,10 +16,9 @@ import (
 	"sched/schedule/text"
 )
 
-// unlimited is the most arguments of a command that takes any number.
 const unlimited = math.MaxInt
 
-// arguments checks that a command gets from least to most arguments, none of them empty.
+// arguments checks the number of arguments, and that none is empty.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if slices.Contains(args, "") {
@@ -54,10 +53,8 @@ func noEmptyFlag(c *cobra.Command) (err error) {
 	return err
 }
 
-// seeHelp is the hint for wrong usage of a command.
 func seeHelp(c *cobra.Command) string { return "see `" + c.CommandPath() + " --help`" }
 
-// flagHint is the hint for an error of a flag: of one that does not exist the nearest that does.
 func flagHint(c *cobra.Command, err error) string {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
@@ -79,7 +76,7 @@ func tagFlag(c *cobra.Command, tags *[]string) {
 	c.Flags().StringSliceVar(tags, "tag", nil, "the tasks that have one of these tags now")
 }
 
-// parseAt reads --at as parseTime does. Without one it is now.
+// parseAt reads --at as parseTime does; "" is now.
 func (c *console) parseAt(text string, zone *time.Location) (time.Time, error) {
 	if text == "" {
 		return c.now(), nil
@@ -87,7 +84,7 @@ func (c *console) parseAt(text string, zone *time.Location) (time.Time, error) {
 	return c.parseTime("at", text, zone)
 }
 
-// parseTime reads the time of a flag, see readTime. For one that the clocks skip it prints which time it takes.
+// parseTime reads the time of a flag, see readTime. It prints the time used for a skipped one.
 func (c *console) parseTime(flag, text string, zone *time.Location) (time.Time, error) {
 	at, skipped, ok := readTime(text, c.now(), zone)
 	if !ok {
@@ -99,7 +96,7 @@ func (c *console) parseTime(flag, text string, zone *time.Location) (time.Time, 
 	return at, nil
 }
 
-// parseMinute is parseAt for the minute that `sched why` is about. In clock it says so when the clocks skip the time.
+// parseMinute is parseAt for `sched why`. Its clock notes a time that the clocks skip.
 func (c *console) parseMinute(text string, zone *time.Location) (at time.Time, clock string, err error) {
 	if at, skipped, ok := readTime(text, c.now(), zone); ok {
 		if skipped != "" {
@@ -111,7 +108,7 @@ func (c *console) parseMinute(text string, zone *time.Location) (at time.Time, c
 	return at, "", err
 }
 
-// parsePast reads the value of a flag that is a time, or how long ago that was. It is the zero time for an empty one.
+// parsePast reads a time, or how long ago it was. It returns the zero time for "".
 func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -125,13 +122,12 @@ func (c *console) parsePast(flag, text string, zone *time.Location) (time.Time, 
 	return time.Time{}, usage("write it as 90m, 7d, 14:30, 2006-01-02 or 2006-01-02 15:04", "--%s %q is neither a time nor a duration", flag, text)
 }
 
-// days are the words for a day that may stand before a time, or alone for its midnight.
 var days = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
 
-// readTime reads a time as people write it: RFC 3339, or on the wall clock of the zone 2006-01-02 15:04[:05], with a T
-// for the blank, 15:04[:05] of today, "tomorrow 9:00", or a date or such a word alone. A time that the clocks show
-// twice is the first one, here and in every command; only RFC 3339, with its offset, can say the second. One that they
-// skip stands for the end of the gap, when jobs with that time are due, and is returned in skipped.
+// readTime reads RFC 3339, or on the wall clock of the zone 2006-01-02 15:04[:05], with a T for the
+// blank, 15:04[:05] of today, "tomorrow 9:00", or a date or such a word alone. A time that the
+// clocks show twice is the first one; RFC 3339 can say the second. A time that they skip stands for
+// the end of the gap, when such jobs are due, and is returned in skipped.
 func readTime(text string, now time.Time, zone *time.Location) (at time.Time, skipped string, ok bool) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, "", true

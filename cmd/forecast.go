@@ -23,7 +23,6 @@ type forecastOptions struct {
 	limited bool // --max-concurrent was given
 }
 
-// A forecastCommand is `sched forecast`.
 type forecastCommand struct{ *app }
 
 func newForecastCommand(a *app) *cobra.Command {
@@ -65,7 +64,6 @@ Exit codes: 0 all well, 1 the limit of --max-concurrent is exceeded, 2 wrong usa
 	return c
 }
 
-// forecast prints a forecast, or what one is used for.
 func (a forecastCommand) forecast(o forecastOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -106,7 +104,6 @@ func (a forecastCommand) forecast(o forecastOptions) error {
 	return o.exceeded(r)
 }
 
-// check refuses flags that mean nothing.
 func (o forecastOptions) check() error {
 	switch {
 	case o.limited && o.maxConcurrent < 1:
@@ -119,7 +116,6 @@ func (o forecastOptions) check() error {
 	return nil
 }
 
-// exceeded is an error with exit code 1 if more runs are at once than --max-concurrent says.
 func (o forecastOptions) exceeded(r forecast.Report) error {
 	if !o.limited || r.Peak.Most <= int64(o.maxConcurrent) {
 		return nil
@@ -128,10 +124,8 @@ func (o forecastOptions) exceeded(r forecast.Report) error {
 		r.Peak.Most, forecast.DayAndTime(r.Peak.At, r.Schedule.Location), o.maxConcurrent)
 }
 
-// longestSlots is for how long each slot has a line.
 const longestSlots = 24 * time.Hour
 
-// inputs reads what a forecast of the schedule goes by.
 func (a forecastCommand) inputs(s *schedule.Schedule, from time.Time, o forecastOptions) (*forecast.Inputs, error) {
 	if o.servers > 1 && len(s.Store.Servers) == 0 {
 		return nil, usage("each of them does all of it: forecast one, or give the schedule a store",
@@ -150,13 +144,11 @@ func (a forecastCommand) inputs(s *schedule.Schedule, from time.Time, o forecast
 	return forecast.Read(ctx, a.view(s), forecast.Input{Schedule: s, From: from, To: from.Add(span), Servers: o.servers}), nil
 }
 
-// slotsOf are what becomes of each slot, in the order of their starts.
 func slotsOf(in *forecast.Inputs) (all []forecast.Slot) {
 	forecast.Simulate(in.Input, func(s *forecast.Slot) { all = append(all, *s) })
 	return all
 }
 
-// printSlots prints a line for each slot.
 func (a forecastCommand) printSlots(in *forecast.Inputs) {
 	zone := in.Schedule.Location
 	t := a.stdout().Table()

@@ -11,7 +11,6 @@ import (
 	"sched/schedule/text"
 )
 
-// compare prints what another schedule would change.
 func (a forecastCommand) compare(in *forecast.Inputs, o forecastOptions) error {
 	other, err := load.File(o.compare, a.options())
 	if err != nil {
@@ -32,7 +31,6 @@ func (a forecastCommand) compare(in *forecast.Inputs, o forecastOptions) error {
 	return o.exceeded(after)
 }
 
-// printComparison prints the sums of both schedules beside each other, the tasks that differ, and the heatmap of the other one.
 func (a forecastCommand) printComparison(before, after forecast.Report) {
 	zone := before.Schedule.Location
 	fmt.Fprintf(a.out, "%s to %s: what changes with %s\n\n", forecast.DayAndTime(before.From, zone), forecast.DayAndTime(before.To, zone), filepath.Base(after.Schedule.File))
@@ -57,7 +55,6 @@ func (a forecastCommand) printComparison(before, after forecast.Report) {
 	a.printNotes(after.Notes)
 }
 
-// printChanges prints the tasks with other numbers of runs, late starts or skips.
 func (a forecastCommand) printChanges(before, after []forecast.Task) {
 	changes := taskChanges(before, after)
 	if len(changes) == 0 {
@@ -74,7 +71,7 @@ func (a forecastCommand) printChanges(before, after []forecast.Task) {
 	t.Flush()
 }
 
-// A taskChange is a task in both forecasts; in one that has it not it is empty.
+// A taskChange is a task in both forecasts; it is empty in a forecast without the task.
 type taskChange struct {
 	name    string
 	was, is forecast.Task

@@ -10,7 +10,6 @@ import (
 	"sched/schedule/text"
 )
 
-// printForecast prints a forecast for people: what it adds up to, what is late, what is skipped, the heatmap, and what to know of it.
 func (a forecastCommand) printForecast(r forecast.Report) {
 	zone := r.Schedule.Location
 	fmt.Fprintf(a.out, "%s to %s: %s of %s\n\n", forecast.DayAndTime(r.From, zone), forecast.DayAndTime(r.To, zone),
@@ -29,7 +28,6 @@ func (a forecastCommand) printForecast(r forecast.Report) {
 // mostRows bounds the tables of late and skipping tasks; --json has all.
 const mostRows = 10
 
-// printLate prints the tasks that start late, and what they wait for.
 func (a forecastCommand) printLate(r forecast.Report) {
 	late := r.Late()
 	if len(late) == 0 {
@@ -47,7 +45,6 @@ func (a forecastCommand) printLate(r forecast.Report) {
 	a.printMore(len(late))
 }
 
-// printSkipping prints the tasks whose slots are skipped, and why.
 func (a forecastCommand) printSkipping(r forecast.Report) {
 	skipping := r.Skipping()
 	if len(skipping) == 0 {
@@ -69,7 +66,6 @@ func (a forecastCommand) printMore(rows int) {
 	}
 }
 
-// printNotes prints what a reader has to know of the forecast.
 func (a forecastCommand) printNotes(notes []forecast.Note) {
 	for _, n := range notes {
 		a.problem("%s", n.Text)
@@ -82,8 +78,7 @@ func (a forecastCommand) printNotes(notes []forecast.Note) {
 // heatSigns are the levels where a number has no room.
 const heatSigns = ".-+x#"
 
-// printHeatmap prints a line a day with the most runs at once in each hour. A terminal that is too narrow for numbers gets a sign for
-// each level.
+// printHeatmap prints the most runs at once in each hour, as signs if numbers have no room.
 func (a forecastCommand) printHeatmap(f *forecast.Sums) {
 	out := a.stdout()
 	width := max(2, len(fmt.Sprint(f.Peak.Most)))
@@ -112,7 +107,6 @@ func (a forecastCommand) printHeatmap(f *forecast.Sums) {
 
 const dayWidth = len("Mon 01-02 ")
 
-// hourHeads are the numbers of the hours; on a narrow terminal only some have room.
 func hourHeads(width int) string {
 	var heads strings.Builder
 	for hour := range 24 {
@@ -126,7 +120,7 @@ func hourHeads(width int) string {
 	return heads.String()
 }
 
-// heatCell is an hour: its number, and a ! where something is late or skipped. A width of 0 has room for the sign of its level.
+// heatCell marks what is late or skipped with "!". Width 0 prints the sign of the level.
 func heatCell(out terminal.Stream, cell forecast.Cell, width int) string {
 	switch {
 	case !cell.Exists:

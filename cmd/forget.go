@@ -13,7 +13,6 @@ import (
 	"sched/schedule/text"
 )
 
-// A forgetCommand is `sched forget`.
 type forgetCommand struct{ *app }
 
 func newForgetCommand(a *app) *cobra.Command {
@@ -31,10 +30,10 @@ history of each server keeps what ran.`,
 	}
 }
 
-// tickedLately is how long after its last tick a server is not taken for gone.
+// tickedLately is how long after its last tick a server counts as present.
 const tickedLately = 3 * time.Minute
 
-// forget removes what the store keeps of the name, whether a task or a server had it.
+// forget removes what the store keeps of the name, of a task or of a server.
 func (a forgetCommand) forget(name string) error {
 	s, err := a.loadTrusted()
 	if err != nil {

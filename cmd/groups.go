@@ -24,7 +24,7 @@ var seldom = []string{"interrupt", "unlock", "forget", "finish", "schema", "comp
 
 const seldomTitle = "Seldom needed"
 
-// addInGroups adds the commands to sched in the order of commandGroups, then those of seldom, and then those that are hidden.
+// addInGroups adds commands in the order of commandGroups, then seldom, then the hidden ones.
 func addInGroups(root *cobra.Command, commands ...*cobra.Command) {
 	cobra.EnableCommandSorting = false
 	commands = append(commands, newHelpCommand(root))
@@ -47,7 +47,6 @@ func addInGroups(root *cobra.Command, commands ...*cobra.Command) {
 	root.AddCommand(commands...)
 }
 
-// newHelpCommand makes `sched help`, and has the help of sched leave out the commands of seldom unless --all is given.
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	all := false
 	c := &cobra.Command{

@@ -31,7 +31,6 @@ type historyOptions struct {
 	all      bool
 }
 
-// A historyCommand is `sched history`.
 type historyCommand struct{ *app }
 
 func newHistoryCommand(a *app) *cobra.Command {
@@ -73,7 +72,6 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 	return c
 }
 
-// history prints the records of one task or, without a name, of all, after the live runs.
 func (a historyCommand) history(name string, o historyOptions) error {
 	if o.json && o.csv {
 		return usage("", "--json and --csv exclude each other")
@@ -150,7 +148,6 @@ func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, wai
 	}
 }
 
-// A historyTable has a row for each run or slot.
 type historyTable struct {
 	out     terminal.Stream
 	table   *terminal.Table
@@ -160,7 +157,7 @@ type historyTable struct {
 	rows    int
 }
 
-// add adds a row, unless there are enough. CPU and memory are known once commands of the run have ended; the memory only if they needed much.
+// add adds a row, unless the limit is reached. CPU and memory are known after commands have ended.
 func (t *historyTable) add(r outcome.Record, tone terminal.Tone, became string) {
 	if t.limit > 0 && t.rows == t.limit {
 		return
@@ -177,7 +174,7 @@ func (t *historyTable) add(r outcome.Record, tone terminal.Tone, became string) 
 		cpu, memory, t.out.Paint(tone, text.Line(became)))...)
 }
 
-// columns leaves out the server, the third, where there is no column for it.
+// columns leaves out the third cell, the server, unless there is a column for it.
 func (t historyTable) columns(cells ...string) []string {
 	if t.servers {
 		return cells
@@ -199,7 +196,7 @@ func (a historyCommand) liveText(state runfile.State) string {
 	return fmt.Sprintf("running for %s, pid %d", a.ago(holder.Since), holder.PID)
 }
 
-// historyQuery turns the flags into a query; an empty name is that of all tasks.
+// historyQuery turns the flags into a query; an empty name means all tasks.
 func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.Location) (q history.Query, err error) {
 	q = history.Query{Task: name, Limit: o.limit}
 	switch {
@@ -229,7 +226,6 @@ func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.L
 	return q, nil
 }
 
-// matching returns those of the runs without an outcome that the query covers.
 func matching(logs []runfile.State, q history.Query) []runfile.State {
 	if len(q.Outcomes) > 0 {
 		return nil
@@ -244,7 +240,6 @@ func hasTask(name string, logs []runfile.State) bool {
 	return slices.ContainsFunc(logs, func(state runfile.State) bool { return state.Begin.Task == name })
 }
 
-// waitingIn returns what waits for a time that the query covers.
 func waitingIn(waiting map[string][]view.Waiting, q history.Query) map[string][]view.Waiting {
 	in := map[string][]view.Waiting{}
 	for task, all := range waiting {

@@ -31,7 +31,6 @@ type summaryJSON struct {
 	LastFailureRun *string  `json:"last_failure_run"`
 }
 
-// summary prints what the records of each task add up to, in the time of the query.
 func (a historyCommand) summary(s *schedule.Schedule, q history.Query, o historyOptions) error {
 	recorded, err := a.view(s).Records(ctx)
 	if err != nil {

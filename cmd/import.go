@@ -26,7 +26,6 @@ type importOptions struct {
 	user   string
 }
 
-// An importCommand is `sched import`.
 type importCommand struct{ *app }
 
 func newImportCommand(a *app) *cobra.Command {
@@ -63,7 +62,7 @@ and no crontab changes: for that there is sched install.`,
 	return c
 }
 
-// run imports what the options name. All that is no schedule goes to stderr.
+// run sends everything but the schedule to stderr.
 func (a importCommand) run(o importOptions) error {
 	if o.user != "" && (o.file != "" || o.system) {
 		return usage("", "--user names whose crontab is read, so it goes with no file and not with --system")
@@ -102,7 +101,6 @@ func (a importCommand) run(o importOptions) error {
 	return nil
 }
 
-// prove loads the YAML as sched run will, and compares it with the lines.
 func (a importCommand) prove(s *crontab.Schedule, yaml []byte, o importOptions) (*crontab.Proof, error) {
 	file := o.output
 	if file == "" {
@@ -123,7 +121,6 @@ func (a importCommand) prove(s *crontab.Schedule, yaml []byte, o importOptions) 
 	return crontab.Prove(s.Tasks, loaded, a.now(), localZone()), nil
 }
 
-// importHeader is the comment at the top of the schedule.
 func importHeader(from string, o importOptions, s *crontab.Schedule) []string {
 	lines := []string{
 		"Imported from " + from + " by `sched import`.",
@@ -156,7 +153,6 @@ func (a importCommand) writeSchedule(o importOptions, s *crontab.Schedule, yaml 
 	return nil
 }
 
-// shellWord writes a path as a shell reads it back.
 func shellWord(path string) string {
 	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+,:@") == "" {
 		return path
@@ -164,7 +160,6 @@ func shellWord(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// printDiffs shows what --tidy made of each line.
 func (a importCommand) printDiffs(s *crontab.Schedule) {
 	for _, t := range s.Tasks {
 		if t.Tidied {
@@ -174,7 +169,6 @@ func (a importCommand) printDiffs(s *crontab.Schedule) {
 	}
 }
 
-// printProof says what was proven, what could not be, and what differs.
 func (a importCommand) printProof(p *crontab.Proof) {
 	for _, d := range p.Differences {
 		fmt.Fprintf(a.err, "%s:%d: %s\n", d.Task.Source, d.Task.Entry.Line, differenceText(d))
@@ -203,7 +197,6 @@ func (a importCommand) printProof(p *crontab.Proof) {
 		same, text.Count(p.Tasks, "task"), thousands(p.Minutes), p.To.Format("2006-01-02"), text.Count(p.Changes, "change"), strings.Join(p.Zones, ", "))
 }
 
-// differenceText says how a task differs from its line.
 func differenceText(d crontab.Difference) string {
 	switch {
 	case d.Boot && d.Cron:
@@ -220,7 +213,6 @@ func differenceText(d crontab.Difference) string {
 	return fmt.Sprintf("%s: "+who+"; %s of a year differ", d.Task.Name, text.MinuteZone(d.At, localZone()), text.Count(d.Minutes, "minute"))
 }
 
-// thousands writes a number as 14,726,880.
 func thousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -229,7 +221,6 @@ func thousands(n int64) string {
 	return digits
 }
 
-// absolute returns the path of a file from the root, for lines that run anywhere.
 func absolute(path string) (string, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -238,13 +229,12 @@ func absolute(path string) (string, error) {
 	return full, nil
 }
 
-// The crontabs of the machine.
 const (
 	systemCrontab = "/etc/crontab"
 	systemFolder  = "/etc/cron.d"
 )
 
-// sources reads the crontabs that the options name, and says in words what they are.
+// sources reads the crontabs that the options name; from describes them.
 func (a importCommand) sources(o importOptions) (sources []crontab.Source, from string, err error) {
 	switch {
 	case o.file == "-":
@@ -322,7 +312,6 @@ func (a importCommand) sourceOf(path string, system bool) (sources []crontab.Sou
 	return sources, nil
 }
 
-// homeOf finds the home folder of a user of this machine.
 func homeOf(name string) (dir string, ok bool) {
 	u, err := user.Lookup(name)
 	if err != nil {

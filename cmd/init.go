@@ -15,7 +15,6 @@ import (
 	"sched/schedule/text"
 )
 
-// An initCommand is `sched init`.
 type initCommand struct{ *app }
 
 func newInitCommand(a *app) *cobra.Command {
@@ -32,7 +31,6 @@ looks like one of them. In a git repository it adds .sched/ to .gitignore. It ne
 	}
 }
 
-// init writes the schedule and the line for git, and says what comes next.
 func (a initCommand) init() error {
 	path := a.config
 	if path == "" {
@@ -64,7 +62,6 @@ func (a initCommand) init() error {
 	return nil
 }
 
-// printNext prints the three commands that come next.
 func (a initCommand) printNext(path string) {
 	flag := ""
 	if a.config != "" {
@@ -102,7 +99,7 @@ func writeNew(path, text string) error {
 	return nil
 }
 
-// zoneName is the zone of this machine as a schedule names it; UTC where it has no name.
+// zoneName is the zone of this machine for a schedule; UTC if it has no name.
 func zoneName() string {
 	if name := localZone().String(); name != "Local" {
 		return name
@@ -137,7 +134,6 @@ func ignoreState(folder string) (bool, error) {
 	return true, errors.Join(err, file.Close())
 }
 
-// inGit reports whether the folder or one above it is a git repository.
 func inGit(folder string) bool {
 	folder, err := filepath.Abs(folder)
 	for err == nil {

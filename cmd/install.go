@@ -62,7 +62,6 @@ sched uninstall takes back all of it.`,
 	return c
 }
 
-// flags adds the flags that install and uninstall have in common.
 func (o *installOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.user, "user", "", "as whom ticks run, for root")
@@ -70,14 +69,12 @@ func (o *installOptions) flags(c *cobra.Command) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be written, and do nothing")
 }
 
-// A change is what install or uninstall will do to one place.
 type change struct {
 	where string
 	diff  []string
 	apply func() error
 }
 
-// install installs the schedule as the options say.
 func (a installCommand) install(o installOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -119,7 +116,6 @@ func (a installCommand) install(o installOptions) error {
 	return a.awaitTick(s, before)
 }
 
-// check refuses flags that contradict each other.
 func (o installOptions) check() error {
 	switch {
 	case o.systemd != "" && o.systemd != "timer" && o.systemd != "work":
@@ -132,7 +128,7 @@ func (o installOptions) check() error {
 	return nil
 }
 
-// confirm shows what changes and asks on a terminal. It returns done where nothing shall be written.
+// confirm shows what changes and asks on a terminal. It returns done when nothing shall be written.
 func (a installCommand) confirm(o installOptions, changes []change) (done bool, err error) {
 	for _, c := range changes {
 		if c.diff[0] != c.where+":" {
@@ -158,7 +154,6 @@ func (a installCommand) confirm(o installOptions, changes []change) (done bool, 
 	return true, &exit{code: exitFailed}
 }
 
-// explain adds what to do to an error of an installation.
 func (a installCommand) explain(err error) error {
 	switch {
 	case errors.Is(err, install.ErrChanged):
@@ -169,8 +164,7 @@ func (a installCommand) explain(err error) error {
 	return failed("", "%w", err)
 }
 
-// program is the path of sched for a line that runs later: the one on the PATH where that is this program, since it stays the
-// same when sched is updated.
+// program prefers sched on PATH, if it is this program: its path stays after an update.
 func program() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -182,7 +176,6 @@ func program() (string, error) {
 	return self, nil
 }
 
-// samePath reports whether both paths lead to one file.
 func samePath(a, b string) bool {
 	first, err := os.Stat(a)
 	second, also := os.Stat(b)
@@ -195,7 +188,7 @@ const (
 	tickPoll     = 200 * time.Millisecond
 )
 
-// awaitTick waits until a tick covers a minute that began after since, and says whether it came. A signal ends the wait.
+// awaitTick waits until a tick covers a minute that began after since. A signal ends the wait.
 func (a installCommand) awaitTick(s *schedule.Schedule, since time.Time) error {
 	next := since.Truncate(time.Minute).Add(time.Minute)
 	terminate, _, release := signals()

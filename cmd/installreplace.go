@@ -98,7 +98,6 @@ func (m *matcher) isTask(entry crontab.Entry) (bool, error) {
 	return false, nil
 }
 
-// sameWork reports whether two tasks do the same when they are due.
 func sameWork(a, b *schedule.Task) bool {
 	return a.Command.Line == b.Command.Line && len(a.Command.List) == 0 && fmt.Sprint(a.Command.Shell) == fmt.Sprint(b.Command.Shell) &&
 		a.Dir == b.Dir && a.Output == b.Output && a.Timeout == b.Timeout && a.WithoutOverlapping == b.WithoutOverlapping && a.As.User == b.As.User
@@ -131,7 +130,6 @@ func (m *matcher) sameTimes(task *schedule.Task, line *crontab.Task, imported *s
 	return same
 }
 
-// runTimes returns the instants at which a task is due and its conditions of time allow it.
 func runTimes(task *schedule.Task) func(from, to time.Time) iter.Seq[time.Time] {
 	return func(from, to time.Time) iter.Seq[time.Time] {
 		return func(yield func(time.Time) bool) {

@@ -20,7 +20,6 @@ var (
 	rootBackups   = "/var/lib/sched/crontabs"
 )
 
-// A target is where a schedule is installed: the places that it can be in, and the one that was chosen.
 type target struct {
 	installCommand
 	schedule *schedule.Schedule
@@ -30,7 +29,6 @@ type target struct {
 	systemd  install.Systemd
 }
 
-// target finds the places for a schedule.
 func (a installCommand) target(s *schedule.Schedule, o installOptions) (*target, error) {
 	t, err := a.targetOf(s.File, o)
 	if err != nil {
@@ -41,7 +39,7 @@ func (a installCommand) target(s *schedule.Schedule, o installOptions) (*target,
 	return t, nil
 }
 
-// targetOf finds the places for a schedule that need not be there any more.
+// targetOf finds the places for a schedule that may be gone.
 func (a installCommand) targetOf(file string, o installOptions) (*target, error) {
 	self, err := program()
 	if err != nil {
@@ -62,7 +60,6 @@ func (a installCommand) targetOf(file string, o installOptions) (*target, error)
 	return t, nil
 }
 
-// kind is one of the three places.
 type kind int
 
 const (
@@ -88,7 +85,6 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// crontabName is what the crontab is called in messages.
 func (t *target) crontabName() string {
 	if t.crontab.User != "" {
 		return "the crontab of " + t.crontab.User
@@ -96,7 +92,7 @@ func (t *target) crontabName() string {
 	return "your crontab"
 }
 
-// elsewhere names a place other than the chosen one that has the schedule already; "" for none.
+// elsewhere names another place that has the schedule already; "" for none.
 func (t *target) elsewhere() string {
 	chosen := t.kind()
 	text, _, err := t.crontab.Read()
@@ -117,8 +113,7 @@ func (t *target) elsewhere() string {
 
 var callsRun = regexp.MustCompile(`(^|[\s/])sched\s+run\b`)
 
-// byHand returns the number of a line that somebody wrote and that starts ticks of the schedule, as the docs show it; 0 for
-// none.
+// byHand returns the number of a hand-written line that ticks the schedule; 0 for none.
 func (t *target) byHand(text string) int {
 	for _, entry := range crontab.Parse(crontab.Source{Text: text}).Entries {
 		names := strings.Contains(entry.Command, t.crond.File) || strings.Contains(entry.Command, "cd "+filepath.Dir(t.crond.File)+" ")
@@ -129,7 +124,6 @@ func (t *target) byHand(text string) int {
 	return 0
 }
 
-// installation is what puts the line into the chosen place.
 func (t *target) installation() (change, error) {
 	switch t.kind() {
 	case inSystemd:
@@ -159,7 +153,6 @@ func (t *target) installation() (change, error) {
 	return t.crontabChange(t.crond.Add(text, replace), exists), nil
 }
 
-// crontabChange is an edit of the crontab, with a copy of the old one.
 func (t *target) crontabChange(edit install.Edit, exists bool) change {
 	return change{t.crontabName(), edit.Diff, func() error {
 		folder, err := backupFolder()
@@ -174,7 +167,6 @@ func (t *target) crontabChange(edit install.Edit, exists bool) change {
 	}}
 }
 
-// unitsChange is an edit of units.
 func (t *target) unitsChange(edit install.FileEdit) change {
 	return change{"systemd (" + t.systemd.Folder + ")", edit.Diff(), func() error {
 		err := edit.Apply()
@@ -185,7 +177,6 @@ func (t *target) unitsChange(edit install.FileEdit) change {
 	}}
 }
 
-// backupFolder is where copies of crontabs are kept, with the other state of programs.
 func backupFolder() (string, error) {
 	if os.Geteuid() == 0 {
 		return rootBackups, nil
@@ -200,7 +191,7 @@ func backupFolder() (string, error) {
 	return filepath.Join(home, ".local/state/sched/crontabs"), nil
 }
 
-// lineNumbers writes numbers of lines as "lines 3, 5 and 7", the first ones of many.
+// lineNumbers writes "lines 3, 5 and 7", the first ones of many.
 func lineNumbers(numbers []string) string {
 	const most = 10
 	if n := len(numbers); n > most {

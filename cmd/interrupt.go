@@ -8,7 +8,6 @@ import (
 	"sched/schedule/controls"
 )
 
-// A interruptCommand is `sched interrupt`.
 type interruptCommand struct{ *app }
 
 func newInterruptCommand(a *app) *cobra.Command {

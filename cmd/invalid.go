@@ -14,12 +14,11 @@ import (
 	"sched/schedule/statedir"
 )
 
-// repeatInvalid is how often ticks print the same problems of an invalid schedule: cron mails what they print.
+// repeatInvalid limits how often ticks print the same problems: cron mails what they print.
 const repeatInvalid = time.Hour
 
-// printedInvalid reports whether the problems of an invalid schedule, and no others, were printed by a tick in the last hour, and
-// notes that they are printed now if they were not. A terminal gets them always, and so does -v. What cannot be noted, since no tick
-// has made the state folder yet, is printed each time.
+// printedInvalid reports whether a tick printed these problems in the last hour, or else notes them
+// as printed now. It returns false for terminals, -v and --dry-run, and without a state folder.
 func (a runCommand) printedInvalid(o runOptions, err error) bool {
 	var invalid *load.InvalidError
 	if !errors.As(err, &invalid) || o.dryRun || o.verbose || terminal.Is(a.err) || statedir.Check(invalid.StateDir) != nil {
@@ -35,10 +34,9 @@ func (a runCommand) printedInvalid(o runOptions, err error) bool {
 	return false
 }
 
-// printedPath is the file that says which problems were printed last, and when. It goes when the schedule is valid again.
+// printedPath notes which problems were printed last, and when, until the schedule is valid again.
 func printedPath(dir string) string { return filepath.Join(dir, "told-invalid") }
 
-// A printing is when which problems were printed.
 type printing struct {
 	digest string
 	at     time.Time
@@ -65,5 +63,5 @@ func digestOf(problems []schedule.Problem) string {
 	return fmt.Sprintf("%x", hash.Sum(nil))
 }
 
-// forgetInvalid has the next problems printed at once, also if they are those of an edit that was mended meanwhile.
+// forgetInvalid lets the next problems be printed at once, also if they are the same ones.
 func forgetInvalid(s *schedule.Schedule) { os.Remove(printedPath(s.StateDir)) }

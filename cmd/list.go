@@ -29,7 +29,6 @@ type listOptions struct {
 	counts   bool // --next was given
 }
 
-// A listCommand is `sched list`.
 type listCommand struct{ *app }
 
 func newListCommand(a *app) *cobra.Command {
@@ -61,7 +60,6 @@ func newListCommand(a *app) *cobra.Command {
 	return c
 }
 
-// list prints the tasks, or those with one of the tags.
 func (a listCommand) list(o listOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -129,7 +127,6 @@ func shownIn(s *schedule.Schedule, zone string) (*schedule.Schedule, error) {
 	return &shown, nil
 }
 
-// A listedTask is a task as `sched list --json` prints it: what is known of it, and all that the schedule says of it.
 type listedTask struct {
 	view.Task
 	Settings map[string]any `json:"settings"` // by key, as in the schedule; what it does not set is left out
@@ -157,7 +154,6 @@ func listed(s *schedule.Schedule, rows []view.Task) []listedTask {
 	return all
 }
 
-// check refuses flags that mean nothing.
 func (o listOptions) check() error {
 	switch {
 	case o.next < 0:
@@ -174,7 +170,6 @@ func (o listOptions) check() error {
 	return nil
 }
 
-// printTasks prints the rows for people, and the pause and the maintenance that are for all tasks.
 func (a listCommand) printTasks(s *schedule.Schedule, rows view.Tasks, at time.Time) {
 	if all := rows.Pauses[controls.Everything]; all.InEffect(a.now()) && len(rows.Items) > 0 {
 		fmt.Fprintln(a.out, a.stdout().Paint(toneOf(outcome.Skipped), "everything is "+all.Text(a.now(), s.Location)))

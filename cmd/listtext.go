@@ -30,13 +30,11 @@ func (a listCommand) printList(s *schedule.Schedule, rows []view.Task, at time.T
 	}
 }
 
-// nextText returns the i-th of the next times, and how far it is.
 func nextText(row view.Task, i int, at time.Time) string {
 	t := row.Times[i]
 	return fmt.Sprintf("%s (in %s)", text.SlotZone(t, t.Location()), text.Duration(t.Sub(at)))
 }
 
-// when shows the expressions, the zone where it is not the schedule's, and the conditions of time.
 func when(row view.Task, s *schedule.Schedule) string {
 	words := strings.Join(row.Cron, "; ")
 	if len(row.Cron) == 0 && len(row.TriggeredBy) > 0 {
@@ -54,8 +52,7 @@ func when(row view.Task, s *schedule.Schedule) string {
 	return words
 }
 
-// never returns why a task does not run again: it is switched off, or none of its slots meets its conditions. It is "-" where its times
-// are over.
+// never says why a task does not run again: off, or no slot meets its conditions; else "-".
 func never(row view.Task, s *schedule.Schedule) string {
 	if row.Off != "" {
 		short, _, _ := strings.Cut(row.Off, ":")
@@ -81,7 +78,6 @@ func (a listCommand) lastText(s *schedule.Schedule, last outcome.Record) string 
 	return text
 }
 
-// nowText says what runs and what waits for a tick now; "-" when nothing does.
 func (a listCommand) nowText(s *schedule.Schedule, row view.Task) string {
 	text, waiting := a.runningText(row.Running, serverName(s.Server)), row.Waiting
 	if row.Paused != nil {
@@ -140,7 +136,7 @@ const (
 	listDoes
 )
 
-// listShrinks says which columns shrink on a narrow terminal, and in which order: what a task does first, its name last.
+// listShrinks says in which order columns shrink on a narrow terminal.
 var listShrinks = []terminal.Shrink{
 	{Column: listDoes, Least: 16},
 	{Column: listClock},
@@ -153,7 +149,6 @@ var listShrinks = []terminal.Shrink{
 	{Column: listWhen},
 }
 
-// printListOnTerminal prints the table as wide as the terminal is.
 func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []view.Task, at time.Time) {
 	out := a.stdout()
 	t := out.Table(listShrinks...)
@@ -178,7 +173,7 @@ func (a listCommand) printListOnTerminal(s *schedule.Schedule, rows []view.Task,
 	}
 }
 
-// nextCells returns how far the i-th of the next times is, and when that is: with the date if it is another day than that of at.
+// nextCells returns how far the i-th next time is, and its clock time, dated on other days.
 func nextCells(out terminal.Stream, row view.Task, i int, at time.Time) (next, clock string) {
 	t := row.Times[i]
 	clock = text.SlotNear(t, at, t.Location()) + t.Format(" MST")

@@ -13,7 +13,6 @@ import (
 	"sched/schedule/view"
 )
 
-// pipeWidth is how wide a timeline is where there is no terminal.
 const pipeWidth = 100
 
 // A timeline is a span of time as a line a task, a sign for each step.
@@ -26,7 +25,6 @@ type timeline struct {
 	skips  map[string][]bool
 }
 
-// printTimeline prints when the tasks will start, how long they will usually run, and what they will skip, as a forecast has it.
 func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at time.Time, span string) error {
 	in, err := forecastCommand(a).inputs(s, at, forecastOptions{span: span, servers: 1})
 	if err != nil {
@@ -51,7 +49,6 @@ func (a listCommand) printTimeline(s *schedule.Schedule, rows []view.Task, at ti
 	return nil
 }
 
-// newTimeline draws a forecast in at most so many signs.
 func newTimeline(in *forecast.Inputs, signs int) *timeline {
 	span := in.To.Sub(in.From)
 	t := &timeline{from: in.From, starts: map[string][]int{}, runs: map[string][]bool{}, skips: map[string][]bool{}}
@@ -86,7 +83,6 @@ func (t *timeline) draw(s *forecast.Slot) {
 	}
 }
 
-// line is a task.
 func (t *timeline) line(name string) string {
 	var b strings.Builder
 	for i, n := range t.starts[name] {
@@ -108,7 +104,7 @@ func (t *timeline) line(name string) string {
 	return b.String()
 }
 
-// hours are the hours of the wall clock where they begin, as many as have room; midnight is the day.
+// hours labels the hours of the wall clock, as many as have room; midnight shows the day.
 func (t *timeline) hours(zone *time.Location) string {
 	line, free := "", 0
 	for i := range t.signs {
@@ -130,7 +126,6 @@ func (t *timeline) hours(zone *time.Location) string {
 	return line
 }
 
-// sortByNext orders tasks by when they run next; those that do not run again come last.
 func sortByNext(rows []view.Task) {
 	slices.SortStableFunc(rows, func(a, b view.Task) int {
 		if len(a.Times) == 0 || len(b.Times) == 0 {

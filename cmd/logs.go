@@ -15,7 +15,6 @@ import (
 	"sched/schedule/view/runs"
 )
 
-// A logsCommand is `sched logs`.
 type logsCommand struct{ *app }
 
 func newLogsCommand(a *app) *cobra.Command {
@@ -39,7 +38,6 @@ The output of a run of another server of the store is on that server: logs says 
 	return c
 }
 
-// logs prints the output of a run; with follow until the run has ended.
 func (a logsCommand) logs(name string, follow bool) error {
 	a.look()
 	s, err := a.loadAnyway()

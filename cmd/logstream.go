@@ -19,7 +19,6 @@ type logStream struct {
 	slow     bool // its reader took longer than printHurry
 }
 
-// logLine is a line as --logs --json prints it.
 type logLine struct {
 	Task   string `json:"task"`
 	Run    string `json:"run"`
@@ -28,8 +27,7 @@ type logLine struct {
 	Text   string `json:"text"`
 }
 
-// newLogStream begins to print what runs print: those that are added, and those that discover finds, if it is not nil. The names
-// of tasks have width columns.
+// newLogStream prints runs that are added, and those that discover finds, if it is not nil.
 func (c *console) newLogStream(width int, asJSON bool, discover func(*tail.Follower)) *logStream {
 	out := c.out
 	if aside, ok := out.(printerStream); ok {
@@ -48,7 +46,7 @@ func (c *console) newLogStream(width int, asJSON bool, discover func(*tail.Follo
 	return l
 }
 
-// printPlainLog prints "task | text", where a hook printed it "task ! text".
+// printPlainLog prints "task | text", and "task ! text" for the output of hooks.
 func printPlainLog(out io.Writer, shown terminal.Stream, width int, line tail.Line) error {
 	mark, tone := "|", terminal.Active
 	if line.Hooks {
@@ -66,15 +64,13 @@ func printJSONLog(out io.Writer, line tail.Line) error {
 	return printJSONLine(out, row)
 }
 
-// printJSONLine prints a value in one line.
 func printJSONLine(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(value)
 }
 
-// catchUp waits until what a run printed, which has ended, is printed here, so that it stands before its outcome: not while the
-// reader is slow.
+// catchUp lets the output of an ended run come before its outcome, unless the reader is slow.
 func (l *logStream) catchUp(run string) {
 	if l != nil && !l.slow {
 		l.slow = !l.follower.CatchUp(run, printHurry)

@@ -16,7 +16,6 @@ import (
 // for everybody who may read the files: also for root on the schedule of another user.
 func (f *scheduleFile) look() { f.looks = true }
 
-// view is what the answers about a schedule are made of.
 func (st *storages) view(s *schedule.Schedule) view.Source {
 	return view.Source{Schedule: s, Controls: st.controls(s), Now: st.now, Server: serverName(s.Server), Config: st.configFlag(), Problem: st.problem}
 }
@@ -37,7 +36,7 @@ func asUser(uid int) string {
 	return strings.Join(words, " ")
 }
 
-// caller is the login name of the person who called sched, for the history: the one before sudo.
+// caller is the login name of the person who called sched, before sudo.
 func caller() string {
 	if name := os.Getenv("SUDO_USER"); name != "" {
 		return name
@@ -48,7 +47,6 @@ func caller() string {
 	return "user " + strconv.Itoa(os.Getuid())
 }
 
-// actor is the person who called sched, as somebody who asks for something.
 func (st *storages) actor(s *schedule.Schedule) actions.Actor {
 	return actions.Actor{Source: st.view(s), By: caller()}
 }

@@ -1,12 +1,8 @@
 // Package cmd is the command line of sched: it turns arguments into calls, and results into text
-// and exit codes. It is the only package that knows cobra, flags, the standard streams and the
-// environment.
-//
-// Each command has a file with its name, and further ones that begin with it where it is long; what several commands need
-// is in a file that says what it is (flags, config, tasks, runs, requests, outcome, …). A command is a constructor, its
-// options, and a type of its own (listCommand) that embeds app and knows no cobra.
-//
-// It decides nothing about schedules or runs. How text looks on a terminal and in a pipe is for cmd/terminal.
+// and exit codes. Only this package knows cobra, flags, the standard streams and the environment.
+// It decides nothing about schedules or runs; cmd/terminal knows how text looks. A command has a
+// file with its name. It is a constructor, its options, and a type that embeds app (listCommand)
+// and knows no cobra.
 package cmd
 
 import (
@@ -34,7 +30,6 @@ type console struct {
 	now      func() time.Time
 }
 
-// A scheduleFile is the schedule that the flags name.
 type scheduleFile struct {
 	console
 	config string // --config
@@ -43,7 +38,6 @@ type scheduleFile struct {
 	origins bool // the command asks where values come from
 }
 
-// The storages are the state folder of a schedule and, if it has one, its store.
 type storages struct {
 	scheduleFile
 	remote mutex.Store // once it was needed: see store
@@ -80,10 +74,9 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	return a.endPrinting(a.exitCode(root.Execute()))
 }
 
-// Commands returns sched with all its commands, for tools that write about them: they cannot be run.
+// Commands returns sched with all its commands, for tools that write about them; they cannot run.
 func Commands() *cobra.Command { return (&app{}).root() }
 
-// root returns sched with all its commands.
 func (a *app) root() *cobra.Command {
 	var version bool
 	root := &cobra.Command{
@@ -128,7 +121,6 @@ a signal.`,
 	return root
 }
 
-// rootFlags adds the flags that sched has without a command, and those of all commands.
 func (a *app) rootFlags(root *cobra.Command, version *bool) {
 	// Not cobra's own: its templates keep the linker from leaving out methods that nobody calls. With
 	// a client of Redis that makes sched half as large again, and each start of it a tenth slower.
@@ -141,7 +133,6 @@ func (a *app) rootFlags(root *cobra.Command, version *bool) {
 	})
 }
 
-// knownCommand refuses arguments that are no command, and names the nearest command.
 func knownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -9,12 +9,10 @@ import (
 	"sched/schedule/text"
 )
 
-// failures returns the outcomes that on_failure hooks fire for.
 func failures() []outcome.Outcome {
 	return slices.DeleteFunc(slices.Clone(outcome.All), func(o outcome.Outcome) bool { return !o.Failure() })
 }
 
-// outcomeList names the outcomes as --outcome takes them.
 func outcomeList() string {
 	var words []string
 	for _, o := range outcome.All {
@@ -23,7 +21,6 @@ func outcomeList() string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// outcomeWord is an outcome as one word, without quotes in a shell: "timed-out".
 func outcomeWord(o outcome.Outcome) string { return strings.ReplaceAll(string(o), " ", "-") }
 
 // parseOutcome reads an outcome, in upper or lower case, its words separated by blanks, - or _.
@@ -43,7 +40,6 @@ func parseOutcome(word string) (outcome.Outcome, error) {
 	return "", usage(hint, "--outcome %q is not an outcome", word)
 }
 
-// toneOf is the colour of an outcome; plain for a run that has none yet.
 func toneOf(o outcome.Outcome) terminal.Tone {
 	switch o {
 	case outcome.Succeeded:

@@ -21,7 +21,6 @@ type pauseOptions struct {
 	during, end, reason string // --for, --until, --reason
 }
 
-// A pauseCommand is `sched pause`.
 type pauseCommand struct{ *app }
 
 func newPauseCommand(a *app) *cobra.Command {
@@ -49,7 +48,6 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
 	return c
 }
 
-// pause pauses the tasks that are named or tagged, or everything.
 func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
@@ -73,7 +71,7 @@ func (a pauseCommand) pause(names []string, o pauseOptions) error {
 	return nil
 }
 
-// pauseEnd reads --for and --until. It is the zero time where neither is given: the pause has no end.
+// pauseEnd returns the zero time for a pause without an end.
 func (a pauseCommand) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, error) {
 	now := a.now()
 	switch {
@@ -98,7 +96,6 @@ func (a pauseCommand) pauseEnd(o pauseOptions, zone *time.Location) (time.Time, 
 	return time.Time{}, nil
 }
 
-// sayPaused prints what is paused now, until when, and the pause that it replaces.
 func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, pause, before controls.Pause) {
 	end := "`sched resume" + a.configFlag() + " " + name + "`"
 	if name == controls.Everything {
@@ -117,7 +114,6 @@ func (a pauseCommand) sayPaused(s *schedule.Schedule, name string, pause, before
 	}
 }
 
-// pauseSubject is what a pause is of: a task, or everything.
 func pauseSubject(name string) string {
 	if name == controls.Everything {
 		return "everything"
@@ -125,7 +121,6 @@ func pauseSubject(name string) string {
 	return name
 }
 
-// sayRunning prints which runs of the tasks go on, here and on other servers.
 func (a pauseCommand) sayRunning(s *schedule.Schedule, names []string) {
 	live, _, _, err := runfile.Survey(s.StateDir)
 	if err != nil {

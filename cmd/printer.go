@@ -11,21 +11,21 @@ import (
 	"sched/schedule/text"
 )
 
-// What a printer keeps and how long it is waited for. Only tests set them (cmd/testclock.go).
+// Only tests set these limits (cmd/testclock.go).
 var (
 	mostPrinted   = 1 << 20         // bytes that wait; what is printed while more do is dropped
 	printPatience = 5 * time.Second // at the end of sched, for a reader that takes nothing meanwhile
 )
 
-// printHurry is how long whoever prints waits for the text to be written, so that a kill right after it takes nothing of it: not
-// while the reader is slow.
+// printHurry is how long a caller waits for its text to be written, so that a kill right after it
+// loses nothing. It does not wait while the reader is slow.
 const printHurry = 100 * time.Millisecond
 
 // printChunk is what a printer writes at a time: the most that comes out of a pipe in one piece (PIPE_BUF on Linux).
 const printChunk = 4096
 
-// A printer writes to one file what is printed, in a goroutine of its own: a reader that takes nothing, such as a logger that
-// hangs or a terminal after ^S, does not stop whoever prints, who may have locks. Safe for concurrent use.
+// A printer writes to one file in a goroutine of its own: a reader that hangs does not stop the
+// callers, which may hold locks. Safe for concurrent use.
 type printer struct {
 	moved chan struct{} // has an element when some of what waits was written
 
@@ -67,8 +67,7 @@ func sameFile(a, b *os.File) bool {
 	return err == nil && yerr == nil && os.SameFile(x, y)
 }
 
-// endPrinting waits for what was printed to be written, as long as its readers take any of it, and says what was lost. It returns the
-// exit code of sched.
+// endPrinting waits for the printers, says what was lost, and returns the exit code of sched.
 func (c *console) endPrinting(code int) int {
 	var lost int
 	for _, p := range c.printers {
@@ -84,13 +83,11 @@ func (c *console) endPrinting(code int) int {
 	return code
 }
 
-// A printerStream is stdout or stderr by way of a printer.
 type printerStream struct {
 	printer *printer
 	to      io.Writer
 }
 
-// File returns the file that is written to in the end.
 func (s printerStream) File() *os.File { return terminal.File(s.to) }
 
 // Write waits for printHurry at most, and never fails: an output remembers errors where they happen.
@@ -109,7 +106,7 @@ func (s printerStream) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// print returns what is closed when the text was written; nil where that is not to be waited for.
+// print returns a channel that is closed when the text was written; nil if nobody should wait.
 func (p *printer) print(to io.Writer, text []byte) (written <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +126,6 @@ func (p *printer) print(to io.Writer, text []byte) (written <-chan struct{}) {
 	return item.written
 }
 
-// write writes what waits, until nothing does.
 func (p *printer) write() {
 	for {
 		p.mu.Lock()
@@ -159,8 +155,7 @@ func (p *printer) write() {
 	}
 }
 
-// drain waits until all is written, or nothing was for as long as printPatience, and returns how many lines are lost: those that
-// were dropped, and those that still wait.
+// drain waits until all is written, or nothing was for printPatience. It counts lost lines.
 func (p *printer) drain() (lost int) {
 	for p.open() {
 		select {

@@ -25,8 +25,7 @@ type progress struct {
 	usual atomic.Int64 // a time.Duration; 0 until it was read, and for a task without a success
 }
 
-// text is the line for that width. The first call starts to read the history in the background: a run that ends before
-// it has a line costs no look into the database.
+// text starts to read the history at its first call: runs that end before need no database.
 func (p *progress) text(width int) string {
 	p.read.Do(func() { go p.readUsual() })
 	line := p.out.Mark(terminal.Active) + " " + p.name + "  "
@@ -41,8 +40,7 @@ func (p *progress) text(width int) string {
 	return line
 }
 
-// pace says how long a run has taken of how long it usually does, and which part of that, from 0 to 1, is over; -1 where
-// usual is 0, which stands for not known.
+// pace compares a run with usual; part is from 0 to 1, or -1 if usual is 0 (unknown).
 func pace(now, usual time.Duration) (words string, part float64) {
 	switch {
 	case usual <= 0:
@@ -61,7 +59,6 @@ func elapsed(d time.Duration) string {
 	return text.Duration(d)
 }
 
-// readUsual reads how long the task usually takes. Without the history the line says less.
 func (p *progress) readUsual() {
 	db, err := history.OpenRead(p.state)
 	if err != nil {

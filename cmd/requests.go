@@ -28,7 +28,7 @@ func (o *whenOptions) flags(c *cobra.Command) {
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
 
-// requestTime reads --in and --at. It is now without both.
+// requestTime reads --in and --at; it is now without both.
 func (c *console) requestTime(o whenOptions, zone *time.Location) (time.Time, error) {
 	now := c.now()
 	at := now
@@ -93,8 +93,7 @@ func (a *app) leaveRequests(s *schedule.Schedule, requests []runfile.Request, o 
 	return nil
 }
 
-// requestsOf returns the requests for the task of that name, or the one whose run has that id. There is at least one unless
-// there is an error.
+// requestsOf returns the requests for a task or a run's id: at least one, or an error.
 func (a *app) requestsOf(s *schedule.Schedule, name string) ([]runfile.Request, error) {
 	all, err := runfile.Requests(s.StateDir)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"sched/schedule/view"
 )
 
-// A resumeCommand is `sched resume`.
 type resumeCommand struct{ *app }
 
 func newResumeCommand(a *app) *cobra.Command {
@@ -30,7 +29,6 @@ resumed by name. What is not paused is told, and no failure.`,
 	return c
 }
 
-// resume ends the pauses of the tasks that are named or tagged, or that of everything.
 func (a resumeCommand) resume(names, tags []string) error {
 	s, err := a.loadTrusted()
 	if err != nil {
@@ -52,8 +50,7 @@ func (a resumeCommand) resume(names, tags []string) error {
 	return a.sayResumed(s, names, before)
 }
 
-// sayResumed prints what is resumed, and what stays paused by another pause. It is an error when a named task was not
-// paused by its name and does not start all the same, since everything is paused.
+// sayResumed returns an error if a named task is not paused by its name, but everything is paused.
 func (a resumeCommand) sayResumed(s *schedule.Schedule, names []string, before controls.Pauses) (err error) {
 	now := a.now()
 	all := before[controls.Everything]

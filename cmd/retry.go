@@ -10,7 +10,6 @@ import (
 	"sched/schedule/view"
 )
 
-// A retryCommand is `sched retry`.
 type retryCommand struct{ *app }
 
 func newRetryCommand(a *app) *cobra.Command {
@@ -31,7 +30,7 @@ be retried, for none.`,
 	return c
 }
 
-// retry requests another run for each of the runs, or for none where one cannot be retried.
+// retry requests another run for each run, or none at all if one cannot be retried.
 func (a retryCommand) retry(names []string, o whenOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {

@@ -39,7 +39,6 @@ type runOptions struct {
 	triggered bool // answer what hooks have triggered, and no more
 }
 
-// A runCommand is `sched run`.
 type runCommand struct{ *app }
 
 func newRunCommand(a *app) *cobra.Command {
@@ -164,8 +163,7 @@ func (a runCommand) runWorked(o runOptions) error {
 	}
 }
 
-// runTriggered starts what hooks have triggered (package chain). Nobody reads what it prints: what goes wrong is left to
-// the next tick, which says so.
+// runTriggered starts what hooks have triggered. The next tick reports what goes wrong.
 func (a runCommand) runTriggered(o runOptions) error {
 	endTurn, err := chain.Await(os.Getenv(process.StateVariable))
 	if err != nil {
@@ -297,9 +295,8 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	}
 }
 
-// noteEnvironment prepares the notes of a tick for `sched doctor`: what called it gave it which environment, and whether
-// another tick had the minute already. The function that it returns keeps them. A tick with --at or --only, or one that a
-// person typed, is not what ticks are like, and leaves none.
+// noteEnvironment prepares notes for `sched doctor`: the environment, and whether another tick had
+// the minute. keep writes them. Ticks with --at or --only, or typed by a person, leave none.
 func (a runCommand) noteEnvironment(tick *runner.Tick) (keep func()) {
 	if tick.Replay || tick.Only != "" || terminal.Is(a.in) || a.stdout().IsTerminal() || a.stderr().IsTerminal() {
 		return func() {}

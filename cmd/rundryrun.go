@@ -24,7 +24,6 @@ type planTaskJSON struct {
 	Reason     string   `json:"reason"`
 }
 
-// dryRun prints what a tick would do, and does nothing.
 func (a runCommand) dryRun(tick *runner.Tick, asJSON bool) error {
 	plan := planOf(tick)
 	if asJSON {
@@ -34,7 +33,6 @@ func (a runCommand) dryRun(tick *runner.Tick, asJSON bool) error {
 	return nil
 }
 
-// planOf says of each task that is due whether the tick would start it, or else why not.
 func planOf(tick *runner.Tick) planJSON {
 	plan := planJSON{tick.Minute.UTC().Format(time.RFC3339), []planTaskJSON{}}
 	for _, p := range tick.Plan() {

@@ -20,7 +20,6 @@ const longestName = 40
 // mostKept is how much of a report is kept until it is written, in bytes.
 const mostKept = 64 << 10
 
-// A reporter prints a line for each task that was due, as it happens.
 type reporter struct {
 	app      *app
 	tick     *runner.Tick
@@ -86,7 +85,6 @@ func (r *reporter) started(record outcome.Record) {
 	r.line(record, "started", words, false)
 }
 
-// flush prints the lines that were kept.
 func (r *reporter) flush() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +98,6 @@ func (r *reporter) writeKept() {
 	}
 }
 
-// inBackground is what a run does that was handed over.
 func inBackground(record outcome.Record) string {
 	if wait := record.Wait; !wait.Until.IsZero() {
 		return "waits in the background, " + text.Duration(wait.Until.Sub(wait.Since)) + " at most"
@@ -112,7 +109,6 @@ func (r *reporter) done(record outcome.Record) {
 	r.line(record, string(record.Outcome), view.Describe(record), record.Outcome.Failure() || len(record.Notes) > 0)
 }
 
-// skipped prints one line for slots of a task that were skipped together.
 func (r *reporter) skipped(records []outcome.Record) {
 	first := records[0]
 	if r.opts.json {
@@ -168,7 +164,6 @@ func (r *reporter) line(record outcome.Record, outcome, words string, wrong bool
 	}
 }
 
-// plain makes a line for a pipe.
 func (r *reporter) plain(record outcome.Record, words string) {
 	if r.opts.verbose {
 		words += " (run " + record.Run + ")"
@@ -177,7 +172,7 @@ func (r *reporter) plain(record outcome.Record, words string) {
 	r.kept = fmt.Appendf(r.kept, "%s  %-*s  %s\n", clock, r.width, record.Task, words)
 }
 
-// end prints what can only be said at the end: the JSON, that nothing was due, or the sums.
+// end prints the JSON, that nothing was due, or the sums.
 func (r *reporter) end() {
 	switch {
 	case r.opts.json && (r.logs != nil || r.tick.Work != nil):
@@ -200,7 +195,7 @@ func (r *reporter) end() {
 	}
 }
 
-// nothingDue says that nothing is due in the minute, and what will be next, at first: of the task that only names, if any.
+// nothingDue also returns what will be next, at first; only limits it to one task.
 func nothingDue(s *schedule.Schedule, minute time.Time, only string) (words string, first time.Time) {
 	words = "nothing is due at " + text.SlotOfDay(minute, s.Location)
 	var name string

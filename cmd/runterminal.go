@@ -13,8 +13,7 @@ import (
 	"sched/schedule/text"
 )
 
-// A terminalReport is what `sched run` shows on a terminal: the minute, a line for each task as it ends, a live line
-// for the one that runs, and what all came to. Its methods are called one at a time.
+// A terminalReport shows a tick on a terminal. Its methods are called one at a time.
 type terminalReport struct {
 	app  *app
 	out  terminal.Stream
@@ -58,7 +57,6 @@ func newTerminalReport(a *app, tick *runner.Tick, o runOptions, stop context.Con
 	return r, restore
 }
 
-// head prints the minute, once.
 func (r *terminalReport) head() {
 	if !r.headed {
 		r.headed = true
@@ -67,7 +65,6 @@ func (r *terminalReport) head() {
 	}
 }
 
-// running shows the live line of a run.
 func (r *terminalReport) running(record outcome.Record) {
 	if r.opts.quiet {
 		return
@@ -81,14 +78,13 @@ func (r *terminalReport) running(record outcome.Record) {
 	r.live.Show(p.text)
 }
 
-// ended hides the live line of a run.
 func (r *terminalReport) ended(record outcome.Record) {
 	if record.Run == r.run {
 		r.live.Hide()
 	}
 }
 
-// line prints what became of a slot. A record without an outcome went to the background.
+// line prints what became of a slot; without an outcome the run went to the background.
 func (r *terminalReport) line(record outcome.Record) {
 	r.head()
 	tone, word := toneOf(record.Outcome), string(record.Outcome)
@@ -107,7 +103,7 @@ func (r *terminalReport) line(record outcome.Record) {
 	fmt.Fprintf(r.out, "%s %s  %s\n", r.out.Mark(tone), terminal.Pad(record.Task, r.width), strings.TrimRight(words, " "))
 }
 
-// took is how long a run took; "" where no process supervised it to its end, or it has none yet.
+// took is how long a run took; "" for an unknown end, or none yet.
 func took(record outcome.Record) string {
 	if record.Started.IsZero() || record.Outcome == outcome.Lost || record.Outcome == "" {
 		return ""
@@ -115,7 +111,6 @@ func took(record outcome.Record) string {
 	return text.Duration(record.Duration())
 }
 
-// more is what is unusual about a run: its attempt, its origin, another slot than the minute.
 func (r *terminalReport) more(record outcome.Record) string {
 	var all []string
 	if record.Outcome == "" && record.Attempts > 0 { // a deferred retry: the next attempt
@@ -135,7 +130,6 @@ func (r *terminalReport) more(record outcome.Record) string {
 	return strings.Join(all, ", ")
 }
 
-// count counts slots for the sums at the end.
 func (r *terminalReport) count(word string, tone terminal.Tone, slots int) {
 	i := slices.IndexFunc(r.counts, func(c tally) bool { return c.word == word })
 	if i < 0 {
@@ -144,7 +138,6 @@ func (r *terminalReport) count(word string, tone terminal.Tone, slots int) {
 	r.counts[i].n += slots
 }
 
-// end prints what the lines add up to, where there was more than one.
 func (r *terminalReport) end() {
 	if r.opts.quiet || r.lines < 2 {
 		return

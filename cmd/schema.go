@@ -40,5 +40,4 @@ whether a cron expression is right, sched check does.`,
 	return c
 }
 
-// schemaLines are the top of a new schedule: the line for editors, and how the file comes about that it names.
 var schemaLines = schema.Modeline(schema.FileName) + "\n# `sched schema -o " + schema.FileName + "` writes that file, for editors.\n"

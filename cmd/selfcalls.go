@@ -12,8 +12,7 @@ import (
 	"sched/schedule/supervisor"
 )
 
-// become replaces this process by a command that runs as another user, where sched itself called it for that; else it
-// returns false.
+// become replaces this process by a command for another user, if sched called itself for that.
 func become(args []string) (code int, ok bool) {
 	if len(args) != 2 || args[0] != process.BecomeArgument {
 		return 0, false
@@ -57,7 +56,6 @@ func (a *app) background(args []string) (code int, ok bool) {
 	return exitOK, true
 }
 
-// self returns the path of this program.
 func self() string {
 	path, err := os.Executable()
 	if err != nil {

@@ -37,7 +37,6 @@ type serveOptions struct {
 	hosts       []string
 }
 
-// A serveCommand is `sched serve`.
 type serveCommand struct{ *app }
 
 func newServeCommand(a *app) *cobra.Command {
@@ -74,7 +73,6 @@ without a token. An address that other machines reach is refused without TLS.`,
 	return c
 }
 
-// serve answers requests until a signal comes.
 func (a serveCommand) serve(o serveOptions) error {
 	s, err := a.trustedState()
 	if err != nil {
@@ -115,7 +113,6 @@ func (a serveCommand) serve(o serveOptions) error {
 	return &exit{code: exitStopped}
 }
 
-// check returns what is wrong with the flags.
 func (o *serveOptions) check() error {
 	switch {
 	case (o.cert == "") != (o.key == ""):
@@ -129,7 +126,6 @@ func (o *serveOptions) check() error {
 	return nil
 }
 
-// greet prints where the server is, and a link for a browser.
 func (a serveCommand) greet(s *schedule.Schedule, server *api.Server, l net.Listener, o serveOptions, secure bool) {
 	name := "localhost"
 	if len(o.hosts) > 0 {
@@ -150,7 +146,6 @@ func (a serveCommand) greet(s *schedule.Schedule, server *api.Server, l net.List
 	fmt.Fprintf(a.out, "sign in once, within 10 minutes: %s\n", strings.TrimSuffix(url, o.basePath+"/")+server.LoginPath(scope))
 }
 
-// serveConfig is how the server comes to the schedule.
 func (a serveCommand) serveConfig(s *schedule.Schedule, o serveOptions) api.Config {
 	store := &liveStore{app: a.app}
 	looking := func(s *schedule.Schedule) (source view.Source) {
@@ -200,7 +195,7 @@ func (a serveCommand) checkAfterEdit(files map[string][]byte) (*schedule.Schedul
 	return s, nil
 }
 
-// trustedState is loadTrusted where the state folder may not be there yet.
+// trustedState is loadTrusted, but the state folder may be missing.
 func (a serveCommand) trustedState() (*schedule.Schedule, error) {
 	s, err := a.loadTrusted()
 	if err == nil {
@@ -212,8 +207,7 @@ func (a serveCommand) trustedState() (*schedule.Schedule, error) {
 	return s, err
 }
 
-// A liveStore lets requests that are answered at the same time use the store of the schedule as it is now: an edit may have changed it
-// since `sched serve` began.
+// A liveStore lets concurrent requests use the current schedule's store: edits may change it.
 type liveStore struct {
 	*app
 
@@ -222,10 +216,9 @@ type liveStore struct {
 	of   schedule.Store
 }
 
-// longestUse is how long answers that were begun with the store of before may go on with it.
+// longestUse is how long answers may still use the store of before an edit.
 const longestUse = time.Minute
 
-// with has something made of the store of the schedule.
 func (l *liveStore) with(s *schedule.Schedule, make func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

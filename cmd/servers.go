@@ -17,7 +17,6 @@ import (
 	"sched/schedule/view"
 )
 
-// A serversCommand is `sched servers`.
 type serversCommand struct{ *app }
 
 func newServersCommand(a *app) *cobra.Command {
@@ -36,7 +35,6 @@ far their clocks are from Redis's, and what ran there when they last said so.`,
 	return c
 }
 
-// servers prints the servers that ticked lately under the name of the schedule.
 func (a serversCommand) servers(asJSON bool) error {
 	a.look()
 	s, err := a.loadAnyway()
@@ -93,7 +91,6 @@ func (a serversCommand) printServers(own *schedule.Schedule, all []cluster.Serve
 	}
 }
 
-// offsetText is how far a clock is ahead of Redis's, or behind, and whether that is too far.
 func (a serversCommand) offsetText(offset time.Duration) string {
 	words := "+" + text.Duration(offset)
 	if offset.Round(time.Millisecond) < 0 {
@@ -105,7 +102,6 @@ func (a serversCommand) offsetText(offset time.Duration) string {
 	return words
 }
 
-// tasksText names the tasks that run on a server, the first few of many.
 func tasksText(s cluster.Server) string {
 	const most = 5
 	var names []string

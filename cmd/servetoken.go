@@ -49,7 +49,6 @@ how its last run ended. These are part of a URL.`,
 	return c
 }
 
-// token does what the flags say, which is one thing.
 func (a serveCommand) token(o tokenOptions) error {
 	things := 0
 	for _, asked := range []bool{o.scope != "", o.hook != "", o.badge != "", o.list, o.revoke != ""} {
@@ -77,10 +76,9 @@ func (a serveCommand) token(o tokenOptions) error {
 	return a.makeToken(s, o)
 }
 
-// named is what a token may be called: the name becomes part of lines in the history.
+// named matches names of tokens, which become part of lines in the history.
 var named = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pN ._@+:/-]{0,63}$`) })
 
-// makeToken makes a token or a key and prints it.
 func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 	token := access.Token{Name: o.name, Scope: access.Scope(o.scope), Made: a.now().UTC().Round(0)}
 	what := "a token to " + o.scope
@@ -116,7 +114,6 @@ func (a serveCommand) makeToken(s *schedule.Schedule, o tokenOptions) error {
 	return nil
 }
 
-// listTokens prints the tokens, without themselves.
 func (a serveCommand) listTokens(s *schedule.Schedule) error {
 	all, err := access.Tokens(s.StateDir)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"sched/schedule/view"
 )
 
-// A showCommand is `sched show`.
 type showCommand struct{ *app }
 
 func newShowCommand(a *app) *cobra.Command {
@@ -34,7 +33,6 @@ Variables of env, notifications and ${file:…} stand as the file has them, so n
 	return c
 }
 
-// show prints the settings of a task.
 func (a showCommand) show(name string, asJSON bool) error {
 	a.look()
 	a.origins = true
@@ -53,7 +51,7 @@ func (a showCommand) show(name string, asJSON bool) error {
 	return nil
 }
 
-// printSettings prints a line for each setting. The value comes last, since it may be long; its lines have one each.
+// printSettings prints the value last, because it may be long or have several lines.
 func (a showCommand) printSettings(s *schedule.Schedule, t *schedule.Task) {
 	off := s.Inactive(t)
 	if off != "" {
@@ -78,7 +76,7 @@ func (a showCommand) printSettings(s *schedule.Schedule, t *schedule.Task) {
 	}
 }
 
-// worthShowing leaves out what has no value, and what is off or as usual since nothing says otherwise.
+// worthShowing leaves out what has no value, and defaults that nobody asks for (showsDefault).
 func worthShowing(setting schedule.Setting) bool {
 	switch setting.Value.(type) {
 	case nil:
@@ -92,7 +90,6 @@ func worthShowing(setting schedule.Setting) bool {
 // showsDefault are the keys whose default people ask for.
 var showsDefault = map[string]bool{"cron": true, "timezone": true, "shell": true, "dir": true, "kill_after": true}
 
-// line is a place without its column.
 func line(p schedule.Place) string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
 // originText is where a setting comes from: "schedule.yaml:8, defaults".

@@ -9,7 +9,6 @@ import (
 	"sched/schedule/view"
 )
 
-// shownJSON is a task as `sched show --json` prints it.
 type shownJSON struct {
 	Name     string        `json:"name"`
 	Place    placeJSON     `json:"place"` // where it begins
@@ -60,7 +59,7 @@ func toShownJSON(s *schedule.Schedule, t *schedule.Task) shownJSON {
 	return shown
 }
 
-// jsonValue is a value as JSON has it: durations are seconds, commands a text or a list.
+// jsonValue writes durations in seconds, and commands as a text or a list.
 func jsonValue(value any) any {
 	switch v := value.(type) {
 	case time.Duration:
@@ -84,7 +83,6 @@ func jsonCommand(c schedule.Command) any {
 	return c.Line
 }
 
-// jsonHook is a hook as the file would have it.
 func jsonHook(h schedule.Hook) any {
 	switch {
 	case h.Trigger != "":
@@ -99,13 +97,11 @@ func jsonHook(h schedule.Hook) any {
 	return hook
 }
 
-// A notifyPart is a key of a notification that is set.
 type notifyPart struct {
 	key   string
 	value any
 }
 
-// notifyParts are the keys of a notification that are set, in the order in which people read them.
 func notifyParts(n *schedule.Notification) (parts []notifyPart) {
 	add := func(key string, value any, isSet bool) {
 		if isSet {
@@ -122,7 +118,6 @@ func notifyParts(n *schedule.Notification) (parts []notifyPart) {
 	return parts
 }
 
-// valueLines is a value as people read it: a line for each hook and each line of a command.
 func valueLines(value any) []string {
 	switch v := value.(type) {
 	case time.Duration:

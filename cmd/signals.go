@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals returns two contexts: terminate is done at the first signal that tells sched to end, kill at the second one,
-// for those who cannot wait. Their causes name the signal ("by SIGTERM"). Until release is called signals do nothing else.
-// A SIGHUP that the caller ignores, as nohup(1) does, stays ignored. SIGINT counts also where a shell ignores it for what it
-// starts with &: `sched work` sends it to its ticks.
+// signals returns two contexts: the first signal that tells sched to end ends terminate, the second
+// kill. Causes name it ("by SIGTERM"). Until release signals do nothing else. Ignored SIGHUPs stay
+// ignored, as by nohup(1). SIGINT counts also if a shell ignores it for &: `sched work` uses it.
 func signals() (terminate, kill context.Context, release func()) {
 	terminate, cancelTerminate := context.WithCancelCause(context.Background())
 	kill, cancelKill := context.WithCancelCause(context.Background())
@@ -38,16 +37,15 @@ func signals() (terminate, kill context.Context, release func()) {
 	}
 }
 
-// surviveReaders has writes to a pipe that nobody reads any more fail, where SIGPIPE would end this process: a logger that
-// died costs a tick its report, and no task. Go ends a process only for what it writes to the descriptors 1 and 2 (package os/signal),
-// so these writes go to copies of them. The signal is not ignored, since what is ignored stays so in the
-// commands (execve(2)), which are to have the default.
+// surviveReaders lets writes to a closed pipe fail without a SIGPIPE: a dead logger costs a tick
+// its report, and no task. Go ends a process only for descriptors 1 and 2 (package os/signal), so
+// writes go to copies. The signal is not ignored: commands would inherit that (execve(2)).
 func (c *console) surviveReaders() {
 	c.results.Writer = copyOf(c.results.Writer)
 	c.err = copyOf(c.err)
 }
 
-// copyOf returns the writer with another descriptor for the same file. Where there is no room for one it is the same.
+// copyOf duplicates the descriptor of a writer. It returns the same writer if there is no room.
 func copyOf(w io.Writer) io.Writer {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -60,7 +58,6 @@ func copyOf(w io.Writer) io.Writer {
 	return os.NewFile(uintptr(copied), file.Name())
 }
 
-// signalName is the name of a signal in signal(7), where it is one that ends sched.
 func signalName(s os.Signal) string {
 	switch s {
 	case syscall.SIGTERM:

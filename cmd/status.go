@@ -21,7 +21,6 @@ type statusOptions struct {
 	textfile string
 }
 
-// A statusCommand is `sched status`.
 type statusCommand struct{ *app }
 
 func newStatusCommand(a *app) *cobra.Command {
@@ -50,8 +49,7 @@ of this one, or servers of another environment; 2 no tick came for more than
 	return c
 }
 
-// status prints the verdict, and returns its exit code. With --prometheus it writes the file instead, and is an error only
-// when that fails.
+// status returns the exit code of the verdict; with --prometheus it fails only if it cannot write.
 func (a statusCommand) status(o statusOptions) error {
 	if o.json && o.textfile != "" {
 		return usage("", "--json and --prometheus exclude each other")
@@ -89,8 +87,7 @@ func (a statusCommand) status(o statusOptions) error {
 	return err
 }
 
-// withoutSchedule answers programs when there is no schedule to run, not even an earlier one: in JSON, or as metrics, which say that
-// the schedule is invalid under the name of its folder.
+// withoutSchedule answers programs, in JSON or metrics, when there is no schedule to run.
 func (a statusCommand) withoutSchedule(o statusOptions, reason error) error {
 	none := &status.Status{Schedule: &schedule.Schedule{}, At: a.now(), Invalid: true}
 	if file, err := a.findConfig(); err == nil {
@@ -108,7 +105,6 @@ func (a statusCommand) withoutSchedule(o statusOptions, reason error) error {
 	return a.printJSON(view.NoSchedule(reason, "sched check"+a.configFlag()))
 }
 
-// writeMetrics writes the metrics to the file, or prints them for "-".
 func (a statusCommand) writeMetrics(path string, s *status.Status) error {
 	if path == "-" {
 		a.out.Write(s.Metrics())

@@ -17,7 +17,6 @@ import (
 	"sched/schedule/view"
 )
 
-// A stopCommand is `sched stop`.
 type stopCommand struct{ *app }
 
 func newStopCommand(a *app) *cobra.Command {
@@ -38,7 +37,6 @@ What runs on another server of the store is stopped there: stop says on which.`,
 	return c
 }
 
-// stop stops the runs that the names stand for, all at the same time.
 func (a stopCommand) stop(names []string) error {
 	s, err := a.loadTrusted()
 	if err != nil {
@@ -66,7 +64,6 @@ func (a stopCommand) stop(names []string) error {
 	return nil
 }
 
-// once leaves out the runs that several names stand for.
 func once(all []runfile.State) (runs []runfile.State) {
 	for _, state := range all {
 		if !slices.ContainsFunc(runs, func(l runfile.State) bool { return l.Begin.Run == state.Begin.Run }) {
@@ -76,8 +73,7 @@ func once(all []runfile.State) (runs []runfile.State) {
 	return runs
 }
 
-// liveRuns returns the live runs of the task of that name, or the one with that id. There is at least one unless there is
-// an error.
+// liveRuns returns the live runs of a task or the run with an id: at least one, or an error.
 func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, name string) ([]runfile.State, error) {
 	another := func(state runfile.State) bool { return state.Begin.Task != name }
 	if found := slices.DeleteFunc(slices.Clone(live), another); len(found) > 0 {
@@ -109,7 +105,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, 
 	return nil, view.NotHere(elsewhere[0], "stop")
 }
 
-// stopAll stops the runs at the same time, prints what became of each, and reports whether all were stopped.
+// stopAll stops runs in parallel, and reports whether all were stopped.
 func (a stopCommand) stopAll(s *schedule.Schedule, chosen []runfile.State) bool {
 	type result struct {
 		run.Stopping
@@ -131,7 +127,6 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []runfile.State) bool 
 	return stopped
 }
 
-// sayStopped prints what became of one run, and reports whether it was stopped.
 func (a stopCommand) sayStopped(r outcome.Record, s run.Stopping, err error) bool {
 	if err := actions.Cannot(r, s, err); err != nil {
 		a.problem("%v", err)

@@ -18,10 +18,8 @@ import (
 	"sched/schedule/view"
 )
 
-// stdout is where results go, with what can be shown there.
 func (c *console) stdout() terminal.Stream { return terminal.Of(c.out, os.Getenv) }
 
-// stderr is where problems and hints go, with what can be shown there.
 func (c *console) stderr() terminal.Stream { return terminal.Of(c.err, os.Getenv) }
 
 // An output is where results go. It remembers the first error of a write. Safe for concurrent use as far as its Writer is.
@@ -38,7 +36,7 @@ func (o *output) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// firstError returns the error of the first write that failed; nil when all was written, and for a nil output.
+// firstError is nil when all was written, and for a nil output.
 func (o *output) firstError() error {
 	if o == nil || o.failed.Load() == nil {
 		return nil
@@ -46,7 +44,6 @@ func (o *output) firstError() error {
 	return *o.failed.Load()
 }
 
-// File returns the file that results go to; nil where that is none.
 func (o *output) File() *os.File { return terminal.File(o.Writer) }
 
 // exitOfResults prints that results could not be written, and returns the exit code of sched, which is no success then. That
@@ -71,7 +68,7 @@ func (c *console) liveLine(rest time.Duration) (line *terminal.LiveLine, restore
 	}
 }
 
-// printJSON prints one value, indented: people read it, too. What cannot be written exitOfResults reports.
+// printJSON indents for people. exitOfResults reports its write errors.
 func (c *console) printJSON(v any) error {
 	text, err := view.JSON(v)
 	if err == nil {
@@ -80,7 +77,6 @@ func (c *console) printJSON(v any) error {
 	return err
 }
 
-// clock writes a time around now, with the date and the zone only where it is not today.
 func (c *console) clock(t time.Time, zone *time.Location) string {
 	if now := c.now(); text.SameDay(t, now, zone) {
 		return text.MinuteNear(t, now, zone)
@@ -88,10 +84,9 @@ func (c *console) clock(t time.Time, zone *time.Location) string {
 	return text.MinuteZone(t, zone)
 }
 
-// ago writes how long ago a time was; 0 for one in the future, since the clock of another server may be ahead.
+// ago is 0 for a time in the future: the clock of another server may be ahead.
 func (c *console) ago(t time.Time) string { return text.Duration(max(0, c.now().Sub(t))) }
 
-// printDiff prints lines to stderr, green where they begin with + and red where they begin with -.
 func (c *console) printDiff(lines []string) {
 	out := c.stderr()
 	for _, line := range lines {

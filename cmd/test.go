@@ -17,7 +17,6 @@ import (
 	"sched/schedule/view"
 )
 
-// A testCommand is `sched test`.
 type testCommand struct{ *app }
 
 func newTestCommand(a *app) *cobra.Command {
@@ -55,7 +54,6 @@ func (a testCommand) test(name string) error {
 	return a.testTask(s, t)
 }
 
-// testTask runs the task, its output above a live line where there is a terminal for both.
 func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task) error {
 	tick := a.tick(s, a.now(), runOptions{})
 	tick.Report.Started, tick.Report.Done = func(outcome.Record) {}, func(outcome.Record) {}
@@ -92,7 +90,6 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task) error {
 // testRest is how long a command under test must have printed nothing before the live line is drawn.
 const testRest = time.Second
 
-// printTested prints how the run ended, below its output.
 func (a testCommand) printTested(record outcome.Record) {
 	out, tone := a.stderr(), toneOf(record.Outcome)
 	if !out.IsTerminal() {
@@ -102,7 +99,7 @@ func (a testCommand) printTested(record outcome.Record) {
 	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), record.Task, out.Paint(tone, text.Line(view.Describe(record))))
 }
 
-// askTask prints the tasks, and returns the name of the one whose number or name a person types.
+// askTask returns the name of the task whose number or name a person types.
 func (a testCommand) askTask(s *schedule.Schedule) (string, error) {
 	if !terminal.Is(a.in) {
 		return "", usage("see `sched list` for the names", "name the task to test")

@@ -13,7 +13,6 @@ import (
 	"sched/schedule/view"
 )
 
-// A triggerCommand is `sched trigger`.
 type triggerCommand struct{ *app }
 
 func newTriggerCommand(a *app) *cobra.Command {
@@ -52,7 +51,6 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 	return c
 }
 
-// trigger requests a run of the task.
 func (a triggerCommand) trigger(name string, o whenOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
@@ -76,7 +74,6 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	return a.leaveRequests(s, []runfile.Request{request}, o, func(all []view.Request) any { return all[0] })
 }
 
-// cancel takes back requests: all for a task, or the one for a run.
 func (a triggerCommand) cancel(names []string, o whenOptions) error {
 	if o.in != "" || o.at != "" || o.json {
 		return usage("name a task, or one run of those that `sched history` shows", "--cancel goes with no other flag")

@@ -63,7 +63,6 @@ func (a installCommand) uninstall(o installOptions) error {
 	return nil
 }
 
-// removals are the changes that take the schedule out of every place.
 func (t *target) removals() (changes []change, err error) {
 	text, exists, err := t.crontab.Read()
 	var missing *install.ProgramError

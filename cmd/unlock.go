@@ -14,7 +14,6 @@ import (
 	"sched/schedule/view"
 )
 
-// A unlockCommand is `sched unlock`.
 type unlockCommand struct{ *app }
 
 func newUnlockCommand(a *app) *cobra.Command {
@@ -38,7 +37,7 @@ a crash: the kernel drops the lock of a dead run by itself.`,
 	return c
 }
 
-// unlock breaks the lock of the task, or without a name the locks of all tasks.
+// unlock breaks the lock of the task, or of all tasks without a name.
 func (a unlockCommand) unlock(name string) error {
 	s, err := a.loadAnyway()
 	if err != nil {
@@ -87,7 +86,6 @@ func (a unlockCommand) breakLock(s *schedule.Schedule, name string, done map[str
 	return 1, nil
 }
 
-// unlockSeats frees the seats that runs of the tasks have, and returns how many these were.
 func (a unlockCommand) unlockSeats(s *schedule.Schedule, tasks []*schedule.Task) (broken int, err error) {
 	live, _, _, err := runfile.Survey(s.StateDir)
 	if err != nil {

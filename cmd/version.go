@@ -44,7 +44,6 @@ func newVersionCommand(a *app) *cobra.Command {
 	return c
 }
 
-// versionOf takes from the binary what the go command wrote into it.
 func versionOf(info *debug.BuildInfo, ok bool) versionJSON {
 	v := versionJSON{Version: Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	if !ok {

@@ -11,7 +11,6 @@ type whyOptions struct {
 	json bool
 }
 
-// A whyCommand is `sched why`.
 type whyCommand struct{ *app }
 
 func newWhyCommand(a *app) *cobra.Command {
@@ -35,7 +34,6 @@ could stop it.`,
 	return c
 }
 
-// why explains a task, or one minute of it.
 func (a whyCommand) why(name string, o whyOptions) error {
 	a.look()
 	s, err := a.loadAnyway()

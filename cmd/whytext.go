@@ -11,7 +11,6 @@ import (
 	"sched/schedule/view"
 )
 
-// printWhy prints the answer for people.
 func (a whyCommand) printWhy(s *schedule.Schedule, w *view.Inquiry) {
 	answer := w.Answer
 	if answer.Minute != nil {
@@ -41,7 +40,7 @@ func (a whyCommand) printWhy(s *schedule.Schedule, w *view.Inquiry) {
 	}
 }
 
-// printMinute prints what there is to say about one minute. Off is why the task does not run at all; else empty.
+// printMinute explains one minute. Off is why the task does not run at all; else empty.
 func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
 	verb, far := "was", fmt.Sprintf(" (%s ago)", text.Duration(w.Now.Sub(m.At)))
 	if m.At.After(w.Now) {
@@ -78,7 +77,7 @@ func (a whyCommand) printMinute(w *view.Inquiry, m *view.Minute, off string) {
 	a.printNeighbours(w, m)
 }
 
-// printNeighbours prints when the task was due before a minute at which it is not, and when it is next.
+// printNeighbours prints when the task is due before and after this minute.
 func (a whyCommand) printNeighbours(w *view.Inquiry, m *view.Minute) {
 	for _, n := range []struct {
 		what string
@@ -91,7 +90,7 @@ func (a whyCommand) printNeighbours(w *view.Inquiry, m *view.Minute) {
 	}
 }
 
-// madeUp names the skipped wall clock time for which the task is due at that instant; empty where there is none.
+// madeUp names the skipped wall clock time for which the task is due then; "" for none.
 func madeUp(w *view.Inquiry, at time.Time) string {
 	for _, v := range w.Task.When.Explain(at).Verdicts {
 		if v.MadeUp {
@@ -101,7 +100,7 @@ func madeUp(w *view.Inquiry, at time.Time) string {
 	return ""
 }
 
-// printSlot prints what became of one slot, with its second where the minute has several or it is not at its start.
+// printSlot names the second if the minute has several slots or the slot is not at its start.
 func (a whyCommand) printSlot(w *view.Inquiry, m *view.Minute, slot view.Slot) {
 	prefix := "  "
 	if len(m.Slots) > 1 || slot.At.Second() != 0 {
@@ -116,7 +115,6 @@ func (a whyCommand) printSlot(w *view.Inquiry, m *view.Minute, slot view.Slot) {
 	}
 }
 
-// printRecords prints how each run ended, and below it the facts of its record.
 func (a whyCommand) printRecords(w *view.Inquiry, m *view.Minute, records []view.Record, prefix string) {
 	for _, record := range records {
 		a.printRecord(w, m.Ended[record.Run], prefix)
@@ -132,7 +130,6 @@ func (a whyCommand) printRecord(w *view.Inquiry, r outcome.Record, prefix string
 	t.Flush()
 }
 
-// facts are what a record says besides its outcome: pairs of a name and a text.
 func (a whyCommand) facts(w *view.Inquiry, r outcome.Record) (facts [][2]string) {
 	add := func(name, format string, args ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, args...)})
@@ -171,8 +168,7 @@ func (a whyCommand) facts(w *view.Inquiry, r outcome.Record) (facts [][2]string)
 	return facts
 }
 
-// printRunning prints the live runs that are not of the last slot (they are of older ones, or by hand), and those that
-// wait for a tick.
+// printRunning prints live runs that are not of the last slot, and those that wait for a tick.
 func (a whyCommand) printRunning(s *schedule.Schedule, w *view.Inquiry) {
 	for _, state := range w.Live {
 		last := w.Answer.Last
@@ -186,7 +182,6 @@ func (a whyCommand) printRunning(s *schedule.Schedule, w *view.Inquiry) {
 	}
 }
 
-// printObstacles prints what could keep the next run from starting, or that nothing is known to.
 func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
 	said := false
 	say := func(format string, args ...any) {
@@ -241,7 +236,7 @@ func (a whyCommand) printObstacles(w *view.Inquiry, answer view.Why) {
 	}
 }
 
-// heldUp says what becomes of a run of the task for that slot while others have what it needs.
+// heldUp says what becomes of a run while others have what it needs.
 func heldUp(t *schedule.Task, slot time.Time) string {
 	if t.WaitAtMost > 0 {
 		return "wait, " + text.Duration(t.WaitUntil(slot, slot).Sub(slot)) + " at most,"

@@ -27,7 +27,6 @@ type workOptions struct {
 	width int // of the names of tasks
 }
 
-// A workCommand is `sched work`.
 type workCommand struct{ *app }
 
 func newWorkCommand(a *app) *cobra.Command {
@@ -142,7 +141,6 @@ func (a workCommand) worker(o *workOptions, grace time.Duration) (*work.Worker, 
 	}, state, nil
 }
 
-// tick is the command line of the tick of a minute.
 func (o workOptions) tick(self, file string, minute time.Time) []string {
 	argv := []string{self, "run", "--work", minute.Format(time.RFC3339), "--config", file}
 	for flag, set := range map[string]bool{"--quiet": o.run.quiet, "--verbose": o.run.verbose, "--strict": o.run.strict, "--json": o.run.json} {
@@ -153,8 +151,7 @@ func (o workOptions) tick(self, file string, minute time.Time) []string {
 	return argv
 }
 
-// stopSignals receives the signals that end sched, but for those that whoever started it wants ignored, as
-// nohup(1) does.
+// stopSignals receives signals that end sched, except those that are ignored, as by nohup(1).
 func stopSignals() <-chan os.Signal {
 	arrived := make(chan os.Signal, 4)
 	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {

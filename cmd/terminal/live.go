@@ -7,35 +7,28 @@ import (
 	"time"
 )
 
-// A LiveLine is the last line of a terminal while something runs: it says how far that is. Whatever is written to the
-// streams of NewLiveLine meanwhile comes before it: the line is erased first. It is drawn again ten times a second at
-// most, and only where nothing else is: at the start of a line, in the foreground.
-//
-// It is cut to the width that the terminal has now, so it takes one line. The cursor is never hidden, and
-// no signal is caught for it: what ends the program properly erases it, and after kill -9 the prompt comes
-// behind it.
-//
-// All methods are safe for concurrent use. Those of a nil LiveLine do nothing.
+// A LiveLine is the last line of a terminal while something runs. Writes to the streams of
+// NewLiveLine erase it first, so they come before it. It is drawn ten times a second at most, at
+// the start of a line, in the foreground, and cut to the terminal's width now. The cursor stays
+// visible and no signal is caught: after kill -9 the prompt comes behind the line. All methods are
+// safe for concurrent use, and do nothing for nil.
 type LiveLine struct {
 	stream Stream
 	rest   time.Duration
 
 	mu      sync.Mutex
-	text    func(width int) string // what to draw; nil while nothing is shown
+	text    func(width int) string // nil while nothing is shown
 	over    chan struct{}          // closed when that has ended
-	drawn   string                 // what stands there now
+	drawn   string                 // on the terminal now
 	inside  bool                   // what was written last has not ended its line
 	written time.Time
 }
 
-// drawEvery is how often the line is looked at: what it says changes no faster.
 const drawEvery = 100 * time.Millisecond
 
-// NewLiveLine returns a live line, and the streams to write to as long as it is in use: they take the place of out and
-// errs. Nothing may have been written to them for as long as rest before the line is drawn.
-//
-// The line is nil, and the streams are the same, unless both are terminals that obey escape sequences: what goes
-// elsewhere may come to the same terminal by another way, as with `| tee`.
+// NewLiveLine returns a live line, and the streams to use in place of out and errs. The line
+// is drawn when nothing was written to them for as long as rest. The line is nil, and the streams
+// are the same, unless both are terminals with escape sequences: `| tee` may write to one of them.
 func NewLiveLine(out, errs Stream, rest time.Duration) (l *LiveLine, toOut, toErrs io.Writer) {
 	if !out.IsTerminal() || !errs.IsTerminal() || !out.escapes {
 		return nil, out.Writer, errs.Writer
@@ -121,13 +114,11 @@ func (l *LiveLine) EndLine() {
 	}
 }
 
-// A liveWriter writes to a terminal that has a live line.
 type liveWriter struct {
 	line *LiveLine
 	to   Stream
 }
 
-// File returns the terminal.
 func (w liveWriter) File() *os.File { return w.to.terminal }
 
 func (w liveWriter) Write(text []byte) (int, error) {

@@ -6,13 +6,9 @@ import (
 	"strings"
 )
 
-// A Table aligns cells in columns, Gap columns apart. It is written by Flush, when the widest cells are known.
-//
-// It is ours, and no library, for what happens on a narrow terminal: columns become narrower in an order that the
-// caller names, each to a width below which it says nothing, some then vanish, and later ones get back what is left
-// over. text/tabwriter, go-pretty, tablewriter and lipgloss/table have no such order (they shrink the widest column,
-// wrap cells, or cut lines), and none lets a column go, so fit below would be left to write in any case; what they would
-// save is the dozen lines of write. What is hard, how wide text is and where it may be cut, is done by displaywidth.
+// A Table aligns cells in columns, Gap columns apart, when Flush writes it. On a narrow terminal
+// columns shrink in the caller's order, then vanish, and later ones get back what is left. No
+// library that we know has such an order.
 type Table struct {
 	out     Stream
 	shrinks []Shrink
@@ -22,9 +18,8 @@ type Table struct {
 // A Shrink says that a column may become as narrow as Least, or vanish where that is 0.
 type Shrink struct{ Column, Least int }
 
-// Table returns an empty table to be written to the stream. On a terminal that is too narrow for it its columns shrink in
-// the order named, one as far as it may before the next; at last lines are cut. Without any, and in a pipe, lines are as
-// long as they are.
+// Table returns an empty table. On a narrow terminal its columns shrink in this order, each as far
+// as it may before the next, then lines are cut; without shrinks, and in a pipe, nothing is cut.
 func (s Stream) Table(shrinks ...Shrink) *Table { return &Table{out: s, shrinks: shrinks} }
 
 // Head adds a row with the names of the columns.
@@ -51,7 +46,6 @@ func (t *Table) Flush() error {
 	return err
 }
 
-// layOut aligns the rows in lines of at most limit columns; 0 is no limit.
 func (t *Table) layOut(limit int) string {
 	widths := fit(widest(t.rows), t.shrinks, limit)
 	var all strings.Builder
@@ -86,7 +80,6 @@ func (t *Table) line(row []string, widths []int, limit int) string {
 	return line
 }
 
-// widest returns how wide the widest cell of each column is.
 func widest(rows [][]string) (widths []int) {
 	for _, row := range rows {
 		for i, cell := range row {

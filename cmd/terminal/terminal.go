@@ -1,10 +1,7 @@
-// Package terminal is how text looks on a terminal and in a pipe: colours, marks, widths, tables, and a line that
-// changes while something runs.
-//
-// It knows text, tones and streams, and nothing of tasks or runs: which tone an outcome has, and which words describe
-// it, is for cmd. It reads the environment through the function that it is given, and writes only to the streams that
-// it is given. What comes from elsewhere must be made one harmless line before it is written (text.Line): here
-// text may have colours.
+// Package terminal is how text looks on a terminal and in a pipe: colours, marks, widths, tables,
+// and a live line. It knows nothing of tasks or runs. It reads the environment through a given
+// function, and writes only to given streams. Text from elsewhere must be made one harmless line
+// before (text.Line): here text may have colours.
 //
 // The rules of what is coloured, cut or drawn:
 //
@@ -34,8 +31,7 @@ type Stream struct {
 	utf8     bool
 }
 
-// Of finds out what can be shown on a stream now. The environment, as os.Getenv returns it, tells what the terminal
-// and its person want: TERM, NO_COLOR and the locale.
+// Of finds out what can be shown on a stream now, from TERM, NO_COLOR and the locale.
 func Of(w io.Writer, getenv func(string) string) Stream {
 	file := fileOf(w)
 	if file == nil {
@@ -49,8 +45,7 @@ func Of(w io.Writer, getenv func(string) string) Stream {
 // Is reports whether a stream, of input or output, is a terminal.
 func Is(stream any) bool { return fileOf(stream) != nil }
 
-// File returns the file that a stream writes to or reads from, also through a wrapper that has a method File; nil where
-// there is none.
+// File returns the file of a stream or of a wrapper with a method File; nil for none.
 func File(stream any) *os.File {
 	if wrapper, ok := stream.(interface{ File() *os.File }); ok {
 		return wrapper.File()
@@ -59,7 +54,6 @@ func File(stream any) *os.File {
 	return file
 }
 
-// fileOf returns the terminal that a stream is; nil where it is none.
 func fileOf(stream any) *os.File {
 	if file := File(stream); file != nil && term.IsTerminal(int(file.Fd())) {
 		return file
@@ -67,8 +61,7 @@ func fileOf(stream any) *os.File {
 	return nil
 }
 
-// utf8Locale reports whether the locale's characters are UTF-8; the first of the variables that is not
-// empty decides (POSIX, 8.2).
+// utf8Locale reports whether the first locale variable that is not empty names UTF-8 (POSIX, 8.2).
 func utf8Locale(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if locale := strings.ToLower(getenv(name)); locale != "" {
@@ -81,8 +74,7 @@ func utf8Locale(getenv func(string) string) bool {
 // IsTerminal reports whether the stream is a terminal.
 func (s Stream) IsTerminal() bool { return s.terminal != nil }
 
-// Width is how many columns the terminal has at this moment: people resize it. It is 0 for a terminal that does not
-// know, and for a stream that is none.
+// Width is the terminal's width in columns at this moment; 0 if unknown or not a terminal.
 func (s Stream) Width() int {
 	if !s.IsTerminal() {
 		return 0
@@ -94,10 +86,8 @@ func (s Stream) Width() int {
 	return width
 }
 
-// foreground reports whether the terminal belongs to this process, and not to the shell that sent it to the
-// background and prompts for the next command. Where the terminal does not tell, it does.
-//
-// This asks the kernel directly (tcgetpgrp(3)): x/term, which answers everything else, has no call for it.
+// foreground reports whether the terminal belongs to this process, and not to a shell that sent it
+// to the background; true if the terminal does not tell. x/term has no call for it (tcgetpgrp(3)).
 func (s Stream) foreground() bool {
 	group, err := unix.IoctlGetInt(int(s.terminal.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()

@@ -12,8 +12,7 @@ const Gap = 2
 // measure knows how wide text is on a terminal, in which colours take no place.
 var measure = displaywidth.Options{ControlSequences: true}
 
-// Width is how many columns text takes: none for colours, two for East Asian characters and emoji, one for a letter with
-// its accents.
+// Width is how many columns text takes: 0 for colours, 2 for East Asian characters and emoji.
 func Width(text string) int { return measure.String(text) }
 
 // Pad fills text with blanks up to n columns. Wider text stays as it is.

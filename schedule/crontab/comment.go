@@ -14,8 +14,7 @@ var (
 // mostDescription is the longest comment, in bytes, that is a description; a longer one stays a comment.
 const mostDescription = 160
 
-// describe splits the comment above an entry into a description and what stays a comment. Lines that draw or explain the
-// columns of a crontab end what is about the entry.
+// describe splits the comment above an entry. Lines about a crontab's columns end the description.
 func describe(e Entry) (description string, comment []string) {
 	var about []string
 	for _, line := range e.Comment {

@@ -41,7 +41,6 @@ func Convert(tables []*Table, o Options) *Schedule {
 	return c.schedule
 }
 
-// A converter makes tasks of entries, one after another.
 type converter struct {
 	Options
 	schedule *Schedule
@@ -65,7 +64,6 @@ func (c *converter) find(left bool, hint, format string, args ...any) {
 
 var ownLine = regexp.MustCompile(`(^|[\s/])sched\s+run\b`)
 
-// convert makes a task of the entry, or a Finding.
 func (c *converter) convert() {
 	e := c.entry
 	if ownLine.MatchString(e.Command) {
@@ -103,7 +101,6 @@ func (c *converter) convert() {
 	c.schedule.Tasks = append(c.schedule.Tasks, t)
 }
 
-// flags makes keys of the flags before the command.
 func (c *converter) flags(t *Task) {
 	set := c.entry.Flags
 	if set == "" {
@@ -155,7 +152,6 @@ func (c *converter) command(t *Task) bool {
 	return true
 }
 
-// surroundings sets where, as whom and with which variables the command runs, and who gets its output.
 func (c *converter) surroundings(t *Task) bool {
 	set := t.Env
 	t.Timezone = set["CRON_TZ"]
@@ -196,7 +192,6 @@ func (c *converter) home(user string) (dir string, ok bool) {
 	return dir, true
 }
 
-// firstZone reports whether no task has the zone so far.
 func (s *Schedule) firstZone(zone string) bool {
 	return !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Timezone == zone })
 }

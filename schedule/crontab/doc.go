@@ -8,12 +8,5 @@
 //   - Names depend on a line and the lines before it alone, so lines that are added below change none.
 //   - It is pure: it opens no file, runs nothing and reads no clock.
 //
-// # Non-goals
-//
-// It installs nothing: that is package install. anacrontab(5) and what run-parts(8) runs are not crontabs.
-//
-// # Where to find what
-//
-// parse.go reads lines, variables.go the settings among them, percent.go what % means. convert.go makes a task of a line
-// with times.go, name.go, comment.go and tidy.go; yaml.go writes it. prove.go compares schedule/cron with package vixie.
+// It installs nothing: see package install. anacrontab(5) and run-parts(8) are not crontabs.
 package crontab

@@ -11,7 +11,7 @@ type Finding struct {
 	Left bool   // the line is not in the schedule
 }
 
-// String is the finding as people read it, with the hint on a line of its own.
+// String puts the hint on a line of its own.
 func (f Finding) String() string {
 	text := fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text)
 	if f.Hint != "" {

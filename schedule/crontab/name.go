@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// names gives each task a name of its own.
 type names map[string]int
 
 // unique returns the first of the names that is not taken, or the first of all with -2, -3, …
@@ -40,7 +39,6 @@ var (
 	substitution = regexp.MustCompile("`[^`]*`" + `|\$\(\([^()]*\)\)|\$\([^()]*\)`)
 )
 
-// set makes a set of words.
 func set(words string) map[string]bool {
 	is := map[string]bool{}
 	for _, word := range strings.Fields(words) {
@@ -104,7 +102,6 @@ func namesOf(command string) []string {
 	return names
 }
 
-// joinName writes words as a name.
 func joinName(parts ...string) string {
 	var all []string
 	for _, part := range parts {
@@ -157,8 +154,7 @@ func firstCommand(all []word) (one []string, rest []word) {
 	return one, nil
 }
 
-// program returns the words that say what a simple command runs: the program, or for an interpreter
-// its script, and a word that names what it shall do.
+// program names the program of a simple command, or for an interpreter its script and a task.
 func program(one []string) (parts, more []string) {
 	for i := 0; i < len(one); i++ {
 		text := one[i]
@@ -215,7 +211,6 @@ func describeProgram(text string, arguments []string) (parts, more []string) {
 	return []string{text}, more
 }
 
-// withFolder puts the folder of the program before a name that says little by itself.
 func withFolder(parts []string, folder string) []string {
 	program := parts[0]
 	if !unspecific[extension.ReplaceAllString(path.Base(program), "")] {
@@ -237,7 +232,7 @@ func isWrapper(text string) bool {
 	return is
 }
 
-// skipFlags returns the index of the last flag behind a program; valued are the letters of those with a value.
+// skipFlags returns the index of the last flag; valued are the letters of flags with a value.
 func skipFlags(one []string, i int, valued string) int {
 	for i+1 < len(one) && strings.HasPrefix(one[i+1], "-") && (!strings.HasSuffix(one[i+1], "c") || strings.Contains(valued, "c")) {
 		i++

@@ -38,8 +38,7 @@ type Entry struct {
 // longestCommand is what Debian's cron takes, in bytes of the line.
 const longestCommand = 998
 
-// Parse reads a crontab. What cron would not understand becomes a Finding; a line that is commented out becomes an Entry
-// that is Off.
+// Parse makes a Finding of what cron would not understand, and an Off Entry of a disabled line.
 func Parse(source Source) *Table {
 	p := &parser{table: &Table{Source: source}, set: Variables{}}
 	text := source.Text
@@ -58,7 +57,6 @@ func Parse(source Source) *Table {
 	return p.table
 }
 
-// A parser reads lines, one after another.
 type parser struct {
 	table   *Table
 	number  int
@@ -74,7 +72,6 @@ func (p *parser) leave(text, hint string) {
 	p.table.Findings = append(p.table.Findings, Finding{p.table.Source.Name, p.number, text, hint, true})
 }
 
-// line reads one line, and keeps or ends the comment above the next one.
 func (p *parser) line(raw string) {
 	text := strings.TrimLeft(raw, " \t")
 	switch {
@@ -102,7 +99,6 @@ func (p *parser) line(raw string) {
 // exampleNext matches a comment whose last paragraph names an example and ends with a colon.
 var exampleNext = regexp.MustCompile(`(?i)\b(example|e\.g\.)(.|\n.*\pL)*:\s*$`)
 
-// commented reads a line of comment: prose, an example, or an entry that is switched off.
 func (p *parser) commented(raw, text string) {
 	inner := strings.TrimLeft(text, "# \t")
 	example := exampleNext.MatchString(strings.Join(p.comment, "\n"))
@@ -133,7 +129,7 @@ var (
 	userName   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`)
 )
 
-// entry reads times, user and command. The problem is empty where it is an entry.
+// entry reads times, user and command. An empty problem means that it is an entry.
 func (p *parser) entry(text string) (e Entry, problem, hint string) {
 	var rest string
 	if found := nickname.FindStringSubmatch(text); found != nil {

@@ -25,7 +25,7 @@ func percent(text string) (command string, input *string) {
 	return b.String(), nil
 }
 
-// inputOf returns what cron writes to the command, with a line break at the end unless there is nothing to write.
+// inputOf adds a line break at the end unless there is nothing to write.
 func inputOf(text string) string {
 	text = strings.ReplaceAll(text, `\%`, "\x00")
 	text = strings.ReplaceAll(text, "%", "\n")

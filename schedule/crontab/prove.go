@@ -104,7 +104,6 @@ func (p *pair) key() string {
 	return p.task.Times.Key() + " " + p.when.String() + " " + p.when.Location.String()
 }
 
-// compareAll compares pairs side by side, those that are alike once.
 func compareAll(pairs []*pair, from, to time.Time) {
 	alike := map[string][]*pair{}
 	for _, p := range pairs {

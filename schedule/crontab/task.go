@@ -30,7 +30,7 @@ type Task struct {
 
 	Boot bool // cron starts the line at a boot
 
-	// Times are what cron makes of the line. Nil with Boot, and where cron has no such times: then there is nothing to compare with.
+	// Times are what cron makes of the line; nil with Boot, or if cron has no such times.
 	Times *vixie.Times
 }
 

@@ -57,7 +57,7 @@ func takeDir(t *Task) bool {
 	return true
 }
 
-// path returns a word as a path of the schedule, absolute or below ${HOME}.
+// path accepts absolute paths, and paths below ${HOME}.
 func (t *Task) path(w word, command string) (string, bool) {
 	raw := command[w.start:w.end]
 	for _, home := range []string{"~", "$HOME", "${HOME}"} {
@@ -198,7 +198,6 @@ func takeLock(t *Task, all []word) bool {
 	return true
 }
 
-// A lockWay is how flock(1) takes a lock.
 type lockWay struct {
 	waits  bool
 	atMost string // "" for as long as it takes
@@ -236,7 +235,6 @@ func lockFlags(all []word) (lock lockWay, file int, ok bool) {
 	return lock, len(all), false
 }
 
-// shortFlags reports whether a word is short flags of these letters.
 func shortFlags(word, letters string) bool {
 	return len(word) > 1 && word[0] == '-' && strings.Trim(word[1:], letters) == ""
 }

@@ -17,8 +17,7 @@ var (
 // everyMinute is a nickname of FreeBSD's cron.
 const everyMinute = "@every_minute"
 
-// wrongTimes says what is wrong with the times of a line. The problem is empty if Debian's cron,
-// another cron or sched takes them.
+// wrongTimes returns no problem for times that Debian's cron, another cron or sched takes.
 func wrongTimes(when string) (problem, hint string) {
 	if strings.Contains(when, "_") && when != everyMinute {
 		return fmt.Sprintf("%q has _, which is no value of a field", when), `write * for _: formatters of Markdown turn "* *" into "_ _"`
@@ -34,7 +33,6 @@ func wrongTimes(when string) (problem, hint string) {
 	return fmt.Sprintf("%q: %v", when, err), hint
 }
 
-// times sets when the task is due, in the words of cron where sched takes them as cron does.
 func (c *converter) times(t *Task, name string) bool {
 	when := c.entry.When
 	switch {
@@ -67,7 +65,7 @@ func (c *converter) times(t *Task, name string) bool {
 	return true
 }
 
-// cronTimes sets times that cron knows. Where sched refuses their text, or takes it otherwise, they are written out.
+// cronTimes writes times out if sched refuses their text, or takes it otherwise.
 func (c *converter) cronTimes(t *Task, when, name string, times vixie.Times) bool {
 	if times.Never() {
 		hint := ""

@@ -13,7 +13,7 @@ type Variables map[string]string
 
 func (v Variables) clone() Variables { return maps.Clone(v) }
 
-// names returns the names, sorted, PATH first: it is the one to look at.
+// names returns the names, sorted, with PATH first.
 func (v Variables) names() []string {
 	names := slices.Sorted(maps.Keys(v))
 	if i := slices.Index(names, "PATH"); i > 0 {
@@ -22,7 +22,6 @@ func (v Variables) names() []string {
 	return names
 }
 
-// secret are names of variables that hold secrets.
 var secret = regexp.MustCompile(`(?i)passw|secret|token|api_?key|credential`)
 
 var variableName = regexp.MustCompile(`^[^\s="']+$`)
@@ -49,7 +48,6 @@ func setting(text string) (name, value string, ok bool) {
 	return name, rest, !strings.HasPrefix(rest, `"`) && !strings.HasPrefix(rest, "'")
 }
 
-// quoted cuts off a text in quotes.
 func quoted(text string) (inner, rest string, ok bool) {
 	if text == "" || text[0] != '"' && text[0] != '\'' {
 		return "", "", false
@@ -61,7 +59,6 @@ func quoted(text string) (inner, rest string, ok bool) {
 	return text[1 : 1+end], text[2+end:], true
 }
 
-// assign takes a setting for the lines below it.
 func (p *parser) assign(name, value, text string) {
 	switch {
 	case len(name) > 256 || strings.Contains(name+value, "\x00") || !utf8.ValidString(name+value):

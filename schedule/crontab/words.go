@@ -41,7 +41,6 @@ func words(command string) (all []word, ok bool) {
 	return all, true
 }
 
-// wordAt reads the word that begins at a place.
 func wordAt(command string, start int) (w word, ok bool) {
 	w = word{start: start, literal: true}
 	var text strings.Builder
@@ -76,7 +75,6 @@ func wordAt(command string, start int) (w word, ok bool) {
 	return w, quote == 0
 }
 
-// closed reports whether the quotes of a command are closed.
 func closed(command string) bool {
 	quote := byte(0)
 	for i := 0; i < len(command); i++ {

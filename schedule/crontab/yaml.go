@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// YAML writes the schedule. The header is comment at its top, a line each.
+// YAML writes the schedule, with a comment line at its top for each line of header.
 func (s *Schedule) YAML(header []string) []byte {
 	w := &writer{}
 	for _, line := range header {
@@ -81,14 +81,12 @@ func most(tasks []*Task, of func(*Task) string) (value string) {
 	return value
 }
 
-// A writer writes lines of YAML.
 type writer struct{ strings.Builder }
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
 func (w *writer) blank() { w.WriteByte('\n') }
 
-// task writes one task of the list.
 func (w *writer) task(t *Task, common *Task) {
 	for _, line := range t.Comment {
 		w.line("  # %s", printable(line))
@@ -112,7 +110,7 @@ func (w *writer) task(t *Task, common *Task) {
 	w.command(in, t.Command)
 }
 
-// surroundings writes what a task has other than the common values.
+// surroundings writes what differs from the common values.
 func (w *writer) surroundings(in string, t, common *Task) {
 	if t.Timezone != common.Timezone {
 		w.line(in+"timezone: %s", scalar(t.Timezone))
@@ -177,7 +175,6 @@ func (t *Task) Diff() (lines []string) {
 	return append(lines, "+ command: "+t.Command)
 }
 
-// variables writes env.
 func (w *writer) variables(in string, set Variables) {
 	if len(set) == 0 {
 		return
@@ -188,7 +185,7 @@ func (w *writer) variables(in string, set Variables) {
 	}
 }
 
-// command writes the command on one line where that needs no escapes, and else in a block, in which all is as it stands.
+// command writes one line, or a block if that line would need escapes.
 func (w *writer) command(in, command string) {
 	if one := scalar(command); !strings.HasPrefix(one, `"`) && !strings.Contains(one, "''") {
 		w.line(in+"command: %s", one)
@@ -247,7 +244,6 @@ func quote(text string) string {
 	return `"` + text + `"`
 }
 
-// double writes a text with the escapes of YAML.
 func double(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -271,7 +267,6 @@ func double(text string) string {
 	return b.String()
 }
 
-// mailTo writes one address, or a list.
 func mailTo(to []string) string {
 	if len(to) == 1 {
 		return flow(to[0])

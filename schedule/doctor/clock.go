@@ -31,8 +31,7 @@ const (
 	nearChange    = 2 * time.Hour
 )
 
-// checkClockChanges names the tasks that are due around the next change of their clocks. The rule holds for them, so
-// this is never a problem.
+// checkClockChanges names tasks due around the next change. It is no problem: the rule holds.
 func checkClockChanges(_ context.Context, s *Subject) (found []finding) {
 	zones := map[string]*time.Location{}
 	for _, t := range s.active() {

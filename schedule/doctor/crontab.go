@@ -15,7 +15,6 @@ import (
 	"sync"
 )
 
-// A cronLine is a line of a crontab that calls something at times.
 type cronLine struct {
 	source  string // the file, or "crontab -l"
 	number  int
@@ -60,7 +59,6 @@ var (
 	cronTimes    = pattern(`^\s*(@\S+|\S+\s+\S+\s+\S+\s+\S+\s+\S+)\s+(.*)$`)
 )
 
-// cronLines returns the lines of a crontab that are neither comments nor variables.
 func cronLines(source, text string, hasUser bool) (lines []cronLine) {
 	number := 0
 	for line := range strings.Lines(text) {
@@ -79,7 +77,6 @@ func cronLines(source, text string, hasUser bool) (lines []cronLine) {
 	return lines
 }
 
-// A call is sched with its arguments, in a line of a crontab or a unit.
 type call struct {
 	program string   // as it is written
 	config  string   // of -c, absolute where it could be made so; empty where it is not given
@@ -123,14 +120,12 @@ func callOf(command, folder string) (c call, ok bool) {
 	return c, slices.Contains(c.words, "run") || slices.Contains(c.words, "work")
 }
 
-// isOf reports whether the call is of the schedule in this file.
 func (c call) isOf(file string) bool {
 	a, err1 := os.Stat(c.config)
 	b, err2 := os.Stat(file)
 	return c.config == file || err1 == nil && err2 == nil && os.SameFile(a, b)
 }
 
-// callers returns the lines of crontabs that tick the schedule, with their calls.
 func (s *Subject) callers(lines []cronLine) (ours []cronLine, calls []call) {
 	home := s.variable("HOME")
 	for _, l := range lines {
@@ -150,7 +145,6 @@ func (s *Subject) variable(name string) string {
 	return ""
 }
 
-// checkCrontab looks for the line that calls this schedule.
 func checkCrontab(ctx context.Context, s *Subject) (found []finding) {
 	lines, err := s.crontabs(ctx)
 	ours, calls := s.callers(lines)
@@ -171,7 +165,7 @@ func checkCrontab(ctx context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// noLine says what it means that no crontab has a line: nothing where ticks come all the same.
+// noLine says what a missing line means: nothing if ticks come all the same.
 func (s *Subject) noLine(err error) []finding {
 	if by := s.tickedBy(); by != "" {
 		return fine("no line calls this schedule, and ticks come by %s", by)
@@ -187,7 +181,6 @@ func (s *Subject) noLine(err error) []finding {
 		"`sched install -c " + s.Schedule.File + "` adds it, or let `sched work` tick"}}
 }
 
-// lineFindings are what is wrong with a line that calls this schedule.
 func (s *Subject) lineFindings(l cronLine, c call) (found []finding) {
 	add := func(level Level, hint, format string, args ...any) {
 		found = append(found, finding{level, l.place() + " " + fmt.Sprintf(format, args...), hint})
@@ -221,7 +214,6 @@ func (s *Subject) lineFindings(l cronLine, c call) (found []finding) {
 
 var unescaped = pattern(`(^|[^\\])%`)
 
-// checkCron looks for a cron that runs, where a crontab calls this schedule.
 func checkCron(ctx context.Context, s *Subject) []finding {
 	running := processes()
 	for _, name := range []string{"cron", "crond", "fcron", "cronie"} {

@@ -1,9 +1,6 @@
-// Package doctor examines why a schedule works in a shell and not from cron: what calls it, what that gives it, and what
-// the machine lacks.
-//
-// An Examination is a list of checks that know nothing of each other. Each looks only, has a deadline, and says ok, warning
-// or problem, with a hint where there is something to do. Nothing is guessed: the environment of ticks is the one that a
-// tick wrote down (Keep), and what cannot be known is said to be unknown.
+// Package doctor examines why a schedule works in a shell and not from cron: what calls it, what
+// that gives it, and what the machine lacks. Checks know nothing of each other, only look, and have
+// a deadline. Nothing is guessed: the environment is the one that a tick wrote down (Keep).
 package doctor
 
 import (
@@ -28,14 +25,13 @@ const (
 
 // A Result is what a check found.
 type Result struct {
-	Check string // its name
+	Check string
 	Level Level
 	Text  string
 	Hint  string // may be empty
 }
 
-// A Subject is what is examined, and what the examination needs to know of the process that asks. Checks may read it at the
-// same time.
+// A Subject is what is examined, and its surroundings. Checks may read it at the same time.
 type Subject struct {
 	Schedule *schedule.Schedule
 	Broken   error // why the schedule in the file is invalid: Schedule is the last valid one then
@@ -64,7 +60,7 @@ func (s *Subject) Tick() (Note, bool) {
 	return s.note, s.noted
 }
 
-// A check looks at one thing. It returns one result for each thing that is wrong, or one that says what is fine.
+// A check looks at one thing. It returns a result for each problem, or one that says what is fine.
 type check struct {
 	name string
 	run  func(context.Context, *Subject) []finding
@@ -79,10 +75,10 @@ func fine(format string, args ...any) []finding {
 	return []finding{{OK, fmt.Sprintf(format, args...), ""}}
 }
 
-// checkTime bounds each check. They run at the same time, so it bounds the examination, too.
+// checkTime bounds each check, and as they run at the same time, the examination.
 const checkTime = 5 * time.Second
 
-// Examine runs all checks, and returns their results in the order of the list. It takes no longer than checkTime.
+// Examine returns the checks' results in the order of the list. It takes at most checkTime.
 func Examine(ctx context.Context, s *Subject) (results []Result) {
 	found := make([][]finding, len(checks))
 	var all sync.WaitGroup
@@ -98,7 +94,7 @@ func Examine(ctx context.Context, s *Subject) (results []Result) {
 	return results
 }
 
-// within runs a check, and gives up on one that takes too long: a network file system may never answer.
+// within gives up on a check that takes too long: a network file system may never answer.
 func (c check) within(ctx context.Context, s *Subject) []finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -114,7 +110,7 @@ func (c check) within(ctx context.Context, s *Subject) []finding {
 	}
 }
 
-// checks is the order in which results are shown: what calls sched, what it gives, the tasks, the machine.
+// checks are in the order of results: what calls sched, what it gives, the tasks, the machine.
 var checks = []check{
 	{"schedule", checkSchedule},
 	{"crontab", checkCrontab},

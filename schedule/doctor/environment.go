@@ -19,7 +19,6 @@ import (
 // unknownYet is for what only a tick can tell.
 func unknownYet() []finding { return fine("not known before a tick has come that nobody typed") }
 
-// checkVariables loads the schedule with the variables that ticks have.
 func checkVariables(_ context.Context, s *Subject) (found []finding) {
 	note, ok := s.Tick()
 	if !ok {
@@ -49,7 +48,6 @@ func checkVariables(_ context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// checkPath looks for the programs of all tasks on the PATH that ticks give them.
 func checkPath(_ context.Context, s *Subject) (found []finding) {
 	note, ok := s.Tick()
 	if !ok {
@@ -81,7 +79,6 @@ func checkPath(_ context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// active returns the tasks that run here.
 func (s *Subject) active() (tasks []*schedule.Task) {
 	for _, t := range s.Schedule.Tasks {
 		if s.Schedule.Active(t) {
@@ -91,7 +88,7 @@ func (s *Subject) active() (tasks []*schedule.Task) {
 	return tasks
 }
 
-// checkZone compares the machine's zone as ticks see it with that of this process, where the schedule does not name its own.
+// checkZone compares the machine's zone in ticks and here, unless the schedule names its own.
 func checkZone(_ context.Context, s *Subject) []finding {
 	note, ok := s.Tick()
 	zone := s.Schedule.Location.String()
@@ -106,7 +103,6 @@ func checkZone(_ context.Context, s *Subject) []finding {
 // fewFiles is what many programs do not get along with.
 const fewFiles = 256
 
-// checkLimits compares what ends commands in ticks with what does here.
 func checkLimits(_ context.Context, s *Subject) (found []finding) {
 	note, ok := s.Tick()
 	if !ok {
@@ -142,7 +138,6 @@ func checkLimits(_ context.Context, s *Subject) (found []finding) {
 	return fine("commands of ticks may open %s files, with umask %s", files, note.Umask)
 }
 
-// checkTasks asks what each task lacks on this machine, whoever calls it.
 func checkTasks(_ context.Context, s *Subject) (found []finding) {
 	machine := &preflight.Machine{Environ: s.Environ}
 	var lacks []schedule.Problem

@@ -29,7 +29,7 @@ type Environment struct {
 	Limits map[string]uint64 // soft ones, by name; those without a limit are left out
 }
 
-// A Note is the environment of the last tick that had another one than the tick before.
+// A Note is the environment of the last tick that changed it.
 type Note struct {
 	Environment
 	Since time.Time // of the first tick that had it
@@ -88,7 +88,6 @@ func Noted(dir string) (note Note, ok bool) {
 	return note, err == nil && json.Unmarshal(text, &note) == nil
 }
 
-// write writes a value as JSON.
 func write(path string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -45,7 +45,7 @@ func checkNotifications(ctx context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// mailServers returns the tasks that send mail, by the server that takes it: host:port, or empty for sendmail.
+// mailServers returns the tasks that send mail, by host:port, or empty for sendmail.
 func (s *Subject) mailServers() map[string][]string {
 	expansion := schedule.Expansion{Getenv: process.Lookup(s.Environ), Folder: filepath.Dir(s.Schedule.File)}
 	tasks := map[string][]string{}
@@ -83,7 +83,6 @@ func mailServer(address string) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// dialTime is what a mail server may take to answer.
 const dialTime = 3 * time.Second
 
 // mailProblem says why mail does not go out by a server; "" where it may.
@@ -110,7 +109,6 @@ const (
 	clocksDrift = 2 * time.Second
 )
 
-// checkStore asks the servers of the store how they are, and the servers of the schedule for their clocks.
 func checkStore(ctx context.Context, s *Subject) (found []finding) {
 	if s.Store == nil {
 		return fine("there is none: this machine stands alone")
@@ -142,7 +140,7 @@ func checkStore(ctx context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// mixed are servers of which there is more than one of a name, or that tick in another environment than this one.
+// mixed are servers that share a name, or that tick in another environment than this one.
 func (s *Subject) mixed(all []cluster.Server) (found []finding) {
 	for _, server := range all {
 		if server.SharedName {
@@ -177,7 +175,6 @@ func (s *Subject) namesakes(all []cluster.Server) (found []finding) {
 	return found
 }
 
-// risks are what may go wrong with the servers of the store as they are set up.
 func risks(ctx context.Context, store mutex.Store) (found []finding) {
 	health, ok := store.(mutex.Health)
 	if !ok {

@@ -9,10 +9,9 @@ import (
 	"sched/schedule/text"
 )
 
-// machineVariables say what a machine is called, and what labels it has.
 var machineVariables = []string{"SCHED_LABELS", "SCHED_SERVER"}
 
-// checkServers says which tasks are not for this server, where tasks say for which they are.
+// checkServers says which tasks are not for this server.
 func checkServers(_ context.Context, s *Subject) (found []finding) {
 	asks := func(t *schedule.Task) bool { return len(t.Servers) > 0 }
 	if !slices.ContainsFunc(s.Schedule.Tasks, asks) {

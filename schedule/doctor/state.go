@@ -22,7 +22,6 @@ import (
 	"sched/schedule/trust"
 )
 
-// checkSchedule asks whether the file is valid, and who can change it.
 func checkSchedule(_ context.Context, s *Subject) (found []finding) {
 	file := s.Schedule.File
 	if s.Broken != nil {
@@ -65,7 +64,6 @@ func openFolder(path string) string {
 	return ""
 }
 
-// checkState asks whether the state folder can be used, and whether its locks work.
 func checkState(_ context.Context, s *Subject) (found []finding) {
 	dir := s.Schedule.StateDir
 	if problem := preflight.StateDir(s.Schedule); problem != nil {
@@ -115,7 +113,6 @@ const (
 	fewInodes   = 1000
 )
 
-// checkDisk asks for room on the disk of the state folder.
 func checkDisk(_ context.Context, s *Subject) []finding {
 	dir := existing(s.Schedule.StateDir)
 	var disk unix.Statfs_t
@@ -148,10 +145,9 @@ func existing(path string) string {
 	return path
 }
 
-// pagesTime bounds the look at each page of the history: a large one is not read to its end, and a tick does that once a day.
+// pagesTime bounds the look at each page of the history. A tick reads all of them once a day.
 const pagesTime = 2 * time.Second
 
-// checkHistory asks whether the history can be read, page by page.
 func checkHistory(ctx context.Context, s *Subject) []finding {
 	path := filepath.Join(s.Schedule.StateDir, "history.db")
 	info, err := os.Stat(path)
@@ -181,7 +177,7 @@ func checkHistory(ctx context.Context, s *Subject) []finding {
 	return fine("%s, %s", path, text.Bytes(info.Size()))
 }
 
-// ownerOf returns the user that a file or folder belongs to; false where it is not there.
+// ownerOf returns the owner of a file or folder; false if it is missing.
 func ownerOf(path string) (uid int, ok bool) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostCallers bounds how far up Callers looks.
 const mostCallers = 6
 
 // Callers returns the names of the processes above this one, the nearest first, without the first process of all.
@@ -36,7 +35,6 @@ func stat(pid int) (name string, parent int, ok bool) {
 	return strings.TrimSpace(string(text[open+1 : end])), parent, err == nil
 }
 
-// processes returns the names of the processes of this machine, as far as they can be seen.
 func processes() map[string]bool {
 	names := map[string]bool{}
 	entries, _ := os.ReadDir("/proc")

@@ -18,8 +18,7 @@ type unit struct {
 	call     call
 }
 
-// checkSystemd looks at the services that tick this schedule: by default systemd kills the background runs of a tick that
-// has ended.
+// checkSystemd warns because by default systemd kills the background runs of a tick that has ended.
 func checkSystemd(_ context.Context, s *Subject) (found []finding) {
 	var paths []string
 	for _, u := range s.units() {
@@ -47,8 +46,7 @@ func (u unit) starter() string {
 	return u.path
 }
 
-// enabled reports whether systemd starts the unit by itself: `systemctl enable` links it into the folder of a target, beside it or
-// in the folder of the administrator.
+// enabled reports whether `systemctl enable` linked the unit into a target's folder.
 func (u unit) enabled() bool {
 	for _, folder := range []string{filepath.Dir(u.path), unitFolders[0]} {
 		if links, _ := filepath.Glob(filepath.Join(folder, "*.wants", filepath.Base(u.starter()))); len(links) > 0 {
@@ -58,7 +56,6 @@ func (u unit) enabled() bool {
 	return false
 }
 
-// units returns the services that tick this schedule.
 func (s *Subject) units() (units []unit) {
 	seen := map[string]bool{} // /lib may be a link to /usr/lib
 	for _, folder := range unitFolders {
@@ -77,7 +74,7 @@ func (s *Subject) units() (units []unit) {
 	return units
 }
 
-// readUnit returns what a unit says of sched; one without a call has an empty one.
+// readUnit returns a unit with an empty call if the text has none.
 func readUnit(path, text string) unit {
 	u := unit{path: path}
 	folder := ""

@@ -12,7 +12,7 @@ import (
 	"sched/schedule/work"
 )
 
-// tickedBy says in words what ticks the schedule now; "" where no ticks come.
+// tickedBy says what ticks the schedule now; "" if no ticks come.
 func (s *Subject) tickedBy() string {
 	last := status.LastTick(s.Schedule.StateDir)
 	if last.IsZero() || status.TicksMissing(last, s.Now) != "" {
@@ -30,7 +30,7 @@ func (s *Subject) tickedBy() string {
 // schedulers are the programs that call others at times.
 var schedulers = []string{"cron", "crond", "fcron", "anacron", "systemd", "launchd", "supervisord", "sched"}
 
-// callerOf says which of the processes above a tick called it: the scheduler among them, or all, the nearest first.
+// callerOf names the scheduler among the processes above a tick, or all, the nearest first.
 func callerOf(by []string) string {
 	for _, name := range by {
 		if slices.Contains(schedulers, strings.ToLower(name)) {
@@ -40,7 +40,6 @@ func callerOf(by []string) string {
 	return strings.Join(slices.Compact(slices.Clone(by)), " of ")
 }
 
-// checkTicks asks whether ticks come.
 func checkTicks(_ context.Context, s *Subject) []finding {
 	last := status.LastTick(s.Schedule.StateDir)
 	missing := status.TicksMissing(last, s.Now)
@@ -56,7 +55,6 @@ func checkTicks(_ context.Context, s *Subject) []finding {
 // recentDouble is how old a minute may be that was ticked twice. One alone is a tick that a script or a person started.
 const recentDouble = time.Hour
 
-// checkDoubles asks whether something else ticks the schedule, too.
 func checkDoubles(ctx context.Context, s *Subject) (found []finding) {
 	var recent []Double
 	for _, d := range Doubles(s.Schedule.StateDir) {

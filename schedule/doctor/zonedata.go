@@ -18,11 +18,10 @@ import (
 // zoneFolder is where the zone data of the machine are. Tests change it.
 var zoneFolder = "/usr/share/zoneinfo"
 
-// oldZoneData is after how many years zone data are out of date: somewhere a government decides on its clocks each year.
+// oldZoneData is in years: somewhere a government decides on its clocks each year.
 const oldZoneData = 2
 
-// checkZoneData asks whether commands know the zones that they are told of. sched has zone data of its own for what the machine
-// lacks; date(1) and its like take a zone that they do not know for UTC, and say nothing.
+// checkZoneData looks for zones that commands need: date(1) silently takes an unknown one for UTC.
 func checkZoneData(_ context.Context, s *Subject) (found []finding) {
 	for _, zone := range s.unknownZones() {
 		found = append(found, finding{Warning, zone + ": commands take it for UTC",
@@ -46,8 +45,7 @@ func checkZoneData(_ context.Context, s *Subject) (found []finding) {
 	return fine("of %s", version)
 }
 
-// namelessZone says what it means that the machine's zone has no name: TZ has none that is known, or /etc/localtime is no link.
-// A schedule with a zone of its own need not care.
+// namelessZone warns of a machine's zone without a name, unless the schedule has its own.
 func (s *Subject) namelessZone() []finding {
 	if s.Schedule.Location.String() != "Local" {
 		return nil
@@ -62,7 +60,6 @@ func (s *Subject) namelessZone() []finding {
 		"name it in the schedule: timezone: Europe/Berlin"}}
 }
 
-// unknownZones says which zones of the machine and of commands have no file in zoneFolder.
 func (s *Subject) unknownZones() []string {
 	lacking := map[string][]string{} // what wants a zone, by its name
 	want := func(zone, by string) {

@@ -64,7 +64,7 @@ func (c Crontab) Apply(e Edit, existed bool, backups string, now time.Time) (bac
 	return backup, &ReadBackError{c.restore(e.Old, existed)}
 }
 
-// put makes the text the crontab; an empty one means that there shall be none.
+// put makes the text the crontab; an empty text removes the crontab.
 func (c Crontab) put(text string) error {
 	if text == "" {
 		return c.Remove()
@@ -72,7 +72,6 @@ func (c Crontab) put(text string) error {
 	return c.Write(text)
 }
 
-// restore puts the old crontab back, or none where there was none.
 func (c Crontab) restore(old string, existed bool) error {
 	if !existed {
 		return c.Remove()
@@ -86,7 +85,6 @@ func (c Crontab) restore(old string, existed bool) error {
 	return nil
 }
 
-// name is what the backup of the crontab is called.
 func (c Crontab) name() string {
 	if c.User != "" {
 		return "crontab-" + c.User
@@ -94,7 +92,7 @@ func (c Crontab) name() string {
 	return "crontab"
 }
 
-// keep writes a copy, for its user alone, and returns its path.
+// keep writes a copy, for its user alone.
 func keep(folder, name, text string, now time.Time) (path string, err error) {
 	stamp := name + "-" + now.UTC().Format("20060102T150405Z")
 	path = filepath.Join(folder, stamp)

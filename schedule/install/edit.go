@@ -68,7 +68,6 @@ func split(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// An editor writes a new text line by line.
 type editor struct {
 	strings.Builder
 	diff []string

@@ -15,7 +15,6 @@ type Command []string
 
 func (c Command) String() string { return strings.Join(c, " ") }
 
-// run runs the command.
 func (c Command) run() error {
 	out, err := exec.Command(c[0], c[1:]...).CombinedOutput()
 	if err != nil {
@@ -27,7 +26,7 @@ func (c Command) run() error {
 // A File is to have a text, or not to be there where that is empty.
 type File struct{ Path, Text string }
 
-// A FileEdit is files of ours that are written or removed, with what must run before and after it.
+// A FileEdit writes or removes our files, and runs commands before and after.
 type FileEdit struct {
 	Before, After []Command
 	Files         []File
@@ -52,8 +51,7 @@ func (e FileEdit) Diff() (lines []string) {
 	return lines
 }
 
-// Apply writes and removes the files, each in one step, and runs the commands. When something fails the files are as they
-// were.
+// Apply changes each file in one step, and runs the commands. After a failure it puts them back.
 func (e FileEdit) Apply() error {
 	for _, c := range e.Before {
 		if err := c.run(); err != nil {

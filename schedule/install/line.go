@@ -21,7 +21,6 @@ func (l Line) ID() string {
 // mark ends the line in a crontab. To the shell it is a comment.
 func (l Line) mark() string { return " # sched install " + l.ID() }
 
-// replaced begins lines that the schedule replaces.
 func (l Line) replaced() string { return "# replaced by sched " + l.ID() + ": " }
 
 // Command is what starts a tick, for a POSIX shell.
@@ -35,7 +34,6 @@ func (l Line) Cron() string { return "* * * * * " + percents(l.Command()) + l.ma
 // percents writes a % for a crontab, where it would end the command.
 func percents(text string) string { return strings.ReplaceAll(text, "%", `\%`) }
 
-// shellWord writes a text so that a shell takes it as one word, as it stands.
 func shellWord(text string) string {
 	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+,:@%=") == "" {
 		return text

@@ -53,7 +53,6 @@ type Systemd struct {
 	Work   bool // one service that is `sched work`, instead of a timer
 }
 
-// systemctl is a call of it.
 func (s Systemd) systemctl(arguments ...string) Command {
 	c := Command{"systemctl"}
 	if s.OfUser {
@@ -62,7 +61,6 @@ func (s Systemd) systemctl(arguments ...string) Command {
 	return append(c, arguments...)
 }
 
-// fill puts the values into a unit.
 func (s Systemd) fill(unit string) string {
 	user, target := "", "multi-user.target"
 	if s.User != "" {

@@ -10,8 +10,7 @@ import (
 	"sched/schedule/process"
 )
 
-// backgroundRuns returns the processes that supervise background runs of our ticks, or finish them: descendants of this
-// process with process.StateVariable in their environment, which commands and hooks do not have.
+// backgroundRuns returns descendants with process.StateVariable set: commands and hooks lack it.
 func backgroundRuns() (runs []backgroundRun) {
 	parents := map[int]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -53,7 +52,6 @@ func supervises(argv [][]byte) bool {
 	return len(argv) > 2 && (string(argv[1]) == "start" || string(argv[1]) == "finish" && string(argv[2]) == "--tick")
 }
 
-// descends reports whether this process is an ancestor of another one.
 func descends(pid int, parents map[int]int) bool {
 	for n := 0; n < len(parents); n++ { // they were not all read at the same moment
 		parent, found := parents[pid]

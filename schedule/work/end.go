@@ -6,14 +6,12 @@ import (
 	"time"
 )
 
-// lookForEnd is how often a worker that ends looks whether its runs have ended: not all of them are its
-// children, whose end the kernel reports.
+// lookForEnd is the time between looks for runs: the kernel reports the end of children only.
 const lookForEnd = 50 * time.Millisecond
 
-// quietLooks is how many looks in a row must find no run before a worker ends that still has children, which are what commands have left
-// behind. One look may miss a process: a supervisor starts the last `finish`, and ends, between the moment in which the look lists the
-// processes and that in which it comes to the supervisor. Without children there is nothing to miss: an orphan becomes the child of its
-// next living ancestor.
+// quietLooks is how many looks in a row must find no run before a worker with children left ends.
+// One look may miss a supervisor that ends and the last `finish` that it starts meanwhile. Without
+// children there is nothing to miss: an orphan becomes the child of its next living ancestor.
 const quietLooks = 3
 
 // An ending is the end of a worker, in three steps: 0, nothing new starts and what runs may finish; 1, what
@@ -61,10 +59,9 @@ func (w *Worker) end(signals <-chan os.Signal) {
 	}
 }
 
-// signal sends each tick, and each supervisor of a background run, the next signal until they got as many as
-// the step is. The first makes them stop their command, the second kill it. The two are of different kinds,
-// since two pending signals of one kind are one; and they are sent by different calls, since the name of the
-// first to arrive becomes the reason in the record.
+// signal brings each tick and supervisor up to the step's number of signals: to stop, then to kill.
+// The two signals differ, because pending signals of one kind merge. Separate calls send them,
+// because the first to arrive becomes the reason in the record.
 func (e *ending) signal(runs []backgroundRun) {
 	var all []int
 	for pid := range e.worker.ticks {

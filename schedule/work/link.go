@@ -15,10 +15,9 @@ import (
 // linkDescriptor is where a tick finds the socket to the `sched work` that started it.
 const linkDescriptor = 3
 
-// A Link is a tick's end of the socket to the `sched work` that started it. The tick writes a byte when its
-// minute is covered in the ledger: the next tick is not started before that, so that the minutes are covered in
-// their order. `sched work` writes a byte when the tick shall start nothing more. When either is killed the
-// other goes on.
+// A Link is a tick's end of the socket to its `sched work`. The tick writes a byte when its minute
+// is covered in the ledger, and only then the next tick starts, so minutes are covered in order.
+// `sched work` writes a byte to stop new starts. If either is killed, the other goes on.
 type Link struct{ socket *os.File }
 
 // InheritLink returns the link that this process inherited. No process that it starts inherits it.
@@ -63,8 +62,7 @@ func (l *Link) Covered() {
 }
 
 const (
-	// leadTime is how long before its minute `sched work` starts a tick, so that its schedule is read when
-	// the minute begins.
+	// leadTime is how long before its minute a tick starts, so that it can read its schedule.
 	leadTime = time.Second
 
 	// staleAfter is the wait after which the schedule is read again: the clock was set back meanwhile.

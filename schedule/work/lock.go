@@ -53,8 +53,7 @@ func Hold(dir string) (release func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// Running returns the process of the `sched work` that ticks the schedule, if there is one. It takes no lock
-// for longer than it takes to look.
+// Running returns the process of the schedule's `sched work`, if any. It locks only while it looks.
 func Running(dir string) (pid int, works bool) {
 	file, err := statedir.OpenPlain(workLock(dir), os.O_RDONLY)
 	if err != nil {

@@ -19,15 +19,13 @@ type minutes struct {
 	ticked map[time.Time]bool
 }
 
-// newMinutes returns the minutes after the one that contains now. That one counts as ticked: it has begun
-// already, and another `sched work` that ended a moment ago may have ticked it.
+// newMinutes takes the present minute for ticked: an earlier `sched work` may have ticked it.
 func newMinutes(now time.Time) *minutes {
 	minute := minuteOf(now)
 	return &minutes{last: minute, ticked: map[time.Time]bool{minute: true}}
 }
 
-// due returns the minutes that have begun and were not ticked yet, oldest first. They count as ticked
-// from here on.
+// due returns the minutes begun and not ticked yet, oldest first. They then count as ticked.
 func (m *minutes) due(now time.Time) (due []time.Time) {
 	minute := minuteOf(now)
 	if minute.Before(m.last) { // the clock was set back

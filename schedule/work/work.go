@@ -15,9 +15,8 @@ import (
 	"sched/schedule/text"
 )
 
-// A Worker is `sched work`: it starts a tick each minute, as a child process. All it keeps in its own
-// memory is which minutes were ticked; nothing is lost when it is killed. Everything happens in the loop
-// of Run, which alone waits for children, so no lock is needed.
+// A Worker is `sched work`. It only remembers which minutes were ticked, so nothing is lost when it
+// is killed. It needs no lock: only the loop of Run waits for children.
 type Worker struct {
 	Argv    func(minute time.Time) []string // the tick of a minute; its first word is a path
 	Environ []string
@@ -77,8 +76,7 @@ func (w *Worker) Run(signals <-chan os.Signal, ending func()) os.Signal {
 // ahead is the time by which ticks are started: leadTime before their minute.
 func ahead() time.Time { return clock.Now().Add(leadTime) }
 
-// pause returns how long to sleep: until the next minute, but at most clock.Recheck, since the clock may be
-// set.
+// pause lasts until the next minute, but at most clock.Recheck: the clock may be set.
 func (w *Worker) pause() time.Duration {
 	now := ahead()
 	return max(0, min(clock.Recheck, minuteOf(now).Add(time.Minute).Sub(now.Round(0))))
@@ -92,7 +90,7 @@ func (w *Worker) covered() <-chan struct{} {
 	return w.newest.covered
 }
 
-// startTicks starts the ticks of the pending minutes, each when the minute of the one before is covered.
+// startTicks starts each pending tick when the minute of the one before is covered.
 func (w *Worker) startTicks() {
 	for len(w.pending) > 0 && w.free() && time.Since(w.tried) >= tryAgain {
 		minute := w.pending[0]
@@ -108,7 +106,6 @@ func (w *Worker) startTicks() {
 	}
 }
 
-// free reports whether the next tick may be started.
 func (w *Worker) free() bool {
 	if w.newest == nil {
 		return true
@@ -121,8 +118,7 @@ func (w *Worker) free() bool {
 	}
 }
 
-// startTick starts the tick of a minute, in a session of its own: what a terminal sends (^C, or SIGHUP when
-// it is closed) reaches the worker alone.
+// startTick uses a new session: ^C, or SIGHUP of a closed terminal, reaches the worker alone.
 func (w *Worker) startTick(minute time.Time) error {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -154,7 +150,7 @@ func (w *Worker) startTick(minute time.Time) error {
 	return nil
 }
 
-// reap waits for every child that has ended: ticks, and the orphans that this process adopted. It reports whether others live.
+// reap waits for all ended children, also adopted orphans. It reports whether others live.
 func (w *Worker) reap() (others bool) {
 	for {
 		var status syscall.WaitStatus

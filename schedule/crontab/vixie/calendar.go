@@ -13,14 +13,12 @@ type Calendar struct {
 	changes  []change // in order
 }
 
-// A change is a minute from which on the clocks show another offset.
 type change struct{ at, offset int64 }
 
 // settled is longer than cron remembers a change of the clocks: after three hours it has caught up.
 const settled = 24 * 60
 
-// NewCalendar returns the calendar of a zone for the minutes of [from, to). It looks at the clock of each hour, so it finds
-// every change that is in force for an hour.
+// NewCalendar looks at the clock of each hour of [from, to): it finds changes that last an hour.
 func NewCalendar(zone *time.Location, from, to time.Time) *Calendar {
 	c := &Calendar{from: floor(from.Unix(), 60), to: floor(to.Unix(), 60)}
 	offset := func(minute int64) int64 {
@@ -72,7 +70,7 @@ func (c *Calendar) ChangeTimes() (times []time.Time) {
 	return times
 }
 
-// at returns the offset in force in a minute, and the first minute of the next one.
+// at returns the offset in a minute, and the first minute of the next one.
 func (c *Calendar) at(minute int64) (offset, until int64) {
 	i, exact := slices.BinarySearchFunc(c.changes, minute, func(ch change, m int64) int { return int(ch.at - m) })
 	if exact {

@@ -33,8 +33,7 @@ func (t Times) Due(c *Calendar, from, to int64, due []int64) []int64 {
 	return due
 }
 
-// wake is what cron does when it wakes up and the wall clock does not show the minute after virtual: it reports whether the
-// line starts, and returns the new virtual time.
+// wake is cron's decision when the wall clock does not show the minute after virtual.
 func (t Times) wake(virtual, now int64) (starts bool, newVirtual int64) {
 	switch step := now - virtual; {
 	case step > 0 && step <= 5: // it woke up late
@@ -60,7 +59,6 @@ func (t Times) between(after, last int64) bool {
 	return false
 }
 
-// matches reports whether all fields match a wall minute.
 func (t Times) matches(wall int64) bool {
 	date := floor(wall, day)
 	minute := wall - date*day
@@ -81,7 +79,6 @@ func (t Times) onDay(date int64) bool {
 	return inMonth && inWeek
 }
 
-// ofDay returns the minutes of a day that match, whatever the date.
 func (t Times) ofDay() (minutes []int64) {
 	for minute := range int64(day) {
 		if t.minutes>>(minute%60)&1 == 1 && t.hours>>(minute/60)&1 == 1 {
@@ -91,7 +88,7 @@ func (t Times) ofDay() (minutes []int64) {
 	return minutes
 }
 
-// onClock appends the minutes of [from, to) that match, while the offset is the same: whole days at a time.
+// onClock appends the matches in [from, to) while the offset is the same, by whole days.
 func (t Times) onClock(due, ofDay []int64, from, to, offset int64) []int64 {
 	for date := floor(from+offset, day); date*day < to+offset; date++ {
 		if !t.onDay(date) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Times are the five fields of a line, as crontab(5) reads them: a bit for each value. The zero Times never come.
+// Times are the five fields of a line, a bit for each value. The zero Times never come.
 type Times struct {
 	minutes, hours, days, months, weekdays uint64
 
@@ -14,7 +14,6 @@ type Times struct {
 	either bool // neither day field begins with *: one of them is enough
 }
 
-// A field is the bounds and the names of one field.
 type field struct {
 	name      string
 	low, high int
@@ -64,7 +63,6 @@ func Parse(text string) (Times, error) {
 	}, nil
 }
 
-// set reads a list of ranges.
 func (f field) set(text string) (bits uint64, err error) {
 	for _, part := range strings.Split(text, ",") {
 		if err := f.add(&bits, part); err != nil {
@@ -106,7 +104,6 @@ func (f field) add(bits *uint64, part string) error {
 	return nil
 }
 
-// number reads a number or a name of the field.
 func (f field) number(text string) (int, error) {
 	for i, name := range f.names {
 		if strings.EqualFold(name, text) {
@@ -123,7 +120,7 @@ func (f field) number(text string) (int, error) {
 	return n, nil
 }
 
-// Never reports whether no date has these times, as for 31 February, or one of the fields is empty, as 5-1 is to cron.
+// Never reports whether no date has these times, as 31 February, or a field is empty, as 5-1.
 func (t Times) Never() bool {
 	const days = 28 * 366 // after 28 years the calendar repeats
 	if t.minutes == 0 || t.hours == 0 {
@@ -137,7 +134,7 @@ func (t Times) Never() bool {
 	return true
 }
 
-// String writes the times as five fields of plain numbers. Fields with all values are *.
+// String writes five fields of plain numbers, and * for all values.
 func (t Times) String() string {
 	var words []string
 	for i, bits := range []uint64{t.minutes, t.hours, t.days, t.months, t.weekdays} {
@@ -146,7 +143,6 @@ func (t Times) String() string {
 	return strings.Join(words, " ")
 }
 
-// list writes the values as 1-5,8.
 func (f field) list(bits uint64) string {
 	high := f.high
 	if f.high == 7 { // Sunday is 0
