@@ -22,11 +22,9 @@ func (c Config) String() string {
 	return fmt.Sprintf("a store of %d servers for %s", len(c.Servers), c.Namespace)
 }
 
-// GoString is for %#v.
 func (c Config) GoString() string { return "mutex.Config(" + c.String() + ")" }
 
-// A StoreError says why a store cannot be used, or does not answer. Both texts are one line and have no
-// password in them, and the error wraps nothing that could have one.
+// A StoreError says why a store cannot be used. It holds, and wraps, no password.
 type StoreError struct {
 	Text string
 	Hint string // what to do about it; may be empty

@@ -17,9 +17,9 @@ import (
 
 // Files keeps the mutexes of one machine: one file each in Dir, held with flock(2).
 //
-// The kernel ties such a lock to the open file description: every process that inherits the
-// descriptor keeps it, and it is dropped with the last of them, however they end. LOCK_UN through
-// any duplicate drops it at once. The content of the file names the holder and decides nothing.
+// Every process that inherits the descriptor keeps the lock. The kernel drops it with the last of
+// them, or with LOCK_UN in any of them. The content of the file names the holder and decides
+// nothing.
 type Files struct {
 	Dir string // made when it is needed, with mode 0700
 
@@ -67,13 +67,11 @@ func (s Files) Acquire(ctx context.Context, name string, holder Holder) (Lock, e
 	return lock, nil
 }
 
-// Adopt returns the lock that came with an inherited descriptor.
 func (s Files) Adopt(name string, holder Holder, inherited *os.File) Lock {
 	return &fileLock{store: s, name: name, run: holder.Run, file: inherited}
 }
 
-// Held returns who has the mutex at this moment. It writes nothing; what it cannot read it takes for
-// free.
+// Held returns who has the mutex now. A file that cannot be read counts as free.
 func (s Files) Held(name string) (holder Holder, held bool) {
 	file, err := statedir.OpenPlain(s.path(name), os.O_RDONLY)
 	if err != nil {
@@ -97,13 +95,11 @@ func (s Files) Last(name string) (holder Holder, ok bool) {
 	return holder, holder.Run != ""
 }
 
-// Break removes the file of a held lock: its holder keeps the lock on a file that cannot be opened
-// again.
+// Break removes the file of a held lock: its holder keeps a lock that nobody can open.
 func (s Files) Break(ctx context.Context, name string) (Holder, error) {
 	return s.breakIf(ctx, name, func(Holder) bool { return true })
 }
 
-// breakIf breaks the lock on name if match accepts its holder. The error is ErrFree where it does not.
 func (s Files) breakIf(ctx context.Context, name string, match func(Holder) bool) (Holder, error) {
 	folder, err := s.lockFolder(ctx)
 	if err != nil {

@@ -11,12 +11,10 @@ import (
 	"sched/schedule/statedir"
 )
 
-// claimHour is the layout of the name of a folder: it has the claims that end in one hour (UTC). The
-// names sort by time.
+// claimHour names the folder of the claims that end in one hour (UTC). The names sort by time.
 const claimHour = "2006-01-02T15"
 
-// Claim makes a file that only one run can make. The files of one hour share a folder, so that they
-// can be removed together when they are out of date.
+// Claim makes a file that only one run can make. The files of one hour share a folder.
 func (s Files) Claim(_ context.Context, key string, until time.Time, holder Holder) error {
 	path := s.claimPath(key, until)
 	folder := filepath.Dir(path)
@@ -43,7 +41,6 @@ func (s Files) Claim(_ context.Context, key string, until time.Time, holder Hold
 	return nil
 }
 
-// Claimed looks for the file of a claim.
 func (s Files) Claimed(_ context.Context, key string, until time.Time) (holder Holder, claimed bool, err error) {
 	path := s.claimPath(key, until)
 	_, err = os.Stat(path)
@@ -75,12 +72,11 @@ func makeHour(folder string, now time.Time) error {
 	return sweepClaims(claims, folder, now)
 }
 
-// SweepClaims removes claims that are out of date, as each new hour of claims does: for a folder that gets no claims any more.
+// SweepClaims removes claims that are out of date.
 func (s Files) SweepClaims(now time.Time) error {
 	return sweepClaims(filepath.Join(s.Dir, "claims"), "", now)
 }
 
-// sweepClaims sweeps the folders of all hours but one.
 func sweepClaims(claims, but string, now time.Time) error {
 	hours, err := os.ReadDir(claims)
 	if err != nil {
@@ -94,12 +90,11 @@ func sweepClaims(claims, but string, now time.Time) error {
 	return nil
 }
 
-// outOfDate is the name of a file in the folder of an hour. It holds the hour in which the folder was first found to be out of
-// date.
+// outOfDate is a file with the hour in which its folder was first found to be out of date.
 const outOfDate = ".out-of-date"
 
-// sweepHour removes the folder of an hour that ended two hours before now, or earlier, and was found so an hour ago, too: a
-// clock that is wrong for a moment takes no claims away.
+// sweepHour removes the folder of an hour that ended two hours ago and was out of date an hour ago,
+// too: a clock that is wrong for a moment takes no claims away.
 func sweepHour(folder string, now time.Time) {
 	mark := filepath.Join(folder, outOfDate)
 	if filepath.Base(folder) >= now.UTC().Add(-2*time.Hour).Format(claimHour) {

@@ -20,7 +20,6 @@ type fileLock struct {
 	file  *os.File // nil in a process that did not inherit it
 }
 
-// Inherit returns the locked file, in a process that has it.
 func (l *fileLock) Inherit() []*os.File {
 	if l.file == nil {
 		return nil
@@ -28,16 +27,12 @@ func (l *fileLock) Inherit() []*os.File {
 	return []*os.File{l.file}
 }
 
-// Lease returns 0: the lock lasts as long as the processes of its run.
 func (l *fileLock) Lease() time.Duration { return 0 }
 
-// Leased returns zero: the lock is no lease.
 func (l *fileLock) Leased() time.Time { return time.Time{} }
 
-// Renew does nothing.
 func (l *fileLock) Renew(context.Context) error { return nil }
 
-// Describe writes the holder into the file, in a process that has the descriptor.
 func (l *fileLock) Describe(holder Holder) { l.describe(holder) }
 
 func (l *fileLock) describe(holder Holder) error {
@@ -63,9 +58,8 @@ func (l *fileLock) describe(holder Holder) error {
 	return err
 }
 
-// Release unlocks the description that all processes of the run share, so a daemon that the
-// command left behind keeps nothing. Without the descriptor it breaks the lock if it still names
-// the run.
+// Release unlocks for all processes of the run, so a daemon that the command left behind keeps
+// nothing. Without the descriptor it breaks the lock if it still names the run.
 func (l *fileLock) Release(ctx context.Context) error {
 	if l.file != nil {
 		err := flock(l.file, unix.LOCK_UN)
@@ -80,7 +74,6 @@ func (l *fileLock) Release(ctx context.Context) error {
 	return err
 }
 
-// sameFile reports whether both are open on one file.
 func sameFile(a, b *os.File) bool {
 	x, xerr := a.Stat()
 	y, yerr := b.Stat()

@@ -12,13 +12,11 @@ import (
 	"sched/schedule/statedir"
 )
 
-// folderTimeout bounds the wait for another process that opens or breaks a lock. That takes
-// microseconds, unless the process was stopped in the middle.
+// folderTimeout bounds the wait for a process that stopped while it opened or broke a lock.
 const folderTimeout = 2 * time.Second
 
-// lockFolder makes the folder of the locks if need be, and locks it until the result is closed. While
-// it is locked no other process opens or breaks a lock: otherwise one could lock a file that another
-// has just removed.
+// lockFolder locks the folder of the locks until the result is closed. No other process opens or
+// breaks a lock meanwhile: it could lock a file that another has just removed.
 func (s Files) lockFolder(ctx context.Context) (*os.File, error) {
 	folder, err := statedir.OpenDir(s.Dir)
 	if errors.Is(err, os.ErrNotExist) {

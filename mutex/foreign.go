@@ -15,15 +15,13 @@ const LongestValue = 64 << 10
 // longestText is how long one text in it is, in bytes.
 const longestText = 1000
 
-// Decode reads JSON that comes from a store. Everything that is read from one goes through it, because
-// whoever can write to the store can write anything there. It is not ok for what is too long, or is
-// not JSON of a T.
+// Decode reads JSON from a store. Everything that is read from a store goes through it, because
+// whoever can write there can write anything. It is not ok if the value is too long or is not JSON
+// of a T.
 //
 //   - Texts are cleaned: see Clean.
 //   - Times before 1970 or after 2200 become zero: they could not be printed, or would overflow.
 //   - Maps and interfaces are emptied: nothing of ours has one.
-//
-// The caller checks what the values mean.
 func Decode[T any](foreign []byte) (value T, ok bool) {
 	var none T
 	if len(foreign) > LongestValue || json.Unmarshal(foreign, &value) != nil {
@@ -33,8 +31,7 @@ func Decode[T any](foreign []byte) (value T, ok bool) {
 	return value, true
 }
 
-// Clean makes one line of a text that comes from a store, without control characters and escape
-// sequences, and cuts it after 1,000 bytes.
+// Clean makes one line of foreign text, without control characters, of at most 1,000 bytes.
 func Clean(foreign string) string {
 	if plainASCII(foreign) && len(foreign) <= longestText {
 		return strings.TrimSpace(foreign)
@@ -46,8 +43,7 @@ func Clean(foreign string) string {
 	return strings.ToValidUTF8(line[:longestText], "") + "…"
 }
 
-// plainASCII reports whether a text has nothing to clean: the usual case, and ten thousand records
-// have many texts.
+// plainASCII reports whether a text has nothing to clean, which is the usual case.
 func plainASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {

@@ -7,9 +7,8 @@ import (
 	"sched/schedule/text"
 )
 
-// A Holder says which run has a mutex, or has claimed a key. Only Run decides anything: a lock is
-// released for the run that has it and for no other. The rest is for people, who may want to find
-// the run.
+// A Holder says which run has a mutex, or has claimed a key. Only Run decides anything; the rest is
+// for people.
 type Holder struct {
 	Run   string    `json:"run"`
 	PID   int       `json:"pid"` // 0 when it is unknown
@@ -18,8 +17,7 @@ type Holder struct {
 	Since time.Time `json:"since"`
 }
 
-// String returns a phrase that follows "is held": since when, on the clock of this machine and with its zone, and by which
-// run and process, as far as the holder wrote that down.
+// String returns a phrase that follows "is held": since when, and by which run and process.
 func (h Holder) String() string {
 	if h.Run == "" {
 		return "by a run that left no name"
@@ -37,7 +35,7 @@ func (h Holder) String() string {
 	return fmt.Sprintf("since %s (%s)", h.Since.Local().Format("2006-01-02 15:04:05 MST"), who)
 }
 
-// A HeldError says that another run has the mutex, or has claimed the key.
+// A HeldError says that another run has the mutex or the key.
 type HeldError struct {
 	Name   string // of the mutex, or the key of the claim
 	Holder Holder // without a Run when what it wrote cannot be read

@@ -23,7 +23,6 @@ func Join(locks ...Lock) Lock {
 	return &joint
 }
 
-// Inherit returns the descriptors of all, in their order.
 func (l *jointLock) Inherit() (files []*os.File) {
 	for _, lock := range *l {
 		files = append(files, lock.Inherit()...)
@@ -31,7 +30,6 @@ func (l *jointLock) Inherit() (files []*os.File) {
 	return files
 }
 
-// Lease returns the shortest lease; 0 when none is a lease.
 func (l *jointLock) Lease() (shortest time.Duration) {
 	for _, lock := range *l {
 		if lease := lock.Lease(); shortest == 0 || lease > 0 && lease < shortest {
@@ -51,17 +49,14 @@ func (l *jointLock) Leased() (first time.Time) {
 	return first
 }
 
-// Renew renews all. It returns *LostError when one of them was lost.
 func (l *jointLock) Renew(ctx context.Context) error { return worst(RenewAll(ctx, *l)) }
 
-// Describe describes all.
 func (l *jointLock) Describe(holder Holder) {
 	for _, lock := range *l {
 		lock.Describe(holder)
 	}
 }
 
-// Release releases all, the last one first.
 func (l *jointLock) Release(ctx context.Context) error {
 	var errs []error
 	for _, lock := range slices.Backward(*l) {

@@ -5,24 +5,20 @@
 //
 // # Goals
 //
-//   - No lock is stale. Files lets the kernel keep a lock for exactly as long as a process of the run
-//     lives. A store keeps it as a lease, which ends soon after the last renewal. Shared keeps both.
-//   - A lock belongs to a run, not to a process: the process that acquires it is seldom the one that
-//     releases it. Any process that knows the run can adopt its lock, and no other run can release it.
-//   - Held and unknown are different answers. HeldError means that another run is known to be the
-//     holder; every other error means that it is unknown whether there is one.
-//   - No call waits for a lock. What does not answer costs two seconds: another process that stopped
-//     while it opened a lock, or a store.
+//   - No lock is stale. The kernel keeps a lock of Files as long as a process of the run lives. A
+//     store keeps a lease, which ends soon after the last renewal. Shared keeps both.
+//   - A lock belongs to a run, not to a process. Any process that knows the run can adopt its lock,
+//     and no other run can release it.
+//   - Held and unknown are different answers: after any error but HeldError the holder is unknown.
+//   - No call waits for a lock. A store, or a process that stopped in a call, costs two seconds.
 //
 // # Non-goals
 //
-//   - Whether a task is due, or runs all the same when the answer is unknown: that is for the caller.
-//   - Waiting for a lock, or an order among those who want it.
-//   - Re-entrance: a run that holds a mutex does not get it a second time.
-//   - A lease that fences. A run that was stopped for longer than its lease goes on beside the next
+//   - Whether a task is due, or runs when the answer is unknown: the caller decides that.
+//   - Waiting for a lock, an order of those who want it, and re-entrance.
+//   - A lease that fences: a run that was stopped for longer than its lease goes on beside the next
 //     one until it learns of the loss.
-//   - Making up for an outage: a slot that was skipped because the store did not answer is not run later.
-//   - A store that forgets: what it has lost is granted again. A run that lives notes the loss.
+//   - Making up for an outage, or for a store that forgets: it grants again what it has lost.
 package mutex
 
 import (
@@ -37,16 +33,15 @@ var ErrFree = errors.New("nobody holds it")
 
 // Locks is where the mutexes of a schedule live. It is safe for concurrent use.
 type Locks interface {
-	// Acquire takes the mutex name for holder. It returns *HeldError at once when another run has it.
-	// Any other error means that it is unknown who has it: callers must not read it as "held". The
-	// caller keeps the Lock as long as this process has a part in the run: when the garbage collector
-	// finds it unused, the lock of the kernel may go with it.
+	// Acquire takes the mutex name for holder. It returns *HeldError at once when another run has
+	// it. After any other error the holder is unknown: callers must not report "held". The caller
+	// keeps the Lock while its process is part of the run: a Lock that the garbage collector frees
+	// may unlock the file.
 	Acquire(ctx context.Context, name string, holder Holder) (Lock, error)
 
-	// Adopt returns the lock on name that another process acquired for holder.Run, with
-	// at holder.Since: a lease counts from then until it is renewed here. The file is
-	// the descriptor that the process inherited with the lock, or nil. It does not check that the run
-	// still has the mutex.
+	// Adopt returns the lock on name that another process acquired for holder.Run, with a lease
+	// from holder.Since on. The file is the inherited descriptor of the lock, or nil. Adopt does
+	// not check that the run still has the mutex.
 	Adopt(name string, holder Holder, inherited *os.File) Lock
 
 	// Claim takes key for holder, for every server, and keeps it until the given time at least; every
@@ -73,17 +68,14 @@ type Lock interface {
 	// as long as the processes of its run.
 	Lease() time.Duration
 
-	// Leased returns when the lease began last, at the earliest: when the lock was acquired or renewed by this process, or the time
-	// that Adopt was told. It is zero for a lock that is no lease.
+	// Leased returns when the lease began last, at the earliest; zero for a lock that is no lease.
 	Leased() time.Time
 
-	// Renew begins the lease anew. It returns *LostError when the mutex was not the run's all the
-	// time, also where it is again because no other run took it; any other error means that this is
-	// unknown.
+	// Renew begins the lease anew. It returns *LostError when the run did not have the mutex all
+	// the time, even if it has it again; after any other error this is unknown.
 	Renew(ctx context.Context) error
 
-	// Describe replaces what people read about the holder: holder.Run is the run of the lock. Where
-	// that fails they go on reading what was there before.
+	// Describe replaces what people read about the holder, but not its Run. A failure is silent.
 	Describe(holder Holder)
 
 	// Release frees the mutex if the run still has it, whatever processes of it still live.

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Shared keeps mutexes for many machines in a store, and on each machine with the kernel's locks as
-// well: whatever becomes of the store, a task never overlaps with itself on its own machine.
+// Shared keeps mutexes in a store and with the kernel: a task never overlaps on its own machine.
 type Shared struct {
 	Local  Files
 	Remote Store
@@ -24,8 +23,8 @@ func NewLocks(local Files, remote Store) Locks {
 	return Shared{local, remote}
 }
 
-// Acquire takes both locks or none. Release of the lock frees the store before this machine, so that
-// the next run here finds both free.
+// Acquire takes both locks or none. Release frees the store first: the next run here finds both
+// free.
 func (s Shared) Acquire(ctx context.Context, name string, holder Holder) (Lock, error) {
 	local, err := s.Local.Acquire(ctx, name, holder)
 	if err != nil {
@@ -39,7 +38,6 @@ func (s Shared) Acquire(ctx context.Context, name string, holder Holder) (Lock, 
 	return Join(local, remote), nil
 }
 
-// Adopt returns both locks.
 func (s Shared) Adopt(name string, holder Holder, inherited *os.File) Lock {
 	return Join(s.Local.Adopt(name, holder, inherited), s.Remote.Adopt(name, holder, nil))
 }
@@ -53,7 +51,6 @@ func (s Shared) Claim(ctx context.Context, key string, until time.Time, holder H
 	return s.Local.Claim(ctx, key, until, holder)
 }
 
-// Claimed returns the claim on this machine, and otherwise the claim in the store.
 func (s Shared) Claimed(ctx context.Context, key string, until time.Time) (Holder, bool, error) {
 	if holder, claimed, err := s.Local.Claimed(ctx, key, until); claimed || err != nil {
 		return holder, claimed, err
@@ -61,8 +58,7 @@ func (s Shared) Claimed(ctx context.Context, key string, until time.Time) (Holde
 	return s.Remote.Claimed(ctx, key, until)
 }
 
-// Break frees both. The lock of the kernel on another machine stays with the run there: this run may
-// now overlap with others elsewhere, but not with one beside it.
+// Break frees both. The run on another machine keeps its lock of the kernel there.
 func (s Shared) Break(ctx context.Context, name string) (Holder, error) {
 	holder, err := s.Remote.Break(ctx, name)
 	if err != nil && !errors.Is(err, ErrFree) {

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// A Store is what several servers share: locks that are leases, claims, and a board of small values.
-// Package mutex/redis has one on Redis. It is safe for concurrent use.
+// A Store is what several servers share: leases, claims, and a board of small values. It is safe
+// for concurrent use.
 //
-// Each call ends within two seconds. *HeldError means that another run is known to be the holder.
-// *SplitError means that the store is up, and no run is. Any other error means that nobody knows:
-// callers must not report it as held.
+// Each call ends within two seconds. *HeldError means that another run is the holder. *SplitError
+// means that the store is up, and no run is. After any other error the holder is unknown.
 type Store interface {
 	Locks
 	Board
@@ -59,8 +58,7 @@ type Board interface {
 
 // A Health is a Store that can say what may go wrong with it.
 type Health interface {
-	// Risks returns what may go wrong with the servers of the store as they are set up. A server that
-	// does not answer, or that may not be asked, is left out.
+	// Risks returns what may go wrong with the servers that answer.
 	Risks(ctx context.Context) []Risk
 }
 
@@ -70,8 +68,7 @@ type Risk struct {
 	Evicts     bool // locks may be thrown away while all is well; other risks need a failure first
 }
 
-// A SplitError says that several runs wanted the same at the same time, and that within two seconds
-// none of them got a majority of the servers. The store is up.
+// A SplitError says that several runs competed, and none got a majority. The store is up.
 type SplitError struct {
 	Name string // of the mutex, or the key of the claim
 }

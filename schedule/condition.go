@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Conditions say at which instants a task that is due may run. The zero value is always met. They need the instant
-// alone; what has to be run to decide it is a ConditionCommand.
+// Conditions say at which instants a task that is due may run. The zero value is always met.
 type Conditions struct {
 	Days          Days     // on one of these days of the week
 	Holidays      Holidays // on none of these days
@@ -35,16 +34,14 @@ func (c Conditions) FirstUnmet(at time.Time) string {
 	return ""
 }
 
-// A ConditionCommand is a command that decides, right before a task would start, whether it may: its exit code is read
-// by Allows.
+// A ConditionCommand decides right before a task starts whether it may, by its exit code.
 type ConditionCommand struct {
 	Key     string // when or skip
 	Command Command
 }
 
-// Allows returns whether the exit code lets the task start, and whether it answers that at all. 0 is true and 1
-// through 125 are false, as for xargs(1) and git bisect. Any other code is no answer: shells give 126 and 127 for what
-// they cannot run and more for what a signal ended, and ssh(1) gives 255 when it did not reach the other host.
+// Allows returns whether the exit code lets the task start, and whether it is an answer: 0 is true,
+// 1 to 125 are false. Shells and ssh(1) give other codes when they cannot run the command.
 func (c ConditionCommand) Allows(code int) (allows, answered bool) {
 	if code < 0 || code > 125 {
 		return false, false
@@ -52,8 +49,7 @@ func (c ConditionCommand) Allows(code int) (allows, answered bool) {
 	return (code == 0) == (c.Key == "when"), true
 }
 
-// UnmetCondition says in words which condition keeps the task from running at the instant, and "" when none does.
-// Its condition commands are not run.
+// UnmetCondition says which condition keeps the task from running, without condition commands.
 func (t *Task) UnmetCondition(at time.Time) string {
 	return t.Conditions.FirstUnmet(at.In(t.When.Location))
 }
@@ -124,7 +120,6 @@ func (d Days) String() string {
 // Days is a set of weekdays, a bit for each, Sunday the lowest. The empty set means every day.
 type Days uint8
 
-// What the words weekends and weekdays stand for.
 const (
 	Weekends Days = 1<<time.Sunday | 1<<time.Saturday
 	Weekdays Days = 1<<7 - 1 - Weekends
@@ -136,8 +131,7 @@ func (d Days) Contain(day time.Weekday) bool { return d == 0 || d&(1<<day) != 0 
 // A Window is a part of the day, in minutes since midnight.
 type Window struct{ From, To int }
 
-// Contains reports whether t falls in the window, ends included.
-// A window whose end is before its start wraps past midnight.
+// Contains reports whether t falls in the window, ends included. A window may wrap past midnight.
 func (w Window) Contains(t time.Time) bool {
 	m := t.Hour()*60 + t.Minute()
 	if w.From <= w.To {

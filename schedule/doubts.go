@@ -8,8 +8,8 @@ import (
 	"sched/schedule/text"
 )
 
-// NeverRuns returns a warning for each active task whose conditions of time keep it from running at every time at which it is
-// due, from now on: a day at 3:00 with between: 8:00-17:00.
+// NeverRuns warns of each active task whose conditions of time are unmet at every time at which it
+// is due, from now on.
 func (s *Schedule) NeverRuns(now time.Time) (warnings []Problem) {
 	for _, t := range s.Tasks {
 		next, due := t.When.Next(now)
@@ -43,8 +43,8 @@ const (
 	slotsToLook = 200
 )
 
-// SlowForeground returns a warning for each active foreground task that usually takes so long that those behind it start
-// late, or that its tick takes longer than a minute. usual are the durations of tasks, as the history has them.
+// SlowForeground warns of each active foreground task that usually takes so long that later tasks
+// start late, or its tick takes over a minute. usual are the usual durations of tasks.
 func (s *Schedule) SlowForeground(usual map[string]time.Duration, now time.Time) (warnings []Problem) {
 	for i, t := range s.Tasks {
 		took := usual[t.Name]
@@ -90,8 +90,8 @@ func listed(names []string) string {
 	return fmt.Sprintf("%s (and %s)", names[0], text.Count(len(names)-1, "other"))
 }
 
-// LosesItsMutex returns a warning for each active background task that does not wait, and is due only when another one before it in the
-// file takes their mutex. Of those two the second is skipped each time.
+// LosesItsMutex warns of each active background task that does not wait, and is due only when an
+// earlier one takes their mutex.
 func (s *Schedule) LosesItsMutex(now time.Time) (warnings []Problem) {
 	takes := func(t *Task) bool { return t.Background && t.WithoutOverlapping && s.Active(t) }
 	for i, t := range s.Tasks {

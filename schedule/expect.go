@@ -23,8 +23,7 @@ func (s *Schedule) Expecting() (tasks []*Task) {
 	return tasks
 }
 
-// OverdueAnyway returns a warning for each active task that its own times keep from succeeding as often as `expect` wants: one of
-// weekdays, expected every 26 hours.
+// OverdueAnyway warns of each active task whose own times are rarer than `expect` wants.
 func (s *Schedule) OverdueAnyway(now time.Time) (warnings []Problem) {
 	for _, t := range s.Expecting() {
 		if t.Expect.Every == 0 {

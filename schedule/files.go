@@ -7,8 +7,7 @@ import (
 	"sched/schedule/document"
 )
 
-// Files returns the files that the schedule was read from, absolute: the main one first. A schedule from a text has none that can be
-// read again.
+// Files returns the absolute paths of the schedule's files, the main one first; none for a text.
 func (s *Schedule) Files() []string {
 	paths := make([]string, len(s.Sources))
 	for i, source := range s.Sources {
@@ -19,11 +18,9 @@ func (s *Schedule) Files() []string {
 	return paths
 }
 
-// Archive returns the text of the schedule file and of all the files that it names, in one: load.Archive makes the same
-// schedule of it when they are gone. Variables stand in it as in the files, as ${VAR}, so no secret of the environment
-// is in it.
-//
-// The archive of a schedule that names no other files is that file after a comment, and so YAML that people can read.
+// Archive returns the texts of the schedule's files in one, of which load.Archive makes the same
+// schedule. Variables stand in it as ${VAR}, so no secret of the environment is in it. The archive
+// of one file is that file after a comment.
 func (s *Schedule) Archive() ([]byte, error) {
 	if len(s.Sources) == 0 {
 		return nil, errors.New("the schedule was not made from text")

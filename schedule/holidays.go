@@ -35,8 +35,7 @@ func (d Date) Compare(e Date) int {
 // Holidays are days with their names, which may be empty. Nil is a schedule that has none.
 type Holidays map[Date]string
 
-// On returns the date and the name of the holiday on which at falls, read in the zone of at, and "" when it falls on
-// none. The name of a date with a year wins over that of every year.
+// On returns the date and name of the holiday on which at falls, or "". A date with a year wins.
 func (h Holidays) On(at time.Time) string {
 	day := dateOf(at)
 	name, is := h[day]
@@ -49,8 +48,8 @@ func (h Holidays) On(at time.Time) string {
 	return strings.TrimSpace(day.String() + " " + name)
 }
 
-// OutOfDate returns a warning when the newest of the holidays has passed at now, in the zone of the schedule, and a task
-// depends on them: then the list was not carried on. Those of every year never pass.
+// OutOfDate warns when the newest holiday has passed at now and a task depends on them. Holidays of
+// every year never pass.
 func (s *Schedule) OutOfDate(now time.Time) []Problem {
 	used := slices.ContainsFunc(s.Tasks, func(t *Task) bool { return len(t.Conditions.Holidays) > 0 })
 	if newest := s.NewestHoliday; used && newest.Year > 0 && newest.Compare(dateOf(now.In(s.Location))) < 0 {

@@ -10,8 +10,8 @@ func (t *Task) LateWithin() time.Duration {
 	return t.MissedWithin
 }
 
-// GivesWay reports whether a slot is one of several of its minute. It waits neither for the store nor for the end of a pause: the next
-// one is near.
+// GivesWay reports whether a slot is one of several of its minute: it does not wait, as the next is
+// near.
 func (t *Task) GivesWay(at time.Time) bool { return len(t.When.Slots(at)) > 1 }
 
 // WaitsForPause reports whether a slot of the task waits for the end of a pause or a maintenance.

@@ -13,10 +13,8 @@ type Expansion = document.Expansion
 // An ExpandError says why a text cannot be expanded. It holds no values.
 type ExpandError = document.ExpandError
 
-// A Notification is a hook that tells people or machines of a run. Exactly one of Ping, Webhook and Mail is set.
-//
-// Its texts are as the file has them, with ${VAR} and ${file:PATH}: a notification is part of the snapshot of a run and
-// waits in the outbox, and neither may hold a secret. Expanded puts the values in.
+// A Notification is a hook that tells people or machines of a run: a Ping, a Webhook or a Mail. It
+// has no secrets, because it is stored with the run and in the outbox. Expanded puts them in.
 type Notification struct {
 	Ping    string   `json:"ping,omitempty"`    // a URL
 	Webhook string   `json:"webhook,omitempty"` // a URL
@@ -60,8 +58,8 @@ func (n Notification) Empty() bool {
 	return n.Ping == "" && n.Webhook == "" && len(n.Mail) == 0
 }
 
-// Expanded returns the notification with the values of its variables and files, for the moment of sending it. The
-// result must not be stored. Its error is an *ExpandError.
+// Expanded returns the notification with its variables and files, for sending. It must not be
+// stored. Its error is an *ExpandError.
 func (n Notification) Expanded(x Expansion) (Notification, error) {
 	for _, text := range []*string{&n.Ping, &n.Webhook, &n.MailURL, &n.MailFrom} {
 		var err error

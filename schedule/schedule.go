@@ -11,8 +11,7 @@ import (
 	"sched/schedule/labels"
 )
 
-// A Problem is something in the file that is wrong (then the schedule is invalid), or that is
-// allowed and probably not meant (then it is one of Schedule.Warnings).
+// A Problem makes the schedule invalid, or is one of Schedule.Warnings.
 type Problem = document.Problem
 
 // A Place is a position in a file of the schedule: file:line:column.
@@ -47,8 +46,7 @@ type Schedule struct {
 	NewestHolidayAt Place // where the file has it
 }
 
-// A Store is where the servers of a schedule share its mutexes. Without Servers each machine stands
-// alone, with locks of its kernel.
+// A Store is where servers share mutexes. Without Servers each machine uses its kernel's locks.
 type Store struct {
 	Servers []string // URLs, which may hold passwords
 	Lease   time.Duration
@@ -69,9 +67,8 @@ type Slot struct {
 	At   time.Time
 }
 
-// Due returns the slots of the minute that holds at: in the order of their instants, and those of
-// one instant in file order. Tasks that are not active have none.
-// A slot at which the task's conditions are unmet is a slot all the same.
+// Due returns the slots of the minute that holds at, by instant and then in file order, of active
+// tasks. A slot with unmet conditions is a slot all the same.
 func (s *Schedule) Due(at time.Time) []Slot {
 	minute := at.UTC().Truncate(time.Minute)
 	var due []Slot
@@ -92,12 +89,11 @@ func inOrder(due []Slot) {
 	slices.SortStableFunc(due, func(a, b Slot) int { return a.At.Compare(b.At) })
 }
 
-// together is how many minutes Minutes looks ahead for: so many that a search for each task costs little, and so few that their
-// slots need little memory.
+// together is how many minutes Minutes looks ahead: a trade of searches against memory.
 const together = 6 * 60
 
-// Minutes returns an iterator over the minutes from the one that holds from until to in which something is due, each with what Due
-// returns for it. It costs a fraction of asking for each minute. The slots are the caller's until the next minute.
+// Minutes yields the minutes from the one of from until to in which something is due, with their
+// slots. The slots are the caller's until the next minute.
 func (s *Schedule) Minutes(from, to time.Time) iter.Seq2[time.Time, []Slot] {
 	return func(yield func(time.Time, []Slot) bool) {
 		var minutes [together][]Slot

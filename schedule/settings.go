@@ -29,8 +29,7 @@ type Setting struct {
 // A Word is one of those that a key accepts.
 type Word string
 
-// Settings returns every key of a task, in the order in which the documentation has them. The schedule must have been
-// loaded with load.Options.Origins.
+// Settings returns every key of a task, in the order of the docs. It needs load.Options.Origins.
 func (t *Task) Settings() []Setting {
 	var all []Setting
 	for _, row := range settingRows {
@@ -60,8 +59,8 @@ func (t *Task) hookSettings(key string, hooks []Hook) (all []Setting) {
 	return all
 }
 
-// setting returns a key with its value. A key inside of another was set by that one where it is no mapping: all of them by
-// `retry: false`, and the file by `output: report.log`.
+// setting returns a key with its value. If the key above it is no mapping (`retry: false`),
+// that key set it.
 func (t *Task) setting(key string, value any) Setting {
 	from, isSet := t.Origins[key]
 	if above, _, inside := strings.Cut(key, "."); !isSet && inside && (t.Origins[above].Text == "false" || t.Origins[above].Text != "" && key == "output.file") {
@@ -73,7 +72,6 @@ func (t *Task) setting(key string, value any) Setting {
 	return Setting{key, value, from, isSet}
 }
 
-// variables are those of env, by name.
 func (t *Task) variables() []Setting {
 	var all []Setting
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
@@ -86,8 +84,8 @@ func (t *Task) variables() []Setting {
 	return all
 }
 
-// settingRows has every key that a task may have (load.Keys), and how its value is found. The keys of mappings have rows
-// of their own.
+// settingRows has every key of a task (load.Keys), and how to find its value. Mappings have their
+// own rows.
 var settingRows = []struct {
 	key   string
 	value func(*Task) any
@@ -165,7 +163,6 @@ func some[T comparable](value T) any {
 	return value
 }
 
-// someList is a list, or nil for an empty one.
 func someList[T any](list []T) any {
 	if len(list) == 0 {
 		return nil
@@ -235,7 +232,6 @@ func (t *Task) PlaceOf(key string) Place {
 	return t.Place
 }
 
-// overlapping is the value of without_overlapping.
 func (t *Task) overlapping() any {
 	if t.WaitAtMost > 0 {
 		return Word("wait")
@@ -243,7 +239,6 @@ func (t *Task) overlapping() any {
 	return t.WithoutOverlapping
 }
 
-// storeDown is the value of store_down.
 func (t *Task) storeDown() Word {
 	switch {
 	case t.RunWhenStoreDown:
@@ -254,7 +249,6 @@ func (t *Task) storeDown() Word {
 	return "skip"
 }
 
-// missed is the value of missed.
 func (t *Task) missed() Word {
 	if t.RunAfterPause {
 		return "after_pause"

@@ -5,13 +5,11 @@ import (
 	"time"
 )
 
-// Shift is ShiftOn where no server has a name, or all are to have the same shift: the name of the task decides alone, as it must
-// for a slot of one_server.
+// Shift is ShiftOn for servers without names, and for one_server, which needs the same shift.
 func (t *Task) Shift() time.Duration { return t.shift("spread\x00" + t.Name) }
 
-// ShiftOn returns how much later than it says a task is due on a server, where it has a spread: a number of whole minutes, less than
-// the spread, that is made from the name of the task and that of the server. The same names always give the same number, in
-// every version of sched.
+// ShiftOn returns by how many whole minutes, less than the spread, a task is due later on a server.
+// The names of task and server give the same number in every version of sched.
 func (t *Task) ShiftOn(server string) time.Duration {
 	return t.shift("spread\x00" + t.Name + "\x00" + server)
 }

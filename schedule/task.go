@@ -13,9 +13,8 @@ import (
 
 // A Task is one entry of the schedule: when, what, and under which conditions.
 //
-// The fields with a JSON name are the task's snapshot: a run carries them with it, so that the
-// processes that supervise and finish the run never read the schedule file again. A field without a
-// JSON name decides whether the task starts, and is of no use after that.
+// Fields with a JSON name are the snapshot of the task that a run carries: its processes never read
+// the schedule file again. The other fields only decide whether the task starts.
 type Task struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
@@ -44,8 +43,8 @@ type Task struct {
 	Dir     string            `json:"dir"`           // where the command runs, absolute
 	Env     map[string]string `json:"env,omitempty"` // of the file, the defaults, the group and the task, merged
 
-	// EnvFiles hold more variables, absolute. They are read when a command starts: what is in them may be
-	// secret, so it must never be in a snapshot.
+	// EnvFiles hold more variables, absolute. They may be secret, so no snapshot has what is in
+	// them.
 	EnvFiles []string `json:"env_file,omitempty"`
 	EnvOver  []string `json:"env_over,omitempty"` // the variables of Env that win over those files
 	As       As       `json:"as,omitzero"`
@@ -81,8 +80,8 @@ func (t *Task) Locks() bool { return t.OneServer || t.Holds() }
 // Holds reports whether a run of the task must hold a mutex, or a seat of a pool, while it goes on.
 func (t *Task) Holds() bool { return t.WithoutOverlapping || t.Pool.Name != "" }
 
-// Retry says how often a failed attempt is tried again, and how long to wait in between.
-// The wait before attempt n+1 is Delay × Backoff^(n-1), at most MaxDelay where that is not 0.
+// Retry says how often a failed attempt is tried again. The wait before attempt n+1 is Delay ×
+// Backoff^(n-1), at most MaxDelay if that is not 0.
 type Retry struct {
 	Attempts int           `json:"attempts"` // at least 1
 	Delay    time.Duration `json:"delay,omitempty"`
@@ -102,8 +101,8 @@ func (r Retry) Wait(n int) time.Duration {
 	return time.Duration(min(d, float64(cmp.Or(r.MaxDelay, longest))))
 }
 
-// WaitOf is Wait with the jitter of one run, which is the same whenever it is asked for: runs that failed together, since
-// what they need was down, do not come back together.
+// WaitOf is Wait with the jitter of one run, always the same for it: runs that failed together do
+// not come back together.
 func (r Retry) WaitOf(run string, n int) time.Duration {
 	if r.Jitter == 0 {
 		return r.Wait(n)
@@ -120,8 +119,7 @@ func (r Retry) Longest() time.Duration {
 	return r.atMost(time.Duration(float64(r.Wait(r.Attempts-1)) * (1 + r.Jitter)))
 }
 
-// Longest returns how long a run can take until it has ended, all attempts and the waits between them together; 0 where
-// nothing bounds it.
+// Longest returns how long a run can take with all its attempts and waits; 0 if unbounded.
 func (t *Task) Longest() time.Duration {
 	const most = 1000 // attempts; nobody waits for the end of more
 	if t.Timeout == 0 || t.Retry.Attempts > most {
@@ -159,8 +157,7 @@ type Hooks struct {
 	OnOverdue  []Hook `json:"on_overdue,omitempty"`
 }
 
-// A Hook is a command that runs around that of a task, a notification where Notify is not nil, or the start of another
-// task where Trigger is not empty.
+// A Hook is a command, a notification (Notify), or the start of another task (Trigger).
 type Hook struct {
 	Run     Command       `json:"run,omitzero"`
 	Notify  *Notification `json:"notify,omitempty"`

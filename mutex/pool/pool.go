@@ -41,7 +41,6 @@ type FullError struct {
 	Holders []mutex.Holder // of the seats, in their order
 }
 
-// shownHolders is how many holders an error names.
 const shownHolders = 3
 
 func (e *FullError) Error() string {

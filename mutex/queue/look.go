@@ -97,7 +97,6 @@ func (l *look) firstOf(name string) (first waiter, ok bool) {
 	return first, first.order != ""
 }
 
-// read returns who waits; false where the process that did is gone.
 func (p place) read() (holder mutex.Holder, waits bool) {
 	file, err := statedir.OpenPlain(p.path, os.O_RDONLY)
 	if err != nil {

@@ -52,7 +52,6 @@ const cleanAfter = time.Hour
 // deletedFor is how long it is kept that an entry was deleted.
 const deletedFor = 7 * 24 * time.Hour
 
-// Put sets the value of a key.
 func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep time.Duration) error {
 	now, err := s.clock(ctx)
 	if err != nil {
@@ -65,7 +64,6 @@ func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep t
 	return err
 }
 
-// Delete removes a key, and reports whether it was there.
 func (s *Store) Delete(ctx context.Context, table, key string) (bool, error) {
 	now, err := s.clock(ctx)
 	if err != nil {
@@ -151,7 +149,6 @@ func (s *Store) fields(ctx context.Context, c goredis.UniversalClient, table str
 	return fields, nil
 }
 
-// Append adds values to a log.
 func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]byte) error {
 	if len(values) == 0 {
 		return nil
@@ -170,8 +167,7 @@ func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]by
 	return err
 }
 
-// Tail returns values of a log, the newest first. Of several servers one may lack some: they are
-// merged, each value once.
+// Tail returns values of a log, the newest first, merged from all servers.
 func (s *Store) Tail(ctx context.Context, log string, skip, count int) ([][]byte, error) {
 	if count <= 0 {
 		return nil, nil

@@ -19,14 +19,12 @@ const (
 	longestLease  = 24 * time.Hour
 )
 
-// Check says what is wrong with a config, without connecting. The error is a *StoreError and
-// quotes nothing of a URL that it could not read.
+// Check says what is wrong with a config, without connecting and without quoting passwords.
 func Check(c mutex.Config) error {
 	_, err := targetsOf(c)
 	return err
 }
 
-// targetsOf reads the URLs of a config.
 func targetsOf(c mutex.Config) ([]*target, error) {
 	wrong := func(hint, text string, args ...any) ([]*target, error) {
 		return nil, &mutex.StoreError{Text: fmt.Sprintf(text, args...), Hint: hint}
@@ -66,8 +64,7 @@ func targetsOf(c mutex.Config) ([]*target, error) {
 	return targets, nil
 }
 
-// readCertificates prepares TLS. What is wrong with the files is the answer to each request: a
-// store that cannot be used must not stop the tasks that need none.
+// readCertificates prepares TLS. Bad files fail each request; tasks without a store still run.
 func (t *target) readCertificates(query url.Values, dir string) {
 	file := func(name string) string {
 		path := query.Get(name)

@@ -138,7 +138,6 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, goredis.ErrPoolTimeout) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// failed returns an error about this server.
 func (t *target) failed(text, hint string) *mutex.StoreError {
 	return &mutex.StoreError{Text: "redis at " + t.name() + " " + text, Hint: hint}
 }

@@ -26,8 +26,7 @@ type lease struct {
 	released bool
 }
 
-// Acquire takes name with a lease. A run that has it already gets it again, because nobody can tell
-// that from a lost answer.
+// Acquire takes name with a lease. A run that has it gets it again: its answer may have been lost.
 func (s *Store) Acquire(ctx context.Context, name string, holder mutex.Holder) (mutex.Lock, error) {
 	begun := time.Now()
 	text, err := s.take(ctx, s.key("lock", name), holder, s.lease)
@@ -39,8 +38,7 @@ func (s *Store) Acquire(ctx context.Context, name string, holder mutex.Holder) (
 	return l, nil
 }
 
-// Adopt returns the lock of a run that was acquired elsewhere, at holder.Since. It finds the value
-// of the key by the id of the run when it needs it.
+// Adopt returns the lock of a run, with a lease from holder.Since on.
 func (s *Store) Adopt(name string, holder mutex.Holder, _ *os.File) mutex.Lock {
 	l := &lease{store: s, name: name, holder: holder}
 	l.leased.Store(&holder.Since)
@@ -53,10 +51,8 @@ func (l *lease) Inherit() []*os.File { return nil }
 // Describe does nothing: the holder stands in the value of the key, which does not change.
 func (l *lease) Describe(mutex.Holder) {}
 
-// Lease returns the lease of the config.
 func (l *lease) Lease() time.Duration { return l.store.lease }
 
-// Leased returns when the lease began last.
 func (l *lease) Leased() time.Time { return *l.leased.Load() }
 
 func (l *lease) key() string { return l.store.key("lock", l.name) }
@@ -130,17 +126,14 @@ func (l *lease) find(ctx context.Context) error {
 	return nil
 }
 
-// isOurs reports whether a value is of the run of the lock.
 func (l *lease) isOurs(text string) bool { return holderOf(text).Run == l.holder.Run }
 
-// extend begins the lease anew where the key has our value.
 func (l *lease) extend(ctx context.Context, options ...redsync.Option) *round {
 	r := l.store.newRound(ctx)
 	r.mutexOf(l.key(), l.value, l.store.lease, options...).ExtendContext(ctx) //nolint: the round has the errors
 	return r
 }
 
-// lost is the error for a mutex that the run does not have, with the run that has it.
 func (l *lease) lost(ctx context.Context, broken bool) error {
 	lost := &mutex.LostError{Name: l.name, Broken: broken}
 	if held, err := l.store.Held(ctx, l.name); err == nil && held[l.name].Run != l.holder.Run {
@@ -149,7 +142,6 @@ func (l *lease) lost(ctx context.Context, broken bool) error {
 	return lost
 }
 
-// Release removes the key where it has the value of the run.
 func (l *lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,8 +157,7 @@ func (l *lease) Release(ctx context.Context) error {
 // brokenFor is how long a mark of Break is kept: longer than any lease.
 const brokenFor = 25 * time.Hour
 
-// Break frees name on all servers. A mark with the value tells the run that had it, when it renews
-// its lease and does not find it.
+// Break frees name on all servers. A mark with the value tells the run that had it when it renews.
 func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 	key := s.key("lock", name)
 	found, err := s.read(ctx, key)

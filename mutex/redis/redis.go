@@ -4,12 +4,11 @@
 // redsync takes, renews and releases locks and claims; go-redis speaks to the servers. Ours is what
 // they leave open:
 //
-//   - The value of a key is JSON: who has it, and a nonce of the attempt. So a skip can name the
+//   - The value of a key is JSON with the holder and a nonce of the attempt. So a skip can name the
 //     holder, and a failed attempt removes nothing but what it set itself.
 //   - After a failed attempt the key is read. Our own run in it means that an answer was lost.
-//   - When no run has a majority of the servers, the attempt is repeated until the deadline.
-//   - An operation ends within two seconds. A server that is silent, or refuses connections, is not
-//     asked again for one second. Servers that are much slower than a majority are not waited for.
+//   - An attempt without a majority for any run is repeated until the deadline.
+//   - An operation ends within two seconds. A silent server is not asked again for one second.
 //   - A request without an answer may still be executed. Close undoes such attempts.
 //
 // A lock is a lease, and a lease is no fence. A Redis that loses its data loses locks and claims:
@@ -65,7 +64,6 @@ func Open(c mutex.Config) (*Store, error) {
 	return s, nil
 }
 
-// Config returns what the store was opened with.
 func (s *Store) Config() mutex.Config { return s.config }
 
 // Down returns why the store was of no use when it was last asked: too many of its servers were
@@ -83,8 +81,7 @@ func (s *Store) Down() error {
 	return joinErrors(len(s.servers), failed)
 }
 
-// Now returns the time by the clock of the store; with several servers it is the middle one of
-// their clocks.
+// Now returns the time by the clock of the store; of several clocks, the middle one.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	// A script with a key, because a Cluster would ask any of its nodes for a plain TIME.
 	ahead, err := query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) (time.Duration, error) {
@@ -113,8 +110,7 @@ func (s *Store) clock(ctx context.Context) (time.Time, error) {
 	return s.Now(ctx)
 }
 
-// Close undoes what requests without an answer may have left behind, as far as the servers answer
-// within a quarter of a second, and ends the connections.
+// Close undoes requests without an answer, within a quarter of a second, and ends connections.
 func (s *Store) Close() error {
 	end := time.Now().Add(closing)
 	done := make(chan struct{})
@@ -137,8 +133,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// key returns a key in the namespace of the schedule. The braces keep all of them on one node of a
-// Cluster.
+// key returns a key of the schedule. The braces keep all of them on one node of a Cluster.
 func (s *Store) key(parts ...string) string {
 	return "sched:{" + s.config.Namespace + "}:" + strings.Join(parts, ":")
 }

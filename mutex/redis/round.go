@@ -11,9 +11,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// A round asks every server for the same thing at the same time. When a majority has answered, it
-// waits for the others twice as long as the majority took, at least for grace. Slower requests go
-// on, and nobody waits for them.
+// A round asks all servers at once. After a majority has answered, it waits for the others twice as
+// long as the majority took, at least for grace.
 type round struct {
 	store *Store
 	ctx   context.Context // of the caller
@@ -33,9 +32,8 @@ const grace = 25 * time.Millisecond
 // patience is how long the first server of a queue is waited for.
 const patience = 10 * grace
 
-// A call is the request of a round to one server. It is the pool of redsync for that server, and
-// its connection; redsync calls SetNX or Eval of it once, and Eval once more when an attempt has
-// failed.
+// A call is the request of a round to one server, and the pool of redsync with its one connection.
+// redsync calls SetNX or Eval once, and Eval once more after a failed attempt.
 type call struct {
 	redsyncredis.Conn // nil: redsync calls no other methods
 	*round
@@ -49,8 +47,7 @@ type call struct {
 // errLate is for redsync: the round goes on without the answer of this server.
 var errLate = errors.New("is slower than the others")
 
-// newRound prepares a round, all of whose calls must be made. Requests end with the deadline of the
-// context.
+// newRound prepares a round, all of whose calls must be made.
 func (s *Store) newRound(ctx context.Context) *round {
 	end, _ := ctx.Deadline()
 	r := &round{store: s, ctx: ctx, end: end, begun: time.Now(), missing: s.majority(), enough: make(chan struct{})}
@@ -86,8 +83,7 @@ func query[T any](ctx context.Context, s *Store, request func(context.Context, g
 	return answers, r.outage()
 }
 
-// mutexOf is a key with a value for redsync, for this round. Its timeout, a part of the expiry, is
-// not used: our requests have a deadline.
+// mutexOf is a key with a value for redsync. Its timeout is not used: our requests have a deadline.
 func (r *round) mutexOf(key, value string, keep time.Duration, options ...redsync.Option) *redsync.Mutex {
 	var pools []redsyncredis.Pool
 	for _, c := range r.calls {
@@ -99,13 +95,10 @@ func (r *round) mutexOf(key, value string, keep time.Duration, options ...redsyn
 	}, options...)...)
 }
 
-// A pool has one connection.
 type pool struct{ *call }
 
-// Get returns the connection.
 func (p pool) Get(context.Context) (redsyncredis.Conn, error) { return p.call, nil }
 
-// Close does nothing: the connection is go-redis's.
 func (c *call) Close() error { return nil }
 
 // SetNX sets a key that is not there, and reports whether it did. Of many runs that want the same
@@ -168,7 +161,6 @@ func (c *call) ask(request func(context.Context) (any, error)) (any, error) {
 	return c.answer()
 }
 
-// answer returns the answer if it is there.
 func (c *call) answer() (any, error) {
 	select {
 	case <-c.done:
@@ -178,7 +170,6 @@ func (c *call) answer() (any, error) {
 	}
 }
 
-// answered notes that one more server has answered.
 func (r *round) answered() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,7 +204,6 @@ func (c *call) undo(script *redsyncredis.Script, keyAndValue []any) (any, error)
 	return nil, errLate
 }
 
-// count returns how many servers have answered redsync with yes, or with no.
 func (r *round) count(yes bool) (n int) {
 	for _, c := range r.calls {
 		if reply, err := c.answer(); err == nil && (reply == true || reply == int64(1)) == yes {
@@ -223,7 +213,6 @@ func (r *round) count(yes bool) (n int) {
 	return n
 }
 
-// failures returns why servers have not answered.
 func (r *round) failures() (failed []error) {
 	for _, c := range r.calls {
 		_, err := c.answer()

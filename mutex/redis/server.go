@@ -11,8 +11,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// rest is how long a server is not asked after it was silent or refused a connection. A tick with
-// hundreds of slots so waits for it once.
+// rest is how long a silent server is not asked again: a tick with many slots waits for it once.
 const rest = time.Second
 
 // never is how long a server rests whose certificates cannot be read.

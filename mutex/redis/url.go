@@ -145,7 +145,6 @@ func wrongPort(host *url.URL) bool {
 	return err != nil || port == 0
 }
 
-// connect returns a client. It does not connect: the first request does.
 func (t *target) connect() goredis.UniversalClient {
 	o := *t.options
 	// A connection that is silent for half of the time is replaced once, and so is a broken one.
@@ -175,7 +174,6 @@ func (t *target) defaultPort() string {
 	return "6379"
 }
 
-// name names the target for people: a host, host:port, the path of a socket, or who is asked for it.
 func (t *target) name() string {
 	var names []string
 	for _, address := range t.options.Addrs {

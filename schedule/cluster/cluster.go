@@ -1,10 +1,9 @@
-// Package cluster is what the servers of one schedule tell each other through their store: which of them
-// tick, what runs there, and which runs have ended. It also has the keys under which they claim slots.
+// Package cluster is what the servers of one schedule tell each other through their store: which of
+// them tick, what runs there, and which runs have ended. It also has the keys of claims of slots.
 //
-// Each server writes about itself alone, for people and for warnings. What is read is never proof: a
-// server that is listed may have died a moment ago, a run that is listed may have ended, and whoever can
-// write to the store can write anything. So everything that is read is cleaned (mutex.Decode) and checked
-// (read.go), and nothing of it decides what runs.
+// Nothing that is read is proof: it may be old, and whoever can write to the store can write
+// anything. So it is cleaned (mutex.Decode) and checked (read.go), and nothing of it decides what
+// runs.
 //
 // On the board of the store (mutex.Board) are, below the schedule's name:
 //
@@ -85,15 +84,14 @@ type Running struct {
 	Since time.Time `json:"since"`
 }
 
-// place is the key of a server in the table of servers. Two machines with one name have two keys,
-// and so have two schedules that one machine ticks under the name of this store.
+// place is the key in the table of servers. Machines with one name, and schedules of one machine,
+// have keys of their own.
 func (s Server) place() string {
 	hash := sha256.Sum256([]byte(s.Machine + "\x00" + s.File))
 	return s.Name + "@" + hex.EncodeToString(hash[:8])
 }
 
-// Silent reports whether the server has said nothing for three minutes: what ran there then may have
-// ended since.
+// Silent reports whether the server has said nothing for three minutes.
 func (s Server) Silent() bool { return s.LastTold >= quietAfter }
 
 // AsLabelled is the server as `servers` of a task sees it.
@@ -105,14 +103,14 @@ func encode(v any) []byte {
 	return text
 }
 
-// Key is the key under which every server claims a slot of a task. It has nothing of the mutex, which
-// other tasks may share: each of them has slots of its own.
+// Key is the key of the claim of a slot. It lacks the mutex, which tasks with other slots may
+// share.
 func Key(slot schedule.Slot) string {
 	return slot.Task.Name + "@" + slot.At.UTC().Format("20060102T150405Z")
 }
 
-// Until returns how long the claim of a slot is kept: an hour after the last moment at which a tick may
-// start the slot, which is longer than any two clocks differ. It is the same for every server.
+// Until returns how long a slot's claim is kept, on every server: an hour after a tick may last
+// start it.
 func Until(slot schedule.Slot) time.Time {
 	last := slot.At
 	if slot.Task.RunMissed || slot.Task.WaitWhenStoreDown {

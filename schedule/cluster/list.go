@@ -10,9 +10,8 @@ import (
 	"sched/schedule"
 )
 
-// List returns the servers that announced themselves in the last ten minutes, sorted by name. Machines
-// that share a name are one server, with the tick that began last, and the runs and files of all. Runs
-// that are among the last thousand that ended are left out of Running.
+// List returns the servers that were announced in the last ten minutes, by name. Machines with one
+// name are one server, with all their runs and files. Running lacks the last thousand ended runs.
 func List(ctx context.Context, store mutex.Store) ([]Server, error) {
 	announced, err := readServers(ctx, store, "")
 	if err != nil {
@@ -61,8 +60,7 @@ func (s Server) with(other Server) Server {
 	return s
 }
 
-// Unserved returns the tasks that none of the servers runs, though they are in use: what they say in
-// `servers` means none of them.
+// Unserved returns the tasks in use whose `servers` mean none of the servers.
 func Unserved(s *schedule.Schedule, all []Server) (tasks []*schedule.Task) {
 	for _, t := range s.Tasks {
 		isFor := func(one Server) bool { return one.AsLabelled().IsAny(t.Servers) }
@@ -81,8 +79,7 @@ func ForgetServer(ctx context.Context, store mutex.Store, name string) (found bo
 	})
 }
 
-// ForgetTask removes the last runs of a task that is gone, and reports whether there were any. Runs in
-// the log go as newer ones come.
+// ForgetTask removes the last runs of a task that is gone, and reports whether there were any.
 func ForgetTask(ctx context.Context, store mutex.Store, task string) (found bool, err error) {
 	return forget(ctx, store, tableLast, func(key string) bool { return strings.HasPrefix(key, task+"@") })
 }

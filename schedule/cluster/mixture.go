@@ -9,8 +9,7 @@ import (
 	"sched/schedule"
 )
 
-// A Mixture is what is wrong with the servers of a store, as a tick of one of them finds it. The zero
-// value says that nothing is.
+// A Mixture is what a tick finds wrong with the servers of a store; the zero value is nothing.
 type Mixture struct {
 	SharedName   bool     `json:"shared_name,omitempty"`  // another machine ticks under the name of this one
 	Environments []string `json:"environments,omitempty"` // that others tick in, and this one does not; sorted
@@ -51,9 +50,8 @@ func (m Mixture) Findings(self Server) (all []Finding) {
 	return all
 }
 
-// ZoneOf returns the zone in which the schedule's one_server tasks are due that name none: as the
-// offsets from UTC in January and in July. It is empty where no task depends on it. Servers with
-// different zones here run such a task once in each.
+// ZoneOf returns the zone of the one_server tasks that name none, as offsets from UTC in January
+// and July; "" without such tasks. Servers with different zones would each run such a task.
 func ZoneOf(s *schedule.Schedule, year int) string {
 	depends := func(t *schedule.Task) bool { return t.OneServer && s.InUse(t) && t.When.Location == s.Location }
 	if s.Location == nil || !slices.ContainsFunc(s.Tasks, depends) {
@@ -68,8 +66,7 @@ func ZoneOf(s *schedule.Schedule, year int) string {
 	return offset(time.January)
 }
 
-// mixtureOf finds what is wrong, given what the servers said before this tick of self, at the time now
-// of the store.
+// mixtureOf finds what is wrong with the servers, at the time now of the store.
 func mixtureOf(self Server, all map[string]Server, now time.Time) (m Mixture) {
 	before, ticked := all[self.place()]
 	for key, s := range all {

@@ -14,8 +14,7 @@ import (
 	"sched/schedule/statedir"
 )
 
-// Machine tells this machine from others that have its name: by its state folder, and by its boot where
-// that is a copy, too. It is empty where the folder cannot be written.
+// Machine tells machines of one name apart by state folder and boot; "" if dir is not writable.
 func Machine(dir string) string {
 	path := filepath.Join(dir, "machine")
 	id, err := statedir.ReadFile(path)
@@ -44,8 +43,7 @@ type Outage struct {
 	Why   string    `json:"why,omitempty"`
 }
 
-// NoteOutage notes in the state folder that a tick at the time now found the store to be down; nil says
-// that it answered.
+// NoteOutage notes that a tick found the store to be down; nil says that it answered.
 func NoteOutage(dir string, now time.Time, err error) {
 	outage, down := OutageIn(dir)
 	if !down {

@@ -11,12 +11,10 @@ import (
 	"sched/schedule/outcome"
 )
 
-// mostServers is how many values of the table of servers are looked at, so that thousands of forged
-// names delay nobody.
+// mostServers bounds how many servers are looked at: thousands of forged names delay nobody.
 const mostServers = 2000
 
-// readServers returns what servers said last, by their keys: mostServers at most, those first whose
-// keys begin so, then in the order of their keys.
+// readServers returns at most mostServers servers by key, first those whose keys begin with first.
 func readServers(ctx context.Context, store mutex.Board, first string) (map[string]Server, error) {
 	values, err := store.All(ctx, tableServers)
 	keys := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
@@ -42,15 +40,15 @@ func (s Server) checked() Server {
 	return s
 }
 
-// A published is a value of the log runs: a record, and when its server published it, by its own
-// clock. A server that could not reach the store publishes long after the run has ended.
+// A published is a value of the log runs: a record, and when it was published, by the
+// clock of its server.
 type published struct {
 	outcome.Record
 	Published time.Time `json:"published"`
 }
 
-// foreign reads a record of another server than self, for which its own history is right. The record
-// has only what cannot do harm here: no snapshot, no lock, and no path of an output.
+// foreign reads a record of another server than self, without what could do harm here: snapshots,
+// locks and paths.
 func foreign(value []byte, self string) (p published, ok bool) {
 	p, ok = mutex.Decode[published](value)
 	r := p.Record

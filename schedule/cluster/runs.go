@@ -29,11 +29,8 @@ const (
 	mostLatest = 2 * pageSize
 )
 
-// Publish publishes ended runs of one server to the others. Last has the run that began last on that
-// server, of each task of these runs: it may have been published before.
-//
-// To publish a run again changes nothing that people see. Snapshots, which may hold secrets, and
-// outputs stay on the server.
+// Publish publishes ended runs of one server; doing so again is harmless. Last has the last run of
+// each task of these runs. Snapshots, which may hold secrets, and outputs stay on the server.
 func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, last map[string]outcome.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -72,15 +69,13 @@ func putAll(ctx context.Context, store mutex.Board, table string, values map[str
 	return cmp.Or(errs...)
 }
 
-// Recent returns the ended runs of other servers than self that q says, in the order of
-// history.DB.Find, as far back as the log goes. Skipped and missed slots are in the histories of their
-// servers alone.
+// Recent returns the ended runs of other servers than self that match q, in the order of
+// history.DB.Find. Skipped and missed slots are in the histories of their servers alone.
 func Recent(ctx context.Context, store mutex.Store, self string, q history.Query) ([]outcome.Record, error) {
 	return find(ctx, store, self, q, math.MaxInt)
 }
 
-// Latest is Recent for callers that must not wait long: it looks at the thousand runs that were
-// published last.
+// Latest is Recent for callers that must not wait: it looks at the last thousand published runs.
 func Latest(ctx context.Context, store mutex.Store, self string, q history.Query) ([]outcome.Record, error) {
 	return find(ctx, store, self, q, mostLatest)
 }
@@ -110,9 +105,8 @@ func find(ctx context.Context, store mutex.Store, self string, q history.Query, 
 	return Newest(runs, q.Limit), nil
 }
 
-// enough reports whether all runs that were published before that time are older than what q says. A
-// run may be published long after its slot, but never before it; clocks are taken to be less than an
-// hour apart.
+// enough reports whether all runs published before that time are too old for q. No run is published
+// before its slot; clocks differ by less than an hour.
 func enough(q history.Query, runs map[string]outcome.Record, before time.Time) bool {
 	before = before.Add(time.Hour)
 	newer := 0
@@ -124,8 +118,7 @@ func enough(q history.Query, runs map[string]outcome.Record, before time.Time) b
 	return q.Limit > 0 && newer >= q.Limit || before.Before(q.Since)
 }
 
-// Newest returns the runs, which are keyed by their ids, in the order of history.DB.Find: at most limit
-// of them, 0 for all.
+// Newest returns at most limit of the runs, 0 for all, in the order of history.DB.Find.
 func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
 	all := slices.SortedFunc(maps.Values(runs), outcome.NewestFirst)
 	if limit > 0 {
@@ -146,8 +139,7 @@ func endedLately(ctx context.Context, store mutex.Store) (map[string]bool, error
 	return ended, err
 }
 
-// Last returns the ended run that began last on another server than self, by task. Tasks that have none
-// are left out.
+// Last returns the ended run that began last on another server than self, by task, if any.
 func Last(ctx context.Context, store mutex.Store, self string, tasks []string) (map[string]outcome.Record, error) {
 	last, wanted := map[string]outcome.Record{}, map[string]bool{}
 	for _, task := range tasks {

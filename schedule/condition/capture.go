@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A capture keeps the last maxCaptured bytes that a condition command prints. It is a pipe, so that a command that prints for ever
-// fills neither a disk nor the memory. What processes that the command left behind print later is lost.
+// A capture keeps the last maxCaptured bytes that a condition command prints. It is a pipe: endless
+// output fills neither disk nor memory.
 type capture struct {
 	pipe *os.File
 	done chan struct{} // closed when text is complete
@@ -41,8 +41,7 @@ func (c *capture) read() {
 	}
 }
 
-// end returns what was printed. A process that was left behind may still have the pipe open: what is in it is read, but no more
-// is waited for.
+// end returns what was printed. It does not wait for processes that still have the pipe open.
 func (c *capture) end() []byte {
 	c.pipe.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	<-c.done

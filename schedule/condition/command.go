@@ -1,5 +1,5 @@
-// Package condition asks the condition commands of a task, `when` and `skip`: exit 0 is true. It starts each in a process
-// group of its own, gives it a time to answer, and says what the answer means for the slot.
+// Package condition asks the condition commands `when` and `skip` of a task, each in a process
+// group of its own and with a timeout.
 package condition
 
 import (
@@ -14,8 +14,7 @@ import (
 	"sched/schedule/text"
 )
 
-// Timeout is how long a condition command may take to answer; tests change it. killAfter is how long it may take to end
-// after that, before it is killed.
+// Timeout is how long a condition command may take to answer, and killAfter to end after that.
 var Timeout = 10 * time.Second
 
 const killAfter = 2 * time.Second

@@ -16,9 +16,8 @@ const lockPatience = 2 * time.Second
 
 func path(state string) string { return filepath.Join(state, "orders.json") }
 
-// ReadFile returns the controls in the state folder: those of a machine that stands alone (of is empty), or a copy of
-// what the store said last to the schedule called of. There are none where there is no file, or the copy of another
-// schedule.
+// ReadFile returns the controls in the state folder: of a machine that stands alone (of is empty),
+// or the copy for the schedule called of. It returns none if there is no such file.
 func ReadFile(state, of string, now time.Time) (Controls, error) {
 	text, err := statedir.ReadFile(path(state))
 	if errors.Is(err, os.ErrNotExist) {
@@ -40,9 +39,8 @@ func ReadFile(state, of string, now time.Time) (Controls, error) {
 	return controls, nil
 }
 
-// ChangeFile replaces the controls in the state folder by what change makes of them, unless it reports that
-// nothing has changed. It is one step: a kill at any moment leaves the old file or the new one, also after
-// a power cut, and no change of another process is lost.
+// ChangeFile replaces the controls in the state folder by what change makes of them, unless nothing
+// changes. A kill or a power cut leaves the old file or the new one; no other change is lost.
 func ChangeFile(state, of string, now time.Time, change func(*Controls) (changed bool)) error {
 	if err := statedir.MakeDir(state); err != nil {
 		return err

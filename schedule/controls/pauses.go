@@ -8,10 +8,9 @@ import (
 	"sched/schedule/text"
 )
 
-// Controls are what people set for all ticks of a schedule: what is paused, and which ticks end
-// early. On a machine that stands alone they are the file orders.json in its state folder. Where servers
-// share a store, they are there, and the file is a copy of what the store said last
-// (docs/decisions.md#a-pause-outlives-its-redis).
+// Controls are what people set for all ticks of a schedule: pauses and an interrupt. They are in
+// the store, or in the file orders.json of a machine that stands alone. With a store, the file is a
+// copy (docs/decisions.md#a-pause-outlives-its-redis).
 type Controls struct {
 	Of        string    `json:"of,omitempty"` // whose copy this is: the name of a schedule with a store; else empty
 	Pauses    Pauses    `json:"pauses,omitempty"`
@@ -21,9 +20,8 @@ type Controls struct {
 // Everything stands for all tasks where the name of one could be.
 const Everything = "*"
 
-// Pauses are the last pause of each task that ever had one, by its name, and of Everything. Those that are
-// over stay (docs/decisions.md#a-pause-that-is-over-is-kept): they say what was paused when, and replace older copies in
-// which they are still in effect.
+// Pauses are the last pause of each task and of Everything, by name. Those that are over stay, and
+// replace older copies (docs/decisions.md#a-pause-that-is-over-is-kept).
 type Pauses map[string]Pause
 
 // A Pause keeps tasks from starting.
@@ -54,8 +52,7 @@ func (i Interrupt) Same(other Interrupt) bool {
 // String returns in words who interrupted on which server.
 func (i Interrupt) String() string { return "interrupted by " + i.By + " on " + i.Server }
 
-// InEffect reports whether the pause keeps its tasks from starting at that time. One with an end is over then, without a
-// change of the controls.
+// InEffect reports whether the pause keeps its tasks from starting at that time.
 func (p Pause) InEffect(at time.Time) bool {
 	return p.By != "" && p.Ended.IsZero() && (p.Until.IsZero() || at.Before(p.Until))
 }
@@ -87,8 +84,8 @@ func (p Pause) End(near time.Time, zone *time.Location) string {
 	return end
 }
 
-// Of returns the pause that is in effect for a task: its own, or that of everything unless the task runs
-// through that one (even_when_paused).
+// Of returns the pause in effect for a task: its own or, unless even (even_when_paused), of
+// everything.
 func (p Pauses) Of(task string, even bool, at time.Time) (Pause, bool) {
 	if own := p[task]; own.InEffect(at) {
 		return own, true
@@ -97,15 +94,13 @@ func (p Pauses) Of(task string, even bool, at time.Time) (Pause, bool) {
 	return all, !even && all.InEffect(at)
 }
 
-// Ending is Of for times to come, as far as time decides: only pauses that have an end count. When one without an end is over time
-// does not tell.
+// Ending is Of for times to come: only pauses with an end count.
 func (p Pauses) Ending(task string, even bool, at time.Time) (Pause, bool) {
 	pause, paused := p.Of(task, even, at)
 	return pause, paused && pause.Until.After(at)
 }
 
-// Covered reports whether the task was paused at a time of the past, by its last pause or the last one of everything:
-// earlier ones are not kept.
+// Covered reports whether the last pause of the task or of everything covers a time of the past.
 func (p Pauses) Covered(task string, even bool, at time.Time) bool {
 	return p[task].Covers(at) || !even && p[Everything].Covers(at)
 }
@@ -135,8 +130,7 @@ func (p *Pauses) Add(others Pauses) (changed bool) {
 	return changed
 }
 
-// next gives changed pauses the versions that let them replace those of p: the time now, or the next
-// number where a clock was set back.
+// next gives changed pauses versions that replace those of p: now, or the next number.
 func (p Pauses) next(changed Pauses, now time.Time) Pauses {
 	next := Pauses{}
 	for name, pause := range changed {

@@ -9,8 +9,7 @@ import (
 	"sched/schedule/clock"
 )
 
-// A Source is where the controls of a schedule are: in the state folder Dir, or with a Store there, and in Dir a copy
-// of what it said last.
+// A Source is where controls are: in the state folder Dir, or in a Store with a copy in Dir.
 type Source struct {
 	Dir   string
 	Store mutex.Store // nil for a machine that stands alone
@@ -26,9 +25,8 @@ func (s Source) owner() string {
 	return s.Store.Config().Namespace
 }
 
-// Read returns the controls as they are now. With a store that is what the store says, and this
-// machine keeps a copy, so that nothing begins to run when the store is down or has forgotten it. The error says that
-// there was no answer, or that the file cannot be read; the controls are then those that this machine knew last.
+// Read returns the controls as they are now, and keeps a copy of what a store says. After an error
+// (no answer, or an unreadable file) they are those that this machine knew last.
 func (s Source) Read() (Controls, error) {
 	copied, err := ReadFile(s.Dir, s.owner(), clock.Now())
 	if s.Store == nil {
@@ -45,8 +43,7 @@ func (s Source) Read() (Controls, error) {
 	return current, nil
 }
 
-// copyPauses keeps a copy of pauses, at the time now of the store. Where that is not possible the next
-// tick tries again.
+// copyPauses keeps a copy of pauses. After a failure the next tick tries again.
 func (s Source) copyPauses(pauses Pauses, now time.Time) {
 	ChangeFile(s.Dir, s.owner(), clock.Now(), func(c *Controls) bool { //nolint: see above
 		c.Pauses.check(now)
@@ -54,8 +51,8 @@ func (s Source) copyPauses(pauses Pauses, now time.Time) {
 	})
 }
 
-// Pause replaces pauses by what change returns for them, given those there are: on this machine, or on all servers
-// of the store. After an error that says so the change may have been made or not; to make it again is safe.
+// Pause replaces pauses by what change returns for them. After an error it may have been done or
+// not; repeating is safe.
 func (s Source) Pause(change func(Pauses) Pauses) error {
 	if s.Store == nil {
 		return ChangeFile(s.Dir, "", clock.Now(), func(c *Controls) bool {

@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// tableControls has the last pause of each task under its name, and of Everything, and the last
-	// interrupt.
+	// tableControls has the last pause of each task and of Everything, and the last interrupt.
 	tableControls = "controls"
 
 	// interruptKey stands beside the names of tasks: no task can have that name.
@@ -38,9 +37,9 @@ type toldInterrupt struct {
 	Told time.Time `json:"told"`
 }
 
-// readStore returns what is paused, and the last interrupt: of each pause the newest version that the
-// store has, or that the caller remembers from an earlier call. What the store lacks of these, as after
-// a restart without its data, it gets again, where mend is true. Now is the time of the store.
+// readStore returns the controls: of each pause the newest version in the store or in remembered.
+// With mend the store gets again what it lacks, as after a restart without data. now is the time of
+// the store.
 func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend bool) (found Controls, now time.Time, err error) {
 	found.Of = store.Config().Namespace
 	values, err := store.All(ctx, tableControls)
@@ -81,8 +80,7 @@ func readPauses(values map[string][]byte) Pauses {
 	return pauses
 }
 
-// check sets versions to 0 that are in the future, at the time now of the store. Versions are times
-// (next), so those are none that sched gave: they must not keep a pause in effect for good.
+// check sets versions in the future to 0: versions are times (next), so no sched gave these.
 func (p Pauses) check(now time.Time) {
 	for name, pause := range p {
 		if pause.Version < 0 || pause.Version > now.Add(mostAhead).UnixMicro() {
@@ -106,8 +104,7 @@ func putPauses(ctx context.Context, store mutex.Store, pauses Pauses) error {
 	return nil
 }
 
-// putInterrupt makes the ticks of all servers that began before it end early. It replaces the last
-// interrupt.
+// putInterrupt ends the ticks of all servers that began before it. It replaces the last one.
 func putInterrupt(ctx context.Context, store mutex.Store, i Interrupt) error {
 	now, err := store.Now(ctx)
 	if err != nil {

@@ -10,16 +10,12 @@ import (
 	"github.com/adhocore/gronx"
 )
 
-// This file alone uses gronx, which decides which values of a field are due. Its results are kept as sets: of seconds,
-// minutes, hours and months when an expression is parsed; of days when a month of their shape is first needed. A search
-// reads these sets and no text.
+// This file alone uses gronx, which decides which values of a field are due. A search reads sets:
+// of seconds, minutes, hours and months, made by Parse; of days, made when a month of their shape
+// is first needed. gronx evaluates one field at one time. Its IsDue and NextTickAfter do not follow
+// crontab(5).
 //
-// gronx evaluates one field at one time. The rest of it does not follow crontab(5): its IsDue joins the two day fields
-// by a rule that is only partly Vixie's, and its NextTickAfter gives up after 500 steps and returns a time that is not
-// due.
-//
-// All expressions of the process share the sets, because most of a schedule's expressions have the same few fields. Shared
-// sets are never dropped. Their number is bounded by the different fields in the schedules that a process reads.
+// All expressions of the process share the sets, which are never dropped.
 
 // A compiler turns fields into sets, and keeps these for expressions with the same fields. Safe for concurrent use.
 type compiler struct {
@@ -51,8 +47,7 @@ func (c *compiler) compile(fields *canonicalFields) (times, dates) {
 	return t, d
 }
 
-// valuesOf returns the due values of a field other than a day field. A list is due where one of its elements is, which
-// is gronx's rule, too. The caller holds c.mu.
+// valuesOf returns the due values of a field other than a day field. The caller holds c.mu.
 func (c *compiler) valuesOf(fields *canonicalFields, pos int) (due set) {
 	for element := range strings.SplitSeq(fields[pos], ",") {
 		values, ok := c.values[fieldText{pos, element}]
@@ -93,15 +88,14 @@ func evaluateValues(element string, pos int) (due set) {
 	return due
 }
 
-// A dayTable holds the due days of a day field for each shape of a month, since L, W and # mean other days in each. An
-// entry is evaluated when it is first needed. Safe for concurrent use: goroutines that need an entry at the same time
-// all evaluate it, and find the same days.
+// A dayTable holds the due days of a day field for each shape of a month, evaluated when first
+// needed. Safe for concurrent use: goroutines that need one entry all evaluate it and find the
+// same.
 type dayTable struct {
 	fieldText
 	entries [shapes]atomic.Uint64 // a set, which also has the value 0 once it is evaluated
 }
 
-// in returns the due days of a month, from 1.
 func (t *dayTable) in(m month) set {
 	const evaluated = 1
 	entry := &t.entries[m.shape()]
@@ -113,8 +107,7 @@ func (t *dayTable) in(m month) set {
 	return due
 }
 
-// evaluate is in without the table. LW, which gronx does not support, is the working day nearest to the month's last
-// day.
+// evaluate is in without the table. LW, which gronx lacks, is the last working day of the month.
 func (t *dayTable) evaluate(m month) (due set) {
 	text := strings.ReplaceAll(t.text, "LW", strconv.Itoa(m.length)+"W")
 	for day := 1; day <= m.length; day++ {
@@ -125,8 +118,7 @@ func (t *dayTable) evaluate(m month) (due set) {
 	return due
 }
 
-// evaluate reports whether gronx takes a field to be due at a time in UTC. The field is in canonical form, which gronx
-// never refuses; FuzzParse checks that.
+// evaluate reports whether gronx takes a field in canonical form to be due at a time in UTC.
 func evaluate(text string, pos int, at time.Time) bool {
 	var checker gronx.SegmentChecker
 	checker.SetRef(at)

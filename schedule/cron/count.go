@@ -2,8 +2,8 @@ package cron
 
 import "time"
 
-// Count returns how many instants of [from, to) w is due at: as many as Backward yields. For one cron expression it looks
-// at each day once, not at each instant: a month of minutes costs no more than a month of midnights.
+// Count returns how many instants Backward yields. For one cron expression it looks at each day
+// once.
 func (w When) Count(from, to time.Time) (n int) {
 	from, to, w.Shift = from.Add(-w.Shift), to.Add(-w.Shift), 0
 	if len(w.Crons) != 1 || w.Crons[0].interval.every > 0 {

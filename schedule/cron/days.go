@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// This file holds the two ways to say which days are due: dates, from the fields of an expression, and cycle, counted
-// from a date. A day is a number, counted from 1 January 1970. Days are those of the wall clock: neither daylight saving
-// nor the zone's history moves them.
+// This file holds the two ways to say which days are due: dates, from fields, and cycle, counted
+// from a date. A day is a number of days of the wall clock, counted from 1 January 1970.
 
 // dayOf returns the day that holds a wall second.
 func dayOf(t int64) int64 { return (t - mod(t, daySeconds)) / daySeconds }
@@ -28,8 +27,7 @@ func monthOf(day int64) (m month, inMonth int) {
 	return month{int(number), day - int64(inMonth) + 1, lengthOf(year, number)}, inMonth
 }
 
-// lengthOf returns how many days a month of a year has. With package time, which would be asked for the first of the next
-// month, a search takes twice as long (BenchmarkForward).
+// lengthOf returns how many days a month has. Package time is slower by far (BenchmarkForward).
 func lengthOf(year int, number time.Month) int {
 	switch number {
 	case time.February:
@@ -46,8 +44,8 @@ func lengthOf(year int, number time.Month) int {
 // day returns the n-th day of the month.
 func (m month) day(n int) int64 { return m.first + int64(n) - 1 }
 
-// shapes is the number of shapes that a month can have: 28 to 31 days, and a first day on any weekday. Months of one
-// shape have the same due days in every day field, with L, W and #, too.
+// shapes is the number of shapes of a month: its length, and the weekday of its first day. Months
+// of one shape have the same due days.
 const shapes = 4 * 7
 
 // shape returns the number of the month's shape, from 0.
@@ -84,8 +82,8 @@ func (d dates) next(day, last int64) (int64, bool) {
 	return 0, false
 }
 
-// A cycle is every so many days from a first day on, as in "2 weeks from 2026-01-05". No field of a cron expression can
-// say that, since months and years are not made of whole cycles. The zero cycle means that dates decide.
+// A cycle is every so many days from a first day on, as in "2 weeks from 2026-01-05", which no cron
+// expression can say. The zero cycle means that dates decide.
 type cycle struct {
 	days int64 // from one due day to the next; 0 only in the zero cycle
 	from int64 // the first due day
@@ -97,7 +95,6 @@ func (c cycle) next(day, last int64) (int64, bool) {
 	return due, due <= last
 }
 
-// due reports whether a day is one of the cycle's.
 func (c cycle) due(day int64) bool {
 	next, ok := c.next(day, day)
 	return ok && next == day

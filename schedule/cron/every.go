@@ -6,9 +6,8 @@ import (
 	"sched/schedule/cron/frequency"
 )
 
-// ParseEvery reads a frequency in words, such as "weekdays at 8:00", and returns the expressions that it stands for:
-// several where two times of day differ in their minutes. Package frequency has the grammar. No cron expression says what
-// is counted from a date, so the String of such an Expression is words. Every error is an *Error.
+// ParseEvery reads a frequency in words, such as "weekdays at 8:00" (package frequency). It returns
+// several expressions if times of day differ in their minutes. Every error is an *Error.
 func ParseEvery(text string) ([]Expression, error) {
 	f, err := frequency.Parse(text)
 	if err != nil {

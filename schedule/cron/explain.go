@@ -18,7 +18,7 @@ type Explanation struct {
 // A Gap is the wall times that a change of the clocks skipped: from From to just before To.
 type Gap struct{ From, To time.Time }
 
-// A Verdict says whether one expression is due in a minute. Where it is not Due, either some fields are Mismatches or
+// A Verdict says whether one expression is due in a minute. If it is not Due, it has Mismatches or
 // FirstPassOnly is true.
 type Verdict struct {
 	Cron   Expression
@@ -42,13 +42,10 @@ type Field struct {
 	said  string // of an interval: in words
 }
 
-// Explain says whether w is due in the absolute minute that holds minute, and which fields of its expressions decide
-// that. Seconds never do: every minute has all of them.
-//
-// In a zone that was not whole minutes from UTC, as there were until 1972, the minute of the wall clock is the one that
-// begins in the given one.
-//
-// With a Shift the verdicts are about the minute that lies so much earlier, and changes of the clocks are left out.
+// Explain says whether w is due in the absolute minute that holds minute, and which fields decide
+// it, seconds left out. In a zone that is not whole minutes from UTC, the minute of the wall clock
+// that begins in the given one counts. With a Shift the verdicts are about the minute that lies so
+// much earlier, and changes of the clocks are left out.
 func (w When) Explain(minute time.Time) Explanation {
 	if w.Shift == 0 {
 		return w.explain(minute)
@@ -60,7 +57,6 @@ func (w When) Explain(minute time.Time) Explanation {
 	return e
 }
 
-// explain is Explain for a When without a Shift.
 func (w When) explain(minute time.Time) Explanation {
 	from := minute.Unix()
 	from -= mod(from, minuteSeconds)
@@ -127,8 +123,8 @@ func (c *Expression) compareCycle(wall time.Time) []Field {
 	}
 }
 
-// Mismatches returns the fields that keep the expression from being due. Where both day fields are restricted one of
-// them is enough, so they are among them only if neither matches.
+// Mismatches returns the fields that keep the expression from being due. If both day fields are
+// restricted, they are among them only when neither matches.
 func (v Verdict) Mismatches() []Field {
 	var mismatches []Field
 	day, weekday := v.days()

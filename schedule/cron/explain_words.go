@@ -33,7 +33,6 @@ func (v Verdict) Why() string {
 	return strings.Join(reasons, "; ")
 }
 
-// whyDue is Why for an expression that is due.
 func (v Verdict) whyDue() string {
 	if v.Cron.interval.every > 0 {
 		return v.Fields[0].String()
@@ -78,8 +77,7 @@ func (f Field) value() string {
 	return f.Name + " " + strconv.Itoa(f.Value)
 }
 
-// meaning explains what few people know by heart: L, W and #, and the numbers of weekdays. It is empty for lists and for
-// what speaks for itself.
+// meaning explains L, W, # and the numbers of weekdays; "" for what speaks for itself.
 func (f Field) meaning() string {
 	text := strings.ToUpper(f.Text)
 	switch {

@@ -7,12 +7,11 @@ import (
 	"sched/schedule/cron/frequency"
 )
 
-// An Expression is one valid cron expression of 5 fields, or of 6 with leading seconds. From ParseEvery it can also be a
-// time of day on every so many days from a date on, such as "2 weeks from 2026-01-05", or an interval. The zero Expression is never due.
+// An Expression is a valid cron expression of 5 fields, or of 6 with leading seconds; from
+// ParseEvery also days counted from a date, or an interval. The zero Expression is never due.
 //
-// The rules are those of crontab(5) and of Vixie cron, with L, W and # as in Quartz and H as in Jenkins. An Expression
-// is a value: it may be copied, compared with ==, and used by several goroutines at once. Two are equal when they were
-// written alike and their H has the same numbers.
+// The rules are those of crontab(5) and Vixie cron, with L, W and # as in Quartz and H as in
+// Jenkins. An Expression may be copied, compared with ==, and used concurrently.
 type Expression struct {
 	text     string
 	times    times
@@ -37,9 +36,9 @@ const (
 	weekdayField
 )
 
-// Parse reads a cron expression of 5 fields or of 6 with leading seconds, or a macro such as @daily. Each H becomes a
-// number made from seed, the task's name: the same on every machine, and in every version of sched. An expression that
-// can never be due, such as "0 0 31 2 *", is an error. Every error is an *Error.
+// Parse reads a cron expression or a macro such as @daily. Each H becomes a number made from seed,
+// the task's name, the same in every version of sched. An expression that can never be due is an
+// error. Every error is an *Error.
 func Parse(text, seed string) (Expression, error) {
 	words, err := splitCron(text)
 	if err != nil {
@@ -67,25 +66,22 @@ func Parse(text, seed string) (Expression, error) {
 // canonicalFields are the fields of an expression from second to weekday, as cronField.canonical returns them.
 type canonicalFields [6]string
 
-// starred reports whether a field starts with *. Vixie cron sets its DOM_STAR and DOW_STAR by the first character alone,
-// so */2 is starred and 1-5,* is not.
+// starred reports whether a field starts with *, as Vixie cron does: */2 is starred, 1-5,* is not.
 func (fields *canonicalFields) starred(pos int) bool { return fields[pos][0] == '*' }
 
-// bothDays reports whether the day and the weekday are both restricted.
 func (fields *canonicalFields) bothDays() bool {
 	return !fields.starred(dayField) && !fields.starred(weekdayField)
 }
 
-// String returns the expression with macros and H resolved, in the writer's own names. Parse makes an equal Expression
-// of it. For days that are counted from a date it returns words, of which ParseEvery makes an equal Expression.
+// String returns the expression with macros and H resolved. Parse, or ParseEvery for words, makes
+// an equal Expression of it.
 func (c Expression) String() string { return c.text }
 
-// BothDays reports whether the day and the weekday are both restricted, so that either is enough to be due. This is
-// crontab(5)'s rule, and rarely what people expect.
+// BothDays reports whether day and weekday are both restricted, so that either is enough.
 func (c Expression) BothDays() bool { return c.dates.either }
 
-// StepBothDays reports whether a day field with a step from *, as */2, stands beside another restriction of days, so that
-// both must match. That is cron's rule; others, among them Laravel's, take either.
+// StepBothDays reports whether a day field as */2 stands beside another restriction of days: both
+// must match, unlike in Laravel.
 func (c Expression) StepBothDays() bool {
 	words := strings.Fields(c.text)
 	if c.cycle != (cycle{}) || c.interval != (interval{}) || len(words) < 5 {
@@ -97,8 +93,7 @@ func (c Expression) StepBothDays() bool {
 	return isStep(day) && restricted(weekday) || isStep(weekday) && restricted(day)
 }
 
-// clearlyHasDate reports whether the texts show that some date matches day, month and weekday, as those of most
-// expressions do. Where it is false, hasDate decides. Only these three fields can contradict each other.
+// clearlyHasDate reports whether the texts show that some date matches. If not, hasDate decides.
 func (fields *canonicalFields) clearlyHasDate() bool {
 	days, months, weekdays := fields[dayField], fields[monthField], fields[weekdayField]
 	n, isNumber := frequency.Digits(days)

@@ -37,8 +37,8 @@ var cronFields = [6]cronField{
 		names: []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}, nameSpan: "MON-SUN"},
 }
 
-// canonical checks every element of a field and returns the field in the form that gronx reads as we do: * in place of
-// ?, numbers in place of names, steps with an end, Sunday as 0 except at the end of a range.
+// canonical checks a field and returns it as gronx reads it: * for ?, numbers for names, steps with
+// an end, Sunday as 0 except at the end of a range.
 func (f *cronField) canonical(text string) (string, error) {
 	if text == "?" && f.isDays() {
 		return "*", nil
@@ -106,8 +106,7 @@ func appendStep(out []byte, step int) []byte {
 	return strconv.AppendInt(append(out, '/'), int64(step), 10)
 }
 
-// step reads what follows the slash of an element, whose part before the slash is body. A step past the field's range is
-// refused: it would leave only the start, which is surely a mistake.
+// step reads the step after the slash. A step past the field's range is surely a mistake.
 func (f *cronField) step(text, element, body string) (int, error) {
 	n, ok := frequency.Digits(text)
 	if !ok {
@@ -151,8 +150,7 @@ func (f *cronField) bounds(body, element string, stepped bool) (low, high int, e
 	return low, high, nil
 }
 
-// sundays returns the bounds with Sunday as 7 at the end of a range (FRI-SUN, 6-0) and as 0 everywhere else. Bounds of
-// other fields are returned as they are.
+// sundays returns the bounds, with Sunday as 7 at the end of a range and as 0 everywhere else.
 func (f *cronField) sundays(low, high int) (int, int) {
 	if f.pos != weekdayField {
 		return low, high

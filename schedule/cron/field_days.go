@@ -22,7 +22,6 @@ func (f *cronField) dayForm(element string) (string, error) {
 	return f.weekdayForm(element)
 }
 
-// monthDayForm is dayForm for the day of the month.
 func (f *cronField) monthDayForm(element string) (string, error) {
 	if !strings.ContainsAny(element, "LlWw") {
 		return "", nil
@@ -46,7 +45,6 @@ func (f *cronField) monthDayForm(element string) (string, error) {
 	return strconv.Itoa(n) + "W", nil
 }
 
-// weekdayForm is dayForm for the weekday. Sunday becomes 0.
 func (f *cronField) weekdayForm(element string) (string, error) {
 	if day, nth, found := strings.Cut(element, "#"); found {
 		n, err := f.value(day, element)

@@ -27,7 +27,6 @@ func (f *cronField) backwards(lowText, highText string, low, high int) *Error {
 		SetHint("write %s,%s", first, second)
 }
 
-// outOfRange returns the error about the number n, written as text.
 func (f *cronField) outOfRange(text string, n int) error {
 	e := wrong("%s %s is not in %d-%d", f.name, text, f.min, f.max)
 	switch {
@@ -39,7 +38,6 @@ func (f *cronField) outOfRange(text string, n int) error {
 	return e
 }
 
-// unknown returns the error about a text that is neither a number nor a name.
 func (f *cronField) unknown(text, element string) error {
 	if text == "" {
 		return wrong("%s %q lacks a number", f.name, element)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// resolve replaces each H of a field, as in Jenkins: H and H(0-29) by a number made from the seed, H/15 and H(0-29)/10 by
-// steps that start with such a number. The same seed always gives the same number: on every machine, and in every
-// version of sched. Otherwise a job that ran at 3:17 would run again after an update, or not at all.
+// resolve replaces each H of a field, as in Jenkins: H and H(0-29) by a number made from the seed,
+// H/15 by steps from such a number. A seed must give the same number in every version of sched:
+// otherwise a job would run again after an update, or not at all.
 func (f *cronField) resolve(text, seed string) (string, error) {
 	if !strings.ContainsAny(text, "Hh") {
 		return text, nil

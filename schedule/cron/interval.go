@@ -7,8 +7,8 @@ import (
 
 // This file holds times that are counted from an instant: "90 minutes from 2026-01-05 06:00".
 
-// An interval is every so many seconds of elapsed time from a wall time of one day on: what the clocks do in between
-// changes nothing, and all servers agree about it. The zero interval means that the fields of an expression decide.
+// An interval is every so many seconds of elapsed time from a wall time on, whatever the clocks do.
+// The zero interval means that the fields of an expression decide.
 type interval struct {
 	every int64 // from one due instant to the next, in seconds; 0 only in the zero interval
 	from  int64 // the first, on the wall clock, in seconds that are counted as if that were UTC

@@ -9,7 +9,6 @@ import (
 // A set holds values of a field, a bit for each: minutes 0 to 59, days 1 to 31.
 type set uint64
 
-// has reports whether v is in the set.
 func (s set) has(v int) bool { return s>>v&1 == 1 }
 
 // from returns the smallest value of the set that is v or larger.
@@ -21,10 +20,8 @@ func (s set) from(v int) (int, bool) {
 // first returns the smallest value of a set that is not empty.
 func (s set) first() int { return bits.TrailingZeros64(uint64(s)) }
 
-// below returns the values that are smaller than v.
 func (s set) below(v int) set { return s & (1<<v - 1) }
 
-// len returns how many values the set has.
 func (s set) len() int { return bits.OnesCount64(uint64(s)) }
 
 // String lists the values in ascending order, as a field of a cron expression does: "0,15,30".

@@ -41,8 +41,7 @@ func splitCron(text string) ([]string, error) {
 	return words, nil
 }
 
-// isCommand reports whether the words after the fifth look like the command of a crontab line, with or without a user:
-// as a path, or as letters that name no day.
+// isCommand reports whether the words after the fifth look like a command, with or without a user.
 func isCommand(words []string) bool {
 	for _, word := range words {
 		if strings.HasPrefix(word, "/") || strings.HasPrefix(word, ".") {
@@ -84,8 +83,7 @@ func wrongCount(n int) error {
 	return wrong("%d fields, "+need, n)
 }
 
-// yearHint adds a hint to err where six fields end with a year, as some programs allow, instead of starting with a
-// second.
+// yearHint adds a hint to err if six fields end with a year instead of starting with a second.
 func yearHint(err error, words []string) error {
 	e, ok := err.(*Error)
 	if last := words[len(words)-1]; ok && e.Hint == "" && len(words) == 6 && len(last) == 4 {

@@ -11,8 +11,7 @@ const (
 	daySeconds    = 24 * hourSeconds
 )
 
-// times are the times of day that match an expression's fields for second, minute and hour. A time of day is a number
-// of seconds, from 0 to before daySeconds.
+// times are the times of day, in seconds, that match the fields for second, minute and hour.
 type times struct{ seconds, minutes, hours set }
 
 // next returns the first due time of day from second on.
@@ -60,8 +59,8 @@ func ceil(t, unit int64) int64 { return t + mod(-t, unit) }
 // mod returns the remainder of t by unit, which is never negative, though times before 1970 are.
 func mod(t, unit int64) int64 { return (t%unit + unit) % unit }
 
-// atTimes returns the times of day in words: " at 8:00, 9:00". It is empty for midnight alone, the default. The times are
-// those of an expression of daily, which have one minute.
+// atTimes returns the times of day, to the minute, in words: " at 8:00, 9:00"; "" for midnight
+// alone.
 func (t times) atTimes() string {
 	var words []string
 	for hour, ok := t.hours.from(0); ok; hour, ok = t.hours.from(hour + 1) {

@@ -2,14 +2,11 @@ package cron
 
 import "time"
 
-// Jobs follow the wall clock of their zone. Where the clocks change, cron(8) has two rules, which are ours:
+// Jobs follow the wall clock of their zone. Where the clocks change, the rules of cron(8) hold:
 //
-//   - A job with a fixed time runs at the first instant at which the wall clock shows that time or a later one. So it
-//     runs right after a gap that skipped its time, and in the first pass of an hour that comes twice.
-//   - Any other job is due whenever the wall clock shows a due time: in both passes of an hour that comes twice, and
-//     never for a time in a gap.
-//
-// Both rules are a pure function of the expression, the zone and the instant.
+//   - A job with a fixed time runs at the first instant at which the wall clock shows that time or
+//     a later one: right after a gap, and in the first pass of an hour that comes twice.
+//   - Any other job is due whenever the wall clock shows a due time: in both passes, not in a gap.
 
 // An offsetPeriod is a time in which a zone keeps one offset from UTC. All numbers are seconds. A wall second is an
 // instant plus offset.
@@ -19,8 +16,7 @@ type offsetPeriod struct {
 	newFrom    int64 // wall seconds before this one have been shown before start; from it on, none has
 }
 
-// longestRepeat is longer than any repeated time lasts after a change of the clocks. The largest change ever was a whole
-// day, where the date line moved.
+// longestRepeat is longer than any repeated time after a change of the clocks: at most a day.
 const longestRepeat = 2 * daySeconds
 
 // Instants before and after all others, small enough to be added to.
@@ -44,8 +40,8 @@ func periodAt(zone *time.Location, u int64) offsetPeriod {
 	return p
 }
 
-// boundsAt returns the period that holds the instant u, without newFrom. Its end can be a day early: past the changes
-// that the zone file lists, ZoneBounds ends a period at the turn of the year, and takes every year to have 365 days.
+// boundsAt returns the period that holds u, without newFrom. Past the changes that the zone file
+// lists its end can be a day early: ZoneBounds takes every year to have 365 days.
 func boundsAt(zone *time.Location, u int64) offsetPeriod {
 	t := time.Unix(u, 0).In(zone)
 	_, offset := t.Zone()
@@ -76,8 +72,7 @@ func (p offsetPeriod) next(c *Expression, from, to int64) (int64, bool) {
 	return t - p.offset, ok
 }
 
-// skipped returns the first wall second of c in the gap that ends at the instant from. Only a period's start can end a
-// gap.
+// skipped returns the first wall second of c in the gap that ends at the instant from.
 func (p offsetPeriod) skipped(c *Expression, from int64) (int64, bool) {
 	if from != p.start {
 		return 0, false
@@ -85,8 +80,7 @@ func (p offsetPeriod) skipped(c *Expression, from int64) (int64, bool) {
 	return c.next(p.newFrom, from+p.offset)
 }
 
-// pass returns 1 or 2 where the zone shows a wall second of this period twice, for the pass that this period is.
-// Otherwise it returns 0.
+// pass returns 1 or 2, the pass of this period, if the zone shows a wall second twice; else 0.
 func (p offsetPeriod) pass(zone *time.Location, wall int64) int {
 	if wall < p.newFrom {
 		return 2
@@ -97,12 +91,10 @@ func (p offsetPeriod) pass(zone *time.Location, wall int64) int {
 	return 0
 }
 
-// wallTime returns a wall second as a time in UTC.
 func wallTime(wall int64) time.Time { return time.Unix(wall, 0).UTC() }
 
-// WallClock returns the instant at which the clock of the zone shows the date and time of wall, to the second and
-// whatever the zone of wall: the first such instant where there are two. A time that the clocks skip, for which skipped
-// is true, stands for the first instant after the gap, at which jobs that were fixed to it are due.
+// WallClock returns the first instant at which the clock of the zone shows the date and time of
+// wall, to the second, whatever the zone of wall. A skipped time means the end of the gap.
 func WallClock(wall time.Time, zone *time.Location) (at time.Time, skipped bool) {
 	shown := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC).Unix()
 	period := boundsAt(zone, shown-daySeconds)

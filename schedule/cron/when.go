@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// A When is the instants at which a task is due: those of any of its expressions, on the wall clock of its zone. Its
-// methods read no clock, agree with each other about every instant, and may be called by several goroutines at once.
-// The zero When is never due.
+// A When is the instants at which any of its expressions is due, on the wall clock of its zone. It
+// is safe for concurrent use. The zero When is never due.
 type When struct {
 	Crons    []Expression
 	Every    string         // the text of every:, where the expressions come from it; for people only
@@ -18,12 +17,12 @@ type When struct {
 	Shift    time.Duration  // how much later than its expressions say it is due: whole minutes, 0 or more
 }
 
-// horizon is how far, in seconds, Next and Previous look. The rarest date that exists, 29 February on a given weekday,
-// is 40 years away at most (when a century without a leap day lies in between).
+// horizon is how far, in seconds, Next and Previous look. 29 February on a given weekday is 40
+// years away at most.
 const horizon = 41 * 366 * daySeconds
 
-// Slots returns the instants at which w is due in the absolute minute that holds minute: in UTC, in order, each once.
-// It returns nil where there is none.
+// Slots returns the instants at which w is due in the minute that holds minute, in UTC and in
+// order.
 func (w When) Slots(minute time.Time) []time.Time {
 	from := minute.Unix()
 	from -= mod(from, minuteSeconds)
@@ -34,10 +33,9 @@ func (w When) Slots(minute time.Time) []time.Time {
 	return slots
 }
 
-// Next returns the first instant strictly after after at which w is due, in UTC. It returns false where there is none
-// within 41 years, or within 41 years of the date that days are counted from. Parse refuses expressions without any
-// date. What remains are jobs without a fixed time whose times lie in a gap of the clocks each year, such as
-// "*/5 2 * MAR SUN#2" in New York.
+// Next returns the first instant after after at which w is due, in UTC. It returns false if there
+// is none within 41 years (of the date that days are counted from): jobs whose times lie in a gap
+// of the clocks each year, such as "*/5 2 * MAR SUN#2" in New York.
 func (w When) Next(after time.Time) (next time.Time, ok bool) {
 	from := after.Unix() + 1
 	to := from + horizon + int64(w.Shift/time.Second)
@@ -51,8 +49,8 @@ func (w When) Next(after time.Time) (next time.Time, ok bool) {
 	return time.Unix(t, 0).UTC(), true
 }
 
-// Previous returns the last instant strictly before before at which w was due, in UTC. It returns false where there is
-// none within 41 years.
+// Previous returns the last instant before before at which w was due, in UTC. It returns false if
+// there is none within 41 years.
 func (w When) Previous(before time.Time) (previous time.Time, ok bool) {
 	to := ceilSecond(before)
 	end := to
@@ -68,8 +66,8 @@ func (w When) Previous(before time.Time) (previous time.Time, ok bool) {
 	}
 }
 
-// Backward returns an iterator over the instants of [from, to) at which w is due, in UTC, the newest first. It looks
-// back only as far as the loop goes: the newest of a year cost no more than those of a day.
+// Backward yields the instants of [from, to) at which w is due, in UTC, the newest first. It looks
+// back only as far as the loop goes.
 func (w When) Backward(from, to time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		first, end := ceilSecond(from), ceilSecond(to)
@@ -115,7 +113,6 @@ func (w When) Texts() (texts []string) {
 // AtBoot is what stands for a boot where expressions stand.
 const AtBoot = "@reboot"
 
-// zone returns the zone whose wall clock decides.
 func (w When) zone() *time.Location {
 	if w.Location == nil {
 		return time.UTC
@@ -146,7 +143,6 @@ func (w When) forward(from, to int64) iter.Seq[int64] {
 	}
 }
 
-// unshifted is forward for a When without a Shift.
 func (w When) unshifted(from, to int64) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for from < to {
@@ -191,5 +187,4 @@ func (w When) last(t, to int64) int64 {
 	return t
 }
 
-// ceilSecond returns the first whole second that is not before t.
 func ceilSecond(t time.Time) int64 { return t.Add(time.Second - time.Nanosecond).Unix() }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// An archive is the texts of several files in one, each as it is after a line with its name and length. That of one
-// file is YAML like the file.
+// An archive is the texts of several files, each after a line with its name and length. The archive
+// of one file is YAML.
 const (
 	archiveHeader = "# file %q, %d bytes\n"
 	archiveStart  = `# file "`

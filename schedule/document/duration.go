@@ -20,8 +20,7 @@ const longest = 100 * 365 * 24 * time.Hour
 // tooLongForGo is what time.ParseDuration takes, or refuses since it is too long.
 var tooLongForGo = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
 
-// ParseDuration reads a duration of Go's syntax, which may begin with days: 30d, 1d12h. A day is
-// 24 hours. 0 needs a unit as well.
+// ParseDuration reads a duration of Go, after days of 24 hours: 30d, 1d12h. 0 needs a unit, too.
 func ParseDuration(text string) (time.Duration, error) {
 	days, rest, hasDays := strings.Cut(text, "d")
 	if !hasDays {

@@ -56,7 +56,6 @@ func (x Expansion) Expand(text string) (string, error) {
 	}
 }
 
-// value returns the value of what stands between the braces.
 func (x Expansion) value(inside string) (string, error) {
 	name, other, hasDefault := strings.Cut(inside, ":-")
 	if path, ok := strings.CutPrefix(name, "file:"); ok {
@@ -86,7 +85,6 @@ func (x Expansion) value(inside string) (string, error) {
 	return value, nil
 }
 
-// largestValue is far beyond any password or URL.
 const largestValue = 64 << 10
 
 var errNoValue = errors.New("it is no file with one value")

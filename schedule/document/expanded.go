@@ -33,8 +33,7 @@ func (r *Reader) NonEmptyExpanded(n *Node) (string, bool) {
 	return r.nonEmpty(n, r.Expanded)
 }
 
-// warnOfBareVariable warns of $HOME, which a shell would expand and a file does not. A $ before
-// anything but the name of a variable that is set is taken as meant: passwords hold it.
+// warnOfBareVariable warns of $HOME, which is not expanded. Other dollars may be in passwords.
 func warnOfBareVariable(r *Reader, n *Node) {
 	if r.options.Getenv == nil {
 		return

@@ -8,8 +8,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// A Node is one value of a file: a list, a mapping, or a scalar, which is a text, a number, a date, true, false or
-// nothing. Value is the text of a scalar as it is written, without its quotes. Line and Column count from 1.
+// A Node is a list, a mapping, or a scalar. Value is the text of a scalar without its quotes. Line
+// and Column count from 1.
 type Node yaml.Node
 
 // IsScalar reports whether n is neither a list nor a mapping.
@@ -44,8 +44,7 @@ func (n *Node) Items() []*Node {
 	return items
 }
 
-// Each calls read for n, or for each item of n where it is a list. It reports whether all returned true; it goes on
-// after one that did not.
+// Each calls read for n, or for every item of a list, and reports whether all returned true.
 func (n *Node) Each(read func(*Node) bool) bool {
 	if !n.IsList() {
 		return read(n)
@@ -57,8 +56,7 @@ func (n *Node) Each(read func(*Node) bool) bool {
 	return ok
 }
 
-// Collect reads n, or each item of n where it is a list, and returns the values. It reports whether all were right; it
-// goes on after one that was not.
+// Collect reads n, or every item of a list. It returns the values, and whether all were right.
 func Collect[V any](n *Node, read func(*Node) (V, bool)) (all []V, ok bool) {
 	ok = n.Each(func(item *Node) bool {
 		value, ok := read(item)

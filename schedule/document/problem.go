@@ -46,9 +46,8 @@ func (p Problem) String() string {
 // MostProblems is how many problems a Reader keeps: it bounds what cron may have to mail every minute.
 const MostProblems = 1000
 
-// Problems returns all that is wrong: the problems of the first file, then those of the second, each file's from top to
-// bottom. Past MostProblems a last one says how many more there are. cause is the error of the first file that could not
-// be read, or nil.
+// Problems returns all that is wrong, by file, from top to bottom; past MostProblems a last one
+// counts the rest. cause is the error of the first file that could not be read, or nil.
 func (r *Reader) Problems() (problems []Problem, cause error) {
 	problems = r.inOrder(r.problems)
 	if r.dropped > 0 {

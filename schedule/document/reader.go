@@ -13,23 +13,21 @@ type Options struct {
 	// Getenv looks up the variables that ${VAR} stands for. Nil means that none is set.
 	Getenv func(string) (string, bool)
 
-	// UID is the effective user. With 0 (root), a file that group or others can write, or that belongs to another
-	// user, is refused, as cron refuses such crontabs: whoever can write the file would be root.
+	// UID is the effective user. With 0 (root), a file that another user could write is refused:
+	// whoever can write it would be root.
 	UID int
 
 	// Texts are taken for what the files at those paths, absolute, hold: they are not opened.
 	Texts map[string][]byte
 
-	// Synonyms are words of other programs, in lower case and with "_" for "-", with the word that is meant here, or
-	// with a line to write, `key: value`.
+	// Synonyms are words of other programs (lower case, "_" for "-") with our word or `key: value`.
 	Synonyms map[string]string
 }
 
-// A Reader reads the files of one document, and collects what is wrong with them. When something is wrong it records a
-// problem and goes on; what was read counts only when there is none in the end.
+// A Reader reads the files of one document and collects their problems. What was read counts only
+// when there is no problem in the end.
 //
-// The exported fields are the position of the walk through the files. The caller sets them, and the problems are made
-// with them.
+// The exported fields say where the walk through the files is. The caller sets them.
 type Reader struct {
 	File    string // that is being read, as its Source is named
 	Task    string // the entry that is being read; empty for none, or for one without a name

@@ -7,17 +7,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// What aliases may make of a file. A few lines of them can stand for more values than there is
-// memory (the "billion laughs"). These bounds are far beyond what people write.
+// Bounds for aliases: a few lines can stand for more values than there is memory.
 const (
 	deepest     = 100
 	mostAliased = 16 << 20 // bytes of text that aliases stand for, each value counted as valueCost more
 	valueCost   = 16
 )
 
-// resolve puts in place of every alias what it stands for, and of every merge key (<<) the keys it
-// brings. Values are shared, not copied. It reports whether the tree is now fit to walk, and records
-// the problems of one that is not.
+// resolve replaces each alias by its value and each merge key (<<) by its keys. Values are shared,
+// not copied. It records problems, and reports whether the tree is fit to walk.
 func resolve(r *Reader, root *yaml.Node, data []byte) bool {
 	walk := resolver{reader: r}
 	if bytes.Contains(data, []byte("! ")) {
@@ -82,8 +80,7 @@ func (r *resolver) node(n *yaml.Node, depth int) extent {
 	return own
 }
 
-// alias returns the extent of what the alias stands for. That stands before it in the text, so it
-// has been walked, unless the alias is inside it.
+// alias returns the extent of an alias. Its value was walked before, unless the alias is inside it.
 func (r *resolver) alias(n *yaml.Node, depth int) extent {
 	e := r.anchors[n.Alias]
 	if e == nil || e.open {
@@ -125,8 +122,7 @@ func (r *resolver) tag(n *yaml.Node) {
 	}
 }
 
-// merge replaces the merge keys of a mapping by the keys they bring: its own win over those, and
-// an earlier mapping of a list over a later one.
+// merge replaces merge keys by their keys: own keys win, then earlier mappings of a list.
 func (r *resolver) merge(n *yaml.Node) {
 	if !slices.ContainsFunc(n.Content, isMergeKey) {
 		return
@@ -153,7 +149,6 @@ func (r *resolver) merge(n *yaml.Node) {
 	}
 }
 
-// mergedPairs returns the keys and values that the value of a merge key brings.
 func (r *resolver) mergedPairs(from *yaml.Node) (pairs []*yaml.Node) {
 	mappings := []*yaml.Node{from}
 	if from.Kind == yaml.SequenceNode {

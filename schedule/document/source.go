@@ -15,8 +15,7 @@ import (
 	"sched/schedule/trust"
 )
 
-// LargestFile is the most bytes that a file may have. It is far beyond what people write: 16 MiB are some 200,000
-// tasks.
+// LargestFile is the most bytes that a file may have, far beyond what people write.
 const LargestFile = 16 << 20
 
 // A Source is one file that was read.
@@ -38,16 +37,14 @@ func Digest(sources []*Source) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// Add takes data as the text of the file at path, which must be absolute, and returns it as the next source. It opens
-// no file.
+// Add takes data as the file at an absolute path, as the next source, without opening it.
 func (r *Reader) Add(path string, data []byte) *Source {
 	src := &Source{Name: r.NameOf(path), Data: data}
 	r.sources = append(r.sources, src)
 	return src
 }
 
-// Open reads the file at path, which must be absolute, as the next source. It returns nil when the file cannot be read
-// or must not be trusted; that is a problem then.
+// Open reads the file at an absolute path as the next source. It returns nil after a problem.
 func (r *Reader) Open(path string) *Source {
 	if text, ok := r.options.Texts[path]; ok && text != nil {
 		return r.Add(path, text)
@@ -128,8 +125,8 @@ func refuse(path string, info fs.FileInfo, uid int) *Problem {
 	return nil
 }
 
-// refuseFolders returns why root should not run commands that the file at this path names: another user can put another
-// file there, or rename the folder that commands and the state folder are looked for in.
+// refuseFolders returns why root should not trust the file at this path: another user can replace
+// it or its folder.
 func refuseFolders(path string) *Problem {
 	err := trust.Above(path)
 	var folder *trust.FolderError
@@ -145,7 +142,6 @@ func refuseFolders(path string) *Problem {
 	return nil
 }
 
-// shellWord returns the path as one can type it.
 func shellWord(path string) string {
 	if !strings.ContainsAny(path, " \t\n'\"\\$`!*?[](){}<>|&;#~") {
 		return path

@@ -8,8 +8,7 @@ import (
 	"sched/schedule/text"
 )
 
-// Nearest returns the known key or value that was probably meant by word, or "" where none is near: a synonym
-// (Options.Synonyms), or what differs in a few letters.
+// Nearest returns the known word that was probably meant, a synonym or a near one, or "".
 func (r *Reader) Nearest(word string, known []string) string {
 	if meant, _, _ := strings.Cut(r.options.Synonyms[snakeCase(word)], ": "); slices.Contains(known, meant) {
 		return meant

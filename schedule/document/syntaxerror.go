@@ -15,8 +15,7 @@ type syntaxError struct {
 	text, hint string
 }
 
-// syntaxErrors are in order: the first that fits is the one. Their regexps are compiled when an error is there, since
-// every start of sched would pay for it.
+// syntaxErrors are in order: the first that fits counts. Regexps are compiled only after an error.
 var syntaxErrors = []syntaxError{
 	{"", `^(<<<<<<<|>>>>>>>|=======)`, "a mark of a merge conflict", "decide for one of the two versions"},
 	{"", `^ *(\t)`, "the indentation holds a tab", "indent with spaces"},
@@ -83,12 +82,12 @@ func keyWithoutSpace(line []byte) int {
 	return 1 + utf8.RuneCount(line[:match[2]])
 }
 
-// brokenLine returns the line that breaks the text: up to it the text is valid, and with it no longer. The parser itself
-// names the line where the enclosing block began.
+// brokenLine returns the line from which on the text is invalid. The parser names the line where
+// the enclosing block began.
 //
-// The parser stops at most a few lines after most errors, so the search goes back from there line by line. Only quotes
-// and brackets that are not closed are noticed much later: for them it halves what is before. In a text so large that
-// this would take seconds, the result is the line where the parser stopped.
+// Most errors are near the line where the parser stopped, so the search goes back line by line. For
+// open quotes and brackets it halves what is before. In a huge text the result is where the parser
+// stopped.
 func brokenLine(data []byte) int {
 	lines := &lineReader{data: data}
 	documentsOf(lines)
@@ -116,7 +115,6 @@ func brokenLine(data []byte) int {
 	return broken
 }
 
-// A lineReader returns one line for each Read, and so knows at which line its user stopped.
 type lineReader struct {
 	data  []byte
 	at    int

@@ -6,21 +6,19 @@ import (
 	"sync"
 )
 
-// A Table lists all the keys that one kind of mapping may have, and what each sets. It is the one source for the
-// reading, the suggestions and the documentation.
-//
-// The values are set in the order of the table, not of the file: keys on which others depend come first. C is what
-// the setters are called with, T what they set.
+// A Table lists the keys that a mapping may have, and what each sets: for reading, suggestions and
+// documentation. Keys are set in the order of the table, not of the file. The setters get C and set
+// T.
 type Table[C Context, T any] struct {
-	// Rows returns the keys, at most 64. It is called when the table is first used: commands that read no such mapping, of which a
-	// `sched finish` is one, do not pay for it.
+	// Rows returns the keys, at most 64. It is called at first use, so that other commands do not
+	// pay.
 	Rows func() []Key[C, T]
 
 	// Scopes names the scopes as messages do: "a task". It is nil for a table whose mappings are all alike.
 	Scopes func(Scope) string
 
-	// Misplaced returns a hint for a key that cannot stand in the scope in; with "" the hint is the nearest key. known
-	// are the scopes in which the key may stand; 0 for a key that the table has not. Misplaced may be nil.
+	// Misplaced returns a hint for a key that cannot stand in the scope in; for "" the hint is the
+	// nearest key. known are the key's scopes, 0 for an unknown key. Misplaced may be nil.
 	Misplaced func(name string, in, known Scope) string
 
 	// Extensions says that keys which begin with "x-" are left alone: they hold what others are anchored to.
@@ -40,8 +38,7 @@ type Key[C Context, T any] struct {
 	Type Type               // what its value may be
 }
 
-// A Type says what the value of a key may be, to editors and in the documentation. Set is what decides; a test holds both
-// against each other.
+// A Type documents the value of a key for editors. Set decides; a test compares the two.
 type Type struct {
 	Of          string   // the kind of value, by the name of its definition in the schema; empty where Words are all
 	Words       []string // that the value, or each item of it, may be; nil for any
@@ -68,15 +65,14 @@ func (t *Table[C, T]) Entries(in Scope) []Entry {
 	return all
 }
 
-// A Scope is a set of bits, each for one kind of mapping that shares the table with others. What the bits mean is up
-// to the table.
+// A Scope is a set of bits, one for each kind of mapping. The table gives the bits their meaning.
 type Scope uint8
 
 // mostKeys is the most that a table may hold: Decode keeps the place of each on the stack.
 const mostKeys = 64
 
-// Decode sets into from the mapping n. Unknown, misplaced and repeated keys are problems; the others are set all the
-// same. While a key is set, the Key of the reader is its name after those above it: retry.delay.
+// Decode sets into from n. A key that is unknown, misplaced or repeated is a problem; the others
+// are set all the same. While a key is set, r.Key is its full name: retry.delay.
 func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
 	r, keys := c.reader(), t.all()
 	var at [mostKeys]int // of the key's value in n.Content; never 0, which is a key's
@@ -116,7 +112,6 @@ func (t *Table[C, T]) Names(in Scope) (names []string) {
 	return names
 }
 
-// all returns the keys of the table.
 func (t *Table[C, T]) all() []Key[C, T] {
 	t.once.Do(func() {
 		t.keys = t.Rows()
@@ -157,7 +152,6 @@ func (t *Table[C, T]) lookup(r *Reader, name *Node, in Scope) (int, bool) {
 	return 0, false
 }
 
-// unknown records a key that the table has not, with the nearest or all that it has for a hint where that is empty.
 func (t *Table[C, T]) unknown(r *Reader, name *Node, hint string, in Scope) {
 	if hint == "" {
 		meant := r.Nearest(name.Value, t.Names(in))

@@ -183,7 +183,6 @@ func (r *Reader) OneOf(n *Node, words ...string) (string, bool) {
 	return text, ok
 }
 
-// alternatives lists words: a, b or c.
 func alternatives(words []string) string {
 	last := len(words) - 1
 	if last == 0 {

@@ -1,8 +1,8 @@
 // Package labels says which machines `servers:` of a task means: by their names, and by the labels that each of them has.
 //
-// A label is NAME=VALUE, so nobody takes it for the name of a machine, which has no `=`. A machine has its labels from a
-// variable or from a file of its own: the schedule is the same everywhere. What cannot be read, or is no label, is left out
-// and told (Machine.Wrong); a task that asks for it does not run there.
+// A label is NAME=VALUE; no name of a machine has a `=`. Labels come from a variable or a file of
+// the machine. A wrong label is left out and reported (Machine.Wrong); a task that asks for it does
+// not run there.
 package labels
 
 import (
@@ -97,7 +97,6 @@ func ValidName(name string) bool {
 	return consistsOf(name, "._-") && len(name) <= longest && !strings.ContainsRune("._-", rune(name[0]))
 }
 
-// consistsOf reports whether a text, which must not be empty, has letters, digits and those other characters alone.
 func consistsOf(text, others string) bool {
 	for _, c := range text {
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune(others, c)) {
@@ -110,8 +109,8 @@ func consistsOf(text, others string) bool {
 // mostText is how long the labels of a machine may be, in bytes: it announces them to the others with each tick.
 const mostText = 4 << 10
 
-// Parse reads labels that are separated by spaces, commas or lines; in a line # begins a comment. What is no label is left
-// out. From names where the text comes from, for wrong.
+// Parse reads labels between spaces, commas or lines; # begins a comment. Wrong labels are left
+// out. From names the source, for wrong.
 func Parse(text, from string) (labels []string, wrong string) {
 	if len(text) > mostText {
 		return nil, fmt.Sprintf("%s is longer than %d bytes", from, mostText)
@@ -131,13 +130,12 @@ func Parse(text, from string) (labels []string, wrong string) {
 	return slices.Compact(labels), wrong
 }
 
-// words are what a text has between spaces, commas and line breaks.
 func words(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n' })
 }
 
-// Read reads the labels in a file, which need not be there. It waits for nothing, whatever is in its place, and reads no more
-// than labels may be. Root believes no file that another user could write.
+// Read reads the labels in a file, which need not exist. It never blocks, and bounds what it reads.
+// Root believes no file that another user could write.
 func Read(file string, uid int) (labels []string, wrong string) {
 	text, err := read(file, uid)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"sched/schedule/document"
 )
 
-// Archive is File for the archive of the schedule in file (Schedule.Archive). It opens no file: those that the schedule names are in
-// the archive, each with the places it had. Variables are looked up anew.
+// Archive is File for an archive (Schedule.Archive). It opens no file. Variables are looked up
+// anew.
 //
-// A text that is no archive is read by Text: before there were archives, a text with all includes merged was kept.
+// A text that is no archive is read by Text: old versions kept such texts.
 func Archive(text []byte, file string, opts Options) (*schedule.Schedule, error) {
 	if !document.IsArchive(text) {
 		return Text(text, file, opts)
@@ -29,8 +29,7 @@ func Archive(text []byte, file string, opts Options) (*schedule.Schedule, error)
 	return l.result()
 }
 
-// nextArchived returns the file that the value n of the current key stands for, as the next source. It returns nil when
-// the archive has no more; that is a problem then.
+// nextArchived returns the next source for the value n; nil, after a problem, when there is none.
 func (l *loader) nextArchived(n *node) *document.Source {
 	if len(l.archived) == 0 {
 		l.Problemf(n, "", "%s: the archive lacks a file", l.Key)

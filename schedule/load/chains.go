@@ -10,8 +10,7 @@ import (
 	"sched/schedule/load/values"
 )
 
-// chains is what is known of the triggers of a schedule while it is read: whether their tasks exist, and whether they end,
-// can be said only when all of it was read.
+// chains is what is known of triggers while a schedule is read. They are checked at the end.
 type chains struct {
 	triggers []use // each as the file has it, also where many tasks inherit it
 	timeless []use // the tasks without a time of their own
@@ -83,8 +82,7 @@ func (l *loader) unknownTask(name string) string {
 	return "name a task of this schedule"
 }
 
-// refuseCycles refuses chains that come back to a task: they would never end. Each is reported once, at the trigger that
-// closes it.
+// refuseCycles refuses endless chains, each once, at the trigger that closes it.
 func (l *loader) refuseCycles() {
 	tasks := make(map[string]*schedule.Task, len(l.schedule.Tasks))
 	for _, t := range l.schedule.Tasks {
@@ -146,8 +144,8 @@ func (l *loader) warnOfSwitchedOff() {
 	}
 }
 
-// warnOfElsewhere warns of triggers of a task that is not for this server, by tasks that are: what they ask for is recorded as
-// skipped. A task is started where the one ran that triggers it.
+// warnOfElsewhere warns of triggers of a task that is not for this server, by tasks that are: a
+// task is started where its trigger ran.
 func (l *loader) warnOfElsewhere(t *schedule.Task) {
 	if l.schedule.Here(t) {
 		return

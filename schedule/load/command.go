@@ -13,9 +13,9 @@ func setCommand(l *loader, t *taskDraft, n *node) {
 	t.Command, _ = values.Command(l.Reader, n, t.shell)
 }
 
-// setConditionCommand reads the command of when or skip, which takes the place of an inherited one of the same key; an
-// empty list and skip: false take that away. when: false could mean never as well, and is refused. when runs before
-// skip, wherever they stand.
+// setConditionCommand reads the command of when or skip, which replaces the inherited one of that
+// key; an empty list and skip: false remove it. when: false is refused: it could mean never. when
+// runs before skip.
 func setConditionCommand(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() && l.Key == "when" {
 		l.Problemf(n, "write [] against one that is inherited, or `enabled: false` for a task that never runs", "when: %s may mean that the task never runs, or that nobody is asked", n.Value)
@@ -37,8 +37,7 @@ func setConditionCommand(l *loader, t *taskDraft, n *node) {
 	t.ConditionCommands = commands
 }
 
-// setEnv reads variables of commands, beside those that are inherited; false takes away those of the group and the
-// defaults, and leaves those of the file.
+// setEnv reads variables beside the inherited ones; false leaves only those of the file.
 func setEnv(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
 		l.Forget()
@@ -52,8 +51,8 @@ func setEnv(l *loader, t *taskDraft, n *node) {
 	t.EnvOver = slices.Concat(t.EnvOver, t.ownEnv)
 }
 
-// setEnvFiles reads the files of a level, which take the place of those of the levels above and win over their variables,
-// but not over those that stand in env beside them. It comes after env in its table.
+// setEnvFiles replaces inherited files. They win over inherited variables, not over env beside
+// them.
 func setEnvFiles(l *loader, t *taskDraft, n *node) {
 	replaces(func(t *taskDraft) *[]string { return &t.EnvFiles }, values.EnvFiles)(l, t, n)
 	t.EnvOver = t.ownEnv

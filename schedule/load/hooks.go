@@ -20,9 +20,8 @@ type hookDraft struct {
 	shell []string
 }
 
-// setHooks returns the setter of a key of hooks: one or a list, which come after the inherited ones. false, alone or first
-// in the list, takes those away, and so does an empty list, the older way to say it. Notifications without a target are
-// left out. It comes after shell in its table.
+// setHooks returns the setter of a key of hooks, which come after the inherited ones. false, alone
+// or first, or an empty list takes those away. Hooks without a target are left out.
 func setHooks(field func(*schedule.Hooks) *[]schedule.Hook) setter[taskDraft] {
 	return func(l *loader, t *taskDraft, n *node) {
 		inherited := *field(&t.Hooks)

@@ -8,8 +8,7 @@ import (
 	"sched/schedule/document"
 )
 
-// readIncludes reads the tasks of the files that n names, in the order of the patterns and, of one
-// pattern, of the names. n may be nil.
+// readIncludes reads the tasks of files, by pattern and then by name. n may be nil.
 func (l *loader) readIncludes(n *node, base *taskDraft) {
 	if n == nil {
 		return
@@ -48,8 +47,7 @@ func (l *loader) includeFiles(n *node, base *taskDraft) {
 	})
 }
 
-// matches returns the files that the pattern stands for, sorted. Only a pattern without wildcards
-// must have one.
+// matches returns the files of a pattern, sorted. Only a pattern without wildcards must have one.
 func (l *loader) matches(n *node) []string {
 	pattern, ok := l.NonEmptyExpanded(n)
 	if !ok {

@@ -8,20 +8,17 @@ import (
 	"sched/schedule/load/values"
 )
 
-// This file holds the keys of schedule.yaml: a table for the top of the file, and one for tasks, groups and defaults; subkeys.go has
-// one for each mapping inside those. To add a key:
+// This file holds the keys of schedule.yaml: a table for the top of the file, and one for tasks,
+// groups and defaults. subkeys.go has one for each mapping inside those. To add a key:
 //
 //  1. add the field to schedule.Schedule, schedule.Task or what else it belongs to;
 //  2. add a row to its table: its name, where it may stand, how its value is read, what it means, and
-//     what it may be (is), for the schema of editors and schedule.yaml(5). What its value does to one that is inherited
-//     from a group or from defaults is part of the row: replaces takes its place, merges makes one of both. A key that
-//     sets several fields, or adds to what is inherited, has a setter of its own, called set…, whose comment says it.
-//     With any key, false takes away what is inherited;
+//     what it may be (is). A value replaces an inherited one, or merges with it, or has a setter of
+//     its own, called set…. With any key, false takes away what is inherited;
 //  3. write the reader, if none of document.Reader and of package values will do;
 //  4. document the key in docs/schedule-yaml.md, and add its mistakes to the rows of problems_test.go.
 //
-// The order of the rows is the order in which values are set, wherever the file has them: messages need the name, and
-// commands need the shell.
+// Values are set in the order of the rows: messages need the name, and commands need the shell.
 
 // topKeys are the keys at the top of the main file.
 var topKeys = keys[settings]{
@@ -94,7 +91,6 @@ func topRows() []key[settings] {
 	}
 }
 
-// taskKeys are the keys of tasks, of groups and of defaults.
 var taskKeys = keys[taskDraft]{
 	Scopes:    scopeName,
 	Misplaced: misplacedTaskKey,

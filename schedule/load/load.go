@@ -11,8 +11,8 @@ import (
 	"sched/schedule/document"
 )
 
-// An InvalidError holds every problem of a schedule: those of the main file first, then those of
-// its includes in their order, each file's from top to bottom.
+// An InvalidError holds every problem: of the main file first, then of its includes, from top to
+// bottom.
 type InvalidError struct {
 	Problems []document.Problem // at least one
 	StateDir string             // of the schedule, as far as the file still says; it may hold the last valid one
@@ -36,41 +36,36 @@ type Options struct {
 	// Getenv looks up the variables that ${VAR} stands for. Nil means that none is set.
 	Getenv func(string) (string, bool)
 
-	// UID is the effective user. With 0 (root), a file that group or others can write, or that
-	// belongs to another user, is refused, as cron refuses such crontabs: whoever can write the
-	// file would be root. So is one below a folder in which another user can put another file in its place
-	// (trust.Above).
+	// UID is the effective user. With 0 (root), a file that another user could write or replace is
+	// refused (trust.Above): whoever can write it would be root.
 	UID int
 
-	// CheckStore says what is wrong with the URLs of a store, without a password in it, and what to do.
-	// Nil accepts any.
+	// CheckStore says what is wrong with URLs of a store, without passwords. Nil accepts any.
 	CheckStore func(servers []string) (problem, hint string)
 
-	// CheckNotification says what is wrong with the target of an expanded notification, without a secret in it,
-	// and what to do. Nil accepts any, and leaves it unexpanded: whatever is wrong is found when it is sent.
+	// CheckNotification says what is wrong with an expanded notification, without a secret. Nil
+	// accepts any, unexpanded.
 	CheckNotification func(schedule.Notification) (problem, hint string)
 
 	// Origins asks for what Task.Settings and Task.PlaceOf return. It makes a map for each task, and ticks do without.
 	Origins bool
 
-	// Texts are taken for what the files at those paths, absolute, hold; nil for a file that is not there. It answers what
-	// the schedule would be after an edit. The files need not be there.
+	// Texts are taken for the files at those absolute paths, after an edit; nil is a missing file.
 	Texts map[string][]byte
 
-	// Server returns the name of this machine, by which `spread` differs between servers, and which `servers` may mean, given the
-	// one that the file has for it, or an empty one. Nil means that it has none.
+	// Server returns the name of this machine for `spread` and `servers`, given the one of the file
+	// or "". Nil means no name.
 	Server func(named string) string
 
-	// Labels returns the labels of this machine, and what is wrong with them (labels.Parse). It is called only where a task
-	// has one in `servers`. Nil means that it has none.
+	// Labels returns the labels of this machine, and what is wrong with them. It is called only
+	// when a task needs one. Nil means none.
 	Labels func() (all []string, wrong string)
 
 	// Local is the zone of a schedule that names none. Nil means UTC.
 	Local *time.Location
 }
 
-// File reads the schedule in file and what it includes.
-// When anything in it is wrong the error is an *InvalidError, which holds every problem.
+// File reads the schedule in file and what it includes. An invalid schedule is an *InvalidError.
 func File(file string, opts Options) (*schedule.Schedule, error) {
 	l, err := newLoader(file, opts)
 	if err != nil {
@@ -82,8 +77,7 @@ func File(file string, opts Options) (*schedule.Schedule, error) {
 	return l.result()
 }
 
-// Text is File for text that is at hand: data is read as if file held it. It opens no file, so
-// include is a problem here.
+// Text is File for data, read as if file held it. It opens no file, so include is a problem.
 func Text(data []byte, file string, opts Options) (*schedule.Schedule, error) {
 	l, err := newLoader(file, opts)
 	if err != nil {
@@ -94,8 +88,7 @@ func Text(data []byte, file string, opts Options) (*schedule.Schedule, error) {
 	return l.result()
 }
 
-// A loader turns one schedule.yaml into a Schedule. Its Reader collects the problems, so that all of them are found at
-// once; what the loader has built counts only when there was none.
+// A loader turns one schedule.yaml into a Schedule. What it has built counts only without problems.
 type loader struct {
 	*document.Reader
 	options  Options
@@ -185,8 +178,8 @@ func (l *loader) result() (*schedule.Schedule, error) {
 	return s, nil
 }
 
-// invalidStateDir returns the state folder of a schedule that is invalid. Where the file is no YAML at all,
-// it looks for the two lines that decide it.
+// invalidStateDir returns the state folder of an invalid schedule, if need be from two lines of
+// text.
 func (l *loader) invalidStateDir() string {
 	if l.schedule.StateDir != "" || l.origin != fromFiles {
 		return l.schedule.StateDir

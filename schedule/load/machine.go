@@ -33,8 +33,7 @@ func (l *loader) checkPrefer(n *node, t *taskDraft) {
 	}
 }
 
-// findMachine looks up what this machine is called, where a task asks for it. An idle tick of a schedule without `servers`
-// pays nothing for it.
+// findMachine looks up what this machine is called, but only if a task asks for it.
 func (l *loader) findMachine() {
 	var asks, asksLabels bool
 	for _, t := range l.schedule.Tasks {

@@ -47,9 +47,8 @@ func readMailFrom(l *loader, n *node) (string, bool) {
 	})
 }
 
-// readTarget reads a URL or an address, and returns it as it stands. It is expanded only to check that this is possible
-// and that the result, in the notification that as makes of it, is a target. Where the result is empty, so is what is
-// returned.
+// readTarget reads a URL or an address, and returns it unexpanded. It expands it only to check the
+// notification that as makes of it. If that is empty, so is the result.
 func readTarget(l *loader, n *node, as func(string) schedule.Notification) (string, bool) {
 	text, ok := l.NonEmptyText(n)
 	if !ok || l.options.CheckNotification == nil {

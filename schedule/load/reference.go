@@ -22,8 +22,7 @@ const (
 	InHook    Mapping = "hook"
 )
 
-// Keys returns the keys that the mapping may have, in the order in which they are read. They are the rows by which the
-// loader reads them.
+// Keys returns the keys that the mapping may have, as the loader reads them and in that order.
 func Keys(of Mapping) []document.Entry {
 	switch of {
 	case Top:

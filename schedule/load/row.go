@@ -37,8 +37,8 @@ func scopeName(in scope) string {
 	return "a task"
 }
 
-// replaces returns the setter of a key whose value takes the place of the inherited one; false takes that away
-// (takenAway). A value that is wrong leaves the field as it is.
+// replaces returns the setter of a key whose value replaces the inherited one; false takes that
+// away.
 func replaces[T, V any](field func(*T) *V, read func(*reader, *node) (V, bool)) setter[T] {
 	return replacesBy(field, func(l *loader, n *node) (V, bool) { return read(l.Reader, n) })
 }
@@ -62,8 +62,7 @@ func merges[T, V any](field func(*T) *V, read func(r *reader, n *node, inherited
 	return func(l *loader, into *T, n *node) { *field(into) = read(l.Reader, n, *field(into)) }
 }
 
-// row makes one row of a table: in is where the key may stand, 0 for wherever the table is used, and doc what it means
-// in one phrase. A test wants a type for each: what the value may be.
+// row makes one row of a table: in is its scope, 0 for any, doc its meaning in one phrase.
 func row[T any](name string, in scope, set setter[T], doc string, types ...is) key[T] {
 	k := key[T]{Name: name, In: in, Set: set, Doc: doc}
 	for _, k.Type = range types {

@@ -41,9 +41,9 @@ func (l *loader) readSettings(root *node) settings {
 	return top
 }
 
-// defaultStateDir returns the state folder of the schedule in file when it has no state_dir: .sched beside the file,
-// with a part of its own for a file that is not called schedule.yaml, and under /var/lib for a file in /etc. For one in
-// /etc that has a name, that name alone decides.
+// defaultStateDir returns the state folder without state_dir: .sched beside the file, with a part
+// of its own for a file that is not schedule.yaml; under /var/lib for a file in /etc, by its name
+// if it has one.
 func defaultStateDir(file, name string, named bool) string {
 	dir := filepath.Dir(file)
 	own := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".yml")

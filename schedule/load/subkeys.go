@@ -10,7 +10,6 @@ import (
 
 // This file has the keys of what is itself a mapping, at the top or in a task.
 
-// historyKeys are the keys of `history`.
 var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 	return []key[schedule.History]{
 		row("keep", 0, replaces(func(h *schedule.History) *time.Duration { return &h.Keep }, values.DurationFrom(time.Minute)),
@@ -22,7 +21,6 @@ var historyKeys = keys[schedule.History]{Rows: func() []key[schedule.History] {
 	}
 }}
 
-// metricsKeys are the keys of `metrics`.
 var metricsKeys = keys[schedule.Schedule]{Rows: func() []key[schedule.Schedule] {
 	return []key[schedule.Schedule]{
 		row("textfile", 0, replaces(func(s *schedule.Schedule) *string { return &s.Textfile }, values.Textfile),
@@ -31,7 +29,6 @@ var metricsKeys = keys[schedule.Schedule]{Rows: func() []key[schedule.Schedule] 
 	}
 }}
 
-// mailKeys are the keys of `mail`.
 var mailKeys = keys[mailSettings]{
 	Misplaced: func(name string, _, _ scope) string {
 		if name == "to" {
@@ -53,7 +50,6 @@ func mailRows() []key[mailSettings] {
 	}
 }
 
-// retryKeys are the keys of `retry`.
 var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 	return []key[schedule.Retry]{
 		row("attempts", 0, replaces(func(r *schedule.Retry) *int { return &r.Attempts }, values.IntegerFrom(1)),
@@ -77,7 +73,6 @@ var retryKeys = keys[schedule.Retry]{Rows: func() []key[schedule.Retry] {
 	}
 }}
 
-// expectKeys are the keys of `expect`.
 var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
 	return []key[schedule.Expect]{
 		row("within", 0, replaces(func(e *schedule.Expect) *time.Duration { return &e.Within }, values.DurationFrom(time.Second)),
@@ -89,7 +84,6 @@ var expectKeys = keys[schedule.Expect]{Rows: func() []key[schedule.Expect] {
 	}
 }}
 
-// outputKeys are the keys of `output`.
 var outputKeys = keys[schedule.Output]{Rows: func() []key[schedule.Output] {
 	return []key[schedule.Output]{
 		row("file", 0, replaces(func(o *schedule.Output) *string { return &o.File }, (*reader).Path),
@@ -104,7 +98,6 @@ var outputKeys = keys[schedule.Output]{Rows: func() []key[schedule.Output] {
 	}
 }}
 
-// hookKeys are the keys of a hook that is a mapping.
 var hookKeys = keys[hookDraft]{
 	Misplaced: func(name string, _, _ scope) string {
 		switch name {

@@ -11,8 +11,8 @@ import (
 	"sched/schedule/load/values"
 )
 
-// A taskDraft is a task, a group or the defaults, while it is read. A task begins as a copy of the
-// group or the defaults that it is in, so it inherits what it does not set.
+// A taskDraft is a task, a group or the defaults, while it is read: first a copy of what it
+// inherits.
 type taskDraft struct {
 	schedule.Task
 	isGroup bool   // so `group` is its own name
@@ -142,8 +142,7 @@ func (l *loader) trace(t *taskDraft) {
 	}
 }
 
-// requireKeys refuses a task without a name, a command or a time. A misspelt key was refused already, and is not
-// missing, too.
+// requireKeys refuses a task without a name, a command or a time, unless a key was misspelt.
 func (l *loader) requireKeys(n *node, t *taskDraft) {
 	tries := func(key string) bool { return n.Has(key) || slices.Contains(l.Misspelt, key) }
 	if !tries("name") {
@@ -203,8 +202,7 @@ func setTaskName(l *loader, t *taskDraft, n *node) {
 	l.names[text] = l.PlaceOf(n)
 }
 
-// setGroup reads the one key that has two meanings: the name of a group of tasks, which no other inherits, and the
-// group that a task runs as, which replaces the inherited one.
+// setGroup reads the name of a group of tasks, or the group that a task runs as.
 func setGroup(l *loader, t *taskDraft, n *node) {
 	if !t.isGroup && n.IsFalse() {
 		t.As.Group = ""
@@ -215,9 +213,8 @@ func setGroup(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// setMutex reads the name of a mutex, which replaces the inherited one. It implies without_overlapping, since naming
-// a mutex has no other purpose. without_overlapping: false overrides that: its row comes later. false takes an inherited
-// mutex away, with what it implied.
+// setMutex reads the name of a mutex. It implies without_overlapping, whose row comes later and can
+// override that. false takes an inherited mutex away, with what it implied.
 func setMutex(l *loader, t *taskDraft, n *node) {
 	if n.IsFalse() {
 		t.Mutex = ""

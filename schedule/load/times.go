@@ -47,8 +47,7 @@ func setEvery(l *loader, t *taskDraft, n *node) {
 	t.ownTiming.every = n
 }
 
-// setWhen sets t.When from the level's own timing, or else from that of the levels above. The seed is for
-// the H of cron expressions: inherited ones are parsed again for each task.
+// setWhen sets t.When from the level's own timing, or the inherited one. The seed is for H in cron.
 func (l *loader) setWhen(t *taskDraft, seed string) {
 	inherited := !t.ownTiming.isSet() // then problems and warnings have been recorded where the expressions stand
 	if !inherited {

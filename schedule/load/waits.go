@@ -9,8 +9,8 @@ import (
 	"sched/schedule/text"
 )
 
-// This file is about what waits in place of being skipped: runs for what others have (`without_overlapping: wait`), slots for the
-// store (`store_down: wait`), and slots for the end of a pause (`missed: after_pause`).
+// This file is about what waits instead of being skipped: runs for locks, slots for the store or
+// the end of a pause.
 
 // waitAtMost is how long a run waits where the file does not say it.
 const waitAtMost = time.Hour
@@ -32,8 +32,7 @@ func setOverlapping(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// settleWait decides how long the runs of a task wait, and refuses what cannot wait. What a group or defaults say of how long counts
-// for those of their tasks that wait.
+// settleWait decides how long the runs of a task wait, and refuses what cannot wait.
 func (l *loader) settleWait(task *node, t *taskDraft) {
 	n := task.Lookup("without_overlapping")
 	own := task.Lookup("wait_at_most")
@@ -83,8 +82,7 @@ func setStoreDown(l *loader, t *taskDraft, n *node) {
 	}
 }
 
-// checkWaits reports a task that says itself that its slots wait for the store, and never asks one. What a group or defaults say
-// counts for those of their tasks that do, and a store that is an empty variable here may be one elsewhere.
+// checkWaits reports a task that says itself that its slots wait for the store, but never asks it.
 func (l *loader) checkWaits(task *node, t *taskDraft) {
 	n := task.Lookup("store_down")
 	switch {

@@ -1,6 +1,3 @@
-// Package outcome has the types for what became of a slot: the closed list of outcomes, the record of a run, and the
-// ids of runs.
-//
-// It stores nothing. The file of a run that lives is package runfile, the journals of ticks are package ledger, and
-// the database is package history.
+// Package outcome has the types for what became of a slot: outcomes, records and ids of runs. It
+// stores nothing: packages runfile, ledger and history do.
 package outcome

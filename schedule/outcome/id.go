@@ -29,15 +29,14 @@ func Begun(id string) time.Time {
 	return time.Unix(seconds, nanoseconds)
 }
 
-// IsID reports whether the text is an id as it is written here. What came from another machine may be anything, and ids are parts of
-// the names of files.
+// IsID reports whether a text is an id in our form. Foreign text may be anything, and ids name
+// files.
 func IsID(id string) bool {
 	parsed, err := uuid.Parse(id)
 	return err == nil && parsed.String() == id
 }
 
-// RangeID returns the id of the record that stands for the slots of a task from that one on (Record.IsRange). It is made
-// as MissedID is, and differs from the id of that slot alone.
+// RangeID is like MissedID, for the record of all slots from first on (Record.IsRange).
 func RangeID(task string, first time.Time) string { return MissedID(task+"\x00range", first) }
 
 // TriggeredID returns the id of the run that a hook of another run asks for, such as `on_success 1`, when that run had

@@ -113,9 +113,8 @@ func (r Record) Queued() bool { return r.Wait != (Wait{}) && r.Locks == "" && r.
 // Ran reports whether there was a run: the slot was neither skipped nor missed.
 func (r Record) Ran() bool { return r.Outcome != Skipped && r.Outcome != Missed }
 
-// IsRange reports whether the record stands for the slots from Slot through Until that have no record of their own: one is
-// added for the older slots of a long gap. Slots says how many there are, 1 or more. In a record that is about to be added
-// it counts those with a record of their own, too.
+// IsRange reports whether the record stands for the slots from Slot through Until without records
+// of their own. Slots counts them; before the record is added, those with a record, too.
 func (r Record) IsRange() bool { return !r.Until.IsZero() }
 
 // Duration is the time from the start of the first attempt to the end of the run; 0 where the clock was set back in between.
@@ -139,14 +138,12 @@ func (r Record) Lateness() time.Duration {
 	return r.Started.Sub(r.Slot)
 }
 
-// GivesWay reports whether any other record of the slot replaces this one, whichever is added first: a tick
-// that was held up may have run what a later one took for missed.
+// GivesWay reports whether any other record of the slot replaces this one, whichever comes first.
 func (r Record) GivesWay() bool {
 	return (r.Outcome == Missed || r.Outcome == Lost) && r.Run == MissedID(r.Task, r.Slot)
 }
 
-// Several begins the reason of a record that stands for several slots, or for the last of several that has no record of
-// its own.
+// Several begins the reason of a record that stands for several slots.
 func Several(slots int) string {
 	if slots == 1 {
 		return "once until "

@@ -1,9 +1,8 @@
-// Package preflight says what a task lacks on this machine, before it runs: its folder, a program, an interpreter, a place
-// for its output, a shell that can read its line and knows its words.
+// Package preflight says what a task lacks on this machine before it runs: a folder, a program, an
+// interpreter, a place for its output, a shell that can read its line.
 //
-// It looks at the machine as it is now, and as the user who asks. It starts no command of a task: a shell reads a line without
-// running it (sh -n), and runs commands of ours that show what it knows. Of a line for a shell only the first program is looked
-// for, and only if its name is a plain word.
+// It looks as the user who asks. It runs no command of a task: a shell only reads a line (sh -n),
+// or runs commands of ours.
 package preflight
 
 import (
@@ -30,8 +29,7 @@ type Machine struct {
 	shells  map[string]bool
 }
 
-// Task returns what the task lacks, with the places of the keys that need it. Whether its user exists and its env_file can
-// be read is not part of it: see process.CheckAs and process.CheckEnvFiles.
+// Task returns what the task lacks, but for users and env_file (process.CheckAs, CheckEnvFiles).
 func (m *Machine) Task(t *schedule.Task) (lacks []schedule.Problem) {
 	report := func(key, hint, format string, args ...any) {
 		lacks = append(lacks, schedule.Problem{Place: t.PlaceOf(key), Task: t.Name, Text: fmt.Sprintf(format, args...), Hint: hint})
@@ -83,7 +81,6 @@ func Together(all []schedule.Problem) (together []schedule.Problem) {
 	return together
 }
 
-// A keyed is a command and the key of the file that it is of.
 type keyed struct {
 	key     string
 	command schedule.Command

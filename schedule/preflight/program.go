@@ -90,8 +90,8 @@ func firstLine(file string) string {
 	return strings.TrimSuffix(string(line), "\n")
 }
 
-// programsOf returns the programs that a command starts for sure, as it names them. Of a list this is the first word, of a line for a
-// shell the shell and the program with which the line begins.
+// programsOf returns the programs that a command surely starts: the first word of a list, or the
+// shell and the first program of a line.
 func programsOf(c schedule.Command) []string {
 	if len(c.List) > 0 {
 		return c.List[:1]

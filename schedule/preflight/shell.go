@@ -14,8 +14,7 @@ import (
 	"sched/schedule"
 )
 
-// firstProgram returns the program with which a line for a shell begins. It returns "" if that is not certain: the first word
-// is a word of the shell, has something that the shell expands, or is the name of a function.
+// firstProgram returns the program with which a line for a shell begins, or "" if uncertain.
 func firstProgram(line string) string {
 	words := strings.Fields(line)
 	if len(words) == 0 || !isPlain(words[0]) || slices.Contains(shellWords, words[0]) ||
@@ -94,8 +93,8 @@ func (m *Machine) knows(shell []string, script string) bool {
 	return !failed
 }
 
-// syntaxError returns why the shell of the command cannot read it; "" if it can. The shell reads it and runs nothing of it: its
-// own options are left out, since -i would have it run.
+// syntaxError returns why the shell of the command cannot read it, or "". The shell gets no
+// options of its own: with -i it would run the command.
 func syntaxError(c schedule.Command) string {
 	if len(c.Shell) == 0 || !isShell(c.Shell[0]) {
 		return ""

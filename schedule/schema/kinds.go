@@ -37,8 +37,8 @@ func named(types ...any) object {
 	return is("type", types, "pattern", "^"+name+"$", "minimum", 0)
 }
 
-// kinds returns the definitions by the names that Type.Of has, but those of mappings (load.Mapping) and the kinds of
-// property. It is a function since ticks need none of it.
+// kinds returns the definitions by the names of Type.Of, without mappings and kinds of property. It
+// is a function because ticks need none of it.
 func kinds() object {
 	return is(
 		"flag", is("type", "boolean"),

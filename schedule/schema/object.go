@@ -35,7 +35,6 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// with returns the object and more members.
 func (o object) with(more ...member) object { return append(o[:len(o):len(o)], more...) }
 
 // list is short for a list of whatever.
@@ -50,7 +49,6 @@ func is(pairs ...any) object {
 	return o
 }
 
-// ref points to a definition.
 func ref(name string) object { return is("$ref", "#/$defs/"+name) }
 
 // anyOf accepts what one of the schemas does.

@@ -1,8 +1,6 @@
-// Package schema writes the JSON Schema (draft 2020-12) of schedule.yaml, by which editors complete and check it. Its keys
-// are the rows by which the loader reads (load.Keys): this package adds the form of each kind of value, and what keys
-// have to do with each other.
-//
-// It accepts what the loader accepts. What a schema cannot say it leaves to `sched check`: Unsaid lists that.
+// Package schema writes the JSON Schema (draft 2020-12) of schedule.yaml from the rows of
+// load.Keys. It adds the form of each kind of value, and the rules between keys. Unsaid lists what
+// a schema cannot say; `sched check` finds that.
 package schema
 
 import (
@@ -32,7 +30,6 @@ func JSON() []byte {
 	return b.Bytes()
 }
 
-// whole is the schema with all its definitions.
 func whole() object {
 	defs := object{}
 	for _, of := range mappings() {

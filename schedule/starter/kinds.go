@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// kinds are the projects that are known. Their order is that of the file; what was found before is passed on, since a
-// Laravel project is one of composer and often one of Node, too.
+// kinds are the known projects, in file order. What was found before is passed on: a Laravel
+// project uses composer, too.
 var kinds = []struct {
 	name    string
 	program string // that the tasks need
@@ -78,7 +78,6 @@ var periodic = regexp.MustCompile(`(?i)\b(cron|schedul\w*|jobs?|tasks?|clean\w*|
 // speakable are names that a task may have, and a shell takes as they are.
 var speakable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,60}$`)
 
-// mostScripts is how many scripts are offered.
 const mostScripts = 5
 
 func node(p Project, found []string) (tasks []task) {

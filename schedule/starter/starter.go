@@ -1,8 +1,7 @@
 // Package starter writes the first schedule.yaml of a project.
 //
-// The text is valid, has a task that runs every minute, and tasks that fit the project as far as its files tell what it
-// is: those are switched off, since nobody asked for them. The package only reads, and only in the folder that it is
-// given. Where the text goes is up to the caller.
+// The text has a task that runs every minute, and tasks that seem to fit the project, switched off.
+// The package only reads, and only in the given folder.
 package starter
 
 import (
@@ -95,7 +94,6 @@ tasks:
     on_failure: echo "$SCHED_TASK $SCHED_OUTCOME" >> failures.txt
 `
 
-// A task is one that a project may want.
 type task struct {
 	name, description, every, command string
 	more                              []string // further lines
@@ -109,13 +107,11 @@ func (t task) text() string {
 	return "  " + strings.Join(lines, "\n  ") + "\n"
 }
 
-// has reports whether the project has the file.
 func (p Project) has(name string) bool {
 	_, err := fs.Stat(p.Folder, name)
 	return err == nil
 }
 
-// mentions reports whether the file of the project has the word in it.
 func (p Project) mentions(name, word string) bool {
 	text, err := fs.ReadFile(p.Folder, name)
 	return err == nil && strings.Contains(string(text), word)

@@ -5,8 +5,7 @@ import (
 	"io/fs"
 )
 
-// WithoutPath returns what went wrong without the path that the error of a system call names: for a message that has
-// the path already.
+// WithoutPath returns err without its path, for a message that has the path already.
 func WithoutPath(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line makes one line of foreign text (what a person typed, a command printed, another server said), which can do
-// nothing to a terminal or a table: control characters and line breaks become spaces, one each; marks that turn the
-// direction of what follows are taken out; what is not UTF-8 becomes U+FFFD. The rest stays as it is.
+// Line makes one line of foreign text, safe for a terminal or a table: control characters become
+// spaces, marks of direction are taken out, and what is not UTF-8 becomes U+FFFD.
 func Line(foreign string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -21,9 +20,8 @@ func Line(foreign string) string {
 	}, foreign)
 }
 
-// Plain makes text of what a command printed for a terminal: valid UTF-8 in lines that end in \n, without control
-// characters (tabs excepted) and without escape sequences such as colours. Of a line that was drawn over with \r each
-// version is a line. Plain(Plain(s)) is Plain(s).
+// Plain makes valid lines of what a command printed: without control characters (tabs excepted) and
+// escape sequences. Each version of a line that was drawn over with \r is a line. It is idempotent.
 func Plain(printed string) string {
 	text := strings.ToValidUTF8(printed, "\uFFFD")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -69,8 +67,8 @@ func Escape(text string) int {
 	return sequenceEnd(text, 1, 0x20, 0x2f)
 }
 
-// sequenceEnd returns where a sequence ends: after bytes in from..to, beginning at i, and one final byte (above to), which
-// is missing where the sequence was broken off.
+// sequenceEnd returns where a sequence ends: after bytes in from..to and one final byte, if it is
+// there.
 func sequenceEnd(text string, i int, from, to byte) int {
 	for i < len(text) && text[i] >= from && text[i] <= to {
 		i++

@@ -2,8 +2,7 @@ package text
 
 import "strings"
 
-// Nearest returns the known word that was probably meant by word, or "" where none is near. It takes "-" for
-// "_", and no notice of case.
+// Nearest returns the known word nearest to word, or "". It ignores case and takes "-" for "_".
 func Nearest(word string, known []string) string {
 	word = strings.ReplaceAll(strings.ToLower(word), "-", "_")
 	best, nearest := 1+min(len(word)/3, 3), ""

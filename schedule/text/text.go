@@ -1,12 +1,7 @@
-// Package text is how times, durations, counts and foreign text are written for people: in the words of commands, in
-// reasons that the history keeps, and in notifications. Each way of writing exists once, here, so the same thing looks
-// the same everywhere.
+// Package text writes times, durations, counts and foreign text for people, each in one way.
 //
-// All functions are pure and safe for concurrent use: none reads a clock, the environment or the locale. Times are
-// written in the zone that the caller names, never in the machine's.
-//
-// It does not know terminals (colours and widths are for cmd/terminal), nor what machines read: JSON has RFC 3339
-// and numbers. It does not translate.
+// All functions are pure and safe for concurrent use: none reads a clock, the environment or the
+// locale. Times are written in the zone that the caller names. Terminals are for cmd/terminal.
 package text
 
 import (
@@ -41,9 +36,8 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
 }
 
-// ShortRun is the part of a run's id that people see: its last 12 characters. They differ between runs of the same
-// second, while the beginning of a UUIDv7 is the time. Commands take it for the whole id. What is no id, as another program may write
-// it into a lock, stays as it is.
+// ShortRun is the last 12 characters of a run's id, which people see and commands accept. They
+// differ between runs of one second. A text that is no id stays as it is.
 func ShortRun(id string) string {
 	const long, short = 36, 12
 	if len(id) != long {

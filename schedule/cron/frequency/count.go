@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// This file reads frequencies that begin with a number: "5 minutes", "2 hours at :15". The number must divide the next
-// larger unit, so that the slots are evenly spaced. Other units have no such number: "2 weeks" needs a date to count
-// from (from.go).
+// This file reads "5 minutes" and "2 hours at :15". The number must divide the next larger unit, so
+// that the slots are evenly spaced. "2 weeks" needs a date to count from (from.go).
 
 // A countableUnit is a unit of which the next larger one holds a whole number. Its texts are cron expressions.
 type countableUnit struct {
@@ -25,7 +24,6 @@ var countable = map[string]countableUnit{
 	"hour":   {24, "0 * * * *", "0 */%d * * *", "0 0 * * *", "at midnight"},
 }
 
-// counted reads a phrase that begins with n.
 func (p phrase) counted(n int) ([]string, error) {
 	if len(p.what) == 1 {
 		return nil, Wrong("%q lacks a unit", p.what[0]).SetHint("write \"%s minutes\", for example", p.what[0])
@@ -81,13 +79,11 @@ func (c countableUnit) indivisible(n int, unit string) error {
 	return e.SetHint("the numbers of %ss that do are %s", unit, joinNumbers(divisors))
 }
 
-// neverDue returns the error about "0 minutes".
 func neverDue(what []string) error {
 	return Wrong("%q would be never", strings.Join(what, " ")).SetHint(`write "enabled: false" to switch the task off`)
 }
 
-// uncountable returns the error about "2 weeks". The calendar does not say which weeks these are, and an expression is a
-// function of the calendar: it has no memory of the last slot.
+// uncountable returns the error about "2 weeks": an expression cannot say which weeks these are.
 func (p phrase) uncountable(n int, unit string) error {
 	unit = strings.TrimSuffix(unit, "s")
 	counted := func(unit string) string {

@@ -2,10 +2,8 @@ package frequency
 
 import "fmt"
 
-// An Error says what is wrong with the words of a frequency, or with a cron expression.
-//
-// Text quotes the wrong part and not the whole: the caller knows the whole and where it stands.
-// Hint says what to write instead, and is empty where that cannot be known.
+// An Error says what is wrong with a frequency or a cron expression. Text quotes the wrong part
+// alone. Hint says what to write instead; it may be empty.
 type Error struct{ Text, Hint string }
 
 // Error returns the text without the hint.
@@ -22,8 +20,7 @@ func (e *Error) SetHint(format string, args ...any) *Error {
 	return e
 }
 
-// An unknownError is about a word that is none of a frequency. Parse replaces its hint by the whole phrase, where that
-// is one with the word that was meant, and returns the Error in it.
+// An unknownError is about an unknown word. Parse replaces its hint by the whole phrase if it can.
 type unknownError struct {
 	said        *Error
 	word, meant string // neither is empty

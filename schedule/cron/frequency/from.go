@@ -78,7 +78,6 @@ func notCountedFromDate(what []string, unit string) error {
 	return e.SetHint(`write "2 weeks from %s" or "10 days from %s"`, exampleDate, exampleDate)
 }
 
-// exampleDate is the date of our hints, a Monday.
 const exampleDate = "2026-01-05"
 
 // readStart reads the date that days are counted from: 2026-01-05, at midnight UTC.

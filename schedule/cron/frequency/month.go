@@ -29,8 +29,7 @@ type monthDay struct {
 	order int    // sorts the elements of that field
 }
 
-// monthly reads the days of "month on 1, 16", "first monday of month" and "quarter on 4". The argument is the text of the
-// month field. Where there are days in both day fields, all of them are due: with both restricted, one is enough.
+// monthly reads the days of a month or quarter. The argument is the text of the month field.
 func (p phrase) monthly(months string) ([]string, error) {
 	if p.on == nil {
 		p.on = []string{"1"}
@@ -53,7 +52,6 @@ func (p phrase) monthly(months string) ([]string, error) {
 	return p.daily(field(dayField)+" "+months+" "+field(weekdayField), nil)
 }
 
-// lastOfQuarter returns the error about the last day of a quarter: it is not in the first month, as the other days are.
 func (p phrase) lastOfQuarter(day monthDay) error {
 	cron := "0 0 " + day.text + " 3,6,9,12 *"
 	if day.field == weekdayField {
@@ -63,7 +61,6 @@ func (p phrase) lastOfQuarter(day monthDay) error {
 		SetHint("write cron: %q for the %s of a quarter", cron, day.words)
 }
 
-// ordinalWords are the words that count weekdays in a month. There is no fifth, since not every month has one.
 var ordinalWords = []string{"first", "second", "third", "fourth", "last"}
 
 // spreadWeekday gives each ordinal its weekday: it makes "first monday , third monday" of "first , third monday".
@@ -85,7 +82,6 @@ func spreadWeekday(words []string) []string {
 	return all
 }
 
-// readMonthDay reads one monthday.
 func readMonthDay(element string) (monthDay, error) {
 	nthWord, name, two := strings.Cut(element, " ")
 	weekdays := weekdayWords()[name]
@@ -140,7 +136,6 @@ func unknownOrdinal(nth, name string) error {
 	return Wrong("%q does not say which %s of the month", nth, name).SetHint("it is one of %s", strings.Join(ordinalWords, ", "))
 }
 
-// ofMonth turns "first monday of month" into "month on first monday". The "of" is the word at index of.
 func (p *phrase) ofMonth(of int) error {
 	days, month := p.what[:of], p.what[of+1:]
 	switch {
@@ -160,8 +155,7 @@ func (p *phrase) ofMonth(of int) error {
 	return nil
 }
 
-// ordinalWithoutMonth returns the error about "first monday", with a hint at what "every second monday" or "every second
-// week" may mean.
+// ordinalWithoutMonth returns the error about "first monday", with a hint at what may be meant.
 func (p phrase) ordinalWithoutMonth() error {
 	nth, name := p.what[0], p.what[1]
 	n := 1 + slices.Index(ordinalWords, nth)

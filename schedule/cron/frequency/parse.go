@@ -31,8 +31,7 @@ const everyForms = `the forms are "5 minutes", "hour at :17", "2 hours at :15", 
 	`"month on last day", "first monday of month", "quarter on 4 at 14:00", "year on 1 June at 17:00", ` +
 	`"2 weeks from 2026-01-05 at 8:00", "90 minutes from 2026-01-05 06:00" and "boot"`
 
-// A Frequency is what a phrase says. Its cron expressions are texts, which nobody has read yet: a date such as
-// 30 February is refused by who reads them.
+// A Frequency is what a phrase says. Its cron expressions are not checked yet: 30 February passes.
 type Frequency struct {
 	Crons []string // the cron expressions that it stands for; of counted days the times of day of each due one
 	Days  int      // from one due day to the next, where days are counted from a date; 0 where the expressions say the days
@@ -43,9 +42,8 @@ type Frequency struct {
 	From time.Time // what Days or Interval is counted from, on the wall clock, as if that were UTC
 }
 
-// Parse reads a frequency in words, such as "weekdays at 8:00". Case, and singular or plural, do not matter. Without an
-// "at", days begin at 0:00 and hours at :00. The words cover every frequency helper of Laravel, and also what is counted
-// from a date. Every error is an *Error.
+// Parse reads a frequency in words, such as "weekdays at 8:00". Without an "at", days begin at 0:00
+// and hours at :00. Every error is an *Error.
 func Parse(text string) (Frequency, error) {
 	f, err := parse(text)
 	if wrong, ok := errors.AsType[*unknownError](err); ok {
@@ -73,8 +71,8 @@ func parse(text string) (Frequency, error) {
 	return Frequency{Crons: texts}, err
 }
 
-// A phrase has its frequency in what, and its clauses, all in words of lower case. A comma is a word of its own. A clause
-// that the text lacks is nil.
+// A phrase is a frequency and its clauses, in words of lower case and commas. A missing clause is
+// nil.
 type phrase struct {
 	what, from, on, at []string
 }
@@ -82,8 +80,7 @@ type phrase struct {
 // fillers are words without a meaning: "the first monday of every month" is "first monday of month".
 var fillers = []string{"the", "each", "every"}
 
-// splitPhrase splits a text into its clauses. "and" becomes a comma, "other week" 2 weeks, and "DAYS of month" month with
-// DAYS as its on.
+// splitPhrase splits a text into its clauses, with "and" as a comma and "other week" as 2 weeks.
 func splitPhrase(text string) (p phrase, err error) {
 	clause := &p.what
 	for _, word := range strings.Fields(strings.ReplaceAll(strings.ToLower(text), ",", " , ")) {
@@ -116,10 +113,8 @@ func splitPhrase(text string) (p phrase, err error) {
 	return p, err
 }
 
-// clauseWords are the words that open a clause.
 var clauseWords = []string{"from", "on", "at"}
 
-// clause returns the clause that the word opens, or nil.
 func (p *phrase) clause(word string) *[]string {
 	switch word {
 	case "from":
@@ -132,7 +127,6 @@ func (p *phrase) clause(word string) *[]string {
 	return nil
 }
 
-// crons returns the texts of the cron expressions that the phrase stands for.
 func (p phrase) crons() ([]string, error) {
 	first := p.what[0]
 	if n, isNumber := Digits(first); isNumber {
@@ -208,8 +202,8 @@ func (p phrase) hours(hours string) ([]string, error) {
 	return []string{joinNumbers(minutes) + " " + hours + " * * *"}, err
 }
 
-// daily reads the times of "at 13:00, 19:30". The argument days is the last three fields of a cron expression. Times with
-// the same minute share an expression. An error of the caller is returned as it is.
+// daily reads the times of "at 13:00, 19:30" for the last three fields, days. Times with the same
+// minute share an expression. It passes err on.
 func (p phrase) daily(days string, err error) ([]string, error) {
 	if err != nil {
 		return nil, err
@@ -235,8 +229,7 @@ func (p phrase) daily(days string, err error) ([]string, error) {
 	return texts, nil
 }
 
-// weekdays reads "monday, wednesday and friday", "weekdays" and "weekends", which are names. An error of the caller is
-// returned as it is.
+// weekdays reads names: "monday, wednesday and friday", "weekdays". It passes err on.
 func (p phrase) weekdays(names []string, err error) ([]string, error) {
 	if err != nil {
 		return nil, err

@@ -33,7 +33,6 @@ func numbers(words []string, read func(element string) (int, error)) ([]int, err
 	return ascending(all), err
 }
 
-// ascending sorts the numbers, and leaves out repeated ones.
 func ascending(all []int) []int {
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -126,8 +125,7 @@ func readWeekdays(text string) ([]int, error) {
 	return nil, unknownWord(first)
 }
 
-// Digits reads a plain number, without sign and spaces, also for package cron. A number above 1<<24, which is
-// more than any field has, and more minutes than ten years, reads as 1<<24.
+// Digits reads a plain number without sign and spaces. A number above 1<<24 reads as 1<<24.
 func Digits(text string) (n int, ok bool) {
 	for i := 0; i < len(text); i++ {
 		if text[i] < '0' || text[i] > '9' {

@@ -35,7 +35,6 @@ func IsWeekday(word string) bool { return weekdayWords()[word] != nil }
 var monthWords = []string{"january", "february", "march", "april", "may", "june", "july", "august",
 	"september", "october", "november", "december"}
 
-// foreignWords are words of other schedulers, and the words for them here.
 var foreignWords = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"hourly": "hour", "daily": "day", "nightly": "day", "midnight": "day", "weekly": "week", "monthly": "month",
@@ -47,7 +46,6 @@ var foreignWords = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// plurals returns words with their plurals.
 func plurals[T any](words map[string]T) map[string]T {
 	both := make(map[string]T, 2*len(words))
 	for word, meaning := range words {
@@ -78,8 +76,7 @@ func unknownWord(word string) error {
 	return &unknownError{e.SetHint("did you mean %q?", meant), word, meant}
 }
 
-// nearestWord returns the unit or weekday that is at most two letters away from word, or one letter for short words.
-// It returns "" where there is none.
+// nearestWord returns the unit or weekday at most two letters away (one if word is short), or "".
 func nearestWord(word string) (nearest string) {
 	ours := slices.AppendSeq(slices.Collect(maps.Keys(unitWords())), maps.Keys(weekdayWords()))
 	slices.Sort(ours)

@@ -133,8 +133,7 @@ func Account(r *document.Reader, n *document.Node) (string, bool) {
 	return text, true
 }
 
-// Umask reads an umask as the shell does, in octal. YAML takes 027 for octal and 27 for decimal,
-// and the shell takes both for octal: so the leading zero must be there.
+// Umask reads an octal umask. It needs the leading zero: YAML takes 27 for decimal, shells do not.
 func Umask(r *document.Reader, n *document.Node) (*int, bool) {
 	text, ok := r.Text(n)
 	if !ok {

@@ -27,7 +27,6 @@ func Windows(r *document.Reader, n *document.Node) (all []schedule.Window, ok bo
 	return all, len(all) == len(pairs)
 }
 
-// readWindow reads a pair of times.
 func readWindow(r *document.Reader, n *document.Node) (schedule.Window, bool) {
 	const hint = `write ["8:00", "17:00"], or a list of such pairs`
 	if !n.IsList() {
@@ -102,8 +101,7 @@ func daysOf(word string) schedule.Days {
 	return 0
 }
 
-// dayHint proposes what was probably meant by a word that is no day: the days of a range, or the nearest name. It is
-// empty where nothing is near.
+// dayHint proposes the days of a range, or the nearest name, for a word that is no day; or "".
 func dayHint(r *document.Reader, word string) string {
 	if from, to, isRange := strings.Cut(word, "-"); isRange {
 		first, last := dayOf(from), dayOf(to)

@@ -17,8 +17,8 @@ func IntegerFrom(least int) func(*document.Reader, *document.Node) (int, bool) {
 	return func(r *document.Reader, n *document.Node) (int, bool) { return r.Integer(n, least, math.MaxInt32) }
 }
 
-// Word reads one of several words, of which the first is the default: false takes an inherited one away. Another word is a problem, and
-// taken for fallback: with the one that needs most no key beside it is refused, too, and with the one that needs least it is not itself.
+// Word reads one of several words, the default first; false means the default. A wrong word is a
+// problem and counts as fallback.
 func Word(r *document.Reader, n *document.Node, fallback string, all ...string) (string, bool) {
 	if n.IsFalse() {
 		return all[0], true
