@@ -1,8 +1,6 @@
-// Package actions does what people ask for: one more run of a task, a run again, the end of a run, a pause and its end. The commands
-// and the API ask for it here, so that each shows what the other did, and by whom.
-//
-// It starts nothing itself: ticks answer requests and obey pauses. What is asked for is written so that a kill at any moment
-// leaves all of it or nothing.
+// Package actions does what people ask for through commands and the API: runs, retries, stops,
+// pauses. It starts nothing: ticks answer requests. A kill at any moment leaves a whole request or
+// nothing.
 package actions
 
 import (

@@ -43,7 +43,6 @@ func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason stri
 	return Retry{request, record, changes(record.Snapshot, t), slices.ContainsFunc(append(waiting, asked...), same)}, nil
 }
 
-// retriable returns the record of a run that is over, and its task, which ticks would start.
 func (a Actor) retriable(ctx context.Context, name string) (outcome.Record, *schedule.Task, error) {
 	record, err := a.endedRun(ctx, name)
 	if err != nil {
@@ -106,7 +105,6 @@ func changes(snapshot json.RawMessage, now *schedule.Task) (keys []string) {
 	return slices.Sorted(slices.Values(slices.AppendSeq(keys, maps.Keys(is))))
 }
 
-// fields are the keys of a task with their values.
 func fields(t schedule.Task) (fields map[string]json.RawMessage) {
 	text, err := json.Marshal(t)
 	if err == nil {

@@ -48,7 +48,6 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// actor returns who asks, as somebody who asks ticks for something.
 func (r *request) actor() actions.Actor {
 	actor := r.server.Schedules.Actor(r.schedule, r.who.Name)
 	actor.Problem = r.tell
@@ -74,7 +73,6 @@ func (r *request) later(in *float64, inName, at, atName string) (later time.Time
 	return now, false, nil
 }
 
-// asking reads the body of a request for a run.
 func (r *request) asking() (at time.Time, reason string, err error) {
 	var body Asking
 	if err := r.decode(&body); err != nil {
@@ -135,7 +133,6 @@ func postRetry(r *request) (any, error) {
 	return r.leave(actor, retry.Request, "retry", one.Record.Run, reason)
 }
 
-// leave leaves a request for the ticks to come.
 func (r *request) leave(actor actions.Actor, request runfile.Request, action, target, reason string) (asked view.Request, err error) {
 	err = r.change(action, target, reason, func() error {
 		tick, err := actor.Leave(request)

@@ -25,8 +25,7 @@ type current struct {
 // readAgainAfter is how old a schedule may be whose files look the same.
 const readAgainAfter = 5 * time.Second
 
-// get returns the schedule or, where an edit broke it, the last one that was valid, and in invalid what is wrong now. Err says that
-// there is neither.
+// get returns the schedule, or the last valid one and in invalid what is wrong now; else err.
 func (c *current) get() (valid *schedule.Schedule, invalid, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,7 +36,6 @@ func (c *current) get() (valid *schedule.Schedule, invalid, err error) {
 	return c.schedule, c.invalid, c.err
 }
 
-// forget has the schedule read again when it is asked for.
 func (c *current) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

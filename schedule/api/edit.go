@@ -159,7 +159,6 @@ func deleteTask(r *request) (any, error) {
 	})
 }
 
-// edit does one edit at a time.
 func (s *Server) edit(do func() error) error {
 	s.editing.Lock()
 	defer s.editing.Unlock()
@@ -222,7 +221,6 @@ func (r *request) mayWrite(after *schedule.Schedule, name, path string) error {
 	return nil
 }
 
-// unprocessable is the answer to a task with which the schedule would be invalid, with all that is wrong.
 func unprocessable(err error) error {
 	var invalid *load.InvalidError
 	if !errors.As(err, &invalid) {

@@ -68,7 +68,6 @@ func (e *events) send(id, name string, value any) error {
 	return e.write(lines.String() + "\n")
 }
 
-// beat sends a sign of life.
 func (e *events) beat() error { return e.write(":\n\n") }
 
 func (e *events) write(text string) error {

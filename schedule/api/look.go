@@ -51,8 +51,7 @@ func getTasks(r *request) (any, error) {
 	return pageOf(tasks.Items, next), nil
 }
 
-// taggedAfter returns the tasks with one of the tags (all without tags) that stand behind the one in the cursor: at most limit, and
-// whether there are more.
+// taggedAfter returns at most limit tasks with one of the tags (all for none) behind the cursor.
 func taggedAfter(s *schedule.Schedule, tags, cursor []string, limit int) (chosen []*schedule.Task, more bool, err error) {
 	if err := actions.KnownTags(s, tags); err != nil {
 		return nil, false, err
@@ -212,7 +211,6 @@ func outcomeList() string {
 
 func getRun(r *request) (any, error) { return r.run() }
 
-// run returns the run in the path.
 func (r *request) run() (runs.Run, error) {
 	id := r.PathValue("id")
 	if len(id) < 4 {

@@ -27,7 +27,6 @@ func getMetrics(r *request) (any, error) {
 	return content{text: status.Of(r.schedule, r.invalid != nil, r.server.Now(), r.view.Files).Metrics()}, nil
 }
 
-// key returns the task of the key in the path, which is of that scope.
 func (r *request) key(scope access.Scope, key string) (task string, err error) {
 	task, who, err := r.server.access.Key(r.Request, scope, key)
 	if err == nil {

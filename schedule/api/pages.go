@@ -29,9 +29,8 @@ type Visit struct {
 	request *request
 }
 
-// Visit prepares the answer to a request that came through Handler. Leave is called when the page is made: only so many are made at the
-// same time. A page with a forecast may take seconds, and takes no place from other pages: only so many wait for one. problem.Of turns the
-// error into an answer.
+// Visit prepares the answer to a request that came through Handler. Call leave when the page is
+// made: the number of pages is bounded, for forecasts apart. The error is for problem.Of.
 func (s *Server) Visit(hr *http.Request, foresees bool) (v *Visit, leave func(), err error) {
 	plain := hr.Clone(hr.Context())
 	plain.URL.RawQuery = "" // what a page takes is not what a route takes
@@ -54,14 +53,12 @@ func (v *Visit) Problems() []string {
 // Pauses returns the pauses in effect.
 func (v *Visit) Pauses() []Pausing { return v.request.pausings() }
 
-// Forecast returns a forecast of a span, as people write it, or of a week where that is empty. Where from is zero it begins with this
-// hour.
+// Forecast returns a forecast of a span (empty: a week) from a time (zero: this hour) on.
 func (v *Visit) Forecast(from time.Time, length string) (forecast.Report, error) {
 	return v.request.forecast(from, length)
 }
 
-// Changes returns what was changed, the newest first, below the change with that id ("" is above all): at most limit, and whether there
-// are more.
+// Changes returns up to limit changes below an id ("" for all), newest first, and if more exist.
 func (s *Server) Changes(below string, limit int) ([]audit.Change, bool, error) {
 	return s.audit.Read(below, limit)
 }
@@ -96,7 +93,6 @@ func (s *Server) Call(from *http.Request, method, path string, body, answer any)
 	return nil
 }
 
-// kept is an answer that is kept.
 type kept struct {
 	header http.Header
 	status int

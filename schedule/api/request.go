@@ -37,14 +37,12 @@ type request struct {
 	problems []string // what the answer lacks
 }
 
-// tell remembers what the answer lacks.
 func (r *request) tell(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.problems = append(r.problems, text.Line(fmt.Sprintf(format, args...)))
 }
 
-// answering returns the handler of a route.
 func (s *Server) answering(of route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		who, err := s.admit(of, hr)
@@ -97,7 +95,6 @@ func (s *Server) handle(of route, r *request) (any, error) {
 	return of.handle(r)
 }
 
-// admit returns who asks, if they may use the route.
 func (s *Server) admit(of route, r *http.Request) (access.Who, error) {
 	switch of.scope {
 	case access.Open, access.Badge, access.Hook: // a key is in the path
@@ -164,7 +161,6 @@ type content struct {
 	stream func(w *events) // an answer that goes on
 }
 
-// answer writes what a handler returned.
 func (r *request) answer(w http.ResponseWriter, of route, value any) {
 	for _, p := range r.problems {
 		w.Header().Add("Sched-Problem", headerText(p))
@@ -205,7 +201,6 @@ func (r *request) answer(w http.ResponseWriter, of route, value any) {
 	w.Write(c.text)
 }
 
-// headerText is a text as a header can have it.
 func headerText(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
@@ -232,7 +227,6 @@ func pageOf[T any](items []T, cursor string) page[T] {
 	return page[T]{items, &cursor}
 }
 
-// cursorOf returns the cursor made of some parts.
 func cursorOf(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, "\x00")))
 }
@@ -255,7 +249,6 @@ func madeUp() error {
 	return problem.New(http.StatusBadRequest, "leave cursor out to begin at the first page", "the cursor is not one that this list gave")
 }
 
-// microseconds reads a time in a cursor.
 func microseconds(text string) (time.Time, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	at := time.UnixMicro(n).UTC()
@@ -265,7 +258,6 @@ func microseconds(text string) (time.Time, error) {
 	return at, nil
 }
 
-// limit returns the parameter limit.
 func (r *request) limit(usual, most int) (int, error) {
 	given := r.URL.Query().Get("limit")
 	if given == "" {
@@ -296,7 +288,6 @@ func parseTime(name, given string) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// bytes returns a parameter that is a number of bytes.
 func (r *request) bytes(name string) (int64, error) {
 	given := r.URL.Query().Get(name)
 	if given == "" {
@@ -312,7 +303,6 @@ func (r *request) bytes(name string) (int64, error) {
 // longest is the longest duration that is taken, and the farthest in the future that something is asked for.
 const longest = 10 * 366 * 24 * time.Hour
 
-// duration reads a duration in seconds.
 func duration(name string, seconds float64) (time.Duration, error) {
 	if !(seconds > 0 && seconds <= longest.Seconds()) {
 		return 0, problem.New(http.StatusBadRequest, "write it in seconds: 600 for ten minutes", "%s %v is not a time to wait", name, seconds)

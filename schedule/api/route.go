@@ -27,7 +27,6 @@ type route struct {
 	handle       func(*request) (any, error)
 }
 
-// A param is a parameter in the query.
 type param struct {
 	name, kind, about string // kind: string, integer, time, boolean
 	many              bool   // it may be there several times
@@ -70,10 +69,8 @@ func (of route) checkQuery(r *http.Request) error {
 	return nil
 }
 
-// takesBody reports whether the body of a request is read.
 func (of route) takesBody() bool { return of.body != nil || of.method == http.MethodPut }
 
-// pathParams are the names in the path of a route.
 func (of route) pathParams() (names []string) {
 	for part := range strings.SplitSeq(of.path, "/") {
 		if strings.HasPrefix(part, "{") {

@@ -8,7 +8,6 @@ import (
 	"sched/schedule/view/runs"
 )
 
-// routes are all there are.
 func routes() []route {
 	return []route{
 		{method: "GET", path: "/status", scope: access.Read, about: "Whether all is well", status: 200, value: view.Status{}, handle: getStatus},

@@ -98,7 +98,6 @@ func New(c Config) (*Server, error) {
 	return s, err
 }
 
-// prefix is that of all routes of the API.
 const prefix = "/api/v1"
 
 // Assets is the prefix of what pages consist of, whoever looks: the style and the script.
@@ -149,7 +148,6 @@ func (s *Server) showing(pages http.Handler) http.Handler {
 	})
 }
 
-// mayLook returns who asks for a page.
 func (s *Server) mayLook(r *http.Request) (access.Who, error) {
 	who, err := s.access.Who(r)
 	if err == nil && !who.Scope.Allows(access.Read) {
@@ -161,7 +159,6 @@ func (s *Server) mayLook(r *http.Request) (access.Who, error) {
 // LoginPath returns the path of a new login link for somebody with that scope.
 func (s *Server) LoginPath(scope access.Scope) string { return s.access.LoginPath(scope) }
 
-// notThere answers a request for which there is no route.
 func (s *Server) notThere(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {

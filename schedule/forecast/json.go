@@ -95,7 +95,6 @@ func (r Report) JSON() Forecast {
 	return all
 }
 
-// known says where what a run takes comes from.
 func (l Load) known() string {
 	if l.Runs > 0 {
 		return "history"

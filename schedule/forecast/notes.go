@@ -19,10 +19,8 @@ type Note struct {
 	Hint string `json:"hint"`
 }
 
-// mostNamed is how many tasks a note names.
 const mostNamed = 5
 
-// note notes what a reader has to know of what the forecast goes by.
 func (in *Inputs) note() {
 	s := in.Schedule
 	var unknown, stale, asking []string

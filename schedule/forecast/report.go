@@ -47,7 +47,6 @@ func (r Report) Lines() (lines []Line) {
 	return lines
 }
 
-// crowded names the minutes in which most starts.
 func (r Report) crowded() string {
 	var words []string
 	for _, minute := range r.Crowded[:min(3, len(r.Crowded))] {
@@ -73,7 +72,6 @@ func skipped(f *Sums) string {
 	return words
 }
 
-// known says what the durations rest on.
 func (r Report) known() string {
 	known, unknown, least, most := 0, 0, 0, 0
 	for _, t := range r.Tasks {

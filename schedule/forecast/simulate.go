@@ -121,7 +121,6 @@ type holder struct {
 	until int64
 }
 
-// tick adds what one server does with the slots of a minute.
 func (s *simulation) tick(server int, due []schedule.Slot) {
 	background, foreground := admission.Split(due)
 	for len(background) > 0 {
@@ -147,7 +146,6 @@ func (s *simulation) push(at int64, what happening) {
 	heap.Push(&s.events, event{at, s.pushed, what})
 }
 
-// A group is background slots of one instant.
 type group struct {
 	server int
 	slots  []schedule.Slot
@@ -163,7 +161,6 @@ func (g *group) happen(s *simulation, at int64) {
 	}
 }
 
-// A queue is the foreground slots of a tick.
 type queue struct {
 	server int
 	slots  []schedule.Slot
@@ -285,7 +282,6 @@ func (s *simulation) acquireMutex() (until int64, err error) {
 	return s.slot.Start.Add(s.slot.Load.Took).UnixNano(), nil
 }
 
-// hold notes what the run of the slot has, as acquireMutex allowed it.
 func (s *simulation) hold(h holder) {
 	if h.task.WithoutOverlapping {
 		s.held[s.mutex()] = h
@@ -311,7 +307,6 @@ func (s *simulation) shared(name string) mutexOf {
 	return mutexOf{name, s.slot.Server}
 }
 
-// A happening is what happens at an instant.
 type happening interface {
 	happen(s *simulation, at int64)
 }

@@ -116,7 +116,6 @@ func (f *Sums) LateRuns() (n int) {
 // Troubles returns how many slots of all tasks are skipped that no condition and no pause skips.
 func (f *Sums) Troubles() int { return f.Skips(Overlap) + f.Skips(Full) + f.Skips(TooLate) }
 
-// A collector adds up slots in the order of their starts.
 type collector struct {
 	sums    *Sums
 	to      time.Time
@@ -191,7 +190,6 @@ func (t *Task) skip(slot *Slot, hour *Hour) {
 	}
 }
 
-// run counts a run that begins.
 func (c *collector) run(load Load, at int64) {
 	e := end{at: at + int64(load.Took), memory: load.Memory}
 	if load.Took > 0 {
@@ -228,7 +226,6 @@ func (c *collector) end(until int64) {
 	}
 }
 
-// result returns the forecast after the last slot.
 func (c *collector) result() *Sums {
 	f := c.sums
 	c.advance(c.to.UnixNano() - 1)
@@ -260,10 +257,8 @@ func (h heapOf[T]) Len() int           { return len(h) }
 func (h heapOf[T]) Less(i, j int) bool { return h[i].before(h[j]) }
 func (h heapOf[T]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
-// Push is for container/heap.
 func (h *heapOf[T]) Push(x any) { *h = append(*h, x.(T)) }
 
-// Pop is for container/heap.
 func (h *heapOf[T]) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]

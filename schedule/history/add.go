@@ -13,11 +13,9 @@ import (
 	"sched/schedule/outcome"
 )
 
-// Add adds the records, all of them or none. When it has returned nil they survive a power cut.
-//
-// A run that is there already stays as it is: a tick that died after Add and before it removed the
-// run's file adds the same record again, and finishing twice does nothing twice.
-// Times are kept to the microsecond.
+// Add adds all records or none; after nil they survive a power cut. A run that is there already
+// stays as it is, so a tick that died before it removed the file of the run may add it again. Times
+// are kept to the microsecond.
 func (db *DB) Add(ctx context.Context, records []outcome.Record) error {
 	return db.add(ctx, records, false)
 }

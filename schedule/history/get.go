@@ -34,9 +34,8 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("run %s could be any of %s%s", e.ID, strings.Join(e.Candidates, ", "), more)
 }
 
-// Get returns the run with that id, or the only one whose id starts with it, or ends with it (from four
-// characters on): ids of one minute start alike, so people copy the end. Otherwise it
-// returns ErrNotFound or an *AmbiguousError.
+// Get returns the run with that id, or the only one whose id starts or ends with it (from four
+// characters on). Otherwise it returns ErrNotFound or an *AmbiguousError.
 func (db *DB) Get(ctx context.Context, id string) (outcome.Record, error) {
 	var runs []string
 	var records []outcome.Record
@@ -75,8 +74,7 @@ func (db *DB) Unknown(ctx context.Context, runs []string) (unknown []string, err
 	return unknown, err
 }
 
-// candidates are the runs that id may stand for: id alone when there is such a run, and never many
-// more than are shown.
+// candidates are the runs that id may stand for: id alone if it exists, else a few more than shown.
 func candidates(ctx context.Context, conn *sql.DB, id string) ([]string, error) {
 	if id == "" {
 		return nil, nil
@@ -103,12 +101,10 @@ func ambiguous(id string, runs []string) error {
 	return &AmbiguousError{ID: id, Candidates: runs[:min(shown, len(runs))], More: len(runs) > shown}
 }
 
-// A queryer is a connection or a transaction.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// texts returns the only column of a query.
 func texts(ctx context.Context, conn queryer, query string, args ...any) ([]string, error) {
 	rows, err := conn.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -129,9 +125,8 @@ func texts(ctx context.Context, conn queryer, query string, args ...any) ([]stri
 // aheadBy is how far ahead of the clock a run may have begun before the clock is taken to have been wrong then.
 const aheadBy = time.Minute
 
-// NewestBefore returns the run of a task that began last by the clock of now, in place of last where that one was begun by a clock that
-// was ahead: its id stays the highest until the clock has caught up. It looks among the newest hundred that find finds, and returns
-// last where there is no other.
+// NewestBefore returns the run that began last by the clock of now, instead of a last that began by
+// a clock ahead of it. It looks among the newest hundred that find finds; for none it returns last.
 func NewestBefore(last outcome.Record, now time.Time, find func(Query) ([]outcome.Record, error)) outcome.Record {
 	if !last.Started.After(now.Add(aheadBy)) {
 		return last
@@ -152,8 +147,7 @@ func NewestBefore(last outcome.Record, now time.Time, find func(Query) ([]outcom
 	return newest
 }
 
-// OneRun returns the id that name stands for: all of it, its beginning, or its end (from four characters
-// on), like Get; empty for none.
+// OneRun returns the id that name stands for, like Get; empty for none.
 func OneRun(ids []string, name string) (string, error) {
 	var found []string
 	for _, id := range ids {

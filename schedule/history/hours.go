@@ -38,8 +38,7 @@ const (
 	minuteMicros = int64(time.Minute / time.Microsecond)
 )
 
-// hoursTable is the SQL that makes the table. Rows are sorted by hour first: those that a tick changes, one a task, lie side
-// by side.
+// hoursTable makes the table, sorted by hour: the rows that a tick changes lie side by side.
 const hoursTable = `
 CREATE TABLE hours (
 	hour    INTEGER NOT NULL,
@@ -89,7 +88,6 @@ type hourTally struct {
 	stale map[hourPlace]bool
 }
 
-// add counts a record that was not there before.
 func (t *hourTally) add(r outcome.Record) {
 	at, ok := placeOfHour(r.Task, r.Slot)
 	if !ok || r.IsRange() {
@@ -108,7 +106,6 @@ func (t *hourTally) add(r outcome.Record) {
 	t.added[k] = s
 }
 
-// remove says that a record was removed of that task, with that slot.
 func (t *hourTally) remove(task string, slot time.Time) {
 	if at, ok := placeOfHour(task, slot); ok {
 		if t.stale == nil {
@@ -143,7 +140,6 @@ func (t *hourTally) write(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// fill makes the rows of an hour of a task anew.
 func (at hourPlace) fill(ctx context.Context, tx *sql.Tx) error {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM hours WHERE hour = ? AND task = ?", at.hour, at.task); err != nil {
 		return err
@@ -152,8 +148,7 @@ func (at hourPlace) fill(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// prune removes the rows of the hours of which records were removed (see remove) and none is left. It is for who removes the oldest, and
-// costs less than write.
+// prune removes hours that remove has emptied. For the oldest records it costs less than write.
 func (t *hourTally) prune(ctx context.Context, tx *sql.Tx) error {
 	for at := range t.stale {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM hours WHERE hour = ?1 AND task = ?2
@@ -178,7 +173,6 @@ func readHours(ctx context.Context, conn *sql.DB, tasks []string, from, to time.
 		FROM json_each(?2) AS name`, jsonList(all), jsonList(tasks))
 }
 
-// scanHours reads rows of a task and its packedHours hours.
 func scanHours(ctx context.Context, conn *sql.DB, query string, args ...any) (all []Hour, err error) {
 	rows, err := conn.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -198,7 +192,6 @@ func scanHours(ctx context.Context, conn *sql.DB, query string, args ...any) (al
 	return all, rows.Err()
 }
 
-// unpackHours adds the hours of a task to all.
 func unpackHours(all []Hour, task, text string) ([]Hour, error) {
 	first := len(all)
 	for text != "" {

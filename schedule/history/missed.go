@@ -48,7 +48,6 @@ func findReplaced(ctx context.Context, tx *sql.Tx, records []outcome.Record) (*r
 	return found, found.shrinkRanges(ctx, tx)
 }
 
-// remove removes what findReplaced has found.
 func (f *replaced) remove(ctx context.Context, tx *sql.Tx, counted tally, perHour *hourTally) error {
 	if len(f.records) == 0 {
 		return nil

@@ -8,8 +8,7 @@ import (
 	"slices"
 )
 
-// Note adds notes to the records of runs, by their ids: what was found out after they were added. Those that are not in
-// the history stay as they are. A note that is there already is not added again.
+// Note adds notes to records by run id, each once. Runs that are not in the history are left out.
 func (db *DB) Note(ctx context.Context, notes map[string][]string) error {
 	if len(notes) == 0 {
 		return nil

@@ -27,8 +27,7 @@ const (
 	metaCursor = "cursor" // the last task that a pass has done; "" or absent at its start
 )
 
-// PruneDue reports whether no pass of Prune has ended yet on the day (in UTC) of now. It costs one look-up;
-// what it cannot read is not due.
+// PruneDue reports whether no pass ended yet on the day (UTC) of now; false if it cannot be read.
 func (db *DB) PruneDue(ctx context.Context, now time.Time) bool {
 	due := false
 	_ = db.file.Do(func(conn *sql.DB) error {
@@ -46,18 +45,14 @@ func (db *DB) PruneDue(ctx context.Context, now time.Time) bool {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// Prune removes records that are older than keep, and of each task the runs beyond its newest perTask, and as many of the
-// slots that were skipped or missed: a weekend of these removes no run. A bound that is not positive does not count. The newest record of a task that tells how its command
-// went always stays, so that a yearly task has a last outcome, and its recovery is noticed.
+// Prune removes records older than keep and, of each task, runs beyond its newest perTask and as
+// many skipped or missed slots. A bound that is not positive does not count. The newest record that
+// tells how a run went stays, so that a yearly task has a last outcome, and so does the newest
+// record of a shared history (see metaPublished). Runs that wait to be published count against keep
+// alone.
 //
-// Runs that wait to be published count against keep alone: a store that is down for a day costs no copy, and
-// one that is gone for good does not fill the disk. The newest record of a shared history stays (see
-// metaPublished).
-//
-// One call is a small step (docs/decisions.md#a-step-of-pruning-ends-by-the-clock): it ends after 25 ms or 500
-// records. But it removes least records even when that takes longer, if there are so many: a schedule that adds a
-// thousand in a minute must be able to remove as many. The room is used again by later records; the file does not
-// shrink.
+// A call is a small step: it ends after 25 ms or 500 records, but removes at least least records
+// (docs/decisions.md#a-step-of-pruning-ends-by-the-clock). The file does not shrink.
 func (db *DB) Prune(ctx context.Context, now time.Time, keep time.Duration, perTask, least int) (Pruned, error) {
 	return db.prune(ctx, small, now, keep, perTask, least)
 }
@@ -89,7 +84,6 @@ func (db *DB) prune(ctx context.Context, s stride, now time.Time, keep time.Dura
 	return did, nil
 }
 
-// A pruning is one step.
 type pruning struct {
 	ctx context.Context
 	tx  *sql.Tx
@@ -113,7 +107,6 @@ func (p *pruning) readPublished() error {
 	return p.tx.QueryRowContext(p.ctx, newestRow).Scan(&p.newest)
 }
 
-// spent reports whether the step has to end.
 func (p *pruning) spent() bool {
 	return p.removed >= max(p.most, p.least) || p.removed >= p.least && time.Since(p.begun) >= p.time
 }
@@ -186,8 +179,7 @@ func (p *pruning) surplusOf(task string, perTask int) (done bool, err error) {
 		ORDER BY slot DESC, rowid DESC LIMIT ?2 OFFSET ?3`, task, perTask, p.newest)
 }
 
-// removeAll removes the rows that which selects, a chunk (?2) at a time, until there are none, which is done,
-// or the step has to end.
+// removeAll removes what which selects, in chunks (?2), until none is left (done) or spent.
 func (p *pruning) removeAll(which string, first any, others ...any) (done bool, err error) {
 	for {
 		chunk := min(p.chunk, max(p.most, p.least)-p.removed)
@@ -201,8 +193,7 @@ func (p *pruning) removeAll(which string, first any, others ...any) (done bool, 
 	}
 }
 
-// remove deletes the rows that which selects, counts them, and deletes the snapshots that only they
-// used.
+// remove deletes and counts the rows that which selects, with snapshots that only they used.
 func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	rows, err := p.tx.QueryContext(p.ctx, fmt.Sprintf("DELETE FROM runs WHERE rowid IN (%s) "+
 		"RETURNING run, output, task, snapshot, slot, rowid > %d AND %s", which, p.published, ran), args...)

@@ -12,12 +12,10 @@ import (
 	"sched/schedule/statedir"
 )
 
-// metaPublished names, in the table meta, the rowid up to which runs were published. It is there
-// exactly for a history that is shared (AddShared).
-//
-// Rowids grow with the time of Add, whatever the ids of runs say: a long run is added after a short
-// one that began later. None is given twice, since Prune leaves the newest row of a shared history, and Add removes the
-// rows that it replaces after it has added the new ones.
+// metaPublished names, in the table meta, the rowid up to which runs were published; only a shared
+// history (AddShared) has it. Rowids grow with the time of Add, unlike ids of runs. None is given
+// twice: Prune leaves the newest row of a shared history, and Add removes replaced rows after
+// adding new ones.
 const metaPublished = "published"
 
 // startsWith is how many runs of the past are published when a history begins to be shared.
@@ -26,10 +24,9 @@ const startsWith = 1000
 // A Cursor is a place in the history: the runs up to it were added before those after it.
 type Cursor int64
 
-// HasUnpublished reports whether runs of the history in dir may wait to be published. It opens no database:
-// there is a file beside it from the moment before a shared history adds a run until Published finds that none
-// waits. After a power cut the file may be missing; what waits is then published with the next run
-// (docs/decisions.md#copies-wait-in-the-history-itself).
+// HasUnpublished reports whether runs may wait to be published, without opening the history in dir:
+// a file exists from before a run is added until none waits. A power cut may lose the file; the
+// next run publishes the others, too (docs/decisions.md#copies-wait-in-the-history-itself).
 func HasUnpublished(dir string) bool {
 	_, err := os.Stat(unpublishedPath(dir))
 	return err == nil
@@ -37,12 +34,9 @@ func HasUnpublished(dir string) bool {
 
 func unpublishedPath(dir string) string { return filepath.Join(dir, "unpublished") }
 
-// AddShared is Add for a history whose runs are published to other servers. From the first call on,
-// what Add adds waits to be published, too.
-//
-// Everything about what waits happens in transactions that write, one after another: a run is in the
-// history only after the file is there that HasUnpublished checks, and the file goes only while no run
-// waits. A kill between any two steps leaves at worst the file without a run.
+// AddShared is Add for a history whose runs are published: from the first call on, what Add adds
+// waits, too. The file of HasUnpublished comes before a run, and goes only while no run waits. A
+// kill leaves at worst the file without a run.
 func (db *DB) AddShared(ctx context.Context, records []outcome.Record) error {
 	return db.add(ctx, records, true)
 }
@@ -57,9 +51,8 @@ func (db *DB) Unshare(ctx context.Context) error {
 	})
 }
 
-// Unpublished returns the runs that wait to be published, at most limit, in the order in which they
-// were added. Skipped and missed slots are no runs. When they are published the caller hands the cursor to
-// Published. When there are fewer runs than the limit, no others wait.
+// Unpublished returns the runs that wait, at most limit, in the order of adding; fewer mean that no
+// others wait. Slots without a run are left out. The cursor is for Published.
 func (db *DB) Unpublished(ctx context.Context, limit int) (records []outcome.Record, cursor Cursor, err error) {
 	err = db.file.Do(func(conn *sql.DB) error {
 		from, _, err := published(ctx, conn)
@@ -123,14 +116,12 @@ func (db *DB) allPublished() error {
 	return nil
 }
 
-// A rower is a connection or a transaction.
 type rower interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// published returns the rowid up to which runs were published. Of a history that is not shared yet
-// only the newest runs will be; the same goes for one whose rows were numbered anew by a VACUUM
-// (https://www.sqlite.org/lang_vacuum.html).
+// published returns the rowid up to which runs were published. If the history is not shared yet, or
+// was numbered anew by VACUUM (https://www.sqlite.org/lang_vacuum.html), only the newest will be.
 func published(ctx context.Context, conn rower) (from Cursor, shared bool, err error) {
 	err = conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ? AND value <= ("+newestRow+")", metaPublished).Scan(&from)
 	if !errors.Is(err, sql.ErrNoRows) {

@@ -34,7 +34,6 @@ type Position struct {
 // PositionOf is the place below a record.
 func PositionOf(r outcome.Record) Position { return Position{r.Slot, r.Run} }
 
-// holds reports whether a record stands below the place.
 func (p Position) holds(r outcome.Record) bool {
 	return p == Position{} || r.Slot.Before(p.Slot) || r.Slot.Equal(p.Slot) && r.Run < p.Run
 }
@@ -155,8 +154,7 @@ func ceilMicro(t time.Time) int64 {
 	return t.Add(time.Microsecond - time.Nanosecond).UnixMicro()
 }
 
-// inOrder has the rows read in the order of the result, so that a limit ends the work early: for a small limit SQLite would rather
-// read all rows and keep the greatest.
+// inOrder has the rows read in the order of the result, so that a small limit ends the work early.
 const inOrder = "INDEXED BY runs_slot WHERE "
 
 // withOutcome repeats the condition of runs_trouble where it holds, or SQLite would not use it.
@@ -172,8 +170,8 @@ func distinct(outcomes []outcome.Outcome) []outcome.Outcome {
 	return slices.Compact(sorted)
 }
 
-// Last returns, for each of the tasks that has one, its newest record that says how its command went:
-// neither skipped nor missed. Prune keeps these. They come without their snapshots, which nobody who asks for many has use for.
+// Last returns, without snapshots, each task's newest record that is neither skipped nor missed.
+// Prune keeps these records.
 func (db *DB) Last(ctx context.Context, tasks []string) (map[string]outcome.Record, error) {
 	names, err := json.Marshal(tasks)
 	if err != nil {
@@ -192,8 +190,7 @@ func (db *DB) Last(ctx context.Context, tasks []string) (map[string]outcome.Reco
 	return last, err
 }
 
-// Previous returns the newest record of the task that is older than run and says how its command
-// went, and false when there is none. The run itself need not be recorded yet.
+// Previous returns the task's newest run older than run, if any. run itself may be unrecorded.
 func (db *DB) Previous(ctx context.Context, task, run string) (outcome.Record, bool, error) {
 	var records []outcome.Record
 	err := db.file.Do(func(conn *sql.DB) (err error) {
@@ -206,8 +203,7 @@ func (db *DB) Previous(ctx context.Context, task, run string) (outcome.Record, b
 	return records[0], true, nil
 }
 
-// Around is what was recorded around a moment, from which `sched why` finds out why there is no record of the moment
-// itself. A time is zero where there is no such record.
+// Around is what was recorded around a moment, for `sched why`. A time is zero for no record.
 type Around struct {
 	First     time.Time // the oldest slot of all tasks
 	Before    time.Time // the newest slot of any task before the moment
@@ -234,9 +230,8 @@ func (db *DB) Around(ctx context.Context, task string, at time.Time, limit int) 
 	return a, err
 }
 
-// Added returns the records that were added after a mark, in the order in which they were: at most limit. It also returns the mark behind
-// them, for the next call. The mark 0 returns no records, and the mark behind all of them. A history that was moved aside since begins
-// anew: its mark is smaller than the one that was given.
+// Added returns at most limit records after a mark, in the order of adding, and the next mark. The
+// mark 0 returns none, and the newest mark. After a history was moved aside, marks are smaller.
 func (db *DB) Added(ctx context.Context, mark int64, limit int) (records []outcome.Record, behind int64, err error) {
 	err = db.file.Do(func(conn *sql.DB) error {
 		var last sql.Null[int64]

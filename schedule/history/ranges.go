@@ -59,7 +59,6 @@ func (f *replaced) shrinkRanges(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// hasOwn reports whether the slot of r has a record of its own.
 func hasOwn(ctx context.Context, tx *sql.Tx, r outcome.Record) (own bool, err error) {
 	err = tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM runs WHERE task = ? AND slot = ? AND origin = '' AND until IS NULL)",
 		r.Task, r.Slot.UnixMicro()).Scan(&own)
@@ -109,7 +108,6 @@ func rangesOver(ctx context.Context, tx *sql.Tx, records []outcome.Record) (rang
 	return ranges, rows.Err()
 }
 
-// holds reports whether the range stands for the slot of r.
 func (row *rangeRow) holds(r outcome.Record) bool {
 	at := r.Slot.UnixMicro()
 	return row.slots > row.lost && row.task == r.Task && row.slot <= at && at <= row.until

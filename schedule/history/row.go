@@ -48,7 +48,6 @@ func found(ctx context.Context, conn *sql.DB, unpack func(*sql.Rows) (outcome.Re
 	return records, rows.Err()
 }
 
-// unpack is the reverse of add.
 func (db *DB) unpack(rows *sql.Rows) (outcome.Record, error) {
 	var (
 		r                     outcome.Record

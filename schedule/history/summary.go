@@ -48,10 +48,9 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 	return float64(s.Slots[outcome.Succeeded]) / float64(ran), true
 }
 
-// Summaries adds up the records of each task, by name, whose slots are in the time between since and until:
-// of all tasks for "", and without a bound for a zero time. It reads each of these records, in some 2 µs
-// (docs/decisions.md#a-summary-reads-its-records). A record of several slots counts where the first of them is. More are records
-// that are not in the history yet; those of the task and the time are added, too.
+// Summaries adds up the records of each task, by name, whose slots lie between since and until (""
+// and zero: no bound), and the matching ones of more. It reads each record, in some 2 µs
+// (docs/decisions.md#a-summary-reads-its-records). A record counts where its first slot is.
 func (db *DB) Summaries(ctx context.Context, task string, since, until time.Time, more ...outcome.Record) ([]Summary, error) {
 	var sums map[string]*sum
 	err := db.file.Do(func(conn *sql.DB) (err error) {
@@ -121,7 +120,6 @@ type summedRow struct {
 	task, outcome, slots, took, late, slot, run any
 }
 
-// summedRowOf returns the row that summed would give for a record.
 func summedRowOf(r outcome.Record) *summedRow {
 	row := &summedRow{task: r.Task}
 	if r.Outcome == outcome.Succeeded {
@@ -167,7 +165,6 @@ func (r *summedRow) addTo(sums map[string]*sum) {
 	}
 }
 
-// fail remembers the newest failure.
 func (s *sum) fail(slot time.Time, outcome outcome.Outcome, run string) {
 	if slot.After(s.Failed) || slot.Equal(s.Failed) && run > s.FailedID {
 		s.Failed, s.FailedAs, s.FailedID = slot, outcome, run
@@ -179,7 +176,6 @@ func (s *sum) summary() Summary {
 	return s.Summary
 }
 
-// spread sorts the durations.
 func spread(all []int64) Spread {
 	if len(all) == 0 {
 		return Spread{}

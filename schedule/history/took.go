@@ -19,8 +19,7 @@ type Took struct {
 	Snapshot json.RawMessage // the task as it was in the newest run; nil where it is not known
 }
 
-// Took returns what runs of each task took that has records, also of tasks that are in no schedule any more. One without a successful
-// run has no Runs.
+// Took returns what runs of each recorded task took. A task without a successful run has no Runs.
 func (db *DB) Took(ctx context.Context) (map[string]Took, error) {
 	var took map[string]Took
 	err := db.file.Do(func(conn *sql.DB) (err error) {

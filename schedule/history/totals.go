@@ -21,8 +21,7 @@ type Total struct {
 	ExitCode             *int
 }
 
-// LastRan returns the newest of a task's totals that tells how its command went: neither skipped nor
-// missed. It is nil when there is none.
+// LastRan returns a task's newest total that is neither skipped nor missed; nil for none.
 func LastRan(totals []Total) (last *Total) {
 	for i, t := range totals {
 		if t.Outcome != outcome.Skipped && t.Outcome != outcome.Missed && (last == nil || t.Run > last.Run) {
@@ -32,8 +31,7 @@ func LastRan(totals []Total) (last *Total) {
 	return last
 }
 
-// Totals returns the totals of every task that ever had a record. Its cost does not depend on
-// how many records there are.
+// Totals returns the totals of every task; its cost does not depend on the number of records.
 func (db *DB) Totals(ctx context.Context) (map[string][]Total, error) {
 	totals := map[string][]Total{}
 	err := db.file.Do(func(conn *sql.DB) error {
@@ -70,7 +68,6 @@ type tallied struct {
 	outcome outcome.Outcome
 }
 
-// count adds a record that was not there before.
 func (all tally) count(r outcome.Record) {
 	key := tallied{r.Task, r.Outcome}
 	t := all[key]
@@ -89,8 +86,7 @@ func (all tally) take(key tallied, slots int64) {
 	all[key] = t
 }
 
-// write adds the tally to the table. The rows of a task stay those of its newest record, in whatever
-// order records come.
+// write adds the tally to the table. A row keeps its newest record in whatever order records come.
 func (all tally) write(ctx context.Context, tx *sql.Tx) error {
 	update, err := tx.PrepareContext(ctx, `INSERT INTO totals (task, outcome, slots, run, slot, started, ended, exit_code)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET slots = slots + excluded.slots, run = max(run, excluded.run),

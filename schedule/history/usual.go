@@ -22,8 +22,7 @@ const (
 	usualLooks = 200
 )
 
-// Usual returns how long a run of each of the tasks usually takes: the median of its last 50 successful
-// runs, as far as these are among its last 200 runs. A task without any is not in the map.
+// Usual returns the median duration of each task's last 50 successes among its last 200 runs.
 func (db *DB) Usual(ctx context.Context, tasks []string) (map[string]Usual, error) {
 	if len(tasks) == 0 { // null would be a task for json_each
 		return map[string]Usual{}, nil
@@ -68,8 +67,7 @@ func usuals(ctx context.Context, conn *sql.DB, names string, usual map[string]Us
 	return rows.Err()
 }
 
-// percentile returns the smallest of the sorted values that at least percent of them do not exceed
-// (the nearest-rank definition): always a value that was measured. There must be one.
+// percentile is by the nearest-rank definition: always a measured value. sorted must not be empty.
 func percentile[T cmp.Ordered](sorted []T, percent int) T {
 	return sorted[(len(sorted)*percent+99)/100-1]
 }

@@ -26,8 +26,7 @@ func beginAttempt(ctx context.Context, secrets []string) attempt {
 	return attempt{ctx, time.Now(), secrets}
 }
 
-// explain says why there is no connection, or no answer: text goes behind the name of the server. An error that is not
-// known is quoted without the secrets.
+// explain says why there is no connection or answer. It quotes unknown errors without secrets.
 func (a attempt) explain(err error) (reason, hint string) {
 	var (
 		lookup      *net.DNSError

@@ -24,7 +24,6 @@ func (t Target) checkHTTP(address string) error {
 	return nil
 }
 
-// maxRedirects is how many redirects are followed.
 const maxRedirects = 5
 
 // do makes one request. Nil means that the server has accepted it: its status is 2xx, whatever comes of its body.
@@ -80,7 +79,6 @@ func (t Target) checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// connectionError is the error of a request without an answer.
 func (t Target) connectionError(a attempt, err error) *Error {
 	if inner := (*url.Error)(nil); errors.As(err, &inner) {
 		err = inner.Err // without the URL
@@ -134,8 +132,7 @@ func readStart(body io.ReadCloser) string {
 	return string(text)
 }
 
-// quotable returns an answer if it is a few words, such as `no_service` of Slack. It returns nothing for pages, and for
-// an answer that repeats a secret of the request.
+// quotable returns an answer of a few words, such as `no_service`; nothing for pages and secrets.
 func quotable(answer string, secrets []string) string {
 	answer = strings.TrimSpace(answer)
 	strange := func(r rune) bool {

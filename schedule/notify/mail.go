@@ -47,7 +47,6 @@ func (t Target) sendMail(ctx context.Context, m Message) error {
 	return t.sendSMTP(ctx, server, e)
 }
 
-// An email is a mail as it goes out.
 type email struct {
 	from *netmail.Address
 	to   []*netmail.Address
@@ -90,7 +89,6 @@ func (t Target) writeMail(m Message) (e email, err error) {
 	return email{msg.GetFrom()[0], msg.GetTo(), hostname(m.Server), raw.Bytes()}, nil
 }
 
-// mailBody is the message as text: what happened, the facts, and the output.
 func (m Message) mailBody() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, line(m.headline()))

@@ -35,7 +35,6 @@ type Message struct {
 // OutputLimit is how many bytes of output a message carries.
 const OutputLimit = 64 << 10
 
-// boundOutput cuts the output to OutputLimit.
 func (m Message) boundOutput() Message {
 	if end := tail(m.Output, OutputLimit); len(end) < len(m.Output) {
 		m.Output, m.Cut = end, true

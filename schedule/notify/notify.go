@@ -1,19 +1,13 @@
 // Package notify makes one attempt to deliver one message to one target: it pings a URL, posts to a webhook,
 // or sends a mail by SMTP or sendmail(8).
 //
-// Goals:
-//   - An attempt ends when its context does, whatever the other side does or leaves undone.
-//   - An error says in one line what is wrong, in a second one what to do, and whether another attempt makes sense.
-//   - No error has a secret in it. All of a URL but its scheme, host and port counts as one: whoever has the path of
-//     a Slack webhook can write to its channel.
-//   - What a command printed is harmless in every format: as a mail, in a JSON string, in a block of code.
+// An attempt ends when its context does. An error says what is wrong, what to do, and whether
+// another attempt makes sense. No error has a secret in it: all of a URL but scheme, host and port
+// counts as one. What a command printed is harmless in every format. The callers decide what is
+// sent, try again, and expand ${VAR}.
 //
-// Non-goals: deciding which events are sent to which targets, trying again, remembering what was delivered, and
-// expanding ${VAR} in targets. Those are for the callers.
-//
-// The package keeps nothing between calls, and passes no secret of the environment on to sendmail. Of the environment it reads what net/http, crypto/x509, os/exec and os/user
-// read: the proxies, SSL_CERT_FILE, PATH, and USER where /etc/passwd lacks the user. Everything exported may be used
-// concurrently.
+// The package keeps nothing between calls and passes no secret of the environment on to sendmail.
+// It reads the proxies, SSL_CERT_FILE, PATH and USER. Everything exported may be used concurrently.
 package notify
 
 import (

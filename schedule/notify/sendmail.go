@@ -56,7 +56,6 @@ func (t Target) sendmail(ctx context.Context, e email) error {
 	return t.temporary(line(err.Error()), "") // it could not be started
 }
 
-// findSendmail returns the path of the program; empty where there is none.
 func findSendmail() string {
 	for _, name := range sendmailPaths {
 		if path, err := exec.LookPath(name); err == nil {

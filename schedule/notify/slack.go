@@ -15,8 +15,7 @@ type slackMessage struct {
 // with them the block of code.
 const maxSlackOutput = 2500
 
-// slackText is the message as Slack's mrkdwn: what happened, the facts in one line, and the end of the output as a block
-// of code.
+// slackText is the message as Slack's mrkdwn.
 func (m Message) slackText() string {
 	var facts []string
 	for _, fact := range m.facts() {
@@ -56,8 +55,7 @@ func slackCode(output string) string {
 	}
 }
 
-// escapeSlack escapes the three characters that Slack wants escaped: `<!channel>` in an output would notify
-// everybody.
+// escapeSlack escapes what Slack wants escaped: `<!channel>` in an output would notify everybody.
 func escapeSlack(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }

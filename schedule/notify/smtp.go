@@ -14,16 +14,10 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// A session sends one mail over one connection to a mail server.
-//
-// It takes the commands of SMTP and the ways to authenticate from go-mail, and leads the dialogue itself instead of handing
-// the mail to go-mail's Client (as of v0.8.1). When the server refuses one of several addresses, Client sends to none
-// of them. One message an address would avoid that, but would send the output once for each, and name that address alone
-// under To, since Client takes the envelope from the header. Its SendError wraps nothing: code and words of a reply
-// are to be had only by taking its text apart, and what it calls temporary is what has a 4 as the first letter of that
-// text. It minds a context until TCP is connected, and a timeout from then on; a connection on which EHLO or STARTTLS
-// fails stays open. A dial function of ours could mend this last point, but connection, TLS, deadline and errors would then be
-// our code as they are now, and only MAIL, RCPT and DATA would be saved.
+// A session sends one mail over one connection. It leads the dialogue itself, because go-mail's
+// Client (v0.8.1) sends to no address if the server refuses one, hides the code of a reply, and
+// minds no context after TCP is connected. The commands and the ways to authenticate are from
+// go-mail.
 type session struct {
 	attempt
 	*smtp.Client
@@ -66,8 +60,7 @@ func (s *session) dial() (net.Conn, error) {
 	return encrypted, nil
 }
 
-// quit ends the session. The mail is accepted or refused already, so the reply is waited for two seconds at most, and
-// does not matter.
+// quit ends the session. The mail is accepted or refused already, so it waits two seconds at most.
 func (s *session) quit() {
 	s.raw.SetDeadline(time.Now().Add(2 * time.Second))
 	s.Quit()
@@ -81,7 +74,6 @@ func (s *session) tlsConfig() *tls.Config {
 	}
 }
 
-// greet brings the session to where the server would accept a mail.
 func (s *session) greet(conn net.Conn, host string) (err error) {
 	if s.Client, err = smtp.NewClient(conn, s.server.host); err != nil {
 		return s.connectionError(err)
@@ -95,7 +87,6 @@ func (s *session) greet(conn net.Conn, host string) (err error) {
 	return s.authenticate()
 }
 
-// startTLS switches to TLS as the policy of the server wants it.
 func (s *session) startTLS() error {
 	offered, _ := s.Extension("STARTTLS")
 	switch {

@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// isReply reports whether the error is a reply of the server.
 func isReply(err error) bool { return errors.As(err, new(*textproto.Error)) }
 
 // isPermanentReply reports whether the server would reply the same to another attempt (RFC 5321, 4.2.1).
@@ -82,7 +81,6 @@ func (s *session) temporary(why, hint string) *Error {
 	return s.target.temporary(s.server.address()+": "+why, hint)
 }
 
-// quote is the reply of a server behind a colon.
 func (s *session) quote(reply *textproto.Error) string {
 	return fmt.Sprintf(": %d %s", reply.Code, redact(reply.Msg, s.secrets))
 }
@@ -92,8 +90,7 @@ const maxReplies = 256 << 10
 
 var errTooLong = errors.New("it answers without an end")
 
-// A limitedConn fails with errTooLong after so many bytes were read. Without it a line without an end would be
-// read until memory is full.
+// A limitedConn fails with errTooLong after so many bytes: a line without an end would fill memory.
 type limitedConn struct {
 	net.Conn
 	left int

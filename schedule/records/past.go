@@ -40,7 +40,6 @@ func (r *Records) Past(ctx context.Context, spans []history.Span, until time.Tim
 	return past, r.addHours(ctx, past, many, until)
 }
 
-// split tells the spans that have at most most records before until from the others.
 func (r *Records) split(ctx context.Context, spans []history.Span, until time.Time, most int) (few, many []history.Span, err error) {
 	counts, err := r.db.Counts(ctx, spans, until, most+1)
 	for _, s := range spans {

@@ -104,8 +104,7 @@ func (r *Records) Find(ctx context.Context, q history.Query) ([]outcome.Record, 
 	return found, nil
 }
 
-// Get returns the record of the run with that id, or of the only one that id is the beginning of, or the end (from four characters
-// on). The error is history.ErrNotFound or *history.AmbiguousError where there is none or several.
+// Get is history.DB.Get, also for records that still wait.
 func (r *Records) Get(ctx context.Context, id string) (outcome.Record, error) {
 	known := map[string]outcome.Record{}
 	for _, record := range r.waiting {

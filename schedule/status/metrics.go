@@ -10,12 +10,10 @@ import (
 	"sched/schedule"
 )
 
-// Metrics returns the status in the text format of Prometheus, as its node exporter reads it from files
-// (https://prometheus.io/docs/instrumenting/exposition_formats/). Every series has the label schedule,
-// since a machine may have several schedules, and their files must not contradict each other.
-//
-// We write these lines ourselves: to link the library of Prometheus costs every start of sched a
-// quarter to two thirds more (docs/decisions.md#metrics-without-the-library-of-prometheus). The tests read them with that library.
+// Metrics returns the status in the text format of Prometheus, as its node exporter reads files:
+// https://prometheus.io/docs/instrumenting/exposition_formats/. Each series has the label schedule,
+// because a machine may have several. We write the lines ourselves: see
+// docs/decisions.md#metrics-without-the-library-of-prometheus.
 func (s *Status) Metrics() []byte {
 	m := &metrics{schedule: s.Schedule.Name}
 	m.family("sched_last_tick_timestamp_seconds", gauge, "The last minute that a tick covered.")
@@ -51,7 +49,6 @@ func (s *Status) Metrics() []byte {
 	return m.out.Bytes()
 }
 
-// poolMetrics writes how full the pools are, where there are any.
 func (s *Status) poolMetrics(m *metrics) {
 	if len(s.Schedule.Pools) == 0 {
 		return
@@ -137,10 +134,8 @@ var families = []struct {
 	}},
 }
 
-// seconds is a time in the unit of Prometheus: seconds since 1970.
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// metrics writes families and samples in the text format.
 type metrics struct {
 	out                  bytes.Buffer
 	schedule, name, task string

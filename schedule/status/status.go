@@ -108,7 +108,6 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Survey
 	return status
 }
 
-// addOverdue gives each task what the last tick found to be overdue. Where nothing is expected it reads nothing.
 func (s *Status) addOverdue(index map[string]*TaskStatus) {
 	if len(s.Schedule.Expecting()) == 0 {
 		return
@@ -187,8 +186,7 @@ func LastTick(dir string) (last time.Time) {
 	return last
 }
 
-// TicksMissing returns in words that no ticks come, given the last one that came: it is too old, or lies ahead of a clock that was set
-// back. It is "" when they come.
+// TicksMissing says that the last tick is too old, or ahead of a clock that was set back; else "".
 func TicksMissing(last, now time.Time) string {
 	switch age := now.Sub(last); {
 	case last.IsZero():

@@ -13,13 +13,10 @@ import (
 	"sched/schedule/statedir"
 )
 
-// WriteTextfile replaces the content of the file at path, which others read at any time: they see the old text or the new one,
-// never a part. As the node exporter wants it, the draft lies beside the file under a name that does not end in .prom, and
-// everybody may read the file.
-//
-// All processes use one draft, and lock it. A process that finds it locked returns nil and leaves the file to the other, whose text
-// is as new. So a kill leaves one draft at most, which the next process uses. Nothing is synced to disk: a minute later the text
-// is another.
+// WriteTextfile replaces the file at path; readers see the old text or the new one. Everybody may
+// read it. The draft lies beside it, under a name that does not end in .prom. All processes lock
+// one draft: a process that finds it locked returns nil, because the other's text is as new. A kill
+// leaves one draft at most. Nothing is synced: a minute later the text is another.
 func WriteTextfile(path string, text []byte) error {
 	draft, err := lockDraft(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new"))
 	if draft == nil || err != nil {

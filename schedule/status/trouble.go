@@ -44,7 +44,6 @@ const (
 	slowKnown  = 3
 )
 
-// slow reports whether a run that has taken so long is slow.
 func slow(running time.Duration, usual history.Usual) bool {
 	return usual.Runs >= slowKnown && running > slowFactor*usual.Duration && running >= usual.Duration+slowLeast
 }
@@ -57,7 +56,6 @@ func runningFor(state runfile.State, now time.Time) time.Duration {
 	return now.Sub(state.Attempt.At)
 }
 
-// longest returns how long the longest of the task's running attempts has taken so far.
 func (t *TaskStatus) longest(now time.Time) (longest time.Duration) {
 	for _, state := range t.Running {
 		longest = max(longest, runningFor(state, now))
@@ -65,7 +63,6 @@ func (t *TaskStatus) longest(now time.Time) (longest time.Duration) {
 	return longest
 }
 
-// troubles returns what is wrong with the task.
 func (t *TaskStatus) troubles(now time.Time) (all []Trouble) {
 	if t.Last.Outcome.Failure() {
 		all = append(all, Trouble{Kind: LastFailed, Task: t.Name, Run: t.Last})
@@ -127,7 +124,6 @@ func (s *Status) Explain() error {
 	return nil
 }
 
-// countMissed counts the slots that were missed since the last run, and finds the first and the last of them.
 func (t *Trouble) countMissed(db *history.DB) error {
 	records, err := db.Find(context.Background(), history.Query{
 		Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})

@@ -16,7 +16,6 @@ type Discovery struct {
 	folders map[string]*folder
 }
 
-// A folder is that of the outputs of one task.
 type folder struct {
 	changed time.Time
 	known   map[string]bool // the names that were there at the last look
@@ -52,7 +51,6 @@ func (d *Discovery) In(f *Follower) {
 	}
 }
 
-// read adds the outputs that are new in the folder.
 func (at *folder) read(f *Follower, path, task, since string) {
 	entries, err := os.ReadDir(path)
 	if err != nil {

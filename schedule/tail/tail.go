@@ -1,7 +1,5 @@
-// Package tail reads what runs print while they print it, a line at a time.
-//
-// It reads the files that runs print to, and nothing runs through it: a Follower whose reader is slow, or hangs, delays no
-// run and loses nothing, since what it has not read yet stays in those files.
+// Package tail reads what runs print while they print it, a line at a time, from the files that
+// they print to: a slow Follower delays no run and loses nothing.
 package tail
 
 import (
@@ -22,7 +20,6 @@ type Line struct {
 	Text      string    // without its end
 }
 
-// lookEvery is the time between two looks at the files.
 const lookEvery = 200 * time.Millisecond
 
 // A Follower reads the outputs of runs, and calls Print for each line, from one goroutine. Print may take as long as it

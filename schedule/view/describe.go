@@ -93,7 +93,6 @@ func ConditionCommands(t *schedule.Task) string {
 	return strings.Join(keys, " and ") + " will be asked first"
 }
 
-// conditionTexts are the condition commands of a task, each with its key: "when: test -e ready".
 func conditionTexts(t *schedule.Task) []string {
 	texts := []string{}
 	for _, c := range t.ConditionCommands {

@@ -73,8 +73,7 @@ func named(r outcome.Record, name string) bool {
 	return id != "" || r.Task == name
 }
 
-// ElseThere returns err, which says that there is no such run here, or, if another server of the store has told of a run of that task
-// or id, the error that says where it is: see NotHere.
+// ElseThere returns err or, if another server has a run of that name or id, the error of NotHere.
 func (s Source) ElseThere(ctx context.Context, command, name string, err error) error {
 	var newest outcome.Record
 	for _, r := range s.LiveElsewhere(ctx, name) {
@@ -141,9 +140,8 @@ func (s Source) HistoryOfAll(ctx context.Context, q history.Query) (live, lost [
 	return live, lost, cluster.Newest(runs, q.Limit), nil
 }
 
-// PageOfAll is Page of what ran on all servers of the store: without slots that were skipped or missed, and of other servers as far back as
-// the store keeps their runs, some ten thousand of all, which it looks through for each page. When the store does not answer the page is
-// about this machine alone, and that is told.
+// PageOfAll is Page of what ran on all servers, as far back as the store keeps runs of other
+// servers. If the store does not answer, PageOfAll tells so and is about this machine alone.
 func (s Source) PageOfAll(ctx context.Context, q history.Query) (page []outcome.Record, next history.Position, err error) {
 	store, err := s.Store()
 	if err != nil {

@@ -103,13 +103,11 @@ func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[
 	return found
 }
 
-// isOf reports whether a run is that of a slot of the task.
 func (w *Inquiry) isOf(state runfile.State, at time.Time) bool {
 	return state.Begin.Task == w.Task.Name && state.Begin.Slot.Equal(at) && state.Begin.Origin == ""
 }
 
-// unserved returns a trouble for each task that none of the servers which ticked lately runs, since its `servers` means none of them.
-// The store is asked only where a task has any, and not while it is known to be down.
+// unserved returns a trouble for each task whose `servers` match no server that ticked lately.
 func (s Source) unserved(ctx context.Context, of *status.Status) (rows []Trouble) {
 	asks := func(t *schedule.Task) bool { return len(t.Servers) > 0 }
 	if s.Controls.Store == nil || of.Outage != nil || !slices.ContainsFunc(of.Schedule.Tasks, asks) {
@@ -130,9 +128,8 @@ func (s Source) unserved(ctx context.Context, of *status.Status) (rows []Trouble
 	return rows
 }
 
-// nowhere returns a trouble for each one_server task whose newest slot here was missed, or skipped since the store did not answer,
-// and that no server of the store is known to have run or claimed, then or later. The store is asked only where there is such a
-// slot, and not while it is known to be down.
+// nowhere returns a trouble for each one_server task whose newest slot is open here (see leftOpen),
+// and that no server of the store is known to have run or claimed, then or later.
 func (s Source) nowhere(ctx context.Context, of *status.Status) (rows []Trouble) {
 	store := s.Controls.Store
 	if store == nil || of.Outage != nil {

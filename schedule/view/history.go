@@ -83,9 +83,8 @@ func find(ctx context.Context, all *records.Records, q history.Query, now time.T
 // MostOfAPage is the most records of one page.
 const MostOfAPage = 1000
 
-// Page returns the records that the query covers, the newest slot first, and from where the next page goes on: the zero Position where
-// there are no more. Its cost does not depend on the length of the history, nor on how far back the page is. The query has a Limit of
-// at least 1 and at most MostOfAPage.
+// Page returns the newest records of the query and where the next page begins; zero if there is
+// none. Its cost does not grow with the history. The query has a Limit from 1 to MostOfAPage.
 func (s Source) Page(ctx context.Context, q history.Query) (page []outcome.Record, next history.Position, err error) {
 	all, err := s.Records(ctx)
 	if err != nil {

@@ -16,7 +16,6 @@ func JSON(value any) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// timeText is a time as the objects have it: RFC 3339 in UTC.
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // TimeOrNil is timeText, and nil for the zero time.

@@ -58,7 +58,6 @@ type Slot struct {
 	At time.Time `json:"-"` // Slot, exactly
 }
 
-// minute explains the minute that holds at.
 func (w *Inquiry) minute(ctx context.Context, at time.Time) (*Minute, error) {
 	e := w.Task.When.Explain(at)
 	m := &Minute{
@@ -122,7 +121,6 @@ func clockText(e cron.Explanation) string {
 	return ""
 }
 
-// neighbours are the nearest times at which the task is due.
 func (w *Inquiry) neighbours(minute time.Time) (before, after *string) {
 	if t, ok := w.Task.When.Previous(minute); ok {
 		text := w.zoned(t).Format(time.RFC3339)
@@ -135,7 +133,6 @@ func (w *Inquiry) neighbours(minute time.Time) (before, after *string) {
 	return before, after
 }
 
-// outcomes says what became of each slot of the minute.
 func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) error {
 	records, err := w.records.Find(ctx, history.Query{Task: w.Task.Name, Since: m.At, Until: m.At.Add(time.Minute)})
 	if err != nil {
@@ -171,7 +168,6 @@ func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) er
 	return nil
 }
 
-// pausedText says who paused the task as it is paused at that time.
 func (w *Inquiry) pausedText(at time.Time) string {
 	return PauseOf(w.Pauses, w.Task, at).Raw.Text(w.Now, w.source.Schedule.Location)
 }

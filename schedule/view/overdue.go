@@ -63,7 +63,6 @@ func (s Source) overdue(ctx context.Context, all *records.Records, names []strin
 	return rows
 }
 
-// newestSuccess returns when the newest success of a task ended; zero where none is known.
 func newestSuccess(ctx context.Context, all *records.Records, name string) (ended time.Time) {
 	found, _ := all.Find(ctx, history.Query{Task: name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1})
 	for _, r := range found {

@@ -27,7 +27,6 @@ func toRunning(state runfile.State) Running {
 	return r
 }
 
-// runningOf returns a run as the holder of a lock says what it is.
 func runningOf(holder mutex.Holder) Running {
 	since := ""
 	if !holder.Since.IsZero() {

@@ -31,8 +31,7 @@ type ServerRun struct {
 	Since string `json:"since"`
 }
 
-// Servers returns the servers that ticked in the last ten minutes under the name of the schedule. It is an error where the schedule
-// has no store.
+// Servers returns the servers that ticked the schedule in the last ten minutes; it needs a store.
 func (s Source) Servers(ctx context.Context) ([]cluster.Server, error) {
 	store, err := s.Store()
 	if err != nil {

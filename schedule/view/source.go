@@ -38,8 +38,7 @@ func Clock(t, now time.Time, zone *time.Location) string {
 	return text.MinuteZone(t, zone)
 }
 
-// TicksMissing returns in words that no ticks come any more; "" while they come, and where none ever came: before the crontab has
-// its line.
+// TicksMissing says that no ticks come any more; "" while they come, or if none ever came.
 func (s Source) TicksMissing() string {
 	last := status.LastTick(s.Schedule.StateDir)
 	if last.IsZero() {
@@ -79,8 +78,7 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("the state folder %s belongs to %s, and others cannot read it", e.Dir, UserName(e.Owner))
 }
 
-// readable returns a *DeniedError where the state folder is that of another user who lets nobody read it. Other errors come up when
-// the folder is read.
+// readable returns a *DeniedError if another user lets nobody read the state folder.
 func readable(dir string) error {
 	var foreign *statedir.ForeignError
 	_, err := os.ReadDir(dir)

@@ -106,7 +106,6 @@ func NoSchedule(reason error, next string) Status {
 	return Status{Verdict: "down", ExitCode: IsDown, First: "down: " + words, Troubles: []Trouble{{"", "schedule", words, "", next}}, Paused: []TaskPause{}, Pools: []Pool{}}
 }
 
-// figuresOf is the end of the first line: how many tasks there are, what runs, when the last tick came, what is paused.
 func figuresOf(of *status.Status, answer Status) string {
 	figures := fmt.Sprintf("%s, %d running", text.Count(len(of.Tasks), "task"), of.Running)
 	if !of.LastTick.IsZero() {
@@ -127,7 +126,6 @@ func figuresOf(of *status.Status, answer Status) string {
 	return figures
 }
 
-// judged is a status whose troubles are to be told.
 type judged struct {
 	*status.Status
 	config string // Source.Config, for what to type
@@ -161,7 +159,6 @@ func (of judged) store(waiting int) string {
 	return strings.Join(words, "; ")
 }
 
-// undelivered shows how many notifications are still to be sent, and why the oldest was not.
 func (of judged) undelivered() Trouble {
 	u := of.Undelivered
 	wait, whose := " waits", ", of "
@@ -173,7 +170,6 @@ func (of judged) undelivered() Trouble {
 	return Trouble{"", "notifications", words, "", "sched history" + of.config + " " + u.Task}
 }
 
-// trouble says what is wrong with a task, and which command shows more.
 func (of judged) trouble(t status.Trouble) Trouble {
 	row := Trouble{Task: t.Task, Trouble: string(t.Kind), Run: t.Run.Run}
 	command, what := "why", t.Task
@@ -215,7 +211,6 @@ func missedText(t status.Trouble, zone *time.Location) string {
 	return fmt.Sprintf("missed %d slots, %s to %s", t.Slots, text.Second(t.First, zone), text.Second(t.Final, zone))
 }
 
-// poolsOf are the pools with the runs of this machine that have their seats.
 func poolsOf(of *status.Status) []Pool {
 	all, live := []Pool{}, []runfile.State(nil)
 	for _, t := range of.Tasks {
@@ -231,7 +226,6 @@ func poolsOf(of *status.Status) []Pool {
 // forgottenAfter is how old a pause without an end may be before it counts as forgotten.
 const forgottenAfter = 24 * time.Hour
 
-// forgotten are the pauses that were probably forgotten.
 func (of judged) forgotten(paused []TaskPause) (rows []Trouble) {
 	for _, p := range paused {
 		if p.Raw.Until.IsZero() && of.At.Sub(p.Raw.Since) > forgottenAfter {
@@ -266,7 +260,6 @@ func pausedFigure(of *status.Status, paused []TaskPause) string {
 	return ""
 }
 
-// pausesOf returns the pauses of a status that are in effect.
 func pausesOf(of *status.Status) []TaskPause {
 	return PausesInEffect(of.Pauses, func(task string) bool {
 		return slices.ContainsFunc(of.Tasks, func(t status.TaskStatus) bool { return t.Name == task })

@@ -122,7 +122,6 @@ func (s Source) past(ctx context.Context, all *records.Records, names []string, 
 	return p, err
 }
 
-// read fills in what the history has of the tasks.
 func (p *past) read(ctx context.Context, s Source, all *records.Records, names []string) (err error) {
 	if all.Err != nil {
 		return all.Err

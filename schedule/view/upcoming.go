@@ -58,7 +58,6 @@ func (s Source) Upcoming(from, to time.Time, after Upcoming, limit int) (slots [
 	return slots, false
 }
 
-// A dueTask is a task and its next slot.
 type dueTask struct {
 	task *schedule.Task
 	at   time.Time

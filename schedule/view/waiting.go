@@ -13,8 +13,7 @@ import (
 	words "sched/schedule/text"
 )
 
-// A Waiting is what waits for its turn, or for a tick: a requested run, the next attempt of one that failed, or a slot that the store
-// had no answer for or that is paused.
+// A Waiting is a requested run, a next attempt, or a slot that was kept or is paused.
 type Waiting struct {
 	Run        string  `json:"run"`
 	At         string  `json:"at"`

@@ -85,7 +85,6 @@ func noLongerThere(ctx context.Context, all *records.Records, name string, err e
 	return err
 }
 
-// inquire collects what there is to know about a task at this moment.
 func inquire(s Source, t *schedule.Task, all *records.Records) *Inquiry {
 	w := &Inquiry{source: s, Task: t, Now: s.Now(), records: all, lost: all.Lost, Pauses: s.Pauses()}
 	w.Waiting = s.Waiting(all.Live, func() controls.Pauses { return w.Pauses })[t.Name]
@@ -117,7 +116,6 @@ func (w *Inquiry) answer() Why {
 	return answer
 }
 
-// running returns the live runs of a task.
 func running(live []runfile.State, name string) []Running {
 	all := []Running{}
 	for _, state := range live {
@@ -128,7 +126,6 @@ func running(live []runfile.State, name string) []Running {
 	return all
 }
 
-// lastAndNext explains the last minute at which the task was due, the next one, and what could stop it.
 func (w *Inquiry) lastAndNext(ctx context.Context, answer *Why) (err error) {
 	t := w.Task
 	if last, ok := t.When.Previous(w.Now.Add(1)); ok {
@@ -183,8 +180,7 @@ func (w *Inquiry) atBoot(ctx context.Context, minute time.Time) (slots []time.Ti
 	return nil
 }
 
-// free is the first slot after next that no condition keeps from running; nil where none keeps next itself, and where no
-// such slot was found.
+// free is the first slot after next whose conditions hold; nil for none, or if next itself may run.
 func (w *Inquiry) free(next time.Time) *string {
 	if w.Task.UnmetCondition(next) == "" {
 		return nil
@@ -199,7 +195,6 @@ func (w *Inquiry) free(next time.Time) *string {
 // MostFailures is how many failures in a row are counted at most.
 const MostFailures = 100
 
-// failures is how many of the last runs failed in a row, at most MostFailures.
 func (w *Inquiry) failures(ctx context.Context) (n int, err error) {
 	ran, err := w.records.Find(ctx, history.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Limit: MostFailures})
 	for n < len(ran) && ran[n].Outcome.Failure() {
@@ -208,5 +203,4 @@ func (w *Inquiry) failures(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// zoned is a time in the zone of the task.
 func (w *Inquiry) zoned(t time.Time) time.Time { return t.In(w.Task.When.Location) }

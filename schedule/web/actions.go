@@ -15,7 +15,6 @@ import (
 // This file is the buttons. Each opens a dialog that says what it will do, and sends a form. The form has a key, so that it asks once
 // however often it is sent; who sends it from a page of another site is refused before it gets here (api.Server.Handler).
 
-// A button is one that opens a dialog.
 type button struct {
 	id, label string
 	does      string // what will happen
@@ -104,7 +103,6 @@ func (p *pages) actions() {
 	}
 }
 
-// because is the body of a request with only a reason.
 func because(r *http.Request) api.Reason { return api.Reason{Reason: r.PostFormValue("reason")} }
 
 func (p *pages) trigger(r *http.Request) (string, error) {
@@ -130,7 +128,6 @@ func (p *pages) stop(r *http.Request) (string, error) {
 	return path, err
 }
 
-// ended reports whether the run in the path has ended.
 func (p *pages) ended(r *http.Request) bool {
 	var one struct{ State runs.State }
 	err := p.Call(r, "GET", "/runs/"+url.PathEscape(r.PathValue("id")), nil, &one)

@@ -91,8 +91,7 @@ func extended(codes []int) (colour, skip int) {
 	return 0, len(codes)
 }
 
-// printed writes what a command printed: its colours, and nothing else that it could do to a terminal or a page. Of a line that was
-// drawn over with \r each version is a line, as in `sched logs`.
+// printed writes output with its colours alone. A lone \r begins a new line, as in `sched logs`.
 func (w *writer) printed(log string) {
 	log = strings.ReplaceAll(strings.ToValidUTF8(log, "\uFFFD"), "\r\n", "\n")
 	var now pen
@@ -126,7 +125,6 @@ func (w *writer) printed(log string) {
 	flush()
 }
 
-// colours returns the codes of an SGR sequence.
 func colours(sequence string) (codes []int, ok bool) {
 	inner, begins := strings.CutPrefix(sequence, "\x1b[")
 	inner, ends := strings.CutSuffix(inner, "m")

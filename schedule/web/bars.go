@@ -10,8 +10,7 @@ import (
 	"sched/schedule/view"
 )
 
-// A bar is a run, or a slot, in a picture. Across is in percent of the width and up in pixels, so that no bar needs a style of its own,
-// which the policy forbids.
+// A bar is a run or a slot in a picture. across is in percent, up in pixels: styles are forbidden.
 type bar struct {
 	across, wide float64
 	top, high    float64
@@ -19,8 +18,7 @@ type bar struct {
 	title        string
 }
 
-// bar draws a bar that is a link. It is no stop of the tab key, and not read aloud: what it leads to is in a list, too, and the picture has
-// a text beside it.
+// bar draws a link that the tab key skips: a list has it, and a text describes the picture.
 func (w *writer) bar(b bar) {
 	w.put(`<a href="%s" tabindex="-1"><rect class="%s" x="%.2f%%" width="%.2f%%" y="%.1f" height="%.1f" rx="1"><title>%s</title></rect></a>`,
 		b.href, b.class, b.across, b.wide, b.top, b.high, b.title)
@@ -39,7 +37,6 @@ func shape(o outcome.Outcome) (class string, high float64) {
 	return "bad", 1
 }
 
-// stripRuns is how many outcomes a strip shows.
 const stripRuns = 30
 
 // strip draws the last outcomes of a task, given newest first.
@@ -67,7 +64,6 @@ func (p *page) recordTitle(r outcome.Record) string {
 	return text.SlotZone(r.Slot, p.zoneOf(r.Task)) + ": " + view.Describe(r)
 }
 
-// tally says in words how many records have which outcome.
 func tally(records []outcome.Record) string {
 	counts := counts{}
 	for _, r := range records {
@@ -79,7 +75,6 @@ func tally(records []outcome.Record) string {
 	return "the last " + fmt.Sprint(len(records)) + ": " + counts.String()
 }
 
-// counts say how many records have which outcome.
 type counts map[outcome.Outcome]int
 
 func (c counts) String() string {

@@ -51,7 +51,6 @@ func (all *many) kind(class string, high float64, due bool) *kind {
 	return k
 }
 
-// kindsOf are the kinds of hours.
 func (t *timeline) kindsOf(hours []history.Hour) many {
 	all := many{}
 	for _, class := range []outcome.Outcome{outcome.Succeeded, outcome.Skipped, outcome.Missed, outcome.Failed} {
@@ -69,7 +68,6 @@ func (t *timeline) kindsOf(hours []history.Hour) many {
 	return all
 }
 
-// addHour adds the minutes of an hour that lie in the picture, those that follow each other as one stretch.
 func (t *timeline) addHour(k *kind, h history.Hour) {
 	first := max(0, int(t.from.Sub(h.Begin)/time.Minute))
 	last := min(59, int(t.to.Sub(h.Begin)/time.Minute))
@@ -104,8 +102,7 @@ func (t *timeline) addDue(all *many, due []piece) {
 	}
 }
 
-// add adds a stretch: to the one before it, where there is less than apart between them. Thousands of short ones that come in their order
-// are few long ones so.
+// add adds a stretch, or prolongs the one before it if less than apart lies between them.
 func (k *kind) add(s stretch, apart time.Duration) {
 	if n := len(k.stretches); n > 0 {
 		if last := &k.stretches[n-1]; !s.from.Before(last.from) && s.from.Sub(last.to) < apart {
@@ -137,7 +134,6 @@ func (t *timeline) listURL(k *kind, task string, before time.Time) string {
 	return t.runsURL(task, only) + "&below=" + strconv.FormatInt(before.UnixMicro(), 10) + "."
 }
 
-// coarse draws the kinds of a task.
 func (t *timeline) coarse(all many, task string) {
 	for _, k := range all {
 		high := k.high * (rowHeight - 8)
@@ -167,7 +163,6 @@ func (t *timeline) coarse(all many, task string) {
 	}
 }
 
-// drawing is the path of stretches as bars of that height.
 func (t *timeline) drawing(all []stretch, high float64) markup {
 	var path []byte
 	for _, s := range all {

@@ -1,9 +1,8 @@
 // Package web is the pages of `sched serve`: what the API answers, for people.
 //
-// Each page is made here whole, and works without a script: filters are in the URL, buttons are forms. The one script has the page
-// asked for again when something has changed, and puts what is new in its place. What a form asks for is asked of the API, with the
-// rights and the name of whoever sent it. Nothing here decides who may look: package api lets nobody through who may not.
+// Every page is made here whole and works without a script, which only loads what has changed.
+// Forms go to the API with the rights of their sender; package api decides who may look.
 //
-// HTML is written by put (html.go), which escapes all that is not a constant of this package. html/template would
-// keep the linker from leaving out unused methods of the one binary that every tick starts (docs/decisions.md).
+// put (html.go) writes HTML and escapes all but constants of this package. html/template would keep
+// unused methods in the binary that every tick starts (docs/decisions.md).
 package web

@@ -36,7 +36,6 @@ func showForecast(p *page) error {
 	return nil
 }
 
-// A foreseen is the part of a page that shows a forecast.
 type foreseen struct {
 	*page
 	forecast.Report
@@ -55,7 +54,6 @@ func (p *page) from() (from time.Time, err error) {
 	return from, nil
 }
 
-// spansAhead are how long forecasts are that can be chosen.
 var spansAhead = []struct{ value, label string }{{"1d", "a day"}, {"7d", "a week"}, {"14d", "two weeks"}, {"31d", "31 days"}}
 
 func (p foreseen) spanForm() {
@@ -72,7 +70,6 @@ func (p foreseen) spanForm() {
 	p.put(`</select></label><button>Show</button></form>`)
 }
 
-// sums writes a line for each thing that is added up; when there is most of it leads to the timeline.
 func (p foreseen) sums() {
 	p.put(`<section><h2>In all</h2><dl class="facts">`)
 	for _, line := range p.Lines() {
@@ -85,7 +82,6 @@ func (p foreseen) sums() {
 	p.put(`</dl></section>`)
 }
 
-// heatmap writes a row a day with the most runs at once in each hour.
 func (p foreseen) heatmap() {
 	p.put(`<section><h2>Runs at once, by hour</h2><div class="wide" tabindex="0" role="region" aria-label="Runs at once, by hour"><table class="heat"><thead><tr><th>%s`, p.zone)
 	for hour := range 24 {
@@ -127,7 +123,6 @@ func (p foreseen) cell(c forecast.Cell) {
 // rowsAhead is how many tasks are listed that start late, or that skip; the API has all.
 const rowsAhead = 50
 
-// late writes the tasks that start late, and what they wait for.
 func (p foreseen) late() {
 	late := p.Late()
 	if len(late) == 0 {
@@ -142,7 +137,6 @@ func (p foreseen) late() {
 	p.more(len(late))
 }
 
-// skips writes the tasks whose slots are skipped, and why.
 func (p foreseen) skips() {
 	skipping := p.Skipping()
 	if len(skipping) == 0 {
@@ -157,7 +151,6 @@ func (p foreseen) skips() {
 	p.more(len(skipping))
 }
 
-// more ends a table of tasks.
 func (p foreseen) more(rows int) {
 	if rows > rowsAhead {
 		p.put(`<p class="quiet">and %s</p>`, text.Count(rows-rowsAhead, "more task"))
@@ -165,14 +158,12 @@ func (p foreseen) more(rows int) {
 	p.put(`</section>`)
 }
 
-// ahead is a time of the span, as a link to the timeline.
 func (p foreseen) ahead(at time.Time) markup {
 	var w writer
 	w.put(`<a href="%s">%s</a>`, p.timelineURL(at), forecast.DayAndTime(at, p.zone))
 	return markup(w.String())
 }
 
-// notes writes what a reader has to know of the forecast.
 func (p foreseen) notes() {
 	p.put(`<ul class="notes">`)
 	for _, n := range p.Notes {

@@ -13,7 +13,6 @@ import (
 // reach a page but through put, which escapes it.
 type markup string
 
-// A writer writes HTML.
 type writer struct{ bytes.Buffer }
 
 // put writes a format, whose verbs are those of fmt. What is not markup or a number is escaped, also for attributes in double quotes.

@@ -11,7 +11,6 @@ import (
 	"sched/schedule/view"
 )
 
-// showServers lists the servers that share the schedule.
 func showServers(p *page) error {
 	p.title = "Servers"
 	p.put(`<h1>Servers</h1><div id="servers" data-live>`)
@@ -79,7 +78,6 @@ func clockOf(offset float64) string {
 	return text.Duration(-d) + " behind"
 }
 
-// showPauses lists the pauses in effect.
 func showPauses(p *page) error {
 	p.title = "Pauses"
 	p.put(`<h1>Pauses</h1>`)
@@ -124,10 +122,8 @@ func (p *page) pause(one api.Pausing) {
 	p.put(`</td></tr>`)
 }
 
-// changesOfAPage is how many changes a page lists.
 const changesOfAPage = 100
 
-// showAudit lists what was changed here and over the API.
 func showAudit(p *page) error {
 	p.title = "Audit"
 	changes, more, err := p.server.Changes(p.query("below"), changesOfAPage)

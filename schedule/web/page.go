@@ -13,7 +13,6 @@ import (
 	"sched/schedule/text"
 )
 
-// A page is one page that is made.
 type page struct {
 	writer
 	*api.Visit // nil for one that says only what is wrong
@@ -38,7 +37,6 @@ func (p *pages) page(r *http.Request, visit *api.Visit) *page {
 	return made
 }
 
-// query returns a parameter of the page.
 func (p *page) query(name string) string { return p.request.URL.Query().Get(name) }
 
 // number returns a parameter that is a number of at least 1; 1 where it is none.
@@ -80,12 +78,10 @@ func (p *page) runsURL(task, outcome string) string {
 	return p.base + "/runs?" + query.Encode()
 }
 
-// places are the links that every page has.
 var places = []struct{ path, name string }{
 	{"/", "Tasks"}, {"/timeline", "Timeline"}, {"/forecast", "Forecast"}, {"/runs", "Runs"}, {"/servers", "Servers"}, {"/pauses", "Pauses"}, {"/audit", "Audit"},
 }
 
-// send answers with the page.
 func (p *page) send(w http.ResponseWriter, status int) {
 	var head writer
 	name := "sched"
@@ -167,7 +163,6 @@ func (p *page) zoneOf(task string) *time.Location {
 	return p.zone
 }
 
-// find returns a task; nil for one that is not in the schedule.
 func (p *page) find(task string) *schedule.Task { return p.tasks[task] }
 
 func etagOf(text []byte) string {

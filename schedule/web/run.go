@@ -11,10 +11,8 @@ import (
 	"sched/schedule/view/runs"
 )
 
-// A runPage is about one run.
 type runPage struct{ *page }
 
-// showRun shows one run, with the end of what it printed.
 func showRun(made *page) error {
 	p := runPage{made}
 	r, err := runs.Of(p.View).Run(p.request.Context(), p.request.PathValue("id"))
@@ -39,7 +37,6 @@ func showRun(made *page) error {
 	return p.log(r)
 }
 
-// runFacts are what the record has.
 func (p runPage) runFacts(r runs.Run) {
 	zone := p.zoneOf(r.Task)
 	p.put(`<dl class="facts"><dt>Slot<dd>%s`, p.exactly(r.Begin.Slot, zone))
@@ -173,7 +170,6 @@ func wholeLines(log runs.Log) string {
 	return shown
 }
 
-// download sends all that a run printed, as it is.
 func (p *pages) download(w http.ResponseWriter, r *http.Request) {
 	visit, leave, err := p.Visit(r, false)
 	if err != nil {

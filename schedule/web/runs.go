@@ -11,10 +11,8 @@ import (
 	"sched/schedule/view"
 )
 
-// runsOfAPage is how many runs a page lists.
 const runsOfAPage = 50
 
-// A runTable is the part of a page that lists runs.
 type runTable struct{ *page }
 
 // showRuns lists what became of slots, by the parameters task, outcome, all (true: what ran on all servers of the store) and below.
@@ -36,10 +34,8 @@ func showRuns(p *page) error {
 	return nil
 }
 
-// ofAll reports whether the list is of all servers.
 func (p runTable) ofAll() bool { return p.View.Controls.Store != nil && p.query("all") == "true" }
 
-// serverChips lead to what ran on all servers, and back, where others share the schedule.
 func (p runTable) serverChips() {
 	if p.View.Controls.Store == nil {
 		return
@@ -56,7 +52,6 @@ func (p runTable) serverChips() {
 	p.put(`</nav>`)
 }
 
-// outcomeChips lead to the runs of one outcome.
 func (p runTable) outcomeChips() {
 	chip := func(value, label string) {
 		here := markup("")
@@ -77,7 +72,6 @@ func (p runTable) outcomeChips() {
 	p.put(`</nav>`)
 }
 
-// runsOf writes the table of the runs of a task, or of all.
 func (p runTable) runsOf(task string, limit int) error {
 	q := history.Query{Task: task, Limit: limit, Below: p.below()}
 	if o, ok := outcome.Parse(p.query("outcome")); ok {
@@ -172,7 +166,6 @@ func (p *page) why(r, elsewhere outcome.Record) {
 	p.elsewhere(elsewhere)
 }
 
-// elsewhere writes a run of another server.
 func (p *page) elsewhere(r outcome.Record) {
 	as, took := "running", ""
 	if r.Outcome != "" {
@@ -181,7 +174,6 @@ func (p *page) elsewhere(r outcome.Record) {
 	p.put(`<a href="%s">on %s</a> %s%s`, p.runURL(r.Run), r.Server, badge(as), took)
 }
 
-// live writes the runs of a task that live or wait.
 func (p *page) live(t view.Task) {
 	for _, r := range t.Running {
 		p.put(`<p>%s <a href="%s"><code>%s</code></a>`, badge("running"), p.runURL(r.Run), text.ShortRun(r.Run))

@@ -13,7 +13,6 @@ import (
 //go:embed assets/style.css assets/live.js assets/icon.svg
 var assets embed.FS
 
-// pages are the pages of one server.
 type pages struct {
 	*api.Server
 	mux *http.ServeMux
@@ -37,7 +36,6 @@ func New(server *api.Server) http.Handler {
 	return p
 }
 
-// ServeHTTP answers a request for a page.
 func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := p.mux.Handler(r); pattern == "" {
 		p.fail(w, r, &problem.Problem{Status: http.StatusNotFound, Detail: "there is no page " + r.URL.Path, Hint: "the tasks are on the first page"})
@@ -68,7 +66,6 @@ func (p *pages) made(r *http.Request, show func(*page) error, foresees bool) (*p
 	return page, show(page)
 }
 
-// fail answers with a page that says what is wrong.
 func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var wrong *problem.Problem
 	if !errors.As(err, &wrong) {
@@ -87,7 +84,6 @@ func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	page.send(w, wrong.Status)
 }
 
-// asset answers with a file that pages consist of.
 func (p *pages) asset(w http.ResponseWriter, r *http.Request) {
 	text, err := assets.ReadFile("assets/" + r.PathValue("file"))
 	if err != nil {

@@ -33,7 +33,6 @@ var looks = map[string]look{
 	"another text":            {"!", "warn"},
 }
 
-// badge writes a state or an outcome.
 func badge(word string) markup {
 	var w writer
 	l := looks[word]
@@ -41,7 +40,6 @@ func badge(word string) markup {
 	return markup(w.String())
 }
 
-// details is what view.Describe says besides the outcome itself.
 func details(r outcome.Record) string { return strings.TrimPrefix(view.Describe(r), string(r.Outcome)) }
 
 // stateOf is the state of a task in one word. A task that runs is running, however its last run ended.

@@ -12,13 +12,10 @@ import (
 	"sched/schedule/view"
 )
 
-// plottedRuns is how many durations a plot shows.
 const plottedRuns = 60
 
-// A taskPage is about one task.
 type taskPage struct{ *page }
 
-// showTask shows one task: how it is, why it did or will not run, how long it takes, how it is defined, its runs.
 func showTask(made *page) error {
 	p := taskPage{made}
 	w, err := p.View.Why(p.request.Context(), p.request.PathValue("name"), time.Time{})
@@ -70,7 +67,6 @@ func showTask(made *page) error {
 	return nil
 }
 
-// why says what became of the last slot, and what will become of the next.
 func (p taskPage) why(w *view.Inquiry) {
 	a, zone := w.Answer, w.Task.When.Location
 	for _, alert := range []string{a.NoTicks, a.Down} {
@@ -117,7 +113,6 @@ func (p taskPage) minute(label string, m *view.Minute) {
 	}
 }
 
-// definition shows how the task is defined.
 func (p taskPage) definition(d view.Definition, t *schedule.Task) {
 	p.put(`<section aria-labelledby="definition-h"><h2 id="definition-h">Definition</h2><dl class="facts">`)
 	fact := func(label, format markup, args ...any) {

@@ -16,7 +16,6 @@ import (
 	"sched/schedule/view"
 )
 
-// tasksOfAPage is how many tasks a page shows.
 const tasksOfAPage = 40
 
 // A row is a task on the list. Its Task is read for the rows that are shown alone.
@@ -28,7 +27,6 @@ type row struct {
 	trouble                  *view.Trouble
 }
 
-// filters are the states by which tasks can be chosen, each with what it accepts.
 var filters = []struct {
 	name    string
 	accepts func(row) bool
@@ -41,7 +39,6 @@ var filters = []struct {
 	{"ok", func(r row) bool { return r.trouble == nil && !r.paused && r.active }},
 }
 
-// A taskList is a page with a row for each task that its filters choose.
 type taskList struct{ *page }
 
 func showTasks(made *page) error {
@@ -77,12 +74,10 @@ func showTasks(made *page) error {
 	return nil
 }
 
-// judged is how the schedule is doing.
 func (p taskList) judged() view.Status {
 	return p.View.Status(status.Of(p.Schedule, p.Invalid != nil, p.now, p.View.Files))
 }
 
-// verdict says whether all is well, with the troubles that are not of a task.
 func (p taskList) verdict(judged view.Status) {
 	class := map[string]string{"ok": "good", "trouble": "warn", "down": "bad"}[judged.Verdict]
 	sign := map[string]string{"ok": "✓", "trouble": "!", "down": "✕"}[judged.Verdict]
@@ -128,7 +123,6 @@ func (r *row) rank() int {
 	return 2
 }
 
-// running returns which tasks run, here or on other servers, and what waits for a tick.
 func (p taskList) running(pauses controls.Pauses) (running map[string]bool, waiting map[string][]view.Waiting) {
 	live := p.View.Live()
 	elsewhere, err := p.View.RunningElsewhere(p.request.Context())
@@ -157,7 +151,6 @@ func (p taskList) read(rows []row, all *records.Records) []row {
 	return rows
 }
 
-// filtered returns the rows that the parameters q, tag and state choose.
 func (p taskList) filtered(rows []row) (chosen []row) {
 	words := strings.Fields(strings.ToLower(p.query("q")))
 	tag, state := p.query("tag"), p.query("state")
@@ -190,13 +183,11 @@ func inState(r row, state string) bool {
 	return true
 }
 
-// pageOf returns the rows of a page.
 func pageOf(rows []row, page, of int) []row {
 	first := min((page-1)*of, len(rows))
 	return rows[first:min(first+of, len(rows))]
 }
 
-// pastOf returns how long the tasks usually take, and their last outcomes.
 func (p taskList) pastOf(rows []row, all *records.Records) (usual map[string]history.Usual, strips map[string][]outcome.Record, err error) {
 	if strips, err = all.Newest(p.request.Context(), names(rows), stripRuns); err != nil {
 		return nil, nil, err
@@ -216,8 +207,7 @@ func (p *page) last(all *records.Records, task string, n int, outcomes ...outcom
 	return all.Find(p.request.Context(), history.Query{Task: task, Limit: n, Outcomes: outcomes, Short: true})
 }
 
-// filterForm is the form above the rows of the page at that path: it keeps the other parameters. It is no part of what the script
-// replaces, so nobody's typing is lost.
+// filterForm keeps the other parameters. The script does not replace it, so typing is not lost.
 func (p taskList) filterForm(path string, rows []row) {
 	var tags []string
 	for _, r := range rows {
@@ -248,7 +238,6 @@ func selected(is bool) markup {
 	return ""
 }
 
-// chips lead to the tasks of each state, with how many these are.
 func (p taskList) chips(rows []row) {
 	current := p.query("state")
 	chip := func(name, label string, n int) {
@@ -317,7 +306,6 @@ func usually(u history.Usual) string {
 	return text.Duration(u.Duration.Round(time.Millisecond))
 }
 
-// pager leads to the other pages of a list of so many.
 func (p *page) pager(n, of int) {
 	last := max(1, (n+of-1)/of)
 	if last == 1 {

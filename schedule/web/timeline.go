@@ -26,7 +26,6 @@ var spans = []struct {
 	label        string
 }{{6, 1, "6 hours"}, {24, 2, "a day"}, {168, 24, "a week"}}
 
-// A timeline is the axis of the picture.
 type timeline struct {
 	taskList
 	from, to time.Time
@@ -35,7 +34,6 @@ type timeline struct {
 	pauses   controls.Pauses
 }
 
-// showTimeline shows what ran and what will run on one axis, a row for each task.
 func showTimeline(made *page) error {
 	p := taskList{made}
 	p.title = "Timeline"
@@ -75,8 +73,7 @@ func showTimeline(made *page) error {
 	return nil
 }
 
-// read returns how long the tasks usually take, and what became of their slots: also of earlier ones, whose runs may reach into the
-// picture.
+// read also returns slots before the picture: their runs may reach into it.
 func (t *timeline) read(all *records.Records, tasks []string) (map[string]history.Usual, map[string]records.Past, error) {
 	usual, err := all.Usual(t.request.Context(), tasks)
 	if err != nil {
@@ -176,7 +173,6 @@ type piece struct {
 	count    int           // of what it stands for, where several are too close to be told apart
 }
 
-// row draws a task.
 func (t *timeline) row(r row, past records.Past, usual time.Duration) {
 	many := t.kindsOf(past.Hours)
 	t.put(`<tr><th scope="row"><a href="%s" title="%s">%s</a></th><td><span class="hidden">%s</span><svg aria-hidden="true">`,
@@ -218,7 +214,6 @@ func (t *timeline) past(all []outcome.Record) (pieces []piece) {
 	return pieces
 }
 
-// reach is the time that a record stands for.
 func reach(r outcome.Record) (from, to time.Time) {
 	from, to = r.Started, r.Ended
 	if r.Started.IsZero() {
@@ -230,7 +225,6 @@ func reach(r outcome.Record) (from, to time.Time) {
 	return from, to
 }
 
-// shows reports whether some of a record is in the picture.
 func (t *timeline) shows(r outcome.Record) bool {
 	from, to := reach(r)
 	return to.After(t.from) && from.Before(t.to)

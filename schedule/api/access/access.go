@@ -1,7 +1,5 @@
-// Package access decides who may do what with `sched serve`: by tokens, by the sessions of browsers that have signed in with one, by keys
-// in a path, and by the user at the other end of a socket.
-//
-// Guard comes before all that is asked; Who and Key say who asks. docs/serve.md says who could do what from where, and what stops them.
+// Package access decides who may do what: by token, session, key in a path, or user of a socket.
+// Guard comes before every route; Who and Key say who asks. docs/serve.md has the threats.
 package access
 
 import (

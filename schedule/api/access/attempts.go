@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// attempts counts the wrong tokens of each address.
 type attempts struct {
 	now func() time.Time
 
@@ -37,7 +36,6 @@ func (a *attempts) exhausted(address string) time.Duration {
 	return left
 }
 
-// wrong counts a wrong token.
 func (a *attempts) wrong(address string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,7 +50,6 @@ func (a *attempts) wrong(address string) {
 	a.failed[address] = t
 }
 
-// right remembers a token that was right from an address.
 func (a *attempts) right(address, hash string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -33,7 +33,6 @@ const (
 	cookieName   = "sched_session"
 )
 
-// newLink returns the code of a login link, which works once.
 func (s *sessions) newLink(scope Scope) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

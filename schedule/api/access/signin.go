@@ -73,7 +73,6 @@ func isCode(text string) bool {
 	return err == nil && len(bytes) == 32
 }
 
-// form is the page where one signs in: with the code of a link, or with a token.
 func (a *Access) form(w http.ResponseWriter, status int, code, wrong string) {
 	field := `<p><label>Token <input name="token" type="password" required autofocus autocomplete="off"></label>
 <p>Make one with <code>sched serve token --scope read</code>`

@@ -19,9 +19,7 @@ import (
 	"sched/schedule/view"
 )
 
-// A Token is one that was made. The token itself is not kept: Hash is that of its text.
-//
-// A plain SHA-256 is enough. Slow hashes are for what people think of; a token is 32 random bytes, and nobody tries 2^256 of them.
+// A Token is what is kept of a token: its hash. SHA-256 is enough for 32 random bytes.
 type Token struct {
 	Name  string    `json:"name"`
 	Scope Scope     `json:"scope"`
@@ -38,7 +36,6 @@ func hashOf(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// newSecret returns 32 random bytes as text.
 func newSecret() string {
 	var random [32]byte
 	rand.Read(random[:])

@@ -99,7 +99,6 @@ func (a *Access) rightToken(from, hash string) error {
 	return nil
 }
 
-// wrongToken counts a wrong token, and is the answer to it.
 func (a *Access) wrongToken(from string) error {
 	if left := a.attempts.exhausted(from); left > 0 {
 		return tooMany(from, left)

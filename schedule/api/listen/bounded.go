@@ -43,7 +43,6 @@ func room() int {
 	return min(MostConnections, max(int(limit.Cur)-filesOfOurs, 16))
 }
 
-// Accept returns the next connection when there is a place for it.
 func (b *bounded) Accept() (net.Conn, error) {
 	conn, err := b.Listener.Accept()
 	if err != nil {
@@ -83,7 +82,6 @@ type counted struct {
 	answered bool // at this moment
 }
 
-// Close closes the connection.
 func (c *counted) Close() error {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

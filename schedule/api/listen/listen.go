@@ -1,5 +1,4 @@
-// Package listen is where `sched serve` listens and how: at loopback, at a socket of which it knows who is at the other end, or with TLS;
-// so many connections at a time, and none for longer than it is good for something.
+// Package listen opens the address of `sched serve`, and bounds the number and time of connections.
 package listen
 
 import (

@@ -16,7 +16,6 @@ func Peer(ctx context.Context) (user string, ok bool) {
 	return user, ok
 }
 
-// peerName is the login name of the user at the other end of a socket.
 func peerName(socket *net.UnixConn) string {
 	uid, err := peerUser(socket)
 	if err != nil {
@@ -25,7 +24,6 @@ func peerName(socket *net.UnixConn) string {
 	return view.UserName(uid)
 }
 
-// peerUser is the id of the user at the other end of a socket.
 func peerUser(socket *net.UnixConn) (uid int, err error) {
 	raw, err := socket.SyscallConn()
 	if err != nil {

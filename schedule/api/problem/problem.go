@@ -37,7 +37,6 @@ func New(status int, hint, format string, args ...any) *Problem {
 	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// statusOf is the answer to a kind of error.
 func statusOf(kind view.Kind) int {
 	switch kind {
 	case view.NotFound:

@@ -15,7 +15,6 @@ import (
 	"sched/schedule/view/runs"
 )
 
-// A sight is what was seen at the last look.
 type sight struct {
 	looked   bool
 	schedule string
@@ -60,8 +59,7 @@ func changeOf(path string) string {
 	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 }
 
-// lookAtRuns tells of runs: of those that live from their files, of those that have ended, and of slots that were skipped or missed,
-// from the history.
+// lookAtRuns finds live runs in their files, and what ended, was skipped or missed in the history.
 func (w *Watcher) lookAtRuns(s *schedule.Schedule, seen *sight, first bool) {
 	live := map[string]RunChange{}
 	states, lost, ended, err := records.Survey(s.StateDir, w.Files)

@@ -110,7 +110,6 @@ func (l *Listener) Next() (all []Event, wake <-chan struct{}, ok bool) {
 	return all, w.cond, true
 }
 
-// tell tells all listeners.
 func (w *Watcher) tell(name string, value any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

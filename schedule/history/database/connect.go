@@ -135,7 +135,6 @@ func refused(err error) bool {
 	return code == sqlite3.SQLITE_READONLY || code == sqlite3.SQLITE_CANTOPEN
 }
 
-// A mode is what a connection may do.
 type mode string
 
 const (
@@ -144,16 +143,12 @@ const (
 	copied  mode = "write a copy that nobody else knows"
 )
 
-// dsn is the address of a file.
-//
-// SQLite creates it with the mode of the lock file (modeof: https://www.sqlite.org/uri.html), and gives
-// its journal the mode of the database. Making it here first would not do: closing a descriptor
-// of our own drops the locks that SQLite has on the file (howtocorrupt.html, section 2.2).
-//
-// A writer waits for another one, and a reader for a commit (https://www.sqlite.org/c3ref/busy_timeout.html);
-// a writer waits when the transaction begins, since one that reads first and writes later cannot
-// wait. For synchronous=NORMAL see setJournal.
-// The records of a thousand tasks touch some 4,000 pages, 16 MB, which are used only then. Who looks reads most pages once.
+// dsn is the address of a file. SQLite creates it with the mode of the lock file (modeof:
+// https://www.sqlite.org/uri.html): to close a descriptor of our own would drop SQLite's locks
+// (howtocorrupt.html, section 2.2). A writer waits when its transaction begins, because one that
+// reads first cannot wait (https://www.sqlite.org/c3ref/busy_timeout.html). For synchronous=NORMAL
+// see setJournal. The cache of 16 MB holds the pages that records of a thousand tasks touch;
+// readers need less.
 func (f *File) dsn(path string, m mode) string {
 	wait := strconv.FormatInt(f.config.Patience.Milliseconds(), 10)
 	q := url.Values{"_busy_timeout": {wait}, "_txlock": {"immediate"}, "_synchronous": {"NORMAL"}, "_pragma": {"cache_size(-4000)"}}

@@ -28,12 +28,10 @@ type damagedError string
 
 func (e damagedError) Error() string { return "it is damaged: " + string(e) }
 
-// errClosed says that the caller has closed the file.
 var errClosed = errors.New("it is closed")
 
-// IsCorrupt reports whether err says that the file is damaged or is no database at all.
-// A file that is locked, full or unreadable is not corrupt.
-// The codes are those of https://www.sqlite.org/rescode.html.
+// IsCorrupt reports whether err says that the file is damaged or no database, not that it is
+// locked, full or unreadable: https://www.sqlite.org/rescode.html.
 func IsCorrupt(err error) bool {
 	code, damaged := primary(err), damagedError("")
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.Is(err, errNotFile) || errors.As(err, &damaged)
@@ -53,7 +51,6 @@ func primary(err error) int {
 	return e.Code() & 0xff
 }
 
-// plain says in words what the codes of SQLite mean to the owner of the file.
 var plain = map[int]string{
 	sqlite3.SQLITE_BUSY:     "another process kept it locked for too long",
 	sqlite3.SQLITE_CANTOPEN: "it cannot be opened",

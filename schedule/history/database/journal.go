@@ -17,12 +17,10 @@ import (
 
 func (f *File) journalPath() string { return f.path() + "-journal" }
 
-// setJournal has the connection keep a rollback journal that is truncated at each commit.
-//
-// A commit has the journal written to disk, then the database (synchronous=NORMAL), and then cuts the journal. A power cut
-// at any moment leaves the transaction done or undone: it may undo one that was committed, where the cut had not come to
-// disk. But a tick removes the files of its runs after that, and file systems with a journal of their own keep the order
-// of such changes: the record is in the history or in the file of its run
+// setJournal has the connection keep a rollback journal that is truncated at each commit. A commit
+// syncs the journal, then the database (synchronous=NORMAL), then cuts the journal. A power cut may
+// undo a commit whose journal was not cut on disk. But a tick removes the files of its runs later,
+// and file systems keep that order: a record is in the history or in the file of its run
 // (docs/decisions.md#two-fsyncs-a-transaction).
 func (f *File) setJournal(conn *sql.DB) error {
 	if err := f.makeJournal(); err != nil {
@@ -50,11 +48,9 @@ func (f *File) makeJournal() error {
 	return file.Close()
 }
 
-// withoutDirectorySync keeps SQLite from an fsync of the folder in each transaction. It cannot know that the journal was
-// there before, so it would write its name to disk each time: a third of what a transaction waits for.
-//
-// The system calls of SQLite can be replaced (xSetSystemCall in https://www.sqlite.org/c3ref/vfs.html), and a folder that
-// cannot be opened is not synced (unixSync in os_unix.c).
+// withoutDirectorySync saves an fsync of the folder, a third of what a transaction waits for. It
+// replaces a system call of SQLite (xSetSystemCall in https://www.sqlite.org/c3ref/vfs.html): a
+// folder that cannot be opened is not synced (unixSync in os_unix.c).
 var withoutDirectorySync = sync.OnceFunc(func() {
 	tls := libc.NewTLS()
 	defer tls.Close()

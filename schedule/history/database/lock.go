@@ -13,9 +13,8 @@ import (
 
 func (f *File) lockPath() string { return f.path() + "-lock" }
 
-// takeLock waits for the lock of the database: shared (syscall.LOCK_SH) by the processes that have it open, exclusive
-// (LOCK_EX) by the one that mends it. It returns nil where the folder cannot be written, and nothing is mended, and where
-// somebody only looks and there is no lock file.
+// takeLock waits for the lock of the database: shared for use, exclusive (LOCK_EX) to mend. It
+// returns nil in a folder that cannot be written, and for a look without a lock file.
 func (f *File) takeLock(how int) (*os.File, error) { return f.takeLockAt(f.lockPath(), how) }
 
 func (f *File) takeLockAt(path string, how int) (*os.File, error) {

@@ -33,9 +33,7 @@ func (f *File) dialToLook() (*sql.DB, int, error) {
 	return f.dialCopy()
 }
 
-// dialCopy connects to a copy of the file, in which SQLite does what it must not do in the file while we only look: it rolls
-// back what a killed process has left in the journal (a hot journal). The next tick does that in the file.
-//
+// dialCopy connects to a copy, in which SQLite may roll back the hot journal of a killed process.
 // The copy has no name any more when it is read, so nothing of it stays behind.
 func (f *File) dialCopy() (*sql.DB, int, error) {
 	dir, err := os.MkdirTemp("", "sched-history-")
@@ -67,8 +65,7 @@ func notRead(err error) error {
 // would drop the locks that SQLite has for the others (howtocorrupt.html, section 2.2).
 var writers sync.RWMutex
 
-// copyTo copies the file and what lies beside it, as they are at one moment, and returns that state. It tries again when they
-// change meanwhile.
+// copyTo copies the file and what lies beside it as they are at one moment, and returns that state.
 func (f *File) copyTo(to string) (state string, err error) {
 	if f.holds { // it turned out that it cannot be written
 		f.release()

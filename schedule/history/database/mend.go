@@ -14,12 +14,9 @@ import (
 	"sched/schedule/statedir"
 )
 
-// mend makes the file one that db can use, runs op on it, and stays connected.
-//
-// One process mends at a time, and each first checks whether the one before has mended what it
-// found. No other process may have the file open meanwhile: it would go on writing to a file that has been
-// moved away. Processes that wait to mend have closed it, so only those are waited for that met no
-// damage.
+// mend makes the file one that db can use, runs op on it, and stays connected. One process mends at
+// a time, and first checks whether another has mended. No other process may have the file open: it
+// would go on writing to a file that was moved away. Processes that wait to mend have closed it.
 func (f *File) mend(op func(*sql.DB) error) error {
 	alone, err := f.takeLockAt(f.path()+"-mend", syscall.LOCK_EX)
 	if err != nil {
@@ -64,7 +61,6 @@ func (f *File) tryMend(op func(*sql.DB) error) (bool, error) {
 	return true, err
 }
 
-// useAlone opens the file, runs op, and closes it.
 func (f *File) useAlone(op func(*sql.DB) error) error {
 	conn, err := f.dialReady()
 	if err == nil && op != nil {

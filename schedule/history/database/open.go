@@ -34,14 +34,13 @@ type File struct {
 	closed   bool
 }
 
-// Open opens the file, and creates it (mode 0600) where there is none. It does not create the folder.
-// A damaged file is moved aside, and a new one begun.
+// Open opens the file, and creates it (mode 0600) where there is none, but not its folder. A
+// damaged file is moved aside, and a new one begun. A locked file is waited for. A file of a newer
+// sched stays as it is and gives a *NewerError. In a folder that cannot be written Open is for
+// reading.
 //
-// In a folder that cannot be written it opens what is there for reading. A file of a newer sched is left untouched and gives a
-// *NewerError. A file that another process has locked is waited for, and never taken for a damaged one.
-//
-// For reading alone, a file that does not exist is an empty one; a damaged one gives errors that IsCorrupt recognises; one in
-// which a killed process has left half a transaction is read in a copy.
+// For reading alone, a missing file is empty, a damaged one gives errors that IsCorrupt recognises,
+// and a file with half a transaction of a killed process is read in a copy.
 func Open(c Config) (*File, error) {
 	f := &File{config: c}
 	if err := f.open(nil); err != nil {
@@ -131,8 +130,7 @@ func (f *File) Do(op func(*sql.DB) error) error {
 	return f.explain(err)
 }
 
-// doMended opens the file anew, mending it where it must, and runs op. It also tries again what could not be mended the
-// last time.
+// doMended opens the file anew, mending it where it must, and runs op.
 func (f *File) doMended(op func(*sql.DB) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

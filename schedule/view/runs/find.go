@@ -105,7 +105,6 @@ func (s Runs) NotBegun(r runfile.Request) error {
 		text.ShortRun(r.Run), r.Task, view.Clock(view.FirstTick(r.At, r.At.Add(-1)), s.Now(), s.Schedule.Location))
 }
 
-// nearestRun is the hint for a run that does not exist: the one of the records whose id is nearly the same; else "".
 func nearestRun(name string, records []outcome.Record) string {
 	var ids []string
 	for _, r := range records {

@@ -138,7 +138,6 @@ func (s Runs) EndedRun(record outcome.Record) Run {
 	return r
 }
 
-// runOf returns a run with its record and the sizes of what it printed.
 func runOf(dir string, record outcome.Record) Run {
 	r := Run{Record: view.RecordOf(record), Hooks: []string{}, Begin: record}
 	path := outputOf(dir, record)
@@ -169,7 +168,6 @@ func waitingRun(r runfile.Request) Run {
 	return out
 }
 
-// runElsewhere returns the run of another server of the store, as far as that has told of it.
 func (s Runs) runElsewhere(ctx context.Context, name string) (Run, bool) {
 	live, err := s.RunningElsewhere(ctx)
 	if err != nil || s.Controls.Store == nil {
@@ -225,8 +223,7 @@ func (s Runs) Poll(ctx context.Context, begun outcome.Record) (record outcome.Re
 	return record, 0, err
 }
 
-// How often the file of a run that lives is read: often enough for the eye, seldom enough to cost nothing. That of
-// a run that waits for a tick is read less often, since a tick cannot take the run at that moment.
+// How often the file of a live run is read. While it is read no tick can take a waiting run.
 const (
 	pollEvery = 100 * time.Millisecond
 	waitEvery = time.Second
