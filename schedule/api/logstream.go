@@ -92,7 +92,7 @@ func pollRun(e *events, source view.Source, one *runs.Run) (record outcome.Recor
 	return now.Begin, time.Second, nil
 }
 
-// sendLog sends the next part and returns its length. Until over it holds half a character back.
+// sendLog sends the next part and returns its length. Until over it keeps back part of a character.
 func sendLog(e *events, source view.Source, one runs.Run, offset int64, over bool) (int64, error) {
 	log, err := runs.Of(source).Log(one, false, offset, 0, mostOfAnEvent)
 	if err != nil || log.Offset < offset {

@@ -317,6 +317,6 @@ type event struct {
 	what happening
 }
 
-func (e event) before(other event) bool {
+func (e event) Before(other event) bool {
 	return e.at < other.at || e.at == other.at && e.seq < other.seq
 }

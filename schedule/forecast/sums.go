@@ -248,13 +248,13 @@ type end struct {
 	cpu, memory int64
 }
 
-func (e end) before(other end) bool { return e.at < other.at }
+func (e end) Before(other end) bool { return e.at < other.at }
 
 // A heapOf is what package container/heap works on. What comes before all others stands first.
-type heapOf[T interface{ before(T) bool }] []T
+type heapOf[T interface{ Before(T) bool }] []T
 
 func (h heapOf[T]) Len() int           { return len(h) }
-func (h heapOf[T]) Less(i, j int) bool { return h[i].before(h[j]) }
+func (h heapOf[T]) Less(i, j int) bool { return h[i].Before(h[j]) }
 func (h heapOf[T]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
 func (h *heapOf[T]) Push(x any) { *h = append(*h, x.(T)) }

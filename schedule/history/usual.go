@@ -23,6 +23,7 @@ const (
 )
 
 // Usual returns the median duration of each task's last 50 successes among its last 200 runs.
+// A task without any is not in the map.
 func (db *DB) Usual(ctx context.Context, tasks []string) (map[string]Usual, error) {
 	if len(tasks) == 0 { // null would be a task for json_each
 		return map[string]Usual{}, nil

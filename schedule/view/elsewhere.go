@@ -141,7 +141,8 @@ func (s Source) HistoryOfAll(ctx context.Context, q history.Query) (live, lost [
 }
 
 // PageOfAll is Page of what ran on all servers, as far back as the store keeps runs of other
-// servers. If the store does not answer, PageOfAll tells so and is about this machine alone.
+// servers, without slots that did not run. If the store does not answer, PageOfAll tells so and is
+// about this machine alone.
 func (s Source) PageOfAll(ctx context.Context, q history.Query) (page []outcome.Record, next history.Position, err error) {
 	store, err := s.Store()
 	if err != nil {

@@ -83,8 +83,9 @@ func find(ctx context.Context, all *records.Records, q history.Query, now time.T
 // MostOfAPage is the most records of one page.
 const MostOfAPage = 1000
 
-// Page returns the newest records of the query and where the next page begins; zero if there is
-// none. Its cost does not grow with the history. The query has a Limit from 1 to MostOfAPage.
+// Page returns the records of the query, the newest slot first, and where the next page begins
+// (zero: there is none). Its cost does not grow with the history. The query has a Limit from 1 to
+// MostOfAPage.
 func (s Source) Page(ctx context.Context, q history.Query) (page []outcome.Record, next history.Position, err error) {
 	all, err := s.Records(ctx)
 	if err != nil {

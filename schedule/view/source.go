@@ -78,7 +78,7 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("the state folder %s belongs to %s, and others cannot read it", e.Dir, UserName(e.Owner))
 }
 
-// readable returns a *DeniedError if another user lets nobody read the state folder.
+// readable returns a *DeniedError if the owner of the folder, another user, lets nobody read it.
 func readable(dir string) error {
 	var foreign *statedir.ForeignError
 	_, err := os.ReadDir(dir)

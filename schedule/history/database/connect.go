@@ -144,11 +144,11 @@ const (
 )
 
 // dsn is the address of a file. SQLite creates it with the mode of the lock file (modeof:
-// https://www.sqlite.org/uri.html): to close a descriptor of our own would drop SQLite's locks
-// (howtocorrupt.html, section 2.2). A writer waits when its transaction begins, because one that
-// reads first cannot wait (https://www.sqlite.org/c3ref/busy_timeout.html). For synchronous=NORMAL
-// see setJournal. The cache of 16 MB holds the pages that records of a thousand tasks touch;
-// readers need less.
+// https://www.sqlite.org/uri.html). We do not create it: to close our descriptor would drop the
+// locks of SQLite (howtocorrupt.html, section 2.2). A writer waits when its transaction begins,
+// because one that reads first cannot wait (https://www.sqlite.org/c3ref/busy_timeout.html). For
+// synchronous=NORMAL see setJournal. The cache of 16 MB holds the pages that records of a thousand
+// tasks touch; readers need less.
 func (f *File) dsn(path string, m mode) string {
 	wait := strconv.FormatInt(f.config.Patience.Milliseconds(), 10)
 	q := url.Values{"_busy_timeout": {wait}, "_txlock": {"immediate"}, "_synchronous": {"NORMAL"}, "_pragma": {"cache_size(-4000)"}}

@@ -65,7 +65,8 @@ func notRead(err error) error {
 // would drop the locks that SQLite has for the others (howtocorrupt.html, section 2.2).
 var writers sync.RWMutex
 
-// copyTo copies the file and what lies beside it as they are at one moment, and returns that state.
+// copyTo copies the file and what lies beside it as they are at one moment: it tries again when
+// they change meanwhile. It returns their state.
 func (f *File) copyTo(to string) (state string, err error) {
 	if f.holds { // it turned out that it cannot be written
 		f.release()
