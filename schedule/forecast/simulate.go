@@ -313,7 +313,7 @@ type happening interface {
 
 type event struct {
 	at   int64
-	seq  int // of two events of one instant that which was pushed first comes first
+	seq  int // orders events of one instant: the one that was pushed first comes first
 	what happening
 }
 
