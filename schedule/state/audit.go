@@ -1,0 +1,64 @@
+package state
+
+import (
+	"context"
+	"time"
+)
+
+// Audit is the log of what people changed through the API and the pages. It keeps the newest auditRows changes.
+type Audit struct{ store store }
+
+// Audit returns the log of the database.
+func (db *DB) Audit() Audit { return Audit{db} }
+
+// auditRows bounds the log, so that nobody fills the disk with it.
+const auditRows = 20_000
+
+// A Change is what somebody changed, or tried to change.
+type Change struct {
+	ID     int64 // given by Add
+	At     time.Time
+	Who    string
+	From   string // the address from which it was asked
+	Action string // trigger, retry, stop, pause, resume, …
+	Target string // the task or the run
+	Reason string
+	Error  string // why it was not done; empty when it was
+}
+
+// Add writes a change down, and returns its number.
+func (a Audit) Add(ctx context.Context, c Change) (id int64, err error) {
+	err = a.store.write(ctx, func(q querier) error {
+		err := q.QueryRowContext(ctx, `INSERT INTO audit (at, who, origin, action, target, reason, error) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+			c.At.UnixMicro(), c.Who, c.From, c.Action, c.Target, c.Reason, c.Error).Scan(&id)
+		if err == nil {
+			_, err = q.ExecContext(ctx, "DELETE FROM audit WHERE id <= ?", id-auditRows)
+		}
+		return err
+	})
+	return id, err
+}
+
+// Newest returns the newest changes below a number (0: all), at most n, the newest first.
+func (a Audit) Newest(ctx context.Context, below int64, n int) (changes []Change, err error) {
+	err = a.store.read(ctx, func(q querier) error {
+		changes = nil
+		rows, err := q.QueryContext(ctx, `SELECT id, at, who, origin, action, target, reason, error FROM audit
+			WHERE ?1 = 0 OR id < ?1 ORDER BY id DESC LIMIT ?2`, below, n)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var c Change
+			var at int64
+			if err := rows.Scan(&c.ID, &at, &c.Who, &c.From, &c.Action, &c.Target, &c.Reason, &c.Error); err != nil {
+				return err
+			}
+			c.At = time.UnixMicro(at).UTC()
+			changes = append(changes, c)
+		}
+		return rows.Err()
+	})
+	return changes, err
+}

@@ -1,0 +1,327 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"sched/schedule/statedir"
+)
+
+// open connects to the file, or to memory. The caller holds mu.
+//
+//  1. A file that is ready is opened, and that is all.
+//  2. A file that is missing, empty or old is made or brought up to date, by one process at a time.
+//  3. A damaged file is renamed, and a new one is made.
+func (db *DB) open() error {
+	if err := db.disconnect(); err != nil && !damaged(err) {
+		return err
+	}
+	switch db.access {
+	case memory:
+		return db.openEmpty()
+	case looking:
+		return db.openToLook()
+	}
+	if err := statedir.MakeDir(db.locksDir()); err != nil {
+		return err
+	}
+	if err := statedir.CheckPlain(db.path()); err != nil {
+		return err
+	}
+	file := db.stat()
+	err := db.connect()
+	if errors.Is(err, errNotReady) {
+		if err = db.alone(db.make); err == nil {
+			file = db.stat()
+			err = db.connect()
+		}
+	}
+	if damaged(err) {
+		if err = db.setFileAside(file, err); err == nil {
+			err = db.alone(db.make)
+		}
+		if err == nil {
+			err = db.connect()
+		}
+	}
+	return err
+}
+
+// errNotReady says that the file has to be made, or brought up to date.
+var errNotReady = errors.New("it has to be made, or brought up to date")
+
+// connect opens the file when it is ready.
+func (db *DB) connect() error {
+	file := db.stat()
+	if file == nil {
+		return errNotReady
+	}
+	conn, version, mode, err := db.dial("rw")
+	if err == nil {
+		err = db.current(version)
+	}
+	if err == nil && mode == "wal" && onNetwork(db.dir) {
+		err = errNotReady
+	}
+	if err == nil && mode != "wal" {
+		_, err = setJournal(conn, "TRUNCATE")
+	}
+	if err == nil && !sameFile(db.stat(), file) {
+		err = errNotReady // another process set it aside between the two looks
+	}
+	if err != nil {
+		return errors.Join(err, closeConn(conn))
+	}
+	db.conn, db.file = conn, file
+	return nil
+}
+
+// current compares the version of a file with ours.
+func (db *DB) current(version int) error {
+	switch known := len(migrations); {
+	case version > known:
+		return &NewerError{Path: db.path(), Version: version, Known: known}
+	case version < known:
+		return errNotReady
+	}
+	return nil
+}
+
+// make makes the file, or brings it up to date: it sets the journal and runs the migrations that the file does not have.
+// Another process may have done so already. The caller is alone.
+func (db *DB) make() error {
+	conn, version, mode, err := db.dial("rwc")
+	if err == nil && version > len(migrations) {
+		err = db.current(version)
+	}
+	if err == nil {
+		err = db.chooseJournal(conn, version, mode)
+	}
+	if err == nil {
+		err = migrate(conn, version)
+	}
+	return errors.Join(err, closeConn(conn))
+}
+
+// chooseJournal sets WAL mode, which a file keeps, in a new file. WAL needs memory that all processes share: on a
+// network file system, and where WAL cannot be had, the journal is a file that is truncated at each commit.
+func (db *DB) chooseJournal(conn *sql.DB, version int, mode string) error {
+	network := onNetwork(db.dir)
+	if version == 0 && !network {
+		got, err := setJournal(conn, "WAL")
+		if err == nil && got == "wal" || damaged(err) || primary(err) == sqlite3.SQLITE_FULL {
+			return err
+		}
+	}
+	if mode == "wal" && !network {
+		return nil
+	}
+	_, err := setJournal(conn, "TRUNCATE")
+	return err
+}
+
+func setJournal(conn *sql.DB, mode string) (got string, err error) {
+	err = conn.QueryRowContext(context.Background(), "PRAGMA journal_mode = "+mode).Scan(&got)
+	return got, err
+}
+
+// migrate runs the migrations after version, in one transaction.
+func migrate(conn *sql.DB, version int) error {
+	if version >= len(migrations) {
+		return nil
+	}
+	tx, err := conn.BeginTx(context.Background(), nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	for _, migration := range migrations[version:] {
+		if _, err := tx.Exec(migration); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Exec("PRAGMA user_version = " + strconv.Itoa(len(migrations))); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// openEmpty connects to an empty database in memory.
+func (db *DB) openEmpty() error {
+	conn, err := sql.Open("sqlite", "file::memory:?_dqs=0")
+	if err != nil {
+		return err
+	}
+	conn.SetMaxOpenConns(1) // another connection would have another database
+	conn.SetConnMaxLifetime(0)
+	err = migrate(conn, 0)
+	if err == nil && db.access == looking {
+		_, err = conn.Exec("PRAGMA query_only = ON")
+	}
+	if err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	db.conn, db.file = conn, nil
+	return nil
+}
+
+// openToLook opens the file in a way that leaves the folder as it is:
+//   - When the log (-wal) is there, it is opened for reading alone: a process has the database open, or was killed.
+//   - When it is not, and the folder is ours, SQLite makes the log for us and removes it when we close.
+//   - Where it can make none, as on a read-only disk, nobody writes: the file is read as it is.
+//
+// Root opens the file of another user for reading alone, always: that user could have put another file in its place.
+// SQLite may then leave an empty log behind, which belongs to that user.
+func (db *DB) openToLook() error {
+	if err := statedir.CheckPlain(db.path()); err != nil {
+		return err
+	}
+	file := db.stat()
+	if file == nil {
+		return db.openEmpty()
+	}
+	mode := "rw"
+	if _, err := os.Lstat(db.path() + "-wal"); err == nil || statedir.Check(db.dir) != nil {
+		mode = "ro"
+	}
+	conn, version, _, err := db.dial(mode)
+	if code := primary(err); code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY {
+		closeConn(conn)
+		conn, version, _, err = db.dial("ro&immutable=1")
+	}
+	if err == nil {
+		if err = db.current(version); errors.Is(err, errNotReady) {
+			err = &olderError{db.path()}
+		}
+	}
+	if err != nil {
+		return errors.Join(err, closeConn(conn))
+	}
+	db.conn, db.file = conn, file
+	return nil
+}
+
+// lookers bounds the queries that run at the same time for somebody who looks.
+const lookers = 4
+
+// dial connects, and returns the version of the tables and the mode of the journal.
+func (db *DB) dial(mode string) (conn *sql.DB, version int, journal string, err error) {
+	conn, err = sql.Open("sqlite", db.dsn(mode))
+	if err != nil {
+		return nil, 0, "", err
+	}
+	conn.SetMaxOpenConns(1) // a second writer would only wait for the first
+	if db.access == looking {
+		conn.SetMaxOpenConns(lookers)
+		conn.SetMaxIdleConns(lookers)
+	}
+	err = conn.QueryRowContext(context.Background(), "PRAGMA user_version").Scan(&version)
+	if err == nil {
+		err = conn.QueryRowContext(context.Background(), "PRAGMA journal_mode").Scan(&journal)
+	}
+	return conn, version, journal, err
+}
+
+// dsn is the address of the file. SQLite gives a new file the permissions of the lock of those who make it (0600),
+// and its log those of the file. We never open the file ourselves: closing a descriptor of our own would drop the locks that
+// SQLite has on it (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+//
+// A writer waits when its transaction begins (_txlock): one that reads first and writes later could not wait.
+// With synchronous=NORMAL a power cut may undo the last commits, but only the last, and it damages nothing.
+func (db *DB) dsn(mode string) string {
+	q := url.Values{
+		"_busy_timeout": {strconv.FormatInt(db.patience.Milliseconds(), 10)},
+		"_txlock":       {"immediate"},
+		"_synchronous":  {"NORMAL"},
+		"_dqs":          {"0"},
+		"_error_rc":     {"1"},
+		"_pragma":       {"cache_size(-16000)"},
+	}
+	if db.access == looking {
+		q.Set("_query_only", "1")
+	}
+	if mode == "rwc" {
+		q.Set("modeof", db.makingPath())
+	}
+	u := url.URL{Scheme: "file", OmitHost: true, Path: db.path()}
+	return u.String() + "?mode=" + mode + "&" + strings.ReplaceAll(q.Encode(), "+", "%20")
+}
+
+func closeConn(conn *sql.DB) error {
+	if conn == nil {
+		return nil
+	}
+	return conn.Close()
+}
+
+// foundDamage is what CheckPages found.
+type foundDamage struct{ what string }
+
+func (e *foundDamage) Error() string {
+	return "it is damaged: " + strings.ReplaceAll(e.what, "\n", " ")
+}
+
+func damaged(err error) bool {
+	var found *foundDamage
+	return Damaged(err) || errors.As(err, &found)
+}
+
+// replace sets a damaged file aside and begins a new one. The caller met the damage in file.
+func (db *DB) replace(file os.FileInfo, damage error) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed || !sameFile(db.file, file) {
+		return nil // another goroutine has done it
+	}
+	_ = db.disconnect()
+	if err := db.setFileAside(file, damage); err != nil {
+		return err
+	}
+	return db.open()
+}
+
+// setFileAside renames a damaged file, unless another process has done so already: then another file is at the path. Processes
+// that have the damaged file open see that before their next transaction (ready), and SQLite does not remove the log of
+// the new file when they close the old one (SQLITE_FCNTL_HAS_MOVED).
+func (db *DB) setFileAside(file os.FileInfo, damage error) error {
+	if file == nil {
+		return damage
+	}
+	return db.alone(func() error {
+		if !sameFile(db.stat(), file) {
+			return nil
+		}
+		to := freePath(db.path() + ".damaged-" + time.Now().UTC().Format("20060102T150405Z"))
+		// The file goes first: a log without its database means nothing, and the new database must not meet the old log.
+		for _, suffix := range []string{"", "-wal", "-journal", "-shm"} {
+			err := os.Rename(db.path()+suffix, to+suffix)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%w, and it cannot be renamed: %w", damage, err)
+			}
+		}
+		db.setAside = to
+		return nil
+	})
+}
+
+// freePath returns a path that begins with path, and at which there is nothing.
+func freePath(path string) string {
+	free := path
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(free); errors.Is(err, fs.ErrNotExist) {
+			return free
+		}
+		free = fmt.Sprintf("%s.%d", path, n)
+	}
+}

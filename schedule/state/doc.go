@@ -1,0 +1,23 @@
+// Package state is the database of a schedule, sched.db: every table, every query, every transaction. It also has the locks
+// that say which processes are alive (owners), and it refuses a folder that another user could change.
+//
+// A run is a row of the table run, from the moment at which its slot is due until it is pruned. There is no other form of
+// a run: what waits, what lives, what was skipped or missed and what has ended are rows. The phase of a row says what is
+// going on with it (Phase), and its owner says which process is responsible.
+//
+// The types of this package divide the database by subject:
+//
+//	DB        opens and closes it, and begins everything else
+//	Plan      is the one transaction in which a tick decides what is to be done
+//	Owner     is a process that is responsible for rows, for as long as it holds the lock of a file
+//	Owned     changes rows that one owner is responsible for
+//	Runs      answers questions about rows, and takes what people ask for
+//	Past      adds rows up, for statistics and pictures
+//	Messages  is the outbox: notifications until they were delivered
+//	Pauses    are what people paused
+//	Values    are single values by name, and the last valid schedule
+//	Audit     is the log of what people changed through the API
+//
+// Times are microseconds since 1970 in UTC, durations are microseconds, and NULL means none. It is the only package that
+// knows SQL.
+package state

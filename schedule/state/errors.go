@@ -1,0 +1,102 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"sched/schedule/statedir"
+)
+
+// A NewerError says that a newer sched wrote the database. It is left as it is.
+type NewerError struct {
+	Path    string
+	Version int // of its tables
+	Known   int // the newest version that this program knows
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("%s was written by a newer sched (version %d of its tables; this one knows %d)", e.Path, e.Version, e.Known)
+}
+
+// An olderError says that the database has to be brought up to date, and that we only look.
+type olderError struct{ path string }
+
+func (e *olderError) Error() string {
+	return e.path + " was written by an older sched; the next tick brings it up to date"
+}
+
+// A StaleError says that a row is not what its caller believed: another process has changed it. Nothing was changed.
+type StaleError struct {
+	Run   string
+	Phase Phase // that it has now
+	Owner int64 // that it has now; 0 for none
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("run %s is not ours to change: it is %s, and its owner is %d", e.Run, e.Phase, e.Owner)
+}
+
+// ErrGone says that the database has no such row any more: it was set aside because it was damaged, or somebody deleted
+// it. Owned.Restore adds the row again.
+var ErrGone = errors.New("its row is not in the database any more")
+
+// errWaited says that the patience of Open has run out.
+var errWaited = errors.New("another process kept it locked for too long")
+
+// Damaged reports whether err says that the file is damaged, or no database at all. Locked, full or unreadable files are
+// not damaged. The codes are those of https://www.sqlite.org/rescode.html.
+func Damaged(err error) bool {
+	code := primary(err)
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
+}
+
+// Unwritable reports whether err says that the database cannot be written at this moment: the disk is full or read-only, the folder
+// is not ours, or another process kept the database locked. A tick then works with OpenMemory.
+func Unwritable(err error) bool {
+	switch primary(err) {
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY,
+		sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS:
+		return true
+	}
+	var strange *statedir.NotPlainError
+	return errors.Is(err, errWaited) || errors.As(err, &strange) || statedir.Unwritable(err)
+}
+
+// primary returns the primary result code of SQLite in err; 0 when there is none.
+func primary(err error) int {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return e.Code() & 0xff
+}
+
+// plain says in words what the codes of SQLite mean to the owner of the file.
+var plain = map[int]string{
+	sqlite3.SQLITE_BUSY:     "another process kept it locked for too long",
+	sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+	sqlite3.SQLITE_CORRUPT:  "it is damaged",
+	sqlite3.SQLITE_FULL:     "there is no room left for it",
+	sqlite3.SQLITE_IOERR:    "the disk failed",
+	sqlite3.SQLITE_NOTADB:   "it is not a database",
+	sqlite3.SQLITE_READONLY: "it cannot be written",
+}
+
+// explain names the file, and says what is wrong with it.
+func (db *DB) explain(err error) error {
+	var newer *NewerError
+	var older *olderError
+	var stale *StaleError
+	var over *OverError
+	if err == nil || errors.As(err, &newer) || errors.As(err, &older) || errors.As(err, &stale) || errors.As(err, &over) ||
+		errors.Is(err, ErrGone) {
+		return err
+	}
+	if words, ok := plain[primary(err)]; ok {
+		return fmt.Errorf("%s: %s: %w", db.path(), words, err)
+	}
+	return fmt.Errorf("%s: %w", db.path(), err)
+}

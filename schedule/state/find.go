@@ -1,0 +1,294 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule/outcome"
+)
+
+// Runs answers questions about rows, and takes what people ask for.
+type Runs struct{ store store }
+
+// Runs returns the rows of the database.
+func (db *DB) Runs() Runs { return Runs{db} }
+
+// A Query says which rows to find. A field that is zero restricts nothing. A row of several slots is found when any of
+// them may lie between Since and Until.
+type Query struct {
+	Task      string
+	Mutex     string
+	Outcomes  []outcome.Outcome
+	Since     time.Time // slots at or after it
+	Until     time.Time // slots before it
+	Slot      time.Time // exactly this slot
+	Below     Position  // rows that stand below it: older ones
+	Ended     bool      // rows that have ended alone
+	Limit     int
+	Snapshots bool // fill in Row.Snapshot
+}
+
+// A Position is a place in the order of Find, just below one row. The zero Position is above all of them.
+type Position struct {
+	Slot time.Time
+	ID   string
+}
+
+// PositionOf returns the place below a row.
+func PositionOf(r Row) Position { return Position{r.Slot, r.ID} }
+
+// Find returns the rows that q says, the newest slot first, and the newest run of a slot first.
+func (r Runs) Find(ctx context.Context, q Query) (rows []Row, err error) {
+	text, args := q.sql()
+	err = r.store.read(ctx, func(db querier) error {
+		rows, err = rowsOf(ctx, db, text, args...)
+		if err == nil && q.Snapshots {
+			err = addSnapshots(ctx, db, rows)
+		}
+		if err == nil {
+			err = addTriggered(ctx, db, rows)
+		}
+		return err
+	})
+	return rows, err
+}
+
+// sql states the query so that an index gives the rows in their order, and a limit ends the work early. Each arm reads one
+// index: one for each outcome, two for the rows of a mutex, and one for ranges that began before Since.
+func (q Query) sql() (string, []any) {
+	var arms []string
+	var args []any
+	where, values := q.where()
+	arm := func(condition string, value ...any) {
+		if !q.Since.IsZero() {
+			condition, value = condition+" AND slot >= ?", append(value, ceilMicro(q.Since))
+		}
+		arms = append(arms, "SELECT "+columns+" FROM run "+condition+where)
+		args = append(append(args, value...), values...)
+	}
+	switch {
+	case q.Task != "":
+		arm("INDEXED BY run_task WHERE task = ?", q.Task)
+	case q.Mutex != "":
+		arm("INDEXED BY run_task WHERE task = ?", q.Mutex)
+		arm("INDEXED BY run_mutex WHERE mutex = ? AND mutex <> task", q.Mutex)
+	case len(q.Outcomes) > 0 && q.Slot.IsZero():
+		for _, o := range distinct(q.Outcomes) {
+			if o == outcome.Succeeded {
+				arm("INDEXED BY run_slot WHERE outcome = ?", string(o))
+			} else {
+				arm("INDEXED BY run_bad WHERE outcome = ? AND outcome <> 'succeeded'", string(o))
+			}
+		}
+	default:
+		arm("INDEXED BY run_slot WHERE TRUE")
+	}
+	if !q.Since.IsZero() {
+		condition, value := "last_slot >= ? AND slot < ?", []any{ceilMicro(q.Since), ceilMicro(q.Since)}
+		if q.Task != "" {
+			condition, value = condition+" AND task = ?", append(value, q.Task)
+		}
+		arms = append(arms, "SELECT "+columns+" FROM run INDEXED BY run_range WHERE "+condition+where)
+		args = append(append(args, value...), values...)
+	}
+	text := strings.Join(arms, " UNION ALL ") + " ORDER BY slot DESC, id DESC"
+	if q.Limit > 0 {
+		text, args = text+" LIMIT ?", append(args, q.Limit)
+	}
+	return text, args
+}
+
+// where returns the conditions of all arms, each after an AND. A unary plus keeps a condition from choosing the index
+// (https://www.sqlite.org/optoverview.html#disqualifying_where_clause_terms_using_unary_).
+func (q Query) where() (where string, args []any) {
+	add := func(condition string, value ...any) {
+		where, args = where+" AND "+condition, append(args, value...)
+	}
+	if q.Mutex != "" {
+		add("+mutex = ?", q.Mutex)
+	}
+	if len(q.Outcomes) > 0 {
+		var all []any
+		for _, o := range q.Outcomes {
+			all = append(all, string(o))
+		}
+		add("+outcome IN (?"+strings.Repeat(", ?", len(all)-1)+")", all...)
+	}
+	if q.Ended {
+		add("+phase = 'ended'")
+	}
+	if !q.Slot.IsZero() {
+		add("slot = ?", q.Slot.UnixMicro())
+	}
+	if !q.Until.IsZero() {
+		add("slot < ?", ceilMicro(q.Until))
+	}
+	if q.Below != (Position{}) {
+		at := q.Below.Slot.UnixMicro()
+		add("slot <= ? AND (slot < ? OR id < ?)", at, at, q.Below.ID)
+	}
+	return where, args
+}
+
+func distinct(outcomes []outcome.Outcome) []outcome.Outcome {
+	return slices.Compact(slices.Sorted(slices.Values(outcomes)))
+}
+
+// ceilMicro returns the first microsecond that is not before t.
+func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - time.Nanosecond).UnixMicro() }
+
+// NewestFirst orders rows as Find does.
+func NewestFirst(a, b Row) int { return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.ID, a.ID)) }
+
+// addTriggered fills in which runs came after the rows.
+func addTriggered(ctx context.Context, q querier, found []Row) error {
+	if len(found) == 0 {
+		return nil
+	}
+	place := make(map[string]int, len(found))
+	ids := make([]string, len(found))
+	for i, r := range found {
+		place[r.ID], ids[i] = i, r.ID
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	rows, err := q.QueryContext(ctx, `SELECT cause, task, id FROM run INDEXED BY run_cause
+		WHERE cause IN (SELECT value FROM json_each(?)) AND cause IS NOT NULL ORDER BY id`, string(list))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var cause string
+		var t outcome.Triggered
+		if err := rows.Scan(&cause, &t.Task, &t.Run); err != nil {
+			return err
+		}
+		r := &found[place[cause]]
+		r.Triggered = append(r.Triggered, t)
+	}
+	return rows.Err()
+}
+
+// Live returns the rows that have not ended, with their snapshots: those that wait, are ready, run or finish. The oldest slot
+// comes first.
+func (r Runs) Live(ctx context.Context) ([]Row, error) {
+	return r.list(ctx, "phase <> 'ended' ORDER BY slot, id")
+}
+
+// Waiting returns the rows that wait, with their snapshots. What has waited longest comes first.
+func (r Runs) Waiting(ctx context.Context) ([]Row, error) {
+	return r.list(ctx, "phase = 'waiting' AND phase <> 'ended'"+longestFirst)
+}
+
+// Each query of list names the condition of run_live, phase <> 'ended': SQLite uses a partial index only for the very same
+// words (https://www.sqlite.org/partialindex.html).
+func (r Runs) list(ctx context.Context, where string, args ...any) (rows []Row, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE "+where, args...)
+		if err == nil {
+			err = addSnapshots(ctx, q, rows)
+		}
+		return err
+	})
+	return rows, err
+}
+
+// Busy counts what runs have that go on, those between two attempts included.
+type Busy struct {
+	Mutexes map[string]int // by name
+	Pools   map[string]int // taken seats, by name
+}
+
+// Busy returns what the runs of this database have. Locks of the kernel and of the store decide who gets a mutex; this says
+// why it is taken.
+func (r Runs) Busy(ctx context.Context) (busy Busy, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		busy = Busy{map[string]int{}, map[string]int{}}
+		rows, err := q.QueryContext(ctx, `SELECT mutex, pool, seat <> '' FROM run
+			WHERE phase IN ('ready', 'running', 'finishing') AND phase <> 'ended' AND (phase <> 'ready' OR attempt > 0 OR seat <> '')`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var mutex, pool string
+			var seated bool
+			if err := rows.Scan(&mutex, &pool, &seated); err != nil {
+				return err
+			}
+			busy.Mutexes[mutex]++
+			if seated {
+				busy.Pools[pool]++
+			}
+		}
+		return rows.Err()
+	})
+	return busy, err
+}
+
+// Last returns, for each of the tasks that has one, its newest row that says how its command went. Prune keeps these.
+func (r Runs) Last(ctx context.Context, tasks []string) (last map[string]Row, err error) {
+	names, err := json.Marshal(tasks)
+	if err != nil || len(tasks) == 0 {
+		return map[string]Row{}, err
+	}
+	last = make(map[string]Row, len(tasks))
+	err = r.store.read(ctx, func(q querier) error {
+		clear(last)
+		rows, err := rowsOf(ctx, q, `SELECT `+columnsOf("run")+` FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
+			(SELECT r.rowid FROM run AS r WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
+				ORDER BY r.id DESC LIMIT 1)`, string(names))
+		for _, r := range rows {
+			last[r.Task] = r
+		}
+		return err
+	})
+	return last, err
+}
+
+// columnsOf names the table in each of the columns.
+func columnsOf(table string) string {
+	return table + "." + strings.Join(strings.FieldsFunc(columns, func(c rune) bool { return strings.ContainsRune(", \n\t", c) }), ", "+table+".")
+}
+
+// Previous returns the newest row of the task that is older than run and says how its command went, and false when there is
+// none. The run itself need not have a row.
+func (r Runs) Previous(ctx context.Context, task, run string) (Row, bool, error) {
+	return r.newest(ctx, "task = ? AND "+ran+" AND id < ?", task, run)
+}
+
+// LastSuccess returns the newest row of the task that succeeded, and false when there is none.
+func (r Runs) LastSuccess(ctx context.Context, task string) (Row, bool, error) {
+	return r.newest(ctx, "task = ? AND "+ran+" AND outcome = 'succeeded'", task)
+}
+
+// ran is the condition of the index run_ran, in its very words.
+const ran = "outcome NOT IN ('skipped', 'missed') AND test = 0"
+
+func (r Runs) newest(ctx context.Context, where string, args ...any) (Row, bool, error) {
+	var rows []Row
+	err := r.store.read(ctx, func(q querier) (err error) {
+		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_ran WHERE "+where+" ORDER BY id DESC LIMIT 1", args...)
+		return err
+	})
+	if err != nil || len(rows) == 0 {
+		return Row{}, false, err
+	}
+	return rows[0], true, nil
+}
+
+// Hooks returns the hooks of a run that is finishing, as far as they have begun.
+func (r Runs) Hooks(ctx context.Context, run string) (hooks []Hook, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		hooks, err = hooksOf(ctx, q, run)
+		return err
+	})
+	return hooks, err
+}

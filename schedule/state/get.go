@@ -1,0 +1,80 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ErrNotFound says that no run has that id.
+var ErrNotFound = errors.New("no such run")
+
+// shown bounds the candidates that an AmbiguousError lists.
+const shown = 5
+
+// An AmbiguousError says that an id stands for several runs.
+type AmbiguousError struct {
+	ID         string
+	Candidates []string // at most five, the newest first
+	More       bool     // there are others
+}
+
+func (e *AmbiguousError) Error() string {
+	more := ""
+	if e.More {
+		more = ", …"
+	}
+	return fmt.Sprintf("run %s could be any of %s%s", e.ID, strings.Join(e.Candidates, ", "), more)
+}
+
+// Get returns the run with that id and its snapshot, or the only one whose id begins with the text, or ends with it (from four
+// characters on). People copy the end, because the ids of one minute begin alike. Otherwise it returns ErrNotFound or
+// an *AmbiguousError.
+func (r Runs) Get(ctx context.Context, id string) (Row, error) {
+	var ids []string
+	var found []Row
+	err := r.store.read(ctx, func(q querier) (err error) {
+		if ids, err = candidates(ctx, q, id); err != nil || len(ids) != 1 {
+			return err
+		}
+		if found, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", ids[0]); err != nil {
+			return err
+		}
+		return errors.Join(addSnapshots(ctx, q, found), addTriggered(ctx, q, found))
+	})
+	switch {
+	case err != nil:
+		return Row{}, err
+	case len(ids) > 1:
+		slices.Reverse(ids)
+		return Row{}, &AmbiguousError{ID: id, Candidates: ids[:min(shown, len(ids))], More: len(ids) > shown}
+	case len(found) == 0:
+		return Row{}, fmt.Errorf("%w: %q", ErrNotFound, id)
+	}
+	return found[0], nil
+}
+
+// candidates returns the runs that id may stand for, in their order: id alone when there is such a run, and never many more
+// than are shown.
+func candidates(ctx context.Context, q querier, id string) ([]string, error) {
+	if id == "" {
+		return nil, nil
+	}
+	ids, err := textsOf(ctx, q, "SELECT id FROM run WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", id, id+"\U0010FFFF", shown+1)
+	if err != nil || slices.Contains(ids, id) {
+		return ids[:min(1, len(ids))], err // the id itself comes before those that it begins
+	}
+	const tail = 4
+	if len(id) >= tail {
+		ends, err := textsOf(ctx, q, `SELECT id FROM run WHERE substr(id, -4) = substr(?1, -4) AND substr(id, -length(?1)) = ?1 LIMIT ?2`,
+			id, shown+1)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, ends...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}

@@ -1,0 +1,94 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// HookBegun says that a hook is about to be fired. It must be committed before that. It reports false for a hook that has
+// ended already: then it must not be fired. A hook that has begun and not ended is fired again, because the process was
+// killed that fired it.
+func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (fire bool, err error) {
+	err = o.store.write(ctx, func(q querier) error {
+		if err := o.finishing(ctx, q, run); err != nil {
+			return err
+		}
+		did, err := q.ExecContext(ctx, `INSERT INTO hook (run, name, begun) VALUES (?1, ?2, ?3)
+			ON CONFLICT DO UPDATE SET begun = ?3, pid = NULL WHERE ended IS NULL`, run, name, at.UnixMicro())
+		if err != nil {
+			return err
+		}
+		n, err := did.RowsAffected()
+		fire = n > 0
+		return err
+	})
+	return fire, err
+}
+
+// HookForked writes down the process of a hook.
+func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error {
+	return o.store.write(ctx, func(q querier) error {
+		_, err := q.ExecContext(ctx, "UPDATE hook SET pid = ? WHERE run = ? AND name = ? AND ended IS NULL", pid, run, name)
+		return err
+	})
+}
+
+// HookEnded says that a hook has ended, and adds notes to the run, with messages for the outbox and runs that come after this one:
+// everything that the hook did, in one transaction.
+func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, also Also) error {
+	return o.store.write(ctx, func(q querier) error {
+		if err := o.finishing(ctx, q, run); err != nil {
+			return err
+		}
+		if _, err := q.ExecContext(ctx, "UPDATE hook SET ended = ? WHERE run = ? AND name = ?", at.UnixMicro(), run, name); err != nil {
+			return err
+		}
+		return also.add(ctx, q, run)
+	})
+}
+
+// finishing returns an error unless the row is ours and finishing.
+func (o Owned) finishing(ctx context.Context, q querier, run string) error {
+	var ours bool
+	err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND owner = ? AND phase = 'finishing')", run, o.owner).Scan(&ours)
+	if err == nil && !ours {
+		err = stale(ctx, q, run)
+	}
+	return err
+}
+
+// Hooks returns which hooks of a run have begun, and which of them have ended.
+func (o Owned) Hooks(ctx context.Context, run string) (hooks []Hook, err error) {
+	err = o.store.read(ctx, func(q querier) error {
+		hooks, err = hooksOf(ctx, q, run)
+		return err
+	})
+	return hooks, err
+}
+
+// A Hook is one that has begun.
+type Hook struct {
+	Name  string
+	Begun time.Time
+	Ended time.Time // zero when it has not
+	PID   int       // of a command; 0 for others, and before it is known
+}
+
+func hooksOf(ctx context.Context, q querier, run string) (hooks []Hook, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT name, begun, ended, pid FROM hook WHERE run = ? ORDER BY begun, name", run)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var h Hook
+		var begun, ended, pid sql.NullInt64
+		if err := rows.Scan(&h.Name, &begun, &ended, &pid); err != nil {
+			return nil, err
+		}
+		h.Begun, h.Ended, h.PID = unpackTime(begun), unpackTime(ended), int(pid.Int64)
+		hooks = append(hooks, h)
+	}
+	return hooks, rows.Err()
+}

@@ -1,0 +1,169 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"math"
+	"slices"
+	"time"
+
+	"sched/schedule/outcome"
+)
+
+// This file is what pictures of many tasks are made of: each method asks for all of them at once.
+
+// A Span is a task and a time: its slots at or after Since (zero: all).
+type Span struct {
+	Task  string
+	Since time.Time
+}
+
+// Newest returns the newest rows of each span before until (zero: all), at most n of each, the newest first.
+func (p Past) Newest(ctx context.Context, spans []Span, until time.Time, n int) (map[string][]Row, error) {
+	return p.byTask(ctx, `SELECT `+columnsOf("run")+` FROM json_each(?1) AS span CROSS JOIN run ON run.rowid IN
+		(SELECT r.rowid FROM run AS r WHERE r.task = span.value ->> 0 AND r.slot >= span.value ->> 1 AND r.slot < ?2
+			ORDER BY r.slot DESC, r.id DESC LIMIT ?3)`, listOf(spans), untilMicro(until), n)
+}
+
+// Ranges returns the rows of several slots that reach into each span before until (zero: all), the newest first.
+func (p Past) Ranges(ctx context.Context, spans []Span, until time.Time) (map[string][]Row, error) {
+	first := int64(math.MaxInt64)
+	for _, s := range spans {
+		first = min(first, sinceMicro(s.Since))
+	}
+	return p.byTask(ctx, `SELECT `+columnsOf("run")+` FROM run INDEXED BY run_range CROSS JOIN json_each(?1) AS span
+		WHERE last_slot >= ?2 AND slot < ?3 AND task = span.value ->> 0 AND last_slot >= span.value ->> 1`,
+		listOf(spans), first, untilMicro(until))
+}
+
+func (p Past) byTask(ctx context.Context, query string, args ...any) (past map[string][]Row, err error) {
+	past = map[string][]Row{}
+	err = p.store.read(ctx, func(q querier) error {
+		clear(past)
+		rows, err := rowsOf(ctx, q, query, args...)
+		for _, r := range rows {
+			past[r.Task] = append(past[r.Task], r)
+		}
+		return err
+	})
+	for _, rows := range past {
+		slices.SortFunc(rows, NewestFirst)
+	}
+	return past, err
+}
+
+// Counts returns how many rows each span has before until (zero: all), at most most. It reads an index alone.
+func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, most int) (counts map[string]int, err error) {
+	counts = map[string]int{}
+	err = p.store.read(ctx, func(q querier) error {
+		clear(counts)
+		rows, err := q.QueryContext(ctx, `SELECT span.value ->> 0, (SELECT count(*) FROM (SELECT 1 FROM run
+			WHERE task = span.value ->> 0 AND slot >= span.value ->> 1 AND slot < ?2 LIMIT ?3)) FROM json_each(?1) AS span`,
+			listOf(spans), untilMicro(until), most)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var task string
+			var n int
+			if err := rows.Scan(&task, &n); err != nil {
+				return err
+			}
+			counts[task] = n
+		}
+		return rows.Err()
+	})
+	return counts, err
+}
+
+// An Hour says how many rows of a task, with one outcome, had their slots in an hour, and in which of its minutes. Ranges are not in it.
+type Hour struct {
+	Task    string
+	Outcome outcome.Outcome
+	Begin   time.Time     // UTC
+	Minutes uint64        // bit n stands for minute n
+	Runs    int           // how many rows
+	Took    time.Duration // all of these runs together
+}
+
+// Hours returns the hours of all tasks with slots from since to before until. It reads an index alone. Both times are
+// rounded down to full hours of UTC.
+func (p Past) Hours(ctx context.Context, since, until time.Time) (hours []Hour, err error) {
+	const hour = int64(time.Hour / time.Microsecond)
+	err = p.store.read(ctx, func(q querier) error {
+		hours = nil
+		rows, err := q.QueryContext(ctx, hoursQuery, since.UnixMicro()/hour*hour, until.UnixMicro()/hour*hour)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var h Hour
+			var begin, minutes, took int64
+			if err := rows.Scan(&begin, &h.Task, &h.Outcome, &minutes, &h.Runs, &took); err != nil {
+				return err
+			}
+			h.Begin, h.Minutes, h.Took = time.UnixMicro(begin*hour).UTC(), uint64(minutes), micros(took)
+			hours = append(hours, h)
+		}
+		return rows.Err()
+	})
+	return hours, err
+}
+
+// Around is what was recorded around a moment. From it `sched why` finds out why there is no row of the moment itself. A
+// time is zero when there is no such row.
+type Around struct {
+	First     time.Time // the oldest slot of all tasks
+	Before    time.Time // the newest slot of any task before the moment
+	After     time.Time // the oldest slot of any task at or after it
+	TaskFirst time.Time // the oldest slot of the task
+	TaskSince int       // how many rows the task has at or after the moment, counted up to a limit
+}
+
+// Around returns what was recorded around at, of the task and of all. It counts no more than limit.
+func (p Past) Around(ctx context.Context, task string, at time.Time, limit int) (a Around, err error) {
+	err = p.store.read(ctx, func(q querier) error {
+		var first, before, after, taskFirst sql.NullInt64
+		err := q.QueryRowContext(ctx, `SELECT
+			(SELECT min(slot) FROM run),
+			(SELECT max(slot) FROM run WHERE slot < ?1),
+			(SELECT min(slot) FROM run WHERE slot >= ?1),
+			(SELECT min(slot) FROM run WHERE task = ?2),
+			(SELECT count(*) FROM (SELECT 1 FROM run WHERE task = ?2 AND slot >= ?1 LIMIT ?3))`, ceilMicro(at), task, limit).
+			Scan(&first, &before, &after, &taskFirst, &a.TaskSince)
+		a.First, a.Before, a.After, a.TaskFirst = unpackTime(first), unpackTime(before), unpackTime(after), unpackTime(taskFirst)
+		return err
+	})
+	return a, err
+}
+
+// listOf returns a list as json_each reads it: of tasks, each with the first microsecond of its time.
+func listOf(spans []Span) string {
+	all := make([][2]any, len(spans))
+	for i, s := range spans {
+		all[i] = [2]any{s.Task, sinceMicro(s.Since)}
+	}
+	text, _ := json.Marshal(all) // of texts and numbers
+	return string(text)
+}
+
+func sinceMicro(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MinInt64
+	}
+	return ceilMicro(t)
+}
+
+func untilMicro(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return ceilMicro(t)
+}
+
+// hoursQuery adds up the minutes as bits: those of an hour are distinct powers of two.
+const hoursQuery = `SELECT slot / 3600000000, task, outcome, sum(DISTINCT 1 << (slot / 60000000 % 60)), count(*), coalesce(sum(max(ended - started, 0)), 0)
+	FROM run WHERE slot >= ?1 AND slot < ?2 AND last_slot IS NULL AND outcome IS NOT NULL GROUP BY 1, 2, 3`

@@ -1,0 +1,206 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// A Keep says how much of the past is kept.
+type Keep struct {
+	For         time.Duration // rows that ended longer ago are removed; 0: never
+	RunsPerTask int           // of each task so many runs, and as many slots that did not run; 0: all
+}
+
+// A Budget bounds one step of pruning. It ends when it has removed so many rows, or after so long.
+type Budget struct {
+	Rows int
+	Time time.Duration
+}
+
+// SmallStep is what a tick can spare.
+var SmallStep = Budget{Rows: 500, Time: 25 * time.Millisecond}
+
+// Pruned is what one step of pruning has done.
+type Pruned struct {
+	Rows    int
+	Outputs []Output // the caller removes the files
+	More    bool     // the step ended before everything was done
+}
+
+// An Output is what a removed run has printed.
+type Output struct {
+	Task, Run string
+	File      string // relative to the folder output/; empty when nothing was printed
+}
+
+const (
+	keyPruned = "pruned"       // when the last pass ended
+	keyCursor = "prune_cursor" // the last task that the pass has done; missing at its start
+	chunk     = 50             // rows that are removed between two looks at the clock
+)
+
+// PruneDue reports whether no pass of Prune has ended yet on the day of now, in UTC.
+func (db *DB) PruneDue(ctx context.Context, now time.Time) (due bool, err error) {
+	var pruned sql.NullInt64
+	err = db.read(ctx, func(q querier) error { return value(ctx, q, keyPruned, &pruned) })
+	day := func(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+	return !pruned.Valid || day(unpackTime(pruned)) != day(now), err
+}
+
+// Prune removes rows that have ended: what is older than keep, and of each task the runs beyond its newest ones. Slots that were skipped or
+// missed are counted apart, so a weekend of skips removes no run. The newest row of a task that says how its command went
+// always stays: a yearly task has a last outcome.
+//
+// One call is a small step. It removes something, however late it is, and goes on where the last step stopped.
+func (db *DB) Prune(ctx context.Context, now time.Time, keep Keep, budget Budget) (did Pruned, err error) {
+	err = db.write(ctx, func(q querier) error {
+		p := &pruning{ctx: ctx, q: q, budget: budget, begun: time.Now()}
+		if err := p.step(now, keep); err != nil {
+			return err
+		}
+		did = p.did
+		return nil
+	})
+	return did, err
+}
+
+// A pruning is one step.
+type pruning struct {
+	ctx    context.Context
+	q      querier
+	budget Budget
+	begun  time.Time
+	did    Pruned
+}
+
+// step removes what is old, then what is too much, then sent messages that no limit counts any more.
+func (p *pruning) step(now time.Time, keep Keep) error {
+	p.did.More = true
+	if keep.For > 0 {
+		if done, err := p.old(now.Add(-keep.For)); err != nil || !done {
+			return err
+		}
+	}
+	if keep.RunsPerTask > 0 {
+		if done, err := p.surplus(keep.RunsPerTask); err != nil || !done {
+			return err
+		}
+	}
+	if _, err := p.q.ExecContext(p.ctx, "DELETE FROM message WHERE status = 'sent' AND sent + per < ?", now.UnixMicro()); err != nil {
+		return err
+	}
+	p.did.More = false
+	return setValue(p.ctx, p.q, keyPruned, now.UnixMicro())
+}
+
+// old removes what ended before that time, the oldest slot first.
+func (p *pruning) old(before time.Time) (done bool, err error) {
+	return p.removeAll(`SELECT rowid FROM run AS old INDEXED BY run_slot WHERE slot < ?1 AND phase = 'ended' AND coalesce(ended, slot) < ?1
+		AND (outcome IN ('skipped', 'missed') OR test = 1
+			OR EXISTS (SELECT 1 FROM run WHERE task = old.task AND `+ran+` AND id > old.id))
+		ORDER BY slot LIMIT ?2`, before.UnixMicro())
+}
+
+// surplus goes through the tasks, from where the last step stopped.
+func (p *pruning) surplus(perTask int) (done bool, err error) {
+	var past sql.NullString
+	if err := value(p.ctx, p.q, keyCursor, &past); err != nil {
+		return false, err
+	}
+	for {
+		var task string
+		err := p.q.QueryRowContext(p.ctx, "SELECT task FROM run INDEXED BY run_task WHERE task > ? ORDER BY task LIMIT 1", past.String).Scan(&task)
+		if errors.Is(err, sql.ErrNoRows) {
+			_, err = p.q.ExecContext(p.ctx, "DELETE FROM meta WHERE key = ?", keyCursor)
+			return true, err
+		}
+		if err != nil {
+			return false, err
+		}
+		done, err := p.surplusOf(task, perTask)
+		if err != nil {
+			return false, err
+		}
+		if done {
+			past.String = task
+		}
+		if !done || p.spent() {
+			return false, setValue(p.ctx, p.q, keyCursor, past.String)
+		}
+	}
+}
+
+// surplusOf removes what a task has too many. The runs that stay cost a step in an index each; the rows of other slots are
+// read only when there are too many.
+func (p *pruning) surplusOf(task string, perTask int) (done bool, err error) {
+	done, err = p.removeAll(`SELECT rowid FROM run WHERE phase = 'ended' AND rowid IN
+		(SELECT rowid FROM run INDEXED BY run_ran WHERE task = ?1 AND `+ran+` ORDER BY id DESC LIMIT -1 OFFSET ?3) LIMIT ?2`, task, perTask)
+	if err != nil || !done {
+		return done, err
+	}
+	var others int
+	err = p.q.QueryRowContext(p.ctx, `SELECT (SELECT count(*) FROM run INDEXED BY run_task WHERE task = ?1)
+		- (SELECT count(*) FROM run INDEXED BY run_ran WHERE task = ?1 AND `+ran+`)`, task).Scan(&others)
+	if err != nil || others <= perTask {
+		return true, err
+	}
+	return p.removeAll(`SELECT rowid FROM run INDEXED BY run_task WHERE task = ?1 AND phase = 'ended' AND NOT (`+ran+`)
+		ORDER BY slot DESC, rowid DESC LIMIT ?2 OFFSET ?3`, task, perTask)
+}
+
+// spent reports whether the step has to end.
+func (p *pruning) spent() bool {
+	return p.did.Rows >= p.budget.Rows || time.Since(p.begun) >= p.budget.Time
+}
+
+// removeAll removes the rows that which selects, a chunk (?2) at a time, until there are none (done), or the step has to end.
+func (p *pruning) removeAll(which string, first any, others ...any) (done bool, err error) {
+	for {
+		most := max(1, min(chunk, p.budget.Rows-p.did.Rows))
+		removed, err := p.remove(which, append([]any{first, most}, others...)...)
+		if p.did.Rows += removed; err != nil || removed < most {
+			return true, err
+		}
+		if p.spent() {
+			return false, nil
+		}
+	}
+}
+
+// remove removes the rows that which selects, and the definitions that only they used.
+func (p *pruning) remove(which string, args ...any) (removed int, err error) {
+	rows, err := p.q.QueryContext(p.ctx, "DELETE FROM run WHERE rowid IN ("+which+") RETURNING id, task, output, definition", args...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	definitions := map[int64]string{} // with their task
+	for rows.Next() {
+		var o Output
+		var definition sql.NullInt64
+		if err := rows.Scan(&o.Run, &o.Task, &o.File, &definition); err != nil {
+			return removed, err
+		}
+		removed++
+		p.did.Outputs = append(p.did.Outputs, o)
+		if definition.Valid {
+			definitions[definition.Int64] = o.Task
+		}
+	}
+	return removed, errors.Join(rows.Err(), rows.Close(), p.forget(definitions))
+}
+
+// forget removes those of the definitions that no row uses any more. It looks at the rows of the task from the oldest on:
+// what was removed was old, so a definition that is still used is found at once.
+func (p *pruning) forget(definitions map[int64]string) error {
+	for definition, task := range definitions {
+		_, err := p.q.ExecContext(p.ctx, `DELETE FROM definition WHERE id = ?1 AND NOT EXISTS
+			(SELECT 1 FROM run INDEXED BY run_task WHERE task = ?2 AND definition = ?1)`, definition, task)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

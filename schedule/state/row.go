@@ -1,0 +1,312 @@
+package state
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"sched/schedule/outcome"
+)
+
+// A Phase says what is going on with a run.
+type Phase string
+
+const (
+	Waiting   Phase = "waiting"   // nobody works on it: see Row.Wait
+	Ready     Phase = "ready"     // its owner will start it, or skip it
+	Running   Phase = "running"   // its owner has started its command, or is about to
+	Finishing Phase = "finishing" // its outcome is known; its owner fires its hooks
+	Ended     Phase = "ended"     // over
+)
+
+// A WaitsFor says for what a waiting row waits.
+type WaitsFor string
+
+const (
+	ForNothing WaitsFor = ""      // any tick may start it, as a run that was asked for
+	ForTime    WaitsFor = "time"  // its next attempt comes at Wait.NotBefore
+	ForPause   WaitsFor = "pause" // the end of a pause or a maintenance
+	ForMutex   WaitsFor = "mutex"
+	ForSeat    WaitsFor = "seat"  // one of its pool
+	ForStore   WaitsFor = "store" // the store must say whether another server runs it
+)
+
+// A Row is a run, or several slots that were missed together.
+type Row struct {
+	ID         string // UUIDv7
+	Task       string
+	Mutex      string // that the task takes, or would take
+	Pool       string // in which the task takes a seat; empty for none
+	Slot       time.Time
+	LastSlot   time.Time // of several missed slots: the last; zero for one slot
+	Slots      int       // how many slots it stands for; 0 is 1
+	Scheduled  bool      // a slot of the schedule; else somebody or something asked for it
+	Origin     string    // what asked for it, in words; empty for the schedule
+	Test       bool      // sched test: it counts in no statistic
+	Cause      *outcome.Cause
+	Triggered  []outcome.Triggered // the runs that came after it; only Find and Get fill it in
+	Background bool
+	Server     string
+
+	Snapshot     json.RawMessage // the task as it was when the row was added; Find without Query.Snapshots leaves it out
+	DefinitionID int64           // of the snapshot, in the database; 0 for none. Writing a row ignores it
+
+	Phase   Phase
+	Owner   int64 // 0 for none
+	Wait    Wait
+	Claimed bool   // this server has the claim of the slot in the store
+	Seat    string // that it has in its pool
+	Stop    *Stop  // somebody asked to stop it
+
+	Attempt Attempt
+	Started time.Time // when the first attempt began; zero when none did
+	Result            // zero until the phase is Finishing, but for what the attempts so far came to
+	Notes   []string
+}
+
+// A Wait says for what, since when and how long a row waits.
+type Wait struct {
+	For       WaitsFor
+	NotBefore time.Time     // nothing happens before; zero for at once
+	Until     time.Time     // afterwards it is too late; zero for never
+	Since     time.Time     // when it began to wait for what others have; zero when it does not
+	Waited    time.Duration // how long it has waited for that, before Since
+}
+
+// A Stop says who asked to stop a run.
+type Stop struct {
+	By     string    `json:"by"`
+	Server string    `json:"server"`
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// An Attempt is one start of the command.
+type Attempt struct {
+	Number     int       // from 1; 0: none has begun
+	At         time.Time // when it began
+	PID        int       // of the command, and of its process group; 0 before it is known
+	PIDStarted int64     // of that process, in clock ticks since the boot: tells it from a later one with the pid
+	Boot       string    // of the machine, in which it began
+}
+
+// A Result is what became of a run.
+type Result struct {
+	Outcome    outcome.Outcome
+	Kind       outcome.Kind // why; empty when the outcome alone says it
+	Reason     string       // why, in words; of a waiting row: for what it waits
+	Ended      time.Time    // when the outcome was settled
+	ExitCode   *int         // of the last attempt; nil when there is none
+	UserCPU    time.Duration
+	SystemCPU  time.Duration // both of all attempts together
+	PeakMemory int64         // bytes; 0 when it is not known
+	Output     string        // the file, relative to the folder output/; empty when nothing was printed
+}
+
+// Ran reports whether there was a run: the slot was neither skipped nor missed. It is false for a row without an outcome.
+func (r Row) Ran() bool {
+	return r.Outcome != "" && r.Outcome != outcome.Skipped && r.Outcome != outcome.Missed
+}
+
+// Duration returns the time from the start of the first attempt to the end; 0 when the clock was set back in between, and while
+// one of both is not known.
+func (r Row) Duration() time.Duration {
+	if r.Started.IsZero() || r.Ended.IsZero() {
+		return 0
+	}
+	return max(0, r.Ended.Sub(r.Started))
+}
+
+// Lateness returns how long after its slot the first attempt began; 0 when none did.
+func (r Row) Lateness() time.Duration {
+	if r.Started.IsZero() {
+		return 0
+	}
+	return r.Started.Sub(r.Slot)
+}
+
+// columns are those of a row, in the order of values and scan; definition comes last.
+const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
+	phase, owner, not_before, until, waits_for, waiting_since, waited, claimed, seat, stop,
+	attempt, attempt_started, pid, pid_started, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
+	peak_memory, output, notes, definition`
+
+// insertRow adds a row, unless its slot of the schedule, or its id, has one. Slots that a range stands for have one, too.
+var insertRow = `INSERT INTO run (` + columns + `) SELECT ` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?
+	WHERE NOT (?8 AND ?6 IS NULL AND EXISTS (SELECT 1 FROM run INDEXED BY run_range WHERE last_slot >= ?5 AND slot <= ?5 AND task = ?2))
+	ON CONFLICT DO NOTHING`
+
+// insert adds rows with one statement each, and returns those that were added.
+func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	statement, err := q.PrepareContext(ctx, insertRow)
+	if err != nil {
+		return nil, err
+	}
+	defer statement.Close()
+	for _, r := range rows {
+		if r.DefinitionID, err = define(ctx, q, r.Snapshot); err != nil {
+			return nil, err
+		}
+		values, err := r.values()
+		if err != nil {
+			return nil, err
+		}
+		did, err := statement.ExecContext(ctx, values...)
+		if err != nil {
+			return nil, err
+		}
+		if n, err := did.RowsAffected(); err != nil {
+			return nil, err
+		} else if n > 0 {
+			added = append(added, r)
+		}
+	}
+	return added, nil
+}
+
+// define returns the id of a snapshot, and adds it when it is new; 0 for none.
+func define(ctx context.Context, q querier, snapshot json.RawMessage) (id int64, err error) {
+	if len(snapshot) == 0 {
+		return 0, nil
+	}
+	digest := sha256.Sum256(snapshot)
+	err = q.QueryRowContext(ctx, "SELECT id FROM definition WHERE digest = ?", digest[:]).Scan(&id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	err = q.QueryRowContext(ctx, "INSERT INTO definition (digest, body) VALUES (?, ?) RETURNING id", digest[:], string(snapshot)).Scan(&id)
+	return id, err
+}
+
+func (r Row) values() ([]any, error) {
+	cause := outcome.Cause{}
+	if r.Cause != nil {
+		cause = *r.Cause
+	}
+	stop, err := packJSON(r.Stop, r.Stop == nil)
+	if err != nil {
+		return nil, err
+	}
+	notes, err := packJSON(r.Notes, len(r.Notes) == 0)
+	if err != nil {
+		return nil, err
+	}
+	return []any{
+		r.ID, r.Task, r.Mutex, r.Pool, r.Slot.UnixMicro(), packTime(r.LastSlot), max(r.Slots, 1), r.Scheduled, r.Origin, r.Test,
+		orNull(cause.Run), orNull(cause.Task), orNull(string(cause.Outcome)), r.Background, r.Server,
+		string(r.Phase), orNull(r.Owner), packTime(r.Wait.NotBefore), packTime(r.Wait.Until), string(r.Wait.For), packTime(r.Wait.Since),
+		r.Wait.Waited.Microseconds(), r.Claimed, r.Seat, stop,
+		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), orNull(r.Attempt.PIDStarted), r.Attempt.Boot,
+		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
+		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, r.Output, notes, orNull(r.DefinitionID),
+	}, nil
+}
+
+// scan reads the columns of one row.
+func scan(rows *sql.Rows) (r Row, err error) {
+	var slot, waited, user, system int64
+	var last, notBefore, until, since, attempted, started, ended, owner, pid, pidStarted, definition sql.NullInt64
+	var cause, causeTask, causeOutcome, stop, became, notes sql.NullString
+	var exit sql.Null[int]
+	err = rows.Scan(&r.ID, &r.Task, &r.Mutex, &r.Pool, &slot, &last, &r.Slots, &r.Scheduled, &r.Origin, &r.Test, &cause, &causeTask, &causeOutcome,
+		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Claimed, &r.Seat, &stop,
+		&r.Attempt.Number, &attempted, &pid, &pidStarted, &r.Attempt.Boot, &started, &ended, &became, &r.Kind, &r.Reason, &exit, &user, &system,
+		&r.PeakMemory, &r.Output, &notes, &definition)
+	if err != nil {
+		return r, err
+	}
+	r.Slot, r.LastSlot = time.UnixMicro(slot).UTC(), unpackTime(last)
+	if cause.Valid {
+		r.Cause = &outcome.Cause{Task: causeTask.String, Run: cause.String, Outcome: outcome.Outcome(causeOutcome.String)}
+	}
+	r.Owner, r.DefinitionID = owner.Int64, definition.Int64
+	r.Wait.NotBefore, r.Wait.Until, r.Wait.Since = unpackTime(notBefore), unpackTime(until), unpackTime(since)
+	r.Wait.Waited, r.UserCPU, r.SystemCPU = micros(waited), micros(user), micros(system)
+	r.Attempt.At, r.Attempt.PID, r.Attempt.PIDStarted = unpackTime(attempted), int(pid.Int64), pidStarted.Int64
+	r.Started, r.Ended, r.Outcome = unpackTime(started), unpackTime(ended), outcome.Outcome(became.String)
+	if exit.Valid {
+		r.ExitCode = &exit.V
+	}
+	return r, errors.Join(unpackJSON(stop, &r.Stop), unpackJSON(notes, &r.Notes))
+}
+
+// rowsOf asks a query for rows.
+func rowsOf(ctx context.Context, q querier, query string, args ...any) (all []Row, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+// textsOf returns the only column of a query.
+func textsOf(ctx context.Context, q querier, query string, args ...any) (all []string, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
+// packTime returns the microseconds of a time, and NULL for the zero time.
+func packTime(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+func unpackTime(n sql.NullInt64) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return time.UnixMicro(n.Int64).UTC()
+}
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+// orNull returns a value, and NULL for the zero value.
+func orNull[T comparable](value T) any {
+	if value == *new(T) {
+		return nil
+	}
+	return value
+}
+
+func packJSON(value any, none bool) (any, error) {
+	if none {
+		return nil, nil
+	}
+	text, err := json.Marshal(value)
+	return string(text), err
+}
+
+func unpackJSON(text sql.NullString, value any) error {
+	if !text.Valid {
+		return nil
+	}
+	return json.Unmarshal([]byte(text.String), value)
+}

@@ -1,0 +1,162 @@
+package state
+
+// migrations are the versions of the tables, the oldest first. PRAGMA user_version counts those that a file has. A later
+// version of sched adds entries and never changes one.
+var migrations = []string{tables}
+
+// tables is version 1. docs/internals/state.md describes the columns for people who open the file with sqlite3.
+const tables = `
+-- Definitions of tasks as they were when a run began: a run does not read the schedule again.
+CREATE TABLE definition (
+	id     INTEGER PRIMARY KEY,
+	digest BLOB NOT NULL UNIQUE,            -- SHA-256 of the body
+	body   TEXT NOT NULL                    -- JSON; it has the name of its task, so no two tasks share one
+);
+
+-- Processes that are responsible for rows. The truth about them is the flock of the file locks/owner-ID.
+CREATE TABLE owner (
+	id    INTEGER PRIMARY KEY,              -- microseconds at which it began, or a little more
+	kind  TEXT NOT NULL,                    -- tick, supervisor, finish
+	pid   INTEGER NOT NULL,                 -- for people; a pid is given to others later
+	since INTEGER NOT NULL
+);
+
+-- Slots and runs, past and present.
+CREATE TABLE run (
+	id          TEXT NOT NULL PRIMARY KEY,  -- UUIDv7: sorts by the time at which it was made
+	task        TEXT NOT NULL,
+	mutex       TEXT NOT NULL,              -- that its task takes, or would take
+	pool        TEXT NOT NULL DEFAULT '',   -- in which its task takes a seat; '' for none
+	slot        INTEGER NOT NULL,           -- when it was due
+	last_slot   INTEGER,                    -- of a row that stands for several missed slots: the last
+	slots       INTEGER NOT NULL DEFAULT 1, -- how many slots it stands for
+	scheduled   INTEGER NOT NULL,           -- 1: a slot of the schedule; 0: somebody or something asked for the run
+	origin      TEXT NOT NULL DEFAULT '',   -- what asked for it, in words; '' for the schedule
+	test        INTEGER NOT NULL DEFAULT 0, -- 1: sched test, which counts in no statistic
+	cause       TEXT,                       -- the run after which it came
+	cause_task  TEXT,
+	cause_outcome TEXT,
+	background  INTEGER NOT NULL DEFAULT 0,
+	server      TEXT NOT NULL DEFAULT '',
+	definition  INTEGER REFERENCES definition (id),
+
+	phase       TEXT NOT NULL CHECK (phase IN ('waiting', 'ready', 'running', 'finishing', 'ended')),
+	owner       INTEGER CHECK ((owner IS NULL) = (phase IN ('waiting', 'ended'))),
+	not_before  INTEGER,                    -- waiting and ready: nothing happens before
+	until       INTEGER,                    -- waiting: afterwards it is too late
+	waits_for   TEXT NOT NULL DEFAULT '' CHECK (waits_for IN ('', 'time', 'pause', 'mutex', 'seat', 'store')),
+	waiting_since INTEGER,                  -- when it began to wait for what others have; NULL when it does not
+	waited      INTEGER NOT NULL DEFAULT 0, -- how long it waited for that, in all
+	claimed     INTEGER NOT NULL DEFAULT 0, -- 1: this server has the claim of the slot in the store
+	seat        TEXT NOT NULL DEFAULT '',   -- that it has in its pool
+	stop        TEXT,                       -- JSON: who asked to stop it, where, when and why
+
+	attempt     INTEGER NOT NULL DEFAULT 0, -- the last that began; 0: none
+	attempt_started INTEGER,
+	pid         INTEGER,                    -- of that attempt, and of its process group; NULL before it is known
+	pid_started INTEGER,                    -- of that process, in clock ticks since the boot: tells it from a later one
+	boot        TEXT NOT NULL DEFAULT '',   -- of the machine, in which the attempt began
+
+	started     INTEGER,                    -- when the first attempt began
+	ended       INTEGER,                    -- when the outcome was settled
+	outcome     TEXT CHECK (outcome IN ('succeeded', 'failed', 'timed out', 'stopped', 'lost', 'skipped', 'missed')),
+	kind        TEXT NOT NULL DEFAULT '',   -- why, for code: a closed list
+	reason      TEXT NOT NULL DEFAULT '',   -- why, for people; of a waiting row: for what it waits
+	exit_code   INTEGER,                    -- of the last attempt
+	user_cpu    INTEGER NOT NULL DEFAULT 0, -- of all attempts
+	system_cpu  INTEGER NOT NULL DEFAULT 0,
+	peak_memory INTEGER NOT NULL DEFAULT 0, -- bytes, of the largest process; 0 when it is not known
+	output      TEXT NOT NULL DEFAULT '',   -- the file, below output/ in the state folder; '' when nothing was printed
+	notes       TEXT,                       -- JSON: a list of texts
+
+	CHECK ((outcome IS NOT NULL) = (phase IN ('finishing', 'ended')))
+);
+CREATE UNIQUE INDEX run_once ON run (task, slot)                      -- a slot of the schedule has one row
+	WHERE scheduled = 1 AND last_slot IS NULL;
+CREATE INDEX run_task  ON run (task, slot);                           -- the newest rows of a task
+CREATE INDEX run_slot  ON run (slot, task, outcome, slots);           -- the newest rows of all; what a time adds up to
+CREATE INDEX run_live  ON run (phase, owner) WHERE phase <> 'ended';  -- what is going on
+CREATE INDEX run_ran   ON run (task, id, outcome, ended - started)    -- how a task's last runs ended
+	WHERE outcome NOT IN ('skipped', 'missed') AND test = 0;
+CREATE INDEX run_bad   ON run (outcome, slot) WHERE outcome <> 'succeeded';
+CREATE INDEX run_mutex ON run (mutex, slot) WHERE mutex <> task;
+CREATE INDEX run_range ON run (last_slot, slot, task) WHERE last_slot IS NOT NULL;
+CREATE INDEX run_cause ON run (cause) WHERE cause IS NOT NULL;
+CREATE INDEX run_tail  ON run (substr(id, -4));                       -- a run by the end of its id
+
+-- Hooks of runs in phase finishing. A hook with no end was being fired when its process was killed: it is fired again.
+CREATE TABLE hook (
+	run   TEXT NOT NULL REFERENCES run (id),
+	name  TEXT NOT NULL,                    -- on_failure 1: the key, and the place in its list
+	begun INTEGER NOT NULL,
+	ended INTEGER,
+	pid   INTEGER,                          -- of a command; NULL for others
+	PRIMARY KEY (run, name)
+) WITHOUT ROWID;
+
+-- The outbox: notifications until they were delivered, and for as long as at_most has to count them.
+CREATE TABLE message (
+	id         TEXT NOT NULL PRIMARY KEY,   -- the run and the hook: the same message is put in once
+	sender     TEXT NOT NULL,               -- the task and the hook: what at_most counts, and what a newer ping replaces
+	task       TEXT NOT NULL,
+	run        TEXT NOT NULL,
+	hook       TEXT NOT NULL,
+	target     TEXT NOT NULL,               -- JSON: where to
+	body       TEXT NOT NULL,               -- JSON: what
+	created    INTEGER NOT NULL,
+	status     TEXT NOT NULL CHECK (status IN ('due', 'held', 'sent')),
+	not_before INTEGER NOT NULL,            -- due: the next attempt comes then
+	owner      INTEGER,                     -- the process that makes an attempt now
+	tries      INTEGER NOT NULL DEFAULT 0,
+	tried      INTEGER,                     -- the last attempt
+	failing    INTEGER,                     -- since when attempts fail
+	error      TEXT NOT NULL DEFAULT '',    -- of the last attempt
+	reported   INTEGER NOT NULL DEFAULT 0,  -- people have read of that
+	addresses  TEXT,                        -- JSON: what is left of the addresses; NULL for all
+	held_back  INTEGER NOT NULL DEFAULT 0,  -- how many messages before it were held back by at_most
+	held_since INTEGER,                     -- the first of them
+	sent       INTEGER,
+	most       INTEGER NOT NULL DEFAULT 0,  -- at_most: so many messages of the sender; 0: no limit, and it is removed when it is sent
+	per        INTEGER NOT NULL DEFAULT 0   -- at_most: in so many microseconds
+);
+CREATE INDEX message_sender ON message (sender, status);
+CREATE INDEX message_due    ON message (not_before) WHERE status = 'due';
+
+-- What people paused. A pause that is over stays: it says what was paused when.
+CREATE TABLE pause (
+	task    TEXT NOT NULL PRIMARY KEY,      -- '' for everything
+	by      TEXT NOT NULL,
+	server  TEXT NOT NULL,
+	reason  TEXT NOT NULL,
+	since   INTEGER NOT NULL,
+	until   INTEGER,                        -- NULL: until somebody ends it
+	ended   INTEGER,                        -- when somebody ended it
+	version INTEGER NOT NULL                -- of two copies the one with the larger version counts
+) WITHOUT ROWID;
+
+-- The last valid text of the schedule, which runs while the file is not valid. One row.
+CREATE TABLE schedule (
+	id     INTEGER PRIMARY KEY CHECK (id = 1),
+	digest TEXT NOT NULL,
+	text   BLOB NOT NULL,
+	since  INTEGER NOT NULL
+);
+
+-- What people changed through the API and the pages.
+CREATE TABLE audit (
+	id     INTEGER PRIMARY KEY,
+	at     INTEGER NOT NULL,
+	who    TEXT NOT NULL,
+	origin TEXT NOT NULL,                   -- the address from which it was asked
+	action TEXT NOT NULL,
+	target TEXT NOT NULL,                   -- the task or the run
+	reason TEXT NOT NULL,
+	error  TEXT NOT NULL                    -- why it was not done; '' when it was
+);
+
+-- Single values: covered (the last minute that a tick covered), pruned, prune_cursor, …
+CREATE TABLE meta (
+	key   TEXT NOT NULL PRIMARY KEY,
+	value ANY
+) WITHOUT ROWID;
+`

@@ -1,0 +1,304 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sched/schedule/outcome"
+)
+
+// Past adds rows up, for many tasks at once. Runs of sched test count nowhere.
+type Past struct{ store store }
+
+// Past returns what the rows of the database add up to.
+func (db *DB) Past() Past { return Past{db} }
+
+// A Summary is what the rows of one task in a time add up to.
+type Summary struct {
+	Task     string
+	Slots    map[outcome.Outcome]int // how many slots had which outcome
+	Took     Spread                  // from start to end, of the runs that succeeded
+	Late     Spread                  // from slot to start, of the runs of the schedule
+	Failed   time.Time               // the slot of the newest failure; zero when there was none
+	FailedAs outcome.Outcome         // the outcome of that failure
+	FailedID string                  // and its run
+}
+
+// A Spread is how long some runs took.
+type Spread struct {
+	Runs             int // 0: the others mean nothing
+	Median, P95, Max time.Duration
+}
+
+// Ran returns how many slots ran, however that ended.
+func (s Summary) Ran() int {
+	n := s.Slots[outcome.Succeeded]
+	for outcome, slots := range s.Slots {
+		if outcome.Failure() {
+			n += slots
+		}
+	}
+	return n
+}
+
+// SuccessRate returns how many of the slots that ran succeeded, from 0 to 1. It is false when none ran.
+func (s Summary) SuccessRate() (rate float64, ok bool) {
+	ran := s.Ran()
+	if ran == 0 {
+		return 0, false
+	}
+	return float64(s.Slots[outcome.Succeeded]) / float64(ran), true
+}
+
+// Summaries adds up the rows that have ended, by task, of slots from since to before until: of all tasks for "", and without
+// a bound for a zero time. It reads each of these rows. A row of several slots counts where its first slot is.
+func (p Past) Summaries(ctx context.Context, task string, since, until time.Time) (all []Summary, err error) {
+	query := `SELECT task, outcome, slot, slots, started, ended, id, scheduled FROM run WHERE phase = 'ended' AND test = 0`
+	var args []any
+	if task != "" {
+		query, args = query+" AND task = ?", append(args, task)
+	}
+	query, args = query+" AND slot >= ? AND slot < ?", append(args, sinceMicro(since), untilMicro(until))
+	err = p.store.read(ctx, func(q querier) error {
+		sums := map[string]*sum{}
+		rows, err := q.QueryContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var one summed
+			if err := rows.Scan(&one.task, &one.outcome, &one.slot, &one.slots, &one.started, &one.ended, &one.id, &one.scheduled); err != nil {
+				return err
+			}
+			one.addTo(sums)
+		}
+		all = nil
+		for _, task := range slices.Sorted(maps.Keys(sums)) {
+			all = append(all, sums[task].summary())
+		}
+		return rows.Err()
+	})
+	return all, err
+}
+
+// A sum is a Summary in the making; durations are microseconds.
+type sum struct {
+	Summary
+	took, late []int64
+}
+
+// summed is what a Summary takes from a row.
+type summed struct {
+	task, id       string
+	outcome        outcome.Outcome
+	slot           int64
+	slots          int
+	scheduled      bool
+	started, ended sql.NullInt64
+}
+
+func (r summed) addTo(sums map[string]*sum) {
+	s := sums[r.task]
+	if s == nil {
+		s = &sum{Summary: Summary{Task: r.task, Slots: map[outcome.Outcome]int{}}}
+		sums[r.task] = s
+	}
+	s.Slots[r.outcome] += r.slots
+	if slot := time.UnixMicro(r.slot).UTC(); r.outcome.Failure() && !slot.Before(s.Failed) {
+		s.Failed, s.FailedAs, s.FailedID = slot, r.outcome, r.id
+	}
+	if r.outcome == outcome.Succeeded && r.started.Valid && r.ended.Valid {
+		s.took = append(s.took, max(0, r.ended.Int64-r.started.Int64))
+	}
+	if r.scheduled && r.started.Valid {
+		s.late = append(s.late, max(0, r.started.Int64-r.slot))
+	}
+}
+
+func (s *sum) summary() Summary {
+	s.Took, s.Late = spread(s.took), spread(s.late)
+	return s.Summary
+}
+
+func spread(all []int64) Spread {
+	if len(all) == 0 {
+		return Spread{}
+	}
+	slices.Sort(all)
+	return Spread{len(all), micros(percentile(all, 50)), micros(percentile(all, 95)), micros(all[len(all)-1])}
+}
+
+// percentile returns the smallest of the sorted values that at least percent of them do not exceed (nearest rank).
+// There must be one.
+func percentile[T cmp.Ordered](sorted []T, percent int) T {
+	return sorted[(len(sorted)*percent+99)/100-1]
+}
+
+// Totals returns how many slots of which outcome each task has in rows that are not pruned yet, of slots from since on (zero:
+// all). It reads an index of these rows.
+func (p Past) Totals(ctx context.Context, since time.Time) (totals map[string]map[outcome.Outcome]int, err error) {
+	totals = map[string]map[outcome.Outcome]int{}
+	err = p.store.read(ctx, func(q querier) error {
+		clear(totals)
+		rows, err := q.QueryContext(ctx, `SELECT task, outcome, sum(slots) FROM run INDEXED BY run_slot
+			WHERE slot >= ? AND outcome IS NOT NULL GROUP BY task, outcome`, sinceMicro(since))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var task string
+			var became outcome.Outcome
+			var slots int
+			if err := rows.Scan(&task, &became, &slots); err != nil {
+				return err
+			}
+			if totals[task] == nil {
+				totals[task] = map[outcome.Outcome]int{}
+			}
+			totals[task][became] = slots
+		}
+		return rows.Err()
+	})
+	return totals, err
+}
+
+// Usual is how long the last successful runs of a task took.
+type Usual struct {
+	Runs     int           // how many there were, at most 50
+	Duration time.Duration // their median
+}
+
+// usualRuns bounds the successful runs of each task that Usual counts; usualLooks bounds those it reads for them: a task that has failed
+// ten thousand times costs no more than one that did not.
+const (
+	usualRuns  = 50
+	usualLooks = 200
+)
+
+// Usual returns how long a run of each of the tasks usually takes: the median of its last 50 successful runs, as far as these are
+// among its last 200 runs. A task without any is not in the map. It reads an index alone.
+func (p Past) Usual(ctx context.Context, tasks []string) (usual map[string]Usual, err error) {
+	names, err := json.Marshal(tasks)
+	if err != nil || len(tasks) == 0 {
+		return map[string]Usual{}, err
+	}
+	usual = make(map[string]Usual, len(tasks))
+	err = p.store.read(ctx, func(q querier) error {
+		clear(usual)
+		rows, err := q.QueryContext(ctx, `SELECT name.value, (SELECT group_concat(took) FROM
+				(SELECT took FROM
+					(SELECT outcome, ended - started AS took FROM run INDEXED BY run_ran WHERE task = name.value AND `+ran+` ORDER BY id DESC LIMIT ?2)
+				WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?3))
+			FROM json_each(?1) AS name`, string(names), usualLooks, usualRuns)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var task string
+			var list sql.NullString
+			if err := rows.Scan(&task, &list); err != nil {
+				return err
+			}
+			if took := numbers(list.String); len(took) > 0 {
+				slices.Sort(took)
+				usual[task] = Usual{len(took), micros(percentile(took, 50))}
+			}
+		}
+		return rows.Err()
+	})
+	return usual, err
+}
+
+// numbers reads what group_concat wrote.
+func numbers(list string) (all []int64) {
+	for text := range strings.SplitSeq(list, ",") {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// Took is what the last successful runs of a task took, at most 50 among its last 200 runs.
+type Took struct {
+	Runs        int // how many there were
+	Median, P95 time.Duration
+	CPU         time.Duration   // the median, of all processors together
+	Memory      int64           // bytes: the 95th percentile of their largest process; 0 when it is not known
+	Slot        time.Time       // the newest slot of the schedule that ran; zero when there is none
+	Snapshot    json.RawMessage // the task as it was in its newest run; nil when it is not known
+}
+
+// Took returns what runs took, of each task that has a row of a run, also of tasks that are in no schedule any more.
+// A task without a successful run has no Runs.
+func (p Past) Took(ctx context.Context) (all map[string]Took, err error) {
+	all = map[string]Took{}
+	err = p.store.read(ctx, func(q querier) error {
+		clear(all)
+		rows, err := q.QueryContext(ctx, `WITH RECURSIVE name (task) AS (
+				SELECT min(task) FROM run
+				UNION ALL SELECT (SELECT min(task) FROM run WHERE run.task > name.task) FROM name WHERE name.task IS NOT NULL)
+			SELECT name.task,
+				(SELECT json_group_array(json_array(took, cpu, memory)) FROM
+					(SELECT took, cpu, memory FROM
+						(SELECT outcome, ended - started AS took, user_cpu + system_cpu AS cpu, peak_memory AS memory
+						FROM run WHERE task = name.task AND `+ran+` ORDER BY id DESC LIMIT ?1)
+					WHERE outcome = 'succeeded' AND took IS NOT NULL LIMIT ?2)),
+				(SELECT slot FROM run WHERE task = name.task AND `+ran+` AND scheduled = 1 ORDER BY id DESC LIMIT 1),
+				(SELECT body FROM definition WHERE id = (SELECT definition FROM run WHERE task = name.task AND `+ran+` ORDER BY id DESC LIMIT 1))
+			FROM name WHERE name.task IS NOT NULL AND EXISTS (SELECT 1 FROM run WHERE task = name.task AND `+ran+`)`, usualLooks, usualRuns)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var task, runs string
+			var slot sql.NullInt64
+			var body sql.NullString
+			if err := rows.Scan(&task, &runs, &slot, &body); err != nil {
+				return err
+			}
+			one, err := tookOf(runs)
+			if err != nil {
+				return err
+			}
+			one.Slot = unpackTime(slot)
+			if body.Valid {
+				one.Snapshot = json.RawMessage(body.String)
+			}
+			all[task] = one
+		}
+		return rows.Err()
+	})
+	return all, err
+}
+
+// tookOf reads the JSON of some runs: the microseconds that each took, those of its processors, and its bytes.
+func tookOf(text string) (took Took, err error) {
+	var runs [][3]int64
+	if err := json.Unmarshal([]byte(text), &runs); err != nil || len(runs) == 0 {
+		return took, err
+	}
+	column := func(i int) (all []int64) {
+		for _, run := range runs {
+			all = append(all, run[i])
+		}
+		slices.Sort(all)
+		return all
+	}
+	times, cpu, memory := column(0), column(1), column(2)
+	return Took{
+		Runs: len(runs), Median: micros(percentile(times, 50)), P95: micros(percentile(times, 95)),
+		CPU: micros(percentile(cpu, 50)), Memory: percentile(memory, 95),
+	}, nil
+}
