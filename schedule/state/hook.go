@@ -29,6 +29,9 @@ func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (f
 // HookForked writes down the process of a hook.
 func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error {
 	return o.store.write(ctx, func(q querier) error {
+		if err := o.finishing(ctx, q, run); err != nil {
+			return err
+		}
 		_, err := q.ExecContext(ctx, "UPDATE hook SET pid = ? WHERE run = ? AND name = ? AND ended IS NULL", pid, run, name)
 		return err
 	})

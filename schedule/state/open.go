@@ -161,21 +161,22 @@ func (db *DB) write(ctx context.Context, op func(querier) error) error {
 // do runs op, and once more on a new file when the file turns out to be damaged. An op that fails must have changed
 // nothing.
 func (db *DB) do(op func(*sql.DB) error) error {
-	err := db.ready()
-	if err == nil {
-		err = op(db.conn)
-		file := db.file
-		db.mu.RUnlock()
-		if db.access == writing && damaged(err) {
-			if err = db.replace(file, err); err == nil {
-				if err = db.ready(); err == nil {
-					err = op(db.conn)
-					db.mu.RUnlock()
-				}
-			}
+	file, err := db.once(op)
+	if db.access == writing && damaged(err) {
+		if err = db.replace(file, err); err == nil {
+			_, err = db.once(op)
 		}
 	}
 	return db.explain(err)
+}
+
+// once runs op, and returns the file that it had.
+func (db *DB) once(op func(*sql.DB) error) (os.FileInfo, error) {
+	if err := db.ready(); err != nil {
+		return nil, err
+	}
+	defer db.mu.RUnlock()
+	return db.file, op(db.conn)
 }
 
 // ready holds mu for reading when it returns nil, and then conn has the file that is at the path at this moment. Without that a

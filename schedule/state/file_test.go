@@ -1,0 +1,588 @@
+package state
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sched/schedule/outcome"
+	"sched/schedule/statedir"
+)
+
+func init() {
+	children["add a row each line"] = func(dir string, out io.Writer) error {
+		db, err := Open(dir, Patience)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "open")
+		buffer := make([]byte, 1)
+		for i := 0; ; i++ {
+			if n, _ := os.Stdin.Read(buffer); n == 0 {
+				return nil
+			}
+			if _, err := db.Runs().Request(ctx, Row{ID: outcome.NewID(), Task: "other", Slot: noon.Add(time.Duration(i) * time.Minute)}); err != nil {
+				return err
+			}
+			fmt.Fprintln(out, "added")
+		}
+	}
+	children["lock the database"] = func(dir string, out io.Writer) error {
+		db, err := Open(dir, Patience)
+		if err != nil {
+			return err
+		}
+		if _, err := db.Plan(ctx); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "locked")
+		_, err = io.ReadAll(os.Stdin)
+		return err
+	}
+	children["look"] = func(dir string, out io.Writer) error {
+		db, err := OpenRead(dir, Patience)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		rows, err := db.Runs().Find(ctx, Query{})
+		fmt.Fprintln(out, len(rows))
+		return err
+	}
+	children["add a row"] = func(dir string, out io.Writer) error {
+		db, err := Open(dir, Patience)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		_, err = db.Runs().Request(ctx, Row{ID: outcome.NewID(), Task: "task", Slot: noon})
+		return err
+	}
+	children["die with a log"] = func(dir string, out io.Writer) error {
+		db, err := Open(dir, Patience)
+		if err != nil {
+			return err
+		}
+		if _, err = db.Runs().Request(ctx, Row{ID: outcome.NewID(), Task: "task", Slot: noon}); err != nil {
+			return err
+		}
+		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+}
+
+func request(db *DB) error {
+	_, err := db.Runs().Request(ctx, Row{ID: outcome.NewID(), Task: "task", Slot: noon})
+	return err
+}
+
+func count(t testing.TB, db *DB) int {
+	t.Helper()
+	rows, err := db.Runs().Find(ctx, Query{})
+	must(t, err)
+	return len(rows)
+}
+
+func TestANewFolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a", "state")
+	db := open(t, dir)
+	must(t, request(db))
+	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, db.locksDir(): 0o700 | os.ModeDir, db.path(): 0o600, db.path() + "-wal": 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+	must(t, db.Close())
+	if err := request(db); err == nil {
+		t.Error("it is closed")
+	}
+	db = open(t, dir)
+	if count(t, db) != 1 {
+		t.Error("the row is gone")
+	}
+}
+
+func TestAFolderOfAnotherUserIsRefused(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give folders away")
+	}
+	dir := folder(t)
+	must(t, os.Chown(dir, 12345, 12345))
+	var foreign *statedir.ForeignError
+	if _, err := Open(dir, Patience); !errors.As(err, &foreign) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTheFileOfANewerSchedIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	db := open(t, dir)
+	_, err := db.conn.Exec("PRAGMA user_version = 99")
+	must(t, err)
+	must(t, db.Close())
+	before, err := os.ReadFile(db.path())
+	must(t, err)
+	for _, open := range []func(string, time.Duration) (*DB, error){Open, OpenRead} {
+		var newer *NewerError
+		if _, err := open(dir, Patience); !errors.As(err, &newer) || newer.Version != 99 || !strings.Contains(err.Error(), "newer sched") {
+			t.Errorf("%v", err)
+		}
+	}
+	if after, err := os.ReadFile(db.path()); string(after) != string(before) || err != nil {
+		t.Errorf("it was changed: %v", err)
+	}
+}
+
+// damageHeader makes of the file none of SQLite. It opens a descriptor of its own: no connection of this process may have the file.
+func damageHeader(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must(t, err)
+	defer f.Close()
+	_, err = f.WriteAt([]byte(strings.Repeat("damage! ", 512)), 0)
+	must(t, err)
+}
+
+func TestADamagedFileIsSetAside(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	db := open(t, dir)
+	must(t, request(db))
+	must(t, db.Close())
+	damageHeader(t, db.path())
+	if _, err := OpenRead(dir, Patience); !Damaged(err) || !strings.Contains(err.Error(), "not a database") {
+		t.Errorf("who looks changes nothing: %v", err)
+	}
+	db = open(t, dir)
+	if count(t, db) != 0 || !strings.HasPrefix(db.SetAside(), filepath.Join(dir, "sched.db.damaged-2")) {
+		t.Errorf("set aside to %q", db.SetAside())
+	}
+	if _, err := os.Stat(db.SetAside()); err != nil {
+		t.Error(err)
+	}
+	must(t, request(db))
+}
+
+// Two processes have the file open when a page of it is damaged. The one that meets the damage sets the file aside; the other one goes on in
+// the new file. Neither loses what it writes from then on, and a row that lives is added again.
+func TestDamageIsMetWhileProcessesWork(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	other := start(t, "add a row each line", dir)
+	other.line()
+	db := open(t, dir)
+	ours := owned(t, db)
+	row := due("task", noon, ours.ID())
+	add(t, db, row)
+	must(t, ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}))
+
+	// Damage the pages by way of SQLite itself.
+	_, err := db.conn.Exec("PRAGMA writable_schema = ON")
+	must(t, err)
+	if _, err := db.conn.Exec("UPDATE sqlite_dbpage SET data = ? WHERE pgno > 1", bytes.Repeat([]byte{0xff}, 4096)); err != nil {
+		t.Skip(err)
+	}
+	live := row
+	live.Phase, live.Attempt = Running, Attempt{Number: 1, At: noon}
+	if err := ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 1}); !errors.Is(err, ErrGone) {
+		t.Fatalf("%v", err)
+	}
+	if db.SetAside() == "" {
+		t.Error("it was not set aside")
+	}
+	must(t, ours.Restore(ctx, live))
+	must(t, ours.Restore(ctx, live))
+	must(t, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 1}))
+
+	fmt.Fprint(other.in, "x")
+	if line := other.line(); line != "added\n" {
+		t.Errorf("the other process: %q", line)
+	}
+	if n := count(t, db); n != 2 {
+		t.Errorf("%d rows", n)
+	}
+	other.in.Close()
+	other.line()
+	must(t, other.Wait())
+	if n := count(t, db); n != 2 {
+		t.Errorf("%d rows after the other process has closed the file", n)
+	}
+	damaged, err := filepath.Glob(filepath.Join(dir, "sched.db.damaged-*Z"))
+	if len(damaged) != 1 || err != nil {
+		t.Errorf("%v", damaged)
+	}
+}
+
+func TestAFolderIsDeletedWhileAProcessWorks(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	db := open(t, dir)
+	must(t, request(db))
+	must(t, os.RemoveAll(dir))
+	must(t, request(db))
+	if n := count(t, db); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+	if _, err := os.Stat(db.path()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who met the damage does not matter: the file is set aside once.
+func TestManyMeetTheDamageAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	db := open(t, dir)
+	must(t, db.Close())
+	damageHeader(t, db.path())
+	var opening sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		opening.Go(func() {
+			db, err := Open(dir, Patience)
+			if err == nil {
+				err = errors.Join(request(db), db.Close())
+			}
+			errs[i] = err
+		})
+	}
+	opening.Wait()
+	must(t, errors.Join(errs...))
+	if n := count(t, open(t, dir)); n != len(errs) {
+		t.Errorf("%d rows", n)
+	}
+	if damaged, _ := filepath.Glob(filepath.Join(dir, "sched.db.damaged-*Z*")); len(damaged) != 1 {
+		t.Errorf("%v", damaged)
+	}
+}
+
+func TestWhatIsNoFileIsNamed(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	must(t, unix.Mkfifo(filepath.Join(dir, "sched.db"), 0o600))
+	for _, open := range []func(string, time.Duration) (*DB, error){Open, OpenRead} {
+		if _, err := open(dir, Patience); err == nil || !Unwritable(err) || !strings.Contains(err.Error(), "a named pipe") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestAnotherProcessKeepsItLocked(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	c := start(t, "lock the database", dir)
+	c.line()
+	db, err := Open(dir, 50*time.Millisecond)
+	must(t, err)
+	defer db.Close()
+	if err := request(db); !Unwritable(err) || !strings.Contains(err.Error(), "another process kept it locked for too long") {
+		t.Errorf("%v", err)
+	}
+	if _, err := db.Plan(ctx); !Unwritable(err) {
+		t.Errorf("%v", err)
+	}
+	look, err := OpenRead(dir, 50*time.Millisecond)
+	must(t, err)
+	defer look.Close()
+	if count(t, look) != 0 {
+		t.Error("rows")
+	}
+	c.kill()
+	must(t, request(db))
+}
+
+func TestTheDatabaseInMemory(t *testing.T) {
+	t.Parallel()
+	db, err := OpenMemory()
+	must(t, err)
+	defer db.Close()
+	owner, err := db.NewOwner(Tick)
+	must(t, err)
+	ours, err := db.Enroll(ctx, owner)
+	must(t, err)
+	row := due("task", noon, owner.ID)
+	add(t, db, row)
+	if rows := orphans(t, db); len(rows) > 0 || len(owner.Files()) > 0 {
+		t.Errorf("%v", rows)
+	}
+	must(t, ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}))
+	must(t, ours.End(ctx, row.ID, Result{Outcome: outcome.Succeeded, Ended: noon}, Also{}))
+	must(t, errors.Join(owner.Release(), db.RemoveStaleLocks(ctx)))
+	if n := count(t, db); n != 1 || !db.InMemory() {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// smallDisk mounts a disk of so many kilobytes; it needs root.
+func smallDisk(t *testing.T, kilobytes int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dk,mode=0700", kilobytes)); err != nil {
+		t.Skip("a disk cannot be mounted here: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// A full disk costs what it hinders, and damages nothing. When there is room again the same process goes on.
+func TestTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(smallDisk(t, 1024), "state")
+	db := open(t, dir)
+	must(t, request(db))
+	filler := filepath.Join(filepath.Dir(dir), "filler")
+	if err := os.WriteFile(filler, make([]byte, 2<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	var err error
+	rows := 1
+	for range 10_000 {
+		if err = request(db); err != nil {
+			break
+		}
+		rows++
+	}
+	if !Unwritable(err) || !strings.Contains(err.Error(), "no room left") && !strings.Contains(err.Error(), "the disk failed") {
+		t.Fatalf("%v", err)
+	}
+	if _, err := db.NewOwner(Tick); err == nil {
+		t.Log("an owner can still be made") // an empty file needs no room
+	}
+	if n := count(t, db); n != rows {
+		t.Errorf("%d rows, want %d", n, rows)
+	}
+	must(t, os.Remove(filler))
+	must(t, request(db))
+	must(t, db.CheckPages(ctx))
+	must(t, db.Close())
+	if n := count(t, open(t, dir)); n != rows+1 || db.SetAside() != "" {
+		t.Errorf("%d rows, want %d; set aside to %q", n, rows+1, db.SetAside())
+	}
+}
+
+func TestTheDiskIsFullFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, 64)
+	_ = os.WriteFile(filepath.Join(disk, "filler"), make([]byte, 1<<20), 0o600)
+	if _, err := Open(filepath.Join(disk, "state"), Patience); !Unwritable(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTheDiskBecomesReadOnly(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, 1024)
+	dir := filepath.Join(disk, "state")
+	db := open(t, dir)
+	must(t, request(db))
+	must(t, db.Close())
+	if err := unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Skip(err)
+	}
+	if db, err := Open(dir, Patience); err == nil {
+		defer db.Close()
+		if err := request(db); !Unwritable(err) {
+			t.Errorf("%v", err)
+		}
+		if _, err := db.NewOwner(Tick); !Unwritable(err) {
+			t.Errorf("%v", err)
+		}
+	} else if !Unwritable(err) {
+		t.Errorf("%v", err)
+	}
+	look, err := OpenRead(dir, Patience)
+	must(t, err)
+	defer look.Close()
+	if count(t, look) != 1 {
+		t.Error("the row cannot be seen")
+	}
+}
+
+// names returns the files of a folder with their sizes, times and owners. In the file -shm processes coordinate themselves: it
+// changes as others look.
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	var b strings.Builder
+	for _, e := range entries {
+		info, err := e.Info()
+		must(t, err)
+		if strings.HasSuffix(e.Name(), "-shm") {
+			fmt.Fprintln(&b, e.Name())
+			continue
+		}
+		fmt.Fprintln(&b, e.Name(), info.Size(), info.ModTime(), info.Sys().(*syscall.Stat_t).Uid)
+	}
+	return b.String()
+}
+
+func TestLookingChangesNothing(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	look := func(want int) {
+		t.Helper()
+		before := names(t, dir)
+		db, err := OpenRead(dir, Patience)
+		must(t, err)
+		if n := count(t, db); n != want {
+			t.Errorf("%d rows, want %d", n, want)
+		}
+		if err := request(db); err == nil {
+			t.Error("who looks can write")
+		}
+		must(t, db.Close())
+		if after := names(t, dir); after != before {
+			t.Errorf("%s became\n%s", before, after)
+		}
+	}
+	look(0) // there is no file
+	run(t, "add a row", dir)
+	look(1) // nobody has it open
+	db := open(t, dir)
+	must(t, request(db))
+	look(2) // a tick has it open
+	must(t, db.Close())
+	_ = run(t, "look", dir)
+	c := start(t, "die with a log", dir)
+	c.line()
+	_ = c.Wait()
+	if _, err := os.Stat(db.path() + "-wal"); err != nil {
+		t.Fatal("no log was left: ", err)
+	}
+	look(3) // a killed process has left its log
+	if n := count(t, open(t, dir)); n != 3 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// One that looks for long, as sched serve does, sees what ticks do, also when the file comes later, or is another one.
+func TestWhoLooksForLongSeesWhatHappens(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	look, err := OpenRead(dir, Patience)
+	must(t, err)
+	defer look.Close()
+	if count(t, look) != 0 {
+		t.Error("rows")
+	}
+	run(t, "add a row", dir)
+	if count(t, look) != 1 {
+		t.Error("the file was made meanwhile")
+	}
+	before, err := look.DataVersion(ctx)
+	must(t, err)
+	run(t, "add a row", dir)
+	after, err := look.DataVersion(ctx)
+	if after == before || err != nil {
+		t.Errorf("nothing has changed: %v", err)
+	}
+	must(t, os.RemoveAll(dir))
+	if count(t, look) != 0 {
+		t.Error("the file was deleted meanwhile")
+	}
+}
+
+// It runs alone: a process that another test starts while the copy of the binary is written would keep that from being started.
+func TestRootLooksAtTheFolderOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may look")
+	}
+	const user = 12345
+	parent, err := os.MkdirTemp("", "sched-state-") // t.TempDir is closed to others
+	must(t, err)
+	defer os.RemoveAll(parent)
+	must(t, os.Chmod(parent, 0o755))
+	dir := filepath.Join(parent, "state")
+	must(t, errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, user, user)))
+	binary := filepath.Join(parent, "state.test") // that user may not read where go test has put it
+	text, err := os.ReadFile(os.Args[0])
+	must(t, errors.Join(err, os.WriteFile(binary, text, 0o755)))
+	userRuns := func(name string) {
+		t.Helper()
+		run(t, name, dir, as(user), func(c *exec.Cmd) { c.Path = binary })
+	}
+	userRuns("add a row")
+	for i := range 2 {
+		look, err := OpenRead(dir, Patience)
+		must(t, err)
+		if n := count(t, look); n != i+1 {
+			t.Errorf("%d rows", n)
+		}
+		userRuns("add a row") // while root looks
+		if n := count(t, look); n != i+2 {
+			t.Errorf("%d rows", n)
+		}
+		must(t, look.Close())
+	}
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || info.Sys().(*syscall.Stat_t).Uid != user {
+			t.Errorf("%s belongs to root: %v", e.Name(), err)
+		}
+	}
+}
+
+func TestATruncatedJournalWorksToo(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	must(t, os.MkdirAll(filepath.Join(dir, "locks"), 0o700))
+	conn, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "sched.db"))
+	must(t, err)
+	must(t, migrate(conn, 0))
+	must(t, conn.Close())
+	db := open(t, dir)
+	must(t, request(db))
+	var mode string
+	must(t, db.conn.QueryRow("PRAGMA journal_mode").Scan(&mode))
+	if mode != "truncate" {
+		t.Errorf("%q", mode)
+	}
+	if n := run(t, "look", dir); n != "1\n" {
+		t.Errorf("%q rows", n)
+	}
+}
+
+// Many goroutines of a supervisor write side by side.
+func TestManyGoroutinesWriteAtOnce(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	ours := owned(t, db)
+	var working sync.WaitGroup
+	errs := make([]error, 50)
+	for i := range errs {
+		working.Go(func() {
+			row := due(fmt.Sprint("task-", i), noon, ours.ID())
+			if _, err := db.Runs().Request(ctx, row); err != nil {
+				errs[i] = err
+				return
+			}
+			errs[i] = errors.Join(ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}), ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: i + 1}),
+				ours.End(ctx, row.ID, Result{Outcome: outcome.Succeeded, Ended: noon}, Also{}))
+		})
+	}
+	working.Wait()
+	must(t, errors.Join(errs...))
+	if n := count(t, db); n != len(errs) {
+		t.Errorf("%d rows", n)
+	}
+}

@@ -1,0 +1,280 @@
+package state
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"sched/schedule/outcome"
+)
+
+func TestARunFromItsSlotToItsEnd(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	ours := owned(t, db)
+	row := due("backup", noon, ours.ID())
+	add(t, db, row)
+	zero := 0
+
+	must(t, ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon.Add(time.Second), Boot: "b1"}))
+	if r := get(t, db, row.ID); r.Phase != Running || r.Attempt.PID != 0 || r.Owner != ours.ID() || !r.Started.Equal(noon.Add(time.Second)) {
+		t.Errorf("%+v", r)
+	}
+	must(t, ours.Forked(ctx, row.ID, Attempt{Number: 1, PID: 4711, PIDStarted: 99}))
+	must(t, ours.Again(ctx, row.ID, Result{Reason: "exit code 1", ExitCode: new(int), UserCPU: time.Second}, noon.Add(30*time.Second)))
+	if r := get(t, db, row.ID); r.Phase != Ready || r.Attempt.Number != 1 || r.Attempt.PID != 0 || !r.Wait.NotBefore.Equal(noon.Add(30*time.Second)) || r.Outcome != "" {
+		t.Errorf("between two attempts: %+v", r)
+	}
+	must(t, ours.Start(ctx, row.ID, Attempt{Number: 2, At: noon.Add(30 * time.Second), Boot: "b1"}))
+	must(t, ours.Note(ctx, row.ID, "first"))
+	must(t, ours.Finish(ctx, row.ID, Result{Outcome: outcome.Succeeded, Ended: noon.Add(40 * time.Second), ExitCode: &zero, UserCPU: 2 * time.Second, Output: "backup/x.log"}))
+	fire, err := ours.HookBegun(ctx, row.ID, "on_success 1", noon.Add(41*time.Second))
+	if !fire || err != nil {
+		t.Errorf("%v, %v", fire, err)
+	}
+	after := Row{ID: outcome.TriggeredID(row.ID, "on_success 1", noon), Task: "report", Mutex: "report", Slot: noon, Origin: "backup",
+		Cause: &outcome.Cause{Task: "backup", Run: row.ID, Outcome: outcome.Succeeded}, Phase: Waiting}
+	must(t, ours.HookEnded(ctx, row.ID, "on_success 1", noon.Add(42*time.Second), Also{Notes: []string{"second"}, Runs: []Row{after}}))
+	if fire, err := ours.HookBegun(ctx, row.ID, "on_success 1", noon.Add(43*time.Second)); fire || err != nil {
+		t.Errorf("a hook that has ended is fired again: %v, %v", fire, err)
+	}
+	must(t, ours.End(ctx, row.ID, Result{}, Also{Runs: []Row{after}})) // again: it is one run
+
+	r := get(t, db, row.ID)
+	want := Row{ID: row.ID, Task: "backup", Mutex: "backup", Slot: noon, Slots: 1, Scheduled: true, Server: "web-1", Snapshot: row.Snapshot, DefinitionID: 1,
+		Triggered: []outcome.Triggered{{Task: "report", Run: after.ID}}, Phase: Ended, Attempt: Attempt{Number: 2, At: noon.Add(30 * time.Second), Boot: "b1"},
+		Started: noon.Add(time.Second), Notes: []string{"first", "second"}, Result: Result{Outcome: outcome.Succeeded, Ended: noon.Add(40 * time.Second),
+			ExitCode: &zero, UserCPU: 2 * time.Second, Output: "backup/x.log"}}
+	if !reflect.DeepEqual(r, want) {
+		t.Errorf("%+v\nwant\n%+v", r, want)
+	}
+	if hooks, err := db.Runs().Hooks(ctx, row.ID); len(hooks) != 0 || err != nil {
+		t.Errorf("hooks of a run that is over: %v, %v", hooks, err)
+	}
+	if waiting, err := db.Runs().Waiting(ctx); err != nil || len(waiting) != 1 || waiting[0].Cause.Run != row.ID {
+		t.Errorf("%+v, %v", waiting, err)
+	}
+}
+
+func TestAHookWhoseProcessWasKilledIsFiredAgain(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	ours := owned(t, db)
+	row := due("backup", noon, ours.ID())
+	add(t, db, row)
+	must(t, ours.Finish(ctx, row.ID, Skipped(outcome.Overlapping, "still running", noon)))
+	for range 2 {
+		if fire, err := ours.HookBegun(ctx, row.ID, "on_skip 1", noon); !fire || err != nil {
+			t.Fatalf("%v, %v", fire, err)
+		}
+	}
+	must(t, ours.HookForked(ctx, row.ID, "on_skip 1", 12))
+	if hooks, err := db.Runs().Hooks(ctx, row.ID); err != nil || len(hooks) != 1 || hooks[0].PID != 12 || !hooks[0].Ended.IsZero() {
+		t.Errorf("%+v, %v", hooks, err)
+	}
+}
+
+// A process that was stopped for an hour, and whose rows another one has taken meanwhile, changes nothing.
+func TestAProcessThatIsLateChangesNothing(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	late, now := owned(t, db), owned(t, db)
+	for _, phase := range []Phase{Ready, Running, Finishing, Waiting, Ended} {
+		row := due("task-"+string(phase), noon, 0)
+		row.Phase = phase
+		if phase != Waiting && phase != Ended {
+			row.Owner = now.ID()
+		}
+		if phase == Finishing || phase == Ended {
+			row.Outcome, row.Ended = outcome.Failed, noon
+		}
+		add(t, db, row)
+		before := get(t, db, row.ID)
+		_, begun := late.HookBegun(ctx, row.ID, "after 1", noon)
+		for name, err := range map[string]error{
+			"Take":       late.Take(ctx, Row{ID: row.ID, Phase: Ready, Owner: late.ID()}),
+			"HandOver":   late.HandOver(ctx, row.ID, 1),
+			"Wait":       late.Wait(ctx, row.ID, Wait{For: ForMutex}, ""),
+			"Start":      late.Start(ctx, row.ID, Attempt{Number: 1}),
+			"Forked":     late.Forked(ctx, row.ID, Attempt{Number: 0, PID: 1}),
+			"Again":      late.Again(ctx, row.ID, Result{}, noon),
+			"Defer":      late.Defer(ctx, row.ID, Result{}, noon),
+			"Finish":     late.Finish(ctx, row.ID, Result{Outcome: outcome.Lost}),
+			"HookBegun":  begun,
+			"HookForked": late.HookForked(ctx, row.ID, "after 1", 12),
+			"HookEnded":  late.HookEnded(ctx, row.ID, "after 1", noon, Also{Notes: []string{"x"}}),
+			"End":        late.End(ctx, row.ID, Result{}, Also{}),
+			"End with":   late.End(ctx, row.ID, Result{Outcome: outcome.Lost}, Also{Notes: []string{"x"}}),
+			"Note":       late.Note(ctx, row.ID, "x"),
+			"Hold":       late.Hold(ctx, row.ID, true, "seat"),
+		} {
+			var stale *StaleError
+			if !errors.As(err, &stale) || stale.Phase != phase || stale.Owner != row.Owner {
+				t.Errorf("%s of a %s row: %v", name, phase, err)
+			}
+		}
+		if after := get(t, db, row.ID); !reflect.DeepEqual(before, after) {
+			t.Errorf("%+v became %+v", before, after)
+		}
+	}
+	if err := late.Start(ctx, "none", Attempt{}); !errors.Is(err, ErrGone) {
+		t.Errorf("a row that is not there: %v", err)
+	}
+}
+
+// Each method demands the phases that the picture in owned.go shows.
+func TestPhasesFollowEachOther(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	ours := owned(t, db)
+	allowed := map[string][]Phase{
+		"Wait": {Ready}, "Start": {Ready}, "Forked": {Running}, "Again": {Running}, "Defer": {Running}, "Finish": {Ready, Running},
+		"End": {Finishing}, "End with": {Ready, Running},
+	}
+	for _, phase := range []Phase{Ready, Running, Finishing} {
+		for name, do := range map[string]func(run string) error{
+			"Wait":     func(run string) error { return ours.Wait(ctx, run, Wait{For: ForMutex, Since: noon}, "") },
+			"Start":    func(run string) error { return ours.Start(ctx, run, Attempt{Number: 1, At: noon}) },
+			"Forked":   func(run string) error { return ours.Forked(ctx, run, Attempt{PID: 1}) },
+			"Again":    func(run string) error { return ours.Again(ctx, run, Result{}, noon) },
+			"Defer":    func(run string) error { return ours.Defer(ctx, run, Result{}, noon) },
+			"Finish":   func(run string) error { return ours.Finish(ctx, run, Result{Outcome: outcome.Lost, Ended: noon}) },
+			"End":      func(run string) error { return ours.End(ctx, run, Result{}, Also{}) },
+			"End with": func(run string) error { return ours.End(ctx, run, Result{Outcome: outcome.Lost, Ended: noon}, Also{}) },
+		} {
+			row := due(name+string(phase), noon, ours.ID())
+			if row.Phase = phase; phase == Finishing {
+				row.Outcome, row.Ended = outcome.Failed, noon
+			}
+			add(t, db, row)
+			may := false
+			for _, p := range allowed[name] {
+				may = may || p == phase
+			}
+			if err := do(row.ID); (err == nil) != may {
+				t.Errorf("%s of a %s row: %v", name, phase, err)
+			}
+		}
+	}
+}
+
+func TestWhatHasWaitedLongestGoesFirst(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	ours := owned(t, db)
+	waits := func(task string, slot, since time.Time) string {
+		row := due(task, slot, ours.ID())
+		add(t, db, row)
+		must(t, ours.Wait(ctx, row.ID, Wait{For: ForMutex, Since: since, Until: noon.Add(time.Hour)}, "held"))
+		return row.ID
+	}
+	second := waits("second", noon, noon.Add(2*time.Second))
+	first := waits("first", noon.Add(time.Minute), noon.Add(time.Second))
+	retry := due("retry", noon.Add(-time.Hour), ours.ID())
+	add(t, db, retry)
+	must(t, ours.Start(ctx, retry.ID, Attempt{Number: 1, At: noon.Add(-time.Hour)}))
+	must(t, ours.Defer(ctx, retry.ID, Result{}, noon.Add(30*time.Minute)))
+
+	order := func(now time.Time) (ids []string) {
+		plan, err := db.Plan(ctx)
+		must(t, err)
+		defer plan.Rollback()
+		rows, err := plan.Due(ctx, now)
+		must(t, err)
+		for _, r := range rows {
+			ids = append(ids, r.ID)
+		}
+		return ids
+	}
+	if got := order(noon.Add(time.Minute)); !reflect.DeepEqual(got, []string{first, second}) {
+		t.Errorf("%v", got)
+	}
+	if got := order(noon.Add(31 * time.Minute)); !reflect.DeepEqual(got, []string{first, second, retry.ID}) {
+		t.Errorf("%v", got)
+	}
+	// To be tried and to wait again costs no place, and how long it waited is kept.
+	must(t, ours.Take(ctx, get(t, db, first)))
+	must(t, ours.Wait(ctx, first, Wait{For: ForMutex, Since: noon.Add(10 * time.Minute), Until: noon.Add(time.Hour)}, "held"))
+	if got := order(noon.Add(11 * time.Minute)); !reflect.DeepEqual(got, []string{first, second}) {
+		t.Errorf("%v", got)
+	}
+	must(t, ours.Take(ctx, get(t, db, first)))
+	must(t, ours.Start(ctx, first, Attempt{Number: 1, At: noon.Add(61 * time.Second)}))
+	if r := get(t, db, first); r.Wait != (Wait{Waited: time.Minute}) || r.Reason != "" {
+		t.Errorf("%+v, %q", r.Wait, r.Reason)
+	}
+}
+
+func TestWhatPeopleAskFor(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	ours := owned(t, db)
+	running := due("task", noon, ours.ID())
+	add(t, db, running)
+	must(t, ours.Start(ctx, running.ID, Attempt{Number: 1, At: noon}))
+	stop := Stop{By: "ann", Server: "web-1", At: noon, Reason: "it hangs"}
+	if phase, err := db.Runs().AskStop(ctx, running.ID, stop); phase != Running || err != nil {
+		t.Errorf("%s, %v", phase, err)
+	}
+	if _, err := db.Runs().AskStop(ctx, running.ID, Stop{By: "bob"}); err != nil {
+		t.Error(err)
+	}
+	if stops, err := ours.Stops(ctx); err != nil || !reflect.DeepEqual(stops, map[string]Stop{running.ID: stop}) {
+		t.Errorf("%v, %v", stops, err)
+	}
+	must(t, ours.End(ctx, running.ID, Result{Outcome: outcome.Stopped, Kind: outcome.Asked, Ended: noon}, Also{}))
+	var over *OverError
+	if _, err := db.Runs().AskStop(ctx, running.ID, stop); !errors.As(err, &over) {
+		t.Errorf("%v", err)
+	}
+	if r := get(t, db, running.ID); *r.Stop != stop {
+		t.Errorf("%+v", r.Stop)
+	}
+
+	asked := Row{ID: outcome.NewIDAt(noon), Task: "task", Mutex: "task", Slot: noon, Origin: "by ann"}
+	for i := range 2 {
+		if added, err := db.Runs().Request(ctx, asked); added != (i == 0) || err != nil {
+			t.Errorf("%v, %v", added, err)
+		}
+	}
+	if _, err := db.Runs().Forget(ctx, asked.ID); err == nil {
+		t.Error("a run that waits was forgotten")
+	}
+	if done, err := db.Runs().Settle(ctx, asked.ID, Skipped(outcome.NotDefined, "no such task", noon)); !done || err != nil {
+		t.Errorf("%v, %v", done, err)
+	}
+	if done, err := db.Runs().Settle(ctx, asked.ID, Skipped(outcome.NotDefined, "", noon)); done || err != nil {
+		t.Errorf("it has its outcome: %v, %v", done, err)
+	}
+	if _, err := db.Runs().Forget(ctx, asked.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.Runs().Get(ctx, asked.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	ours := owned(t, db)
+	for i, phase := range []Phase{Running, Finishing, Ready, Waiting, Ended} {
+		row := due("task-"+string(phase), noon.Add(time.Duration(i)), ours.ID())
+		row.Mutex, row.Pool, row.Phase, row.Seat = "database", "heavy", phase, "seat"
+		switch phase {
+		case Ready:
+			row.Seat = "" // about to be started: it has nothing yet
+		case Finishing:
+			row.Outcome = outcome.Failed
+		case Waiting:
+			row.Owner = 0
+		case Ended:
+			row.Owner, row.Outcome = 0, outcome.Failed
+		}
+		add(t, db, row)
+	}
+	if busy, err := db.Runs().Busy(ctx); err != nil || busy.Mutexes["database"] != 2 || busy.Pools["heavy"] != 2 {
+		t.Errorf("%v, %v", busy, err)
+	}
+}

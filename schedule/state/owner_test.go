@@ -1,0 +1,149 @@
+package state
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func init() {
+	children["own a row"] = func(dir string, out io.Writer) error {
+		db, err := Open(dir, Patience)
+		if err != nil {
+			return err
+		}
+		owner, err := db.NewOwner(Supervisor)
+		if err != nil {
+			return err
+		}
+		if _, err := db.Enroll(ctx, owner); err != nil {
+			return err
+		}
+		plan, err := db.Plan(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := plan.Add(ctx, []Row{due("task", noon, owner.ID)}); err != nil {
+			return err
+		}
+		if err := plan.Commit(); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, owner.ID)
+		_, err = io.ReadAll(os.Stdin) // until it is killed
+		return err
+	}
+	children["inherit an owner"] = func(dir string, out io.Writer) error {
+		fmt.Fprintln(out, "here")
+		_, err := io.ReadAll(os.Stdin)
+		return err
+	}
+}
+
+func orphans(t *testing.T, db *DB) []Row {
+	t.Helper()
+	plan, err := db.Plan(ctx)
+	must(t, err)
+	defer plan.Rollback()
+	rows, err := plan.Orphans(ctx)
+	must(t, err)
+	must(t, plan.Commit())
+	return rows
+}
+
+func TestAnOwnerLivesAsLongAsItsProcess(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	c := start(t, "own a row", dir)
+	id, err := strconv.ParseInt(strings.TrimSpace(c.line()), 10, 64)
+	must(t, err)
+	db := open(t, dir)
+	if !db.Alive(id) || len(orphans(t, db)) > 0 {
+		t.Error("it lives, and its row was found to be an orphan")
+	}
+	c.kill()
+	if db.Alive(id) {
+		t.Error("it was killed")
+	}
+	rows := orphans(t, db)
+	if len(rows) != 1 || rows[0].Owner != id || len(rows[0].Snapshot) == 0 {
+		t.Fatalf("%+v", rows)
+	}
+	if _, err := os.Stat(db.ownerPath(id)); err != nil {
+		t.Errorf("the owner has a row still: %v", err)
+	}
+	ours := owned(t, db)
+	must(t, ours.Take(ctx, rows[0]))
+	if rows := orphans(t, db); len(rows) != 0 {
+		t.Errorf("%+v", rows)
+	}
+	if _, err := os.Stat(db.ownerPath(id)); !os.IsNotExist(err) {
+		t.Errorf("nobody needs the file of the owner any more: %v", err)
+	}
+}
+
+// A supervisor inherits its owner from the tick, and its witness has it, too.
+func TestAnOwnerLivesInTheProcessesThatInheritedIt(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	db := open(t, dir)
+	owner, err := db.NewOwner(Supervisor)
+	must(t, err)
+	c := start(t, "inherit an owner", dir, func(c *exec.Cmd) { c.ExtraFiles = owner.Files() })
+	c.line()
+	must(t, owner.Close())
+	if !db.Alive(owner.ID) {
+		t.Error("the process that inherited it lives")
+	}
+	c.kill()
+	if db.Alive(owner.ID) {
+		t.Error("all its processes are dead")
+	}
+}
+
+func TestOwnersHaveDifferentIDs(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	seen := map[int64]bool{}
+	for range 200 {
+		owner, err := db.NewOwner(Finish)
+		must(t, err)
+		if seen[owner.ID] {
+			t.Fatal("twice")
+		}
+		seen[owner.ID] = true
+		defer owner.Release()
+	}
+}
+
+// When nobody can tell, a row is left to whoever may have it.
+func TestAnOwnerThatCannotBeLookedAtLives(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	must(t, os.Mkdir(db.ownerPath(7), 0o700)) // no file: it cannot be opened as one
+	if !db.Alive(7) {
+		t.Error("nobody knows, and it was taken for dead")
+	}
+}
+
+func TestStaleLocksAreRemoved(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	dead, err := db.NewOwner(Tick)
+	must(t, err)
+	must(t, dead.Close())
+	lives, err := db.NewOwner(Tick)
+	must(t, err)
+	must(t, db.RemoveStaleLocks(ctx))
+	if _, err := os.Stat(db.ownerPath(dead.ID)); !os.IsNotExist(err) {
+		t.Errorf("the one that is dead: %v", err)
+	}
+	if _, err := os.Stat(db.ownerPath(lives.ID)); err != nil {
+		t.Errorf("the one that lives: %v", err)
+	}
+	must(t, lives.Release())
+}

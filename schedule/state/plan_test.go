@@ -1,0 +1,295 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule/outcome"
+)
+
+func init() {
+	children["plan the minute"] = planMinute
+	children["work until killed"] = workUntilKilled
+}
+
+const manyTasks = 50
+
+// planMinute is a tick: it plans noon with 50 tasks, and says how many rows it got. It begins when its input ends, so that
+// all ticks begin together.
+func planMinute(dir string, out io.Writer) error {
+	fmt.Fprintln(out, "ready")
+	if _, err := io.ReadAll(os.Stdin); err != nil {
+		return err
+	}
+	db, err := Open(dir, Patience)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	owner, err := db.NewOwner(Tick)
+	if err != nil {
+		return err
+	}
+	plan, err := db.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	defer plan.Rollback()
+	if _, err := plan.Enroll(ctx, owner); err != nil {
+		return err
+	}
+	var rows []Row
+	for i := range manyTasks {
+		rows = append(rows, due(fmt.Sprint("task-", i), noon, owner.ID))
+	}
+	added, err := plan.Add(ctx, rows)
+	if err == nil {
+		err = plan.Cover(ctx, noon)
+	}
+	if err == nil {
+		err = plan.Commit()
+	}
+	if err == nil {
+		fmt.Fprintln(out, len(added))
+	}
+	return err
+}
+
+// The first ticks of a new folder also make the file, all at once.
+func TestManyTicksPlanOneMinute(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	ticks := make([]*child, 8)
+	for i := range ticks {
+		ticks[i] = start(t, "plan the minute", dir)
+	}
+	for _, tick := range ticks {
+		tick.line()
+	}
+	for _, tick := range ticks {
+		tick.in.Close()
+	}
+	var got []string
+	for _, tick := range ticks {
+		got = append(got, strings.TrimSpace(tick.line()))
+	}
+	slices.Sort(got)
+	if want := append(slices.Repeat([]string{"0"}, len(ticks)-1), "50"); !reflect.DeepEqual(got, want) {
+		t.Errorf("they added %v rows, want %v", got, want)
+	}
+	rows, err := open(t, dir).Runs().Find(ctx, Query{})
+	if err != nil || len(rows) != manyTasks {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+}
+
+// workUntilKilled plans one minute after another, with one task in each, runs it, and says how far it has come. Its first
+// action is what each tick does: it takes the rows that dead ones have left.
+func workUntilKilled(dir string, out io.Writer) error {
+	db, err := Open(dir, Patience)
+	if err != nil {
+		return err
+	}
+	for {
+		if err := oneMinute(db); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "a minute")
+	}
+}
+
+func oneMinute(db *DB) error {
+	owner, err := db.NewOwner(Tick)
+	if err != nil {
+		return err
+	}
+	defer owner.Release()
+	plan, err := db.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	defer plan.Rollback()
+	ours, err := plan.Enroll(ctx, owner)
+	if err != nil {
+		return err
+	}
+	last, err := plan.Values().Covered(ctx)
+	if err != nil {
+		return err
+	}
+	minute := last.Add(time.Minute)
+	if last.IsZero() {
+		minute = noon
+	}
+	orphans, err := plan.Orphans(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range orphans {
+		if err := ours.Take(ctx, r); err != nil {
+			return err
+		}
+	}
+	row := due("task", minute, owner.ID)
+	if _, err := plan.Add(ctx, []Row{row}); err != nil {
+		return err
+	}
+	if err := errors.Join(plan.Cover(ctx, minute), plan.Commit()); err != nil {
+		return err
+	}
+	ours = db.OwnedBy(owner)
+	for _, r := range append(orphans, row) {
+		if r.Phase == Ready {
+			err = errors.Join(ours.Start(ctx, r.ID, Attempt{Number: 1, At: minute}), ours.Forked(ctx, r.ID, Attempt{Number: 1, PID: 1}))
+		}
+		if r.Phase == Ready || r.Phase == Running {
+			err = errors.Join(err, ours.Finish(ctx, r.ID, Result{Outcome: outcome.Lost, Ended: minute}))
+		}
+		fire, herr := ours.HookBegun(ctx, r.ID, "after 1", minute)
+		if err = errors.Join(err, herr); err == nil && fire {
+			err = ours.HookEnded(ctx, r.ID, "after 1", minute, Also{
+				Messages: []Message{{ID: r.ID, Sender: "after 1", Target: []byte("{}"), Body: []byte("{}"), Created: minute}}})
+		}
+		if err = errors.Join(err, ours.End(ctx, r.ID, Result{}, Also{})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A process is killed again and again, each time after a few steps more. Afterwards every minute that was covered has one row, each
+// row ends, and each has fired its hook once.
+func TestNothingIsLostWhenProcessesAreKilled(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	kills := 40
+	if testing.Short() {
+		kills = 8
+	}
+	for i := range kills {
+		c := start(t, "work until killed", dir)
+		for range i % 3 {
+			c.line()
+		}
+		c.line()
+		for end := time.Now().Add(time.Duration(i*37%1000) * time.Microsecond); time.Now().Before(end); {
+		}
+		c.kill()
+	}
+	db := open(t, dir)
+	must(t, oneMinute(db)) // takes what the last one has left
+	must(t, oneMinute(db)) // forgets its owner
+	must(t, db.CheckPages(ctx))
+	covered, err := db.Values().Covered(ctx)
+	must(t, err)
+	rows, err := db.Runs().Find(ctx, Query{})
+	must(t, err)
+	if want := int(covered.Sub(noon)/time.Minute) + 1; len(rows) != want {
+		t.Errorf("%d rows for %d minutes", len(rows), want)
+	}
+	for i, r := range rows {
+		if r.Phase != Ended || !r.Slot.Equal(covered.Add(-time.Duration(i)*time.Minute)) {
+			t.Errorf("row %d: %+v", i, r)
+		}
+	}
+	messages, err := db.Messages().Waiting(ctx)
+	if err != nil || len(messages) != len(rows) {
+		t.Errorf("%d messages of %d runs, %v", len(messages), len(rows), err)
+	}
+	must(t, db.RemoveStaleLocks(ctx))
+	files, err := os.ReadDir(db.locksDir())
+	must(t, err)
+	var left int
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), ownerPrefix) {
+			left++
+		}
+	}
+	if left > 0 {
+		t.Errorf("%d files of owners are left", left)
+	}
+	t.Logf("%d minutes, %d kills", len(rows), kills)
+}
+
+func TestAPlanIsDoneOrUndone(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	plan, err := db.Plan(ctx)
+	must(t, err)
+	_, err = plan.Add(ctx, []Row{due("task", noon, 1)})
+	must(t, err)
+	must(t, plan.Cover(ctx, noon))
+	plan.Rollback()
+	plan.Rollback()
+	if covered, err := db.Values().Covered(ctx); !covered.IsZero() || err != nil {
+		t.Errorf("%v, %v", covered, err)
+	}
+	if rows, err := db.Runs().Find(ctx, Query{}); len(rows) != 0 || err != nil {
+		t.Errorf("%v, %v", rows, err)
+	}
+}
+
+// What a plan asks it sees as it has changed it. An error of the database ends it.
+func TestAPlanSeesItself(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	plan, err := db.Plan(ctx)
+	must(t, err)
+	defer plan.Rollback()
+	must(t, plan.Cover(ctx, noon))
+	if covered, err := plan.Values().Covered(ctx); !covered.Equal(noon) || err != nil {
+		t.Errorf("%v, %v", covered, err)
+	}
+	if _, err := plan.Pauses().Set(ctx, "task", Pause{By: "ann", Since: noon}); err != nil {
+		t.Error(err)
+	}
+	row := due("task", noon, 1)
+	row.Phase = "asleep"
+	if _, err := plan.Add(ctx, []Row{row}); err == nil {
+		t.Fatal("a row in no phase was added")
+	}
+	if err := plan.Commit(); err == nil {
+		t.Error("a plan that has failed was committed")
+	}
+	if all, err := db.Pauses().All(ctx); len(all) != 0 || err != nil {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+func TestASlotHasOneRow(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	adds := func(why string, want int, rows ...Row) {
+		t.Helper()
+		plan, err := db.Plan(ctx)
+		must(t, err)
+		defer plan.Rollback()
+		if added, err := plan.Add(ctx, rows); len(added) != want || err != nil {
+			t.Errorf("%s: %d rows, %v", why, len(added), err)
+		}
+		must(t, plan.Commit())
+	}
+	long := ended("task", noon, outcome.Missed)
+	long.ID, long.LastSlot, long.Slots = outcome.RangeID("task", noon), noon.Add(time.Hour), 61
+	byHand := due("task", noon, 1)
+	byHand.Scheduled, byHand.Origin = false, "by ann"
+	again := byHand
+	again.ID = outcome.NewID()
+
+	adds("a new slot", 1, due("task", noon.Add(-time.Minute), 1))
+	adds("the slot again", 0, due("task", noon.Add(-time.Minute), 1))
+	adds("the slot of another task", 1, due("other", noon.Add(-time.Minute), 1))
+	adds("a range", 1, long)
+	adds("the range again", 0, long)
+	adds("slots of the range", 0, due("task", noon, 1), due("task", noon.Add(time.Minute), 1), due("task", noon.Add(time.Hour), 1))
+	adds("the slot after the range", 1, due("task", noon.Add(61*time.Minute), 1))
+	adds("a slot of another task", 1, due("other", noon.Add(time.Minute), 1))
+	adds("a slot of the range by hand, twice", 2, byHand, again)
+}
