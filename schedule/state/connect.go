@@ -67,7 +67,7 @@ func (db *DB) connect() error {
 	if file == nil {
 		return errNotReady
 	}
-	conn, version, mode, err := db.dial("rw")
+	conn, version, mode, err := db.dial(db.path(), "rw")
 	if err == nil {
 		err = db.current(version)
 	}
@@ -77,8 +77,8 @@ func (db *DB) connect() error {
 	if err == nil && mode != "wal" {
 		_, err = setJournal(conn, "TRUNCATE")
 	}
-	if err == nil && !sameFile(db.stat(), file) {
-		err = errNotReady // another process set it aside between the two looks
+	if !sameFile(db.stat(), file) {
+		err = errNotReady // another process set the file aside meanwhile: what we saw means nothing
 	}
 	if err != nil {
 		return errors.Join(err, closeConn(conn))
@@ -98,37 +98,69 @@ func (db *DB) current(version int) error {
 	return nil
 }
 
-// make makes the file, or brings it up to date: it sets the journal and runs the migrations that the file does not have.
-// Another process may have done so already. The caller is alone.
+// make makes the file, or brings it up to date. Another process may have done so already. The caller is alone.
+//
+// A new file gets its name when it is complete: no process ever sees an unfinished one, nor a journal of its making. What
+// lies beside the place of a file that is not there belongs to one that was set aside or deleted, and must not meet the new one.
 func (db *DB) make() error {
-	conn, version, mode, err := db.dial("rwc")
+	if db.stat() != nil {
+		return db.upgrade()
+	}
+	draft := db.path() + ".new"
+	for _, path := range []string{db.path(), draft} {
+		for _, suffix := range fileSuffixes {
+			if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	conn, _, _, err := db.dial(draft, "rwc")
+	if err == nil {
+		err = db.newJournal(conn)
+	}
+	if err == nil {
+		err = migrate(conn, 0)
+	}
+	if err = errors.Join(err, closeConn(conn)); err != nil {
+		return err
+	}
+	if err := os.Rename(draft, db.path()); err != nil {
+		return err
+	}
+	statedir.SyncDir(db.dir)
+	return nil
+}
+
+// fileSuffixes are those of the names of the files of a database (https://www.sqlite.org/tempfiles.html).
+var fileSuffixes = []string{"", "-wal", "-journal", "-shm"}
+
+// newJournal sets WAL mode in a new file, which keeps it. WAL needs memory that all processes share: on a network file
+// system, and where WAL cannot be had, the journal is a file that is truncated at each commit.
+func (db *DB) newJournal(conn *sql.DB) error {
+	if !onNetwork(db.dir) {
+		got, err := setJournal(conn, "WAL")
+		if err == nil && got == "wal" || primary(err) == sqlite3.SQLITE_FULL {
+			return err
+		}
+	}
+	_, err := setJournal(conn, "TRUNCATE")
+	return err
+}
+
+// upgrade runs the migrations that the file does not have, and takes a file that was moved to a network file system out of WAL
+// mode.
+func (db *DB) upgrade() error {
+	conn, version, mode, err := db.dial(db.path(), "rw")
 	if err == nil && version > len(migrations) {
 		err = db.current(version)
 	}
-	if err == nil {
-		err = db.chooseJournal(conn, version, mode)
+	if err == nil && mode == "wal" && onNetwork(db.dir) {
+		_, err = setJournal(conn, "TRUNCATE")
 	}
 	if err == nil {
 		err = migrate(conn, version)
 	}
 	return errors.Join(err, closeConn(conn))
-}
-
-// chooseJournal sets WAL mode, which a file keeps, in a new file. WAL needs memory that all processes share: on a
-// network file system, and where WAL cannot be had, the journal is a file that is truncated at each commit.
-func (db *DB) chooseJournal(conn *sql.DB, version int, mode string) error {
-	network := onNetwork(db.dir)
-	if version == 0 && !network {
-		got, err := setJournal(conn, "WAL")
-		if err == nil && got == "wal" || damaged(err) || primary(err) == sqlite3.SQLITE_FULL {
-			return err
-		}
-	}
-	if mode == "wal" && !network {
-		return nil
-	}
-	_, err := setJournal(conn, "TRUNCATE")
-	return err
 }
 
 func setJournal(conn *sql.DB, mode string) (got string, err error) {
@@ -195,10 +227,13 @@ func (db *DB) openToLook() error {
 	if _, err := os.Lstat(db.path() + "-wal"); err == nil || statedir.Check(db.dir) != nil {
 		mode = "ro"
 	}
-	conn, version, _, err := db.dial(mode)
+	conn, version, _, err := db.dial(db.path(), mode)
+	if err != nil && !sameFile(db.stat(), file) { // a process set the file aside meanwhile
+		return errors.Join(closeConn(conn), db.openToLook())
+	}
 	if code := primary(err); code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY {
 		closeConn(conn)
-		conn, version, _, err = db.dial("ro&immutable=1")
+		conn, version, _, err = db.dial(db.path(), "ro&immutable=1")
 	}
 	if err == nil {
 		if err = db.current(version); errors.Is(err, errNotReady) {
@@ -216,8 +251,8 @@ func (db *DB) openToLook() error {
 const lookers = 4
 
 // dial connects, and returns the version of the tables and the mode of the journal.
-func (db *DB) dial(mode string) (conn *sql.DB, version int, journal string, err error) {
-	conn, err = sql.Open("sqlite", db.dsn(mode))
+func (db *DB) dial(path, mode string) (conn *sql.DB, version int, journal string, err error) {
+	conn, err = sql.Open("sqlite", db.dsn(path, mode))
 	if err != nil {
 		return nil, 0, "", err
 	}
@@ -239,7 +274,7 @@ func (db *DB) dial(mode string) (conn *sql.DB, version int, journal string, err 
 //
 // A writer waits when its transaction begins (_txlock): one that reads first and writes later could not wait.
 // With synchronous=NORMAL a power cut may undo the last commits, but only the last, and it damages nothing.
-func (db *DB) dsn(mode string) string {
+func (db *DB) dsn(path, mode string) string {
 	q := url.Values{
 		"_busy_timeout": {strconv.FormatInt(db.patience.Milliseconds(), 10)},
 		"_txlock":       {"immediate"},
@@ -254,7 +289,7 @@ func (db *DB) dsn(mode string) string {
 	if mode == "rwc" {
 		q.Set("modeof", db.makingPath())
 	}
-	u := url.URL{Scheme: "file", OmitHost: true, Path: db.path()}
+	u := url.URL{Scheme: "file", OmitHost: true, Path: path}
 	return u.String() + "?mode=" + mode + "&" + strings.ReplaceAll(q.Encode(), "+", "%20")
 }
 
@@ -303,8 +338,8 @@ func (db *DB) setFileAside(file os.FileInfo, damage error) error {
 			return nil
 		}
 		to := freePath(db.path() + ".damaged-" + time.Now().UTC().Format("20060102T150405Z"))
-		// The file goes first: a log without its database means nothing, and the new database must not meet the old log.
-		for _, suffix := range []string{"", "-wal", "-journal", "-shm"} {
+		for _, suffix := range fileSuffixes { // a log without its database means nothing (make), so the file goes first
+
 			err := os.Rename(db.path()+suffix, to+suffix)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("%w, and it cannot be renamed: %w", damage, err)
