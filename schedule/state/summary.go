@@ -149,7 +149,7 @@ func (p Past) Totals(ctx context.Context, since time.Time) (totals map[string]ma
 	err = p.store.read(ctx, func(q querier) error {
 		clear(totals)
 		rows, err := q.QueryContext(ctx, `SELECT task, outcome, sum(slots) FROM run INDEXED BY run_slot
-			WHERE slot >= ? AND outcome IS NOT NULL GROUP BY task, outcome`, sinceMicro(since))
+			WHERE slot >= ? AND outcome IS NOT NULL AND test = 0 GROUP BY task, outcome`, sinceMicro(since))
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,215 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/schedule/outcome"
+)
+
+// randomRows are rows of some tasks in all phases, with ranges, tests and runs by hand.
+func randomRows(random *rand.Rand, n int) (rows []Row) {
+	for range n {
+		task := fmt.Sprint("task-", random.IntN(4))
+		r := ended(task, noon.Add(time.Duration(random.IntN(300))*time.Minute), outcome.All[random.IntN(len(outcome.All))])
+		r.Scheduled, r.Test = random.IntN(2) == 0, random.IntN(10) == 0
+		switch random.IntN(8) {
+		case 0:
+			r.Phase, r.Owner, r.Result, r.Started = Running, 1, Result{}, r.Slot
+		case 1:
+			r.Phase, r.Result, r.Attempt, r.Started = Waiting, Result{}, Attempt{}, time.Time{}
+		case 2:
+			r.Result, r.Attempt, r.Started = Missed(outcome.NoTick, "", noon), Attempt{}, time.Time{}
+			r.LastSlot, r.Slots = r.Slot.Add(time.Duration(random.IntN(100))*time.Minute), 1+random.IntN(100)
+		case 3:
+			r.Mutex = "task-0"
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func (q Query) matches(r Row) bool {
+	last := r.Slot
+	if !r.LastSlot.IsZero() {
+		last = r.LastSlot
+	}
+	return (q.Task == "" || q.Task == r.Task) && (q.Mutex == "" || q.Mutex == r.Mutex) &&
+		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome)) &&
+		(q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || r.Slot.Before(q.Until)) &&
+		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) && (!q.Ended || r.Phase == Ended) &&
+		(q.Below == Position{} || NewestFirst(Row{ID: q.Below.ID, Slot: q.Below.Slot}, r) < 0)
+}
+
+// Whatever is asked, the answer is what a look at each row gives.
+func TestFindFindsWhatTheQuerySays(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	db := open(t, folder(t))
+	add(t, db, randomRows(random, 300)...)
+	all, err := db.Runs().Find(ctx, Query{})
+	must(t, err)
+	if !slices.IsSortedFunc(all, NewestFirst) || len(all) < 200 {
+		t.Fatalf("%d rows", len(all))
+	}
+	maybe := func(n int, do func()) {
+		if random.IntN(n) == 0 {
+			do()
+		}
+	}
+	moment := func() time.Time { return noon.Add(time.Duration(random.IntN(400)) * time.Minute) }
+	for range 500 {
+		var q Query
+		maybe(2, func() { q.Task = fmt.Sprint("task-", random.IntN(5)) })
+		maybe(3, func() { q.Mutex = fmt.Sprint("task-", random.IntN(2)) })
+		maybe(2, func() {
+			for range 1 + random.IntN(3) {
+				q.Outcomes = append(q.Outcomes, outcome.All[random.IntN(len(outcome.All))])
+			}
+		})
+		maybe(3, func() { q.Since = moment() })
+		maybe(3, func() { q.Until = moment() })
+		maybe(5, func() { q.Slot = moment() })
+		maybe(3, func() { q.Below = PositionOf(all[random.IntN(len(all))]) })
+		maybe(3, func() { q.Ended = true })
+		var want []string
+		for _, r := range all {
+			if q.matches(r) {
+				want = append(want, r.ID)
+			}
+		}
+		maybe(2, func() {
+			q.Limit = 1 + random.IntN(20)
+			want = want[:min(q.Limit, len(want))]
+		})
+		rows, err := db.Runs().Find(ctx, q)
+		must(t, err)
+		var got []string
+		for _, r := range rows {
+			got = append(got, r.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %+v: %d rows, want %d", seed, q, len(got), len(want))
+		}
+	}
+}
+
+func TestARowIsFoundByAnEndOfItsID(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	one, two := ended("task", noon, outcome.Failed), ended("task", noon.Add(time.Minute), outcome.Failed)
+	two.ID = two.ID[:len(two.ID)-4] + one.ID[len(one.ID)-4:]
+	add(t, db, one, two)
+	for _, id := range []string{one.ID, one.ID[:20], one.ID[len(one.ID)-12:]} {
+		if r, err := db.Runs().Get(ctx, id); r.ID != one.ID || err != nil {
+			t.Errorf("%s: %s, %v", id, r.ID, err)
+		}
+	}
+	var ambiguous *AmbiguousError
+	if _, err := db.Runs().Get(ctx, one.ID[len(one.ID)-4:]); !errors.As(err, &ambiguous) || !slices.Equal(ambiguous.Candidates, []string{two.ID, one.ID}) {
+		t.Errorf("%v", err)
+	}
+	for _, id := range []string{"", "zzzz", one.ID + "0"} {
+		if _, err := db.Runs().Get(ctx, id); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
+func TestTheLastRunsOfTasks(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	success, failure := ended("task", noon, outcome.Succeeded), ended("task", noon.Add(time.Minute), outcome.Failed)
+	skip := ended("task", noon.Add(2*time.Minute), outcome.Skipped)
+	tested := ended("task", noon.Add(3*time.Minute), outcome.Succeeded)
+	tested.Test, tested.Scheduled = true, false
+	add(t, db, success, failure, skip, tested)
+	last, err := db.Runs().Last(ctx, []string{"task", "other"})
+	if err != nil || len(last) != 1 || last["task"].ID != failure.ID {
+		t.Errorf("%v, %v", last, err)
+	}
+	if r, ok, err := db.Runs().Previous(ctx, "task", failure.ID); r.ID != success.ID || !ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if _, ok, err := db.Runs().Previous(ctx, "task", success.ID); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if r, ok, err := db.Runs().LastSuccess(ctx, "task"); r.ID != success.ID || !ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+}
+
+func TestWhatThePastAddsUpTo(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	var rows []Row
+	for i := range 100 {
+		r := ended("task", noon.Add(time.Duration(i)*time.Minute), outcome.Succeeded)
+		r.Ended = r.Started.Add(time.Duration(i) * time.Second)
+		r.UserCPU, r.PeakMemory = time.Second, 1<<20
+		rows = append(rows, r)
+	}
+	failed := ended("task", noon.Add(100*time.Minute), outcome.TimedOut)
+	long := ended("task", noon.Add(-time.Hour), outcome.Missed)
+	long.LastSlot, long.Slots = noon.Add(-time.Minute), 60
+	tested := ended("task", noon.Add(101*time.Minute), outcome.Failed)
+	tested.Test, tested.Scheduled = true, false
+	add(t, db, append(rows, failed, long, tested)...)
+
+	sums, err := db.Past().Summaries(ctx, "task", time.Time{}, time.Time{})
+	if err != nil || len(sums) != 1 {
+		t.Fatalf("%v, %v", sums, err)
+	}
+	want := Summary{Task: "task", Slots: map[outcome.Outcome]int{outcome.Succeeded: 100, outcome.TimedOut: 1, outcome.Missed: 60},
+		Took: Spread{100, 49 * time.Second, 94 * time.Second, 99 * time.Second}, Late: Spread{101, time.Second, time.Second, time.Second},
+		Failed: failed.Slot, FailedAs: outcome.TimedOut, FailedID: failed.ID}
+	if !reflect.DeepEqual(sums[0], want) {
+		t.Errorf("%+v\nwant\n%+v", sums[0], want)
+	}
+	if rate, ok := sums[0].SuccessRate(); !ok || sums[0].Ran() != 101 || rate < 0.99 {
+		t.Errorf("%v, %v", rate, ok)
+	}
+	if sums, err := db.Past().Summaries(ctx, "", noon.Add(10*time.Minute), noon.Add(20*time.Minute)); err != nil || sums[0].Slots[outcome.Succeeded] != 10 {
+		t.Errorf("%v, %v", sums, err)
+	}
+	if totals, err := db.Past().Totals(ctx, time.Time{}); err != nil || totals["task"][outcome.Missed] != 60 || totals["task"][outcome.Succeeded] != 100 {
+		t.Errorf("%v, %v", totals, err)
+	}
+	if usual, err := db.Past().Usual(ctx, []string{"task", "other"}); err != nil || len(usual) != 1 || usual["task"] != (Usual{50, 74 * time.Second}) {
+		t.Errorf("%v, %v", usual, err)
+	}
+	took, err := db.Past().Took(ctx)
+	if one := took["task"]; err != nil || one.Runs != 50 || one.Median != 74*time.Second || one.CPU != time.Second || one.Memory != 1<<20 ||
+		!one.Slot.Equal(failed.Slot) || !strings.Contains(string(one.Snapshot), "task") {
+		t.Errorf("%+v, %v", took, err)
+	}
+	hours, err := db.Past().Hours(ctx, noon.Add(time.Hour), noon.Add(2*time.Hour))
+	if err != nil || len(hours) != 2 || hours[0].Runs != 40 || hours[0].Minutes != 1<<40-1 || hours[0].Outcome != outcome.Succeeded ||
+		hours[0].Took != 3180*time.Second || hours[1].Outcome != outcome.TimedOut || hours[1].Minutes != 1<<40 {
+		t.Errorf("%+v, %v", hours, err)
+	}
+	spans := []Span{{Task: "task", Since: noon.Add(90 * time.Minute)}, {Task: "other"}}
+	newest, err := db.Past().Newest(ctx, spans, noon.Add(100*time.Minute), 3)
+	if err != nil || len(newest["task"]) != 3 || newest["task"][0].ID != rows[99].ID {
+		t.Errorf("%v, %v", newest, err)
+	}
+	ranges, err := db.Past().Ranges(ctx, []Span{{Task: "task", Since: noon.Add(-30 * time.Minute)}}, time.Time{})
+	if err != nil || len(ranges["task"]) != 1 {
+		t.Errorf("%v, %v", ranges, err)
+	}
+	counts, err := db.Past().Counts(ctx, spans, time.Time{}, 5)
+	if err != nil || counts["task"] != 5 || counts["other"] != 0 {
+		t.Errorf("%v, %v", counts, err)
+	}
+	around, err := db.Past().Around(ctx, "task", noon.Add(30*time.Second), 10)
+	if err != nil || !around.First.Equal(long.Slot) || !around.Before.Equal(noon) || !around.After.Equal(noon.Add(time.Minute)) || around.TaskSince != 10 {
+		t.Errorf("%+v, %v", around, err)
+	}
+}

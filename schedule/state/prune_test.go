@@ -1,0 +1,97 @@
+package state
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"sched/schedule/outcome"
+)
+
+// prune prunes until nothing is left to do, and returns what went.
+func prune(t *testing.T, db *DB, now time.Time, keep Keep, budget Budget) (outputs []Output, steps int) {
+	t.Helper()
+	for {
+		did, err := db.Prune(ctx, now, keep, budget)
+		must(t, err)
+		if did.Rows != len(did.Outputs) {
+			t.Errorf("%d rows and %d outputs", did.Rows, len(did.Outputs))
+		}
+		outputs, steps = append(outputs, did.Outputs...), steps+1
+		if !did.More {
+			return outputs, steps
+		}
+		if did.Rows > budget.Rows {
+			t.Errorf("%d rows in one step", did.Rows)
+		}
+		if steps > 10_000 {
+			t.Fatal("it never ends")
+		}
+	}
+}
+
+func TestOldRowsArePruned(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	const day = 24 * time.Hour
+	yearly, old := ended("yearly", noon.Add(-300*day), outcome.Failed), ended("task", noon.Add(-31*day), outcome.Failed)
+	old.Output, old.Snapshot = "task/x.log", json.RawMessage(`{"name":"task","old":true}`)
+	fresh, skip := ended("task", noon.Add(-day), outcome.Succeeded), ended("yearly", noon.Add(-40*day), outcome.Skipped)
+	live := due("live", noon.Add(-100*day), owned(t, db).ID())
+	add(t, db, yearly, old, fresh, skip, live)
+	if due, err := db.PruneDue(ctx, noon); !due || err != nil {
+		t.Errorf("%v, %v", due, err)
+	}
+	outputs, _ := prune(t, db, noon, Keep{For: 30 * day}, SmallStep)
+	if len(outputs) != 2 || outputs[0] != (Output{"yearly", skip.ID, ""}) && outputs[1] != (Output{"yearly", skip.ID, ""}) {
+		t.Errorf("%v", outputs)
+	}
+	if rows, err := db.Runs().Find(ctx, Query{}); len(rows) != 3 || err != nil {
+		t.Errorf("%v, %v", rows, err)
+	}
+	var definitions int
+	must(t, db.conn.QueryRow("SELECT count(*) FROM definition").Scan(&definitions))
+	if definitions != 3 {
+		t.Errorf("%d definitions, want those of 3 tasks", definitions)
+	}
+	if due, err := db.PruneDue(ctx, noon.Add(11*time.Hour)); due || err != nil {
+		t.Errorf("%v, %v", due, err)
+	}
+	if due, err := db.PruneDue(ctx, noon.Add(12*time.Hour)); !due || err != nil {
+		t.Errorf("%v, %v", due, err)
+	}
+}
+
+// A weekend of skips removes no run.
+func TestSkipsEvictNoRuns(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	var rows []Row
+	for i := range 40 {
+		rows = append(rows, ended("task", noon.Add(time.Duration(i)*time.Minute), outcome.Succeeded))
+	}
+	for i := range 500 {
+		rows = append(rows, ended("task", noon.Add(time.Duration(100+i)*time.Minute), outcome.Skipped))
+	}
+	rows = append(rows, ended("other", noon, outcome.Missed))
+	add(t, db, rows...)
+	outputs, steps := prune(t, db, noon.Add(24*time.Hour), Keep{RunsPerTask: 30}, Budget{Rows: 7, Time: time.Hour})
+	if len(outputs) != 10+470 || steps < 480/7 {
+		t.Errorf("%d rows in %d steps", len(outputs), steps)
+	}
+	counts := map[outcome.Outcome]int{}
+	left, err := db.Runs().Find(ctx, Query{})
+	must(t, err)
+	for _, r := range left {
+		counts[r.Outcome]++
+	}
+	if counts[outcome.Succeeded] != 30 || counts[outcome.Skipped] != 30 || counts[outcome.Missed] != 1 {
+		t.Errorf("%v", counts)
+	}
+	if left[len(left)-1].Task != "other" || !left[len(left)-2].Slot.Equal(noon.Add(10*time.Minute)) {
+		t.Error("others than the oldest went")
+	}
+	if outputs, _ := prune(t, db, noon.Add(24*time.Hour), Keep{RunsPerTask: 30}, SmallStep); len(outputs) > 0 {
+		t.Errorf("%v", outputs)
+	}
+}
