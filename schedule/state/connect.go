@@ -281,7 +281,7 @@ func (db *DB) dsn(path, mode string) string {
 		"_synchronous":  {"NORMAL"},
 		"_dqs":          {"0"},
 		"_error_rc":     {"1"},
-		"_pragma":       {"cache_size(-16000)"},
+		"_pragma":       {"cache_size(-16000)", "temp_store(MEMORY)"},
 	}
 	if db.access == looking {
 		q.Set("_query_only", "1")

@@ -187,11 +187,11 @@ func (r Runs) Waiting(ctx context.Context) ([]Row, error) {
 	return r.list(ctx, "phase = 'waiting' AND phase <> 'ended'"+longestFirst)
 }
 
-// Each query of list names the condition of run_live, phase <> 'ended': SQLite uses a partial index only for the very same
-// words (https://www.sqlite.org/partialindex.html).
+// list reads the index of rows that have not ended. Each query of that index repeats its condition, phase <> 'ended': SQLite
+// uses a partial index only for the very same words (https://www.sqlite.org/partialindex.html).
 func (r Runs) list(ctx context.Context, where string, args ...any) (rows []Row, err error) {
 	err = r.store.read(ctx, func(q querier) error {
-		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE "+where, args...)
+		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_live WHERE "+where, args...)
 		if err == nil {
 			err = addSnapshots(ctx, q, rows)
 		}

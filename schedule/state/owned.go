@@ -194,7 +194,7 @@ func (o Owned) Hold(ctx context.Context, run string, claimed bool, seat string) 
 // Rows returns our rows, with their snapshots, the oldest first.
 func (o Owned) Rows(ctx context.Context) (rows []Row, err error) {
 	err = o.store.read(ctx, func(q querier) error {
-		rows, err = rowsOf(ctx, q, `SELECT `+columns+` FROM run WHERE phase IN ('ready', 'running', 'finishing') AND phase <> 'ended'
+		rows, err = rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase IN ('ready', 'running', 'finishing') AND phase <> 'ended'
 			AND owner = ? ORDER BY slot, id`, o.owner)
 		if err == nil {
 			err = addSnapshots(ctx, q, rows)
@@ -209,7 +209,7 @@ func (o Owned) Stops(ctx context.Context) (stops map[string]Stop, err error) {
 	stops = map[string]Stop{}
 	err = o.store.read(ctx, func(q querier) error {
 		clear(stops)
-		rows, err := rowsOf(ctx, q, `SELECT `+columns+` FROM run WHERE phase IN ('ready', 'running', 'finishing') AND phase <> 'ended'
+		rows, err := rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase IN ('ready', 'running', 'finishing') AND phase <> 'ended'
 			AND owner = ? AND stop IS NOT NULL`, o.owner)
 		for _, r := range rows {
 			stops[r.ID] = *r.Stop

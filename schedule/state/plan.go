@@ -121,7 +121,7 @@ func (p *Plan) Add(ctx context.Context, rows []Row) (added []Row, err error) {
 // comes first.
 func (p *Plan) Due(ctx context.Context, now time.Time) (due []Row, err error) {
 	err = p.write(ctx, func(q querier) (err error) {
-		due, err = rowsOf(ctx, q, `SELECT `+columns+` FROM run WHERE phase = 'waiting' AND phase <> 'ended'
+		due, err = rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase = 'waiting' AND phase <> 'ended'
 			AND (coalesce(not_before, 0) <= ?1 OR until < ?1 OR stop IS NOT NULL)`+longestFirst, now.UnixMicro())
 		return errors.Join(err, addSnapshots(ctx, q, due))
 	})
@@ -143,7 +143,7 @@ func (p *Plan) Orphans(ctx context.Context) (orphans []Row, err error) {
 		if err != nil {
 			return err
 		}
-		orphans, err = rowsOf(ctx, q, `SELECT `+columns+` FROM run WHERE phase IN ('ready', 'running', 'finishing') AND phase <> 'ended'
+		orphans, err = rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase IN ('ready', 'running', 'finishing') AND phase <> 'ended'
 			AND owner IN (SELECT value FROM json_each(?)) ORDER BY slot, id`, string(list))
 		if err != nil {
 			return err
@@ -163,7 +163,7 @@ func (p *Plan) Orphans(ctx context.Context) (orphans []Row, err error) {
 // forgetOwners removes the owners of the list (JSON) that have no rows.
 func forgetOwners(ctx context.Context, q querier, list string) (forgotten []int64, err error) {
 	rows, err := q.QueryContext(ctx, `DELETE FROM owner WHERE id IN (SELECT value FROM json_each(?))
-		AND NOT EXISTS (SELECT 1 FROM run WHERE phase <> 'ended' AND owner = owner.id) RETURNING id`, list)
+		AND NOT EXISTS (SELECT 1 FROM run INDEXED BY run_live WHERE phase <> 'ended' AND run.owner = owner.id) RETURNING id`, list)
 	if err != nil {
 		return nil, err
 	}

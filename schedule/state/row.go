@@ -140,7 +140,7 @@ var insertRow = `INSERT INTO run (` + columns + `) SELECT ` + strings.Repeat("?,
 	WHERE NOT (?8 AND ?6 IS NULL AND EXISTS (SELECT 1 FROM run INDEXED BY run_range WHERE last_slot >= ?5 AND slot <= ?5 AND task = ?2))
 	ON CONFLICT DO NOTHING`
 
-// insert adds rows with one statement each, and returns those that were added.
+// insert adds rows, and returns those that were added.
 func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error) {
 	if len(rows) == 0 {
 		return nil, nil
@@ -150,8 +150,13 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 		return nil, err
 	}
 	defer statement.Close()
+	known, err := q.PrepareContext(ctx, "SELECT id FROM definition WHERE digest = ?")
+	if err != nil {
+		return nil, err
+	}
+	defer known.Close()
 	for _, r := range rows {
-		if r.DefinitionID, err = define(ctx, q, r.Snapshot); err != nil {
+		if r.DefinitionID, err = define(ctx, q, known, r.Snapshot); err != nil {
 			return nil, err
 		}
 		values, err := r.values()
@@ -171,13 +176,13 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 	return added, nil
 }
 
-// define returns the id of a snapshot, and adds it when it is new; 0 for none.
-func define(ctx context.Context, q querier, snapshot json.RawMessage) (id int64, err error) {
+// define returns the id of a snapshot, and adds it when it is not known; 0 for none.
+func define(ctx context.Context, q querier, known *sql.Stmt, snapshot json.RawMessage) (id int64, err error) {
 	if len(snapshot) == 0 {
 		return 0, nil
 	}
 	digest := sha256.Sum256(snapshot)
-	err = q.QueryRowContext(ctx, "SELECT id FROM definition WHERE digest = ?", digest[:]).Scan(&id)
+	err = known.QueryRowContext(ctx, digest[:]).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
 	}
