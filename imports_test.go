@@ -21,6 +21,8 @@ var order = []string{
 	"schedule/outcome",
 	"schedule/trust",
 	"schedule/statedir",
+	"schedule/state",
+	"schedule/run/next",
 	"schedule/cron/frequency",
 	"schedule/cron",
 	"schedule/dotenv",
@@ -94,8 +96,8 @@ var owners = map[string]string{
 	"gopkg.in/yaml.v3":           "schedule/document",
 	"github.com/go-redsync":      "mutex/redis",
 	"github.com/redis":           "mutex/redis",
-	"database/sql":               "schedule/history, schedule/history/database",
-	"modernc.org":                "schedule/history/database",
+	"database/sql":               "schedule/state, schedule/history, schedule/history/database",
+	"modernc.org":                "schedule/state, schedule/history/database",
 	"github.com/wneessen":        "schedule/notify",
 	"net/http":                   "schedule/notify, schedule/api, schedule/api/problem, schedule/api/listen, schedule/api/access, schedule/web",
 	"html/template":              "nobody: with it the linker keeps every exported method",
@@ -126,7 +128,7 @@ var owners = map[string]string{
 }
 
 // pure are the packages that run nothing, connect to nothing and read no clock.
-var pure = []string{"schedule", "schedule/load/values", "schedule/load", "schedule/admission", "schedule/forecast", "schedule/document", "schedule/cron", "schedule/cron/frequency", "schedule/text", "schedule/starter", "schedule/crontab", "schedule/crontab/vixie"}
+var pure = []string{"schedule", "schedule/load/values", "schedule/load", "schedule/admission", "schedule/forecast", "schedule/document", "schedule/cron", "schedule/cron/frequency", "schedule/text", "schedule/starter", "schedule/crontab", "schedule/crontab/vixie", "schedule/run/next"}
 
 // impure is what they must not touch.
 var impure = []string{"os/exec", "os/signal", "net", "time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer"}

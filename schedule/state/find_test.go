@@ -191,8 +191,8 @@ func TestWhatThePastAddsUpTo(t *testing.T) {
 		t.Errorf("%+v, %v", took, err)
 	}
 	hours, err := db.Past().Hours(ctx, noon.Add(time.Hour), noon.Add(2*time.Hour))
-	if err != nil || len(hours) != 2 || hours[0].Runs != 40 || hours[0].Minutes != 1<<40-1 || hours[0].Outcome != outcome.Succeeded ||
-		hours[0].Took != 3180*time.Second || hours[1].Outcome != outcome.TimedOut || hours[1].Minutes != 1<<40 {
+	if err != nil || len(hours) != 2 || hours[0].Slots != 40 || !hours[0].Last.Equal(noon.Add(99*time.Minute)) || hours[0].Outcome != outcome.Succeeded ||
+		hours[0].Took != 3180*time.Second || hours[1].Outcome != outcome.TimedOut || !hours[1].First.Equal(failed.Slot) {
 		t.Errorf("%+v, %v", hours, err)
 	}
 	spans := []Span{{Task: "task", Since: noon.Add(90 * time.Minute)}, {Task: "other"}}

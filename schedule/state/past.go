@@ -11,7 +11,11 @@ import (
 	"sched/schedule/outcome"
 )
 
-// This file is what pictures of many tasks are made of: each method asks for all of them at once.
+// This file is what pictures of many tasks are made of: each method asks for all of them at once. Rows come with few of their fields,
+// because a page asks for 20,000 of them: the ID, the task, its slots, the phase, the times, the outcome, the kind, the reason and the
+// number of the last attempt.
+
+const fewColumns = "run.id, run.task, run.slot, run.last_slot, run.slots, run.phase, run.attempt, run.started, run.ended, run.outcome, run.kind, run.reason"
 
 // A Span is a task and a time: its slots at or after Since (zero: all).
 type Span struct {
@@ -21,7 +25,7 @@ type Span struct {
 
 // Newest returns the newest rows of each span before until (zero: all), at most n of each, the newest first.
 func (p Past) Newest(ctx context.Context, spans []Span, until time.Time, n int) (map[string][]Row, error) {
-	return p.byTask(ctx, `SELECT `+columnsOf("run")+` FROM json_each(?1) AS span CROSS JOIN run ON run.rowid IN
+	return p.byTask(ctx, `SELECT `+fewColumns+` FROM json_each(?1) AS span CROSS JOIN run ON run.rowid IN
 		(SELECT r.rowid FROM run AS r WHERE r.task = span.value ->> 0 AND r.slot >= span.value ->> 1 AND r.slot < ?2
 			ORDER BY r.slot DESC, r.id DESC LIMIT ?3)`, listOf(spans), untilMicro(until), n)
 }
@@ -32,7 +36,7 @@ func (p Past) Ranges(ctx context.Context, spans []Span, until time.Time) (map[st
 	for _, s := range spans {
 		first = min(first, sinceMicro(s.Since))
 	}
-	return p.byTask(ctx, `SELECT `+columnsOf("run")+` FROM run INDEXED BY run_range CROSS JOIN json_each(?1) AS span
+	return p.byTask(ctx, `SELECT `+fewColumns+` FROM run INDEXED BY run_range CROSS JOIN json_each(?1) AS span
 		WHERE last_slot >= ?2 AND slot < ?3 AND task = span.value ->> 0 AND last_slot >= span.value ->> 1`,
 		listOf(spans), first, untilMicro(until))
 }
@@ -41,11 +45,25 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (past map[s
 	past = map[string][]Row{}
 	err = p.store.read(ctx, func(q querier) error {
 		clear(past)
-		rows, err := rowsOf(ctx, q, query, args...)
-		for _, r := range rows {
+		rows, err := q.QueryContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var r Row
+			var slot int64
+			var last, started, ended sql.NullInt64
+			var became sql.NullString
+			err := rows.Scan(&r.ID, &r.Task, &slot, &last, &r.Slots, &r.Phase, &r.Attempt.Number, &started, &ended, &became, &r.Kind, &r.Reason)
+			if err != nil {
+				return err
+			}
+			r.Slot, r.LastSlot, r.Started, r.Ended = time.UnixMicro(slot).UTC(), unpackTime(last), unpackTime(started), unpackTime(ended)
+			r.Outcome = outcome.Outcome(became.String)
 			past[r.Task] = append(past[r.Task], r)
 		}
-		return err
+		return rows.Err()
 	})
 	for _, rows := range past {
 		slices.SortFunc(rows, NewestFirst)
@@ -78,34 +96,38 @@ func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, most in
 	return counts, err
 }
 
-// An Hour says how many rows of a task, with one outcome, had their slots in an hour, and in which of its minutes. Rows of several slots are not in it.
+// An Hour says how many rows of a task had their slots in an hour and ended with one outcome. Rows of several slots count where their
+// first slot is.
 type Hour struct {
-	Task    string
-	Outcome outcome.Outcome
-	Begin   time.Time     // UTC
-	Minutes uint64        // bit n stands for minute n
-	Runs    int           // how many rows
-	Took    time.Duration // all of these runs together
+	Task        string
+	Outcome     outcome.Outcome
+	Begin       time.Time // UTC
+	First, Last time.Time // slots of the hour that had the outcome
+	Slots       int
+	Took        time.Duration // all of their runs together
 }
 
-// Hours returns the hours of all tasks with slots from since to before until. It reads an index alone. Both times are
-// rounded down to full hours of UTC.
+// Hours returns the hours of all tasks with slots from since to before until. Both times are rounded down to full hours of
+// UTC. It reads an index alone, which has the rows in the order of the hours: nothing is sorted.
 func (p Past) Hours(ctx context.Context, since, until time.Time) (hours []Hour, err error) {
 	const hour = int64(time.Hour / time.Microsecond)
 	err = p.store.read(ctx, func(q querier) error {
 		hours = nil
-		rows, err := q.QueryContext(ctx, hoursQuery, since.UnixMicro()/hour*hour, until.UnixMicro()/hour*hour)
+		rows, err := q.QueryContext(ctx, `SELECT slot / 3600000000, task, outcome, min(slot), max(slot), sum(slots), coalesce(sum(ended - started), 0)
+			FROM run INDEXED BY run_hour WHERE slot / 3600000000 >= ?1 AND slot / 3600000000 < ?2 AND outcome IS NOT NULL AND test = 0
+			GROUP BY slot / 3600000000, task, outcome`, since.UnixMicro()/hour, until.UnixMicro()/hour)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
 			var h Hour
-			var begin, minutes, took int64
-			if err := rows.Scan(&begin, &h.Task, &h.Outcome, &minutes, &h.Runs, &took); err != nil {
+			var begin, first, last, took int64
+			if err := rows.Scan(&begin, &h.Task, &h.Outcome, &first, &last, &h.Slots, &took); err != nil {
 				return err
 			}
-			h.Begin, h.Minutes, h.Took = time.UnixMicro(begin*hour).UTC(), uint64(minutes), micros(took)
+			h.Begin, h.Took = time.UnixMicro(begin*hour).UTC(), max(0, micros(took))
+			h.First, h.Last = time.UnixMicro(first).UTC(), time.UnixMicro(last).UTC()
 			hours = append(hours, h)
 		}
 		return rows.Err()
@@ -163,7 +185,3 @@ func untilMicro(t time.Time) int64 {
 	}
 	return ceilMicro(t)
 }
-
-// hoursQuery adds up the minutes as bits: those of an hour are distinct powers of two.
-const hoursQuery = `SELECT slot / 3600000000, task, outcome, sum(DISTINCT 1 << (slot / 60000000 % 60)), count(*), coalesce(sum(max(ended - started, 0)), 0)
-	FROM run INDEXED BY run_slot WHERE slot >= ?1 AND slot < ?2 AND slots = 1 AND test = 0 AND outcome IS NOT NULL GROUP BY 1, 2, 3`

@@ -143,13 +143,13 @@ func percentile[T cmp.Ordered](sorted []T, percent int) T {
 }
 
 // Totals returns how many slots of which outcome each task has in rows that are not pruned yet, of slots from since on (zero:
-// all). It reads an index of these rows.
+// all). It reads an index of these rows, and for all of a million rows that takes a second.
 func (p Past) Totals(ctx context.Context, since time.Time) (totals map[string]map[outcome.Outcome]int, err error) {
 	totals = map[string]map[outcome.Outcome]int{}
 	err = p.store.read(ctx, func(q querier) error {
 		clear(totals)
-		rows, err := q.QueryContext(ctx, `SELECT task, outcome, sum(slots) FROM run INDEXED BY run_slot
-			WHERE slot >= ? AND outcome IS NOT NULL AND test = 0 GROUP BY task, outcome`, sinceMicro(since))
+		rows, err := q.QueryContext(ctx, `SELECT task, outcome, sum(slots) FROM run INDEXED BY run_hour
+			WHERE slot / 3600000000 >= ?1 / 3600000000 AND slot >= ?1 AND outcome IS NOT NULL AND test = 0 GROUP BY task, outcome`, sinceMicro(since))
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,66 @@
+package state
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sched/schedule/outcome"
+)
+
+// The page for people who open the file with sqlite3 has each table and each column, and its queries work.
+func TestThePageAboutTheDatabase(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/internals/state.md")
+	must(t, err)
+	db := open(t, folder(t))
+	must(t, db.read(ctx, func(q querier) error {
+		names, err := textsOf(ctx, q, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+			UNION SELECT info.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS info WHERE s.type = 'table'`)
+		for _, name := range names {
+			if !strings.Contains(string(text), "`"+name+"`") && name != "run" {
+				t.Errorf("the page does not name %s", name)
+			}
+		}
+		return err
+	}))
+	queries := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(queries) != 6 {
+		t.Errorf("%d queries", len(queries))
+	}
+	for _, query := range queries {
+		if _, err := db.conn.Exec(query[1]); err != nil {
+			t.Errorf("%s: %v", query[1], err)
+		}
+	}
+}
+
+// Each query of live rows, of a task and of the newest rows reads an index: a million rows cost what a thousand do.
+func TestQueriesReadAnIndex(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	scan := regexp.MustCompile(`^SCAN (run|r|message)$`)
+	for _, query := range []Query{{}, {Limit: 10}, {Task: "t"}, {Mutex: "m"}, {Outcomes: outcome.Ran[1:]}, {Outcomes: outcome.Ran[1:], Task: "t"}, {Since: noon}, {Since: noon, Task: "t"},
+		{Slot: noon}, {Slot: noon, Task: "t"}, {Below: Position{noon, "x"}, Limit: 10}} {
+		text, args := query.sql()
+		must(t, db.read(ctx, func(q querier) error {
+			rows, err := q.QueryContext(ctx, "EXPLAIN QUERY PLAN "+text, args...)
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var id, parent, unused int
+				var detail string
+				if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+					return err
+				}
+				if scan.MatchString(detail) || query.Since.IsZero() && strings.Contains(detail, "TEMP B-TREE FOR ORDER BY") { // ranges are few
+					t.Errorf("%+v: %s", query, detail)
+				}
+			}
+			return rows.Err()
+		}))
+	}
+}
