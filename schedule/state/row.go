@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,15 +136,18 @@ const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origi
 	attempt, attempt_started, pid, pid_started, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
 	peak_memory, output, notes, definition`
 
-// insertRow adds a row, unless its slot of the schedule, or its id, has one. Slots that a range stands for have one, too.
-var insertRow = `INSERT INTO run (` + columns + `) SELECT ` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?
-	WHERE NOT (?8 AND ?6 IS NULL AND EXISTS (SELECT 1 FROM run INDEXED BY run_range WHERE last_slot >= ?5 AND slot <= ?5 AND task = ?2))
-	ON CONFLICT DO NOTHING`
+// insertRow adds a row, unless its id is known, or its slot of the schedule has a row.
+var insertRow = `INSERT INTO run (` + columns + `) VALUES (` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?) ON CONFLICT DO NOTHING`
 
-// insert adds rows, and returns those that were added.
+// insert adds rows, and returns those that were added. A slot of the schedule that a row of several slots stands for has a row,
+// too: it is not added.
 func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error) {
 	if len(rows) == 0 {
 		return nil, nil
+	}
+	long, err := longRows(ctx, q, rows)
+	if err != nil {
+		return nil, err
 	}
 	statement, err := q.PrepareContext(ctx, insertRow)
 	if err != nil {
@@ -156,6 +160,9 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 	}
 	defer known.Close()
 	for _, r := range rows {
+		if r.Scheduled && r.LastSlot.IsZero() && slices.ContainsFunc(long, func(l longRow) bool { return l.has(r) }) {
+			continue
+		}
 		if r.DefinitionID, err = define(ctx, q, known, r.Snapshot); err != nil {
 			return nil, err
 		}
@@ -172,8 +179,45 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 		} else if n > 0 {
 			added = append(added, r)
 		}
+		if !r.LastSlot.IsZero() {
+			long = append(long, longRow{r.Task, r.Slot.UnixMicro(), r.LastSlot.UnixMicro()})
+		}
 	}
 	return added, nil
+}
+
+// A longRow is a row of several slots.
+type longRow struct {
+	task        string
+	first, last int64
+}
+
+func (l longRow) has(r Row) bool {
+	slot := r.Slot.UnixMicro()
+	return l.task == r.Task && l.first <= slot && slot <= l.last
+}
+
+// longRows returns the rows of several slots that reach the oldest of the new rows. There is hardly ever one.
+func longRows(ctx context.Context, q querier, news []Row) (long []longRow, err error) {
+	oldest := news[0].Slot
+	for _, r := range news {
+		if r.Slot.Before(oldest) {
+			oldest = r.Slot
+		}
+	}
+	rows, err := q.QueryContext(ctx, "SELECT task, slot, last_slot FROM run INDEXED BY run_range WHERE last_slot >= ?", oldest.UnixMicro())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var l longRow
+		if err := rows.Scan(&l.task, &l.first, &l.last); err != nil {
+			return nil, err
+		}
+		long = append(long, l)
+	}
+	return long, rows.Err()
 }
 
 // define returns the id of a snapshot, and adds it when it is not known; 0 for none.
