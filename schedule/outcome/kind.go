@@ -2,8 +2,8 @@ package outcome
 
 import "slices"
 
-// A Kind says why a run has its outcome, or why it waits. The set is closed. People read the words beside a kind (a reason);
-// code reads the kind alone.
+// A Kind says why a run has its outcome, or why it waits. The set is closed. People read the words
+// beside a kind (a reason); code reads the kind alone.
 type Kind string
 
 // Kinds of skipped slots.

@@ -11,8 +11,8 @@ import (
 	"sched/schedule/outcome"
 )
 
-// cpu reports the processor time of each operation, which other processes of the machine do not change as they change
-// the time of the clock. It returns what to call at the end.
+// cpu reports the processor time of each operation, which other processes of the machine do not
+// change as they change the time of the clock. It returns what to call at the end.
 func cpu(b *testing.B) (done func()) {
 	used := func() time.Duration {
 		var r syscall.Rusage
@@ -23,7 +23,8 @@ func cpu(b *testing.B) (done func()) {
 	return func() { b.ReportMetric(float64((used()-before).Microseconds())/1000/float64(b.N), "cpu-ms/op") }
 }
 
-// BenchmarkOpenWriteClose is what an idle tick pays: it opens the database, writes the covered minute, and closes it.
+// BenchmarkOpenWriteClose is what an idle tick pays: it opens the database, writes the covered
+// minute, and closes it.
 func BenchmarkOpenWriteClose(b *testing.B) {
 	dir := folder(b)
 	must(b, open(b, dir).Close())
@@ -92,7 +93,8 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// million makes a database of a thousand tasks with a thousand runs each, of 30 days. It makes the indexes last, which is faster.
+// million makes a database of a thousand tasks with a thousand runs each, of 30 days. It makes the
+// indexes last, which is faster.
 func million(b *testing.B, dir string) {
 	db := open(b, dir)
 	defer db.Close()
@@ -121,7 +123,8 @@ func million(b *testing.B, dir string) {
 	}
 }
 
-// BenchmarkAMillionRuns asks what commands and pages ask. Set STATE_BENCH_DIR to keep the database for the next time.
+// BenchmarkAMillionRuns asks what commands and pages ask. Set STATE_BENCH_DIR to keep the database
+// for the next time.
 func BenchmarkAMillionRuns(b *testing.B) {
 	if testing.Short() {
 		b.Skip("a minute is needed to make the database")

@@ -98,10 +98,12 @@ func (db *DB) current(version int) error {
 	return nil
 }
 
-// make makes the file, or brings it up to date. Another process may have done so already. The caller is alone.
+// make makes the file, or brings it up to date. Another process may have done so already. The
+// caller is alone.
 //
-// A new file gets its name when it is complete: no process ever sees an unfinished one, nor a journal of its making. What
-// lies beside the place of a file that is not there belongs to one that was set aside or deleted, and must not meet the new one.
+// A new file gets its name when it is complete: no process ever sees an unfinished one, nor a
+// journal of its making. What lies beside the place of a file that is not there belongs to one that
+// was set aside or deleted, and must not meet the new one.
 func (db *DB) make() error {
 	if db.stat() != nil {
 		return db.upgrade()
@@ -131,11 +133,13 @@ func (db *DB) make() error {
 	return nil
 }
 
-// fileSuffixes are those of the names of the files of a database (https://www.sqlite.org/tempfiles.html).
+// fileSuffixes are those of the names of the files of a database
+// (https://www.sqlite.org/tempfiles.html).
 var fileSuffixes = []string{"", "-wal", "-journal", "-shm"}
 
-// newJournal sets WAL mode in a new file, which keeps it. WAL needs memory that all processes share: on a network file
-// system, and where WAL cannot be had, the journal is a file that is truncated at each commit.
+// newJournal sets WAL mode in a new file, which keeps it. WAL needs memory that all processes
+// share: on a network file system, and where WAL cannot be had, the journal is a file that is
+// truncated at each commit.
 func (db *DB) newJournal(conn *sql.DB) error {
 	if !onNetwork(db.dir) {
 		got, err := setJournal(conn, "WAL")
@@ -147,8 +151,8 @@ func (db *DB) newJournal(conn *sql.DB) error {
 	return err
 }
 
-// upgrade runs the migrations that the file does not have, and takes a file that was moved to a network file system out of WAL
-// mode.
+// upgrade runs the migrations that the file does not have, and takes a file that was moved to a
+// network file system out of WAL mode.
 func (db *DB) upgrade() error {
 	conn, version, mode, err := db.dial(db.path(), "rw")
 	if err == nil && version > len(migrations) {
@@ -213,8 +217,8 @@ func (db *DB) openEmpty() error {
 //   - When it is not, and the folder is ours, SQLite makes the log for us and removes it when we close.
 //   - Where it can make none, as on a read-only disk, nobody writes: the file is read as it is.
 //
-// Root opens the file of another user for reading alone, always: that user could have put another file in its place.
-// SQLite may then leave an empty log behind, which belongs to that user.
+// Root opens the file of another user for reading alone, always: that user could have put another
+// file in its place. SQLite may then leave an empty log behind, which belongs to that user.
 func (db *DB) openToLook() error {
 	if err := statedir.CheckPlain(db.path()); err != nil {
 		return err
@@ -268,12 +272,14 @@ func (db *DB) dial(path, mode string) (conn *sql.DB, version int, journal string
 	return conn, version, journal, err
 }
 
-// dsn is the address of the file. SQLite gives a new file the permissions of the lock of those who make it (0600),
-// and its log those of the file. We never open the file ourselves: closing a descriptor of our own would drop the locks that
-// SQLite has on it (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+// dsn is the address of the file. SQLite gives a new file the permissions of the lock of those who
+// make it (0600), and its log those of the file. We never open the file ourselves: closing a
+// descriptor of our own would drop the locks that SQLite has on it
+// (https://www.sqlite.org/howtocorrupt.html, section 2.2).
 //
-// A writer waits when its transaction begins (_txlock): one that reads first and writes later could not wait.
-// With synchronous=NORMAL a power cut may undo the last commits, but only the last, and it damages nothing.
+// A writer waits when its transaction begins (_txlock): one that reads first and writes later could
+// not wait. With synchronous=NORMAL a power cut may undo the last commits, but only the last, and
+// it damages nothing.
 func (db *DB) dsn(path, mode string) string {
 	q := url.Values{
 		"_busy_timeout": {strconv.FormatInt(db.patience.Milliseconds(), 10)},
@@ -326,9 +332,10 @@ func (db *DB) replace(file os.FileInfo, damage error) error {
 	return db.open()
 }
 
-// setFileAside renames a damaged file, unless another process has done so already: then another file is at the path. Processes
-// that have the damaged file open see that before their next transaction (ready), and SQLite does not remove the log of
-// the new file when they close the old one (SQLITE_FCNTL_HAS_MOVED).
+// setFileAside renames a damaged file, unless another process has done so already: then another
+// file is at the path. Processes that have the damaged file open see that before their next
+// transaction (ready), and SQLite does not remove the log of the new file when they close the old
+// one (SQLITE_FCNTL_HAS_MOVED).
 func (db *DB) setFileAside(file os.FileInfo, damage error) error {
 	if file == nil {
 		return damage

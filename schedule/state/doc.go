@@ -1,9 +1,11 @@
-// Package state is the database of a schedule, sched.db: every table, every query, every transaction. It also has the locks
-// that say which processes are alive (owners), and it refuses a folder that another user could change.
+// Package state is the database of a schedule, sched.db: every table, every query, every
+// transaction. It also has the locks that say which processes are alive (owners), and it refuses a
+// folder that another user could change.
 //
-// A run is a row of the table run, from the moment at which its slot is due until it is pruned. There is no other form of
-// a run: what waits, what lives, what was skipped or missed and what has ended are rows. The phase of a row says what is
-// going on with it (Phase), and its owner says which process is responsible.
+// A run is a row of the table run, from the moment at which its slot is due until it is pruned.
+// There is no other form of a run: what waits, what lives, what was skipped or missed and what has
+// ended are rows. The phase of a row says what is going on with it (Phase), and its owner says
+// which process is responsible.
 //
 // The types of this package divide the database by subject:
 //
@@ -18,6 +20,6 @@
 //	Values    are single values by name, and the last valid schedule
 //	Audit     is the log of what people changed through the API
 //
-// Times are microseconds since 1970 in UTC, durations are microseconds, and NULL means none. It is the only package that
-// knows SQL.
+// Times are microseconds since 1970 in UTC, durations are microseconds, and NULL means none. It is
+// the only package that knows SQL.
 package state

@@ -9,7 +9,8 @@ import (
 	"sched/schedule/outcome"
 )
 
-// The page for people who open the file with sqlite3 has each table and each column, and its queries work.
+// The page for people who open the file with sqlite3 has each table and each column, and its
+// queries work.
 func TestThePageAboutTheDatabase(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/internals/state.md")
@@ -36,7 +37,8 @@ func TestThePageAboutTheDatabase(t *testing.T) {
 	}
 }
 
-// Each query of live rows, of a task and of the newest rows reads an index: a million rows cost what a thousand do.
+// Each query of live rows, of a task and of the newest rows reads an index: a million rows cost
+// what a thousand do.
 func TestQueriesReadAnIndex(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))

@@ -28,7 +28,8 @@ func (e *olderError) Error() string {
 	return e.path + " was written by an older sched; the next tick brings it up to date"
 }
 
-// A StaleError says that a row is not what its caller believed: another process has changed it. Nothing was changed.
+// A StaleError says that a row is not what its caller believed: another process has changed it.
+// Nothing was changed.
 type StaleError struct {
 	Run   string
 	Phase Phase // that it has now
@@ -39,22 +40,23 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("run %s is not ours to change: it is %s, and its owner is %d", e.Run, e.Phase, e.Owner)
 }
 
-// ErrGone says that the database has no such row any more: it was set aside because it was damaged, or somebody deleted
-// it. Owned.Restore adds the row again.
+// ErrGone says that the database has no such row any more: it was set aside because it was damaged,
+// or somebody deleted it. Owned.Restore adds the row again.
 var ErrGone = errors.New("its row is not in the database any more")
 
 // errWaited says that the patience of Open has run out.
 var errWaited = errors.New("another process kept it locked for too long")
 
-// Damaged reports whether err says that the file is damaged, or no database at all. Locked, full or unreadable files are
-// not damaged. The codes are those of https://www.sqlite.org/rescode.html.
+// Damaged reports whether err says that the file is damaged, or no database at all. Locked, full or
+// unreadable files are not damaged. The codes are those of https://www.sqlite.org/rescode.html.
 func Damaged(err error) bool {
 	code := primary(err)
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
-// Unwritable reports whether err says that the database cannot be written at this moment: the disk is full or read-only, the folder
-// is not ours, or another process kept the database locked. A tick then works with OpenMemory.
+// Unwritable reports whether err says that the database cannot be written at this moment: the disk
+// is full or read-only, the folder is not ours, or another process kept the database locked. A tick
+// then works with OpenMemory.
 func Unwritable(err error) bool {
 	switch primary(err) {
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY,

@@ -147,7 +147,8 @@ func TestTheFileOfANewerSchedIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-// damageHeader makes of the file none of SQLite. It opens a descriptor of its own: no connection of this process may have the file.
+// damageHeader makes of the file none of SQLite. It opens a descriptor of its own: no connection of
+// this process may have the file.
 func damageHeader(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -177,8 +178,9 @@ func TestADamagedFileIsSetAside(t *testing.T) {
 	must(t, request(db))
 }
 
-// Two processes have the file open when a page of it is damaged. The one that meets the damage sets the file aside; the other one goes on in
-// the new file. Neither loses what it writes from then on, and a row that lives is added again.
+// Two processes have the file open when a page of it is damaged. The one that meets the damage sets
+// the file aside; the other one goes on in the new file. Neither loses what it writes from then on,
+// and a row that lives is added again.
 func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -342,7 +344,8 @@ func smallDisk(t *testing.T, kilobytes int) string {
 	return dir
 }
 
-// A full disk costs what it hinders, and damages nothing. When there is room again the same process goes on.
+// A full disk costs what it hinders, and damages nothing. When there is room again the same process
+// goes on.
 func TestTheDiskIsFull(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(smallDisk(t, 1024), "state")
@@ -416,8 +419,8 @@ func TestTheDiskBecomesReadOnly(t *testing.T) {
 	}
 }
 
-// names returns the files of a folder with their sizes, times and owners. In the file -shm processes coordinate themselves: it
-// changes as others look.
+// names returns the files of a folder with their sizes, times and owners. In the file -shm
+// processes coordinate themselves: it changes as others look.
 func names(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -474,7 +477,8 @@ func TestLookingChangesNothing(t *testing.T) {
 	}
 }
 
-// One that looks for long, as sched serve does, sees what ticks do, also when the file comes later, or is another one.
+// One that looks for long, as sched serve does, sees what ticks do, also when the file comes later,
+// or is another one.
 func TestWhoLooksForLongSeesWhatHappens(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -501,7 +505,8 @@ func TestWhoLooksForLongSeesWhatHappens(t *testing.T) {
 	}
 }
 
-// It runs alone: a process that another test starts while the copy of the binary is written would keep that from being started.
+// It runs alone: a process that another test starts while the copy of the binary is written would
+// keep that from being started.
 func TestRootLooksAtTheFolderOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may look")

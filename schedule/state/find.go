@@ -17,8 +17,8 @@ type Runs struct{ store store }
 // Runs returns the rows of the database.
 func (db *DB) Runs() Runs { return Runs{db} }
 
-// A Query says which rows to find. A field that is zero restricts nothing. A row of several slots is found when any of
-// them may lie between Since and Until.
+// A Query says which rows to find. A field that is zero restricts nothing. A row of several slots
+// is found when any of them may lie between Since and Until.
 type Query struct {
 	Task      string
 	Mutex     string
@@ -32,7 +32,8 @@ type Query struct {
 	Snapshots bool // fill in Row.Snapshot
 }
 
-// A Position is a place in the order of Find, just below one row. The zero Position is above all of them.
+// A Position is a place in the order of Find, just below one row. The zero Position is above all of
+// them.
 type Position struct {
 	Slot time.Time
 	ID   string
@@ -57,8 +58,9 @@ func (r Runs) Find(ctx context.Context, q Query) (rows []Row, err error) {
 	return rows, err
 }
 
-// sql states the query so that an index gives the rows in their order, and a limit ends the work early. Each arm reads one
-// index: one for each outcome, two for the rows of a mutex, and one for ranges that began before Since.
+// sql states the query so that an index gives the rows in their order, and a limit ends the work
+// early. Each arm reads one index: one for each outcome, two for the rows of a mutex, and one for
+// ranges that began before Since.
 func (q Query) sql() (string, []any) {
 	var arms []string
 	var args []any
@@ -102,7 +104,8 @@ func (q Query) sql() (string, []any) {
 	return text, args
 }
 
-// where returns the conditions of all arms, each after an AND. A unary plus keeps a condition from choosing the index
+// where returns the conditions of all arms, each after an AND. A unary plus keeps a condition from
+// choosing the index
 // (https://www.sqlite.org/optoverview.html#disqualifying_where_clause_terms_using_unary_).
 func (q Query) where() (where string, args []any) {
 	add := func(condition string, value ...any) {
@@ -176,8 +179,8 @@ func addTriggered(ctx context.Context, q querier, found []Row) error {
 	return rows.Err()
 }
 
-// Live returns the rows that have not ended, with their snapshots: those that wait, are ready, run or finish. The oldest slot
-// comes first.
+// Live returns the rows that have not ended, with their snapshots: those that wait, are ready, run
+// or finish. The oldest slot comes first.
 func (r Runs) Live(ctx context.Context) ([]Row, error) {
 	return r.list(ctx, "phase <> 'ended' ORDER BY slot, id")
 }
@@ -187,8 +190,9 @@ func (r Runs) Waiting(ctx context.Context) ([]Row, error) {
 	return r.list(ctx, "phase = 'waiting' AND phase <> 'ended'"+longestFirst)
 }
 
-// list reads the index of rows that have not ended. Each query of that index repeats its condition, phase <> 'ended': SQLite
-// uses a partial index only for the very same words (https://www.sqlite.org/partialindex.html).
+// list reads the index of rows that have not ended. Each query of that index repeats its condition,
+// phase <> 'ended': SQLite uses a partial index only for the very same words
+// (https://www.sqlite.org/partialindex.html).
 func (r Runs) list(ctx context.Context, where string, args ...any) (rows []Row, err error) {
 	err = r.store.read(ctx, func(q querier) error {
 		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run INDEXED BY run_live WHERE "+where, args...)
@@ -206,8 +210,8 @@ type Busy struct {
 	Pools   map[string]int // taken seats, by name
 }
 
-// Busy returns what the runs of this database have. Locks of the kernel and of the store decide who gets a mutex; this says
-// why it is taken.
+// Busy returns what the runs of this database have. Locks of the kernel and of the store decide who
+// gets a mutex; this says why it is taken.
 func (r Runs) Busy(ctx context.Context) (busy Busy, err error) {
 	err = r.store.read(ctx, func(q querier) error {
 		busy = Busy{map[string]int{}, map[string]int{}}
@@ -233,7 +237,8 @@ func (r Runs) Busy(ctx context.Context) (busy Busy, err error) {
 	return busy, err
 }
 
-// Last returns, for each of the tasks that has one, its newest row that says how its command went. Prune keeps these.
+// Last returns, for each of the tasks that has one, its newest row that says how its command went.
+// Prune keeps these.
 func (r Runs) Last(ctx context.Context, tasks []string) (last map[string]Row, err error) {
 	names, err := json.Marshal(tasks)
 	if err != nil || len(tasks) == 0 {
@@ -258,8 +263,8 @@ func columnsOf(table string) string {
 	return table + "." + strings.Join(strings.FieldsFunc(columns, func(c rune) bool { return strings.ContainsRune(", \n\t", c) }), ", "+table+".")
 }
 
-// Previous returns the newest row of the task that is older than run and says how its command went, and false when there is
-// none. The run itself need not have a row.
+// Previous returns the newest row of the task that is older than run and says how its command went,
+// and false when there is none. The run itself need not have a row.
 func (r Runs) Previous(ctx context.Context, task, run string) (Row, bool, error) {
 	return r.newest(ctx, "task = ? AND "+ran+" AND id < ?", task, run)
 }

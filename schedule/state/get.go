@@ -29,9 +29,9 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("run %s could be any of %s%s", e.ID, strings.Join(e.Candidates, ", "), more)
 }
 
-// Get returns the run with that id and its snapshot, or the only one whose id begins with the text, or ends with it (from four
-// characters on). People copy the end, because the ids of one minute begin alike. Otherwise it returns ErrNotFound or
-// an *AmbiguousError.
+// Get returns the run with that id and its snapshot, or the only one whose id begins with the text,
+// or ends with it (from four characters on). People copy the end, because the ids of one minute
+// begin alike. Otherwise it returns ErrNotFound or an *AmbiguousError.
 func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 	var ids []string
 	var found []Row
@@ -56,8 +56,8 @@ func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 	return found[0], nil
 }
 
-// candidates returns the runs that id may stand for, in their order: id alone when there is such a run, and never many more
-// than are shown.
+// candidates returns the runs that id may stand for, in their order: id alone when there is such a
+// run, and never many more than are shown.
 func candidates(ctx context.Context, q querier, id string) ([]string, error) {
 	if id == "" {
 		return nil, nil

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// HookBegun says that a hook is about to be fired. It must be committed before that. It reports false for a hook that has
-// ended already: then it must not be fired. A hook that has begun and not ended is fired again, because the process was
-// killed that fired it.
+// HookBegun says that a hook is about to be fired. It must be committed before that. It reports
+// false for a hook that has ended already: then it must not be fired. A hook that has begun and not
+// ended is fired again, because the process was killed that fired it.
 func (o Owned) HookBegun(ctx context.Context, run, name string, at time.Time) (fire bool, err error) {
 	err = o.store.write(ctx, func(q querier) error {
 		if err := o.finishing(ctx, q, run); err != nil {
@@ -37,8 +37,8 @@ func (o Owned) HookForked(ctx context.Context, run, name string, pid int) error 
 	})
 }
 
-// HookEnded says that a hook has ended, and adds notes to the run, with messages for the outbox and runs that come after this one:
-// everything that the hook did, in one transaction.
+// HookEnded says that a hook has ended, and adds notes to the run, with messages for the outbox and
+// runs that come after this one: everything that the hook did, in one transaction.
 func (o Owned) HookEnded(ctx context.Context, run, name string, at time.Time, also Also) error {
 	return o.store.write(ctx, func(q querier) error {
 		if err := o.finishing(ctx, q, run); err != nil {

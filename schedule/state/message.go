@@ -8,11 +8,13 @@ import (
 	"time"
 )
 
-// Messages is the outbox: notifications from the moment at which their hook fired until they were delivered.
+// Messages is the outbox: notifications from the moment at which their hook fired until they were
+// delivered.
 //
-// A message is put in with the end of its hook (Owned.HookEnded) or of its run (Owned.End), in the same transaction: so it is put in
-// exactly once. One process at a time makes an attempt to deliver it (Take). It is delivered at least once: when that
-// process is killed after the other side has accepted the message, the next process sends it again.
+// A message is put in with the end of its hook (Owned.HookEnded) or of its run (Owned.End), in the
+// same transaction: so it is put in exactly once. One process at a time makes an attempt to deliver
+// it (Take). It is delivered at least once: when that process is killed after the other side has
+// accepted the message, the next process sends it again.
 //
 //	due ── Take ── Delivered ──► gone, or sent while at_most counts it
 //	 ▲ └── Failed ── due again
@@ -94,7 +96,8 @@ func (m Message) put(ctx context.Context, q querier) error {
 	return err
 }
 
-// takeOver removes the message of the sender that is held, and has m say how many were held back before it.
+// takeOver removes the message of the sender that is held, and has m say how many were held back
+// before it.
 func (m *Message) takeOver(ctx context.Context, q querier) error {
 	var created int64
 	var since sql.NullInt64
@@ -113,9 +116,9 @@ func (m *Message) takeOver(ctx context.Context, q querier) error {
 	return nil
 }
 
-// limited reports whether the sender may send no other message now. Ticks are not quite on time, so a little less than the
-// time of the limit is enough: a task that fails at every full hour sends a message once an hour. What was sent in the
-// future, when the clock was wrong, does not count.
+// limited reports whether the sender may send no other message now. Ticks are not quite on time, so
+// a little less than the time of the limit is enough: a task that fails at every full hour sends a
+// message once an hour. What was sent in the future, when the clock was wrong, does not count.
 func limited(ctx context.Context, q querier, sender string, l Limit, now time.Time) (full bool, err error) {
 	enough := l.Per - min(15*time.Second, l.Per/20)
 	err = q.QueryRowContext(ctx, `SELECT count(*) >= ? FROM message
@@ -124,9 +127,10 @@ func limited(ctx context.Context, q querier, sender string, l Limit, now time.Ti
 	return full, err
 }
 
-// Take returns messages that are due, at most n, the oldest first, and keeps other owners from them until Delivered, Failed or
-// Drop. Before that it lets go held messages for which the limit of their sender has room again. Of one sender it returns
-// one message at a time, so that its messages arrive in their order.
+// Take returns messages that are due, at most n, the oldest first, and keeps other owners from them
+// until Delivered, Failed or Drop. Before that it lets go held messages for which the limit of
+// their sender has room again. Of one sender it returns one message at a time, so that its messages
+// arrive in their order.
 func (m Messages) Take(ctx context.Context, o Owned, now time.Time, n int) (taken []Message, err error) {
 	err = m.store.write(ctx, func(q querier) error {
 		if err := letGo(ctx, q, now); err != nil {

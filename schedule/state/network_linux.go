@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networks are the types of file systems whose files are on other machines (statfs(2)): AFS, CIFS, SMB, Ceph, 9P, NFS.
+// networks are the types of file systems whose files are on other machines (statfs(2)): AFS, CIFS,
+// SMB, Ceph, 9P, NFS.
 var networks = []int64{unix.AFS_SUPER_MAGIC, 0xff534d42, 0xfe534d42, unix.SMB_SUPER_MAGIC, 0x00c36400, unix.V9FS_MAGIC, unix.NFS_SUPER_MAGIC}
 
 // onNetwork reports whether the folder is on a network file system.

@@ -2,5 +2,6 @@
 
 package state
 
-// onNetwork is not known. WAL mode is tried everywhere, and is not used where the system refuses it.
+// onNetwork is not known. WAL mode is tried everywhere, and is not used where the system refuses
+// it.
 func onNetwork(string) bool { return false }

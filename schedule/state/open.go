@@ -38,8 +38,9 @@ const (
 	memory  access = "write to memory"
 )
 
-// Open opens sched.db in the folder, which must be ours. It makes the folder and the file where they are missing
-// (0700, 0600). It waits for other processes for as long as patience says, each time that it has to.
+// Open opens sched.db in the folder, which must be ours. It makes the folder and the file where
+// they are missing (0700, 0600). It waits for other processes for as long as patience says, each
+// time that it has to.
 //
 //   - A damaged file is renamed (SetAside), and a new one is begun. That also happens later, in the call that meets the damage.
 //   - The file of a newer sched is left as it is; the error is *NewerError.
@@ -52,15 +53,15 @@ func Open(dir string, patience time.Duration) (*DB, error) {
 	return opened(&DB{dir: dir, access: writing, patience: patience})
 }
 
-// OpenRead opens sched.db for somebody who looks. Nothing in the folder changes, but for the two files beside the
-// database with which SQLite coordinates processes (-wal, -shm). Root may look into the folders of others.
-// A file that does not exist is an empty database.
+// OpenRead opens sched.db for somebody who looks. Nothing in the folder changes, but for the two
+// files beside the database with which SQLite coordinates processes (-wal, -shm). Root may look
+// into the folders of others. A file that does not exist is an empty database.
 func OpenRead(dir string, patience time.Duration) (*DB, error) {
 	return opened(&DB{dir: dir, access: looking, patience: patience})
 }
 
-// OpenMemory opens an empty database that ends with this process, for a tick that cannot write to the file. It has the same
-// methods. Its owners have no locks: no other process can see them.
+// OpenMemory opens an empty database that ends with this process, for a tick that cannot write to
+// the file. It has the same methods. Its owners have no locks: no other process can see them.
 func OpenMemory() (*DB, error) {
 	return opened(&DB{access: memory})
 }
@@ -101,8 +102,8 @@ func (db *DB) DataVersion(ctx context.Context) (version int64, err error) {
 	return version, err
 }
 
-// CheckPages reads every page of the file, also those that no tick reads. Damage that it finds is handled like damage that a
-// query meets. It returns nil when ctx ends it.
+// CheckPages reads every page of the file, also those that no tick reads. Damage that it finds is
+// handled like damage that a query meets. It returns nil when ctx ends it.
 func (db *DB) CheckPages(ctx context.Context) error {
 	err := db.read(ctx, func(q querier) error {
 		var found string
@@ -131,8 +132,8 @@ type querier interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// A store is where a subject reads and writes: a DB, each time in a transaction of its own, or a Plan, always in the
-// plan's transaction.
+// A store is where a subject reads and writes: a DB, each time in a transaction of its own, or a
+// Plan, always in the plan's transaction.
 type store interface {
 	read(ctx context.Context, op func(querier) error) error
 	write(ctx context.Context, op func(querier) error) error
@@ -158,8 +159,8 @@ func (db *DB) write(ctx context.Context, op func(querier) error) error {
 	})
 }
 
-// do runs op, and once more on a new file when the file turns out to be damaged. An op that fails must have changed
-// nothing.
+// do runs op, and once more on a new file when the file turns out to be damaged. An op that fails
+// must have changed nothing.
 func (db *DB) do(op func(*sql.DB) error) error {
 	file, err := db.once(op)
 	if db.access == writing && damaged(err) {
@@ -179,8 +180,9 @@ func (db *DB) once(op func(*sql.DB) error) (os.FileInfo, error) {
 	return db.file, op(db.conn)
 }
 
-// ready holds mu for reading when it returns nil, and then conn has the file that is at the path at this moment. Without that a
-// process would go on to write into a file that another one has set aside, or that somebody has deleted.
+// ready holds mu for reading when it returns nil, and then conn has the file that is at the path at
+// this moment. Without that a process would go on to write into a file that another one has set
+// aside, or that somebody has deleted.
 func (db *DB) ready() error {
 	for {
 		db.mu.RLock()
@@ -212,7 +214,8 @@ func (db *DB) moved() bool {
 	return !sameFile(db.stat(), db.file)
 }
 
-// stat returns the file at the path; nil when there is none, or an empty one, which is no database yet.
+// stat returns the file at the path; nil when there is none, or an empty one, which is no database
+// yet.
 func (db *DB) stat() os.FileInfo {
 	info, err := os.Stat(db.path())
 	if err != nil || info.Size() == 0 {

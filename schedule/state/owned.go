@@ -10,9 +10,10 @@ import (
 	"sched/schedule/outcome"
 )
 
-// Owned changes rows that one owner is responsible for. Each method is one small transaction, or a part of a Plan. It
-// names the phase and the owner that its row must have: a process that has been late, and whose row another one has
-// taken, changes nothing. Then the error is *StaleError, or ErrGone.
+// Owned changes rows that one owner is responsible for. Each method is one small transaction, or a
+// part of a Plan. It names the phase and the owner that its row must have: a process that has been
+// late, and whose row another one has taken, changes nothing. Then the error is *StaleError, or
+// ErrGone.
 //
 //	    ┌──────── Wait ───────┐
 //	waiting ── Take ──► ready ┴─ Start ──► running ── Finish ──► finishing ── End ──► ended
@@ -27,8 +28,8 @@ type Owned struct {
 // ID returns the owner.
 func (o Owned) ID() int64 { return o.owner }
 
-// Take makes the row ours. It must be as the caller has read it: the same phase, the same owner (0 for none). A waiting row is
-// ready afterwards; a row in another phase stays in it.
+// Take makes the row ours. It must be as the caller has read it: the same phase, the same owner (0
+// for none). A waiting row is ready afterwards; a row in another phase stays in it.
 func (o Owned) Take(ctx context.Context, r Row) error {
 	return o.update(ctx, r.ID, `UPDATE run SET owner = ?2, phase = CASE phase WHEN 'waiting' THEN 'ready' ELSE phase END
 		WHERE id = ?1 AND phase = ?3 AND coalesce(owner, 0) = ?4`, string(r.Phase), r.Owner)
@@ -39,8 +40,9 @@ func (o Owned) HandOver(ctx context.Context, run string, to int64) error {
 	return o.update(ctx, run, `UPDATE run SET owner = ?3 WHERE id = ?1 AND owner = ?2`, to)
 }
 
-// Wait has a ready row wait without an owner. Since says when it began to wait for what others have: that stays from the first
-// time on, until the row starts, so that the row that has waited longest goes first.
+// Wait has a ready row wait without an owner. Since says when it began to wait for what others
+// have: that stays from the first time on, until the row starts, so that the row that has waited
+// longest goes first.
 func (o Owned) Wait(ctx context.Context, run string, w Wait, why string) error {
 	return o.update(ctx, run, `UPDATE run SET phase = 'waiting', owner = NULL, waits_for = ?3, not_before = ?4, until = ?5,
 			waiting_since = coalesce(waiting_since, ?6), reason = ?7
@@ -48,8 +50,8 @@ func (o Owned) Wait(ctx context.Context, run string, w Wait, why string) error {
 		string(w.For), packTime(w.NotBefore), packTime(w.Until), packTime(w.Since), why)
 }
 
-// Start says that an attempt is about to begin. It must be committed before the command is forked: a row that is still ready
-// has never been started.
+// Start says that an attempt is about to begin. It must be committed before the command is forked:
+// a row that is still ready has never been started.
 func (o Owned) Start(ctx context.Context, run string, a Attempt) error {
 	return o.update(ctx, run, `UPDATE run SET phase = 'running', attempt = ?3, attempt_started = ?4, boot = ?5, pid = NULL, pid_started = NULL,
 			started = coalesce(started, ?4), not_before = NULL, until = NULL, waits_for = '', reason = '',
@@ -63,7 +65,8 @@ func (o Owned) Forked(ctx context.Context, run string, a Attempt) error {
 		WHERE id = ?1 AND owner = ?2 AND phase = 'running' AND attempt = ?3`, a.Number, a.PID, orNull(a.PIDStarted))
 }
 
-// Again says that an attempt has ended and that we start the next one, not before then. r is what the attempts so far came to.
+// Again says that an attempt has ended and that we start the next one, not before then. r is what
+// the attempts so far came to.
 func (o Owned) Again(ctx context.Context, run string, r Result, then time.Time) error {
 	return o.update(ctx, run, `UPDATE run SET phase = 'ready', not_before = ?3, waits_for = 'time', reason = ?4, pid = NULL, pid_started = NULL,
 			exit_code = ?5, user_cpu = ?6, system_cpu = ?7, peak_memory = ?8, output = ?9
@@ -140,8 +143,9 @@ func addNotes(ctx context.Context, q querier, run string, notes []string) error 
 	return err
 }
 
-// End ends a run that has nothing left to do: one that is finishing, with a zero Result, or one that ran, was skipped, missed or lost
-// and has no hooks to fire, with its Result. Messages and the runs that come after it are added in the same transaction.
+// End ends a run that has nothing left to do: one that is finishing, with a zero Result, or one
+// that ran, was skipped, missed or lost and has no hooks to fire, with its Result. Messages and the
+// runs that come after it are added in the same transaction.
 func (o Owned) End(ctx context.Context, run string, r Result, also Also) error {
 	return o.store.write(ctx, func(q querier) error {
 		err := o.end(ctx, q, run, r)
@@ -164,7 +168,8 @@ func (o Owned) end(ctx context.Context, q querier, run string, r Result) error {
 		WHERE id = ?1 AND owner = ?2 AND phase IN ('ready', 'running')`, r.settled()...)
 }
 
-// Restore adds our row as it is to a database that has lost it (ErrGone). It does nothing when the row is there.
+// Restore adds our row as it is to a database that has lost it (ErrGone). It does nothing when the
+// row is there.
 func (o Owned) Restore(ctx context.Context, r Row) error {
 	return o.store.write(ctx, func(q querier) error {
 		r.Owner = o.owner
@@ -219,7 +224,8 @@ func (o Owned) Stops(ctx context.Context) (stops map[string]Stop, err error) {
 	return stops, err
 }
 
-// update is one change in a transaction of its own. The first parameter of its text is the run, the second the owner.
+// update is one change in a transaction of its own. The first parameter of its text is the run, the
+// second the owner.
 func (o Owned) update(ctx context.Context, run, text string, args ...any) error {
 	return o.store.write(ctx, func(q querier) error { return o.change(ctx, q, run, text, args...) })
 }

@@ -75,7 +75,8 @@ func TestAHookWhoseProcessWasKilledIsFiredAgain(t *testing.T) {
 	}
 }
 
-// A process that was stopped for an hour, and whose rows another one has taken meanwhile, changes nothing.
+// A process that was stopped for an hour, and whose rows another one has taken meanwhile, changes
+// nothing.
 func TestAProcessThatIsLateChangesNothing(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))

@@ -25,8 +25,9 @@ const (
 	Finish     OwnerKind = "finish"
 )
 
-// An Owner is a process that is responsible for rows: Enroll. It lives for as long as any process has the descriptor of its
-// file (flock(2)), which the kernel closes when a process dies. No owner comes back to life, and no two have one id.
+// An Owner is a process that is responsible for rows: Enroll. It lives for as long as any process
+// has the descriptor of its file (flock(2)), which the kernel closes when a process dies. No owner
+// comes back to life, and no two have one id.
 type Owner struct {
 	ID   int64
 	Kind OwnerKind
@@ -39,8 +40,8 @@ const ownerTries = 1000
 
 // NewOwner makes an owner, and locks its file. It comes before the first row that the owner has.
 //
-// A process that finds the new file before it is locked may lock it and remove it (RemoveStaleLocks). Then the next id
-// is tried.
+// A process that finds the new file before it is locked may lock it and remove it
+// (RemoveStaleLocks). Then the next id is tried.
 func (db *DB) NewOwner(kind OwnerKind) (*Owner, error) {
 	id := time.Now().UnixMicro()
 	if db.access == memory {
@@ -61,13 +62,15 @@ func (db *DB) NewOwner(kind OwnerKind) (*Owner, error) {
 	return nil, fmt.Errorf("%s: no lock for this process can be had", db.locksDir())
 }
 
-// InheritOwner returns an owner that another process has made, and whose descriptor this process has from it (Files).
+// InheritOwner returns an owner that another process has made, and whose descriptor this process
+// has from it (Files).
 func (db *DB) InheritOwner(id int64, kind OwnerKind, file *os.File) *Owner {
 	unix.CloseOnExec(int(file.Fd()))
 	return &Owner{ID: id, Kind: kind, path: db.ownerPath(id), file: file}
 }
 
-// Files returns what another process has to inherit to be the owner, too; nothing for a database in memory.
+// Files returns what another process has to inherit to be the owner, too; nothing for a database in
+// memory.
 func (o *Owner) Files() []*os.File {
 	if o.file == nil {
 		return nil
@@ -83,7 +86,8 @@ func (o *Owner) Close() error {
 	return o.file.Close()
 }
 
-// Release ends the owner, which must have no rows any more, and removes its file. Without it a later tick does that.
+// Release ends the owner, which must have no rows any more, and removes its file. Without it a
+// later tick does that.
 func (o *Owner) Release() error {
 	if o.file == nil {
 		return nil
@@ -91,8 +95,8 @@ func (o *Owner) Release() error {
 	return errors.Join(os.Remove(o.path), o.file.Close())
 }
 
-// Alive reports whether the owner lives. When nobody can tell, as when this process can open no more files, it is true: a row that
-// somebody has is never taken.
+// Alive reports whether the owner lives. When nobody can tell, as when this process can open no
+// more files, it is true: a row that somebody has is never taken.
 func (db *DB) Alive(id int64) bool {
 	if db.access == memory {
 		return true
@@ -146,8 +150,8 @@ func (db *DB) deadOwners(ctx context.Context, q querier) (dead []int64, err erro
 	return dead, rows.Err()
 }
 
-// RemoveStaleLocks removes the files of owners that died before they were enrolled, or after nobody knew them any more. Once a day
-// is enough.
+// RemoveStaleLocks removes the files of owners that died before they were enrolled, or after nobody
+// knew them any more. Once a day is enough.
 func (db *DB) RemoveStaleLocks(ctx context.Context) error {
 	if db.access != writing {
 		return nil

@@ -11,9 +11,10 @@ import (
 	"sched/schedule/outcome"
 )
 
-// This file is what pictures of many tasks are made of: each method asks for all of them at once. Rows come with few of their fields,
-// because a page asks for 20,000 of them: the ID, the task, its slots, the phase, the times, the outcome, the kind, the reason and the
-// number of the last attempt.
+// This file is what pictures of many tasks are made of: each method asks for all of them at once.
+// Rows come with few of their fields, because a page asks for 20,000 of them: the ID, the task, its
+// slots, the phase, the times, the outcome, the kind, the reason and the number of the last
+// attempt.
 
 const fewColumns = "run.id, run.task, run.slot, run.last_slot, run.slots, run.phase, run.attempt, run.started, run.ended, run.outcome, run.kind, run.reason"
 
@@ -23,14 +24,16 @@ type Span struct {
 	Since time.Time
 }
 
-// Newest returns the newest rows of each span before until (zero: all), at most n of each, the newest first.
+// Newest returns the newest rows of each span before until (zero: all), at most n of each, the
+// newest first.
 func (p Past) Newest(ctx context.Context, spans []Span, until time.Time, n int) (map[string][]Row, error) {
 	return p.byTask(ctx, `SELECT `+fewColumns+` FROM json_each(?1) AS span CROSS JOIN run ON run.rowid IN
 		(SELECT r.rowid FROM run AS r WHERE r.task = span.value ->> 0 AND r.slot >= span.value ->> 1 AND r.slot < ?2
 			ORDER BY r.slot DESC, r.id DESC LIMIT ?3)`, listOf(spans), untilMicro(until), n)
 }
 
-// Ranges returns the rows of several slots that reach into each span before until (zero: all), the newest first.
+// Ranges returns the rows of several slots that reach into each span before until (zero: all), the
+// newest first.
 func (p Past) Ranges(ctx context.Context, spans []Span, until time.Time) (map[string][]Row, error) {
 	first := int64(math.MaxInt64)
 	for _, s := range spans {
@@ -71,7 +74,8 @@ func (p Past) byTask(ctx context.Context, query string, args ...any) (past map[s
 	return past, err
 }
 
-// Counts returns how many rows each span has before until (zero: all), at most most. It reads an index alone.
+// Counts returns how many rows each span has before until (zero: all), at most most. It reads an
+// index alone.
 func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, most int) (counts map[string]int, err error) {
 	counts = map[string]int{}
 	err = p.store.read(ctx, func(q querier) error {
@@ -96,8 +100,8 @@ func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, most in
 	return counts, err
 }
 
-// An Hour says how many rows of a task had their slots in an hour and ended with one outcome. Rows of several slots count where their
-// first slot is.
+// An Hour says how many rows of a task had their slots in an hour and ended with one outcome. Rows
+// of several slots count where their first slot is.
 type Hour struct {
 	Task        string
 	Outcome     outcome.Outcome
@@ -107,8 +111,9 @@ type Hour struct {
 	Took        time.Duration // all of their runs together
 }
 
-// Hours returns the hours of all tasks with slots from since to before until. Both times are rounded down to full hours of
-// UTC. It reads an index alone, which has the rows in the order of the hours: nothing is sorted.
+// Hours returns the hours of all tasks with slots from since to before until. Both times are
+// rounded down to full hours of UTC. It reads an index alone, which has the rows in the order of
+// the hours: nothing is sorted.
 func (p Past) Hours(ctx context.Context, since, until time.Time) (hours []Hour, err error) {
 	const hour = int64(time.Hour / time.Microsecond)
 	err = p.store.read(ctx, func(q querier) error {
@@ -135,8 +140,8 @@ func (p Past) Hours(ctx context.Context, since, until time.Time) (hours []Hour, 
 	return hours, err
 }
 
-// Around is what was recorded around a moment. From it `sched why` finds out why there is no row of the moment itself. A
-// time is zero when there is no such row.
+// Around is what was recorded around a moment. From it `sched why` finds out why there is no row of
+// the moment itself. A time is zero when there is no such row.
 type Around struct {
 	First     time.Time // the oldest slot of all tasks
 	Before    time.Time // the newest slot of any task before the moment
@@ -162,7 +167,8 @@ func (p Past) Around(ctx context.Context, task string, at time.Time, limit int) 
 	return a, err
 }
 
-// listOf returns a list as json_each reads it: of tasks, each with the first microsecond of its time.
+// listOf returns a list as json_each reads it: of tasks, each with the first microsecond of its
+// time.
 func listOf(spans []Span) string {
 	all := make([][2]any, len(spans))
 	for i, s := range spans {

@@ -63,8 +63,8 @@ func (p Pauses) All(ctx context.Context) (all map[string]Pause, err error) {
 	return all, err
 }
 
-// Set replaces the pause of a task. With Version 0 it is a new one, and replaces what is there; a copy with a version, as
-// from a store, replaces an older version alone. It reports whether it did.
+// Set replaces the pause of a task. With Version 0 it is a new one, and replaces what is there; a
+// copy with a version, as from a store, replaces an older version alone. It reports whether it did.
 func (p Pauses) Set(ctx context.Context, task string, to Pause) (changed bool, err error) {
 	return p.change(ctx, `INSERT INTO pause (task, by, server, reason, since, until, ended, version) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, max(?8, 1))
 		ON CONFLICT DO UPDATE SET by = ?2, server = ?3, reason = ?4, since = ?5, until = ?6, ended = ?7, version = iif(?8 = 0, version + 1, ?8)

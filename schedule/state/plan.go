@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// A Plan is the one transaction in which a tick decides what is to be done. A tick that is killed before Commit has changed
-// nothing, and the next tick finds a gap. One that is killed afterwards leaves rows with an owner that is dead, and the
-// next tick finds those. There is no third case.
+// A Plan is the one transaction in which a tick decides what is to be done. A tick that is killed
+// before Commit has changed nothing, and the next tick finds a gap. One that is killed afterwards
+// leaves rows with an owner that is dead, and the next tick finds those. There is no third case.
 //
-// Only one process plans at a time; others wait in DB.Plan. Until Commit or Rollback every other call of the same DB
-// waits, too: what a plan wants to know it asks its own Runs and Pauses.
+// Only one process plans at a time; others wait in DB.Plan. Until Commit or Rollback every other
+// call of the same DB waits, too: what a plan wants to know it asks its own Runs and Pauses.
 //
 //	plan := db.Plan(ctx)
 //	defer plan.Rollback()
@@ -46,8 +46,8 @@ func (db *DB) Plan(ctx context.Context) (*Plan, error) {
 	return plan, err
 }
 
-// Commit makes everything that the plan has done true at once. When the error is Damaged the file has been set aside:
-// plan anew.
+// Commit makes everything that the plan has done true at once. When the error is Damaged the file
+// has been set aside: plan anew.
 func (p *Plan) Commit() error {
 	p.over = true
 	if err := p.tx.Commit(); err != nil {
@@ -98,17 +98,19 @@ func (p *Plan) Pauses() Pauses { return Pauses{p} }
 // Values has the single values as the plan sees them.
 func (p *Plan) Values() Values { return Values{p} }
 
-// Enroll writes down an owner, and returns what it may do with its rows until the plan is over. Afterwards use DB.OwnedBy.
+// Enroll writes down an owner, and returns what it may do with its rows until the plan is over.
+// Afterwards use DB.OwnedBy.
 func (p *Plan) Enroll(ctx context.Context, o *Owner) (Owned, error) { return enroll(ctx, p, o) }
 
-// Cover says that this tick accounts for all minutes up to this one. It replaces a later minute, too: that one was
-// written with a wrong clock, and the caller has decided so.
+// Cover says that this tick accounts for all minutes up to this one. It replaces a later minute,
+// too: that one was written with a wrong clock, and the caller has decided so.
 func (p *Plan) Cover(ctx context.Context, minute time.Time) error {
 	return p.write(ctx, func(q querier) error { return setValue(ctx, q, keyCovered, minute.UnixMicro()) })
 }
 
-// Add adds rows, and returns those that were added. A row of the schedule (Scheduled) is not added when its slot has a row
-// already, whatever became of that: two ticks of a minute, and a clock that was set back, cannot run a slot twice.
+// Add adds rows, and returns those that were added. A row of the schedule (Scheduled) is not added
+// when its slot has a row already, whatever became of that: two ticks of a minute, and a clock that
+// was set back, cannot run a slot twice.
 func (p *Plan) Add(ctx context.Context, rows []Row) (added []Row, err error) {
 	err = p.write(ctx, func(q querier) (err error) {
 		added, err = insert(ctx, q, rows)
@@ -117,8 +119,8 @@ func (p *Plan) Add(ctx context.Context, rows []Row) (added []Row, err error) {
 	return added, err
 }
 
-// Due returns the waiting rows that may go on now, or whose time is over, with their snapshots. What has waited longest
-// comes first.
+// Due returns the waiting rows that may go on now, or whose time is over, with their snapshots.
+// What has waited longest comes first.
 func (p *Plan) Due(ctx context.Context, now time.Time) (due []Row, err error) {
 	err = p.write(ctx, func(q querier) (err error) {
 		due, err = rowsOf(ctx, q, `SELECT `+columns+` FROM run INDEXED BY run_live WHERE phase = 'waiting' AND phase <> 'ended'
@@ -128,11 +130,12 @@ func (p *Plan) Due(ctx context.Context, now time.Time) (due []Row, err error) {
 	return due, err
 }
 
-// longestFirst orders rows that wait: by when each began to wait for what others have, else by when it was due.
+// longestFirst orders rows that wait: by when each began to wait for what others have, else by when
+// it was due.
 const longestFirst = ` ORDER BY coalesce(waiting_since, not_before, slot), slot, id`
 
-// Orphans returns the rows whose owner is dead, with their snapshots, the oldest first. It forgets dead owners that have
-// no rows and no messages.
+// Orphans returns the rows whose owner is dead, with their snapshots, the oldest first. It forgets
+// dead owners that have no rows and no messages.
 func (p *Plan) Orphans(ctx context.Context) (orphans []Row, err error) {
 	err = p.write(ctx, func(q querier) error {
 		dead, err := p.db.deadOwners(ctx, q)

@@ -21,8 +21,8 @@ func init() {
 
 const manyTasks = 50
 
-// planMinute is a tick: it plans noon with 50 tasks, and says how many rows it got. It begins when its input ends, so that
-// all ticks begin together.
+// planMinute is a tick: it plans noon with 50 tasks, and says how many rows it got. It begins when
+// its input ends, so that all ticks begin together.
 func planMinute(dir string, out io.Writer) error {
 	fmt.Fprintln(out, "ready")
 	if _, err := io.ReadAll(os.Stdin); err != nil {
@@ -90,8 +90,8 @@ func TestManyTicksPlanOneMinute(t *testing.T) {
 	}
 }
 
-// workUntilKilled plans one minute after another, with one task in each, runs it, and says how far it has come. Its first
-// action is what each tick does: it takes the rows that dead ones have left.
+// workUntilKilled plans one minute after another, with one task in each, runs it, and says how far
+// it has come. Its first action is what each tick does: it takes the rows that dead ones have left.
 func workUntilKilled(dir string, out io.Writer) error {
 	db, err := Open(dir, Patience)
 	if err != nil {
@@ -164,8 +164,8 @@ func oneMinute(db *DB) error {
 	return nil
 }
 
-// A process is killed again and again, each time after a few steps more. Afterwards every minute that was covered has one row, each
-// row ends, and each has fired its hook once.
+// A process is killed again and again, each time after a few steps more. Afterwards every minute
+// that was covered has one row, each row ends, and each has fired its hook once.
 func TestNothingIsLostWhenProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)

@@ -49,11 +49,13 @@ func (db *DB) PruneDue(ctx context.Context, now time.Time) (due bool, err error)
 	return !pruned.Valid || day(unpackTime(pruned)) != day(now), err
 }
 
-// Prune removes rows that have ended: what is older than keep, and of each task the runs beyond its newest ones. Slots that were skipped or
-// missed are counted apart, so a weekend of skips removes no run. The newest row of a task that says how its command went
-// always stays: a yearly task has a last outcome.
+// Prune removes rows that have ended: what is older than keep, and of each task the runs beyond its
+// newest ones. Slots that were skipped or missed are counted apart, so a weekend of skips removes
+// no run. The newest row of a task that says how its command went always stays: a yearly task has a
+// last outcome.
 //
-// One call is a small step. It removes something, however late it is, and goes on where the last step stopped.
+// One call is a small step. It removes something, however late it is, and goes on where the last
+// step stopped.
 func (db *DB) Prune(ctx context.Context, now time.Time, keep Keep, budget Budget) (did Pruned, err error) {
 	err = db.write(ctx, func(q querier) error {
 		p := &pruning{ctx: ctx, q: q, budget: budget, begun: time.Now()}
@@ -75,7 +77,8 @@ type pruning struct {
 	did    Pruned
 }
 
-// step removes what is old, then what is too much, then sent messages that no limit counts any more.
+// step removes what is old, then what is too much, then sent messages that no limit counts any
+// more.
 func (p *pruning) step(now time.Time, keep Keep) error {
 	p.did.More = true
 	if keep.For > 0 {
@@ -132,8 +135,8 @@ func (p *pruning) surplus(perTask int) (done bool, err error) {
 	}
 }
 
-// surplusOf removes what a task has too many. The runs that stay cost a step in an index each; the rows of other slots are
-// read only when there are too many.
+// surplusOf removes what a task has too many. The runs that stay cost a step in an index each; the
+// rows of other slots are read only when there are too many.
 func (p *pruning) surplusOf(task string, perTask int) (done bool, err error) {
 	done, err = p.removeAll(`SELECT rowid FROM run WHERE phase = 'ended' AND rowid IN
 		(SELECT rowid FROM run INDEXED BY run_ran WHERE task = ?1 AND `+ran+` ORDER BY id DESC LIMIT -1 OFFSET ?3) LIMIT ?2`, task, perTask)
@@ -155,7 +158,8 @@ func (p *pruning) spent() bool {
 	return p.did.Rows >= p.budget.Rows || time.Since(p.begun) >= p.budget.Time
 }
 
-// removeAll removes the rows that which selects, a chunk (?2) at a time, until there are none (done), or the step has to end.
+// removeAll removes the rows that which selects, a chunk (?2) at a time, until there are none
+// (done), or the step has to end.
 func (p *pruning) removeAll(which string, first any, others ...any) (done bool, err error) {
 	for {
 		most := max(1, min(chunk, p.budget.Rows-p.did.Rows))
@@ -192,8 +196,9 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	return removed, errors.Join(rows.Err(), rows.Close(), p.forget(definitions))
 }
 
-// forget removes those of the definitions that no row uses any more. It looks at the rows of the task from the oldest on:
-// what was removed was old, so a definition that is still used is found at once.
+// forget removes those of the definitions that no row uses any more. It looks at the rows of the
+// task from the oldest on: what was removed was old, so a definition that is still used is found at
+// once.
 func (p *pruning) forget(definitions map[int64]string) error {
 	for definition, task := range definitions {
 		_, err := p.q.ExecContext(p.ctx, `DELETE FROM definition WHERE id = ?1 AND NOT EXISTS

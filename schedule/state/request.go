@@ -8,11 +8,12 @@ import (
 	"sched/schedule/outcome"
 )
 
-// This file has what people ask for. It changes rows that other processes may be responsible for, so it never touches their
-// phase, but for rows that wait.
+// This file has what people ask for. It changes rows that other processes may be responsible for,
+// so it never touches their phase, but for rows that wait.
 
-// Request adds a run that somebody asked for. It waits for the next tick, unless the row has an owner already. It reports
-// false when the run is there: to ask for a run twice with one id is to ask once.
+// Request adds a run that somebody asked for. It waits for the next tick, unless the row has an
+// owner already. It reports false when the run is there: to ask for a run twice with one id is to
+// ask once.
 func (r Runs) Request(ctx context.Context, row Row) (added bool, err error) {
 	if row.Phase == "" {
 		row.Phase = Waiting
@@ -35,9 +36,10 @@ func (e *OverError) Error() string {
 	return fmt.Sprintf("run %s has ended: it %s", e.Run, e.Outcome.Verb())
 }
 
-// AskStop asks the owner of a run to stop it (Owned.Stops), and returns the phase of the run. A run that waits has no owner: the
-// caller may take it and end it, or the next tick does (Plan.Due). The first who asks is kept. The error is ErrGone for a run
-// that is not there, and *OverError for one that has its outcome.
+// AskStop asks the owner of a run to stop it (Owned.Stops), and returns the phase of the run. A run
+// that waits has no owner: the caller may take it and end it, or the next tick does (Plan.Due). The
+// first who asks is kept. The error is ErrGone for a run that is not there, and *OverError for one
+// that has its outcome.
 func (r Runs) AskStop(ctx context.Context, run string, stop Stop) (phase Phase, err error) {
 	text, err := json.Marshal(stop)
 	if err != nil {
@@ -60,8 +62,8 @@ func (r Runs) AskStop(ctx context.Context, run string, stop Stop) (phase Phase, 
 	return phase, err
 }
 
-// Settle gives a waiting row its outcome without an owner, as when its time is over or its task is gone. It reports false when the
-// row does not wait any more.
+// Settle gives a waiting row its outcome without an owner, as when its time is over or its task is
+// gone. It reports false when the row does not wait any more.
 func (r Runs) Settle(ctx context.Context, run string, result Result) (done bool, err error) {
 	err = r.store.write(ctx, func(q querier) error {
 		did, err := q.ExecContext(ctx, `UPDATE run SET phase = 'ended', `+setResult+` WHERE id = ?1 AND ?2 = 0 AND phase = 'waiting'`,
@@ -76,7 +78,8 @@ func (r Runs) Settle(ctx context.Context, run string, result Result) (done bool,
 	return done, err
 }
 
-// Forget removes a run that has ended, with everything that belongs to it but its output, which it returns.
+// Forget removes a run that has ended, with everything that belongs to it but its output, which it
+// returns.
 func (r Runs) Forget(ctx context.Context, run string) (output string, err error) {
 	err = r.store.write(ctx, func(q querier) error {
 		found, err := rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", run)

@@ -108,13 +108,14 @@ type Result struct {
 	Output     string        // the file, relative to the folder output/; empty when nothing was printed
 }
 
-// Ran reports whether there was a run: the slot was neither skipped nor missed. It is false for a row without an outcome.
+// Ran reports whether there was a run: the slot was neither skipped nor missed. It is false for a
+// row without an outcome.
 func (r Row) Ran() bool {
 	return r.Outcome != "" && r.Outcome != outcome.Skipped && r.Outcome != outcome.Missed
 }
 
-// Duration returns the time from the start of the first attempt to the end; 0 when the clock was set back in between, and while
-// one of both is not known.
+// Duration returns the time from the start of the first attempt to the end; 0 when the clock was
+// set back in between, and while one of both is not known.
 func (r Row) Duration() time.Duration {
 	if r.Started.IsZero() || r.Ended.IsZero() {
 		return 0
@@ -139,8 +140,8 @@ const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origi
 // insertRow adds a row, unless its id is known, or its slot of the schedule has a row.
 var insertRow = `INSERT INTO run (` + columns + `) VALUES (` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?) ON CONFLICT DO NOTHING`
 
-// insert adds rows, and returns those that were added. A slot of the schedule that a row of several slots stands for has a row,
-// too: it is not added.
+// insert adds rows, and returns those that were added. A slot of the schedule that a row of several
+// slots stands for has a row, too: it is not added.
 func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error) {
 	if len(rows) == 0 {
 		return nil, nil
@@ -197,7 +198,8 @@ func (l longRow) has(r Row) bool {
 	return l.task == r.Task && l.first <= slot && slot <= l.last
 }
 
-// longRows returns the rows of several slots that reach the oldest of the new rows. There is hardly ever one.
+// longRows returns the rows of several slots that reach the oldest of the new rows. There is hardly
+// ever one.
 func longRows(ctx context.Context, q querier, news []Row) (long []longRow, err error) {
 	oldest := news[0].Slot
 	for _, r := range news {

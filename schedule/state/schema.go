@@ -1,10 +1,11 @@
 package state
 
-// migrations are the versions of the tables, the oldest first. PRAGMA user_version counts those that a file has. A later
-// version of sched adds entries and never changes one.
+// migrations are the versions of the tables, the oldest first. PRAGMA user_version counts those
+// that a file has. A later version of sched adds entries and never changes one.
 var migrations = []string{tables}
 
-// tables is version 1. docs/internals/state.md describes the columns for people who open the file with sqlite3.
+// tables is version 1. docs/internals/state.md describes the columns for people who open the file
+// with sqlite3.
 const tables = `
 -- Definitions of tasks as they were when a run began: a run does not read the schedule again.
 CREATE TABLE definition (

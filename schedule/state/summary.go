@@ -48,7 +48,8 @@ func (s Summary) Ran() int {
 	return n
 }
 
-// SuccessRate returns how many of the slots that ran succeeded, from 0 to 1. It is false when none ran.
+// SuccessRate returns how many of the slots that ran succeeded, from 0 to 1. It is false when none
+// ran.
 func (s Summary) SuccessRate() (rate float64, ok bool) {
 	ran := s.Ran()
 	if ran == 0 {
@@ -57,8 +58,9 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 	return float64(s.Slots[outcome.Succeeded]) / float64(ran), true
 }
 
-// Summaries adds up the rows that have ended, by task, of slots from since to before until: of all tasks for "", and without
-// a bound for a zero time. It reads each of these rows. A row of several slots counts where its first slot is.
+// Summaries adds up the rows that have ended, by task, of slots from since to before until: of all
+// tasks for "", and without a bound for a zero time. It reads each of these rows. A row of several
+// slots counts where its first slot is.
 func (p Past) Summaries(ctx context.Context, task string, since, until time.Time) (all []Summary, err error) {
 	query := `SELECT task, outcome, slot, slots, started, ended, id, scheduled FROM run WHERE phase = 'ended' AND test = 0`
 	var args []any
@@ -136,14 +138,15 @@ func spread(all []int64) Spread {
 	return Spread{len(all), micros(percentile(all, 50)), micros(percentile(all, 95)), micros(all[len(all)-1])}
 }
 
-// percentile returns the smallest of the sorted values that at least percent of them do not exceed (nearest rank).
-// There must be one.
+// percentile returns the smallest of the sorted values that at least percent of them do not exceed
+// (nearest rank). There must be one.
 func percentile[T cmp.Ordered](sorted []T, percent int) T {
 	return sorted[(len(sorted)*percent+99)/100-1]
 }
 
-// Totals returns how many slots of which outcome each task has in rows that are not pruned yet, of slots from since on (zero:
-// all). It reads an index of these rows, and for all of a million rows that takes a second.
+// Totals returns how many slots of which outcome each task has in rows that are not pruned yet, of
+// slots from since on (zero: all). It reads an index of these rows, and for all of a million rows
+// that takes a second.
 func (p Past) Totals(ctx context.Context, since time.Time) (totals map[string]map[outcome.Outcome]int, err error) {
 	totals = map[string]map[outcome.Outcome]int{}
 	err = p.store.read(ctx, func(q querier) error {
@@ -177,15 +180,16 @@ type Usual struct {
 	Duration time.Duration // their median
 }
 
-// usualRuns bounds the successful runs of each task that Usual counts; usualLooks bounds those it reads for them: a task that has failed
-// ten thousand times costs no more than one that did not.
+// usualRuns bounds the successful runs of each task that Usual counts; usualLooks bounds those it
+// reads for them: a task that has failed ten thousand times costs no more than one that did not.
 const (
 	usualRuns  = 50
 	usualLooks = 200
 )
 
-// Usual returns how long a run of each of the tasks usually takes: the median of its last 50 successful runs, as far as these are
-// among its last 200 runs. A task without any is not in the map. It reads an index alone.
+// Usual returns how long a run of each of the tasks usually takes: the median of its last 50
+// successful runs, as far as these are among its last 200 runs. A task without any is not in the
+// map. It reads an index alone.
 func (p Past) Usual(ctx context.Context, tasks []string) (usual map[string]Usual, err error) {
 	names, err := json.Marshal(tasks)
 	if err != nil || len(tasks) == 0 {
@@ -239,8 +243,8 @@ type Took struct {
 	Snapshot    json.RawMessage // the task as it was in its newest run; nil when it is not known
 }
 
-// Took returns what runs took, of each task that has a row of a run, also of tasks that are in no schedule any more.
-// A task without a successful run has no Runs.
+// Took returns what runs took, of each task that has a row of a run, also of tasks that are in no
+// schedule any more. A task without a successful run has no Runs.
 func (p Past) Took(ctx context.Context) (all map[string]Took, err error) {
 	all = map[string]Took{}
 	err = p.store.read(ctx, func(q querier) error {
@@ -283,7 +287,8 @@ func (p Past) Took(ctx context.Context) (all map[string]Took, err error) {
 	return all, err
 }
 
-// tookOf reads the JSON of some runs: the microseconds that each took, those of its processors, and its bytes.
+// tookOf reads the JSON of some runs: the microseconds that each took, those of its processors, and
+// its bytes.
 func tookOf(text string) (took Took, err error) {
 	var runs [][3]int64
 	if err := json.Unmarshal([]byte(text), &runs); err != nil || len(runs) == 0 {

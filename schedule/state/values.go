@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Values are single values by name. Their names are those of whoever writes them; this package itself writes covered, pruned
-// and prune_cursor.
+// Values are single values by name. Their names are those of whoever writes them; this package
+// itself writes covered, pruned and prune_cursor.
 type Values struct{ store store }
 
 // Values returns the single values of the database.
@@ -24,7 +24,8 @@ func (v Values) Covered(ctx context.Context) (minute time.Time, err error) {
 	return unpackTime(at), err
 }
 
-// Get reads a value, which was written as JSON, into target. It reports false, and leaves target as it is, when there is none.
+// Get reads a value, which was written as JSON, into target. It reports false, and leaves target as
+// it is, when there is none.
 func (v Values) Get(ctx context.Context, name string, target any) (found bool, err error) {
 	var text sql.NullString
 	err = v.store.read(ctx, func(q querier) error { return value(ctx, q, name, &text) })

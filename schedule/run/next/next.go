@@ -1,6 +1,7 @@
-// Package next decides what is to be done with a row of the database. It reads no clock, asks no process and changes nothing: who
-// calls it brings the facts. Ticks, supervisors, `sched finish` and `sched stop` all ask it, so a run has one meaning in
-// all of them. The table in next_test.go is the manual of crashes.
+// Package next decides what is to be done with a row of the database. It reads no clock, asks no
+// process and changes nothing: who calls it brings the facts. Ticks, supervisors, `sched finish`
+// and `sched stop` all ask it, so a run has one meaning in all of them. The table in next_test.go
+// is the manual of crashes.
 package next
 
 import (
@@ -15,8 +16,8 @@ type Facts struct {
 	Now        time.Time
 	OwnerLives bool // the process that is responsible for the row has its lock (DB.Alive)
 
-	// Lives says that a process of the attempt lives: the one with its pid and start time, or, when the pid was not
-	// written down, any process that has the id of the run in its environment.
+	// Lives says that a process of the attempt lives: the one with its pid and start time, or, when
+	// the pid was not written down, any process that has the id of the run in its environment.
 	Lives    bool
 	Rebooted bool // the machine was started anew since the attempt began; then nothing of it lives
 
@@ -86,7 +87,8 @@ func waiting(row state.Row, facts Facts) Step {
 	return Step{Do: Start}
 }
 
-// tooLate is for a row that has waited for long enough. One that ran before is no skip: it ends as its last attempt did.
+// tooLate is for a row that has waited for long enough. One that ran before is no skip: it ends as
+// its last attempt did.
 func tooLate(row state.Row) Step {
 	if row.Attempt.Number > 0 {
 		return Step{GiveUp, outcome.ExitCode}
@@ -147,8 +149,9 @@ func interrupted(row state.Row, facts Facts) Step {
 	return Step{Lose, kind}
 }
 
-// Backfill divides the slots that a task missed, the oldest first, into those that run now and those that are recorded as missed.
-// due says that the task is due in this very minute: with MissedOnce it then runs once, for this minute.
+// Backfill divides the slots that a task missed, the oldest first, into those that run now and
+// those that are recorded as missed. due says that the task is due in this very minute: with
+// MissedOnce it then runs once, for this minute.
 func Backfill(slots []time.Time, missed Missed, within time.Duration, now time.Time, due bool) (run, lost []time.Time) {
 	from := len(slots)
 	switch {

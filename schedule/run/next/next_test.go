@@ -102,8 +102,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// Whatever a row and the facts are, a row that somebody is responsible for is left alone, and nothing that ran is called skipped or
-// missed.
+// Whatever a row and the facts are, a row that somebody is responsible for is left alone, and
+// nothing that ran is called skipped or missed.
 func TestNoStepContradictsWhatHappened(t *testing.T) {
 	yesNo := []bool{false, true}
 	for _, phase := range []state.Phase{state.Waiting, state.Ready, state.Running, state.Finishing, state.Ended} {
