@@ -1,0 +1,103 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// smallDisk mounts a disk of so many kilobytes; it needs root.
+func smallDisk(t *testing.T, kilobytes int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dk,mode=0700", kilobytes)); err != nil {
+		t.Skip("a disk cannot be mounted here: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// A full disk costs what it hinders, and damages nothing. When there is room again the same process
+// goes on.
+func TestTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(smallDisk(t, 1024), "state")
+	db := open(t, dir)
+	must(t, request(db))
+	filler := filepath.Join(filepath.Dir(dir), "filler")
+	if err := os.WriteFile(filler, make([]byte, 2<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	var err error
+	rows := 1
+	for range 10_000 {
+		if err = request(db); err != nil {
+			break
+		}
+		rows++
+	}
+	if !Unwritable(err) || !strings.Contains(err.Error(), "no room left") && !strings.Contains(err.Error(), "the disk failed") {
+		t.Fatalf("%v", err)
+	}
+	if _, err := db.NewOwner(Tick); err == nil {
+		t.Log("an owner can still be made") // an empty file needs no room
+	}
+	if n := count(t, db); n != rows {
+		t.Errorf("%d rows, want %d", n, rows)
+	}
+	must(t, os.Remove(filler))
+	must(t, request(db))
+	must(t, db.CheckPages(ctx))
+	must(t, db.Close())
+	if n := count(t, open(t, dir)); n != rows+1 || db.SetAside() != "" {
+		t.Errorf("%d rows, want %d; set aside to %q", n, rows+1, db.SetAside())
+	}
+}
+
+func TestTheDiskIsFullFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, 64)
+	_ = os.WriteFile(filepath.Join(disk, "filler"), make([]byte, 1<<20), 0o600)
+	if _, err := Open(filepath.Join(disk, "state"), Patience); !Unwritable(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTheDiskBecomesReadOnly(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, 1024)
+	dir := filepath.Join(disk, "state")
+	db := open(t, dir)
+	must(t, request(db))
+	must(t, db.Close())
+	if err := unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Skip(err)
+	}
+	if db, err := Open(dir, Patience); err == nil {
+		defer db.Close()
+		if err := request(db); !Unwritable(err) {
+			t.Errorf("%v", err)
+		}
+		if _, err := db.NewOwner(Tick); !Unwritable(err) {
+			t.Errorf("%v", err)
+		}
+	} else if !Unwritable(err) {
+		t.Errorf("%v", err)
+	}
+	look, err := OpenRead(dir, Patience)
+	must(t, err)
+	defer look.Close()
+	if count(t, look) != 1 {
+		t.Error("the row cannot be seen")
+	}
+}
