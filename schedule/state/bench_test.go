@@ -99,7 +99,7 @@ func million(b *testing.B, dir string) {
 	db := open(b, dir)
 	defer db.Close()
 	exec := func(text string, args ...any) {
-		if _, err := db.conn.Exec(text, args...); err != nil {
+		if _, err := db.file.conn.Exec(text, args...); err != nil {
 			b.Fatalf("%s: %v", text, err)
 		}
 	}

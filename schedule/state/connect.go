@@ -23,36 +23,36 @@ import (
 //  1. A file that is ready is opened, and that is all.
 //  2. A file that is missing, empty or old is made or brought up to date, by one process at a time.
 //  3. A damaged file is renamed, and a new one is made.
-func (db *DB) open() error {
-	if err := db.disconnect(); err != nil && !damaged(err) {
+func (f *file) open() error {
+	if err := f.disconnect(); err != nil && !damaged(err) {
 		return err
 	}
-	switch db.access {
+	switch f.access {
 	case memory:
-		return db.openEmpty()
+		return f.openEmpty()
 	case looking:
-		return db.openToLook()
+		return f.openToLook()
 	}
-	if err := statedir.MakeDir(db.locksDir()); err != nil {
+	if err := statedir.MakeDir(f.locksDir()); err != nil {
 		return err
 	}
-	if err := statedir.CheckPlain(db.path()); err != nil {
+	if err := statedir.CheckPlain(f.path()); err != nil {
 		return err
 	}
-	file := db.stat()
-	err := db.connect()
+	info := f.stat()
+	err := f.connect()
 	if errors.Is(err, errNotReady) {
-		if err = db.alone(db.make); err == nil {
-			file = db.stat()
-			err = db.connect()
+		if err = f.alone(f.make); err == nil {
+			info = f.stat()
+			err = f.connect()
 		}
 	}
 	if damaged(err) {
-		if err = db.setFileAside(file, err); err == nil {
-			err = db.alone(db.make)
+		if err = f.setFileAside(info, err); err == nil {
+			err = f.alone(f.make)
 		}
 		if err == nil {
-			err = db.connect()
+			err = f.connect()
 		}
 	}
 	return err
@@ -62,36 +62,36 @@ func (db *DB) open() error {
 var errNotReady = errors.New("it has to be made, or brought up to date")
 
 // connect opens the file when it is ready.
-func (db *DB) connect() error {
-	file := db.stat()
-	if file == nil {
+func (f *file) connect() error {
+	info := f.stat()
+	if info == nil {
 		return errNotReady
 	}
-	conn, version, mode, err := db.dial(db.path(), "rw")
+	conn, version, mode, err := f.dial(f.path(), "rw")
 	if err == nil {
-		err = db.current(version)
+		err = f.current(version)
 	}
-	if err == nil && mode == "wal" && onNetwork(db.dir) {
+	if err == nil && mode == "wal" && onNetwork(f.dir) {
 		err = errNotReady
 	}
 	if err == nil && mode != "wal" {
 		_, err = setJournal(conn, "TRUNCATE")
 	}
-	if !sameFile(db.stat(), file) {
+	if !sameFile(f.stat(), info) {
 		err = errNotReady // another process set the file aside meanwhile: what we saw means nothing
 	}
 	if err != nil {
 		return errors.Join(err, closeConn(conn))
 	}
-	db.conn, db.file = conn, file
+	f.conn, f.info = conn, info
 	return nil
 }
 
 // current compares the version of a file with ours.
-func (db *DB) current(version int) error {
+func (f *file) current(version int) error {
 	switch known := len(migrations); {
 	case version > known:
-		return &NewerError{Path: db.path(), Version: version, Known: known}
+		return &NewerError{Path: f.path(), Version: version, Known: known}
 	case version < known:
 		return errNotReady
 	}
@@ -104,21 +104,21 @@ func (db *DB) current(version int) error {
 // A new file gets its name when it is complete: no process ever sees an unfinished one, nor a
 // journal of its making. What lies beside the place of a file that is not there belongs to one that
 // was set aside or deleted, and must not meet the new one.
-func (db *DB) make() error {
-	if db.stat() != nil {
-		return db.upgrade()
+func (f *file) make() error {
+	if f.stat() != nil {
+		return f.upgrade()
 	}
-	draft := db.path() + ".new"
-	for _, path := range []string{db.path(), draft} {
+	draft := f.path() + ".new"
+	for _, path := range []string{f.path(), draft} {
 		for _, suffix := range fileSuffixes {
 			if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
 	}
-	conn, _, _, err := db.dial(draft, "rwc")
+	conn, _, _, err := f.dial(draft, "rwc")
 	if err == nil {
-		err = db.newJournal(conn)
+		err = f.newJournal(conn)
 	}
 	if err == nil {
 		err = migrate(conn, 0)
@@ -126,10 +126,10 @@ func (db *DB) make() error {
 	if err = errors.Join(err, closeConn(conn)); err != nil {
 		return err
 	}
-	if err := os.Rename(draft, db.path()); err != nil {
+	if err := os.Rename(draft, f.path()); err != nil {
 		return err
 	}
-	statedir.SyncDir(db.dir)
+	statedir.SyncDir(f.dir)
 	return nil
 }
 
@@ -140,8 +140,8 @@ var fileSuffixes = []string{"", "-wal", "-journal", "-shm"}
 // newJournal sets WAL mode in a new file, which keeps it. WAL needs memory that all processes
 // share: on a network file system, and where WAL cannot be had, the journal is a file that is
 // truncated at each commit.
-func (db *DB) newJournal(conn *sql.DB) error {
-	if !onNetwork(db.dir) {
+func (f *file) newJournal(conn *sql.DB) error {
+	if !onNetwork(f.dir) {
 		got, err := setJournal(conn, "WAL")
 		if err == nil && got == "wal" || primary(err) == sqlite3.SQLITE_FULL {
 			return err
@@ -153,12 +153,12 @@ func (db *DB) newJournal(conn *sql.DB) error {
 
 // upgrade runs the migrations that the file does not have, and takes a file that was moved to a
 // network file system out of WAL mode.
-func (db *DB) upgrade() error {
-	conn, version, mode, err := db.dial(db.path(), "rw")
+func (f *file) upgrade() error {
+	conn, version, mode, err := f.dial(f.path(), "rw")
 	if err == nil && version > len(migrations) {
-		err = db.current(version)
+		err = f.current(version)
 	}
-	if err == nil && mode == "wal" && onNetwork(db.dir) {
+	if err == nil && mode == "wal" && onNetwork(f.dir) {
 		_, err = setJournal(conn, "TRUNCATE")
 	}
 	if err == nil {
@@ -194,7 +194,7 @@ func migrate(conn *sql.DB, version int) error {
 }
 
 // openEmpty connects to an empty database in memory.
-func (db *DB) openEmpty() error {
+func (f *file) openEmpty() error {
 	conn, err := sql.Open("sqlite", "file::memory:?_dqs=0")
 	if err != nil {
 		return err
@@ -202,13 +202,13 @@ func (db *DB) openEmpty() error {
 	conn.SetMaxOpenConns(1) // another connection would have another database
 	conn.SetConnMaxLifetime(0)
 	err = migrate(conn, 0)
-	if err == nil && db.access == looking {
+	if err == nil && f.access == looking {
 		_, err = conn.Exec("PRAGMA query_only = ON")
 	}
 	if err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	db.conn, db.file = conn, nil
+	f.conn, f.info = conn, nil
 	return nil
 }
 
@@ -219,35 +219,35 @@ func (db *DB) openEmpty() error {
 //
 // Root opens the file of another user for reading alone, always: that user could have put another
 // file in its place. SQLite may then leave an empty log behind, which belongs to that user.
-func (db *DB) openToLook() error {
-	if err := statedir.CheckPlain(db.path()); err != nil {
+func (f *file) openToLook() error {
+	if err := statedir.CheckPlain(f.path()); err != nil {
 		return err
 	}
-	file := db.stat()
-	if file == nil {
-		return db.openEmpty()
+	info := f.stat()
+	if info == nil {
+		return f.openEmpty()
 	}
 	mode := "rw"
-	if _, err := os.Lstat(db.path() + "-wal"); err == nil || statedir.Check(db.dir) != nil {
+	if _, err := os.Lstat(f.path() + "-wal"); err == nil || statedir.Check(f.dir) != nil {
 		mode = "ro"
 	}
-	conn, version, _, err := db.dial(db.path(), mode)
-	if err != nil && !sameFile(db.stat(), file) { // a process set the file aside meanwhile
-		return errors.Join(closeConn(conn), db.openToLook())
+	conn, version, _, err := f.dial(f.path(), mode)
+	if err != nil && !sameFile(f.stat(), info) { // a process set the file aside meanwhile
+		return errors.Join(closeConn(conn), f.openToLook())
 	}
 	if code := primary(err); code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY {
 		closeConn(conn)
-		conn, version, _, err = db.dial(db.path(), "ro&immutable=1")
+		conn, version, _, err = f.dial(f.path(), "ro&immutable=1")
 	}
 	if err == nil {
-		if err = db.current(version); errors.Is(err, errNotReady) {
-			err = &olderError{db.path()}
+		if err = f.current(version); errors.Is(err, errNotReady) {
+			err = &olderError{f.path()}
 		}
 	}
 	if err != nil {
 		return errors.Join(err, closeConn(conn))
 	}
-	db.conn, db.file = conn, file
+	f.conn, f.info = conn, info
 	return nil
 }
 
@@ -255,13 +255,13 @@ func (db *DB) openToLook() error {
 const lookers = 4
 
 // dial connects, and returns the version of the tables and the mode of the journal.
-func (db *DB) dial(path, mode string) (conn *sql.DB, version int, journal string, err error) {
-	conn, err = sql.Open("sqlite", db.dsn(path, mode))
+func (f *file) dial(path, mode string) (conn *sql.DB, version int, journal string, err error) {
+	conn, err = sql.Open("sqlite", f.dsn(path, mode))
 	if err != nil {
 		return nil, 0, "", err
 	}
 	conn.SetMaxOpenConns(1) // a second writer would only wait for the first
-	if db.access == looking {
+	if f.access == looking {
 		conn.SetMaxOpenConns(lookers)
 		conn.SetMaxIdleConns(lookers)
 	}
@@ -280,20 +280,20 @@ func (db *DB) dial(path, mode string) (conn *sql.DB, version int, journal string
 // A writer waits when its transaction begins (_txlock): one that reads first and writes later could
 // not wait. With synchronous=NORMAL a power cut may undo the last commits, but only the last, and
 // it damages nothing.
-func (db *DB) dsn(path, mode string) string {
+func (f *file) dsn(path, mode string) string {
 	q := url.Values{
-		"_busy_timeout": {strconv.FormatInt(db.patience.Milliseconds(), 10)},
+		"_busy_timeout": {strconv.FormatInt(f.patience.Milliseconds(), 10)},
 		"_txlock":       {"immediate"},
 		"_synchronous":  {"NORMAL"},
 		"_dqs":          {"0"},
 		"_error_rc":     {"1"},
 		"_pragma":       {"cache_size(-16000)", "temp_store(MEMORY)"},
 	}
-	if db.access == looking {
+	if f.access == looking {
 		q.Set("_query_only", "1")
 	}
 	if mode == "rwc" {
-		q.Set("modeof", db.makingPath())
+		q.Set("modeof", f.makingPath())
 	}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: path}
 	return u.String() + "?mode=" + mode + "&" + strings.ReplaceAll(q.Encode(), "+", "%20")
@@ -318,41 +318,41 @@ func damaged(err error) bool {
 	return Damaged(err) || errors.As(err, &found)
 }
 
-// replace sets a damaged file aside and begins a new one. The caller met the damage in file.
-func (db *DB) replace(file os.FileInfo, damage error) error {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if db.closed || !sameFile(db.file, file) {
+// replace sets a damaged file aside and begins a new one. The caller met the damage in info.
+func (f *file) replace(info os.FileInfo, damage error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || !sameFile(f.info, info) {
 		return nil // another goroutine has done it
 	}
-	_ = db.disconnect()
-	if err := db.setFileAside(file, damage); err != nil {
+	_ = f.disconnect()
+	if err := f.setFileAside(info, damage); err != nil {
 		return err
 	}
-	return db.open()
+	return f.open()
 }
 
 // setFileAside renames a damaged file, unless another process has done so already: then another
 // file is at the path. Processes that have the damaged file open see that before their next
 // transaction (ready), and SQLite does not remove the log of the new file when they close the old
 // one (SQLITE_FCNTL_HAS_MOVED).
-func (db *DB) setFileAside(file os.FileInfo, damage error) error {
-	if file == nil {
+func (f *file) setFileAside(info os.FileInfo, damage error) error {
+	if info == nil {
 		return damage
 	}
-	return db.alone(func() error {
-		if !sameFile(db.stat(), file) {
+	return f.alone(func() error {
+		if !sameFile(f.stat(), info) {
 			return nil
 		}
-		to := freePath(db.path() + ".damaged-" + time.Now().UTC().Format("20060102T150405Z"))
+		to := freePath(f.path() + ".damaged-" + time.Now().UTC().Format("20060102T150405Z"))
 		for _, suffix := range fileSuffixes { // a log without its database means nothing (make), so the file goes first
 
-			err := os.Rename(db.path()+suffix, to+suffix)
+			err := os.Rename(f.path()+suffix, to+suffix)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("%w, and it cannot be renamed: %w", damage, err)
 			}
 		}
-		db.setAside = to
+		f.setAside = to
 		return nil
 	})
 }

@@ -31,7 +31,7 @@ func TestThePageAboutTheDatabase(t *testing.T) {
 		t.Errorf("%d queries", len(queries))
 	}
 	for _, query := range queries {
-		if _, err := db.conn.Exec(query[1]); err != nil {
+		if _, err := db.file.conn.Exec(query[1]); err != nil {
 			t.Errorf("%s: %v", query[1], err)
 		}
 	}

@@ -88,7 +88,7 @@ var plain = map[int]string{
 }
 
 // explain names the file, and says what is wrong with it.
-func (db *DB) explain(err error) error {
+func (f *file) explain(err error) error {
 	var newer *NewerError
 	var older *olderError
 	var stale *StaleError
@@ -98,7 +98,7 @@ func (db *DB) explain(err error) error {
 		return err
 	}
 	if words, ok := plain[primary(err)]; ok {
-		return fmt.Errorf("%s: %s: %w", db.path(), words, err)
+		return fmt.Errorf("%s: %s: %w", f.path(), words, err)
 	}
-	return fmt.Errorf("%s: %w", db.path(), err)
+	return fmt.Errorf("%s: %w", f.path(), err)
 }

@@ -44,7 +44,7 @@ const ownerTries = 1000
 // (RemoveStaleLocks). Then the next id is tried.
 func (db *DB) NewOwner(kind OwnerKind) (*Owner, error) {
 	id := time.Now().UnixMicro()
-	if db.access == memory {
+	if db.file.access == memory {
 		return &Owner{ID: id, Kind: kind}, nil
 	}
 	for range ownerTries {
@@ -59,7 +59,7 @@ func (db *DB) NewOwner(kind OwnerKind) (*Owner, error) {
 		}
 		id++
 	}
-	return nil, fmt.Errorf("%s: no lock for this process can be had", db.locksDir())
+	return nil, fmt.Errorf("%s: no lock for this process can be had", db.file.locksDir())
 }
 
 // InheritOwner returns an owner that another process has made, and whose descriptor this process
@@ -98,7 +98,7 @@ func (o *Owner) Release() error {
 // Alive reports whether the owner lives. When nobody can tell, as when this process can open no
 // more files, it is true: a row that somebody has is never taken.
 func (db *DB) Alive(id int64) bool {
-	if db.access == memory {
+	if db.file.access == memory {
 		return true
 	}
 	file, err := statedir.OpenPlain(db.ownerPath(id), os.O_RDONLY)
@@ -113,7 +113,7 @@ func (db *DB) Alive(id int64) bool {
 const ownerPrefix = "owner-"
 
 func (db *DB) ownerPath(id int64) string {
-	return filepath.Join(db.locksDir(), ownerPrefix+strconv.FormatInt(id, 10))
+	return filepath.Join(db.file.locksDir(), ownerPrefix+strconv.FormatInt(id, 10))
 }
 
 // Enroll writes down the owner, and returns what it may do with its rows.
@@ -153,10 +153,10 @@ func (db *DB) deadOwners(ctx context.Context, q querier) (dead []int64, err erro
 // RemoveStaleLocks removes the files of owners that died before they were enrolled, or after nobody
 // knew them any more. Once a day is enough.
 func (db *DB) RemoveStaleLocks(ctx context.Context) error {
-	if db.access != writing {
+	if db.file.access != writing {
 		return nil
 	}
-	entries, err := os.ReadDir(db.locksDir())
+	entries, err := os.ReadDir(db.file.locksDir())
 	if err != nil {
 		return err
 	}

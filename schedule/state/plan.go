@@ -28,7 +28,7 @@ import (
 type Plan struct {
 	db   *DB
 	tx   *sql.Tx
-	file os.FileInfo
+	info os.FileInfo
 	over bool
 	dead []int64 // owners, found by Orphans; their files go after the commit
 }
@@ -36,10 +36,10 @@ type Plan struct {
 // Plan begins a plan. It waits for other writers.
 func (db *DB) Plan(ctx context.Context) (*Plan, error) {
 	var plan *Plan
-	err := db.do(func(conn *sql.DB) error {
+	err := db.file.do(func(conn *sql.DB) error {
 		tx, err := conn.BeginTx(ctx, nil)
 		if err == nil {
-			plan = &Plan{db: db, tx: tx, file: db.file}
+			plan = &Plan{db: db, tx: tx, info: db.file.info}
 		}
 		return err
 	})
@@ -54,7 +54,7 @@ func (p *Plan) Commit() error {
 		return p.failed(err)
 	}
 	for _, id := range p.dead {
-		if p.db.access == writing {
+		if p.db.file.access == writing {
 			os.Remove(p.db.ownerPath(id))
 		}
 	}
@@ -72,10 +72,10 @@ func (p *Plan) Rollback() {
 // failed ends the plan, and sets a damaged file aside.
 func (p *Plan) failed(err error) error {
 	p.Rollback()
-	if p.db.access == writing && damaged(err) {
-		err = errors.Join(err, p.db.replace(p.file, err))
+	if p.db.file.access == writing && damaged(err) {
+		err = errors.Join(err, p.db.file.replace(p.info, err))
 	}
-	return p.db.explain(err)
+	return p.db.file.explain(err)
 }
 
 // read and write run op in the plan's transaction. An error of the database ends the plan.

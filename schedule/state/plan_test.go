@@ -204,7 +204,7 @@ func TestNothingIsLostWhenProcessesAreKilled(t *testing.T) {
 		t.Errorf("%d messages of %d runs, %v", len(messages), len(rows), err)
 	}
 	must(t, db.RemoveStaleLocks(ctx))
-	files, err := os.ReadDir(db.locksDir())
+	files, err := os.ReadDir(db.file.locksDir())
 	must(t, err)
 	var left int
 	for _, f := range files {

@@ -50,7 +50,7 @@ func TestOldRowsArePruned(t *testing.T) {
 		t.Errorf("%v, %v", rows, err)
 	}
 	var definitions int
-	must(t, db.conn.QueryRow("SELECT count(*) FROM definition").Scan(&definitions))
+	must(t, db.file.conn.QueryRow("SELECT count(*) FROM definition").Scan(&definitions))
 	if definitions != 3 {
 		t.Errorf("%d definitions, want those of 3 tasks", definitions)
 	}

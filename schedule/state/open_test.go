@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -99,7 +100,7 @@ func TestANewFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "state")
 	db := open(t, dir)
 	must(t, request(db))
-	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, db.locksDir(): 0o700 | os.ModeDir, db.path(): 0o600, db.path() + "-wal": 0o600} {
+	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, db.file.locksDir(): 0o700 | os.ModeDir, db.file.path(): 0o600, db.file.path() + "-wal": 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
@@ -131,10 +132,10 @@ func TestTheFileOfANewerSchedIsLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	db := open(t, dir)
-	_, err := db.conn.Exec("PRAGMA user_version = 99")
+	_, err := db.file.conn.Exec("PRAGMA user_version = 99")
 	must(t, err)
 	must(t, db.Close())
-	before, err := os.ReadFile(db.path())
+	before, err := os.ReadFile(db.file.path())
 	must(t, err)
 	for _, open := range []func(string, time.Duration) (*DB, error){Open, OpenRead} {
 		var newer *NewerError
@@ -142,7 +143,7 @@ func TestTheFileOfANewerSchedIsLeftAsItIs(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if after, err := os.ReadFile(db.path()); string(after) != string(before) || err != nil {
+	if after, err := os.ReadFile(db.file.path()); string(after) != string(before) || err != nil {
 		t.Errorf("it was changed: %v", err)
 	}
 }
@@ -164,7 +165,7 @@ func TestADamagedFileIsSetAside(t *testing.T) {
 	db := open(t, dir)
 	must(t, request(db))
 	must(t, db.Close())
-	damageHeader(t, db.path())
+	damageHeader(t, db.file.path())
 	if _, err := OpenRead(dir, Patience); !Damaged(err) || !strings.Contains(err.Error(), "not a database") {
 		t.Errorf("who looks changes nothing: %v", err)
 	}
@@ -193,9 +194,9 @@ func TestDamageIsMetWhileProcessesWork(t *testing.T) {
 	must(t, ours.Start(ctx, row.ID, Attempt{Number: 1, At: noon}))
 
 	// Damage the pages by way of SQLite itself.
-	_, err := db.conn.Exec("PRAGMA writable_schema = ON")
+	_, err := db.file.conn.Exec("PRAGMA writable_schema = ON")
 	must(t, err)
-	if _, err := db.conn.Exec("UPDATE sqlite_dbpage SET data = ? WHERE pgno > 1", bytes.Repeat([]byte{0xff}, 4096)); err != nil {
+	if _, err := db.file.conn.Exec("UPDATE sqlite_dbpage SET data = ? WHERE pgno > 1", bytes.Repeat([]byte{0xff}, 4096)); err != nil {
 		t.Skip(err)
 	}
 	live := row
@@ -239,7 +240,7 @@ func TestAFolderIsDeletedWhileAProcessWorks(t *testing.T) {
 	if n := count(t, db); n != 1 {
 		t.Errorf("%d rows", n)
 	}
-	if _, err := os.Stat(db.path()); err != nil {
+	if _, err := os.Stat(db.file.path()); err != nil {
 		t.Error(err)
 	}
 }
@@ -250,7 +251,7 @@ func TestManyMeetTheDamageAtOnce(t *testing.T) {
 	dir := folder(t)
 	db := open(t, dir)
 	must(t, db.Close())
-	damageHeader(t, db.path())
+	damageHeader(t, db.file.path())
 	var opening sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
@@ -378,7 +379,7 @@ func TestLookingChangesNothing(t *testing.T) {
 	c := start(t, "die with a log", dir)
 	c.line()
 	_ = c.Wait()
-	if _, err := os.Stat(db.path() + "-wal"); err != nil {
+	if _, err := os.Stat(db.file.path() + "-wal"); err != nil {
 		t.Fatal("no log was left: ", err)
 	}
 	look(3) // a killed process has left its log
@@ -468,7 +469,7 @@ func TestATruncatedJournalWorksToo(t *testing.T) {
 	db := open(t, dir)
 	must(t, request(db))
 	var mode string
-	must(t, db.conn.QueryRow("PRAGMA journal_mode").Scan(&mode))
+	must(t, db.file.conn.QueryRow("PRAGMA journal_mode").Scan(&mode))
 	if mode != "truncate" {
 		t.Errorf("%q", mode)
 	}
@@ -499,5 +500,80 @@ func TestManyGoroutinesWriteAtOnce(t *testing.T) {
 	must(t, errors.Join(errs...))
 	if n := count(t, db); n != len(errs) {
 		t.Errorf("%d rows", n)
+	}
+}
+
+// A process was killed while it set a damaged file aside: the file has gone, and its log has not.
+// The new file must not meet that log.
+func TestALogWithoutItsFileMeansNothing(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	c := start(t, "die with a log", dir)
+	c.line()
+	_ = c.Wait()
+	must(t, os.Remove(filepath.Join(dir, "sched.db")))
+	db := open(t, dir)
+	if n := count(t, db); n != 0 {
+		t.Errorf("%d rows", n)
+	}
+	must(t, request(db))
+	must(t, db.CheckPages(ctx))
+	must(t, db.Close())
+	if n := count(t, open(t, dir)); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+func TestHowTheFileIsOpened(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "1", "busy_timeout": "10000", "user_version": fmt.Sprint(len(migrations))} {
+		var got string
+		must(t, db.file.conn.QueryRow("PRAGMA "+pragma).Scan(&got))
+		if got != want {
+			t.Errorf("%s is %s, want %s", pragma, got, want)
+		}
+	}
+}
+
+// A page that no tick reads is damaged: the look of each day finds it.
+func TestTheDailyLookFindsDamage(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	must(t, request(db))
+	must(t, db.CheckPages(ctx))
+	_, err := db.file.conn.Exec("PRAGMA writable_schema = ON")
+	must(t, err)
+	page := 0
+	must(t, db.file.conn.QueryRow("SELECT rootpage FROM sqlite_schema WHERE name = 'run_tail'").Scan(&page))
+	if _, err := db.file.conn.Exec("UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?", bytes.Repeat([]byte{0xff}, 4096), page); err != nil {
+		t.Skip(err)
+	}
+	must(t, db.CheckPages(ctx))
+	if db.SetAside() == "" || count(t, db) != 0 {
+		t.Error("it was not set aside")
+	}
+}
+
+// No type has more methods than a reader can keep in mind.
+func TestNoTypeHasMoreThan25Methods(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	must(t, err)
+	methods := map[string]int{}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		must(t, err)
+		for _, found := range regexp.MustCompile(`(?m)^func \(\w+ \*?(\w+)\)`).FindAllStringSubmatch(string(text), -1) {
+			methods[found[1]]++
+		}
+	}
+	for name, n := range methods {
+		if n > 25 {
+			t.Errorf("%s has %d methods", name, n)
+		}
+	}
+	if methods["DB"] == 0 {
+		t.Error("nothing was counted")
 	}
 }
