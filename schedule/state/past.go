@@ -4,8 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"sched/schedule/outcome"
@@ -111,33 +114,54 @@ type Hour struct {
 	Took        time.Duration // all of their runs together
 }
 
-// Hours returns the hours of all tasks with slots from since to before until. Both times are
-// rounded down to full hours of UTC. It reads an index alone, which has the rows in the order of
-// the hours: nothing is sorted.
+// Hours returns the hours of all tasks with slots from since to before until. Both times are rounded
+// down to full hours of UTC. It reads an index alone, which has the rows in the order of the hours:
+// nothing is sorted. Each row of the answer is an hour with all its tasks, as lines of text: a week of
+// a thousand tasks has more than 100,000 of them, and a row for each would cost more than the query.
 func (p Past) Hours(ctx context.Context, since, until time.Time) (hours []Hour, err error) {
 	const hour = int64(time.Hour / time.Microsecond)
 	err = p.store.read(ctx, func(q querier) error {
 		hours = nil
-		rows, err := q.QueryContext(ctx, `SELECT slot / 3600000000, task, outcome, min(slot), max(slot), sum(slots), coalesce(sum(ended - started), 0)
-			FROM run INDEXED BY run_hour WHERE slot / 3600000000 >= ?1 AND slot / 3600000000 < ?2 AND outcome IS NOT NULL AND test = 0
-			GROUP BY slot / 3600000000, task, outcome`, since.UnixMicro()/hour, until.UnixMicro()/hour)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var h Hour
-			var begin, first, last, took int64
-			if err := rows.Scan(&begin, &h.Task, &h.Outcome, &first, &last, &h.Slots, &took); err != nil {
-				return err
+		lists, err := textsOf(ctx, q, `SELECT group_concat(concat_ws(char(9), task, outcome, first, last, slots, took), char(10)) FROM
+			(SELECT slot / 3600000000 AS hour, task, outcome, min(slot) AS first, max(slot) AS last, sum(slots) AS slots,
+				coalesce(sum(ended - started), 0) AS took
+			FROM run INDEXED BY run_hour
+			WHERE slot / 3600000000 >= ?1 AND slot / 3600000000 < ?2 AND outcome IS NOT NULL AND test = 0
+			GROUP BY slot / 3600000000, task, outcome)
+			GROUP BY hour`, since.UnixMicro()/hour, until.UnixMicro()/hour)
+		for _, list := range lists {
+			for line := range strings.SplitSeq(list, "\n") {
+				h, ok := hourOf(line)
+				if !ok {
+					return fmt.Errorf("the hours have a line that is none: %q", line)
+				}
+				hours = append(hours, h)
 			}
-			h.Begin, h.Took = time.UnixMicro(begin*hour).UTC(), max(0, micros(took))
-			h.First, h.Last = time.UnixMicro(first).UTC(), time.UnixMicro(last).UTC()
-			hours = append(hours, h)
 		}
-		return rows.Err()
+		return err
 	})
 	return hours, err
+}
+
+// hourOf reads a line of Hours. No task has a tab or a line break in its name.
+func hourOf(line string) (h Hour, ok bool) {
+	fields := strings.Split(line, "\t")
+	if len(fields) != 6 {
+		return h, false
+	}
+	var numbers [4]int64
+	for i := range numbers {
+		n, err := strconv.ParseInt(fields[2+i], 10, 64)
+		if err != nil {
+			return h, false
+		}
+		numbers[i] = n
+	}
+	h.Task, h.Outcome = fields[0], outcome.Outcome(fields[1])
+	h.First, h.Last = time.UnixMicro(numbers[0]).UTC(), time.UnixMicro(numbers[1]).UTC()
+	h.Begin = h.First.Truncate(time.Hour)
+	h.Slots, h.Took = int(numbers[2]), max(0, micros(numbers[3]))
+	return h, true
 }
 
 // Around is what was recorded around a moment. From it `sched why` finds out why there is no row of
