@@ -66,3 +66,20 @@ func TestQueriesReadAnIndex(t *testing.T) {
 		}))
 	}
 }
+
+// What adds many rows up reads an index that has all it needs, and no row.
+func TestSumsReadAnIndexAlone(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	for _, query := range []string{
+		"SELECT slots, ended - started FROM run INDEXED BY run_hour WHERE slot / 3600000000 >= 1 AND outcome IS NOT NULL AND test = 0",
+		"SELECT outcome, ended - started FROM run INDEXED BY run_ran WHERE task = 'x' AND " + ran + " ORDER BY id DESC",
+	} {
+		var id, parent, unused int
+		var detail string
+		must(t, db.file.conn.QueryRow("EXPLAIN QUERY PLAN "+query).Scan(&id, &parent, &unused, &detail))
+		if !strings.Contains(detail, "COVERING INDEX") {
+			t.Errorf("%s: %s", query, detail)
+		}
+	}
+}

@@ -77,9 +77,9 @@ CREATE UNIQUE INDEX run_once ON run (task, slot)                      -- a slot 
 CREATE INDEX run_task  ON run (task, slot);                           -- the newest rows of a task
 CREATE INDEX run_slot  ON run (slot);                                 -- the newest rows of all
 CREATE INDEX run_hour  ON run                                         -- what hours add up to, in the order of the groups
-	(slot / 3600000000, task, outcome, slot, slots, ended - started) WHERE outcome IS NOT NULL AND test = 0;
+	(slot / 3600000000, task, outcome, slot, slots, ended - started, test) WHERE outcome IS NOT NULL AND test = 0;
 CREATE INDEX run_live  ON run (phase, owner) WHERE phase <> 'ended';  -- what is going on
-CREATE INDEX run_ran   ON run (task, id, outcome, ended - started)    -- how a task's last runs ended
+CREATE INDEX run_ran   ON run (task, id, outcome, ended - started, test) -- how a task's last runs ended
 	WHERE outcome NOT IN ('skipped', 'missed') AND test = 0;
 CREATE INDEX run_bad   ON run (outcome, slot) WHERE outcome <> 'succeeded';
 CREATE INDEX run_mutex ON run (mutex, slot) WHERE mutex <> task;
