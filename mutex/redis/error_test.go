@@ -63,9 +63,9 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 		{"TLS against a plain port", strings.Replace(at(plain, secret, ""), "redis", "rediss", 1), "", "redis://"}, // it waits for the end of a line, which our first bytes may have or not
 		{"no TLS against a port of TLS", at(tls, secret, ""), "closes the connection at once", "rediss://"},
 		{"a certificate that is not trusted", "rediss://" + tls.Address, "has a certificate that cannot be trusted", "SSL_CERT_FILE"},
-		{"no process there", "redis://:" + secret + "@" + closedPort(t), "connection refused", "ping"},
+		{"no process there", "redis://:" + secret + "@" + closedPort(t), "connection refused", "is that its port"},
 		{"no such host", "redis://:" + secret + "@no-such-host.invalid", "redis at no-such-host.invalid cannot be found", "see the URL"},
-		{"no socket", "unix:///no/such/socket", "there is no such socket", "unixsocket"},
+		{"no socket", "unix:///no/such/socket", "no such file or directory", "its socket"},
 		{"a replica without its primary", replica.URL, "is a replica", "name the primary"},
 		{"no memory", full.URL, "has no memory left", "maxmemory"},
 		{"too few replicas", unsaved.URL, "takes no writes since it has too few replicas", "min-replicas-to-write"},
@@ -143,7 +143,7 @@ func TestSentinelsAndClustersThatAreNoneAreNamed(t *testing.T) {
 	for _, tt := range []struct{ url, text, hint string }{
 		{strings.Replace(g.URL, "mymaster", "other", 1), "is not known to the Sentinels", "sentinel masters"},
 		{"redis+sentinel://" + plain.Address + "/mymaster", "has no Sentinels at these ports, but a Redis", "26379"},
-		{"redis+sentinel://" + closedPort(t) + "/mymaster", "does not answer: connection refused", "get-master-addr-by-name"},
+		{"redis+sentinel://" + closedPort(t) + "/mymaster", "does not answer: connection refused", "is it running"},
 		{"redis+cluster://" + plain.Address, "is no Redis Cluster", "redis://"},
 	} {
 		_, err := open(t, "shop", tt.url).Acquire(ctx, "backup", holder("run-1"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -14,9 +13,9 @@ import (
 var _ mutex.Health = (*Store)(nil)
 
 // Risks returns what may go wrong with the servers as they are set up, as far as they tell.
-func (s *Store) Risks(context.Context) (risks []mutex.Risk) {
+func (s *Store) Risks(ctx context.Context) (risks []mutex.Risk) {
 	for _, server := range s.servers {
-		server.do(time.Now().Add(timeout), func(ctx context.Context) (any, error) {
+		do(ctx, server, func(ctx context.Context) (any, error) {
 			client := server.client
 			if cluster, ok := client.(*goredis.ClusterClient); ok {
 				node, err := cluster.MasterForKey(ctx, s.key("clock"))
@@ -26,40 +25,34 @@ func (s *Store) Risks(context.Context) (risks []mutex.Risk) {
 				client = node
 			}
 			info, err := client.Info(ctx).Result()
-			if goredis.HasErrorPrefix(err, "NOPERM") {
-				return nil, nil
+			if err == nil {
+				saves, refused := client.ConfigGet(ctx, "save").Result() // a hosted Redis may refuse
+				risks = append(risks, server.target.risks(info, refused != nil || saves["save"] != "")...)
+			} else if goredis.HasErrorPrefix(err, "NOPERM") {
+				err = nil
 			}
-			if err != nil {
-				return nil, err
-			}
-			saves := map[string]string{"save": "unknown"}
-			if told, err := client.ConfigGet(ctx, "save").Result(); err == nil { // a hosted Redis may refuse
-				saves = told
-			}
-			risks = append(risks, server.target.risks(info, saves["save"])...)
-			return nil, nil
+			return nil, err
 		})
 	}
 	return risks
 }
 
-// risks reads what INFO says, and when the Redis saves to disk besides its log. What INFO does not
-// mention is taken to be well.
-func (t *target) risks(info, saves string) (risks []mutex.Risk) {
+// risks reads what INFO says. A Redis may save to disk besides its log. What INFO does not mention
+// is taken to be well.
+func (t *target) risks(info string, saves bool) (risks []mutex.Risk) {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {
 		field, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		fields[field] = value
 	}
-	is := func(field, value string) bool { return fields[field] == value }
 	add := func(evicts bool, hint, text string, args ...any) {
-		risks = append(risks, mutex.Risk{Text: fmt.Sprintf("Redis "+t.name()+" "+text, args...), Hint: hint, Evicts: evicts})
+		risks = append(risks, mutex.Risk{Text: fmt.Sprintf("Redis "+t.name+" "+text, args...), Hint: hint, Evicts: evicts})
 	}
-	if policy := fields["maxmemory_policy"]; policy != "noeviction" && policy != "" && !is("maxmemory", "0") {
+	if policy := fields["maxmemory_policy"]; policy != "noeviction" && policy != "" && fields["maxmemory"] != "0" {
 		add(true, "set maxmemory-policy noeviction, or use a Redis of its own",
 			"may throw locks away when its memory is full (maxmemory-policy %s)", mutex.Clean(policy))
 	}
-	if is("aof_enabled", "0") && saves == "" {
+	if fields["aof_enabled"] == "0" && !saves {
 		add(false, "set appendonly yes", "keeps nothing on disk: after its restart a slot may run again on another server")
 	}
 	switch replicas := fields["connected_slaves"]; {

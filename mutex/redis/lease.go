@@ -29,9 +29,9 @@ type lease struct {
 // Acquire takes name with a lease. A run that has it gets it again: its answer may have been lost.
 func (s *Store) Acquire(ctx context.Context, name string, holder mutex.Holder) (mutex.Lock, error) {
 	begun := time.Now()
-	text, err := s.take(ctx, s.key("lock", name), holder, s.lease)
+	text, err := s.take(ctx, "lock", name, holder, s.lease)
 	if err != nil {
-		return nil, named(err, name)
+		return nil, err
 	}
 	l := &lease{store: s, name: name, holder: holder, value: text}
 	l.leased.Store(&begun)
@@ -71,40 +71,39 @@ func (l *lease) Renew(ctx context.Context) error {
 	if l.released {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := begin(ctx)
 	defer cancel()
 	begun := time.Now()
 	if err := l.find(ctx); err != nil {
 		return err
 	}
-	r := l.extend(ctx)
-	if r.count(true) >= l.store.majority() {
+	majority := l.store.majority()
+	yes, no, missing := l.extend(ctx)
+	if yes+no < majority {
+		return missing
+	}
+	if yes < majority {
+		marks, err := l.store.read(ctx, l.store.key("broken", l.name))
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(marks[0], l.isOurs) {
+			return l.lost(ctx, true)
+		}
+	}
+	wasGone := no >= majority
+	if no > 0 { // also when one server has lost its data
+		yes, no, missing = l.extend(ctx, redsync.WithSetNXOnExtend())
+	}
+	switch {
+	case yes >= majority:
 		l.leased.Store(&begun)
-		if r.count(false) > 0 { // a server that has lost its data gets the key again
-			l.extend(ctx, redsync.WithSetNXOnExtend())
+		if wasGone {
+			return &mutex.LostError{Name: l.name}
 		}
 		return nil
-	}
-	if err := r.outage(); err != nil {
-		return err
-	}
-	marks, err := l.store.read(ctx, l.store.key("broken", l.name))
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(marks, l.isOurs) {
-		return l.lost(ctx, true)
-	}
-	again := l.extend(ctx, redsync.WithSetNXOnExtend())
-	if again.count(true) >= l.store.majority() {
-		l.leased.Store(&begun)
-		if r.count(false) < l.store.majority() { // a server that is slow had it
-			return nil
-		}
-		return &mutex.LostError{Name: l.name}
-	}
-	if len(again.calls)-again.count(false) >= l.store.majority() { // it may be ours on servers that did not answer
-		return joinErrors(len(again.calls), again.failures())
+	case len(l.store.servers)-no >= majority: // it may be ours on servers that did not answer
+		return missing
 	}
 	l.store.release(ctx, l.key(), l.value) // a minority that is ours would be in the way of the next holder
 	return l.lost(ctx, false)
@@ -119,7 +118,7 @@ func (l *lease) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own := slices.DeleteFunc(found, func(text string) bool { return !l.isOurs(text) })
+	own := slices.DeleteFunc(found[0], func(text string) bool { return !l.isOurs(text) })
 	if l.value, _ = most(own); l.value == "" {
 		l.value = newValue(l.holder)
 	}
@@ -128,10 +127,10 @@ func (l *lease) find(ctx context.Context) error {
 
 func (l *lease) isOurs(text string) bool { return holderOf(text).Run == l.holder.Run }
 
-func (l *lease) extend(ctx context.Context, options ...redsync.Option) *round {
-	r := l.store.newRound(ctx)
-	r.mutexOf(l.key(), l.value, l.store.lease, options...).ExtendContext(ctx) //nolint: the round has the errors
-	return r
+func (l *lease) extend(ctx context.Context, options ...redsync.Option) (yes, no int, missing error) {
+	v := l.store.newVote(ctx, false)
+	v.mutexOf(l.key(), l.value, l.store.lease, options...).ExtendContext(ctx) //nolint: the vote has the errors
+	return v.count()
 }
 
 func (l *lease) lost(ctx context.Context, broken bool) error {
@@ -146,7 +145,7 @@ func (l *lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.released = true
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := begin(ctx)
 	defer cancel()
 	if err := l.find(ctx); err != nil {
 		return err
@@ -164,8 +163,8 @@ func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {
 	if err != nil {
 		return mutex.Holder{}, err
 	}
-	text, servers := most(found)
-	free := len(found)-servers >= s.majority() // what a minority has is nobody's, and goes too
+	text, servers := most(found[0])
+	free := len(found[0])-servers >= s.majority() // what a minority has is nobody's, and goes too
 	_, err = query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) ([]goredis.Cmder, error) {
 		return c.Pipelined(ctx, func(p goredis.Pipeliner) error {
 			if !free {

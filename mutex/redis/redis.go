@@ -8,7 +8,8 @@
 //     holder, and a failed attempt removes nothing but what it set itself.
 //   - After a failed attempt the key is read. Our own run in it means that an answer was lost.
 //   - An attempt without a majority for any run is repeated until the deadline.
-//   - An operation ends within two seconds. A silent server is not asked again for one second.
+//   - An operation ends within two seconds, and asks one of several servers for a second at most. A
+//     silent server is not asked again for a second.
 //   - A request without an answer may still be executed. Close undoes such attempts.
 //
 // A lock is a lease, and a lease is no fence. A Redis that loses its data loses locks and claims:
@@ -33,22 +34,17 @@ import (
 // timeout bounds an operation: connections, repetitions and all servers together.
 const timeout = 2 * time.Second
 
-// closing bounds Close.
-const closing = timeout / 8
-
 // A Store keeps locks, claims and a board on Redis. It is safe for concurrent use.
 type Store struct {
 	config  mutex.Config
 	lease   time.Duration
 	servers []*server
-	working sync.WaitGroup                // requests, also those that nobody waits for any more
 	ahead   atomic.Pointer[time.Duration] // how far the clock of the store was ahead of ours; see Now
 }
 
 var _ mutex.Store = (*Store)(nil)
 
-// disableLogging keeps go-redis from printing: it returns the same as errors.
-var disableLogging = sync.OnceFunc(logging.Disable)
+var disableLogging = sync.OnceFunc(logging.Disable) // go-redis returns as errors what it would print
 
 // Open prepares the store of a config. It does not connect: the first request does.
 func Open(c mutex.Config) (*Store, error) {
@@ -59,15 +55,17 @@ func Open(c mutex.Config) (*Store, error) {
 	disableLogging()
 	s := &Store{config: c, lease: cmp.Or(c.Lease, mutex.DefaultLease)}
 	for _, t := range targets {
-		s.servers = append(s.servers, newServer(t))
+		server := &server{target: t, client: t.connect()}
+		if t.broken != nil {
+			server.failed.Store(&failure{t.broken, time.Now().AddDate(100, 0, 0)})
+		}
+		s.servers = append(s.servers, server)
 	}
 	return s, nil
 }
 
 func (s *Store) Config() mutex.Config { return s.config }
 
-// Down returns why the store was of no use when it was last asked: too many of its servers were
-// down. It sends nothing.
 func (s *Store) Down() error {
 	var failed []error
 	for _, server := range s.servers {
@@ -90,8 +88,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 		if err != nil || len(reply) != 2 {
 			return 0, err
 		}
-		roundTrip := time.Since(begun)
-		return time.Unix(reply[0], reply[1]*1000).Sub(begun.Add(roundTrip / 2)), nil
+		return time.Unix(reply[0], reply[1]*1000).Sub(begun.Add(time.Since(begun) / 2)), nil
 	})
 	if err != nil {
 		return time.Time{}, err
@@ -110,26 +107,13 @@ func (s *Store) clock(ctx context.Context) (time.Time, error) {
 	return s.Now(ctx)
 }
 
-// Close undoes requests without an answer, within a quarter of a second, and ends connections.
 func (s *Store) Close() error {
-	end := time.Now().Add(closing)
-	done := make(chan struct{})
-	go func() {
-		var all sync.WaitGroup
-		for _, server := range s.servers {
-			all.Go(func() { server.undoAll(end) })
-		}
-		all.Wait()
-		s.working.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(time.Until(end)):
-	}
-	for _, server := range s.servers {
-		server.client.Close()
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout/8)
+	defer cancel()
+	mutex.Each(len(s.servers), func(i int) {
+		s.servers[i].undo(ctx)
+		s.servers[i].client.Close()
+	})
 	return nil
 }
 

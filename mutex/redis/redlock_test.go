@@ -26,7 +26,7 @@ func TestOneOfThreeServersMayBeInTrouble(t *testing.T) {
 		"it refuses connections": {Refuse: true},
 		"it is silent":           {Silent: true},
 		"its answers are lost":   {Swallow: true},
-		"it is slow":             {Delay: 300 * time.Millisecond},
+		"it is slow":             {Delay: 100 * time.Millisecond},
 		"it half-closes":         {HalfEnd: true},
 	} {
 		t.Run(what, func(t *testing.T) {

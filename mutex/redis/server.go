@@ -2,28 +2,24 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	redsyncredis "github.com/go-redsync/redsync/v4/redis"
-	redsyncgo "github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	goredis "github.com/redis/go-redis/v9"
+
+	"sched/mutex"
 )
 
 // rest is how long a silent server is not asked again: a tick with many slots waits for it once.
 const rest = time.Second
 
-// never is how long a server rests whose certificates cannot be read.
-const never = 100 * 365 * 24 * time.Hour
-
 // A server is one Redis, or the primary behind Sentinels, or a Cluster: one vote of the store.
 type server struct {
 	target *target
 	client goredis.UniversalClient
-	pool   redsyncredis.Pool // redsync's, on the same client
-
-	undos  sync.Map                // undo by value: what may be there though its attempt has failed
+	undos  sync.Map                // key by value: what may be there though its attempt has failed
 	failed atomic.Pointer[failure] // of the last request; nil when it was answered
 }
 
@@ -33,30 +29,15 @@ type failure struct {
 	rests time.Time // until then the server is not asked
 }
 
-// An undo removes a key where it has the value that a failed attempt gave it.
-type undo struct {
-	script *redsyncredis.Script
-	key    string
-}
-
-func newServer(t *target) *server {
-	s := &server{target: t, client: t.connect()}
-	s.pool = redsyncgo.NewPool(s.client)
-	if t.broken != nil {
-		s.failed.Store(&failure{t.broken, time.Now().Add(never)})
-	}
-	return s
-}
-
-// do calls request with a context that ends at the given time, unless the server rests. The error
-// is a *StoreError; goredis.Nil is none.
-func (s *server) do(end time.Time, request func(context.Context) (any, error)) (reply any, err error) {
+// do calls request with a bounded context, unless the server rests. The error is a *StoreError;
+// goredis.Nil is none.
+func do[T any](ctx context.Context, s *server, request func(context.Context) (T, error)) (reply T, err error) {
 	if last := s.failed.Load(); last != nil && time.Now().Before(last.rests) {
-		return nil, last.err
+		return reply, last.err
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), end)
-	defer cancel()
 	begun := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, s.target.limit)
+	defer cancel()
 	reply, err = request(ctx)
 	if err == nil || err == goredis.Nil { // not errors.Is: Sentinels that do not know the primary answer with a wrapped one
 		s.failed.Store(nil)
@@ -66,31 +47,58 @@ func (s *server) do(end time.Time, request func(context.Context) (any, error)) (
 	switch {
 	case answered:
 		s.failed.Store(&failure{err: explained})
-	case !timedOut(err) || time.Since(begun) > timeout/2: // a caller without time proves nothing
+	case !timedOut(err) || time.Since(begun) > s.target.limit/2: // a caller without time proves nothing
 		s.failed.Store(&failure{explained, time.Now().Add(rest)})
 	}
-	return nil, explained
+	return reply, explained
 }
 
-// undoAll removes the values of failed attempts, as far as the server answers by the end.
-func (s *server) undoAll(end time.Time) {
-	var all []func(goredis.Pipeliner)
-	s.undos.Range(func(value, u any) bool {
-		all = append(all, func(p goredis.Pipeliner) {
-			p.Eval(context.Background(), u.(undo).script.Src, []string{u.(undo).key}, value)
-		})
+// begin bounds an operation. It does not end when the caller gives up: nobody would know what it did.
+func begin(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, limited := ctx.Deadline()
+	if latest := time.Now().Add(timeout); !limited || end.After(latest) {
+		end = latest
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), end)
+}
+
+// query asks all servers at once, and returns the answers if they are those of a majority. An error
+// of request is an answer only when it is goredis.Nil.
+func query[T any](ctx context.Context, s *Store, request func(context.Context, goredis.UniversalClient) (T, error)) (answers []T, err error) {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, context.Cause(ctx)
+	}
+	ctx, cancel := begin(ctx)
+	defer cancel()
+	replies, errs := make([]T, len(s.servers)), make([]error, len(s.servers))
+	mutex.Each(len(s.servers), func(i int) {
+		replies[i], errs[i] = do(ctx, s.servers[i], func(ctx context.Context) (T, error) { return request(ctx, s.servers[i].client) })
+	})
+	var failed []error
+	for i, err := range errs {
+		if err != nil {
+			failed = append(failed, err)
+		} else {
+			answers = append(answers, replies[i])
+		}
+	}
+	if len(answers) < s.majority() {
+		return nil, joinErrors(len(errs), failed)
+	}
+	return answers, nil
+}
+
+const removeScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end`
+
+// undo removes the values of attempts that failed without an answer.
+func (s *server) undo(ctx context.Context) {
+	p := s.client.Pipeline()
+	s.undos.Range(func(value, key any) bool {
+		p.Eval(ctx, removeScript, []string{key.(string)}, value)
 		return true
 	})
-	if len(all) == 0 {
-		return
+	if p.Len() > 0 {
+		s.failed.Store(nil) // it is asked also when it rests
+		do(ctx, s, p.Exec)
 	}
-	s.failed.Store(nil) // it is asked also when it rests
-	s.do(end, func(ctx context.Context) (any, error) {
-		return s.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
-			for _, add := range all {
-				add(p)
-			}
-			return nil
-		})
-	})
 }

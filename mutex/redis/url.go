@@ -2,12 +2,18 @@ package redis
 
 import (
 	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -15,134 +21,178 @@ import (
 	"sched/mutex"
 )
 
-// A target is what a URL means, in one of these forms; with rediss in place of redis all
-// connections use TLS, and ?ca, ?cert and ?key name files of certificates:
-//
-//	redis://[user:password@]host[:port][/database]
-//	unix://[user:password@]/path[?db=1]
-//	redis+sentinel://[user:password@]host[:port],host…/PRIMARY[/database][?sentinel_password=…]
-//	redis+cluster://[user:password@]host[:port],host…
+// A target is what the URL of a server means; see forms.
 type target struct {
-	scheme  string // "redis", "unix", "sentinel" or "cluster"
+	kind    string // "" for one server, "sentinel" or "cluster"
+	name    string // for people, without passwords
 	options *goredis.UniversalOptions
-	broken  error // what is wrong with the files of certificates
+	limit   time.Duration // of a request: one of several servers must leave time for the others
+	broken  error         // what is wrong with the files of certificates
 }
 
-// What to write, by the scheme of the URL.
+// forms is what to write instead of a URL that cannot be used.
+const forms = "write redis://[user:password@]host[:port][/database], rediss://… for TLS, unix:///path/to/socket[?db=1], " +
+	"redis+sentinel://host,host,host/PRIMARY, redis+cluster://host,host,host, or a list of URLs for servers that stand alone; " +
+	"in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %; docs/many-servers.md has more"
+
+// form has as its parts the scheme, the kind, the user, the hosts, and what follows.
+var form = regexp.MustCompile(`(?s)^(rediss?|unix|rediss?\+(sentinel|cluster))://([^/?#]*@)?([^/?#]*)(.*)$`)
+
+// A lease must leave time for a renewal that fails, and another one; and the lock of a machine that
+// died must not last for days.
 const (
-	anyHint = "write redis://[user:password@]host[:port][/database], rediss://… for TLS, unix:///path/to/socket[?db=1], " +
-		"redis+sentinel://host,host,host/PRIMARY, or redis+cluster://host,host,host; " + escapesHint
-	aloneHint    = "write redis://[user:password@]host[:port][/database], rediss://… for TLS, or unix:///path/to/socket[?db=1]; " + escapesHint
-	sentinelHint = "write redis+sentinel://[user:password@]host[:port],host,host/PRIMARY[/database][?sentinel_password=…], " +
-		"with the hosts of the Sentinels and the name that their `sentinel monitor` has for the primary; rediss+sentinel://… for TLS"
-	clusterHint     = "write redis+cluster://[user:password@]host[:port],host,host, with some nodes of the Cluster; rediss+cluster://… for TLS"
-	certificateHint = "with rediss://… write ?ca=FILE for the CA of the servers, and &cert=FILE&key=FILE for a certificate of our own"
-	escapesHint     = "in a password write %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %"
+	shortestLease = 3 * time.Second
+	longestLease  = 24 * time.Hour
 )
 
-// hints are the known schemes.
-var hints = map[string]string{
-	"redis": aloneHint, "rediss": aloneHint, "unix": aloneHint, "redis+sentinel": sentinelHint, "rediss+sentinel": sentinelHint,
-	"redis+cluster": clusterHint, "rediss+cluster": clusterHint,
+// Check says what is wrong with a config, without connecting and without quoting passwords.
+func Check(c mutex.Config) error {
+	_, err := targetsOf(c)
+	return err
+}
+
+func targetsOf(c mutex.Config) (targets []*target, err error) {
+	wrong := func(hint, text string, args ...any) ([]*target, error) {
+		return nil, &mutex.StoreError{Text: fmt.Sprintf(text, args...), Hint: hint}
+	}
+	switch n := len(c.Servers); {
+	case n == 0:
+		return wrong(forms, "the store has no server")
+	case n%2 == 0:
+		return wrong(fmt.Sprintf("a majority of %d is %d: it survives no more failures than %d would; take one away, or add one", n, n/2+1, n-1),
+			"the store has %d servers, and needs one or an odd number", n)
+	case c.Namespace == "":
+		return wrong("give the schedule a name: it must be the same on every server", "the store needs a name for its keys")
+	case c.Lease != 0 && (c.Lease < shortestLease || c.Lease > longestLease):
+		return wrong("", "a lease of %s is not between %s and %s", c.Lease, shortestLease, longestLease)
+	}
+	first := map[string]int{}
+	for i, text := range c.Servers {
+		t, problem := targetOf(text, c.Dir)
+		switch {
+		case problem != "" && len(c.Servers) == 1:
+			return wrong(forms, "the URL of the store %s", problem)
+		case problem != "":
+			return wrong(forms, "URL %d of the store %s", i+1, problem)
+		case t.moves() && len(c.Servers) > 1:
+			return wrong(forms, "URL %d of the store is of Sentinels or of a Cluster, in a list of servers", i+1)
+		}
+		address := t.options.Addrs[0]
+		if j, found := first[address]; found {
+			return wrong("each must be a server of its own, which fails alone; another database of the same one is not",
+				"URLs %d and %d of the store are of the same server, %s", j+1, i+1, address)
+		}
+		first[address] = i
+		if t.limit = timeout; len(c.Servers) > 1 {
+			t.limit = timeout / 2
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
 }
 
 // targetOf reads a URL, without connecting. The problem follows "the URL of the store" and quotes
 // nothing of the URL: any part may be a password. Files of certificates are relative to dir.
-func targetOf(text, dir string) (t *target, problem, hint string) {
-	scheme, rest, found := strings.Cut(text, "://")
-	if !found {
-		return nil, "does not begin with redis://", "write redis://HOST:PORT; docs/many-servers.md has the forms for passwords, TLS, sockets, Sentinels and a Cluster"
+func targetOf(text, dir string) (t *target, problem string) {
+	parts := form.FindStringSubmatch(text)
+	if parts == nil {
+		return nil, "does not begin with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
 	}
-	hint, known := hints[scheme]
-	if !known {
-		return nil, "begins with none of redis://, rediss:// and unix://, redis+sentinel:// and redis+cluster://", anyHint
+	t = &target{kind: parts[2], name: strings.ToLower(parts[4])}
+	u, err := url.Parse(parts[1] + "://" + parts[3] + "hosts" + parts[5])
+	var hosts []string
+	noHost := false
+	for _, name := range strings.Split(t.name, ",") {
+		host, hostErr := url.Parse("redis://" + name)
+		if err = cmp.Or(err, hostErr); err != nil {
+			return nil, "is not a URL"
+		}
+		address := net.JoinHostPort(host.Hostname(), cmp.Or(host.Port(), map[bool]string{true: "26379", false: "6379"}[t.kind == "sentinel"]))
+		hosts, noHost = append(hosts, address), noHost || host.Hostname() == ""
 	}
-	u, hosts, err := parse(scheme, rest)
-	if err != nil {
-		return nil, "is not a URL", anyHint
+	secure, unix, query := strings.HasPrefix(text, "rediss"), parts[1] == "unix", u.Query()
+	path, primary := strings.Trim(u.Path, "/"), ""
+	if unix {
+		noHost = t.name != "" || path == ""
+		hosts, t.name, path = []string{u.Path}, u.Path, ""
+	} else if t.kind == "sentinel" {
+		primary, path, _ = strings.Cut(path, "/")
+		t.name = primary + " (Sentinels " + t.name + ")"
+	} else if t.kind == "cluster" {
+		t.name = "the Cluster of " + t.name
 	}
-	base, kind, _ := strings.Cut(scheme, "+")
-	secure := base == "rediss"
-	t = &target{scheme: cmp.Or(kind, strings.Replace(base, "rediss", "redis", 1))}
-	unix, sentinel, cluster := t.scheme == "unix", t.scheme == "sentinel", t.scheme == "cluster"
-	query, path := u.Query(), strings.Trim(u.Path, "/")
-	primary, database := "", path
-	if sentinel {
-		primary, database, _ = strings.Cut(path, "/")
-	} else if unix {
-		database = ""
-	}
-	database = cmp.Or(query.Get("db"), database)
-	db, err := strconv.Atoi("0" + database)
+	database := cmp.Or(query.Get("db"), path, "0")
+	db, err := strconv.ParseUint(database, 10, 31)
 	password, hasPassword := u.User.Password()
-	allowed, ofSentinels := []string{"db"}, ""
-	if sentinel {
-		allowed, ofSentinels = append(allowed, "sentinel_user", "sentinel_password"), ", sentinel_user and sentinel_password"
+	allowed := []string{"db"}
+	if t.kind == "sentinel" {
+		allowed = append(allowed, "sentinel_user", "sentinel_password")
 	}
-	var needTLS, unknown, empty bool
+	if secure {
+		allowed = append(allowed, "ca", "cert", "key", "server_name", "skip_verify")
+	}
+	odd := false
 	for name, values := range query {
-		ofTLS := slices.Contains([]string{"ca", "cert", "key", "server_name", "skip_verify"}, name)
-		needTLS = needTLS || ofTLS && !secure
-		unknown = unknown || !ofTLS && !slices.Contains(allowed, name) || name == "skip_verify" && values[0] != "true"
-		empty = empty || len(values) > 1 || values[0] == ""
+		odd = odd || !slices.Contains(allowed, name) || len(values) > 1 || values[0] == "" || name == "skip_verify" && values[0] != "true"
 	}
 	for _, wrong := range []struct {
-		is            bool
-		problem, hint string // without a hint: that of the scheme
+		is      bool
+		problem string
 	}{
-		{u.Fragment != "", `has a "#" in it`, ""},
-		{unix && (hosts[0].Host != "" || path == ""), "names no socket", ""},
-		{!unix && slices.ContainsFunc(hosts, func(h *url.URL) bool { return h.Hostname() == "" }), "names no host", ""},
-		{slices.ContainsFunc(hosts, wrongPort), "has a port that is not in 1-65535", ""},
-		{t.scheme == "redis" && len(hosts) > 1, "names several hosts",
-			"write a list of URLs for servers that stand alone; for Sentinels redis+sentinel://host,host,host/PRIMARY, for a Cluster redis+cluster://host,host,host"},
-		{u.User != nil && !hasPassword, "has a user without a password; with a password alone it is redis://:password@host", ""},
-		{sentinel && primary == "", "does not name the primary", ""},
-		{cluster && path+database != "", "has a path or a database, and a Redis Cluster has none", ""},
-		{strings.Trim(database, "0123456789") != "", "has a database that is not a number", ""},
-		{err != nil, "is not one that can be used", anyHint},
-		{needTLS, "has a parameter other than db that needs TLS", certificateHint},
-		{unknown, "has a parameter other than db" + ofSentinels + ", and with rediss ca, cert, key, server_name and skip_verify=true", ""},
-		{empty, "has a parameter that is empty, or there twice", ""},
-		{query.Has("cert") != query.Has("key"), "has a certificate without its key, or a key without its certificate", certificateHint},
-		{query.Has("ca") && query.Has("skip_verify"), "names a CA, and says that certificates are not checked", "leave out skip_verify, or ca"},
-		{query.Has("sentinel_user") && !query.Has("sentinel_password"), "has a user of the Sentinels without a password", ""},
+		{u.Fragment != "", `has a "#" in it`},
+		{unix && noHost, "names no socket"},
+		{noHost, "names no host"},
+		{t.kind == "" && len(hosts) > 1, "names several hosts"},
+		{u.User != nil && !hasPassword, "has a user without a password; with a password alone it is redis://:password@host"},
+		{t.kind == "sentinel" && primary == "", "does not name the primary"},
+		{t.kind == "cluster" && (path != "" || query.Has("db")), "has a path or a database, and a Redis Cluster has none"},
+		{err != nil, "has a database that is not a number"},
+		{odd, "has a parameter that is empty, there twice, or not one of " + strings.Join(allowed, ", ")},
+		{query.Has("cert") != query.Has("key"), "has a certificate without its key, or a key without its certificate"},
 	} {
 		if wrong.is {
-			return nil, wrong.problem, cmp.Or(wrong.hint, hint)
+			return nil, wrong.problem
 		}
 	}
 	t.options = &goredis.UniversalOptions{
-		DB: db, MasterName: primary, Username: u.User.Username(), Password: password,
-		SentinelUsername: query.Get("sentinel_user"), SentinelPassword: query.Get("sentinel_password"), Addrs: []string{u.Path},
-	}
-	if !unix {
-		t.options.Addrs = nil
-		for _, host := range hosts {
-			t.options.Addrs = append(t.options.Addrs, strings.ToLower(net.JoinHostPort(host.Hostname(), cmp.Or(host.Port(), t.defaultPort()))))
-		}
+		Addrs: hosts, DB: int(db), MasterName: primary, Username: u.User.Username(), Password: password,
+		SentinelUsername: query.Get("sentinel_user"), SentinelPassword: query.Get("sentinel_password"),
 	}
 	if secure {
-		t.readCertificates(query, dir)
+		if t.options.TLSConfig, err = readCertificates(query, dir); err != nil {
+			t.broken = t.failed("cannot be reached: "+err.Error(),
+				"these are PEM files, a key must have no password; a path in the URL is relative to the folder of the schedule")
+		}
 	}
-	return t, "", ""
+	return t, ""
 }
 
-// parse splits a URL of several hosts. The first result has another host in their place.
-func parse(scheme, rest string) (u *url.URL, hosts []*url.URL, err error) {
-	end := strings.IndexAny(rest+"/", "/?#")
-	at := strings.LastIndex(rest[:end], "@") + 1
-	u, err = url.Parse(scheme + "://" + rest[:at] + "hosts" + rest[end:])
-	for _, name := range strings.Split(rest[at:end], ",") {
-		host, wrong := url.Parse("redis://" + name)
-		hosts, err = append(hosts, host), cmp.Or(err, wrong)
+// readCertificates prepares TLS. Bad files fail each request; tasks without a store still run.
+func readCertificates(query url.Values, dir string) (*tls.Config, error) {
+	file := func(name string) string {
+		if path := query.Get(name); !filepath.IsAbs(path) {
+			return filepath.Join(dir, path)
+		}
+		return query.Get(name)
 	}
-	return u, hosts, err
-}
-
-func wrongPort(host *url.URL) bool {
-	port, err := strconv.ParseUint(cmp.Or(host.Port(), "1"), 10, 16)
-	return err != nil || port == 0
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: query.Get("server_name"), InsecureSkipVerify: query.Has("skip_verify")}
+	if query.Has("ca") {
+		text, err := os.ReadFile(file("ca"))
+		if err != nil {
+			return config, fmt.Errorf("the CA cannot be read: %w", err)
+		}
+		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM(text) {
+			return config, fmt.Errorf("there is no certificate in the file of the CA, %s", file("ca"))
+		}
+	}
+	if query.Has("cert") {
+		pair, err := tls.LoadX509KeyPair(file("cert"), file("key"))
+		if err != nil {
+			return config, fmt.Errorf("the certificate in %s cannot be used with the key in %s: %w", file("cert"), file("key"), err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
 }
 
 func (t *target) connect() goredis.UniversalClient {
@@ -154,7 +204,7 @@ func (t *target) connect() goredis.UniversalClient {
 	o.ReadBufferSize, o.WriteBufferSize = 4096, 4096 // a run that waits has one connection, and should be small
 	o.Protocol, o.DisableIdentity = 2, true          // without the extra requests of a new connection
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	switch t.scheme {
+	switch t.kind {
 	case "sentinel":
 		return goredis.NewFailoverClient(o.Failover())
 	case "cluster":
@@ -165,40 +215,5 @@ func (t *target) connect() goredis.UniversalClient {
 	return goredis.NewClient(o.Simple())
 }
 
-func (t *target) moves() bool { return t.scheme == "sentinel" || t.scheme == "cluster" }
-
-func (t *target) defaultPort() string {
-	if t.scheme == "sentinel" {
-		return "26379"
-	}
-	return "6379"
-}
-
-func (t *target) name() string {
-	var names []string
-	for _, address := range t.options.Addrs {
-		host, port, _ := net.SplitHostPort(address)
-		if port == t.defaultPort() && !strings.Contains(host, ":") {
-			address = host
-		}
-		names = append(names, address)
-	}
-	switch all := strings.Join(names, ", "); t.scheme {
-	case "sentinel":
-		return t.options.MasterName + " (Sentinels " + all + ")"
-	case "cluster":
-		return "the Cluster of " + all
-	default:
-		return all
-	}
-}
-
-// ping is a command for people: it shows whether the server, or one who is asked for it, answers.
-func (t *target) ping() string {
-	if t.scheme == "unix" {
-		return "redis-cli -s " + t.options.Addrs[0] + " ping"
-	}
-	host, port, _ := net.SplitHostPort(t.options.Addrs[0])
-	command := map[string]string{"redis": "ping", "sentinel": "sentinel get-master-addr-by-name " + t.options.MasterName, "cluster": "cluster info"}
-	return fmt.Sprintf("redis-cli -h %s -p %s %s", host, port, command[t.scheme])
-}
+// moves reports whether another server may take over.
+func (t *target) moves() bool { return t.kind != "" }

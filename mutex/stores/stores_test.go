@@ -20,7 +20,7 @@ func TestAStoreIsOpenedByItsURL(t *testing.T) {
 	bad := mutex.Config{Servers: []string{"mongodb://a"}, Namespace: "shop"}
 	none, err := stores.Open(bad)
 	var wrong *mutex.StoreError
-	if none != nil || !errors.As(err, &wrong) || !strings.Contains(wrong.Text, "begins with none of") || stores.Check(bad) == nil {
+	if none != nil || !errors.As(err, &wrong) || !strings.Contains(wrong.Text, "does not begin with redis://") || stores.Check(bad) == nil {
 		t.Errorf("%v, %v", none, err)
 	}
 }
