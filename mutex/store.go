@@ -45,8 +45,8 @@ type Board interface {
 	// All returns the values of a table that are still kept, by their keys.
 	All(ctx context.Context, table string) (map[string][]byte, error)
 
-	// Delete removes a key of a table, and reports whether it was there.
-	Delete(ctx context.Context, table, key string) (bool, error)
+	// Delete removes a key of a table, if it is there.
+	Delete(ctx context.Context, table, key string) error
 
 	// Append adds values to a log, the newest last, and removes the oldest ones beyond keep values.
 	Append(ctx context.Context, log string, keep int, values ...[]byte) error

@@ -10,14 +10,10 @@ import (
 )
 
 // An entry is a field of a table: "AT UNTIL VALUE" with times of the store's clock in milliseconds.
-// Of several servers the newest entry counts. One that was deleted has no time until which it is kept.
+// Of several servers the newest entry counts, also when it is over.
 type entry struct {
 	at, until int64
 	value     string
-}
-
-func newEntry(now, until time.Time, value []byte) string {
-	return fmt.Sprintf("%d %d %s", now.UnixMilli(), until.UnixMilli(), value)
 }
 
 // entryOf reads a field. Garbage is an entry that was over long ago.
@@ -44,31 +40,16 @@ func (s *Store) Put(ctx context.Context, table, key string, value []byte, keep t
 	if err != nil {
 		return err
 	}
+	text := fmt.Sprintf("%d %d %s", now.UnixMilli(), now.Add(keep).UnixMilli(), value)
 	_, err = query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) (int64, error) {
-		return c.HSet(ctx, s.key("board", table), key, newEntry(now, now.Add(keep), value)).Result()
+		return c.HSet(ctx, s.key("board", table), key, text).Result()
 	})
 	return err
 }
 
-func (s *Store) Delete(ctx context.Context, table, key string) (bool, error) {
-	now, err := s.clock(ctx)
-	if err != nil {
-		return false, err
-	}
-	answers, err := query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) (string, error) {
-		var before *goredis.StringCmd
-		_, err := c.Pipelined(ctx, func(p goredis.Pipeliner) error {
-			before = p.HGet(ctx, s.key("board", table), key)
-			p.HSet(ctx, s.key("board", table), key, newEntry(now, time.UnixMilli(0), nil))
-			return nil
-		})
-		return before.Val(), err
-	})
-	found := false
-	for _, answer := range answers {
-		found = found || entryOf(answer).until > now.UnixMilli()
-	}
-	return found, err
+// Delete keeps an entry without a value for the servers that miss it now.
+func (s *Store) Delete(ctx context.Context, table, key string) error {
+	return s.Put(ctx, table, key, nil, -cleanAfter)
 }
 
 func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error) {

@@ -28,17 +28,12 @@ type errorReply struct {
 // their own. Redis's own words for the rest are as good as ours.
 var errorReplies = []errorReply{
 	{"WRONGPASS|invalid password", "refuses the user or the password", passwordHint},
-	{"without any password configured|no password is set", "has no password, and the URL has one", "leave the password out of the URL"},
 	{"NOAUTH", "wants a password, and the URL has none", passwordHint},
 	{"DB index is out of range", "does not have the database of the URL", "it must be less than `databases` in its redis.conf, which is 16 unless changed"},
 	{"MASTERDOWN|READONLY", "is a replica, which takes no writes", "name the primary in the URL, or its Sentinels: redis+sentinel://host,host,host/PRIMARY"},
-	{"OOM command", "has no memory left", "raise its maxmemory, or give sched a Redis of its own"},
-	{"MISCONF", "takes no writes since it cannot save to its disk", "its log says why it cannot; is the disk full?"},
-	{"NOREPLICAS", "takes no writes since it has too few replicas", "see min-replicas-to-write in its redis.conf"},
 	{"NOPERM|user executing the script can't run|ACL failure in script", "does not let the user do that", aclHint},
 	{"MOVED", "is part of a Redis Cluster", "write redis+cluster:// instead of redis://, or use a Redis that stands alone"},
 	{"cluster support disabled", "is no Redis Cluster", "write redis:// instead of redis+cluster://"},
-	{"WRONGTYPE", "has something of somebody else under a key of sched", "give sched a database of its own, with /1 at the end of the URL"},
 }
 
 const (
@@ -73,7 +68,7 @@ func (t *target) explain(err error) (explained *mutex.StoreError, answered bool)
 		return t.failed(known.text, known.hint), true
 	}
 	if answered {
-		return t.failed("answers: "+t.line(reply), "its log may say more"), true
+		return t.failed("answers: "+t.line(reply), "its log may say more, and docs/many-servers.md how it should be set up"), true
 	}
 	return t.explainSilence(err), false
 }

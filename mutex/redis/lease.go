@@ -128,8 +128,8 @@ func (l *lease) find(ctx context.Context) error {
 func (l *lease) isOurs(text string) bool { return holderOf(text).Run == l.holder.Run }
 
 func (l *lease) extend(ctx context.Context, options ...redsync.Option) (yes, no int, missing error) {
-	v := l.store.newVote(ctx, false)
-	v.mutexOf(l.key(), l.value, l.store.lease, options...).ExtendContext(ctx) //nolint: the vote has the errors
+	lock, v := l.store.mutexOf(ctx, l.key(), l.value, l.store.lease, options...)
+	lock.ExtendContext(ctx) //nolint: the vote has the errors
 	return v.count()
 }
 
@@ -153,8 +153,10 @@ func (l *lease) Release(ctx context.Context) error {
 	return l.store.release(ctx, l.key(), l.value)
 }
 
-// brokenFor is how long a mark of Break is kept: longer than any lease.
-const brokenFor = 25 * time.Hour
+const (
+	longestLease = 24 * time.Hour
+	brokenFor    = longestLease + time.Hour // a mark of Break is kept
+)
 
 // Break frees name on all servers. A mark with the value tells the run that had it when it renews.
 func (s *Store) Break(ctx context.Context, name string) (mutex.Holder, error) {

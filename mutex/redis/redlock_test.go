@@ -193,8 +193,8 @@ func TestTheBoardOfThreeServersIsOne(t *testing.T) {
 	put("b", "old")
 	proxy.Set(redistest.Fault{Refuse: true})
 	put("a", "new")
-	if found, err := s.Delete(ctx, "pauses", "b"); !found || err != nil {
-		t.Errorf("%t, %v", found, err)
+	if err := s.Delete(ctx, "pauses", "b"); err != nil {
+		t.Error(err)
 	}
 	if err := s.Append(ctx, "runs", 9, []byte("run-1")); err != nil {
 		t.Fatal(err)

@@ -53,11 +53,16 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	ctx, cancel := begin(ctx)
 	defer cancel()
 	end, _ := ctx.Deadline()
-	key := s.key(kind, name)
+	key, answered := s.key(kind, name), false
 	for attempt := 0; ; attempt++ {
 		begun, text, mine := time.Now(), "", newValue(holder)
-		v := s.newVote(ctx, attempt < 3) // a dead run may have the first server
-		if v.mutexOf(key, mine, keep).TryLockContext(ctx) == nil {
+		lock, v := s.mutexOf(ctx, key, mine, keep)
+		if attempt >= 3 { // a dead run may have the first server
+			for _, c := range v {
+				c.before = nil
+			}
+		}
+		if lock.TryLockContext(ctx) == nil {
 			return mine, nil
 		}
 		for _, c := range v {
@@ -67,16 +72,19 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 		}
 		err := v.outage()
 		if err == nil {
+			answered = true
 			text, err = s.look(ctx, key, name, holder.Run)
 		}
-		left := time.Until(end)
-		switch {
-		case text != "", errors.As(err, new(*mutex.HeldError)), err != nil && (attempt == 0 || left > 0):
+		if err == nil && text == "" { // another run may be about to get its majority
+			time.Sleep(min(mathrand.N(max(shortPause<<attempt, time.Since(begun)/2)), time.Until(end)-shortest))
+			text, err = s.look(ctx, key, name, holder.Run)
+		}
+		switch left := time.Until(end); {
+		case text != "", errors.As(err, new(*mutex.HeldError)), err != nil && (!answered || left > 0):
 			return text, err
-		case err != nil, left < shortest: // the time is over, and the servers answered before
+		case err != nil, left < shortest: // the time is over
 			return "", &mutex.SplitError{Name: name}
 		}
-		time.Sleep(min(mathrand.N(max(shortPause<<attempt, 2*time.Since(begun))), left-shortest))
 	}
 }
 
@@ -137,8 +145,8 @@ func most(found []string) (text string, servers int) {
 func (s *Store) release(ctx context.Context, key, text string) error {
 	ctx, cancel := begin(ctx)
 	defer cancel()
-	v := s.newVote(ctx, false)
-	v.mutexOf(key, text, s.lease).UnlockContext(ctx) //nolint: the vote has the errors
+	lock, v := s.mutexOf(ctx, key, text, s.lease)
+	lock.UnlockContext(ctx) //nolint: the vote has the errors
 	return v.outage()
 }
 

@@ -38,13 +38,6 @@ const forms = "write redis://[user:password@]host[:port][/database], rediss://â€
 // form has as its parts the scheme, the kind, the user, the hosts, and what follows.
 var form = regexp.MustCompile(`(?s)^(rediss?|unix|rediss?\+(sentinel|cluster))://([^/?#]*@)?([^/?#]*)(.*)$`)
 
-// A lease must leave time for a renewal that fails, and another one; and the lock of a machine that
-// died must not last for days.
-const (
-	shortestLease = 3 * time.Second
-	longestLease  = 24 * time.Hour
-)
-
 // Check says what is wrong with a config, without connecting and without quoting passwords.
 func Check(c mutex.Config) error {
 	_, err := targetsOf(c)
@@ -59,12 +52,10 @@ func targetsOf(c mutex.Config) (targets []*target, err error) {
 	case n == 0:
 		return wrong(forms, "the store has no server")
 	case n%2 == 0:
-		return wrong(fmt.Sprintf("a majority of %d is %d: it survives no more failures than %d would; take one away, or add one", n, n/2+1, n-1),
+		return wrong("a majority decides: one server more would make it no safer; take one away, or add one",
 			"the store has %d servers, and needs one or an odd number", n)
-	case c.Namespace == "":
-		return wrong("give the schedule a name: it must be the same on every server", "the store needs a name for its keys")
-	case c.Lease != 0 && (c.Lease < shortestLease || c.Lease > longestLease):
-		return wrong("", "a lease of %s is not between %s and %s", c.Lease, shortestLease, longestLease)
+	case c.Lease > longestLease:
+		return wrong("the lock of a machine that died must not last for days", "a lease of %s is longer than %s", c.Lease, longestLease)
 	}
 	first := map[string]int{}
 	for i, text := range c.Servers {

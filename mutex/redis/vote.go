@@ -19,7 +19,7 @@ type call struct {
 	redsyncredis.Conn // nil: redsync calls no other methods
 	ctx               context.Context
 	server            *server
-	before            vote          // calls that are answered first
+	before            vote          // calls for whose SetNX its own one waits
 	asked             chan struct{} // closed after SetNX
 	takes             bool          // SetNX was called
 	yes               bool          // it was set, renewed or released
@@ -32,28 +32,17 @@ func (p pool) Get(context.Context) (redsyncredis.Conn, error) { return p.call, n
 
 func (c *call) Close() error { return nil }
 
-// newVote prepares a vote of all servers. In turn, each is asked when those before it have answered.
-func (s *Store) newVote(ctx context.Context, inTurn bool) (v vote) {
-	for _, server := range s.servers {
-		c := &call{ctx: ctx, server: server, asked: make(chan struct{})}
-		if inTurn {
-			c.before = v
-		}
-		v = append(v, c)
-	}
-	return v
-}
-
-// mutexOf is a key with a value for redsync. Its timeout is not used: our requests have a deadline.
-func (v vote) mutexOf(key, value string, keep time.Duration, options ...redsync.Option) *redsync.Mutex {
+// mutexOf is a key with a value for redsync, and what one operation with it asks. Its timeout is not
+// used: our requests have a deadline.
+func (s *Store) mutexOf(ctx context.Context, key, value string, keep time.Duration, options ...redsync.Option) (*redsync.Mutex, vote) {
 	var pools []redsyncredis.Pool
-	for _, c := range v {
-		pools = append(pools, pool{c})
+	var v vote
+	for _, server := range s.servers {
+		c := &call{ctx: ctx, server: server, before: v, asked: make(chan struct{})}
+		v, pools = append(v, c), append(pools, pool{c})
 	}
-	return redsync.New(pools...).NewMutex(key, append([]redsync.Option{
-		redsync.WithExpiry(keep), redsync.WithTries(1), redsync.WithTimeoutFactor(1),
-		redsync.WithValue(value), redsync.WithGenValueFunc(func() (string, error) { return value, nil }),
-	}, options...)...)
+	return redsync.New(pools...).NewMutex(key, append(options, redsync.WithExpiry(keep), redsync.WithTries(1), redsync.WithTimeoutFactor(1),
+		redsync.WithValue(value), redsync.WithGenValueFunc(func() (string, error) { return value, nil }))...), v
 }
 
 // SetNX sets a key that is not there, and reports whether it did. Of many runs that want one key,

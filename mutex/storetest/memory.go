@@ -237,14 +237,11 @@ func (m *Memory) All(ctx context.Context, table string) (all map[string][]byte, 
 }
 
 // Delete implements mutex.Board.
-func (m *Memory) Delete(ctx context.Context, table, key string) (found bool, err error) {
-	err = m.call(ctx, func(now time.Time) error {
-		k, ok := m.tables[table][key]
-		found = ok && k.until.After(now)
+func (m *Memory) Delete(ctx context.Context, table, key string) error {
+	return m.call(ctx, func(time.Time) error {
 		delete(m.tables[table], key)
 		return nil
 	})
-	return found, err
 }
 
 // Append implements mutex.Board.

@@ -2,8 +2,7 @@
 // them tick, what runs there, and which runs have ended. It also has the keys of claims of slots.
 //
 // Nothing that is read is proof: it may be old, and whoever can write to the store can write
-// anything. So it is cleaned (mutex.Decode) and checked (read.go), and nothing of it decides what
-// runs.
+// anything. So it is cleaned (mutex.Decode) and checked, and nothing of it decides what runs.
 //
 // On the board of the store (mutex.Board) are, below the schedule's name:
 //
@@ -17,14 +16,13 @@
 package cluster
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/labels"
 	"sched/schedule/outcome"
 )
 
@@ -34,70 +32,7 @@ const (
 	logRuns      = "runs"
 )
 
-const (
-	// listedFor is how long after its last announcement a server is still listed.
-	listedFor = 10 * time.Minute
-
-	// quietAfter is how long after its last announcement a server counts as one that ticks.
-	quietAfter = 3 * time.Minute
-
-	// maxRunning is how many runs one server announces; the others are counted.
-	maxRunning = 100
-)
-
-// A Server is a machine that said lately that it ticks, and a value of the table of servers.
-type Server struct {
-	Name        string    `json:"name"`
-	Machine     string    `json:"machine,omitempty"` // see Machine; empty when it is not known
-	Version     string    `json:"version"`           // of its sched
-	Minute      time.Time `json:"minute"`            // of its last tick
-	File        string    `json:"file"`              // the schedule that it ticks, absolute
-	Digest      string    `json:"digest"`            // of the text of the schedule and of what it includes
-	Labels      []string  `json:"labels,omitempty"`
-	Environment string    `json:"environment"`
-	Zone        string    `json:"zone,omitempty"` // see ZoneOf
-	Running     []Running `json:"running,omitempty"`
-	More        int       `json:"more,omitempty"` // how many runs beyond those in Running
-
-	// Announce, Refresh and List say these.
-	Seen       time.Time     `json:"seen"`                  // when its last tick began, by the clock of the store
-	Offset     time.Duration `json:"offset,omitempty"`      // its clock minus the clock of the store, in nanoseconds
-	SharedName bool          `json:"shared_name,omitempty"` // another machine ticks under its name
-	Said       time.Time     `json:"said"`                  // when it said last what runs there
-	Age        time.Duration `json:"-"`                     // how long ago Seen was
-	LastTold   time.Duration `json:"-"`                     // how long ago Said was
-	Schedules  []Schedule    `json:"-"`                     // that it ticks under the name of this store, sorted by file
-}
-
-// A Schedule is a file that a server ticks under the name of this store.
-type Schedule struct {
-	File   string // absolute, on that server
-	Digest string // of its text and of what it includes
-}
-
-// A Running is a run that lived when its server last said what runs there.
-type Running struct {
-	Run   string    `json:"run"`
-	Task  string    `json:"task"`
-	Slot  time.Time `json:"slot"`
-	PID   int       `json:"pid,omitempty"` // 0 until its command has started
-	Since time.Time `json:"since"`
-}
-
-// place is the key in the table of servers. Machines with one name, and schedules of one machine,
-// have keys of their own.
-func (s Server) place() string {
-	hash := sha256.Sum256([]byte(s.Machine + "\x00" + s.File))
-	return s.Name + "@" + hex.EncodeToString(hash[:8])
-}
-
-// Silent reports whether the server has said nothing for three minutes.
-func (s Server) Silent() bool { return s.LastTold >= quietAfter }
-
-// AsLabelled is the server as `servers` of a task sees it.
-func (s Server) AsLabelled() labels.Machine { return labels.Machine{Name: s.Name, Labels: s.Labels} }
-
-// encode makes JSON of one of the types above, or of a record: each of them can be encoded.
+// encode makes JSON of one of the types of this package, or of a record: each can be encoded.
 func encode(v any) []byte {
 	text, _ := json.Marshal(v)
 	return text
@@ -125,4 +60,27 @@ func Taken(holder mutex.Holder) string {
 		return outcome.AnotherTick + "had this slot, some time ago"
 	}
 	return outcome.AnotherTick + "has this slot " + holder.String()
+}
+
+// ForgetServer removes what a server that is gone announced, and reports whether there was something.
+func ForgetServer(ctx context.Context, store mutex.Store, name string) (found bool, err error) {
+	return forget(ctx, store, tableServers, func(key string) bool {
+		i := strings.LastIndexByte(key, '@')
+		return i >= 0 && key[:i] == name
+	})
+}
+
+// ForgetTask removes the last runs of a task that is gone, and reports whether there were any.
+func ForgetTask(ctx context.Context, store mutex.Store, task string) (found bool, err error) {
+	return forget(ctx, store, tableLast, func(key string) bool { return strings.HasPrefix(key, task+"@") })
+}
+
+func forget(ctx context.Context, store mutex.Board, table string, isOf func(key string) bool) (found bool, err error) {
+	values, err := store.All(ctx, table)
+	for key := range values {
+		if err == nil && isOf(key) {
+			found, err = true, store.Delete(ctx, table, key)
+		}
+	}
+	return found, err
 }

@@ -324,9 +324,6 @@ func TestThousandsOfForgedServersDelayNoTick(t *testing.T) {
 	if m.SharedName || len(m.Silent) > 10 || len(m.Environments) > 10 {
 		t.Errorf("%+v", m)
 	}
-	if all := mustList(t, store); len(all) > mostServers {
-		t.Errorf("%d servers", len(all))
-	}
 }
 
 func TestATimeThatIsNoneMakesNoServerImmortal(t *testing.T) {

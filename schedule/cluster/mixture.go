@@ -30,23 +30,17 @@ const (
 
 // Findings says what is wrong, given the server that found it.
 func (m Mixture) Findings(self Server) (all []Finding) {
-	add := func(kind, hint, text string, values ...any) {
-		all = append(all, Finding{kind, fmt.Sprintf(text, values...), hint})
+	add := func(is bool, kind, hint, text string, values ...any) {
+		if is {
+			all = append(all, Finding{kind, fmt.Sprintf(text, values...), hint})
+		}
 	}
-	if m.SharedName {
-		add(KindName, "name each with `server:` or $SCHED_SERVER", "another machine ticks under the name %s, too", self.Name)
-	}
-	if len(m.Environments) > 0 {
-		add(KindEnvironment, "give each environment a `name` or a store of its own",
-			"servers of this schedule tick in another environment: %s (%s is in %s)", strings.Join(m.Environments, ", "), self.Name, self.Environment)
-	}
-	if len(m.Zones) > 0 {
-		add(KindZone, "write `timezone:` into the schedule: without it each server takes its own, and a task runs once in each zone",
-			"servers of this schedule are in another time zone: %s (%s is in %s)", strings.Join(m.Zones, ", "), self.Name, self.Zone)
-	}
-	if len(m.Silent) > 0 {
-		add(KindSilent, "", "nothing was heard for three minutes or more of %s, where tasks were running", strings.Join(m.Silent, ", "))
-	}
+	add(m.SharedName, KindName, "name each with `server:` or $SCHED_SERVER", "another machine ticks under the name %s, too", self.Name)
+	add(len(m.Environments) > 0, KindEnvironment, "give each environment a `name` or a store of its own",
+		"servers of this schedule tick in another environment: %s (%s is in %s)", strings.Join(m.Environments, ", "), self.Name, self.Environment)
+	add(len(m.Zones) > 0, KindZone, "write `timezone:` into the schedule: without it each server takes its own, and a task runs once in each zone",
+		"servers of this schedule are in another time zone: %s (%s is in %s)", strings.Join(m.Zones, ", "), self.Name, self.Zone)
+	add(len(m.Silent) > 0, KindSilent, "", "nothing was heard for three minutes or more of %s, where tasks were running", strings.Join(m.Silent, ", "))
 	return all
 }
 
@@ -66,39 +60,46 @@ func ZoneOf(s *schedule.Schedule, year int) string {
 	return offset(time.January)
 }
 
+// Unserved returns the tasks in use whose `servers` mean none of the servers.
+func Unserved(s *schedule.Schedule, all []Server) (tasks []*schedule.Task) {
+	for _, t := range s.Tasks {
+		isFor := func(one Server) bool { return one.AsLabelled().IsAny(t.Servers) }
+		if len(t.Servers) > 0 && s.InUse(t) && !slices.ContainsFunc(all, isFor) {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
 // mixtureOf finds what is wrong with the servers, at the time now of the store.
 func mixtureOf(self Server, all map[string]Server, now time.Time) (m Mixture) {
 	before, ticked := all[self.place()]
+	differs := func(theirs, ours string) bool { return theirs != "" && ours != "" && theirs != ours }
 	for key, s := range all {
 		silent := now.Sub(s.Said) >= quietAfter
 		switch {
 		case key == self.place():
 		case s.Name == self.Name && s.Machine != self.Machine:
 			// A machine that was set up anew finds its own past; only what ticked after it is another one.
-			known := s.Machine != "" && self.Machine != ""
-			m.SharedName = m.SharedName || known && !silent && ticked && s.Seen.After(before.Seen)
+			m.SharedName = m.SharedName || differs(s.Machine, self.Machine) && !silent && ticked && s.Seen.After(before.Seen)
 		case silent && s.Name != self.Name && len(s.Running)+s.More > 0:
 			m.Silent = append(m.Silent, s.Name)
 		case !silent:
-			m.Environments = addOther(m.Environments, s.Environment, self.Environment)
-			m.Zones = addOther(m.Zones, s.Zone, self.Zone)
+			if differs(s.Environment, self.Environment) {
+				m.Environments = append(m.Environments, s.Environment)
+			}
+			if differs(s.Zone, self.Zone) {
+				m.Zones = append(m.Zones, s.Zone)
+			}
 		}
 	}
-	m.Environments, m.Zones, m.Silent = few(m.Environments), few(m.Zones), few(m.Silent)
+	m.Environments, m.Zones, m.Silent = firstTen(m.Environments), firstTen(m.Zones), firstTen(m.Silent)
 	return m
 }
 
-// few sorts names, and leaves out all but ten of them: others may have written thousands.
-func few(names []string) []string {
+// firstTen sorts names: others may have written thousands.
+func firstTen(names []string) []string {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	return names[:min(10, len(names))]
-}
-
-// addOther adds what another server is in, if both are in something and it is not the same.
-func addOther(all []string, theirs, ours string) []string {
-	if theirs == "" || ours == "" || theirs == ours {
-		return all
-	}
-	return append(all, theirs)
 }

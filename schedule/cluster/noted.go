@@ -32,10 +32,7 @@ func Machine(dir string) string {
 func NoteMixture(dir string, m Mixture) { note(filepath.Join(dir, "servers-mixed.json"), m) }
 
 // MixtureIn returns what the last tick found.
-func MixtureIn(dir string) (m Mixture) {
-	readNote(filepath.Join(dir, "servers-mixed.json"), &m)
-	return m
-}
+func MixtureIn(dir string) Mixture { return noted[Mixture](filepath.Join(dir, "servers-mixed.json")) }
 
 // An Outage is what the ticks of this machine found: the store does not answer them, or grants nothing.
 type Outage struct {
@@ -45,21 +42,19 @@ type Outage struct {
 
 // NoteOutage notes that a tick found the store to be down; nil says that it answered.
 func NoteOutage(dir string, now time.Time, err error) {
-	outage, down := OutageIn(dir)
-	if !down {
-		outage.Since = now.UTC()
+	var found Outage
+	if err != nil {
+		found = Outage{now.UTC(), err.Error()}
+		if last, down := OutageIn(dir); down {
+			found.Since = last.Since
+		}
 	}
-	if err == nil {
-		outage = Outage{}
-	} else {
-		outage.Why = err.Error()
-	}
-	note(filepath.Join(dir, "store-down.json"), outage)
+	note(filepath.Join(dir, "store-down.json"), found)
 }
 
 // OutageIn returns the outage that the last tick found; false where the store answered it.
 func OutageIn(dir string) (o Outage, down bool) {
-	readNote(filepath.Join(dir, "store-down.json"), &o)
+	o = noted[Outage](filepath.Join(dir, "store-down.json"))
 	return o, o.Why != ""
 }
 
@@ -67,19 +62,16 @@ func OutageIn(dir string) (o Outage, down bool) {
 func note(path string, value any) {
 	text := append(encode(value), '\n')
 	known, err := statedir.ReadFile(path)
-	switch {
-	case string(text) == "{}\n":
-		if err == nil {
-			os.Remove(path)
-		}
-	case err != nil || !bytes.Equal(known, text):
+	if string(text) == "{}\n" {
+		os.Remove(path)
+	} else if err != nil || !bytes.Equal(known, text) {
 		statedir.Replace(path, text) //nolint: ticks say it, too
 	}
 }
 
-// readNote reads a value that note wrote. A file that cannot be read says nothing.
-func readNote(path string, value any) {
-	if text, err := statedir.ReadFile(path); err == nil {
-		json.Unmarshal(text, value) //nolint: see above
-	}
+// noted reads a value that note wrote. A file that cannot be read says nothing.
+func noted[T any](path string) (value T) {
+	text, _ := statedir.ReadFile(path)
+	json.Unmarshal(text, &value) //nolint: see above
+	return value
 }

@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// maxRuns is how many ended runs are kept, of all servers together.
-	maxRuns = 10_000
-
-	// lastFor is how long the last run of a task is kept.
-	lastFor = 400 * 24 * time.Hour
-
-	// pageSize is how many runs are read with one call.
-	pageSize = 500
-
-	// mostLatest is how many runs Latest and List look at.
-	mostLatest = 2 * pageSize
+	maxRuns    = 10_000               // ended runs that are kept, of all servers together
+	lastFor    = 400 * 24 * time.Hour // the last run of a task is kept
+	pageSize   = 500                  // runs that are read with one call
+	mostLatest = 2 * pageSize         // runs that Latest and List look at
 )
+
+// A published is a value of the log runs: a record, and when it was published, by the
+// clock of its server.
+type published struct {
+	outcome.Record
+	Published time.Time `json:"published"`
+}
 
 // Publish publishes ended runs of one server; doing so again is harmless. Last has the last run of
 // each task of these runs. Snapshots, which may hold secrets, and outputs stay on the server.
@@ -37,36 +37,50 @@ func Publish(ctx context.Context, store mutex.Store, records []outcome.Record, l
 	}
 	var values [][]byte
 	lasts := map[string][]byte{}
-	for _, record := range records {
-		value := publishedValue(record)
+	for _, r := range records {
+		shared := published{shareable(r), time.Now().UTC()}
+		value := encode(shared)
+		if len(value) > mutex.LongestValue {
+			shared.Notes, shared.Triggered = nil, nil
+			value = encode(shared)
+		}
 		values = append(values, value)
-		if last[record.Task].Run == record.Run {
-			lasts[record.Task+"@"+record.Server] = value
+		if last[r.Task].Run == r.Run {
+			lasts[r.Task+"@"+r.Server] = value
 		}
 	}
 	if err := store.Append(ctx, logRuns, maxRuns, values...); err != nil {
 		return err
 	}
-	return putAll(ctx, store, tableLast, lasts, lastFor)
-}
-
-// publishedValue is what the others read of a run. Notes that are too long for it are left out.
-func publishedValue(r outcome.Record) []byte {
-	r.Snapshot, r.Output, r.Locks, r.Seat, r.Wait = nil, "", "", outcome.Seat{}, outcome.Wait{}
-	value := encode(published{r, time.Now().UTC()})
-	if len(value) > mutex.LongestValue {
-		r.Notes, r.Triggered = nil, nil
-		value = encode(published{r, time.Now().UTC()})
-	}
-	return value
-}
-
-// putAll puts values into a table, some at the same time: each takes a round trip.
-func putAll(ctx context.Context, store mutex.Board, table string, values map[string][]byte, keep time.Duration) error {
-	keys := slices.Collect(maps.Keys(values))
+	keys := slices.Collect(maps.Keys(lasts))
 	errs := make([]error, len(keys))
-	mutex.Each(len(keys), func(i int) { errs[i] = store.Put(ctx, table, keys[i], values[keys[i]], keep) })
+	mutex.Each(len(keys), func(i int) { errs[i] = store.Put(ctx, tableLast, keys[i], lasts[keys[i]], lastFor) })
 	return cmp.Or(errs...)
+}
+
+// shareable returns what servers tell each other of a run: no snapshots, locks or paths, which
+// could do harm elsewhere.
+func shareable(r outcome.Record) outcome.Record {
+	isNone := func(t outcome.Triggered) bool { return !outcome.IsID(t.Run) }
+	shared := outcome.Record{
+		Run: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, Origin: r.Origin, Background: r.Background,
+		Server: r.Server, Started: r.Started, Ended: r.Ended, Outcome: r.Outcome, Reason: r.Reason, ExitCode: r.ExitCode,
+		Notes: r.Notes, Triggered: slices.DeleteFunc(slices.Clone(r.Triggered), isNone), Attempts: max(0, r.Attempts),
+		UserCPU: max(0, r.UserCPU), SystemCPU: max(0, r.SystemCPU), PeakMemory: max(0, r.PeakMemory), Waited: max(0, r.Waited),
+	}
+	if r.Cause != nil && outcome.IsID(r.Cause.Run) {
+		shared.Cause = r.Cause
+	}
+	return shared
+}
+
+// foreign reads a record of another server than self.
+func foreign(value []byte, self string) (p published, ok bool) {
+	p, ok = mutex.Decode[published](value)
+	ok = ok && outcome.IsID(p.Run) && p.Task != "" && !p.Slot.IsZero() && slices.Contains(outcome.Ran, p.Outcome) &&
+		p.Server != "" && p.Server != self
+	p.Record = shareable(p.Record)
+	return p, ok
 }
 
 // Recent returns the ended runs of other servers than self that match q, in the order of
@@ -109,13 +123,7 @@ func find(ctx context.Context, store mutex.Store, self string, q history.Query, 
 // before its slot; clocks differ by less than an hour.
 func enough(q history.Query, runs map[string]outcome.Record, before time.Time) bool {
 	before = before.Add(time.Hour)
-	newer := 0
-	for _, record := range runs {
-		if record.Slot.After(before) {
-			newer++
-		}
-	}
-	return q.Limit > 0 && newer >= q.Limit || before.Before(q.Since)
+	return before.Before(q.Since) || q.Limit > 0 && len(runs) >= q.Limit && Newest(runs, q.Limit)[q.Limit-1].Slot.After(before)
 }
 
 // Newest returns at most limit of the runs, 0 for all, in the order of history.DB.Find.
@@ -127,42 +135,21 @@ func Newest(runs map[string]outcome.Record, limit int) []outcome.Record {
 	return all
 }
 
-// endedLately returns the ids of runs that ended on any server.
-func endedLately(ctx context.Context, store mutex.Store) (map[string]bool, error) {
-	ended := map[string]bool{}
-	values, err := store.Tail(ctx, logRuns, 0, mostLatest)
-	for _, value := range values {
-		if p, ok := foreign(value, ""); ok {
-			ended[p.Run] = true
-		}
-	}
-	return ended, err
-}
-
 // Last returns the ended run that began last on another server than self, by task, if any.
 func Last(ctx context.Context, store mutex.Store, self string, tasks []string) (map[string]outcome.Record, error) {
-	last, wanted := map[string]outcome.Record{}, map[string]bool{}
-	for _, task := range tasks {
-		wanted[task] = true
-	}
-	if len(wanted) == 0 {
+	last := map[string]outcome.Record{}
+	if len(tasks) == 0 {
 		return last, nil
 	}
 	values, err := store.All(ctx, tableLast)
-	byTask := map[string][][]byte{}
+	newest := map[string][]byte{}
 	for key, value := range values {
-		if task, server, _ := strings.Cut(key, "@"); wanted[task] && server != self {
-			byTask[task] = append(byTask[task], value)
+		task, server, _ := strings.Cut(key, "@")
+		if !slices.Contains(tasks, task) || server == self || bytes.Compare(value, newest[task]) <= 0 {
+			continue // each begins with the id of its run, and ids sort by the time at which the runs began
 		}
-	}
-	for task, values := range byTask {
-		// Each begins with the id of its run, and ids sort by the time at which the runs began.
-		slices.SortFunc(values, func(a, b []byte) int { return bytes.Compare(b, a) })
-		for _, value := range values {
-			if p, ok := foreign(value, self); ok && p.Task == task {
-				last[task] = p.Record
-				break
-			}
+		if p, ok := foreign(value, self); ok && p.Task == task {
+			last[task], newest[task] = p.Record, value
 		}
 	}
 	return last, err

@@ -1,0 +1,180 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/mutex"
+	"sched/schedule/labels"
+	"sched/schedule/outcome"
+)
+
+const (
+	listedFor  = 10 * time.Minute // after its last announcement a server is still listed
+	quietAfter = 3 * time.Minute  // after it a server does not count as one that ticks
+	maxRunning = 100              // runs that one server announces; the others are counted
+)
+
+// A Server is a machine that said lately that it ticks, and a value of the table of servers.
+type Server struct {
+	Name        string    `json:"name"`
+	Machine     string    `json:"machine,omitempty"` // see Machine; empty when it is not known
+	Version     string    `json:"version"`           // of its sched
+	Minute      time.Time `json:"minute"`            // of its last tick
+	File        string    `json:"file"`              // the schedule that it ticks, absolute
+	Digest      string    `json:"digest"`            // of the text of the schedule and of what it includes
+	Labels      []string  `json:"labels,omitempty"`
+	Environment string    `json:"environment"`
+	Zone        string    `json:"zone,omitempty"` // see ZoneOf
+	Running     []Running `json:"running,omitempty"`
+	More        int       `json:"more,omitempty"` // how many runs beyond those in Running
+
+	// Announce, Refresh and List say these.
+	Seen       time.Time     `json:"seen"`                  // when its last tick began, by the clock of the store
+	Offset     time.Duration `json:"offset,omitempty"`      // its clock minus the clock of the store, in nanoseconds
+	SharedName bool          `json:"shared_name,omitempty"` // another machine ticks under its name
+	Said       time.Time     `json:"said"`                  // when it said last what runs there
+	Age        time.Duration `json:"-"`                     // how long ago Seen was
+	LastTold   time.Duration `json:"-"`                     // how long ago Said was
+	Schedules  []Schedule    `json:"-"`                     // that it ticks under the name of this store, sorted by file
+}
+
+// A Schedule is a file that a server ticks under the name of this store.
+type Schedule struct {
+	File   string // absolute, on that server
+	Digest string // of its text and of what it includes
+}
+
+// A Running is a run that lived when its server last said what runs there.
+type Running struct {
+	Run   string    `json:"run"`
+	Task  string    `json:"task"`
+	Slot  time.Time `json:"slot"`
+	PID   int       `json:"pid,omitempty"` // 0 until its command has started
+	Since time.Time `json:"since"`
+}
+
+// place is the key in the table of servers. Machines with one name, and schedules of one machine,
+// have keys of their own.
+func (s Server) place() string {
+	hash := sha256.Sum256([]byte(s.Machine + "\x00" + s.File))
+	return s.Name + "@" + hex.EncodeToString(hash[:8])
+}
+
+// Silent reports whether the server has said nothing for three minutes.
+func (s Server) Silent() bool { return s.LastTold >= quietAfter }
+
+// AsLabelled is the server as `servers` of a task sees it.
+func (s Server) AsLabelled() labels.Machine { return labels.Machine{Name: s.Name, Labels: s.Labels} }
+
+// Announce says that a tick of self begins, and what runs there. It returns by how much clock, which is
+// the clock of this machine, is ahead of the clock of the store (half a round trip wrong at most), and
+// what is wrong with the servers. It takes three calls.
+func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, self Server) (time.Duration, Mixture, error) {
+	return tell(ctx, store, clock, self, true)
+}
+
+// Refresh says what runs on self now. Version and minute of the server stay those of the tick that
+// began last, which may be a later one than the tick of self.
+func Refresh(ctx context.Context, store mutex.Store, clock func() time.Time, self Server) (offset time.Duration, err error) {
+	offset, _, err = tell(ctx, store, clock, self, false)
+	return offset, err
+}
+
+func tell(ctx context.Context, store mutex.Store, clock func() time.Time, self Server, begins bool) (
+	offset time.Duration, m Mixture, err error) {
+	all, err := readServers(ctx, store) // first: the clock is not compared while we connect
+	if err != nil {
+		return 0, m, err
+	}
+	before := clock()
+	now, err := store.Now(ctx)
+	if err != nil {
+		return 0, m, err
+	}
+	offset = before.Add(clock().Sub(before) / 2).Sub(now) // the store read its clock in the middle of the round trip
+	m = mixtureOf(self, all, now)
+	self.SharedName, self.Seen = m.SharedName, now.UTC()
+	if last, known := all[self.place()]; known && !begins {
+		last.Running = self.Running
+		self = last
+	}
+	self.More = max(0, len(self.Running)-maxRunning)
+	self.Running = self.Running[:len(self.Running)-self.More]
+	self.Minute, self.Said, self.Offset = self.Minute.UTC(), now.UTC(), offset
+	return offset, m, store.Put(ctx, tableServers, self.place(), encode(self), listedFor)
+}
+
+// readServers returns the servers by key, with such runs as sched can have made.
+func readServers(ctx context.Context, store mutex.Board) (map[string]Server, error) {
+	values, err := store.All(ctx, tableServers)
+	all := map[string]Server{}
+	for key, value := range values {
+		s, ok := mutex.Decode[Server](value)
+		if !ok || s.Name == "" || s.Seen.IsZero() || s.Said.IsZero() {
+			continue
+		}
+		s.Running = slices.DeleteFunc(s.Running, func(r Running) bool { return !outcome.IsID(r.Run) || r.Task == "" })
+		s.Running, s.More = s.Running[:min(maxRunning, len(s.Running))], max(0, s.More)
+		all[key] = s
+	}
+	return all, err
+}
+
+// List returns the servers that were announced in the last ten minutes, by name. Machines with one
+// name are one server, with all their runs and files. Running lacks the last thousand ended runs.
+func List(ctx context.Context, store mutex.Store) ([]Server, error) {
+	announced, err := readServers(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	now, err := store.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ended := map[string]bool{}
+	if slices.ContainsFunc(slices.Collect(maps.Values(announced)), func(s Server) bool { return len(s.Running) > 0 }) {
+		values, err := store.Tail(ctx, logRuns, 0, mostLatest)
+		if err != nil {
+			return nil, err
+		}
+		for _, value := range values {
+			if p, ok := foreign(value, ""); ok {
+				ended[p.Run] = true
+			}
+		}
+	}
+	byName := map[string]Server{}
+	for _, s := range slices.SortedFunc(maps.Values(announced), func(a, b Server) int { return b.Seen.Compare(a.Seen) }) {
+		s.Age, s.LastTold = max(0, now.Sub(s.Seen)), max(0, now.Sub(s.Said))
+		if s.LastTold > listedFor {
+			continue
+		}
+		s.Schedules = []Schedule{{s.File, s.Digest}}
+		s.Running = slices.DeleteFunc(s.Running, func(r Running) bool { return ended[r.Run] })
+		if newer, known := byName[s.Name]; known {
+			s = newer.with(s)
+		}
+		byName[s.Name] = s
+	}
+	return slices.SortedFunc(maps.Values(byName), func(a, b Server) int { return strings.Compare(a.Name, b.Name) }), nil
+}
+
+// with adds what another machine with the same name, or the same one, runs and ticks.
+func (s Server) with(other Server) Server {
+	s.Running = append(s.Running, other.Running...)
+	slices.SortFunc(s.Running, func(a, b Running) int { return cmp.Compare(a.Run, b.Run) })
+	s.Running = slices.CompactFunc(s.Running, func(a, b Running) bool { return a.Run == b.Run })
+	s.Schedules = append(s.Schedules, other.Schedules...)
+	slices.SortStableFunc(s.Schedules, func(a, b Schedule) int { return strings.Compare(a.File, b.File) })
+	s.Schedules = slices.CompactFunc(s.Schedules, func(a, b Schedule) bool { return a.File == b.File })
+	s.More += other.More
+	s.LastTold = min(s.LastTold, other.LastTold)
+	return s
+}
