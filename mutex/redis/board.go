@@ -29,7 +29,7 @@ func entryOf(text string) (e entry) {
 
 // Bounds of what a table may cost its readers, whoever wrote it.
 const (
-	mostEntries = 5000           // that are read
+	mostEntries = 10_000         // that are read
 	pageSize    = 1000           // of one request
 	mostCleaned = 100            // that one reader removes
 	cleanAfter  = 24 * time.Hour // they were over or deleted: a server may have missed that
@@ -76,7 +76,7 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 	return values, err
 }
 
-// readTable reads a table of one server, up to a bound, and removes some of what was over at a time.
+// readTable reads a table of one server, up to a bound, and removes some of what was over then.
 func readTable(ctx context.Context, c goredis.UniversalClient, table string, overAt int64) (map[string]entry, error) {
 	entries := map[string]entry{}
 	var over []string

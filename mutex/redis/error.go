@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -75,35 +74,25 @@ func (t *target) explain(err error) (explained *mutex.StoreError, answered bool)
 
 // explainSilence says why there is no connection, or no answer.
 func (t *target) explainSilence(err error) *mutex.StoreError {
-	var (
-		unknown     *net.DNSError
-		plain       tls.RecordHeaderError
-		certificate *tls.CertificateVerificationError
-		errno       syscall.Errno
-	)
-	is := func(target error) bool { return errors.Is(err, target) }
-	switch {
-	case says(err, "tls: certificate required", "tls: bad certificate", "tls: unknown certificate authority"):
-		return t.failed("wants a certificate of ours that it can trust", "write ?cert=FILE&key=FILE in the URL, for one that its CA has signed")
-	case errors.As(err, &unknown) && unknown.IsNotFound:
-		return t.failed("cannot be found: there is no host of that name", "see the URL")
-	case errors.As(err, &plain):
-		return t.failed("does not speak TLS on this port", "write redis:// instead of rediss://, or its tls-port")
-	case errors.As(err, &certificate):
-		return t.failed("has a certificate that cannot be trusted: "+t.line(certificate.Err.Error()),
-			"name the file of its CA with ?ca=FILE in the URL, or in SSL_CERT_FILE; its host must be in the certificate, or ?server_name=NAME is")
-	case slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE}, is):
-		return t.failed("closes the connection at once", "its log says why; write rediss:// if it speaks TLS on this port")
-	case timedOut(err):
-		hint := "is the machine up, and no firewall between?"
-		if t.options.TLSConfig != nil {
-			hint = "does it speak TLS on this port? a plain Redis waits for more, and says nothing: then write redis://"
-		}
-		return t.failed(fmt.Sprintf("does not answer within %s", t.limit), hint)
-	case errors.As(err, &errno):
-		return t.failed("does not answer: "+errno.Error(), "is it running, and is that its port, or its socket?")
+	hint := "is it running, and is that its port, or its socket? write rediss:// if it speaks TLS there"
+	if t.options.TLSConfig != nil {
+		hint = "does it speak TLS on this port? a plain Redis says nothing: then write redis://; " +
+			"its certificate must be of the CA in ?ca=FILE or SSL_CERT_FILE, and for the host in the URL or in ?server_name=NAME"
 	}
-	return t.failed("does not answer: "+t.line(err.Error()), "")
+	var unknown *net.DNSError
+	var errno syscall.Errno
+	why := ": " + t.line(err.Error())
+	switch {
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		why = ": there is no host of that name"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		why = ": it closes the connection at once"
+	case timedOut(err):
+		why = fmt.Sprintf(" within %s", t.limit)
+	case errors.As(err, &errno):
+		why = ": " + errno.Error()
+	}
+	return t.failed("does not answer"+why, hint)
 }
 
 // says reports whether an error has one of the words in its text.
@@ -135,9 +124,12 @@ func joinErrors(all int, failed []error) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	var first *mutex.StoreError
-	if errors.As(failed[0], &first); all == 1 || first == nil {
+	if all == 1 {
 		return failed[0]
+	}
+	var first mutex.StoreError
+	if e := (*mutex.StoreError)(nil); errors.As(failed[0], &e) {
+		first = *e
 	}
 	var texts []string
 	for _, err := range failed {

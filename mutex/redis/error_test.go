@@ -61,10 +61,10 @@ func TestAnErrorSaysInOneLineWhatIsWrongWithAServerWithAHint(t *testing.T) {
 		{"no password, in another database", locked.URL + "/1", "wants a password, and the URL has none", "redis://:password@host"},
 		{"a database that is not there", at(plain, secret, "/99"), "does not have the database of the URL", "`databases`"},
 		{"TLS against a plain port", strings.Replace(at(plain, secret, ""), "redis", "rediss", 1), "", "redis://"}, // it waits for the end of a line, which our first bytes may have or not
-		{"no TLS against a port of TLS", at(tls, secret, ""), "closes the connection at once", "rediss://"},
-		{"a certificate that is not trusted", "rediss://" + tls.Address, "has a certificate that cannot be trusted", "SSL_CERT_FILE"},
+		{"no TLS against a port of TLS", at(tls, secret, ""), "it closes the connection at once", "rediss://"},
+		{"a certificate that is not trusted", "rediss://" + tls.Address, "failed to verify certificate", "SSL_CERT_FILE"},
 		{"no process there", "redis://:" + secret + "@" + closedPort(t), "connection refused", "is that its port"},
-		{"no such host", "redis://:" + secret + "@no-such-host.invalid", "redis at no-such-host.invalid cannot be found", "see the URL"},
+		{"no such host", "redis://:" + secret + "@no-such-host.invalid", "there is no host of that name", "is that its port"},
 		{"no socket", "unix:///no/such/socket", "no such file or directory", "its socket"},
 		{"a replica without its primary", replica.URL, "is a replica", "name the primary"},
 		{"no memory", full.URL, "OOM command not allowed", "its log"},

@@ -326,7 +326,7 @@ func TestForgedEntriesDelayNobody(t *testing.T) {
 }
 
 // fewest are the rights that are enough for everything that a store does; docs/many-servers.md has them.
-var fewest = strings.Fields("+hello +select +eval +evalsha +time +get +mget +set +del +pexpire +hget +hset +hdel +hscan +lpush +ltrim +lrange")
+var fewest = strings.Fields("+hello +select +eval +evalsha +time +get +mget +set +del +pexpire +hset +hdel +hscan +lpush +ltrim +lrange")
 
 func TestAUserWithTheFewestRightsCanDoEverything(t *testing.T) {
 	t.Parallel()

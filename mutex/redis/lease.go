@@ -109,7 +109,7 @@ func (l *lease) Renew(ctx context.Context) error {
 	return l.lost(ctx, false)
 }
 
-// find looks for the value of an adopted lock. When the run does not have the mutex it makes one up.
+// find looks for the value of an adopted lock. If the run does not have the mutex, it makes one up.
 func (l *lease) find(ctx context.Context) error {
 	if l.value != "" {
 		return nil
@@ -128,7 +128,7 @@ func (l *lease) find(ctx context.Context) error {
 func (l *lease) isOurs(text string) bool { return holderOf(text).Run == l.holder.Run }
 
 func (l *lease) extend(ctx context.Context, options ...redsync.Option) (yes, no int, missing error) {
-	lock, v := l.store.mutexOf(ctx, l.key(), l.value, l.store.lease, options...)
+	lock, v := l.store.mutexOf(ctx, l.key(), l.value, l.store.lease, false, options...)
 	lock.ExtendContext(ctx) //nolint: the vote has the errors
 	return v.count()
 }

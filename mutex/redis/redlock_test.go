@@ -152,6 +152,9 @@ func TestAVoteThatStaysSplitIsAnErrorOfItsOwn(t *testing.T) {
 	if err := s.Down(); err != nil {
 		t.Errorf("that is no outage: %v", err)
 	}
+	if err := s.Claim(ctx, "backup@1", time.Now(), holder("run-1")); err != nil {
+		t.Errorf("it costs another slot: %v", err)
+	}
 }
 
 // A server that lost its data gets the lock again with the next renewal, so that the loss of another one is no harm.
@@ -231,7 +234,7 @@ func plainMutex(t *testing.T, key, run string, urls ...string) *redsync.Mutex {
 		redsync.WithTimeoutFactor(1), redsync.WithValue(run), redsync.WithGenValueFunc(func() (string, error) { return run, nil }))
 }
 
-// The reasons for what take.go and round.go do around redsync. Each part says what our contract
+// The reasons for what take.go and vote.go do around redsync. Each part says what our contract
 // forbids; one that fails says that redsync has learned to keep it. Other tests say that the driver
 // stands them: the contract ("a claim is taken once and kept"), TestAVoteThatStaysSplitIsAnErrorOfItsOwn,
 // and TestALateAttemptIsUndone.

@@ -53,7 +53,7 @@ func do[T any](ctx context.Context, s *server, request func(context.Context) (T,
 	return reply, explained
 }
 
-// begin bounds an operation. It does not end when the caller gives up: nobody would know what it did.
+// begin bounds an operation. It goes on when the caller gives up: nobody would know what it did.
 func begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, limited := ctx.Deadline()
 	if latest := time.Now().Add(timeout); !limited || end.After(latest) {

@@ -56,21 +56,10 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	key, answered := s.key(kind, name), false
 	for attempt := 0; ; attempt++ {
 		begun, text, mine := time.Now(), "", newValue(holder)
-		lock, v := s.mutexOf(ctx, key, mine, keep)
-		if attempt >= 3 { // a dead run may have the first server
-			for _, c := range v {
-				c.before = nil
-			}
-		}
-		if lock.TryLockContext(ctx) == nil {
+		granted, err := s.attempt(ctx, key, mine, keep, attempt < 3) // later: a dead run may have the first server
+		if granted {
 			return mine, nil
 		}
-		for _, c := range v {
-			if c.err != nil {
-				c.server.undos.Store(mine, key)
-			}
-		}
-		err := v.outage()
 		if err == nil {
 			answered = true
 			text, err = s.look(ctx, key, name, holder.Run)
@@ -86,6 +75,21 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 			return "", &mutex.SplitError{Name: name}
 		}
 	}
+}
+
+// attempt has redsync set a key on a majority of the servers. The error says why no majority has
+// answered.
+func (s *Store) attempt(ctx context.Context, key, value string, keep time.Duration, inTurn bool) (granted bool, err error) {
+	lock, v := s.mutexOf(ctx, key, value, keep, inTurn)
+	if lock.TryLockContext(ctx) == nil {
+		return true, nil
+	}
+	for _, c := range v {
+		if c.err != nil {
+			c.server.undos.Store(value, key)
+		}
+	}
+	return false, v.outage()
 }
 
 // look returns the value of the run when a majority has it, and *HeldError when a majority has one
@@ -145,7 +149,7 @@ func most(found []string) (text string, servers int) {
 func (s *Store) release(ctx context.Context, key, text string) error {
 	ctx, cancel := begin(ctx)
 	defer cancel()
-	lock, v := s.mutexOf(ctx, key, text, s.lease)
+	lock, v := s.mutexOf(ctx, key, text, s.lease, false)
 	lock.UnlockContext(ctx) //nolint: the vote has the errors
 	return v.outage()
 }

@@ -57,7 +57,6 @@ func targetsOf(c mutex.Config) (targets []*target, err error) {
 	case c.Lease > longestLease:
 		return wrong("the lock of a machine that died must not last for days", "a lease of %s is longer than %s", c.Lease, longestLease)
 	}
-	first := map[string]int{}
 	for i, text := range c.Servers {
 		t, problem := targetOf(text, c.Dir)
 		switch {
@@ -68,12 +67,11 @@ func targetsOf(c mutex.Config) (targets []*target, err error) {
 		case t.moves() && len(c.Servers) > 1:
 			return wrong(forms, "URL %d of the store is of Sentinels or of a Cluster, in a list of servers", i+1)
 		}
-		address := t.options.Addrs[0]
-		if j, found := first[address]; found {
+		isSame := func(other *target) bool { return other.options.Addrs[0] == t.options.Addrs[0] }
+		if j := slices.IndexFunc(targets, isSame); j >= 0 {
 			return wrong("each must be a server of its own, which fails alone; another database of the same one is not",
-				"URLs %d and %d of the store are of the same server, %s", j+1, i+1, address)
+				"URLs %d and %d of the store are of the same server, %s", j+1, i+1, t.options.Addrs[0])
 		}
-		first[address] = i
 		if t.limit = timeout; len(c.Servers) > 1 {
 			t.limit = timeout / 2
 		}

@@ -13,8 +13,8 @@ import (
 // A vote is one operation of redsync: what it asks each server.
 type vote []*call
 
-// A call is a server as a pool and a connection of redsync, which calls SetNX or Eval once, and Eval
-// once more after a failed attempt.
+// A call is a server as a pool and a connection of redsync. redsync calls SetNX or Eval once, and
+// Eval once more after a failed attempt.
 type call struct {
 	redsyncredis.Conn // nil: redsync calls no other methods
 	ctx               context.Context
@@ -32,13 +32,16 @@ func (p pool) Get(context.Context) (redsyncredis.Conn, error) { return p.call, n
 
 func (c *call) Close() error { return nil }
 
-// mutexOf is a key with a value for redsync, and what one operation with it asks. Its timeout is not
-// used: our requests have a deadline.
-func (s *Store) mutexOf(ctx context.Context, key, value string, keep time.Duration, options ...redsync.Option) (*redsync.Mutex, vote) {
+// mutexOf is a key with a value for redsync, and what one operation with it asks: all servers at
+// once, or each in turn. Its timeout is not used: our requests have a deadline.
+func (s *Store) mutexOf(ctx context.Context, key, value string, keep time.Duration, inTurn bool, options ...redsync.Option) (*redsync.Mutex, vote) {
 	var pools []redsyncredis.Pool
 	var v vote
 	for _, server := range s.servers {
-		c := &call{ctx: ctx, server: server, before: v, asked: make(chan struct{})}
+		c := &call{ctx: ctx, server: server, asked: make(chan struct{})}
+		if inTurn {
+			c.before = v
+		}
 		v, pools = append(v, c), append(pools, pool{c})
 	}
 	return redsync.New(pools...).NewMutex(key, append(options, redsync.WithExpiry(keep), redsync.WithTries(1), redsync.WithTimeoutFactor(1),

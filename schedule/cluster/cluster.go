@@ -11,8 +11,8 @@
 //	last     a table: of each task, the ended run that began last on a server; by task and server
 //	runs     a log: the last 10,000 runs that ended on any server
 //
-// All functions may be used concurrently. An error means that nobody knows: what was to be written may
-// have been written.
+// All functions may be used concurrently. An error means that nobody knows: what was to be written
+// may have been written.
 package cluster
 
 import (
@@ -62,7 +62,7 @@ func Taken(holder mutex.Holder) string {
 	return outcome.AnotherTick + "has this slot " + holder.String()
 }
 
-// ForgetServer removes what a server that is gone announced, and reports whether there was something.
+// ForgetServer removes what a server that is gone announced, and reports whether it had.
 func ForgetServer(ctx context.Context, store mutex.Store, name string) (found bool, err error) {
 	return forget(ctx, store, tableServers, func(key string) bool {
 		i := strings.LastIndexByte(key, '@')

@@ -40,7 +40,8 @@ func (m Mixture) Findings(self Server) (all []Finding) {
 		"servers of this schedule tick in another environment: %s (%s is in %s)", strings.Join(m.Environments, ", "), self.Name, self.Environment)
 	add(len(m.Zones) > 0, KindZone, "write `timezone:` into the schedule: without it each server takes its own, and a task runs once in each zone",
 		"servers of this schedule are in another time zone: %s (%s is in %s)", strings.Join(m.Zones, ", "), self.Name, self.Zone)
-	add(len(m.Silent) > 0, KindSilent, "", "nothing was heard for three minutes or more of %s, where tasks were running", strings.Join(m.Silent, ", "))
+	add(len(m.Silent) > 0, KindSilent, "",
+		"nothing was heard for three minutes or more of %s, where tasks were running", strings.Join(m.Silent, ", "))
 	return all
 }
 
@@ -80,7 +81,7 @@ func mixtureOf(self Server, all map[string]Server, now time.Time) (m Mixture) {
 		switch {
 		case key == self.place():
 		case s.Name == self.Name && s.Machine != self.Machine:
-			// A machine that was set up anew finds its own past; only what ticked after it is another one.
+			// A machine that was set up anew finds its own past. What ticked after it is another.
 			m.SharedName = m.SharedName || differs(s.Machine, self.Machine) && !silent && ticked && s.Seen.After(before.Seen)
 		case silent && s.Name != self.Name && len(s.Running)+s.More > 0:
 			m.Silent = append(m.Silent, s.Name)

@@ -34,7 +34,7 @@ func NoteMixture(dir string, m Mixture) { note(filepath.Join(dir, "servers-mixed
 // MixtureIn returns what the last tick found.
 func MixtureIn(dir string) Mixture { return noted[Mixture](filepath.Join(dir, "servers-mixed.json")) }
 
-// An Outage is what the ticks of this machine found: the store does not answer them, or grants nothing.
+// An Outage is what ticks of this machine found: the store does not answer, or grants nothing.
 type Outage struct {
 	Since time.Time `json:"since,omitzero"` // the first tick that found it
 	Why   string    `json:"why,omitempty"`

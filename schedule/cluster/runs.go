@@ -94,7 +94,7 @@ func Latest(ctx context.Context, store mutex.Store, self string, q history.Query
 	return find(ctx, store, self, q, mostLatest)
 }
 
-// find reads the log from its end, until nothing more that q says can come, or so many runs were read.
+// find reads the log from its end, until it has what q says, or has read so many runs.
 func find(ctx context.Context, store mutex.Store, self string, q history.Query, most int) ([]outcome.Record, error) {
 	runs := map[string]outcome.Record{}
 	for read := 0; read < min(most, maxRuns); read += pageSize {

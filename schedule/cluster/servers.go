@@ -73,9 +73,9 @@ func (s Server) Silent() bool { return s.LastTold >= quietAfter }
 // AsLabelled is the server as `servers` of a task sees it.
 func (s Server) AsLabelled() labels.Machine { return labels.Machine{Name: s.Name, Labels: s.Labels} }
 
-// Announce says that a tick of self begins, and what runs there. It returns by how much clock, which is
-// the clock of this machine, is ahead of the clock of the store (half a round trip wrong at most), and
-// what is wrong with the servers. It takes three calls.
+// Announce says that a tick of self begins, and what runs there. It returns how far the clock of
+// this machine is ahead of the clock of the store (half a round trip wrong at most), and what is
+// wrong with the servers. It takes three calls.
 func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, self Server) (time.Duration, Mixture, error) {
 	return tell(ctx, store, clock, self, true)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
 	"time"
 
 	"sched/mutex"
@@ -22,9 +21,6 @@ const (
 
 	// interruptFor is longer than a tick stays for later slots of its minute.
 	interruptFor = time.Hour
-
-	// mostPauses is how many pauses are read from a store.
-	mostPauses = 5000
 
 	// mostAhead is how far the version of a pause may be ahead of the clock of the store: see check.
 	mostAhead = time.Hour
@@ -70,9 +66,8 @@ func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend b
 // readPauses reads the pauses among the values of the table. Values that no sched wrote are left out.
 func readPauses(values map[string][]byte) Pauses {
 	pauses := Pauses{}
-	names := slices.Sorted(maps.Keys(values))
-	for _, name := range names[:min(mostPauses, len(names))] {
-		pause, ok := mutex.Decode[Pause](values[name])
+	for name, value := range values {
+		pause, ok := mutex.Decode[Pause](value)
 		if ok && name != interruptKey && name == mutex.Clean(name) {
 			pauses[name] = pause
 		}
