@@ -14,10 +14,10 @@ import (
 
 // become replaces this process by a command for another user, if sched called itself for that.
 func become(args []string) (code int, ok bool) {
-	if len(args) != 2 || args[0] != process.BecomeArgument {
+	if len(args) != 1 || args[0] != process.BecomeArgument {
 		return 0, false
 	}
-	return process.Become(args[1], os.Environ())
+	return process.Become(os.Environ())
 }
 
 // background runs what the processes of background runs call: `start ID`, `finish --tick ID` in the place of a supervisor that was

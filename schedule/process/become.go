@@ -16,8 +16,12 @@ import (
 	"sched/schedule/dotenv"
 )
 
-// BecomeArgument is the first argument of a process of sched that is to become a command (Become).
+// BecomeArgument is the only argument of a process of sched that is to become a command (Become).
 const BecomeArgument = "become"
+
+// setupVariable has the setup of such a process, as JSON. It is no argument: every user may read
+// those, and the setup has values of env. The command does not get it.
+const setupVariable = "SCHED_BECOME"
 
 // A setup is what a process of sched does before it becomes a command, where a task has `user`, `group`, `umask` or
 // `nice` (docs/decisions.md#sched-itself-becomes-another-user). A process can change no umask but its own; a hook must be
@@ -38,16 +42,17 @@ type setup struct {
 	Says      int             `json:"says"` // the descriptor for the reason why there is no command
 }
 
-// Become becomes the command that the text describes, with the environment env. Where it returns there is no command, and
-// the process must end with the code. It reports false for a text that is not from startAs.
-func Become(text string, env []string) (code int, ok bool) {
+// Become becomes the command that the environment describes, which is the rest of its environment. Where it returns there is no
+// command, and the process must end with the code. It reports false for an environment that is not from startAs.
+func Become(env []string) (code int, ok bool) {
 	var s setup
+	text, _ := Lookup(env)(setupVariable)
 	if json.Unmarshal([]byte(text), &s) != nil || s.Says < 3 {
 		return 0, false
 	}
 	runtime.LockOSThread() // the priority is one of the thread, on Linux
 	s.closeOthers()
-	err := s.apply(env)
+	err := s.apply(slices.DeleteFunc(env, func(pair string) bool { return strings.HasPrefix(pair, setupVariable+"=") }))
 	if err == nil {
 		return 0, true // a copy was made
 	}
@@ -118,7 +123,7 @@ func (s setup) exec(who account, env []string) error {
 	}
 	sayPeak(s.Says)
 	// As the user, whose limit of processes counts from here on (execve(2): EAGAIN).
-	err = whileShort(func() error { return syscall.Exec(path, s.Argv, env) })
+	err = WhileShort(func() error { return syscall.Exec(path, s.Argv, env) })
 	return &os.PathError{Op: "exec", Path: path, Err: err}
 }
 

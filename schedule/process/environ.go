@@ -85,7 +85,7 @@ func OfMachine(env []string, more ...string) []string {
 // ofRuns are the variables that one run passes on to its own processes, and none of which a `sched` inside a task passes on
 // to those of its runs: else they would count as processes of the outer run.
 var ofRuns = []string{
-	StateVariable, StoreVariable,
+	StateVariable, StoreVariable, setupVariable,
 	"SCHED_TASK", "SCHED_RUN", "SCHED_SLOT", "SCHED_MUTEX", "SCHED_ATTEMPT",
 	"SCHED_CAUSE_TASK", "SCHED_CAUSE_RUN", "SCHED_CAUSE_OUTCOME",
 	"SCHED_OUTCOME", "SCHED_EXIT_CODE", "SCHED_DURATION", "SCHED_OUTPUT", "SCHED_REASON",

@@ -75,7 +75,11 @@ func folderError(dir string, err error) error {
 
 // Fork starts the program at its path. Its stdin is empty.
 func (p Program) Fork() (*Process, error) {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	var null *os.File
+	err := WhileShort(func() (err error) {
+		null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +90,7 @@ func (p Program) Fork() (*Process, error) {
 		files = append(files, file.Fd())
 	}
 	var pid int
-	err = whileShort(func() (err error) {
+	err = WhileShort(func() (err error) {
 		pid, err = forkExec(p.Path, p.Argv, &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: p.How})
 		return err
 	})
@@ -103,20 +107,27 @@ func (p Program) Fork() (*Process, error) {
 // forkExec is the call of the kernel; tests let it fail.
 var forkExec = syscall.ForkExec
 
-// forkPatience is how long a fork is tried that fails since there are too many processes, or too little memory. Otherwise a
-// moment of that would cost a run its hooks for good.
-const forkPatience = 30 * time.Second
+// shortPatience is how long WhileShort tries. Otherwise a moment without room would cost a run its
+// hooks for good.
+const shortPatience = 30 * time.Second
 
-// whileShort calls fork, again and again while the machine has no room for another process, for forkPatience at most.
-func whileShort(fork func() error) error {
-	end := time.Now().Add(forkPatience)
+// WhileShort calls start, which starts a process or opens a file for one, again and again while the
+// machine has no room for another process, or for another open file, for half a minute at most.
+func WhileShort(start func() error) error {
+	end := time.Now().Add(shortPatience)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
-		err := fork()
-		if !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.ENOMEM) || time.Now().After(end) {
+		err := start()
+		if !short(err) || time.Now().After(end) {
 			return err
 		}
 		time.Sleep(pause)
 	}
+}
+
+// short reports whether an error says that there is no room: EAGAIN and ENOMEM for a process, EMFILE
+// and ENFILE for a file.
+func short(err error) bool {
+	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // wait waits for the end of the process, and sets what there is to know of it.

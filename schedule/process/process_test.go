@@ -64,6 +64,8 @@ func TestAForkIsTriedAgainWhileTheMachineHasNoRoom(t *testing.T) {
 	}{
 		{syscall.EAGAIN, 4, 5, true},
 		{syscall.ENOMEM, 1, 2, true},
+		{syscall.EMFILE, 1, 2, true},
+		{syscall.ENFILE, 1, 2, true},
 		{syscall.ENOENT, 1, 1, false},
 		{syscall.E2BIG, 1, 1, false},
 	} {

@@ -20,10 +20,12 @@ type Spec struct {
 	Task      *schedule.Task
 	Command   schedule.Command
 	Dir       string
-	Caller    []string   // the environment of the caller
-	Variables []string   // the SCHED_ ones
-	Output    *os.File   // nil: nowhere
-	Locks     []*os.File // which the command inherits
+	Caller    []string // the environment of the caller
+	Variables []string // the SCHED_ ones
+	Output    *os.File // nil: nowhere
+	// Locks are inherited by the command, unless it runs as another user: what that leaves behind could
+	// keep a lock of ours, or take it again.
+	Locks []*os.File
 
 	Mark     string   // of a hook: the event to write right before it starts; empty for none
 	MarkFile *os.File // where to
@@ -36,16 +38,23 @@ type Spec struct {
 // see StartExitCode.
 func (spec Spec) Start() (*Process, error) {
 	if spec.Task.As != (schedule.As{}) {
-		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Mark: spec.Mark, Keep: len(spec.Locks) > 0, KeepTwo: len(spec.Locks) > 1}
+		locks := spec.Locks
+		if foreign(spec.Task.As) {
+			locks = nil
+		}
+		s := setup{Argv: spec.Command.Argv(), Dir: spec.Dir, Mark: spec.Mark, Keep: len(locks) > 0, KeepTwo: len(locks) > 1}
 		if spec.Mark != "" {
 			return spec.startAs(s, spec.MarkFile)
 		}
-		return spec.startAs(s, spec.Locks...)
+		return spec.startAs(s, locks...)
 	}
 	var more []string
 	if len(spec.Task.EnvFiles) > 0 {
-		var err error
-		if more, err = dotenv.Read(spec.Task.EnvFiles, Environ(spec.Caller, *spec.Task)); err != nil && !spec.Lenient {
+		err := WhileShort(func() (err error) {
+			more, err = dotenv.Read(spec.Task.EnvFiles, Environ(spec.Caller, *spec.Task))
+			return err
+		})
+		if err != nil && !spec.Lenient {
 			return nil, err
 		}
 	}
@@ -57,10 +66,20 @@ func (spec Spec) Start() (*Process, error) {
 	return p.spawn()
 }
 
+// foreign reports whether a task runs as another user than sched, or may do so.
+func foreign(as schedule.As) bool {
+	who, err := accountOf(as)
+	return err != nil || who.change && who.uid != os.Geteuid()
+}
+
 // startAs starts a process of sched that becomes the user and then the command (Become). Its descriptors from 3 on are
 // the files.
 func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
-	said, says, err := os.Pipe()
+	var said, says *os.File
+	err := WhileShort(func() (err error) {
+		said, says, err = os.Pipe()
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +98,10 @@ func (spec Spec) startAs(s setup, files ...*os.File) (*Process, error) {
 	} else if user.given { // HOME may be another one, and Become sets the right one
 		caller = slices.DeleteFunc(slices.Clone(caller), ofAccount)
 	}
-	env := Environ(caller, *spec.Task, spec.Variables...)
+	env := append(Environ(caller, *spec.Task, spec.Variables...), setupVariable+"="+string(text))
 	// In a session of its own it has no terminal: with the terminal of root it could type into root's shell.
 	p, err := Program{
-		Path: Self(), Argv: []string{"sched", BecomeArgument, string(text)}, Dir: "/", Env: env, Output: spec.Output, Inherit: files,
+		Path: Self(), Argv: []string{"sched", BecomeArgument}, Dir: "/", Env: env, Output: spec.Output, Inherit: files,
 		How: &syscall.SysProcAttr{Setsid: true}, said: said, keep: spec.Keep,
 	}.Fork()
 	if err != nil {
