@@ -31,9 +31,6 @@ func CopyTo(ctx context.Context, to schedule.Output, from io.Reader) error {
 }
 
 func copyTo(ctx context.Context, to schedule.Output, from io.Reader) error {
-	if err := os.MkdirAll(filepath.Dir(to.File), 0o755); err != nil {
-		return err
-	}
 	file, err := openCopy(ctx, to)
 	if err != nil {
 		return err
@@ -46,14 +43,21 @@ func copyTo(ctx context.Context, to schedule.Output, from io.Reader) error {
 	return err
 }
 
-// openCopy opens the file of a copy. It waits for the reader of a named pipe until ctx is done.
+// openCopy opens the file of a copy, and makes the folders that are missing. It waits for the reader of a named pipe until ctx is done.
 func openCopy(ctx context.Context, to schedule.Output) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC | syscall.O_NONBLOCK
 	if to.Append {
 		flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND | syscall.O_NONBLOCK
 	}
+	open := func() (*os.File, error) { return openAsRoot(to.File, flags, 0o644) }
+	if os.Geteuid() != 0 {
+		if err := os.MkdirAll(filepath.Dir(to.File), 0o755); err != nil {
+			return nil, err
+		}
+		open = func() (*os.File, error) { return os.OpenFile(to.File, flags, 0o644) }
+	}
 	for {
-		file, err := os.OpenFile(to.File, flags, 0o644)
+		file, err := open()
 		if info, serr := os.Stat(to.File); !errors.Is(err, syscall.ENXIO) || serr != nil || info.Mode()&fs.ModeNamedPipe == 0 {
 			return file, err
 		}
