@@ -8,12 +8,16 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"sched/schedule/text"
 )
 
 // largest is more than the kernel takes as an environment.
 const largest = 4 << 20
+
+// readPatience is how long a read may wait.
+const readPatience = time.Second
 
 // Read returns the variables of the files, in their order. ${NAME} in them stands for what
 // is in env or was set before. A file that cannot be used is left out; the error names the first.
@@ -74,6 +78,12 @@ func readFile(path string) (string, error) {
 	case os.Geteuid() == 0 && owner != nil && owner.Uid != 0:
 		return "", fmt.Errorf("it belongs to another user (uid %d), and the task runs as root", owner.Uid)
 	}
+	// A file of the kernel, as /proc/kmsg, looks like a regular one, and a read of it may wait for ever.
+	// Where nothing ever waits, as on disks, there is no deadline.
+	_ = file.SetReadDeadline(time.Now().Add(readPatience))
 	content, err := io.ReadAll(io.LimitReader(file, largest))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return "", fmt.Errorf("it does not end: nothing came for %s", readPatience)
+	}
 	return string(content), text.WithoutPath(err)
 }
