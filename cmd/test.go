@@ -68,7 +68,7 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task) error {
 			live.Show(p.text)
 		}
 	}
-	record, err := tick.Test(terminate, kill, t, a.out)
+	record, err := tick.Test(terminate, kill, t, "test by "+caller(), a.out)
 	if err != nil {
 		return failed("", "%s: %w", t.Name, err)
 	}
@@ -91,6 +91,7 @@ func (a testCommand) testTask(s *schedule.Schedule, t *schedule.Task) error {
 const testRest = time.Second
 
 func (a testCommand) printTested(record outcome.Record) {
+	record.Origin = "" // whoever reads this has asked for it
 	out, tone := a.stderr(), toneOf(record.Outcome)
 	if !out.IsTerminal() {
 		fmt.Fprintf(a.err, "sched: %s %s\n", record.Task, view.Describe(record))

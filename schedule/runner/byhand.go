@@ -35,15 +35,16 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	r.records.write()
 }
 
-// Test runs the task now, whatever its schedule and conditions, copies its output to out as it comes, and returns the record. It
-// takes the lock of the task; when that is held the record says skipped. When terminate is done the command is stopped; when kill is
-// done too it is killed.
-func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, out io.Writer) (outcome.Record, error) {
+// Test runs the task now, whatever its schedule and conditions, copies its output to out as it comes, and returns the record, with
+// the origin: the run stands for no slot of the schedule. It takes the lock of the task; when that is held the record says skipped.
+// When terminate is done the command is stopped; when kill is done too it is killed.
+func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin string, out io.Writer) (outcome.Record, error) {
 	r := t.prepare()
 	here := *task
 	here.OneServer, here.Background = false, false
 	slot := schedule.Slot{Task: &here, At: t.Minute}
 	record := t.newRecord(slot)
+	record.Origin = origin
 	lock, no := r.locks.take(&record, slot)
 	if no.reason != "" {
 		record.Outcome, record.Reason, record.Ended = outcome.Skipped, no.reason, clock.Now()
