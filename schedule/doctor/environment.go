@@ -42,8 +42,35 @@ func checkVariables(_ context.Context, s *Subject) (found []finding) {
 			}
 		}
 	}
+	found = append(found, s.lackedByCommands(note)...)
 	if len(found) == 0 {
-		return fine("ticks have all variables that the schedule names")
+		return fine("ticks have all variables that the schedule and its commands name")
+	}
+	return found
+}
+
+// lackedByCommands names variables of this shell that commands use, and that these do not have in a tick.
+func (s *Subject) lackedByCommands(note Note) (found []finding) {
+	ticks := &preflight.Machine{}
+	for _, name := range note.Names {
+		ticks.Environ = append(ticks.Environ, name+"=unknown")
+	}
+	mine := process.Lookup(s.Environ)
+	uses := map[string][]string{} // tasks, by the variable
+	for _, t := range s.active() {
+		given, known := ticks.Variables(t)
+		theirs := process.Lookup(given)
+		for _, name := range preflight.Used(t) {
+			_, here := mine(name)
+			if _, there := theirs(name); known && here && !there {
+				uses[name] = append(uses[name], t.Name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(uses)) {
+		found = append(found, finding{Problem,
+			"your shell has the variable " + name + ", and ticks have not; commands use it: " + text.Names(uses[name], 3),
+			"set it in `env:`, if it is a secret in a file of `env_file:`, or in the crontab"})
 	}
 	return found
 }

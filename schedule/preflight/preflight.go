@@ -102,16 +102,26 @@ func commandsOf(t *schedule.Task) []keyed {
 
 // Path returns the PATH that commands of the task have, and whether that is known: its env_file may be missing.
 func (m *Machine) Path(t *schedule.Task) (path string, known bool) {
-	env := process.Environ(m.Environ, *t)
+	env, known := m.Variables(t)
+	path, _ = process.Lookup(env)("PATH")
+	return path, known
+}
+
+// Variables returns the environment that commands of the task have, but for the variables of a run,
+// and whether it is known.
+func (m *Machine) Variables(t *schedule.Task) (env []string, known bool) {
+	env = process.Environ(m.Environ, *t)
 	more, err := dotenv.Read(t.EnvFiles, env)
 	if err != nil {
-		return "", false
+		return nil, false
 	}
-	path, _ = process.Lookup(append(env, more...))("PATH")
-	if slices.Contains(t.EnvOver, "PATH") {
-		path = t.Env["PATH"]
+	for _, name := range t.EnvOver {
+		more = append(more, name+"="+t.Env[name])
 	}
-	return path, true
+	if t.As.User != "" {
+		more = append(more, "HOME=", "USER=", "LOGNAME=")
+	}
+	return append(env, more...), true
 }
 
 // folderProblem says why the path is no folder; "" where it is one, or where others do not let us look.

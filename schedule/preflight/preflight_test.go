@@ -179,3 +179,35 @@ func TestWhatATaskLacks(t *testing.T) {
 		}
 	}
 }
+
+func TestTheVariablesThatACommandTakesFromItsEnvironment(t *testing.T) {
+	for _, test := range []struct{ line, want string }{
+		{`curl -H "Authorization: $API_TOKEN" x`, "API_TOKEN"},
+		{`docker run -e API_TOKEN=${API_TOKEN} image $OTHER $API_TOKEN`, "API_TOKEN OTHER"},
+		{`x "${A:?set it}" "${B%/}" ${C#x}`, "A B C"},
+		{`$TOOL/bin/x && cd $DEST`, "TOOL DEST"},
+		// A line that has a value of its own for it works anywhere.
+		{`x ${A:-default} ${B-} ${C:+y} ${D=z}`, ""},
+		{`A=1; x $A`, ""},
+		{`A=1 B=2 sh x; y $B`, ""},
+		{`export A=1 && x "$A"`, ""},
+		{`for f in *; do x "$f"; done; while read -r a b; do y $a $b; done`, ""},
+		{`. ./env.sh; x $A`, ""},
+		{`set -a; source .env; x $A`, ""},
+		{`export $(cat .env | xargs); x $A`, ""},
+		// What a shell does not replace is no variable.
+		{`awk '{print $NF}' x; echo \$A "\$B" '$C' # $D`, ""},
+		{`echo $1 $$ $? $# $@ $PWD $RANDOM`, ""},
+		{`x`, ""},
+	} {
+		task := &schedule.Task{Command: schedule.Command{Line: test.line, Shell: []string{"/bin/sh", "-c"}}}
+		if got := strings.Join(Used(task), " "); got != test.want {
+			t.Errorf("%q uses %q, not %q", test.line, got, test.want)
+		}
+	}
+	login := &schedule.Task{Command: schedule.Command{Line: "x $A", Shell: []string{"/bin/bash", "-lc"}}}
+	list := &schedule.Task{Command: schedule.Command{List: []string{"x", "$A"}}}
+	if got := append(Used(login), Used(list)...); got != nil {
+		t.Errorf("a profile may set it, and a list expands nothing: %q", got)
+	}
+}

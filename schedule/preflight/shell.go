@@ -60,6 +60,60 @@ var quoted = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\\.|'[^']*'|"(\\.|[^"\\])*"|(?m)(^|\s)#.*$`)
 })
 
+// Used returns the names of the variables that the commands of the task take from their
+// environment, as far as their lines show: not those with a default, nor those that a line sets.
+// A line that reads a file of variables, or whose shell reads a profile, may set any.
+func Used(t *schedule.Task) (names []string) {
+	for _, c := range commandsOf(t) {
+		shell := c.command.Shell
+		readsProfile := func(option string) bool { return strings.HasPrefix(option, "-") && strings.ContainsAny(option, "il") }
+		if len(shell) == 0 || !isShell(shell[0]) || slices.ContainsFunc(shell[1:], readsProfile) {
+			continue
+		}
+		bare := expansions(c.command.Line)
+		if setsAny().MatchString(bare) {
+			continue
+		}
+		set := map[string]bool{}
+		for _, found := range setByLine().FindAllStringSubmatch(bare, -1) {
+			for _, word := range strings.Fields(found[1] + found[2]) {
+				set[word] = true
+			}
+		}
+		for _, found := range usedVariable().FindAllStringSubmatch(bare, -1) {
+			if name := found[1] + found[2]; !set[name] && !slices.Contains(ofShells, name) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// expansions returns the parts of a line in which a shell replaces variables.
+func expansions(line string) string {
+	return quoted().ReplaceAllStringFunc(line, func(part string) string {
+		if strings.HasPrefix(part, `"`) {
+			return escaped().ReplaceAllString(part, " ")
+		}
+		return " "
+	})
+}
+
+var (
+	escaped      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\.`) })
+	setsAny      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(atCommand + `(?:\.|source|eval|export\s+"?\$)`) })
+	usedVariable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:\}|:?\?|%|#|/|\^|,|:\d))`) })
+
+	// setByLine finds NAME=, also behind others, and the names after a word that sets its arguments.
+	setByLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(atCommand + `(?:\w+=\S*\s+)*(?:(?:export|local|declare|readonly|typeset)\s+)?(\w+)\+?=|` +
+			`\b(?:for|read|mapfile|readarray|getopts|printf\s+-v)\s+([^;&|<>\n=]*)`)
+	})
+)
+
+// ofShells are variables that shells set themselves.
+var ofShells = strings.Fields("_ PWD OLDPWD IFS PPID OPTIND OPTARG LINENO SHLVL RANDOM SECONDS UID EUID HOSTNAME HOSTTYPE OSTYPE REPLY")
+
 // unknownWords returns what in a command for sh only bash knows, and this machine's sh does not.
 func (m *Machine) unknownWords(c schedule.Command) (words []string) {
 	if len(c.Shell) == 0 || !isPosixShell(c.Shell[0]) {
