@@ -62,3 +62,40 @@ tasks:
 		}
 	}
 }
+
+// After the last tick nobody comes who would print the background runs that failed, so work prints them, each once.
+func TestWorkPrintsAtItsEndWhatFailedOrWasStopped(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{{}, {"--logs"}, {"--logs", "--json"}, {"-q"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			t.Parallel()
+			b := newBox(t, `
+tasks:
+  - {name: fails, cron: "45 10 * * *", background: true, command: 'touch fails; while [ ! -e go ]; do sleep 0.02; done; exit 3'}
+  - {name: works, cron: "45 10 * * *", background: true, command: 'touch works; while [ ! -e go ]; do sleep 0.02; done'}
+  - {name: stays, cron: "45 10 * * *", background: true, command: 'touch stays; exec sleep 1000'}
+`)
+			w := b.work(append(flags, "--grace", "1h")...)
+			b.until("all run", func() bool { return exists(b.path("fails")) && exists(b.path("works")) && exists(b.path("stays")) })
+			w.signal(syscall.SIGTERM)
+			b.until("it ends", func() bool { return strings.Contains(b.read("work.out"), "nothing more is started") })
+			b.write("go", "")
+			b.until("two have ended", func() bool { return strings.Count(b.openRuns(), `"task"`) == 1 })
+			w.signal(syscall.SIGTERM)
+			if code := w.ended(); code != 143 {
+				t.Errorf("exit code %d", code)
+			}
+			out := b.read("work.out")
+			failed, stopped := "10:45  fails  failed in", "10:45  stays  stopped by SIG"
+			if len(flags) == 2 {
+				failed, stopped = `"outcome":"failed"`, `"outcome":"stopped"`
+			}
+			if strings.Count(out, failed) != 1 || strings.Count(out, stopped) != 1 || strings.Contains(out, "works  succeeded") {
+				t.Errorf("it printed:\n%s", out)
+			}
+			if r := b.history("fails"); len(r) != 1 || r[0].Outcome != "failed" {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}

@@ -177,7 +177,7 @@ func (r *reporter) end() {
 	switch {
 	case r.opts.json && (r.logs != nil || r.tick.Work != nil):
 		if r.logs != nil || len(r.tasks) > 0 {
-			printJSONLine(r.app.out, tickJSON{r.tick.Minute.UTC().Format(time.RFC3339), r.tasks})
+			r.printJSONLine()
 		}
 	case r.opts.json:
 		r.app.printJSON(tickJSON{r.tick.Minute.UTC().Format(time.RFC3339), r.tasks})
@@ -193,6 +193,10 @@ func (r *reporter) end() {
 	case r.terminal != nil:
 		r.terminal.end()
 	}
+}
+
+func (r *reporter) printJSONLine() {
+	printJSONLine(r.app.out, tickJSON{r.tick.Minute.UTC().Format(time.RFC3339), r.tasks})
 }
 
 // nothingDue also returns what will be next, at first; only limits it to one task.

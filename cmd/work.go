@@ -97,7 +97,23 @@ func (a workCommand) work(o workOptions) error {
 		release()
 	})
 	logs.close()
+	a.reportLast(o.run)
 	return &exit{exitStopped, fmt.Errorf("stopped by %s", signalName(s)), ""}
+}
+
+// reportLast prints the background runs that failed or were stopped and that no tick has reported: no other tick comes.
+func (a workCommand) reportLast(o runOptions) {
+	s, _, err := a.loadLastValid()
+	if err != nil || checkState(s) != nil {
+		return // the ticks have said so
+	}
+	tick := a.tick(s, a.now().Truncate(time.Minute), runOptions{})
+	r := newReporter(a.app, tick, o, nil)
+	tick.Report.Started, tick.Report.Done = r.started, r.done
+	tick.Collect()
+	if len(r.tasks) > 0 {
+		r.printJSONLine()
+	}
 }
 
 // worker reads the schedule once, to print at the start what is wrong with it, and to learn its state folder and zone. Only

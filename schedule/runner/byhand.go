@@ -35,6 +35,18 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	r.records.write()
 }
 
+// Collect finishes lost runs, and reports them and the background runs that failed, unless a tick has reported them: what the next
+// tick would do. It starts no run, and waits for no message.
+func (t *Tick) Collect() {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	r := t.prepare()
+	r.deliveries.start(over)
+	r.collectLost(over)
+	r.starter.handover.Close()
+	r.records.write()
+}
+
 // Test runs the task now, whatever its schedule and conditions, copies its output to out as it comes, and returns the record, with
 // the origin: the run stands for no slot of the schedule. It takes the lock of the task; when that is held the record says skipped.
 // When terminate is done the command is stopped; when kill is done too it is killed.
