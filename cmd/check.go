@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/cluster"
 	"sched/schedule/history"
@@ -130,11 +129,9 @@ func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem
 		return nil
 	}
 	at, store := schedule.Problem{Place: s.Tasks[i].PlaceOf("one_server"), Task: s.Tasks[i].Name}, a.store(s)
-	if health, ok := store.(mutex.Health); ok {
-		for _, risk := range health.Risks(ctx) {
-			at.Text, at.Hint = "one_server: "+risk.Text, risk.Hint
-			risks = append(risks, at)
-		}
+	for _, risk := range store.Risks(ctx) {
+		at.Text, at.Hint = "one_server: "+risk.Text, risk.Hint
+		risks = append(risks, at)
 	}
 	for _, f := range cluster.MixtureIn(s.StateDir).Findings(cluster.Server{Name: serverName(s.Server), Environment: s.Environment,
 		Zone: cluster.ZoneOf(s, a.now().Year())}) {

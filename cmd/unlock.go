@@ -93,7 +93,7 @@ func (a unlockCommand) unlockSeats(s *schedule.Schedule, tasks []*schedule.Task)
 	}
 	done := map[string]bool{}
 	for _, t := range tasks {
-		held, err := a.storage(s).SeatHolders(ctx, live, t.Pool)
+		held, err := a.storage(s).Holders(ctx, live, pool.Need{Pool: t.Pool.Name, Seats: t.Pool.Seats})
 		if err != nil {
 			return broken, failed("", "cannot unlock pool %s: %w", t.Pool.Name, err)
 		}

@@ -41,16 +41,16 @@ func (s Files) Claim(_ context.Context, key string, until time.Time, holder Hold
 	return nil
 }
 
-func (s Files) Claimed(_ context.Context, key string, until time.Time) (holder Holder, claimed bool, err error) {
+// Claimed returns who has claimed a key; until must be the time that claims of the key give.
+func (s Files) Claimed(key string, until time.Time) (holder Holder, claimed bool, err error) {
 	path := s.claimPath(key, until)
-	_, err = os.Stat(path)
+	if _, err = os.Stat(path); err == nil {
+		return readHolderAt(path), true, nil
+	}
 	if errors.Is(err, os.ErrNotExist) {
-		return Holder{}, false, nil
+		err = nil
 	}
-	if err != nil {
-		return Holder{}, false, err
-	}
-	return readHolderAt(path), true, nil
+	return Holder{}, false, err
 }
 
 func (s Files) claimPath(key string, until time.Time) string {

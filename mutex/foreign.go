@@ -33,24 +33,11 @@ func Decode[T any](foreign []byte) (value T, ok bool) {
 
 // Clean makes one line of foreign text, without control characters, of at most 1,000 bytes.
 func Clean(foreign string) string {
-	if plainASCII(foreign) && len(foreign) <= longestText {
-		return strings.TrimSpace(foreign)
-	}
 	line := strings.TrimSpace(text.Line(text.Plain(foreign)))
 	if len(line) <= longestText {
 		return line
 	}
 	return strings.ToValidUTF8(line[:longestText], "") + "…"
-}
-
-// plainASCII reports whether a text has nothing to clean, which is the usual case.
-func plainASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 var (

@@ -30,13 +30,12 @@ func (l *jointLock) Inherit() (files []*os.File) {
 	return files
 }
 
-func (l *jointLock) Lease() (shortest time.Duration) {
+// Lease returns the lease of those that are leases: locks of one store have the same.
+func (l *jointLock) Lease() (lease time.Duration) {
 	for _, lock := range *l {
-		if lease := lock.Lease(); shortest == 0 || lease > 0 && lease < shortest {
-			shortest = lease
-		}
+		lease = max(lease, lock.Lease())
 	}
-	return shortest
+	return lease
 }
 
 // Leased returns when the lease began that began first; zero when none is a lease.

@@ -49,10 +49,6 @@ type Locks interface {
 	// returns *HeldError when another run has the key; any other error means that this is unknown.
 	Claim(ctx context.Context, key string, until time.Time, holder Holder) error
 
-	// Claimed returns who has claimed a key, without claiming it; until must be the time that claims
-	// of the key give. An error means that it is unknown.
-	Claimed(ctx context.Context, key string, until time.Time) (holder Holder, claimed bool, err error)
-
 	// Break frees name whoever has it, and returns who had. The run that had it goes on.
 	// The error is ErrFree when no run had it.
 	Break(ctx context.Context, name string) (Holder, error)

@@ -51,13 +51,6 @@ func (s Shared) Claim(ctx context.Context, key string, until time.Time, holder H
 	return s.Local.Claim(ctx, key, until, holder)
 }
 
-func (s Shared) Claimed(ctx context.Context, key string, until time.Time) (Holder, bool, error) {
-	if holder, claimed, err := s.Local.Claimed(ctx, key, until); claimed || err != nil {
-		return holder, claimed, err
-	}
-	return s.Remote.Claimed(ctx, key, until)
-}
-
 // Break frees both. The run on another machine keeps its lock of the kernel there.
 func (s Shared) Break(ctx context.Context, name string) (Holder, error) {
 	holder, err := s.Remote.Break(ctx, name)

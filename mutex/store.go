@@ -28,6 +28,9 @@ type Store interface {
 	// Down returns why the store was of no use when it was last asked. It sends nothing.
 	Down() error
 
+	// Risks returns what may go wrong with the servers that answer.
+	Risks(ctx context.Context) []Risk
+
 	// Config returns what the store was opened with, for other processes of the run.
 	Config() Config
 
@@ -54,12 +57,6 @@ type Board interface {
 	// Tail returns up to count values of a log, the newest first, after skipping the newest skip
 	// values. A value may come twice when others append at the same time.
 	Tail(ctx context.Context, log string, skip, count int) ([][]byte, error)
-}
-
-// A Health is a Store that can say what may go wrong with it.
-type Health interface {
-	// Risks returns what may go wrong with the servers that answer.
-	Risks(ctx context.Context) []Risk
 }
 
 // A Risk is what may go wrong with a server of a store.

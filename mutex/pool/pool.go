@@ -69,6 +69,25 @@ type Need struct {
 	Taken func(seat string) (mutex.Holder, bool)
 }
 
+// Names returns the names of the mutex and of all seats.
+func (n Need) Names() []string {
+	names := Seats(n.Pool, n.Seats)
+	if n.Mutex != "" {
+		names = append(names, n.Mutex)
+	}
+	return names
+}
+
+// Sitting returns the holders of seats among those who hold something, in the order of the seats.
+func (n Need) Sitting(held map[string]mutex.Holder) (holders []mutex.Holder) {
+	for _, seat := range Seats(n.Pool, n.Seats) {
+		if holder, taken := held[seat]; taken {
+			holders = append(holders, holder)
+		}
+	}
+	return holders
+}
+
 // A Holding is what a run got.
 type Holding struct {
 	Lock  mutex.Lock // of all; nil for a run that needs none

@@ -10,8 +10,6 @@ import (
 	"sched/mutex"
 )
 
-var _ mutex.Health = (*Store)(nil)
-
 // Risks returns what may go wrong with the servers as they are set up, as far as they tell.
 func (s *Store) Risks(ctx context.Context) (risks []mutex.Risk) {
 	for _, server := range s.servers {

@@ -163,12 +163,6 @@ func (s *Store) Claim(ctx context.Context, key string, until time.Time, holder m
 	return err
 }
 
-func (s *Store) Claimed(ctx context.Context, key string, _ time.Time) (holder mutex.Holder, claimed bool, err error) {
-	claims, err := s.Claims(ctx, key)
-	holder, claimed = claims[key]
-	return holder, claimed, err
-}
-
 func (s *Store) Claims(ctx context.Context, keys ...string) (map[string]mutex.Holder, error) {
 	return s.holders(ctx, "claim", keys)
 }

@@ -137,16 +137,6 @@ func (m *Memory) Claim(ctx context.Context, key string, until time.Time, holder 
 	})
 }
 
-// Claimed implements mutex.Locks.
-func (m *Memory) Claimed(ctx context.Context, key string, _ time.Time) (holder mutex.Holder, claimed bool, err error) {
-	err = m.call(ctx, func(now time.Time) error {
-		has, ok := m.claims[key]
-		holder, claimed = has.holder, ok && has.until.After(now)
-		return nil
-	})
-	return holder, claimed, err
-}
-
 // Break implements mutex.Locks.
 func (m *Memory) Break(ctx context.Context, name string) (holder mutex.Holder, err error) {
 	err = m.call(ctx, func(now time.Time) error {
@@ -175,6 +165,9 @@ func (m *Memory) Held(ctx context.Context, names ...string) (held map[string]mut
 	})
 	return held, err
 }
+
+// Risks implements mutex.Store.
+func (m *Memory) Risks(context.Context) []mutex.Risk { return nil }
 
 // Claims implements mutex.Store.
 func (m *Memory) Claims(ctx context.Context, keys ...string) (taken map[string]mutex.Holder, err error) {

@@ -176,11 +176,7 @@ func (s *Subject) namesakes(all []cluster.Server) (found []finding) {
 }
 
 func risks(ctx context.Context, store mutex.Store) (found []finding) {
-	health, ok := store.(mutex.Health)
-	if !ok {
-		return nil
-	}
-	for _, risk := range health.Risks(ctx) {
+	for _, risk := range store.Risks(ctx) {
 		level := Warning
 		if risk.Evicts {
 			level = Problem

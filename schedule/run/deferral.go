@@ -147,7 +147,7 @@ func (r *Run) lockAgain(deferral runfile.Deferral) (reason string) {
 	if need.Mutex == "" && need.Pool == "" {
 		return ""
 	}
-	if err := r.behind(need); errors.As(err, new(*queue.BehindError)) {
+	if err := r.Queue().Behind(QueuesOf(need)...); errors.As(err, new(*queue.BehindError)) {
 		return err.Error()
 	}
 	need.Taken = func(seat string) (mutex.Holder, bool) { return r.HeldElsewhere(record.Seat.Locks, seat) }

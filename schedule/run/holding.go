@@ -11,6 +11,7 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/pool"
+	"sched/mutex/queue"
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/lease"
@@ -101,35 +102,29 @@ func heldReason(err error) string {
 	return fmt.Sprintf("nobody knows whether it is running: %v", err)
 }
 
-// HeldReason returns the reason of a skip since other runs have the mutex or all seats; false for any other error.
+// HeldReason returns the reason of a skip since other runs have the mutex or all seats, or wait for
+// them; false for any other error.
 func HeldReason(err error) (reason string, held bool) {
 	var full *pool.FullError
+	var behind *queue.BehindError
 	var mutexHeld *mutex.HeldError
 	switch {
 	case errors.As(err, &full):
 		return full.Error(), true
+	case errors.As(err, &behind):
+		return behind.Error(), true
 	case errors.As(err, &mutexHeld):
 		return StillRunning(mutexHeld.Holder, clock.Now()), true
 	}
 	return "", false
 }
 
-// Sitting is SeatHolders in the order of the seats.
-func (s Storage) Sitting(ctx context.Context, live []runfile.State, of schedule.Pool) (holders []mutex.Holder, err error) {
-	held, err := s.SeatHolders(ctx, live, of)
-	for _, name := range pool.Seats(of.Name, of.Seats) {
-		if holder, taken := held[name]; taken {
-			holders = append(holders, holder)
-		}
-	}
-	return holders, err
-}
-
-// SeatHolders returns who has the seats of a pool at this moment, by the names of those, as the live runs of this machine and the
-// store say. With an error it is what this machine alone knows.
-func (s Storage) SeatHolders(ctx context.Context, live []runfile.State, of schedule.Pool) (held map[string]mutex.Holder, err error) {
+// Holders returns who has at this moment what a run needs, by the names of the mutex and of the seats,
+// as the live runs of this machine and the store say. With an error it is what this machine alone
+// knows.
+func (s Storage) Holders(ctx context.Context, live []runfile.State, need pool.Need) (held map[string]mutex.Holder, err error) {
 	if s.Store != nil {
-		held, err = s.Store.Held(ctx, pool.Seats(of.Name, of.Seats)...)
+		held, err = s.Store.Held(ctx, need.Names()...)
 	}
 	if held == nil {
 		held = map[string]mutex.Holder{}
@@ -138,8 +133,18 @@ func (s Storage) SeatHolders(ctx context.Context, live []runfile.State, of sched
 		if seat := state.Begin.Seat.Name; seat != "" && !state.Waits() {
 			held[seat] = HolderOf(state)
 		}
+		if state.Begin.Locks != "" && !state.Waits() {
+			held[state.Begin.Mutex] = HolderOf(state)
+		}
 	}
 	return held, err
+}
+
+// Sitting returns who has the seats of a pool, in the order of the seats; see Holders.
+func (s Storage) Sitting(ctx context.Context, live []runfile.State, of schedule.Pool) ([]mutex.Holder, error) {
+	need := pool.Need{Pool: of.Name, Seats: of.Seats}
+	held, err := s.Holders(ctx, live, need)
+	return need.Sitting(held), err
 }
 
 // renewLease renews the lease of the run's lock until its renewer is ended. The context that it returns ends when the lease is lost, if

@@ -68,19 +68,18 @@ func (s Storage) Behind(task *schedule.Task) error {
 	if !task.Queues {
 		return nil
 	}
-	return s.behind(NeedOf(task))
+	return s.Queue().Behind(QueuesOf(NeedOf(task))...)
 }
 
-// behind is Behind for what a run needs.
-func (s Storage) behind(need pool.Need) error {
-	var names []string
+// QueuesOf returns the names of the queues for what a run needs.
+func QueuesOf(need pool.Need) (names []string) {
 	if need.Mutex != "" {
 		names = append(names, need.Mutex)
 	}
 	if need.Pool != "" {
 		names = append(names, queue.OfPool(need.Pool))
 	}
-	return s.Queue().Behind(names...)
+	return names
 }
 
 func (r *Run) stopError() error {

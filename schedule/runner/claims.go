@@ -2,8 +2,8 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"sched/mutex"
@@ -15,10 +15,10 @@ import (
 	"sched/schedule/text"
 )
 
-// This file is about what a tick asks a store for before the slots start: a hundred answers one after another are a hundred round trips.
-// The locks of one machine take microseconds, and are taken when a slot starts.
+// This file is about what a tick asks a store for before the slots start: a hundred answers one
+// after another are a hundred round trips. Locks of one machine are taken when a slot starts.
 
-// preferredFirst is how long a server that a task does not prefer leaves its slots to those that the task prefers.
+// preferredFirst is how long a server leaves a slot to the servers that its task prefers.
 const preferredFirst = time.Second
 
 // A claim of a slot is made before the slot is reached.
@@ -28,14 +28,13 @@ type claim struct {
 	err  error
 }
 
-// claimAhead begins to claim the slots of an instant for this server. It leaves out those that may not start at this moment, and those
-// with condition commands: they are claimed when these have said yes. What this tick claims and cannot start, no other server runs.
+// claimAhead begins to claim the slots of an instant for this server. It leaves out slots that may
+// not start at this moment, and slots with condition commands: these are claimed after a yes. What
+// this tick claims and cannot start, no other server runs.
 func (s *starter) claimAhead(slots []schedule.Slot) {
-	if s.Storage.Store == nil {
-		return
-	}
 	for _, slot := range slots {
-		if !slot.Task.OneServer || len(slot.Task.ConditionCommands) > 0 || s.locks.claimOf(slot) != nil || s.admission.refuses(slot) {
+		if s.Storage.Store == nil || !slot.Task.OneServer || len(slot.Task.ConditionCommands) > 0 ||
+			s.locks.claimOf(slot) != nil || s.admission.refuses(slot) {
 			continue
 		}
 		record := s.newRecord(slot)
@@ -55,12 +54,12 @@ func (l *locks) claimOf(slot schedule.Slot) *claim {
 	return begun
 }
 
-// A stoppedError says why a slot was not claimed: the tick is to end.
-type stoppedError string
+// A notOursError says why a slot is not for this tick: another run has it, or the tick is to end.
+type notOursError string
 
-func (e stoppedError) Error() string { return string(e) }
+func (e notOursError) Error() string { return string(e) }
 
-// claim claims a slot for a run, in one storage. The error is a stoppedError, a *mutex.HeldError, or says that nobody knows.
+// claim claims a slot for a run, in one storage. After any error but a notOursError nobody knows.
 func (l *locks) claim(storage run.Storage, record *outcome.Record, slot schedule.Slot) error {
 	if storage.Store != nil {
 		if wait := l.preferred(slot); wait > 0 {
@@ -69,10 +68,14 @@ func (l *locks) claim(storage run.Storage, record *outcome.Record, slot schedule
 		defer l.ask()()
 	}
 	if l.noNewStarts.Err() != nil {
-		return stoppedError(whyDone(l.noNewStarts))
+		return notOursError(whyDone(l.noNewStarts))
 	}
 	l.claiming(slot.Task.Name, slot.At, record.Run)
-	return storage.Mutexes().Claim(context.Background(), cluster.Key(slot), cluster.Until(slot), run.NewHolder(*record))
+	err := storage.Mutexes().Claim(context.Background(), cluster.Key(slot), cluster.Until(slot), run.NewHolder(*record))
+	if held, ok := errors.AsType[*mutex.HeldError](err); ok {
+		return notOursError(cluster.Taken(held.Holder))
+	}
+	return err
 }
 
 // preferred returns how long this server still leaves a slot to the servers that its task prefers.
@@ -83,7 +86,7 @@ func (l *locks) preferred(slot schedule.Slot) time.Duration {
 	return min(preferredFirst, text.Later(l.began, slot.At).Add(preferredFirst).Sub(clock.Now()))
 }
 
-// ask waits until the store may be asked for one more claim or lock. The caller calls done when it has the answer.
+// ask waits until the store may be asked for one more claim or lock, until done is called.
 func (l *locks) ask() (done func()) {
 	l.asking <- struct{}{}
 	return func() { <-l.asking }
@@ -97,62 +100,42 @@ type lockAhead struct {
 	no     refusal
 }
 
-// lockAhead asks a store for the locks of background slots side by side. Slots that share a mutex or a pool are asked for in their
-// order. An element is nil for a slot whose lock is taken when it starts.
-func (s *starter) lockAhead(slots []schedule.Slot) []*lockAhead {
-	all := make([]*lockAhead, len(slots))
-	if s.Storage.Store == nil || len(slots) < 2 {
-		return all
-	}
-	before := map[string]*lockAhead{} // by mutex, and by pool with a "#": the last one that wants it
-	for i, slot := range slots {
-		task := slot.Task
-		if !task.Locks() || s.admission.refuses(slot) {
+// lockAhead asks a store for the locks of background slots side by side. Slots that share a mutex
+// or a pool are asked for in their order. What take does not fetch, giveBack must.
+func (s *starter) lockAhead(slots []schedule.Slot) {
+	last := map[string]chan struct{}{} // done of the last slot that wants it, by run.QueuesOf
+	for _, slot := range slots {
+		if s.Storage.Store == nil || !slot.Task.Locks() || s.admission.refuses(slot) {
 			continue
 		}
 		a := &lockAhead{done: make(chan struct{}), record: s.newRecord(slot)}
-		names := []string{task.Mutex}
-		if task.Pool.Name != "" {
-			names = append(names, task.Pool.Name+"#")
-		}
-		var first []*lockAhead
-		for _, name := range names {
-			if other := before[name]; other != nil {
-				first = append(first, other)
+		s.locks.ahead.Store(slot, a)
+		var before []chan struct{}
+		for _, name := range run.QueuesOf(run.NeedOf(slot.Task)) {
+			if other := last[name]; other != nil {
+				before = append(before, other)
 			}
-			before[name] = a
+			last[name] = a.done
 		}
-		all[i] = a
 		go func() {
 			defer close(a.done)
-			for _, other := range first {
-				<-other.done
+			for _, other := range before {
+				<-other
 			}
-			a.lock, a.no = s.locks.take(&a.record, slot)
+			a.lock, a.no = s.locks.takeNow(&a.record, slot)
 		}()
 	}
-	return all
 }
 
-// result is a takeLock.
-func (a *lockAhead) result(record *outcome.Record, _ schedule.Slot) (mutex.Lock, refusal) {
-	<-a.done
-	*record = a.record
-	return a.lock, a.no
-}
-
-// release gives back the locks that were taken ahead for slots that do not start.
-func (l *locks) release(ahead []*lockAhead) {
-	var all sync.WaitGroup
-	for _, a := range ahead {
-		if a != nil {
-			all.Go(func() {
-				if <-a.done; a.lock != nil {
-					l.leases.Drop(a.lock)
-					a.lock.Release(context.Background())
-				}
-			})
+// giveBack releases the locks that were taken ahead for slots that did not start.
+func (l *locks) giveBack(slots []schedule.Slot) {
+	mutex.Each(len(slots), func(i int) {
+		if a, ok := l.ahead.LoadAndDelete(slots[i]); ok {
+			a := a.(*lockAhead)
+			if <-a.done; a.lock != nil {
+				l.leases.Drop(a.lock)
+				a.lock.Release(context.Background())
+			}
 		}
-	}
-	all.Wait()
+	})
 }

@@ -27,8 +27,8 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 	for range 50 {
 		given := make(chan bool)
 		go func() {
-			ahead := tick.starter.lockAhead(slots)
-			tick.locks.release(ahead)
+			tick.starter.lockAhead(slots)
+			tick.locks.giveBack(slots)
 			close(given)
 		}()
 		select {
@@ -66,7 +66,8 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 			continue
 		}
 		<-claim.made
-		holder, claimed, err := w.storage.Store.Claimed(t.Context(), cluster.Key(slots[i]), cluster.Until(slots[i]))
+		claims, err := w.storage.Store.Claims(t.Context(), cluster.Key(slots[i]))
+		holder, claimed := claims[cluster.Key(slots[i])]
 		if record := tick.starter.newRecord(slots[i]); !claimed || err != nil || record.Run != holder.Run {
 			t.Errorf("%s: %s is to run, and %+v has the claim: %v", name, record.Run, holder, err)
 		}

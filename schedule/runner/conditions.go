@@ -105,7 +105,7 @@ func (c *conditions) decide(s *conditional) (begun *run.Run, failed bool) {
 			c.starter.skip(s.record, task, late)
 			return nil, false
 		}
-		begun, _ = c.starter.beginLocked(s.record, s.slot, c.starter.locks.take)
+		begun, _ = c.starter.beginLocked(s.record, s.slot)
 	}
 	return begun, false
 }

@@ -52,7 +52,7 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 func (q *foregroundQueue) slot(ctx context.Context, slot schedule.Slot) {
 	if len(slot.Task.ConditionCommands) > 0 {
 		q.conditional(ctx, slot)
-	} else if begun, ok := q.tick.starter.begin(slot, q.tick.locks.take); ok {
+	} else if begun, ok := q.tick.starter.begin(slot); ok {
 		q.order.Ran(slot.Task)
 		q.execute(begun)
 	}

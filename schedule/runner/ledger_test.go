@@ -203,7 +203,7 @@ func TestARunWithoutATraceIsLost(t *testing.T) {
 	w.run("2026-01-01 10:43:00")
 	w.at("2026-01-01 10:44:01")
 	tick, slots := w.begin()
-	begun, ok := tick.starter.begin(slots[0], tick.locks.take)
+	begun, ok := tick.starter.begin(slots[0])
 	if !ok {
 		t.Fatal("it did not begin")
 	}

@@ -13,15 +13,10 @@ import (
 	"sched/schedule"
 	"sched/schedule/admission"
 	"sched/schedule/clock"
-	"sched/schedule/cluster"
 	"sched/schedule/lease"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 )
-
-// takeLock claims the slot and takes the mutex, as far as the task asks for them, and notes in the record what it took. The lock is
-// nil where the task needs none.
-type takeLock func(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, no refusal)
 
 // A refusal says why a slot may not run; the zero refusal that it may.
 type refusal struct {
@@ -40,62 +35,73 @@ type locks struct {
 	claiming    func(task string, slot time.Time, run string) // is called before a slot is claimed
 	problem     func(format string, a ...any)
 	leases      lease.Leases  // of the locks whose runs have yet to begin
-	claims      sync.Map      // by slot: those that were begun before their slots are reached
+	claims      sync.Map      // by slot: each claim that was begun before its slot is reached
+	ahead       sync.Map      // by slot: each lockAhead that was neither taken nor given back
 	asking      chan struct{} // has an element for each claim and lock that the store is asked for
 
 	mu             sync.Mutex
-	folders        []run.Storage // the state folder, and the spare ones that were there at first
-	outage         error         // why the store was of no use when it was asked first; nil while it always answered
-	said           bool          // that was reported
-	skippedUnknown bool          // a slot was skipped since the store did not answer
+	outage         error // why the store was of no use when it was asked first; nil while it always answered
+	said           bool  // that was reported
+	skippedUnknown bool  // a slot was skipped since the store did not answer
 }
 
-// take is the takeLock of a single slot: it claims the slot first, then acquires the mutex.
+// take claims a slot and takes the mutex and a seat, as far as its task asks for them, and notes in
+// the record what it took. The lock is nil for a task that needs none.
 func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, no refusal) {
+	if a, ok := l.ahead.LoadAndDelete(slot); ok {
+		a := a.(*lockAhead)
+		<-a.done
+		*record = a.record
+		return a.lock, a.no
+	}
+	return l.takeNow(record, slot)
+}
+
+func (l *locks) takeNow(record *outcome.Record, slot schedule.Slot) (mutex.Lock, refusal) {
 	task := slot.Task
 	if !task.Locks() {
-		return nil, no
+		return nil, refusal{}
 	}
-	if holder, held := l.heldInSpare(record.Mutex); held && task.WithoutOverlapping {
-		return nil, refusal{reason: run.StillRunning(holder, clock.Now()), held: true}
+	if task.WithoutOverlapping {
+		if holder, held := l.storage.HeldElsewhere(l.storage.Locks(), record.Mutex); held {
+			return nil, refusal{reason: run.StillRunning(holder, clock.Now()), held: true}
+		}
 	}
 	lock, err := l.claimAndAcquire(l.storage, record, slot)
 	if spare, ok := l.spare.instead(err); ok {
 		lock, err = l.claimAndAcquire(spare, record, slot)
 	}
-	if stopped, ok := errors.AsType[stoppedError](err); ok {
-		return nil, refusal{reason: stopped.Error()}
-	}
-	var full *pool.FullError
-	var held *mutex.HeldError
-	var behind *queue.BehindError
-	if err != nil && !errors.As(err, &held) {
+	no := refusalOf(task, err)
+	if no.unknown != nil {
 		l.storeDown(err, task)
-		if task.RunWhenStoreDown {
-			record.Notes = append(record.Notes, fmt.Sprintf("runs without its lock: %v", err))
-			lock, err = l.claimAndAcquire(l.storage.Alone(), record, slot) // on this machine it overlaps with nothing all the same
+	}
+	if no.unknown != nil && task.RunWhenStoreDown {
+		record.Notes = append(record.Notes, fmt.Sprintf("runs without its lock: %v", err))
+		lock, err = l.claimAndAcquire(l.storage.Alone(), record, slot) // on this machine it overlaps with nothing all the same
+		if no = refusalOf(task, err); no.unknown != nil {
+			no = refusal{}
 		}
 	}
-	switch {
-	case err == nil:
-		l.leases.Keep(lock)
-		return lock, no
-	case errors.As(err, &full):
-		return nil, refusal{reason: full.Error(), held: true}
-	case errors.As(err, &behind):
-		return nil, refusal{reason: behind.Error(), held: true}
-	case !errors.As(err, &held) && task.RunWhenStoreDown:
-		return nil, no
-	case !errors.As(err, &held):
-		return nil, refusal{reason: unknown(task, err), unknown: err}
-	case held.Name == record.Mutex:
-		return nil, refusal{reason: run.StillRunning(held.Holder, clock.Now()), held: true}
-	}
-	return nil, refusal{reason: cluster.Taken(held.Holder)}
+	l.leases.Keep(lock)
+	return lock, no
 }
 
-// claimAndAcquire claims the slot and acquires the mutex and a seat in one storage. The error is *mutex.HeldError for each of them,
-// and wraps one for a full pool.
+// refusalOf is what an error of claimAndAcquire means for a slot.
+func refusalOf(task *schedule.Task, err error) refusal {
+	reason, held := run.HeldReason(err)
+	notOurs, taken := errors.AsType[notOursError](err)
+	switch {
+	case err == nil:
+		return refusal{}
+	case held:
+		return refusal{reason: reason, held: true}
+	case taken:
+		return refusal{reason: notOurs.Error()}
+	}
+	return refusal{reason: unknown(task, err), unknown: err}
+}
+
+// claimAndAcquire claims the slot and acquires the mutex and a seat in one storage.
 func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*record)
 	claim := func() error {
@@ -136,22 +142,6 @@ func (l *locks) takenSeats(storage run.Storage, need pool.Need) func(seat string
 		}
 		return l.storage.HeldElsewhere(storage.Locks(), seat)
 	}
-}
-
-// heldInSpare finds a run that began while the state folder could not be written, and so has its lock in a spare one.
-func (l *locks) heldInSpare(name string) (holder mutex.Holder, held bool) {
-	l.mu.Lock()
-	if l.folders == nil {
-		l.folders = l.storage.Folders()
-	}
-	folders := l.folders
-	l.mu.Unlock()
-	for _, spare := range folders[1:] {
-		if holder, held = l.storage.HeldIn(spare.Locks(), name); held {
-			return holder, true
-		}
-	}
-	return holder, false
 }
 
 // unknown is the reason of a skip because the store did not answer. It must never read as "still running": the cure is another.

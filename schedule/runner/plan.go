@@ -59,86 +59,59 @@ func (r *running) wouldSkip(slot schedule.Slot, live []runfile.State, now time.T
 		}
 		return reason, ""
 	}
-	if task.OneServer {
-		holder, claimed, err := r.Storage.Mutexes().Claimed(context.Background(), cluster.Key(slot), cluster.Until(slot))
-		switch {
-		case claimed:
-			return cluster.Taken(holder), ""
-		case err != nil && !task.RunWhenStoreDown:
-			return unanswered(slot, err)
-		}
-	}
-	if r.Minute.After(now) { // who will have the mutex by then nobody knows
-		return "", ""
-	}
-	reason, err := r.wouldOverlap(task, live, now)
-	if reason == "" && err == nil {
-		reason, err = r.wouldNotSit(task, live)
-	}
+	no := refusalOf(task, r.peek(slot, live, now))
 	switch {
-	case err != nil:
-		return unanswered(slot, err)
-	case reason == "" || task.WaitAtMost == 0:
-		return reason, ""
+	case no.unknown != nil && task.WaitWhenStoreDown && !task.GivesWay(slot.At):
+		return "", fmt.Sprintf("it would wait for the store: %v", no.unknown)
+	case !no.held || task.WaitAtMost == 0:
+		return no.reason, ""
 	}
 	if already := r.starter.waitsAlready(task); already != "" {
 		return already, ""
 	}
-	return "", fmt.Sprintf("it would wait, %s at most: %s", text.Duration(max(0, r.admission.waitsUntil(slot, now).Sub(now))), reason)
+	return "", fmt.Sprintf("it would wait, %s at most: %s", text.Duration(max(0, r.admission.waitsUntil(slot, now).Sub(now))), no.reason)
 }
 
-// wouldOverlap returns that another run has the mutex of a task; "" when it is free or not needed. The error says that this is unknown.
-func (r *running) wouldOverlap(task *schedule.Task, live []runfile.State, now time.Time) (string, error) {
-	if !task.WithoutOverlapping {
-		return "", nil
-	}
-	for _, state := range live {
-		if state.Begin.Locks != "" && state.Begin.Mutex == task.Mutex {
-			return run.StillRunning(run.HolderOf(state), now), nil
+// peek returns the error that taking the locks of a slot would have at this moment, and takes
+// nothing. A store that does not answer is no error for a task that runs without its locks then.
+func (r *running) peek(slot schedule.Slot, live []runfile.State, now time.Time) error {
+	ctx, task, store := context.Background(), slot.Task, r.Storage.Store
+	claim := func() (err error) {
+		key := cluster.Key(slot)
+		holder, claimed, err := mutex.Files{Dir: r.Storage.Locks()}.Claimed(key, cluster.Until(slot))
+		if !claimed && err == nil && store != nil {
+			var claims map[string]mutex.Holder
+			claims, err = store.Claims(ctx, key)
+			holder, claimed = claims[key]
 		}
+		switch {
+		case claimed:
+			return notOursError(cluster.Taken(holder))
+		case task.RunWhenStoreDown:
+			return nil
+		}
+		return err
 	}
-	holder, held, err := heldInStore(r.Storage.Store, task.Mutex)
-	switch {
-	case held:
-		return run.StillRunning(holder, now), nil
-	case task.RunWhenStoreDown:
-		return "", nil
+	acquire := func() (none mutex.Lock, err error) {
+		if r.Minute.After(now) { // who will have the mutex by then nobody knows
+			return nil, nil
+		}
+		need := run.NeedOf(task)
+		held, err := r.Storage.Holders(ctx, live, need)
+		holder, overlaps := held[need.Mutex]
+		sitting := need.Sitting(held)
+		switch {
+		case overlaps:
+			return nil, &mutex.HeldError{Name: need.Mutex, Holder: holder}
+		case need.Pool != "" && len(sitting) == need.Seats:
+			return nil, &pool.FullError{Pool: need.Pool, Seats: need.Seats, Holders: sitting}
+		case task.RunWhenStoreDown:
+			return nil, nil
+		}
+		return nil, err
 	}
-	return "", err
-}
-
-// wouldNotSit returns that the pool of a task is full; "" when it has a free seat or the task needs none. The error says that this is
-// unknown.
-func (r *running) wouldNotSit(task *schedule.Task, live []runfile.State) (string, error) {
-	if task.Pool.Name == "" {
-		return "", nil
-	}
-	holders, err := r.Storage.Sitting(context.Background(), live, task.Pool)
-	switch {
-	case len(holders) == task.Pool.Seats:
-		return (&pool.FullError{Pool: task.Pool.Name, Seats: task.Pool.Seats, Holders: holders}).Error(), nil
-	case task.RunWhenStoreDown:
-		return "", nil
-	}
-	return "", err
-}
-
-// unanswered is why a slot does not start while the store is of no use, or that it waits for the store.
-func unanswered(slot schedule.Slot, err error) (reason, waits string) {
-	if slot.Task.WaitWhenStoreDown && !slot.Task.GivesWay(slot.At) {
-		return "", fmt.Sprintf("it would wait for the store: %v", err)
-	}
-	return unknown(slot.Task, err), ""
-}
-
-// heldInStore returns the holder of a mutex in the store, if there is one; without a store none is held.
-func heldInStore(store mutex.Store, name string) (holder mutex.Holder, held bool, err error) {
-	if store == nil {
-		return holder, false, nil
-	}
-	holders, err := store.Held(context.Background(), name)
-	holder, held = holders[name]
-	return holder, held, err
+	_, err := admission.TakeLocks(task, claim, acquire)
+	return err
 }
 
 // liveRuns returns the runs that may hold a mutex or a seat, from their files: trying the locks themselves would get in the way of a

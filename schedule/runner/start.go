@@ -37,22 +37,16 @@ type starter struct {
 // startAll hands over the background runs of slots whose tasks have no condition commands.
 func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
 	s.claimAhead(slots)
-	ahead := s.lockAhead(slots)
+	s.lockAhead(slots)
+	defer s.locks.giveBack(slots)
 	defer s.Report.flush()
 	for i, slot := range slots {
 		if ctx.Err() != nil {
 			s.skipAll(slots[i:], whyDone(ctx))
-			s.locks.release(ahead[i:])
 			return
 		}
-		take := s.locks.take
-		if ahead[i] != nil {
-			take = ahead[i].result
-		}
-		if begun, ok := s.begin(slot, take); ok {
+		if begun, ok := s.begin(slot); ok {
 			s.give(begun)
-		} else {
-			s.locks.release(ahead[i : i+1])
 		}
 	}
 }
@@ -97,18 +91,18 @@ func (i *ids) has(id string) bool {
 }
 
 // begin begins the run of a slot whose task has no condition commands; false when the slot was skipped or failed, which is recorded.
-func (s *starter) begin(slot schedule.Slot, take takeLock) (*run.Run, bool) {
+func (s *starter) begin(slot schedule.Slot) (*run.Run, bool) {
 	record := s.newRecord(slot)
 	if reason, held := s.admission.refusal(slot); reason != "" {
 		s.refuse(record, slot.Task, reason, held)
 		return nil, false
 	}
-	return s.beginLocked(record, slot, take)
+	return s.beginLocked(record, slot)
 }
 
 // beginLocked takes the lock of a slot that may start, and begins its run.
-func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot, take takeLock) (*run.Run, bool) {
-	lock, no := take(&record, slot)
+func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot) (*run.Run, bool) {
+	lock, no := s.locks.take(&record, slot)
 	if no.unknown != nil && slot.Task.WaitWhenStoreDown && s.keep(record, slot, no.unknown) {
 		return nil, false
 	}
