@@ -24,7 +24,7 @@ import (
 //  2. A file that is missing, empty or old is made or brought up to date, by one process at a time.
 //  3. A damaged file is renamed, and a new one is made.
 func (f *file) open() error {
-	if err := f.disconnect(); err != nil && !damaged(err) {
+	if err := f.disconnect(); err != nil && !Damaged(err) {
 		return err
 	}
 	switch f.access {
@@ -47,7 +47,7 @@ func (f *file) open() error {
 			err = f.connect()
 		}
 	}
-	if damaged(err) {
+	if Damaged(err) {
 		if err = f.setFileAside(info, err); err == nil {
 			err = f.alone(f.make)
 		}
@@ -311,11 +311,6 @@ type foundDamage struct{ what string }
 
 func (e *foundDamage) Error() string {
 	return "it is damaged: " + strings.ReplaceAll(e.what, "\n", " ")
-}
-
-func damaged(err error) bool {
-	var found *foundDamage
-	return Damaged(err) || errors.As(err, &found)
 }
 
 // replace sets a damaged file aside and begins a new one. The caller met the damage in info.

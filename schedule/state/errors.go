@@ -51,7 +51,13 @@ var errWaited = errors.New("another process kept it locked for too long")
 // unreadable files are not damaged. The codes are those of https://www.sqlite.org/rescode.html.
 func Damaged(err error) bool {
 	code := primary(err)
-	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
+	var found *foundDamage
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.As(err, &found)
+}
+
+// Locked reports whether err says that another process kept the database locked for too long.
+func Locked(err error) bool {
+	return primary(err) == sqlite3.SQLITE_BUSY || errors.Is(err, errWaited)
 }
 
 // Unwritable reports whether err says that the database cannot be written at this moment: the disk

@@ -42,7 +42,7 @@ func (f *file) locksDir() string { return filepath.Join(f.dir, "locks") }
 // must have changed nothing.
 func (f *file) do(op func(*sql.DB) error) error {
 	info, err := f.once(op)
-	if f.access == writing && damaged(err) {
+	if f.access == writing && Damaged(err) {
 		if err = f.replace(info, err); err == nil {
 			_, err = f.once(op)
 		}

@@ -42,6 +42,18 @@ type Position struct {
 // PositionOf returns the place below a row.
 func PositionOf(r Row) Position { return Position{r.Slot, r.ID} }
 
+// Matches reports whether a row of one slot is one that q says, whatever its Limit.
+func (q Query) Matches(r Row) bool {
+	return (q.Task == "" || q.Task == r.Task) &&
+		(q.Mutex == "" || q.Mutex == r.Mutex) &&
+		(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, r.Outcome)) &&
+		(q.Since.IsZero() || !r.Slot.Before(q.Since)) &&
+		(q.Until.IsZero() || r.Slot.Before(q.Until)) &&
+		(q.Slot.IsZero() || r.Slot.Equal(q.Slot)) &&
+		(!q.Ended || r.Phase == Ended) &&
+		(q.Below == Position{} || NewestFirst(Row{Slot: q.Below.Slot, ID: q.Below.ID}, r) < 0)
+}
+
 // Find returns the rows that q says, the newest slot first, and the newest run of a slot first.
 func (r Runs) Find(ctx context.Context, q Query) (rows []Row, err error) {
 	text, args := q.sql()

@@ -21,6 +21,11 @@ type AmbiguousError struct {
 	More       bool     // there are others
 }
 
+// Ambiguous returns the error for an id that stands for several runs, the newest first.
+func Ambiguous(id string, runs []string) error {
+	return &AmbiguousError{ID: id, Candidates: runs[:min(shown, len(runs))], More: len(runs) > shown}
+}
+
 func (e *AmbiguousError) Error() string {
 	more := ""
 	if e.More {
@@ -49,7 +54,7 @@ func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 		return Row{}, err
 	case len(ids) > 1:
 		slices.Reverse(ids)
-		return Row{}, &AmbiguousError{ID: id, Candidates: ids[:min(shown, len(ids))], More: len(ids) > shown}
+		return Row{}, Ambiguous(id, ids)
 	case len(found) == 0:
 		return Row{}, fmt.Errorf("%w: %q", ErrNotFound, id)
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"sched/schedule/outcome"
@@ -136,7 +137,12 @@ func addNotes(ctx context.Context, q querier, run string, notes []string) error 
 	if err != nil {
 		return err
 	}
-	packed, err := json.Marshal(append(all, notes...))
+	for _, note := range notes {
+		if !slices.Contains(all, note) {
+			all = append(all, note)
+		}
+	}
+	packed, err := json.Marshal(all)
 	if err == nil {
 		_, err = q.ExecContext(ctx, "UPDATE run SET notes = ? WHERE id = ?", string(packed), run)
 	}

@@ -103,35 +103,49 @@ func (p Past) Counts(ctx context.Context, spans []Span, until time.Time, most in
 	return counts, err
 }
 
-// An Hour says how many rows of a task had their slots in an hour and ended with one outcome. Rows
-// of several slots count where their first slot is.
+// An Hour says in which minutes of an hour a task had slots that ended with one outcome. Rows of
+// several slots are not in it: see Ranges.
 type Hour struct {
-	Task        string
-	Outcome     outcome.Outcome
-	Begin       time.Time // UTC
-	First, Last time.Time // slots of the hour that had the outcome
-	Slots       int
-	Took        time.Duration // all of their runs together
+	Task    string
+	Outcome outcome.Outcome
+	Begin   time.Time     // UTC
+	Minutes uint64        // bit n stands for minute n; there is one at least
+	Runs    int           // how many rows
+	Took    time.Duration // all of their runs together
 }
 
-// Hours returns the hours of all tasks with slots from since to before until. Both times are rounded
-// down to full hours of UTC. It reads an index alone, which has the rows in the order of the hours:
-// nothing is sorted. Each row of the answer is one text: a week of a thousand tasks has more than
-// 100,000 of them, and columns of their own would cost more than the query.
-func (p Past) Hours(ctx context.Context, since, until time.Time) (hours []Hour, err error) {
-	const hour = int64(time.Hour / time.Microsecond)
+// Usual returns how long a run of the hour took on average.
+func (h Hour) Usual() time.Duration { return h.Took / time.Duration(max(h.Runs, 1)) }
+
+const hour = int64(time.Hour / time.Microsecond)
+
+// Hours returns the hours of the tasks that have slots from since to before until: one task after
+// another, the earliest first. Both times are rounded to full hours of UTC, since down and until up.
+//
+// It reads an index alone, which has the rows of an hour of a task side by side. The hours of a task
+// come as one text each: columns of their own would cost more than the query. Minutes are powers of
+// two, so the sum of the distinct ones has their bits.
+func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time) (hours []Hour, err error) {
+	var all []int64
+	for at := max(since.UnixMicro(), 0) / hour; at*hour < until.UnixMicro(); at++ {
+		all = append(all, at)
+	}
 	err = p.store.read(ctx, func(q querier) error {
 		hours = nil
-		lines, err := textsOf(ctx, q, `SELECT concat_ws(char(9), task, outcome, min(slot), max(slot), sum(slots), sum(ended - started))
-			FROM run INDEXED BY run_hour
-			WHERE slot / 3600000000 >= ?1 AND slot / 3600000000 < ?2 AND outcome IS NOT NULL AND test = 0
-			GROUP BY slot / 3600000000, task, outcome`, since.UnixMicro()/hour, until.UnixMicro()/hour)
-		for _, line := range lines {
-			h, ok := hourOf(line)
-			if !ok {
-				return fmt.Errorf("the hours have a line that is none: %q", line)
+		lines, err := textsOf(ctx, q, `SELECT coalesce((SELECT group_concat(line, char(10)) FROM
+				(SELECT concat_ws(char(9), task, outcome, slot / 3600000000, sum(DISTINCT 1 << (slot / 60000000 % 60)), count(*),
+					coalesce(sum(max(ended - started, 0)), 0)) AS line
+				FROM run INDEXED BY run_hour WHERE slot / 3600000000 = one.value AND task = name.value
+					AND outcome IS NOT NULL AND last_slot IS NULL AND test = 0 GROUP BY outcome)), '')
+			FROM json_each(?1) AS name CROSS JOIN json_each(?2) AS one`, jsonList(tasks), jsonList(all))
+		for _, several := range lines {
+			for line := range strings.Lines(several) {
+				h, ok := hourOf(strings.TrimSuffix(line, "\n"))
+				if !ok {
+					return fmt.Errorf("the hours have a line that is none: %q", line)
+				}
+				hours = append(hours, h)
 			}
-			hours = append(hours, h)
 		}
 		return err
 	})
@@ -141,22 +155,30 @@ func (p Past) Hours(ctx context.Context, since, until time.Time) (hours []Hour, 
 // hourOf reads a line of Hours. No task has a tab or a line break in its name.
 func hourOf(line string) (h Hour, ok bool) {
 	fields := strings.Split(line, "\t")
-	if len(fields) < 5 || len(fields) > 6 { // without a time when nothing ran
+	if len(fields) != 6 {
 		return h, false
 	}
 	var numbers [4]int64
-	for i := range len(fields) - 2 {
+	for i := range numbers {
 		n, err := strconv.ParseInt(fields[2+i], 10, 64)
 		if err != nil {
 			return h, false
 		}
 		numbers[i] = n
 	}
-	h.Task, h.Outcome = fields[0], outcome.Outcome(fields[1])
-	h.First, h.Last = time.UnixMicro(numbers[0]).UTC(), time.UnixMicro(numbers[1]).UTC()
-	h.Begin = h.First.Truncate(time.Hour)
-	h.Slots, h.Took = int(numbers[2]), max(0, micros(numbers[3]))
-	return h, true
+	return Hour{
+		Task: fields[0], Outcome: outcome.Outcome(fields[1]), Begin: time.UnixMicro(numbers[0] * hour).UTC(),
+		Minutes: uint64(numbers[1]), Runs: int(numbers[2]), Took: micros(numbers[3]),
+	}, true
+}
+
+// jsonList returns a list as json_each reads it.
+func jsonList[T string | int64](all []T) string {
+	if len(all) == 0 {
+		return "[]" // null would be a value
+	}
+	text, _ := json.Marshal(all) // of texts or numbers
+	return string(text)
 }
 
 // Around is what was recorded around a moment. From it `sched why` finds out why there is no row of

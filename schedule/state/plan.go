@@ -72,7 +72,7 @@ func (p *Plan) Rollback() {
 // failed ends the plan, and sets a damaged file aside.
 func (p *Plan) failed(err error) error {
 	p.Rollback()
-	if p.db.file.access == writing && damaged(err) {
+	if p.db.file.access == writing && Damaged(err) {
 		err = errors.Join(err, p.db.file.replace(p.info, err))
 	}
 	return p.db.file.explain(err)

@@ -15,8 +15,9 @@ type Keep struct {
 
 // A Budget bounds one step of pruning. It ends when it has removed so many rows, or after so long.
 type Budget struct {
-	Rows int
-	Time time.Duration
+	Rows  int
+	Time  time.Duration
+	Least int // it removes so many rows, however long that takes
 }
 
 // SmallStep is what a tick can spare.
@@ -24,9 +25,10 @@ var SmallStep = Budget{Rows: 500, Time: 25 * time.Millisecond}
 
 // Pruned is what one step of pruning has done.
 type Pruned struct {
-	Rows    int
-	Outputs []Output // the caller removes the files
-	More    bool     // the step ended before everything was done
+	Rows        int
+	Outputs     []Output // the caller removes the files
+	Unpublished int      // runs that were removed before other servers knew of them
+	More        bool     // the step ended before everything was done
 }
 
 // An Output is what a removed run has printed.
@@ -50,7 +52,7 @@ func (db *DB) PruneDue(ctx context.Context, now time.Time) (due bool, err error)
 }
 
 // Prune removes rows that have ended: what is older than keep, and of each task the runs beyond its
-// newest ones. Slots that were skipped or missed are counted apart, so a weekend of skips removes
+// newest ones. A run that waits to be published goes only when it is too old. Slots that were skipped or missed are counted apart, so a weekend of skips removes
 // no run. The newest row of a task that says how its command went always stays: a yearly task has a
 // last outcome.
 //
@@ -138,7 +140,7 @@ func (p *pruning) surplus(perTask int) (done bool, err error) {
 // surplusOf removes what a task has too many. The runs that stay cost a step in an index each; the
 // rows of other slots are read only when there are too many.
 func (p *pruning) surplusOf(task string, perTask int) (done bool, err error) {
-	done, err = p.removeAll(`SELECT rowid FROM run WHERE phase = 'ended' AND rowid IN
+	done, err = p.removeAll(`SELECT rowid FROM run WHERE phase = 'ended' AND unpublished = 0 AND rowid IN
 		(SELECT rowid FROM run INDEXED BY run_ran WHERE task = ?1 AND `+ran+` ORDER BY id DESC LIMIT -1 OFFSET ?3) LIMIT ?2`, task, perTask)
 	if err != nil || !done {
 		return done, err
@@ -155,14 +157,17 @@ func (p *pruning) surplusOf(task string, perTask int) (done bool, err error) {
 
 // spent reports whether the step has to end.
 func (p *pruning) spent() bool {
-	return p.did.Rows >= p.budget.Rows || time.Since(p.begun) >= p.budget.Time
+	return p.did.Rows >= p.most() || p.did.Rows >= p.budget.Least && time.Since(p.begun) >= p.budget.Time
 }
+
+// most returns how many rows the step may remove.
+func (p *pruning) most() int { return max(p.budget.Rows, p.budget.Least) }
 
 // removeAll removes the rows that which selects, a chunk (?2) at a time, until there are none
 // (done), or the step has to end.
 func (p *pruning) removeAll(which string, first any, others ...any) (done bool, err error) {
 	for {
-		most := max(1, min(chunk, p.budget.Rows-p.did.Rows))
+		most := max(1, min(chunk, p.most()-p.did.Rows))
 		removed, err := p.remove(which, append([]any{first, most}, others...)...)
 		if p.did.Rows += removed; err != nil || removed < most {
 			return true, err
@@ -175,7 +180,7 @@ func (p *pruning) removeAll(which string, first any, others ...any) (done bool, 
 
 // remove removes the rows that which selects, and the definitions that only they used.
 func (p *pruning) remove(which string, args ...any) (removed int, err error) {
-	rows, err := p.q.QueryContext(p.ctx, "DELETE FROM run WHERE rowid IN ("+which+") RETURNING id, task, output, definition", args...)
+	rows, err := p.q.QueryContext(p.ctx, "DELETE FROM run WHERE rowid IN ("+which+") RETURNING id, task, output, definition, unpublished", args...)
 	if err != nil {
 		return 0, err
 	}
@@ -184,10 +189,12 @@ func (p *pruning) remove(which string, args ...any) (removed int, err error) {
 	for rows.Next() {
 		var o Output
 		var definition sql.NullInt64
-		if err := rows.Scan(&o.Run, &o.Task, &o.File, &definition); err != nil {
+		var unpublished int
+		if err := rows.Scan(&o.Run, &o.Task, &o.File, &definition, &unpublished); err != nil {
 			return removed, err
 		}
 		removed++
+		p.did.Unpublished += unpublished
 		p.did.Outputs = append(p.did.Outputs, o)
 		if definition.Valid {
 			definitions[definition.Int64] = o.Task

@@ -67,6 +67,8 @@ type Row struct {
 	Started time.Time // when the first attempt began; zero when none did
 	Result            // zero until the phase is Finishing, but for what the attempts so far came to
 	Notes   []string
+
+	Unpublished bool // other servers of the store do not know of it yet
 }
 
 // A Wait says for what, since when and how long a row waits.
@@ -135,7 +137,7 @@ func (r Row) Lateness() time.Duration {
 const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
 	phase, owner, not_before, until, waits_for, waiting_since, waited, claimed, seat, stop,
 	attempt, attempt_started, pid, pid_started, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
-	peak_memory, output, notes, definition`
+	peak_memory, output, notes, unpublished, definition`
 
 // insertRow adds a row, unless its id is known, or its slot of the schedule has a row.
 var insertRow = `INSERT INTO run (` + columns + `) VALUES (` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?) ON CONFLICT DO NOTHING`
@@ -150,34 +152,20 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 	if err != nil {
 		return nil, err
 	}
-	statement, err := q.PrepareContext(ctx, insertRow)
+	inserter, err := newInserter(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	defer statement.Close()
-	known, err := q.PrepareContext(ctx, "SELECT id FROM definition WHERE digest = ?")
-	if err != nil {
-		return nil, err
-	}
-	defer known.Close()
+	defer inserter.Close()
 	for _, r := range rows {
 		if r.Scheduled && r.LastSlot.IsZero() && slices.ContainsFunc(long, func(l longRow) bool { return l.has(r) }) {
 			continue
 		}
-		if r.DefinitionID, err = define(ctx, q, known, r.Snapshot); err != nil {
-			return nil, err
-		}
-		values, err := r.values()
+		did, err := inserter.insert(r)
 		if err != nil {
 			return nil, err
 		}
-		did, err := statement.ExecContext(ctx, values...)
-		if err != nil {
-			return nil, err
-		}
-		if n, err := did.RowsAffected(); err != nil {
-			return nil, err
-		} else if n > 0 {
+		if did {
 			added = append(added, r)
 		}
 		if !r.LastSlot.IsZero() {
@@ -185,6 +173,48 @@ func insert(ctx context.Context, q querier, rows []Row) (added []Row, err error)
 		}
 	}
 	return added, nil
+}
+
+// An inserter adds rows in one transaction.
+type inserter struct {
+	ctx       context.Context
+	q         querier
+	row       *sql.Stmt
+	knownBody *sql.Stmt
+}
+
+func newInserter(ctx context.Context, q querier) (*inserter, error) {
+	row, err := q.PrepareContext(ctx, insertRow)
+	if err != nil {
+		return nil, err
+	}
+	knownBody, err := q.PrepareContext(ctx, "SELECT id FROM definition WHERE digest = ?")
+	if err != nil {
+		return nil, errors.Join(err, row.Close())
+	}
+	return &inserter{ctx, q, row, knownBody}, nil
+}
+
+func (i *inserter) Close() {
+	i.row.Close()
+	i.knownBody.Close()
+}
+
+// insert reports false when the row is there already.
+func (i *inserter) insert(r Row) (added bool, err error) {
+	if r.DefinitionID, err = define(i.ctx, i.q, i.knownBody, r.Snapshot); err != nil {
+		return false, err
+	}
+	values, err := r.values()
+	if err != nil {
+		return false, err
+	}
+	did, err := i.row.ExecContext(i.ctx, values...)
+	if err != nil {
+		return false, err
+	}
+	n, err := did.RowsAffected()
+	return n > 0, err
 }
 
 // A longRow is a row of several slots.
@@ -256,7 +286,7 @@ func (r Row) values() ([]any, error) {
 		r.Wait.Waited.Microseconds(), r.Claimed, r.Seat, stop,
 		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), orNull(r.Attempt.PIDStarted), r.Attempt.Boot,
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
-		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, r.Output, notes, orNull(r.DefinitionID),
+		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, r.Output, notes, r.Unpublished, orNull(r.DefinitionID),
 	}, nil
 }
 
@@ -269,7 +299,7 @@ func scan(rows *sql.Rows) (r Row, err error) {
 	err = rows.Scan(&r.ID, &r.Task, &r.Mutex, &r.Pool, &slot, &last, &r.Slots, &r.Scheduled, &r.Origin, &r.Test, &cause, &causeTask, &causeOutcome,
 		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Claimed, &r.Seat, &stop,
 		&r.Attempt.Number, &attempted, &pid, &pidStarted, &r.Attempt.Boot, &started, &ended, &became, &r.Kind, &r.Reason, &exit, &user, &system,
-		&r.PeakMemory, &r.Output, &notes, &definition)
+		&r.PeakMemory, &r.Output, &notes, &r.Unpublished, &definition)
 	if err != nil {
 		return r, err
 	}

@@ -69,6 +69,7 @@ CREATE TABLE run (
 	peak_memory INTEGER NOT NULL DEFAULT 0, -- bytes, of the largest process; 0 when it is not known
 	output      TEXT NOT NULL DEFAULT '',   -- the file, below output/ in the state folder; '' when nothing was printed
 	notes       TEXT,                       -- JSON: a list of texts
+	unpublished INTEGER NOT NULL DEFAULT 0, -- 1: other servers of the store do not know of it yet
 
 	CHECK ((outcome IS NOT NULL) = (phase IN ('finishing', 'ended')))
 );
@@ -77,7 +78,7 @@ CREATE UNIQUE INDEX run_once ON run (task, slot)                      -- a slot 
 CREATE INDEX run_task  ON run (task, slot);                           -- the newest rows of a task
 CREATE INDEX run_slot  ON run (slot);                                 -- the newest rows of all
 CREATE INDEX run_hour  ON run                                         -- what hours add up to, in the order of the groups
-	(slot / 3600000000, task, outcome, slot, slots, ended - started, test) WHERE outcome IS NOT NULL AND test = 0;
+	(slot / 3600000000, task, outcome, slot, ended - started, last_slot, test) WHERE outcome IS NOT NULL AND last_slot IS NULL AND test = 0;
 CREATE INDEX run_live  ON run (phase, owner) WHERE phase <> 'ended';  -- what is going on
 CREATE INDEX run_ran   ON run (task, id, outcome, ended - started, test) -- how a task's last runs ended
 	WHERE outcome NOT IN ('skipped', 'missed') AND test = 0;
@@ -86,6 +87,26 @@ CREATE INDEX run_mutex ON run (mutex, slot) WHERE mutex <> task;
 CREATE INDEX run_range ON run (last_slot, slot, task) WHERE last_slot IS NOT NULL;
 CREATE INDEX run_cause ON run (cause) WHERE cause IS NOT NULL;
 CREATE INDEX run_tail  ON run (substr(id, -4));                       -- a run by the end of its id
+CREATE INDEX run_unpublished ON run (unpublished) WHERE unpublished = 1;
+
+-- How many slots of each task have ended with each outcome, the pruned ones included: monitoring counts on numbers
+-- that never go down. Only a slot that was missed and turns out to have run is taken back.
+CREATE TABLE total (
+	task      TEXT NOT NULL,
+	outcome   TEXT NOT NULL,
+	slots     INTEGER NOT NULL,
+	run       TEXT NOT NULL,                -- the newest of them; the columns below are its own
+	slot      INTEGER NOT NULL,
+	started   INTEGER,
+	ended     INTEGER,
+	exit_code INTEGER,
+	PRIMARY KEY (task, outcome)
+) WITHOUT ROWID;
+CREATE TRIGGER total_added AFTER INSERT ON run WHEN NEW.outcome IS NOT NULL AND NEW.test = 0 BEGIN` + addToTotal + `END;
+CREATE TRIGGER total_ended AFTER UPDATE OF outcome ON run WHEN OLD.outcome IS NULL AND NEW.outcome IS NOT NULL AND NEW.test = 0 BEGIN` + addToTotal + `END;
+CREATE TRIGGER total_changed AFTER UPDATE OF slots ON run WHEN OLD.outcome IS NOT NULL AND NEW.test = 0 BEGIN
+	UPDATE total SET slots = slots + NEW.slots - OLD.slots WHERE task = NEW.task AND outcome = OLD.outcome;
+END;
 
 -- Hooks of runs in phase finishing. A hook with no end was being fired when its process was killed: it is fired again.
 CREATE TABLE hook (
@@ -162,4 +183,15 @@ CREATE TABLE meta (
 	key   TEXT NOT NULL PRIMARY KEY,
 	value ANY
 ) WITHOUT ROWID;
+`
+
+// addToTotal adds a row to its total. The newest run is kept in whatever order runs end.
+const addToTotal = `
+	INSERT INTO total (task, outcome, slots, run, slot, started, ended, exit_code)
+	VALUES (NEW.task, NEW.outcome, NEW.slots, NEW.id, NEW.slot, NEW.started, NEW.ended, NEW.exit_code)
+	ON CONFLICT DO UPDATE SET slots = slots + excluded.slots, run = max(run, excluded.run),
+		slot      = iif(excluded.run > run, excluded.slot, slot),
+		started   = iif(excluded.run > run, excluded.started, started),
+		ended     = iif(excluded.run > run, excluded.ended, ended),
+		exit_code = iif(excluded.run > run, excluded.exit_code, exit_code);
 `

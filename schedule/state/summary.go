@@ -59,17 +59,18 @@ func (s Summary) SuccessRate() (rate float64, ok bool) {
 }
 
 // Summaries adds up the rows that have ended, by task, of slots from since to before until: of all
-// tasks for "", and without a bound for a zero time. It reads each of these rows. A row of several
-// slots counts where its first slot is.
-func (p Past) Summaries(ctx context.Context, task string, since, until time.Time) (all []Summary, err error) {
+// tasks for "", and without a bound for a zero time. It reads each of these rows, and the matching
+// ones of more. A row of several slots counts where its first slot is.
+func (p Past) Summaries(ctx context.Context, task string, since, until time.Time, more ...Row) (all []Summary, err error) {
 	query := `SELECT task, outcome, slot, slots, started, ended, id, scheduled FROM run WHERE phase = 'ended' AND test = 0`
 	var args []any
 	if task != "" {
 		query, args = query+" AND task = ?", append(args, task)
 	}
 	query, args = query+" AND slot >= ? AND slot < ?", append(args, sinceMicro(since), untilMicro(until))
+	sums := map[string]*sum{}
 	err = p.store.read(ctx, func(q querier) error {
-		sums := map[string]*sum{}
+		clear(sums)
 		rows, err := q.QueryContext(ctx, query, args...)
 		if err != nil {
 			return err
@@ -82,12 +83,16 @@ func (p Past) Summaries(ctx context.Context, task string, since, until time.Time
 			}
 			one.addTo(sums)
 		}
-		all = nil
-		for _, task := range slices.Sorted(maps.Keys(sums)) {
-			all = append(all, sums[task].summary())
-		}
 		return rows.Err()
 	})
+	for _, r := range more {
+		if err == nil && (Query{Task: task, Since: since, Until: until}).Matches(r) {
+			summedOf(r).addTo(sums)
+		}
+	}
+	for _, task := range slices.Sorted(maps.Keys(sums)) {
+		all = append(all, sums[task].summary())
+	}
 	return all, err
 }
 
@@ -105,6 +110,13 @@ type summed struct {
 	slots          int
 	scheduled      bool
 	started, ended sql.NullInt64
+}
+
+func summedOf(r Row) summed {
+	one := summed{task: r.Task, id: r.ID, outcome: r.Outcome, slot: r.Slot.UnixMicro(), slots: max(r.Slots, 1), scheduled: r.Scheduled}
+	one.started = sql.NullInt64{Int64: r.Started.UnixMicro(), Valid: !r.Started.IsZero()}
+	one.ended = sql.NullInt64{Int64: r.Ended.UnixMicro(), Valid: !r.Ended.IsZero()}
+	return one
 }
 
 func (r summed) addTo(sums map[string]*sum) {
@@ -144,34 +156,56 @@ func percentile[T cmp.Ordered](sorted []T, percent int) T {
 	return sorted[(len(sorted)*percent+99)/100-1]
 }
 
-// Totals returns how many slots of which outcome each task has in rows that are not pruned yet, of
-// slots from since on (zero: all). It reads an index of these rows, and for all of a million rows
-// that takes a second.
-func (p Past) Totals(ctx context.Context, since time.Time) (totals map[string]map[outcome.Outcome]int, err error) {
-	totals = map[string]map[outcome.Outcome]int{}
+// A Total is how many slots of a task ended with one outcome, with those of rows that were pruned.
+// Slots never goes down, unless a slot that was missed turns out to have run.
+type Total struct {
+	Task    string
+	Outcome outcome.Outcome
+	Slots   int64
+
+	// Of the newest of them, whose row may have been pruned, too.
+	Run                  string
+	Slot, Started, Ended time.Time
+	ExitCode             *int
+}
+
+// Totals returns the totals of every task. Its cost does not depend on the number of rows.
+func (p Past) Totals(ctx context.Context) (totals map[string][]Total, err error) {
+	totals = map[string][]Total{}
 	err = p.store.read(ctx, func(q querier) error {
 		clear(totals)
-		rows, err := q.QueryContext(ctx, `SELECT task, outcome, sum(slots) FROM run INDEXED BY run_hour
-			WHERE slot / 3600000000 >= ?1 / 3600000000 AND slot >= ?1 AND outcome IS NOT NULL AND test = 0 GROUP BY task, outcome`, sinceMicro(since))
+		rows, err := q.QueryContext(ctx, "SELECT task, outcome, slots, run, slot, started, ended, exit_code FROM total")
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var task string
-			var became outcome.Outcome
-			var slots int
-			if err := rows.Scan(&task, &became, &slots); err != nil {
+			var t Total
+			var slot int64
+			var started, ended sql.NullInt64
+			var exit sql.Null[int]
+			if err := rows.Scan(&t.Task, &t.Outcome, &t.Slots, &t.Run, &slot, &started, &ended, &exit); err != nil {
 				return err
 			}
-			if totals[task] == nil {
-				totals[task] = map[outcome.Outcome]int{}
+			t.Slot, t.Started, t.Ended = time.UnixMicro(slot).UTC(), unpackTime(started), unpackTime(ended)
+			if exit.Valid {
+				t.ExitCode = &exit.V
 			}
-			totals[task][became] = slots
+			totals[t.Task] = append(totals[t.Task], t)
 		}
 		return rows.Err()
 	})
 	return totals, err
+}
+
+// LastRan returns the newest total of a task that is neither skipped nor missed; nil for none.
+func LastRan(totals []Total) (last *Total) {
+	for i, t := range totals {
+		if t.Outcome != outcome.Skipped && t.Outcome != outcome.Missed && (last == nil || t.Run > last.Run) {
+			last = &totals[i]
+		}
+	}
+	return last
 }
 
 // Usual is how long the last successful runs of a task took.

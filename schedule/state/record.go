@@ -1,0 +1,347 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule/outcome"
+)
+
+// This file adds rows that have ended already: runs that another file has told of, and slots that
+// did not run.
+
+// Record adds rows that have ended, all or none. A row whose id is known stays as it was, so a
+// process that was killed may record it again.
+//
+//   - A slot that left no trace (see givesWay) gives way to any other row of the slot, whichever comes first.
+//   - A row of several slots stands for those that have no row of their own: it loses a slot when the slot gets one.
+//   - A second run of a slot is a row that the schedule did not ask for.
+//
+// When share is true, and from then on, the runs wait for Published.
+func (r Runs) Record(ctx context.Context, rows []Row, share bool) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return r.store.write(ctx, func(q querier) error {
+		shared, err := beginSharing(ctx, q, share)
+		if err != nil {
+			return err
+		}
+		rec, err := newRecorder(ctx, q, rows)
+		if err != nil {
+			return err
+		}
+		defer rec.Close()
+		for _, row := range slices.SortedStableFunc(slices.Values(rows), recordFirst) {
+			row.Unpublished = shared && row.Ran()
+			if err := rec.record(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// givesWay reports whether the row says of a slot that it left no trace of a run.
+func (r Row) givesWay() bool {
+	return (r.Outcome == outcome.Missed || r.Outcome == outcome.Lost) && r.ID == outcome.MissedID(r.Task, r.Slot)
+}
+
+// recordFirst orders rows so that those which depend on others come last.
+func recordFirst(a, b Row) int {
+	rank := func(r Row) int {
+		switch {
+		case !r.LastSlot.IsZero():
+			return 2
+		case r.givesWay():
+			return 1
+		}
+		return 0
+	}
+	return rank(a) - rank(b)
+}
+
+// A recorder is one call of Record.
+type recorder struct {
+	*inserter
+	known  *sql.Stmt
+	ranges []rangeRow // the shortest first: it counts a slot that several of them hold
+}
+
+func newRecorder(ctx context.Context, q querier, rows []Row) (*recorder, error) {
+	ranges, err := rangesOver(ctx, q, rows)
+	if err != nil {
+		return nil, err
+	}
+	known, err := q.PrepareContext(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1),
+		EXISTS (SELECT 1 FROM run INDEXED BY run_task WHERE task = ?2 AND slot = ?3 AND origin = '' AND last_slot IS NULL)`)
+	if err != nil {
+		return nil, err
+	}
+	inserter, err := newInserter(ctx, q)
+	if err != nil {
+		return nil, errors.Join(err, known.Close())
+	}
+	return &recorder{inserter, known, ranges}, nil
+}
+
+func (rec *recorder) Close() {
+	rec.inserter.Close()
+	rec.known.Close()
+}
+
+func (rec *recorder) record(row Row) error {
+	var known, own bool // own: the slot has a row of its own
+	if err := rec.known.QueryRowContext(rec.ctx, row.ID, row.Task, row.Slot.UnixMicro()).Scan(&known, &own); err != nil || known {
+		return err
+	}
+	switch {
+	case !row.LastSlot.IsZero():
+		if err := rec.leaveOut(&row); err != nil || row.Slots == 0 {
+			return err
+		}
+	case row.Origin == "":
+		if row.givesWay() && own || row.Outcome == outcome.Missed && rec.rangeOf(row) != nil {
+			return nil
+		}
+		if r := rec.rangeOf(row); r != nil && !own {
+			if err := rec.shrink(r); err != nil {
+				return err
+			}
+		}
+		row.Scheduled = true
+		if own {
+			var err error
+			if row.Scheduled, err = rec.remove(outcome.MissedID(row.Task, row.Slot), "last_slot IS NULL"); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := rec.insert(row)
+	return err
+}
+
+// remove takes back a row that gives way, and reports whether there was one.
+func (rec *recorder) remove(id, condition string) (removed bool, err error) {
+	where := " WHERE id = ? AND " + condition
+	if _, err = rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = 0"+where, id); err != nil { // its total goes down
+		return false, err
+	}
+	did, err := rec.q.ExecContext(rec.ctx, "DELETE FROM run"+where, id)
+	if err != nil {
+		return false, err
+	}
+	n, err := did.RowsAffected()
+	return n > 0, err
+}
+
+// leaveOut takes the slots that have a row of their own from a row of several slots. Those that lie
+// in another row of several slots are not counted in this one.
+func (rec *recorder) leaveOut(row *Row) error {
+	var own int
+	err := rec.q.QueryRowContext(rec.ctx, `SELECT count(DISTINCT slot) FROM run AS own INDEXED BY run_task WHERE task = ?1 AND slot >= ?2 AND slot <= ?3
+		AND origin = '' AND last_slot IS NULL AND NOT EXISTS
+			(SELECT 1 FROM run INDEXED BY run_range WHERE last_slot >= own.slot AND slot <= own.slot AND task = ?1 AND id <> ?4)`,
+		row.Task, row.Slot.UnixMicro(), row.LastSlot.UnixMicro(), row.ID).Scan(&own)
+	left := max(0, row.Slots-own)
+	row.Reason, row.Slots = fewer(row.Reason, row.Slots, left), left
+	return err
+}
+
+// A rangeRow is what Record needs to know of a row of several slots.
+type rangeRow struct {
+	longRow
+	id, reason string
+	slots      int
+}
+
+// rangesOver returns the rows of several slots that reach into the time of the new rows. There is
+// hardly ever one.
+func rangesOver(ctx context.Context, q querier, news []Row) (ranges []rangeRow, err error) {
+	bySlot := func(a, b Row) int { return a.Slot.Compare(b.Slot) }
+	first, last := slices.MinFunc(news, bySlot).Slot, slices.MaxFunc(news, bySlot).Slot
+	rows, err := q.QueryContext(ctx, `SELECT id, reason, slots, task, slot, last_slot FROM run INDEXED BY run_range
+		WHERE last_slot >= ? AND slot <= ? ORDER BY last_slot - slot`, first.UnixMicro(), last.UnixMicro())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var r rangeRow
+		if err := rows.Scan(&r.id, &r.reason, &r.slots, &r.task, &r.first, &r.last); err != nil {
+			return nil, err
+		}
+		ranges = append(ranges, r)
+	}
+	return ranges, rows.Err()
+}
+
+// rangeOf returns the row of several slots that counts the slot of a row; nil for none.
+func (rec *recorder) rangeOf(row Row) *rangeRow {
+	i := slices.IndexFunc(rec.ranges, func(r rangeRow) bool { return r.slots > 0 && r.has(row) })
+	if i < 0 {
+		return nil
+	}
+	return &rec.ranges[i]
+}
+
+// shrink takes a slot from a row of several slots. Without a slot it is removed.
+func (rec *recorder) shrink(r *rangeRow) error {
+	r.reason, r.slots = fewer(r.reason, r.slots, r.slots-1), r.slots-1
+	if r.slots == 0 {
+		_, err := rec.remove(r.id, "last_slot IS NOT NULL")
+		return err
+	}
+	_, err := rec.q.ExecContext(rec.ctx, "UPDATE run SET slots = ?, reason = ? WHERE id = ?", r.slots, r.reason, r.id)
+	return err
+}
+
+// fewer returns the reason of a row of so many slots when only some are left.
+func fewer(reason string, slots, left int) string {
+	if rest, ok := strings.CutPrefix(reason, outcome.Several(slots)); ok {
+		return outcome.Several(left) + rest
+	}
+	return reason
+}
+
+const (
+	keyShared = "shared" // a row of meta: runs are published
+
+	// newestShared is how many runs of the past are published when that begins.
+	newestShared = 1000
+)
+
+// beginSharing reports whether runs are published. If that begins with this call, the newest runs
+// of the past wait for it, too.
+func beginSharing(ctx context.Context, q querier, share bool) (shared bool, err error) {
+	if err := value(ctx, q, keyShared, &shared); err != nil || shared || !share {
+		return shared, err
+	}
+	_, err = q.ExecContext(ctx, `UPDATE run SET unpublished = 1 WHERE rowid IN
+		(SELECT rowid FROM run INDEXED BY run_slot WHERE phase = 'ended' AND outcome NOT IN ('skipped', 'missed') ORDER BY slot DESC LIMIT ?)`, newestShared)
+	return true, errors.Join(err, setValue(ctx, q, keyShared, true))
+}
+
+// Unshare ends what Record began with share: no run waits to be published any more.
+func (r Runs) Unshare(ctx context.Context) error {
+	return r.store.write(ctx, func(q querier) error {
+		_, err := q.ExecContext(ctx, "UPDATE run SET unpublished = 0 WHERE unpublished = 1")
+		if err == nil {
+			_, err = q.ExecContext(ctx, "DELETE FROM meta WHERE key = ?", keyShared)
+		}
+		return err
+	})
+}
+
+// Unpublished returns the runs that have ended and of which other servers do not know yet, in the
+// order in which they were added, at most limit.
+func (r Runs) Unpublished(ctx context.Context, limit int) (rows []Row, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		rows, err = rowsOf(ctx, q, "SELECT "+columns+` FROM run INDEXED BY run_unpublished
+			WHERE unpublished = 1 AND phase = 'ended' ORDER BY rowid LIMIT ?`, limit)
+		if err == nil {
+			err = addTriggered(ctx, q, rows)
+		}
+		return err
+	})
+	return rows, err
+}
+
+// Published writes down that other servers know of the runs.
+func (r Runs) Published(ctx context.Context, runs []string) error {
+	list, err := json.Marshal(runs)
+	if err != nil || len(runs) == 0 {
+		return err
+	}
+	return r.store.write(ctx, func(q querier) error {
+		_, err := q.ExecContext(ctx, "UPDATE run SET unpublished = 0 WHERE id IN (SELECT value FROM json_each(?))", string(list))
+		return err
+	})
+}
+
+// Note adds notes to rows, each once, by the ids of their runs. A run that is not there is left
+// out.
+func (r Runs) Note(ctx context.Context, notes map[string][]string) error {
+	if len(notes) == 0 {
+		return nil
+	}
+	return r.store.write(ctx, func(q querier) error {
+		for run, more := range notes {
+			if err := addNotes(ctx, q, run, more); err != nil && !errors.Is(err, ErrGone) {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// A Slot says that a slot of the schedule has an outcome. One of a row of several slots stands for
+// those from At through Until.
+type Slot struct {
+	Task      string
+	At, Until time.Time // UTC
+	Missed    bool      // that is the outcome
+}
+
+// Slots returns the slots from from to before to that have an outcome, in no order.
+func (r Runs) Slots(ctx context.Context, from, to time.Time) (slots []Slot, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		slots = nil
+		const what = "SELECT task, slot, coalesce(last_slot, slot), outcome = 'missed' FROM run INDEXED BY "
+		rows, err := q.QueryContext(ctx, what+"run_slot WHERE slot >= ?1 AND slot < ?2 AND origin = '' AND outcome IS NOT NULL UNION ALL "+
+			what+"run_range WHERE last_slot >= ?1 AND slot < ?1 AND outcome IS NOT NULL", ceilMicro(from), ceilMicro(to))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var s Slot
+			var at, until int64
+			if err := rows.Scan(&s.Task, &at, &until, &s.Missed); err != nil {
+				return err
+			}
+			s.At, s.Until = time.UnixMicro(at).UTC(), time.UnixMicro(until).UTC()
+			slots = append(slots, s)
+		}
+		return rows.Err()
+	})
+	return slots, err
+}
+
+// Unknown returns those of the runs that have no row, by their whole ids.
+func (r Runs) Unknown(ctx context.Context, runs []string) (unknown []string, err error) {
+	list, err := json.Marshal(runs)
+	if err != nil || len(runs) == 0 {
+		return nil, err
+	}
+	err = r.store.read(ctx, func(q querier) error {
+		unknown, err = textsOf(ctx, q, "SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM run WHERE id = value)", string(list))
+		return err
+	})
+	return unknown, err
+}
+
+// Added returns rows that were added after a mark, at most limit, in the order of adding, and the
+// next mark. The mark 0 returns no row and the newest mark. After the file was set aside marks are
+// smaller.
+func (r Runs) Added(ctx context.Context, mark int64, limit int) (rows []Row, next int64, err error) {
+	err = r.store.read(ctx, func(q querier) error {
+		var last sql.NullInt64
+		if err := q.QueryRowContext(ctx, "SELECT max(rowid) FROM run").Scan(&last); err != nil {
+			return err
+		}
+		rows, next = nil, last.Int64
+		if mark == 0 || next <= mark {
+			return nil
+		}
+		next = min(next, mark+int64(limit))
+		rows, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE rowid > ? AND rowid <= ? ORDER BY rowid", mark, next)
+		return err
+	})
+	return rows, next, err
+}
