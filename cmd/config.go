@@ -44,17 +44,10 @@ func (f *scheduleFile) findConfig() (string, error) {
 		"there is no schedule: looked for %s, each also as .yml", strings.Join(places, ", "))
 }
 
-// anyUser is not root: for such a user the loader refuses no file of others.
-const anyUser = 1
-
 // options lets root look at the schedule of any user, because nothing of it is run.
 func (f *scheduleFile) options() load.Options {
-	uid := os.Geteuid()
-	if f.looks {
-		uid = anyUser
-	}
 	return load.Options{
-		Getenv: os.LookupEnv, UID: uid, Server: serverName, Labels: machineLabels, Local: localZone(), Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
+		Getenv: os.LookupEnv, Root: os.Geteuid() == 0 && !f.looks, Server: serverName, Labels: machineLabels, Local: localZone(), Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
 	}
 }
 

@@ -107,7 +107,7 @@ func (a importCommand) prove(s *crontab.Schedule, yaml []byte, o importOptions) 
 		file = "schedule.yaml"
 	}
 	opts := a.options()
-	opts.UID = anyUser
+	opts.Root = false
 	loaded, err := load.Text(yaml, file, opts)
 	var invalid *load.InvalidError
 	if errors.As(err, &invalid) {

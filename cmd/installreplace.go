@@ -83,7 +83,7 @@ func (m *matcher) isTask(entry crontab.Entry) (bool, error) {
 			return false, nil
 		}
 		opts := m.app.options()
-		opts.UID = anyUser
+		opts.Root = false
 		imported, err := load.Text(s.YAML(nil), m.schedule.File, opts)
 		if err != nil {
 			return false, nil // it was never importable

@@ -188,7 +188,7 @@ func TestTheStateFolderIsDeletedWhileARunLives(t *testing.T) {
 func TestTheStateFolderIsDeletedBeforeTheCommandOfARunStarts(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "tasks: [{name: early, cron: '* * * * *', background: true, command: echo came >> came.txt, after: echo after >> after.txt}]")
-	s, err := load.File(b.path("schedule.yaml"), load.Options{UID: 1})
+	s, err := load.File(b.path("schedule.yaml"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

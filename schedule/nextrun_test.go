@@ -22,7 +22,7 @@ tasks:
 
 // The next run is the first of the next slots that meets the conditions; also where clocks skip midnight, as in Santiago.
 func TestTheNextRunIsTheFirstSlotThatMeetsItsConditions(t *testing.T) {
-	s, err := load.Text([]byte(conditional), "/s/schedule.yaml", load.Options{UID: 1})
+	s, err := load.Text([]byte(conditional), "/s/schedule.yaml", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ tasks:
   - {name: all, every: hour, days: weekdays, between: ["8:00", "17:00"], unless_between: ["12:00", "13:00"], except: holidays, command: "true"}
   - {name: days, every: hour, days: [sunday, tue], command: "true"}
   - {name: none, every: hour, command: "true"}
-`), "/s/schedule.yaml", load.Options{UID: 1})
+`), "/s/schedule.yaml", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

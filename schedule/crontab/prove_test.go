@@ -142,7 +142,7 @@ func loadYAML(t *testing.T, s *Schedule, in *time.Location) *schedule.Schedule {
 	t.Helper()
 	yaml := s.YAML([]string{"A test."})
 	loaded, err := load.Text(yaml, "/srv/schedule.yaml", load.Options{
-		UID: 1, Local: in, Getenv: func(name string) (string, bool) { return "/home/maria", name == "HOME" },
+		Local: in, Getenv: func(name string) (string, bool) { return "/home/maria", name == "HOME" },
 	})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, yaml)
@@ -265,7 +265,7 @@ func BenchmarkProve(b *testing.B) {
 		fmt.Fprintf(&text, "%s %s * * * /bin/job-%d\n", minute, hour, i)
 	}
 	s := Convert([]*Table{Parse(Source{Name: "crontab", Text: text.String()})}, Options{})
-	loaded, err := load.Text(s.YAML(nil), "/srv/schedule.yaml", load.Options{UID: 1, Local: zone(b, "Europe/Berlin"), Getenv: func(string) (string, bool) { return "/root", true }})
+	loaded, err := load.Text(s.YAML(nil), "/srv/schedule.yaml", load.Options{Local: zone(b, "Europe/Berlin"), Getenv: func(string) (string, bool) { return "/root", true }})
 	if err != nil {
 		b.Fatal(err)
 	}

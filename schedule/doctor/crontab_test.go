@@ -60,7 +60,7 @@ func subjectOf(t *testing.T, file, yaml string) *Subject {
 	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := load.File(file, load.Options{UID: 1})
+	s, err := load.File(file, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ type Options struct {
 	// Getenv looks up the variables that ${VAR} stands for. Nil means that none is set.
 	Getenv func(string) (string, bool)
 
-	// UID is the effective user. With 0 (root), a file that another user could write is refused:
-	// whoever can write it would be root.
-	UID int
+	// Root says that the tasks run as root: a file that another user could write is refused, because
+	// that user would be root.
+	Root bool
 
 	// Texts are taken for what the files at those paths, absolute, hold: they are not opened.
 	Texts map[string][]byte

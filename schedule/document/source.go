@@ -50,7 +50,7 @@ func (r *Reader) Open(path string) *Source {
 		return r.Add(path, text)
 	}
 	src := r.Add(path, nil)
-	data, problem, err := readFile(path, r.options.UID)
+	data, problem, err := readFile(path, r.options.Root)
 	if problem != nil {
 		problem.Place.File = src.Name
 		r.problems = append(r.problems, *problem)
@@ -64,7 +64,7 @@ func (r *Reader) Open(path string) *Source {
 }
 
 // readFile returns the text of a file, or a problem. The error, which only comes with a problem, is that of the system.
-func readFile(path string, uid int) ([]byte, *Problem, error) {
+func readFile(path string, root bool) ([]byte, *Problem, error) {
 	// Without O_NONBLOCK a named pipe would stop us here for ever.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -75,8 +75,8 @@ func readFile(path string, uid int) ([]byte, *Problem, error) {
 	if err != nil {
 		return nil, unreadable(path, err), err
 	}
-	problem := refuse(path, info, uid)
-	if problem == nil && uid == 0 {
+	problem := refuse(path, info, root)
+	if problem == nil && root {
 		problem = refuseFolders(path)
 	}
 	if problem != nil {
@@ -100,14 +100,14 @@ func unreadable(path string, err error) *Problem {
 }
 
 // refuse returns why the user should not run commands that this file names, whatever its folder is, or nil.
-func refuse(path string, info fs.FileInfo, uid int) *Problem {
+func refuse(path string, info fs.FileInfo, root bool) *Problem {
 	if info.IsDir() {
 		return &Problem{Text: path + " is a folder, not a file"}
 	}
 	if !info.Mode().IsRegular() {
 		return &Problem{Text: path + " is not a regular file"}
 	}
-	if uid != 0 {
+	if !root {
 		return nil
 	}
 	if info.Mode().Perm()&0o022 != 0 {

@@ -20,7 +20,7 @@ type story struct {
 
 func newStory(t *testing.T) story {
 	dir := t.TempDir()
-	s, err := load.Text([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"), dir+"/schedule.yaml", load.Options{UID: 1})
+	s, err := load.Text([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"), dir+"/schedule.yaml", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestWhatIsAccountedFor(t *testing.T) {
-	s, err := load.Text([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"), t.TempDir()+"/schedule.yaml", load.Options{UID: 1})
+	s, err := load.Text([]byte("tasks: [{name: each, cron: '* * * * *', command: x}]"), t.TempDir()+"/schedule.yaml", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,9 +36,9 @@ type Options struct {
 	// Getenv looks up the variables that ${VAR} stands for. Nil means that none is set.
 	Getenv func(string) (string, bool)
 
-	// UID is the effective user. With 0 (root), a file that another user could write or replace is
-	// refused (trust.Above): whoever can write it would be root.
-	UID int
+	// Root says that the tasks run as root: a file that another user could write or replace is
+	// refused (trust.Above), because that user would be root.
+	Root bool
 
 	// CheckStore says what is wrong with URLs of a store, without passwords. Nil accepts any.
 	CheckStore func(servers []string) (problem, hint string)
@@ -124,7 +124,7 @@ func newLoader(file string, opts Options) (*loader, error) {
 	}
 	folder := filepath.Dir(path)
 	l := &loader{
-		Reader:   document.NewReader(document.Options{Folder: folder, Getenv: opts.Getenv, UID: opts.UID, Texts: opts.Texts, Synonyms: synonyms}),
+		Reader:   document.NewReader(document.Options{Folder: folder, Getenv: opts.Getenv, Root: opts.Root, Texts: opts.Texts, Synonyms: synonyms}),
 		options:  opts,
 		folder:   folder,
 		schedule: &schedule.Schedule{File: path},

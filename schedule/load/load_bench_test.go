@@ -26,7 +26,7 @@ func BenchmarkLoad(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := File(file, Options{UID: 1}); err != nil {
+				if _, err := File(file, Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -36,7 +36,7 @@ func BenchmarkLoad(b *testing.B) {
 
 // BenchmarkArchive is what an edit costs the tick that keeps it.
 func BenchmarkArchive(b *testing.B) {
-	s, err := Text(simpleTasks(10_000), "/srv/schedule.yaml", Options{UID: 1})
+	s, err := Text(simpleTasks(10_000), "/srv/schedule.yaml", Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func BenchmarkArchive(b *testing.B) {
 func BenchmarkBroken(b *testing.B) {
 	data := append(simpleTasks(10_000), "  - name: a: b\n"...)
 	for b.Loop() {
-		if _, err := Text(data, "/srv/schedule.yaml", Options{UID: 1}); err == nil {
+		if _, err := Text(data, "/srv/schedule.yaml", Options{}); err == nil {
 			b.Fatal("no error")
 		}
 	}

@@ -305,7 +305,7 @@ func TestRootTakesNoCommandsFromOthers(t *testing.T) {
 	})
 	main, more := filepath.Join(dir, "schedule.yaml"), filepath.Join(dir, "more.yaml")
 	opts := testOptions()
-	opts.UID = 0
+	opts.Root = true
 	if os.Geteuid() != 0 {
 		_, err := File(main, opts)
 		if err == nil || !strings.Contains(err.Error(), "belongs to another user") || !strings.Contains(err.Error(), "hint: chown root "+main) {
@@ -328,7 +328,7 @@ func TestRootTakesNoCommandsFromOthers(t *testing.T) {
 	if _, err := File(main, opts); err == nil || err.Error() != want {
 		t.Errorf("a file that the group can write: %v", err)
 	}
-	opts.UID = 1000
+	opts.Root = false
 	if _, err := File(main, opts); err != nil {
 		t.Errorf("somebody else does not mind: %v", err)
 	}
@@ -359,7 +359,7 @@ func TestTheStateFolderOfAnInvalidSchedule(t *testing.T) {
 		if err := os.WriteFile(file, []byte(row.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := File(file, Options{UID: 1, Getenv: func(string) (string, bool) { return "/env", true }})
+		_, err := File(file, Options{Getenv: func(string) (string, bool) { return "/env", true }})
 		var invalid *InvalidError
 		if !errors.As(err, &invalid) || invalid.StateDir != row.want {
 			t.Errorf("%q: the state folder is %q, want %q", row.text, invalid.StateDir, row.want)

@@ -17,7 +17,6 @@ var here = time.FixedZone("Here", 3600)
 
 func testOptions() Options {
 	return Options{
-		UID: 1000,
 		CheckStore: func(servers []string) (problem, hint string) {
 			for _, url := range servers {
 				if strings.HasPrefix(url, "refused:") {

@@ -155,13 +155,14 @@ func Programs(t *schedule.Task) (names []string) {
 // StateDir returns why the state folder of the schedule cannot be used by this user; nil where it can, or could be made.
 func StateDir(s *schedule.Schedule) *schedule.Problem {
 	problem := &schedule.Problem{Place: schedule.Place{File: filepath.Base(s.File)}}
-	if err := statedir.Check(s.StateDir); err != nil {
+	noFolder := func(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
+	if err := statedir.Check(s.StateDir); err != nil && !noFolder(err) {
 		problem.Text, problem.Hint = err.Error(), statedir.Hint(err)
 		return problem
 	}
 	there := s.StateDir
 	info, err := os.Stat(there)
-	for errors.Is(err, fs.ErrNotExist) && there != "/" {
+	for noFolder(err) && there != "/" {
 		there = filepath.Dir(there)
 		info, err = os.Stat(there)
 	}

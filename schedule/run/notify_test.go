@@ -27,7 +27,7 @@ type endedRuns struct {
 func newEndedRuns(t *testing.T, hook string) *endedRuns {
 	dir := t.TempDir()
 	text := "tasks:\n- {name: t, every: minute, command: x, on_failure: [" + hook + "]}\n"
-	s, err := load.Text([]byte(text), filepath.Join(dir, "schedule.yaml"), load.Options{UID: 1})
+	s, err := load.Text([]byte(text), filepath.Join(dir, "schedule.yaml"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

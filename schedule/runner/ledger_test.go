@@ -45,7 +45,7 @@ func newWorld(t *testing.T, seed uint64, tasks string) *world {
 }
 
 func (w *world) parse(text []byte, file string) *schedule.Schedule {
-	s, err := load.Text(text, file, load.Options{UID: 1})
+	s, err := load.Text(text, file, load.Options{})
 	if err != nil {
 		w.Fatal(err)
 	}
