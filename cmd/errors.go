@@ -107,6 +107,7 @@ func hintOf(err error) string {
 	var denied *view.DeniedError
 	var wrong *view.Error
 	var newer *database.NewerError
+	var ends *exit
 	switch {
 	case errors.As(err, &newer):
 		return "run that one again; ticks of this one go on, and what becomes of their runs waits in files until then"
@@ -118,6 +119,8 @@ func hintOf(err error) string {
 		return "ask as its owner: " + asUser(denied.Owner)
 	case errors.As(err, &wrong):
 		return wrong.Hint
+	case errors.As(err, &ends):
+		return ends.hint
 	}
 	return ""
 }

@@ -105,9 +105,14 @@ func (a listCommand) list(o listOptions) error {
 	}
 	a.printTasks(s, rows, at)
 	if missing := a.view(s).TicksMissing(); missing != "" && o.at == "" {
-		a.problem("%s, so nothing starts (see `sched status`)", missing)
+		a.problem("%v", failed(ticksHint(a.configFlag()), "%s, so nothing starts (see `sched status`)", missing))
 	}
 	return nil
+}
+
+// ticksHint says how ticks come.
+func ticksHint(configFlag string) string {
+	return fmt.Sprintf("`sched install%[1]s` has cron call `sched run`; `sched work%[1]s` is for where there is no cron", configFlag)
 }
 
 // shownIn returns the schedule with the zone in which its times are shown; "" for its own.

@@ -91,21 +91,21 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 		chosen = append(chosen, found...)
 	}
 	tick := a.tick(s, a.now(), runOptions{})
-	var missed error
+	missed := false
 	for _, r := range chosen {
 		_, err := tick.Cancel(r.Run, "cancelled by "+caller())
 		switch {
 		case errors.Is(err, os.ErrNotExist), errors.Is(err, runfile.ErrAlive):
-			missed = failed("`sched stop "+text.ShortRun(r.Run)+"` stops it", "a tick has begun run %s of %s just now", text.ShortRun(r.Run), r.Task)
-			a.problem("%v", missed)
+			missed = true
+			a.problem("%v", failed("`sched stop "+text.ShortRun(r.Run)+"` stops it", "a tick has begun run %s of %s just now", text.ShortRun(r.Run), r.Task))
 		case err != nil:
 			return failed("", "%s: %w", r.Task, err)
 		default:
 			fmt.Fprintf(a.out, "%s will not run at %s (run %s)\n", r.Task, a.clock(view.FirstTick(r.At, r.At.Add(-1)), s.Location), text.ShortRun(r.Run))
 		}
 	}
-	if missed != nil {
-		return &exit{code: exitFailed, hint: missed.(*exit).hint}
+	if missed {
+		return &exit{code: exitFailed}
 	}
 	return nil
 }

@@ -38,13 +38,9 @@ func Clock(t, now time.Time, zone *time.Location) string {
 	return text.MinuteZone(t, zone)
 }
 
-// TicksMissing says that no ticks come any more; "" while they come, or if none ever came.
+// TicksMissing says that no ticks come any more, or that none ever came; "" while they come.
 func (s Source) TicksMissing() string {
-	last := status.LastTick(s.Schedule.StateDir)
-	if last.IsZero() {
-		return ""
-	}
-	return status.TicksMissing(last, s.Now())
+	return status.TicksMissing(status.LastTick(s.Schedule.StateDir), s.Now())
 }
 
 // Maintenance says in words that there is maintenance at this moment; "" when there is none, or when that cannot be found out.

@@ -33,7 +33,7 @@ type Why struct {
 	Failures int       `json:"failures"`
 	Paused   *Pause    `json:"paused"` // who paused it
 	Overdue  []Overdue `json:"overdue,omitempty"`
-	NoTicks  string    `json:"no_tick"` // that none come any more; else empty
+	NoTicks  string    `json:"no_tick"` // that none come any more, or none ever came; else empty
 }
 
 // An Inquiry is all that a Why was made of: the definition of the task, and what the state folder said of it at one moment.
