@@ -2,6 +2,8 @@ module sched
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/adhocore/gronx v1.20.4
 	github.com/alicebob/miniredis/v2 v2.40.0
