@@ -268,11 +268,11 @@ func (a runCommand) runTick(tick *runner.Tick, o runOptions, invalid error, noNe
 	tick.Parse = func(text []byte) (*schedule.Schedule, error) {
 		return a.parseLastValid(text, tick.Schedule.File)
 	}
-	keepNotes := a.noteEnvironment(tick)
+	noteDouble := a.noteEnvironment(tick)
 	result := tick.Run(noNewStarts, terminate, kill)
 	r.logs.close()
 	r.end()
-	keepNotes()
+	noteDouble()
 	a.writeMetrics(tick.Schedule, invalid != nil)
 	switch {
 	case terminate.Err() != nil:
@@ -295,18 +295,18 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	}
 }
 
-// noteEnvironment prepares notes for `sched doctor`: the environment, and whether another tick had
-// the minute. keep writes them. Ticks with --at or --only, or typed by a person, leave none.
-func (a runCommand) noteEnvironment(tick *runner.Tick) (keep func()) {
+// noteEnvironment writes down for `sched doctor` what called this tick and what it gave, before a
+// task can take long. noteDouble writes down that another tick had the minute. Ticks with --at or
+// --only, or typed by a person, leave none.
+func (a runCommand) noteEnvironment(tick *runner.Tick) (noteDouble func()) {
 	if tick.Replay || tick.Only != "" || terminal.Is(a.in) || a.stdout().IsTerminal() || a.stderr().IsTerminal() {
 		return func() {}
 	}
+	// A state folder that cannot be written is reported elsewhere; the tick is none the worse for it.
+	doctor.Keep(tick.Schedule.StateDir, doctor.Here(os.Environ(), localZone().String()), a.now())
 	doubled := false
 	tick.Doubled = func() { doubled = true }
-	environment := doctor.Here(os.Environ(), localZone().String())
 	return func() {
-		// A state folder that cannot be written has been reported; the tick is none the worse for it.
-		doctor.Keep(tick.Schedule.StateDir, environment, a.now())
 		if doubled {
 			doctor.KeepDouble(tick.Schedule.StateDir, tick.Minute)
 		}

@@ -4,25 +4,42 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
 	"sched/schedule/cron"
+	"sched/schedule/process"
 	"sched/schedule/text"
 )
 
 // checkClock asks whether the clock is kept right, where the system tells.
-func checkClock(_ context.Context, s *Subject) []finding {
-	synchronised, known := clockIsSynchronised()
+func checkClock(_ context.Context, s *Subject) []finding { return s.clock(clockIsSynchronised()) }
+
+func (s *Subject) clock(synchronised, known bool) []finding {
+	says := "nothing keeps the clock right, as far as the kernel knows"
 	switch {
+	case known && !synchronised && inContainer(s.Environ):
+		return []finding{{ofHost, says, "the host of this container keeps it: timedatectl set-ntp true there, or chrony"}}
 	case known && !synchronised:
-		return []finding{{Warning,
-			"nothing keeps the clock right, as far as the kernel knows",
-			"timedatectl set-ntp true, or start chrony; in a container the host does it"}}
+		return []finding{{Warning, says, "timedatectl set-ntp true, or start chrony"}}
 	case !known:
 		return fine("it is %s; whether something keeps it right is not known on this system", text.SecondZone(s.Now, s.Schedule.Location))
 	}
 	return fine("it is %s, and the clock is synchronised", text.SecondZone(s.Now, s.Schedule.Location))
+}
+
+// inContainer reports whether the usual signs of a container are there.
+func inContainer(environ []string) bool {
+	for _, path := range []string{"/.dockerenv", "/run/.containerenv"} {
+		if _, err := os.Stat(path); err == nil {
+			return true
+		}
+	}
+	mine := process.Lookup(environ)
+	_, nspawn := mine("container")
+	_, pod := mine("KUBERNETES_SERVICE_HOST")
+	return nspawn || pod
 }
 
 // How far ahead clock changes are looked for, and how near to one a task must be due to be named.

@@ -21,6 +21,8 @@ const (
 	OK      Level = "ok"
 	Warning Level = "warning"
 	Problem Level = "problem"
+
+	ofHost Level = "warning of the host" // of a finding: a Warning that nobody can mend in this container
 )
 
 // A Result is what a check found.
@@ -29,6 +31,8 @@ type Result struct {
 	Level Level
 	Text  string
 	Hint  string // may be empty
+
+	OfHost bool // only the host of this container can mend it: Worst leaves it out
 }
 
 // A Subject is what is examined, and its surroundings. Checks may read it at the same time.
@@ -88,7 +92,11 @@ func Examine(ctx context.Context, s *Subject) (results []Result) {
 	all.Wait()
 	for i, c := range checks {
 		for _, f := range found[i] {
-			results = append(results, Result{c.name, f.level, f.text, f.hint})
+			r := Result{Check: c.name, Level: f.level, Text: f.text, Hint: f.hint}
+			if f.level == ofHost {
+				r.Level, r.OfHost = Warning, true
+			}
+			results = append(results, r)
 		}
 	}
 	return results
@@ -134,10 +142,13 @@ var checks = []check{
 	{"store", checkStore},
 }
 
-// Worst returns the worst level of the results.
+// Worst returns the worst level of the results, without those of the host.
 func Worst(results []Result) Level {
 	worst := OK
 	for _, r := range results {
+		if r.OfHost {
+			continue
+		}
 		if r.Level == Problem || r.Level == Warning && worst == OK {
 			worst = r.Level
 		}

@@ -165,11 +165,27 @@ func checkLimits(_ context.Context, s *Subject) (found []finding) {
 	return fine("commands of ticks may open %s files, with umask %s", files, note.Umask)
 }
 
+// needRoot is about tasks of other users, which only root's ticks can run. If ticks have come, they
+// came as this user: only then it is known that the tasks fail.
+func (s *Subject) needRoot(tasks []string) finding {
+	says := "only root can run tasks as another user: " + text.Names(tasks, 3)
+	if _, ok := s.Tick(); ok {
+		return finding{Problem, says + "; the ticks of this schedule are not root's", "let root's crontab call it: `sudo sched install`; or remove `user:` and `group:`"}
+	}
+	return finding{Warning, says + "; they are not looked at", "if root's cron calls this schedule: sudo sched doctor; else remove `user:` and `group:`"}
+}
+
 func checkTasks(_ context.Context, s *Subject) (found []finding) {
 	machine := &preflight.Machine{Environ: s.Environ}
 	var lacks []schedule.Problem
+	var ofOthers []string
 	for _, t := range s.active() {
-		if err := process.CheckAs(t.As); err != nil {
+		err := process.CheckAs(t.As)
+		if errors.Is(err, process.ErrNotRoot) {
+			ofOthers = append(ofOthers, t.Name)
+			continue
+		}
+		if err != nil {
 			found = append(found, finding{Problem, t.Name + ": " + err.Error(), "create it, or change `user:` and `group:`"})
 			continue
 		}
@@ -177,6 +193,9 @@ func checkTasks(_ context.Context, s *Subject) (found []finding) {
 			found = append(found, finding{Problem, t.Name + ": " + err.Error(), "each run fails before its command starts"})
 		}
 		lacks = append(lacks, machine.Task(t)...)
+	}
+	if len(ofOthers) > 0 {
+		found = append(found, s.needRoot(ofOthers))
 	}
 	for _, lack := range preflight.Together(lacks) {
 		level := Problem

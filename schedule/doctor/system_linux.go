@@ -11,9 +11,10 @@ import (
 
 const mostCallers = 6
 
-// Callers returns the names of the processes above this one, the nearest first, without the first process of all.
+// Callers returns the names of the processes above this one, the nearest first. The first process
+// of all, which is above each, counts only when it called this one itself, as systemd does.
 func Callers() (names []string) {
-	for pid := os.Getppid(); pid > 1 && len(names) < mostCallers; {
+	for pid := os.Getppid(); (pid > 1 || pid == 1 && names == nil) && len(names) < mostCallers; {
 		name, parent, ok := stat(pid)
 		if !ok {
 			return names

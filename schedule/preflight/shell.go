@@ -102,7 +102,9 @@ func expansions(line string) string {
 var (
 	escaped      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\.`) })
 	setsAny      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(atCommand + `(?:\.|source|eval|export\s+"?\$)`) })
-	usedVariable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:\}|:?\?|%|#|/|\^|,|:\d))`) })
+	usedVariable = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:\}|:?\?|%|#|/|\^|,|:\d))`)
+	})
 
 	// setByLine finds NAME=, also behind others, and the names after a word that sets its arguments.
 	setByLine = sync.OnceValue(func() *regexp.Regexp {

@@ -23,6 +23,9 @@ type account struct {
 	change   bool // this process must change to it
 }
 
+// ErrNotRoot says that this process cannot become another user, and the words begin with it.
+var ErrNotRoot = errors.New("only root can run")
+
 // accountOf looks up the user and the group of a task on this machine. The error says what is wrong
 // with them, or that this process may not change to them.
 //
@@ -50,9 +53,9 @@ func accountOf(as schedule.As) (account, error) {
 	case os.Geteuid() == 0:
 		a.change = true
 	case a.uid != os.Geteuid():
-		return account{}, fmt.Errorf("only root can run a task as user %q, and sched runs as %s", as.User, ownName())
+		return account{}, fmt.Errorf("%w a task as user %q, and sched runs as %s", ErrNotRoot, as.User, ownName())
 	case a.gid != os.Getegid():
-		return account{}, fmt.Errorf("only root can run a task with group %q: sched runs as %s with gid %d", as.Group, ownName(), os.Getegid())
+		return account{}, fmt.Errorf("%w a task with group %q: sched runs as %s with gid %d", ErrNotRoot, as.Group, ownName(), os.Getegid())
 	}
 	return a, nil
 }

@@ -1,0 +1,29 @@
+package doctor
+
+import (
+	"context"
+	"testing"
+)
+
+func TestTheClockOfAContainerIsItsHostsConcern(t *testing.T) {
+	s := subjectIn(t, "tasks: []")
+	s.Environ = append(s.Environ, "container=podman")
+	if found := s.clock(false, true); found[0].level != ofHost {
+		t.Errorf("%v", found)
+	}
+	if found := s.clock(true, true); found[0].level != OK {
+		t.Errorf("%v", found)
+	}
+}
+
+func TestAWarningOfTheHostDoesNotCount(t *testing.T) {
+	defer func(all []check) { checks = all }(checks)
+	checks = []check{{"clock", func(context.Context, *Subject) []finding { return []finding{{ofHost, "wrong", "mend it"}} }}}
+	results := Examine(context.Background(), nil)
+	if len(results) != 1 || results[0].Level != Warning || Worst(results) != OK {
+		t.Errorf("%+v", results)
+	}
+	if Worst(append(results, Result{Check: "disk", Level: Warning})) != Warning {
+		t.Error("another warning does")
+	}
+}
