@@ -112,9 +112,11 @@ func TestRootBelievesNoFileOfOthers(t *testing.T) {
 	if got, wrong := labels.Read(path, 0); !slices.Equal(got, []string{"role=db"}) || wrong != "" {
 		t.Errorf("%q, %q", got, wrong)
 	}
-	os.Chmod(path, 0o666)
-	if got, wrong := labels.Read(path, 0); got != nil || !strings.Contains(wrong, "others than root can write") {
-		t.Errorf("%q, %q", got, wrong)
+	for _, mode := range []os.FileMode{0o666, 0o664, 0o646} {
+		os.Chmod(path, mode)
+		if got, wrong := labels.Read(path, 0); got != nil || !strings.Contains(wrong, "others than root can write") {
+			t.Errorf("mode %o: %q, %q", mode, got, wrong)
+		}
 	}
 	os.Chmod(path, 0o644)
 	os.Chown(path, 1000, 1000)

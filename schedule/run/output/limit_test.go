@@ -24,7 +24,7 @@ func printing(t *testing.T) (path string, output *os.File, print func(from, to i
 	return path, output, func(from, to int) {
 		var text bytes.Buffer
 		for i := from; i < to; i++ {
-			fmt.Fprintf(&text, "line %d\n", i)
+			fmt.Fprintf(&text, "line %d!\n", i) // so long that both cuts are within a line
 		}
 		output.Write(text.Bytes())
 	}
@@ -57,14 +57,14 @@ func TestAnOutputIsCutToItsFirstAndItsLastPart(t *testing.T) {
 	}
 	text, _ := os.ReadFile(path)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	if len(text) > testLimit || len(text) < testLimit/2 || bytes.IndexByte(text, 0) >= 0 || lines[0] != "line 0" || lines[len(lines)-1] != "line 199999" {
+	if len(text) > testLimit || len(text) < testLimit/2 || bytes.IndexByte(text, 0) >= 0 || lines[0] != "line 0!" || lines[len(lines)-1] != "line 199999!" {
 		t.Errorf("%d bytes from %q to %q are left", len(text), lines[0], lines[len(lines)-1])
 	}
 	whole := 0
 	for _, line := range lines {
 		if strings.HasPrefix(line, "sched: ") {
 			whole++
-		} else if !strings.HasPrefix(line, "line ") {
+		} else if !strings.HasPrefix(line, "line ") || !strings.HasSuffix(line, "!") {
 			t.Errorf("a line is torn: %q", line)
 		}
 	}
