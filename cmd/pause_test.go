@@ -3,7 +3,6 @@
 package cmd_test
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"sched/mutex/redistest"
+	"sched/schedule/controls"
 )
 
 const pausable = `tasks:
@@ -116,18 +116,14 @@ func TestPauseTellsWhatGoesOnOnAllServers(t *testing.T) {
 	}
 }
 
-// orders returns who paused the tasks of the box, by task, and fails when that cannot be read.
-func (b *box) orders() map[string]struct{ By, Reason string } {
+// pauses returns the pauses of the box, and fails when they cannot be read.
+func (b *box) pauses() controls.Pauses {
 	b.Helper()
-	var o struct {
-		Pauses map[string]struct{ By, Reason string }
+	read, err := controls.Source{Dir: b.path(".sched")}.Read()
+	if err != nil {
+		b.Fatal(err)
 	}
-	if text := b.read(".sched/orders.json"); text != "" {
-		if err := json.Unmarshal([]byte(text), &o); err != nil {
-			b.Fatalf("%v: %q", err, text)
-		}
-	}
-	return o.Pauses
+	return read.Pauses
 }
 
 // Whenever pause is killed the old pause is there or the new one, and the next pause works.
@@ -148,7 +144,7 @@ func TestPauseIsKilledAtAnyMoment(t *testing.T) {
 		time.Sleep(usual * time.Duration(i) / n) // not a wait: the moment of the kill
 		c.Process.Kill()
 		c.Wait()
-		switch reason := b.orders()["report"].Reason; reason {
+		switch reason := b.pauses()["report"].Reason; reason {
 		case "new":
 			replaced++
 		case "old":
@@ -158,7 +154,7 @@ func TestPauseIsKilledAtAnyMoment(t *testing.T) {
 		if out, code := b.sched("pause", "report", "--reason", "old"); code != 0 {
 			t.Fatalf("after kill %d: exit code %d\n%s", i, code, out)
 		}
-		if b.orders()["report"].Reason != "old" {
+		if b.pauses()["report"].Reason != "old" {
 			t.Fatalf("after kill %d nothing is replaced any more", i)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -352,7 +353,7 @@ func (b *box) audited(rounds int) {
 	if _, err := os.Stat(b.path("schedule.d/new.yaml")); err == nil && !strings.Contains(log, `"action":"write"`) {
 		b.Error("the task is not in the audit log")
 	}
-	if orders := b.read(".sched/orders.json"); strings.Contains(orders, "xxxx") && !strings.Contains(log, `"action":"pause"`) {
+	if strings.Contains(fmt.Sprint(b.pauses()), "xxxx") && !strings.Contains(log, `"action":"pause"`) {
 		b.Error("the pause is not in the audit log")
 	}
 	if info, err := os.Stat(b.path(".sched/audit.jsonl")); err != nil || info.Mode().Perm() != 0o600 {

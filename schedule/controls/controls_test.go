@@ -1,41 +1,20 @@
 package controls
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"sched/mutex/storetest"
+	"sched/schedule/state"
 )
 
 var two = time.Date(2026, 1, 5, 14, 0, 0, 0, time.UTC)
-
-func TestAPauseIsInEffectUntilItsEndOrUntilSomebodyEndsIt(t *testing.T) {
-	at := func(m int) time.Time { return two.Add(time.Duration(m) * time.Minute) }
-	for _, tt := range []struct {
-		name             string
-		pause            Pause
-		at               int
-		inEffect, covers bool
-	}{
-		{"none", Pause{}, 0, false, false},
-		{"no end", Pause{By: "ann", Since: at(0)}, 9999, true, true},
-		{"an end, and before it", Pause{By: "ann", Since: at(0), Until: at(10)}, 9, true, true},
-		{"its end is not part of it", Pause{By: "ann", Since: at(0), Until: at(10)}, 10, false, false},
-		{"resumed", Pause{By: "ann", Since: at(0), Ended: at(5)}, 6, false, false},
-		{"resumed, and what was before that", Pause{By: "ann", Since: at(0), Ended: at(5)}, 4, false, true},
-		{"resumed by a server whose clock is ahead", Pause{By: "ann", Since: at(0), Ended: at(5)}, 1, false, true},
-		{"given by a server whose clock is ahead", Pause{By: "ann", Since: at(2)}, 1, true, false},
-	} {
-		if got := tt.pause.InEffect(at(tt.at)); got != tt.inEffect {
-			t.Errorf("%s: in effect: %t", tt.name, got)
-		}
-		if got := tt.pause.Covers(at(tt.at)); got != tt.covers {
-			t.Errorf("%s: covers: %t", tt.name, got)
-		}
-	}
-}
 
 func TestATaskIsPausedByItsNameOrWithEverything(t *testing.T) {
 	all := Pauses{Everything: {By: "ann", Until: two}, "report": {By: "bob"}, "import": {By: "cat", Ended: two}}
@@ -60,17 +39,6 @@ func TestATaskIsPausedByItsNameOrWithEverything(t *testing.T) {
 	}
 }
 
-func TestAPauseIsToldWithTheDateWhereThatIsNotTodays(t *testing.T) {
-	zone := time.FixedZone("", 3600)
-	p := Pause{By: "ann", Server: "web-1", Since: two, Until: two.Add(24 * time.Hour), Reason: "deploying"}
-	if got := p.Text(two, zone); got != "paused by ann on web-1 since 15:00, until 2026-01-06 15:00: deploying" {
-		t.Error(got)
-	}
-	if got := p.Text(two.Add(24*time.Hour), zone); got != "paused by ann on web-1 since 2026-01-05 15:00, until 15:00: deploying" {
-		t.Error(got)
-	}
-}
-
 func TestTheNewerVersionCountsWhateverTheClocksSay(t *testing.T) {
 	later := two.Add(time.Hour).UnixMicro()
 	known := Pauses{"a": {Version: later, By: "ann", Since: two}}
@@ -78,81 +46,107 @@ func TestTheNewerVersionCountsWhateverTheClocksSay(t *testing.T) {
 	if next["a"].Version != later+1 || next["b"].Version != two.UnixMicro() {
 		t.Fatalf("%+v", next)
 	}
-	if !known.Add(next) || known["a"].By != "bob" || known["b"].By != "bob" {
-		t.Errorf("%+v", known)
+	if newer := known.newer(next); newer["a"].By != "bob" || newer["b"].By != "bob" {
+		t.Errorf("%+v", newer)
 	}
-	if known.Add(Pauses{"a": {Version: later, By: "ann"}}) || known.Add(next) || known["a"].By != "bob" {
-		t.Errorf("an older one replaced it: %+v", known)
+	if newer := next.newer(known); len(newer) > 0 {
+		t.Errorf("an older one is newer: %+v", newer)
 	}
-	var none Pauses
-	if none.Add(nil) || !none.Add(next) || len(none) != 2 {
-		t.Errorf("%+v", none)
+	if newer := next.newer(next); len(newer) > 0 {
+		t.Errorf("the same is newer: %+v", newer)
 	}
 }
 
-// change replaces the pause of a task.
-func changeOrders(t *testing.T, dir, of, task, by string) {
+// pause pauses a task in the folder.
+func pause(t *testing.T, source Source, task, by string) {
 	t.Helper()
-	err := ChangeFile(dir, of, two, func(o *Controls) bool { return o.Pauses.Add(o.Pauses.next(Pauses{task: {By: by}}, two)) })
-	if err != nil {
+	if err := source.Pause(func(Pauses) Pauses { return Pauses{task: {By: by}} }); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func readOrders(t *testing.T, dir, of string) Controls {
+func mustReadHere(t *testing.T, source Source) Pauses {
 	t.Helper()
-	o, err := ReadFile(dir, of, two)
+	c, err := source.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o
+	return c.Pauses
 }
 
-func TestNoChangeOfTheOrdersIsLost(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state") // which nobody made yet
+func TestNoChangeOfThePausesIsLost(t *testing.T) {
+	source := Source{Dir: filepath.Join(t.TempDir(), "state")} // which nobody made yet
 	var all sync.WaitGroup
 	const n = 20
 	for i := range n {
-		all.Go(func() { changeOrders(t, dir, "", fmt.Sprint("task-", i), "ann") })
+		all.Go(func() { pause(t, source, fmt.Sprint("task-", i), "ann") })
 	}
 	all.Wait()
-	if got := readOrders(t, dir, "").Pauses.Tasks(two); len(got) != n {
+	if got := mustReadHere(t, source).Tasks(two); len(got) != n {
 		t.Errorf("%d of %d: %v", len(got), n, got)
-	}
-	before, _ := os.Stat(path(dir))
-	ChangeFile(dir, "", two, func(o *Controls) bool { return o.Pauses.Add(o.Pauses) })
-	if after, _ := os.Stat(path(dir)); !os.SameFile(before, after) {
-		t.Error("the file was replaced though nothing had changed")
 	}
 }
 
 // A machine that joins a store does not bring its own pauses with it, and one that leaves takes none along.
-func TestTheOrdersOfOneAreNotThoseOfAnother(t *testing.T) {
-	dir := t.TempDir()
-	changeOrders(t, dir, "", "a", "ann")
-	if o := readOrders(t, dir, "shop"); len(o.Pauses) > 0 || o.Of != "shop" {
-		t.Errorf("%+v", o)
+func TestThePausesOfOneAreNotThoseOfAnother(t *testing.T) {
+	alone := Source{Dir: t.TempDir()}
+	joined := Source{Dir: alone.Dir, Store: storetest.New()}
+	pause(t, alone, "a", "ann")
+	if all := mustReadHere(t, joined); len(all) > 0 {
+		t.Errorf("%+v", all)
 	}
-	changeOrders(t, dir, "shop", "b", "bob")
-	if o := readOrders(t, dir, "shop"); o.Pauses["b"].By != "bob" || len(o.Pauses) != 1 {
-		t.Errorf("%+v", o)
+	pause(t, joined, "b", "bob")
+	if all := mustReadHere(t, joined); all["b"].By != "bob" || len(all) != 1 {
+		t.Errorf("%+v", all)
 	}
-	if o := readOrders(t, dir, ""); len(o.Pauses) > 0 {
-		t.Errorf("%+v", o)
+	if all := mustReadHere(t, alone); len(all) > 0 {
+		t.Errorf("%+v", all)
 	}
 }
 
-func TestAnOrdersFileThatCannotBeReadIsSaidAndACopyIsMadeAnew(t *testing.T) {
+func TestADatabaseThatCannotBeReadIsSaidAndSetAsideByWhoWrites(t *testing.T) {
 	dir := t.TempDir()
-	os.WriteFile(path(dir), []byte("{"), 0o600)
-	if _, err := ReadFile(dir, "", two); err == nil {
-		t.Error("nothing is said")
+	if err := os.WriteFile(filepath.Join(dir, "sched.db"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if err := ChangeFile(dir, "", two, func(*Controls) bool { return true }); err == nil {
-		t.Error("it is replaced")
+	source := Source{Dir: dir}
+	if _, err := source.Read(); err == nil || !strings.Contains(err.Error(), "nobody knows what is paused") {
+		t.Errorf("%v", err)
 	}
-	changeOrders(t, dir, "shop", "b", "bob")
-	if o := readOrders(t, dir, "shop"); o.Pauses["b"].By != "bob" {
-		t.Errorf("%+v", o)
+	pause(t, source, "b", "bob")
+	if all := mustReadHere(t, source); all["b"].By != "bob" {
+		t.Errorf("%+v", all)
+	}
+}
+
+// An interrupt of a machine alone has its age, and an older one is replaced.
+func TestAnInterruptOfAMachineAloneIsTheLastOne(t *testing.T) {
+	source := Source{Dir: t.TempDir()}
+	for _, by := range []string{"ann", "bob"} {
+		if err := source.Interrupt(Interrupt{By: by, Server: "web-1", At: time.Now().Add(-time.Minute)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := source.Read()
+	if i := c.Interrupt; err != nil || i.By != "bob" || i.Age < time.Minute || i.Age > time.Hour {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// A full or read-only disk does not end a pause.
+func TestATickThatCannotWriteReadsWhatIsPaused(t *testing.T) {
+	dir := t.TempDir()
+	pause(t, Source{Dir: dir}, "a", "ann")
+	locks := filepath.Join(dir, "locks") // without this folder nobody writes
+	if err := errors.Join(os.RemoveAll(locks), os.WriteFile(locks, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	db := state.At(dir, time.Second)
+	defer db.Close()
+	if _, err := db.Pauses("").All(t.Context()); !state.Unwritable(err) {
+		t.Errorf("%v", err)
+	}
+	if all := mustReadHere(t, Source{Dir: dir, DB: db}); !all["a"].InEffect(two) {
+		t.Errorf("%+v", all)
 	}
 }

@@ -37,7 +37,6 @@ type toldInterrupt struct {
 // With mend the store gets again what it lacks, as after a restart without data. now is the time of
 // the store.
 func readStore(ctx context.Context, store mutex.Store, remembered Pauses, mend bool) (found Controls, now time.Time, err error) {
-	found.Of = store.Config().Namespace
 	values, err := store.All(ctx, tableControls)
 	if err != nil {
 		return found, now, err

@@ -36,7 +36,7 @@ func change(t *testing.T, store *storetest.Memory, remembered Pauses, name strin
 
 func TestAPauseOnOneServerCountsOnAll(t *testing.T) {
 	store := storetest.New()
-	if c := mustRead(t, store, nil); len(c.Pauses) > 0 || c.Of != "shop" || c.Interrupt.By != "" {
+	if c := mustRead(t, store, nil); len(c.Pauses) > 0 || c.Interrupt.By != "" {
 		t.Errorf("before the first pause: %+v", c)
 	}
 	all := Pause{By: "ann", Server: "web-1", Since: two, Until: two.Add(time.Hour), Reason: "deploying 4.2"}
@@ -108,10 +108,9 @@ func TestAForgedVersionKeepsNoCopyInEffect(t *testing.T) {
 	store := storetest.New()
 	store.Put(t.Context(), tableControls, "report", fmt.Appendf(nil, `{"version": %d, "by": "ann"}`, math.MaxInt64), time.Hour)
 	here, there := Source{Dir: t.TempDir(), Store: store}, Source{Dir: t.TempDir(), Store: store}
-	ChangeFile(there.Dir, "shop", two, func(c *Controls) bool {
-		c.Pauses = Pauses{"report": {Version: math.MaxInt64, By: "ann"}}
-		return true
-	})
+	if err := there.change(func(Pauses) Pauses { return Pauses{"report": {Version: math.MaxInt64, By: "ann"}} }); err != nil {
+		t.Fatal(err)
+	}
 	here.Read()
 	err := here.Pause(func(all Pauses) Pauses {
 		pause := all["report"]

@@ -27,6 +27,7 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record,
 func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	go t.supervisors().Ahead(t.Storage)
 	r := t.prepare()
+	defer r.db.Close()
 	r.deliveries.start(kill)
 	r.requests.startTriggered(noNewStarts)
 	r.starter.handover.Close()
@@ -52,6 +53,7 @@ func (t *Tick) Collect() {
 // When terminate is done the command is stopped; when kill is done too it is killed.
 func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin string, out io.Writer) (outcome.Record, error) {
 	r := t.prepare()
+	defer r.db.Close()
 	here := *task
 	here.OneServer, here.Background = false, false
 	slot := schedule.Slot{Task: &here, At: t.Minute}

@@ -10,12 +10,11 @@ import (
 	"sched/schedule"
 	"sched/schedule/clock"
 	"sched/schedule/controls"
-	"sched/schedule/run"
 )
 
-// The controls that a tick goes by are never older than this, on files and on a store: there each read is a round trip.
+// The controls that a tick goes by are never older than this, in its database and in a store, where each read is a round trip.
 const (
-	staleFile  = 50 * time.Millisecond
+	staleHere  = 50 * time.Millisecond
 	staleStore = controlsEvery
 )
 
@@ -25,9 +24,8 @@ const controlsEvery = time.Second
 // A controlsCache caches what people asked of all ticks: pauses and the last interrupt. It reads them again when they are stale, or
 // every second while the tick waits for later slots of its minute. Safe for concurrent use.
 type controlsCache struct {
-	storage  run.Storage
-	report   Report
-	readOnly bool // for a plan, which writes nothing
+	source controls.Source
+	report Report
 
 	mu      sync.Mutex
 	last    controls.Controls
@@ -36,12 +34,12 @@ type controlsCache struct {
 	problem sync.Once // reports that they cannot be read
 }
 
-// now returns the controls, never older than staleFile or staleStore. The first caller reads them, and the others wait for that.
+// now returns the controls, never older than staleHere or staleStore. The first caller reads them, and the others wait for that.
 func (c *controlsCache) now() controls.Controls {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	stale := time.Since(c.read) >= staleFile
-	if c.storage.Store != nil {
+	stale := time.Since(c.read) >= staleHere
+	if c.source.Store != nil {
 		stale = time.Since(c.read) >= staleStore && !c.polled
 	}
 	if c.read.IsZero() || stale {
@@ -60,13 +58,13 @@ func (c *controlsCache) readAhead(needed bool) (wait func()) {
 	return reading.Wait
 }
 
-// readSource reads the controls where they are kept. While a store does not answer they are this machine's last copy of them; the
-// outage itself is reported where locks are taken.
+// readSource reads the controls. While a store does not answer they are this machine's last copy; the outage itself is reported when
+// locks are taken.
 func (c *controlsCache) readSource() controls.Controls {
-	read, err := controls.Source{Dir: c.storage.Dir, Store: c.storage.Store, ReadOnly: c.readOnly}.Read()
+	read, err := c.source.Read()
 	switch {
 	case err == nil:
-	case c.storage.Store != nil:
+	case c.source.Store != nil:
 		c.report.detail("what is paused is what this machine knew last: %v", err)
 	default:
 		c.problem.Do(func() { c.report.Problem("%v", err) })
@@ -92,6 +90,7 @@ func (c *controlsCache) watch(ctx context.Context, age func() time.Duration) (co
 	defer func() { c.set(last, false) }()
 	for c.set(first, true); clock.Wait(ctx, controlsEvery); c.set(last, true) {
 		last = c.readSource() // without the mutex: no slot waits for a store that does not answer
+		c.source.DB.Rest()
 		if i := last.Interrupt; i.By != "" && !i.Same(first.Interrupt) && i.Age <= age()+controlsEvery {
 			return i, true
 		}

@@ -74,6 +74,7 @@ func (q *foregroundQueue) conditional(ctx context.Context, slot schedule.Slot) {
 // execute runs a run that has begun to its end.
 func (q *foregroundQueue) execute(begun *run.Run) {
 	q.tick.Report.begun(begun.Record())
+	q.tick.db.Rest()
 	record := begun.Execute(q.contexts.terminate, q.contexts.kill)
 	q.tick.records.done(record, begun.Dir)
 	q.failed = q.failed || record.Outcome.Failure()

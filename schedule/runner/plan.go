@@ -28,7 +28,7 @@ type Plan struct {
 // Plan returns the due tasks in the order in which they would start. It starts, locks and writes nothing.
 func (t *Tick) Plan() []Plan {
 	r := t.prepare()
-	r.controls.readOnly = true
+	r.controls.source.ReadOnly, r.controls.source.DB = true, nil
 	background, foreground := admission.Split(t.dueSlots(t.Schedule.Due(t.Minute)))
 	live, now := liveRuns(t.Storage.Dir), clock.Now()
 	var plans []Plan

@@ -11,11 +11,13 @@ import (
 	"sched/schedule/admission"
 	"sched/schedule/clock"
 	"sched/schedule/condition"
+	"sched/schedule/controls"
 	"sched/schedule/history"
 	"sched/schedule/ledger"
 	"sched/schedule/outbox"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 	"sched/schedule/supervisor"
 	"sched/schedule/work"
 )
@@ -71,6 +73,7 @@ type Result struct {
 func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	t.checkLabels()
 	r := t.prepare()
+	defer r.db.Close()
 	r.starter.terminate, r.locks.noNewStarts = terminate, noNewStarts
 	due := r.dueSlots(t.Schedule.Due(t.Minute))
 	t.startSupervisor(due)
@@ -124,6 +127,7 @@ const startPatience = time.Second
 type running struct {
 	*Tick
 	began      time.Time
+	db         *state.DB // of the state folder; it is opened when it is needed first
 	controls   *controlsCache
 	admission  *admitter
 	locks      *locks
@@ -137,12 +141,12 @@ type running struct {
 
 // prepare returns the tick before it has done anything.
 func (t *Tick) prepare() *running {
-	r := &running{Tick: t, began: t.Began}
+	r := &running{Tick: t, began: t.Began, db: state.At(t.Storage.Dir, state.Patience)}
 	if r.began.IsZero() {
 		r.began = clock.Now()
 	}
 	spare := &spare{storage: t.Storage, problem: t.Report.Problem}
-	r.controls = &controlsCache{storage: t.Storage, report: t.Report}
+	r.controls = &controlsCache{source: controls.Source{Dir: t.Storage.Dir, Store: t.Storage.Store, DB: r.db}, report: t.Report}
 	r.admission = &admitter{t, r.controls, &maintenance{schedule: t.Schedule, problem: t.Report.Problem}}
 	r.ledger = r.newAccount(spare)
 	r.locks = &locks{tick: t, storage: t.Storage, spare: spare, began: r.began, noNewStarts: context.Background(),
@@ -213,6 +217,9 @@ func (r *running) end(terminate context.Context) {
 	r.deliveries.sender.Wait(terminate, outbox.Patience)
 	r.records.write()
 	r.ledger.Close()
+	if path := r.db.SetAside(); path != "" {
+		r.Report.Problem("the database was damaged; it is now %s, and a new one was begun", path)
+	}
 }
 
 // dueSlots returns the slots of the tasks that this tick does not leave alone.

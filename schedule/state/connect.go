@@ -33,10 +33,13 @@ func (f *file) open() error {
 	case looking:
 		return f.openToLook()
 	}
+	if err := statedir.Check(f.dir); err != nil {
+		return err
+	}
 	if err := statedir.MakeDir(f.locksDir()); err != nil {
 		return err
 	}
-	if err := statedir.CheckPlain(f.path()); err != nil {
+	if err := checkPlain(f.path()); err != nil {
 		return err
 	}
 	info := f.stat()
@@ -137,6 +140,17 @@ func (f *file) make() error {
 // (https://www.sqlite.org/tempfiles.html).
 var fileSuffixes = []string{"", "-wal", "-journal", "-shm"}
 
+// checkPlain refuses files that are no plain files, such as a named pipe, for which SQLite would wait
+// for ever.
+func checkPlain(path string) error {
+	for _, suffix := range fileSuffixes {
+		if err := statedir.CheckPlain(path + suffix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // newJournal sets WAL mode in a new file, which keeps it. WAL needs memory that all processes
 // share: on a network file system, and where WAL cannot be had, the journal is a file that is
 // truncated at each commit.
@@ -220,7 +234,7 @@ func (f *file) openEmpty() error {
 // Root opens the file of another user for reading alone, always: that user could have put another
 // file in its place. SQLite may then leave an empty log behind, which belongs to that user.
 func (f *file) openToLook() error {
-	if err := statedir.CheckPlain(f.path()); err != nil {
+	if err := checkPlain(f.path()); err != nil {
 		return err
 	}
 	info := f.stat()

@@ -155,44 +155,6 @@ func TestALimitHoldsMessagesBack(t *testing.T) {
 	}
 }
 
-func TestPauses(t *testing.T) {
-	t.Parallel()
-	db := open(t, folder(t))
-	pauses := db.Pauses()
-	first := Pause{By: "ann", Server: "web-1", Reason: "deploy", Since: noon, Until: noon.Add(time.Hour)}
-	sets := func(p Pause, want bool) {
-		t.Helper()
-		if changed, err := pauses.Set(ctx, "task", p); changed != want || err != nil {
-			t.Errorf("%v, %v", changed, err)
-		}
-	}
-	sets(first, true)
-	all, err := pauses.All(ctx)
-	first.Version = 1
-	if err != nil || !reflect.DeepEqual(all, map[string]Pause{"task": first}) {
-		t.Errorf("%+v, %v", all, err)
-	}
-	sets(Pause{By: "bob", Since: noon}, true) // version 2
-	sets(first, false)                        // an older copy
-	sets(Pause{By: "cid", Since: noon, Version: 9}, true)
-	for i := range 2 {
-		if changed, err := pauses.Resume(ctx, "task", noon.Add(time.Minute)); changed != (i == 0) || err != nil {
-			t.Errorf("%v, %v", changed, err)
-		}
-	}
-	all, err = pauses.All(ctx)
-	p := all["task"]
-	if err != nil || p.By != "cid" || p.Version != 10 || p.InEffect(noon.Add(2*time.Minute)) || !p.Covers(noon) || p.Covers(noon.Add(time.Minute)) {
-		t.Errorf("%+v, %v", p, err)
-	}
-	if changed, err := pauses.Resume(ctx, Everything, noon); changed || err != nil {
-		t.Errorf("%v, %v", changed, err)
-	}
-	if (Pause{By: "x", Since: noon, Until: noon.Add(time.Hour)}).InEffect(noon.Add(time.Hour)) {
-		t.Error("a pause with an end is over then")
-	}
-}
-
 func TestValuesScheduleAndAudit(t *testing.T) {
 	t.Parallel()
 	db := open(t, folder(t))

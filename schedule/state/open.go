@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"time"
-
-	"sched/schedule/statedir"
 )
 
 // Patience is how long sched waits for other processes that have the database locked.
@@ -23,10 +21,13 @@ type DB struct{ file *file }
 //   - An error that is Unwritable says that a tick has to do without the file: see OpenMemory.
 //   - The error is *statedir.ForeignError, or another one of statedir.Check, for a folder that we must not use.
 func Open(dir string, patience time.Duration) (*DB, error) {
-	if err := statedir.Check(dir); err != nil {
-		return nil, err
-	}
 	return opened(&file{dir: dir, access: writing, patience: patience})
+}
+
+// At returns sched.db in the folder, and opens nothing yet. The first call that needs the file opens
+// it, as Open does, and returns the errors of Open.
+func At(dir string, patience time.Duration) *DB {
+	return &DB{&file{dir: dir, access: writing, patience: patience}}
 }
 
 // OpenRead opens sched.db for somebody who looks. Nothing in the folder changes, but for the two
@@ -53,6 +54,13 @@ func opened(f *file) (*DB, error) {
 
 // Close closes the database. What was committed stays.
 func (db *DB) Close() error { return db.file.close() }
+
+// Rest closes the file until the next call needs it, so that nothing slow happens with it open.
+func (db *DB) Rest() error {
+	db.file.mu.Lock()
+	defer db.file.mu.Unlock()
+	return db.file.explain(db.file.disconnect())
+}
 
 // SetAside returns the path to which a damaged file was renamed; empty when none was.
 func (db *DB) SetAside() string {

@@ -275,11 +275,13 @@ func TestManyMeetTheDamageAtOnce(t *testing.T) {
 
 func TestWhatIsNoFileIsNamed(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
-	must(t, unix.Mkfifo(filepath.Join(dir, "sched.db"), 0o600))
-	for _, open := range []func(string, time.Duration) (*DB, error){Open, OpenRead} {
-		if _, err := open(dir, Patience); err == nil || !Unwritable(err) || !strings.Contains(err.Error(), "a named pipe") {
-			t.Errorf("%v", err)
+	for _, suffix := range fileSuffixes {
+		dir := folder(t)
+		must(t, unix.Mkfifo(filepath.Join(dir, "sched.db"+suffix), 0o600))
+		for _, open := range []func(string, time.Duration) (*DB, error){Open, OpenRead} {
+			if _, err := open(dir, Patience); err == nil || !Unwritable(err) || !strings.Contains(err.Error(), "sched.db"+suffix+" is a named pipe") {
+				t.Errorf("%s: %v", suffix, err)
+			}
 		}
 	}
 }

@@ -3,27 +3,35 @@ package state
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
+
+	"sched/schedule/text"
 )
 
 // Pauses are the last pause of each task that ever had one, by its name, and of Everything.
-type Pauses struct{ store store }
+type Pauses struct {
+	store store
+	of    string
+}
 
-// Pauses returns the pauses of the database.
-func (db *DB) Pauses() Pauses { return Pauses{db} }
+// Pauses returns the pauses of a schedule that this machine alone ticks (of is empty), or the copy
+// of those that are in the store of the schedules called of. A database has either: a machine that
+// joins a store does not bring its own pauses with it, and one that leaves takes none along.
+func (db *DB) Pauses(of string) Pauses { return Pauses{db, of} }
 
 // Everything stands for all tasks where the name of a task could be.
-const Everything = ""
+const Everything = "*"
 
-// A Pause keeps tasks from starting.
+// A Pause keeps tasks from starting. As JSON it is in the store that servers share.
 type Pause struct {
-	By      string
-	Server  string
-	Reason  string
-	Since   time.Time
-	Until   time.Time // zero: until somebody ends it
-	Ended   time.Time // when somebody ended it; zero when nobody has
-	Version int64     // of two copies of the pauses of a task the larger version counts, whatever the clocks say
+	Version int64     `json:"version"` // of two copies of the pause of a task the larger version counts
+	By      string    `json:"by"`
+	Server  string    `json:"server"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until,omitzero"` // zero: until somebody ends it
+	Ended   time.Time `json:"ended,omitzero"` // when somebody ended it; zero when nobody has
+	Reason  string    `json:"reason,omitempty"`
 }
 
 // InEffect reports whether the pause keeps tasks from starting at that time.
@@ -37,56 +45,87 @@ func (p Pause) Covers(at time.Time) bool {
 	return p.By != "" && !at.Before(p.Since) && !over
 }
 
+// Text returns in words who paused since when and why, in the zone, with the date when it is
+// another day than near.
+func (p Pause) Text(near time.Time, zone *time.Location) string {
+	words := fmt.Sprintf("paused by %s on %s since %s", p.By, p.Server, text.MinuteNear(p.Since, near, zone))
+	if !p.Until.IsZero() {
+		words += ", until " + p.End(near, zone)
+	}
+	if p.Reason != "" {
+		words += ": " + p.Reason
+	}
+	return words
+}
+
+// End returns in words when the pause ends by itself, a short one to the second. The pause must have
+// an end (Until).
+func (p Pause) End(near time.Time, zone *time.Location) string {
+	end := text.MinuteNear(p.Until, near, zone)
+	if p.Until.Sub(p.Since) < 2*time.Minute {
+		end += p.Until.Format(":05")
+	}
+	return end
+}
+
 // All returns the last pause of each task, also one that is over: it says what was paused when.
 func (p Pauses) All(ctx context.Context) (all map[string]Pause, err error) {
-	all = map[string]Pause{}
 	err = p.store.read(ctx, func(q querier) error {
-		clear(all)
-		rows, err := q.QueryContext(ctx, "SELECT task, by, server, reason, since, until, ended, version FROM pause")
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var task string
-			var one Pause
-			var since int64
-			var until, ended sql.NullInt64
-			if err := rows.Scan(&task, &one.By, &one.Server, &one.Reason, &since, &until, &ended, &one.Version); err != nil {
-				return err
-			}
-			one.Since, one.Until, one.Ended = time.UnixMicro(since).UTC(), unpackTime(until), unpackTime(ended)
-			all[task] = one
-		}
-		return rows.Err()
+		all, err = p.all(ctx, q)
+		return err
 	})
 	return all, err
 }
 
-// Set replaces the pause of a task. With Version 0 it is a new one, and replaces what is there; a
-// copy with a version, as from a store, replaces an older version alone. It reports whether it did.
-func (p Pauses) Set(ctx context.Context, task string, to Pause) (changed bool, err error) {
-	return p.change(ctx, `INSERT INTO pause (task, by, server, reason, since, until, ended, version) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, max(?8, 1))
-		ON CONFLICT DO UPDATE SET by = ?2, server = ?3, reason = ?4, since = ?5, until = ?6, ended = ?7, version = iif(?8 = 0, version + 1, ?8)
-		WHERE ?8 = 0 OR ?8 > version`,
-		task, to.By, to.Server, to.Reason, to.Since.UnixMicro(), packTime(to.Until), packTime(to.Ended), to.Version)
+// keyPausesOf is the value that says whose pauses the database has.
+const keyPausesOf = "pauses_of"
+
+func (p Pauses) all(ctx context.Context, q querier) (map[string]Pause, error) {
+	rows, err := q.QueryContext(ctx, `SELECT task, by, server, reason, since, until, ended, version FROM pause
+		WHERE coalesce((SELECT value FROM meta WHERE key = ?), '') = ?`, keyPausesOf, p.of)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := map[string]Pause{}
+	for rows.Next() {
+		var task string
+		var one Pause
+		var since int64
+		var until, ended sql.NullInt64
+		if err := rows.Scan(&task, &one.By, &one.Server, &one.Reason, &since, &until, &ended, &one.Version); err != nil {
+			return nil, err
+		}
+		one.Since, one.Until, one.Ended = time.UnixMicro(since).UTC(), unpackTime(until), unpackTime(ended)
+		all[task] = one
+	}
+	return all, rows.Err()
 }
 
-// Resume ends the pause of a task. It reports whether one was in effect.
-func (p Pauses) Resume(ctx context.Context, task string, at time.Time) (changed bool, err error) {
-	return p.change(ctx, `UPDATE pause SET ended = ?2, version = version + 1 WHERE task = ?1 AND ended IS NULL AND (until IS NULL OR until > ?2)`,
-		task, at.UnixMicro())
-}
-
-func (p Pauses) change(ctx context.Context, text string, args ...any) (changed bool, err error) {
-	err = p.store.write(ctx, func(q querier) error {
-		did, err := q.ExecContext(ctx, text, args...)
+// Change sets the pauses that change returns. Nothing comes between what change is given and that.
+// It may be called twice.
+func (p Pauses) Change(ctx context.Context, change func(all map[string]Pause) map[string]Pause) error {
+	return p.store.write(ctx, func(q querier) error {
+		all, err := p.all(ctx, q)
 		if err != nil {
 			return err
 		}
-		n, err := did.RowsAffected()
-		changed = n > 0
-		return err
+		changed := change(all)
+		if len(all) == 0 && len(changed) > 0 { // what is there may be of another
+			if _, err := q.ExecContext(ctx, "DELETE FROM pause"); err != nil {
+				return err
+			}
+			if err := setValue(ctx, q, keyPausesOf, p.of); err != nil {
+				return err
+			}
+		}
+		for task, to := range changed {
+			_, err := q.ExecContext(ctx, `INSERT OR REPLACE INTO pause (task, by, server, reason, since, until, ended, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+				task, to.By, to.Server, to.Reason, to.Since.UnixMicro(), packTime(to.Until), packTime(to.Ended), to.Version)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	return changed, err
 }

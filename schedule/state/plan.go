@@ -93,7 +93,7 @@ func (p *Plan) write(_ context.Context, op func(querier) error) error {
 func (p *Plan) Runs() Runs { return Runs{p} }
 
 // Pauses says what is paused as the plan sees it.
-func (p *Plan) Pauses() Pauses { return Pauses{p} }
+func (p *Plan) Pauses(of string) Pauses { return Pauses{p, of} }
 
 // Values has the single values as the plan sees them.
 func (p *Plan) Values() Values { return Values{p} }

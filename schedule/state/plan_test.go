@@ -247,7 +247,9 @@ func TestAPlanSeesItself(t *testing.T) {
 	if covered, err := plan.Values().Covered(ctx); !covered.Equal(noon) || err != nil {
 		t.Errorf("%v, %v", covered, err)
 	}
-	if _, err := plan.Pauses().Set(ctx, "task", Pause{By: "ann", Since: noon}); err != nil {
+	if err := plan.Pauses("").Change(ctx, func(map[string]Pause) map[string]Pause {
+		return map[string]Pause{"task": {By: "ann", Since: noon}}
+	}); err != nil {
 		t.Error(err)
 	}
 	row := due("task", noon, 1)
@@ -258,7 +260,7 @@ func TestAPlanSeesItself(t *testing.T) {
 	if err := plan.Commit(); err == nil {
 		t.Error("a plan that has failed was committed")
 	}
-	if all, err := db.Pauses().All(ctx); len(all) != 0 || err != nil {
+	if all, err := db.Pauses("").All(ctx); len(all) != 0 || err != nil {
 		t.Errorf("%v, %v", all, err)
 	}
 }

@@ -148,7 +148,7 @@ CREATE INDEX message_due    ON message (not_before) WHERE status = 'due';
 
 -- What people paused. A pause that is over stays: it says what was paused when.
 CREATE TABLE pause (
-	task    TEXT NOT NULL PRIMARY KEY,      -- '' for everything
+	task    TEXT NOT NULL PRIMARY KEY,      -- * for everything
 	by      TEXT NOT NULL,
 	server  TEXT NOT NULL,
 	reason  TEXT NOT NULL,
@@ -178,7 +178,7 @@ CREATE TABLE audit (
 	error  TEXT NOT NULL                    -- why it was not done; '' when it was
 );
 
--- Single values: covered (the last minute that a tick covered), pruned, prune_cursor, …
+-- Single values: covered (the last minute that a tick covered), pauses_of (the store whose pauses these are), interrupt, …
 CREATE TABLE meta (
 	key   TEXT NOT NULL PRIMARY KEY,
 	value ANY

@@ -80,15 +80,13 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Survey
 	for _, folder := range statedir.Folders(s.StateDir) {
 		status.Undelivered.Add(outbox.In(folder))
 	}
-	of := ""
 	if len(s.Store.Servers) > 0 {
-		of = s.Name
 		if outage, down := cluster.OutageIn(s.StateDir); down {
 			status.Outage = &outage
 		}
 		status.Mixture = cluster.MixtureIn(s.StateDir)
 	}
-	read, err := controls.ReadFile(s.StateDir, of, now) // of a store this machine's copy: a status never waits for it
+	read, err := controls.ReadHere(s) // a status never waits for a store
 	if err != nil {
 		status.Err = err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/controls"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/records"
@@ -45,12 +46,14 @@ func (w *Watcher) look(seen *sight) {
 			w.tell("tick", TickChange{tick.UTC().Format(time.RFC3339)})
 		}
 	}
-	changed(&seen.pauses, changeOf(s.StateDir+"/orders.json"), "pauses")
+	if here, err := controls.ReadHere(s); err == nil {
+		changed(&seen.pauses, fmt.Sprint(here.Pauses), "pauses")
+	}
 	changed(&seen.waiting, changeOf(s.StateDir+"/waiting"), "waiting")
 	w.lookAtRuns(s, seen, first)
 }
 
-// changeOf tells a file or folder that has changed from one that has not.
+// changeOf tells a folder that has changed from one that has not.
 func changeOf(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

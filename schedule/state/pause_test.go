@@ -1,0 +1,68 @@
+package state
+
+import (
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestAPauseIsInEffectUntilItsEndOrUntilSomebodyEndsIt(t *testing.T) {
+	at := func(m int) time.Time { return noon.Add(time.Duration(m) * time.Minute) }
+	for _, tt := range []struct {
+		name             string
+		pause            Pause
+		at               int
+		inEffect, covers bool
+	}{
+		{"none", Pause{}, 0, false, false},
+		{"no end", Pause{By: "ann", Since: at(0)}, 9999, true, true},
+		{"an end, and before it", Pause{By: "ann", Since: at(0), Until: at(10)}, 9, true, true},
+		{"its end is not part of it", Pause{By: "ann", Since: at(0), Until: at(10)}, 10, false, false},
+		{"resumed", Pause{By: "ann", Since: at(0), Ended: at(5)}, 6, false, false},
+		{"resumed, and what was before that", Pause{By: "ann", Since: at(0), Ended: at(5)}, 4, false, true},
+		{"resumed by a server whose clock is ahead", Pause{By: "ann", Since: at(0), Ended: at(5)}, 1, false, true},
+		{"given by a server whose clock is ahead", Pause{By: "ann", Since: at(2)}, 1, true, false},
+	} {
+		if got := tt.pause.InEffect(at(tt.at)); got != tt.inEffect {
+			t.Errorf("%s: in effect: %t", tt.name, got)
+		}
+		if got := tt.pause.Covers(at(tt.at)); got != tt.covers {
+			t.Errorf("%s: covers: %t", tt.name, got)
+		}
+	}
+}
+
+func TestAPauseIsToldWithTheDateWhereThatIsNotTodays(t *testing.T) {
+	zone := time.FixedZone("", 3600)
+	p := Pause{By: "ann", Server: "web-1", Since: noon, Until: noon.Add(24 * time.Hour), Reason: "deploying"}
+	if got := p.Text(noon, zone); got != "paused by ann on web-1 since 13:00, until 2026-11-22 13:00: deploying" {
+		t.Error(got)
+	}
+	if got := p.Text(noon.Add(24*time.Hour), zone); got != "paused by ann on web-1 since 2026-11-21 13:00, until 13:00: deploying" {
+		t.Error(got)
+	}
+}
+
+func TestAPauseIsKeptWithAllThatItSays(t *testing.T) {
+	t.Parallel()
+	db := open(t, folder(t))
+	want := map[string]Pause{
+		"task":     {Version: 7, By: "ann", Server: "web-1", Reason: "deploy", Since: noon, Until: noon.Add(time.Hour)},
+		Everything: {Version: 8, By: "bob", Since: noon, Ended: noon.Add(time.Minute)},
+	}
+	set := func(pauses map[string]Pause) {
+		t.Helper()
+		must(t, db.Pauses("").Change(ctx, func(map[string]Pause) map[string]Pause { return pauses }))
+	}
+	set(want)
+	all, err := db.Pauses("").All(ctx)
+	if err != nil || !reflect.DeepEqual(all, want) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	want["task"] = Pause{Version: 9, By: "cid", Since: noon}
+	set(map[string]Pause{"task": want["task"]})
+	set(nil)
+	if all, err = db.Pauses("").All(ctx); err != nil || !reflect.DeepEqual(all, want) {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
