@@ -133,8 +133,7 @@ func (a checkCommand) storeRisks(s *schedule.Schedule) (risks []schedule.Problem
 		at.Text, at.Hint = "one_server: "+risk.Text, risk.Hint
 		risks = append(risks, at)
 	}
-	for _, f := range cluster.MixtureIn(s.StateDir).Findings(cluster.Server{Name: serverName(s.Server), Environment: s.Environment,
-		Zone: cluster.ZoneOf(s, a.now().Year())}) {
+	for _, f := range cluster.NotesIn(s.StateDir).Findings {
 		if f.Kind == cluster.KindZone {
 			at.Text, at.Hint = "one_server: "+f.Text, f.Hint
 			risks = append(risks, at)

@@ -2,6 +2,7 @@ package mutex
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,7 +11,7 @@ import (
 // A Store is what several servers share: leases, claims, and a board of small values. It is safe
 // for concurrent use.
 //
-// Each call ends within two seconds. *HeldError means that another run is the holder. *SplitError
+// Each call ends within two seconds. *HeldError means that another run is the holder. ErrSplit
 // means that the store is up, and no run is. After any other error the holder is unknown.
 type Store interface {
 	Locks
@@ -65,14 +66,8 @@ type Risk struct {
 	Evicts     bool // locks may be thrown away while all is well; other risks need a failure first
 }
 
-// A SplitError says that several runs competed, and none got a majority. The store is up.
-type SplitError struct {
-	Name string // of the mutex, or the key of the claim
-}
-
-func (e *SplitError) Error() string {
-	return fmt.Sprintf("the servers of the store do not agree on who has %s: several runs wanted it at the same time", e.Name)
-}
+// ErrSplit says that several runs wanted the same at the same time, and that none got a majority.
+var ErrSplit = errors.New("the servers of the store do not agree: several runs wanted it at the same time")
 
 // SideBySide is how many requests of one process a store gets at the same time.
 const SideBySide = 32
@@ -94,3 +89,30 @@ func Each(n int, do func(i int)) {
 	close(next)
 	all.Wait()
 }
+
+// DefaultLease is how long a lock in a store outlives its last renewal.
+const DefaultLease = 60 * time.Second
+
+// A Config says which store the servers of a schedule share. Its JSON, for other processes of a run,
+// has the passwords; what fmt prints of it has none.
+type Config struct {
+	Servers   []string      // URLs, as the driver reads them; of several independent servers a majority decides
+	Dir       string        // the files of certificates in the URLs are relative to it
+	Namespace string        // of every key: the schedule's name
+	Lease     time.Duration // 0 means DefaultLease
+}
+
+// String tells no URL, which may have a password.
+func (c Config) String() string {
+	return fmt.Sprintf("a store of %d servers for %s", len(c.Servers), c.Namespace)
+}
+
+func (c Config) GoString() string { return "mutex.Config(" + c.String() + ")" }
+
+// A StoreError says why a store cannot be used. It holds, and wraps, no password.
+type StoreError struct {
+	Text string
+	Hint string // what to do about it; may be empty
+}
+
+func (e *StoreError) Error() string { return e.Text }

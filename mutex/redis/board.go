@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -30,8 +31,7 @@ func entryOf(text string) (e entry) {
 // Bounds of what a table may cost its readers, whoever wrote it.
 const (
 	mostEntries = 10_000         // that are read
-	pageSize    = 1000           // of one request
-	mostCleaned = 100            // that one reader removes
+	pageSize    = 1000           // of one request, and what one reader removes
 	cleanAfter  = 24 * time.Hour // they were over or deleted: a server may have missed that
 )
 
@@ -63,16 +63,13 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 	newest, values := map[string]entry{}, map[string][]byte{}
 	for _, entries := range answers {
 		for key, e := range entries {
-			if e.at > newest[key].at {
-				newest[key] = e
+			if e.at <= newest[key].at {
+				continue
 			}
+			newest[key], values[key] = e, []byte(e.value)
 		}
 	}
-	for key, e := range newest {
-		if e.until > now.UnixMilli() {
-			values[key] = []byte(e.value)
-		}
-	}
+	maps.DeleteFunc(values, func(key string, _ []byte) bool { return newest[key].until <= now.UnixMilli() })
 	return values, err
 }
 
@@ -80,23 +77,21 @@ func (s *Store) All(ctx context.Context, table string) (map[string][]byte, error
 func readTable(ctx context.Context, c goredis.UniversalClient, table string, overAt int64) (map[string]entry, error) {
 	entries := map[string]entry{}
 	var over []string
-	for cursor := uint64(0); ; {
+	for cursor, more := uint64(0), true; more && len(entries) < mostEntries; more = cursor != 0 {
 		page, next, err := c.HScan(ctx, table, cursor, "", pageSize).Result()
 		if err != nil {
 			return nil, err
 		}
 		for i := 0; i+1 < len(page); i += 2 {
 			e := entryOf(page[i+1])
-			if entries[page[i]] = e; max(e.at, e.until) < overAt && len(over) < mostCleaned {
+			if entries[page[i]] = e; max(e.at, e.until) < overAt {
 				over = append(over, page[i])
 			}
 		}
-		if cursor = next; cursor == 0 || len(entries) >= mostEntries {
-			break
-		}
+		cursor = next
 	}
 	if len(over) > 0 {
-		c.HDel(ctx, table, over...) // a later reader tries again
+		c.HDel(ctx, table, over[:min(pageSize, len(over))]...) // a later reader tries again
 	}
 	return entries, nil
 }
@@ -122,7 +117,7 @@ func (s *Store) Append(ctx context.Context, log string, keep int, values ...[]by
 // Tail returns values of a log, the newest first, merged from all servers.
 func (s *Store) Tail(ctx context.Context, log string, skip, count int) ([][]byte, error) {
 	from := skip
-	if len(s.servers) > 1 {
+	if len(s.servers) > 1 { // what is merged is counted from the newest on
 		from = 0
 	}
 	logs, err := query(ctx, s, func(ctx context.Context, c goredis.UniversalClient) ([]string, error) {

@@ -1,11 +1,13 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,27 +20,25 @@ import (
 
 // An errorReply is an answer of Redis that says what is wrong with the server, or with our URL.
 type errorReply struct {
-	words string // one of these, between bars, is found in the answer
-	text  string // for people, after "redis at HOST "
+	words string // a regular expression that matches the answer
+	text  string // for people, after "redis at HOST "; "" when Redis's own words are as good
 	hint  string
 }
 
-// errorReplies are searched in this order: scripts put the replies that they get into texts of
-// their own. Redis's own words for the rest are as good as ours.
+// errorReplies are searched in this order: scripts put replies into texts of their own.
 var errorReplies = []errorReply{
 	{"WRONGPASS|invalid password", "refuses the user or the password", passwordHint},
 	{"NOAUTH", "wants a password, and the URL has none", passwordHint},
-	{"DB index is out of range", "does not have the database of the URL", "it must be less than `databases` in its redis.conf, which is 16 unless changed"},
+	{"DB index is out of range", "", "the database in the URL must be less than `databases` in its redis.conf, which is 16 unless changed"},
 	{"MASTERDOWN|READONLY", "is a replica, which takes no writes", "name the primary in the URL, or its Sentinels: redis+sentinel://host,host,host/PRIMARY"},
-	{"NOPERM|user executing the script can't run|ACL failure in script", "does not let the user do that", aclHint},
+	{"NOPERM|user executing the script can't run|ACL failure in script", "",
+		"docs/many-servers.md has the list of commands that its user needs; `redis-cli acl log` shows what was refused"},
 	{"MOVED", "is part of a Redis Cluster", "write redis+cluster:// instead of redis://, or use a Redis that stands alone"},
 	{"cluster support disabled", "is no Redis Cluster", "write redis:// instead of redis+cluster://"},
+	{"", "", "its log may say more, and docs/many-servers.md how it should be set up"},
 }
 
-const (
-	passwordHint = "write redis://user:password@host, or redis://:password@host without a user; in a password %40 is @ and %2F is /"
-	aclHint      = "docs/many-servers.md has the list of commands that its user needs; `redis-cli acl log` shows what was refused"
-)
+const passwordHint = "write redis://user:password@host, or redis://:password@host without a user; in a password %40 is @ and %2F is /"
 
 // sentinelReplies are answers of Sentinels, or of what stands in their place.
 var sentinelReplies = []errorReply{
@@ -49,25 +49,16 @@ var sentinelReplies = []errorReply{
 
 // explain makes an error of go-redis one for people, and reports whether the server has answered.
 func (t *target) explain(err error) (explained *mutex.StoreError, answered bool) {
-	reply, replies := err.Error(), errorReplies
-	answered = errors.As(err, new(goredis.Error))
-	if strings.Contains(reply, "all sentinels specified") {
+	replies := errorReplies
+	if strings.Contains(err.Error(), "all sentinels specified") {
 		replies = sentinelReplies
-	} else if !answered {
+	} else if !errors.As(err, new(goredis.Error)) {
 		return t.explainSilence(err), false
 	}
 	for _, known := range replies {
-		if !says(err, strings.Split(known.words, "|")...) {
-			continue
+		if regexp.MustCompile(known.words).MatchString(err.Error()) {
+			return t.failed(cmp.Or(known.text, "answers: "+t.line(err.Error())), known.hint), true
 		}
-		if _, after, found := strings.Cut(reply, "to run the '"); found && known.hint == aclHint {
-			command, _, _ := strings.Cut(after, "'")
-			known.text = "does not let the user call " + text.Line(strings.ToUpper(command))
-		}
-		return t.failed(known.text, known.hint), true
-	}
-	if answered {
-		return t.failed("answers: "+t.line(reply), "its log may say more, and docs/many-servers.md how it should be set up"), true
 	}
 	return t.explainSilence(err), false
 }
@@ -79,30 +70,22 @@ func (t *target) explainSilence(err error) *mutex.StoreError {
 		hint = "does it speak TLS on this port? a plain Redis says nothing: then write redis://; " +
 			"its certificate must be of the CA in ?ca=FILE or SSL_CERT_FILE, and for the host in the URL or in ?server_name=NAME"
 	}
-	var unknown *net.DNSError
-	var errno syscall.Errno
 	why := ": " + t.line(err.Error())
-	switch {
-	case errors.As(err, &unknown) && unknown.IsNotFound:
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
 		why = ": there is no host of that name"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	} else if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 		why = ": it closes the connection at once"
-	case timedOut(err):
+	} else if timedOut(err) {
 		why = fmt.Sprintf(" within %s", t.limit)
-	case errors.As(err, &errno):
+	} else if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		why = ": " + errno.Error()
 	}
 	return t.failed("does not answer"+why, hint)
 }
 
-// says reports whether an error has one of the words in its text.
-func says(err error, words ...string) bool {
-	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(err.Error(), word) })
-}
-
 func timedOut(err error) bool {
-	var timeout net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, goredis.ErrPoolTimeout) || errors.As(err, &timeout) && timeout.Timeout()
+	timeout, ok := errors.AsType[net.Error](err)
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, goredis.ErrPoolTimeout) || ok && timeout.Timeout()
 }
 
 func (t *target) failed(text, hint string) *mutex.StoreError {
@@ -119,22 +102,19 @@ func (t *target) line(said string) string {
 	return text.Line(said)
 }
 
-// joinErrors makes one error of those of the failed servers among all, nil when none has failed.
+// joinErrors makes one error of the errors of the failed servers among all, nil when none has failed.
 func joinErrors(all int, failed []error) error {
-	if len(failed) == 0 {
-		return nil
-	}
-	if all == 1 {
-		return failed[0]
-	}
-	var first mutex.StoreError
-	if e := (*mutex.StoreError)(nil); errors.As(failed[0], &e) {
-		first = *e
+	if len(failed) == 0 || all == 1 {
+		return errors.Join(failed...)
 	}
 	var texts []string
 	for _, err := range failed {
 		texts = append(texts, err.Error())
 	}
 	slices.Sort(texts) // they come in any order; the same outage should have the same text
-	return &mutex.StoreError{Text: fmt.Sprintf("%d of %d servers of the store are of no use: %s", len(failed), all, strings.Join(texts, "; ")), Hint: first.Hint}
+	e := mutex.StoreError{Text: fmt.Sprintf("%d of %d servers of the store are of no use: %s", len(failed), all, strings.Join(texts, "; "))}
+	if first, ok := errors.AsType[*mutex.StoreError](failed[0]); ok {
+		e.Hint = first.Hint
+	}
+	return &e
 }

@@ -353,7 +353,7 @@ func TestAUserWithTheFewestRightsCanDoEverything(t *testing.T) {
 	allow(fewest[:len(fewest)-1])
 	_, err := open(t, "shop", url).Tail(ctx, "runs", 0, 1)
 	var refused *mutex.StoreError
-	if !errors.As(err, &refused) || !strings.Contains(refused.Text, "does not let the user call LRANGE") {
+	if !errors.As(err, &refused) || !strings.Contains(refused.Text, "the 'lrange' command") {
 		t.Errorf("a right that is missing: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -73,73 +74,52 @@ func (l *lease) Renew(ctx context.Context) error {
 	}
 	ctx, cancel := begin(ctx)
 	defer cancel()
-	begun := time.Now()
-	if err := l.find(ctx); err != nil {
-		return err
-	}
-	majority := l.store.majority()
-	yes, no, missing := l.extend(ctx)
-	if yes+no < majority {
-		return missing
-	}
-	if yes < majority {
-		marks, err := l.store.read(ctx, l.store.key("broken", l.name))
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(marks[0], l.isOurs) {
-			return l.lost(ctx, true)
-		}
-	}
-	wasGone := no >= majority
-	if no > 0 { // also when one server has lost its data
-		yes, no, missing = l.extend(ctx, redsync.WithSetNXOnExtend())
-	}
-	switch {
-	case yes >= majority:
-		l.leased.Store(&begun)
-		if wasGone {
-			return &mutex.LostError{Name: l.name}
-		}
-		return nil
-	case len(l.store.servers)-no >= majority: // it may be ours on servers that did not answer
-		return missing
-	}
-	l.store.release(ctx, l.key(), l.value) // a minority that is ours would be in the way of the next holder
-	return l.lost(ctx, false)
-}
-
-// find looks for the value of an adopted lock. If the run does not have the mutex, it makes one up.
-func (l *lease) find(ctx context.Context) error {
-	if l.value != "" {
-		return nil
-	}
-	found, err := l.store.read(ctx, l.key())
+	begun, majority := time.Now(), l.store.majority()
+	found, err := l.store.read(ctx, l.key(), l.store.key("broken", l.name))
 	if err != nil {
 		return err
 	}
-	own := slices.DeleteFunc(found[0], func(text string) bool { return !l.isOurs(text) })
-	if l.value, _ = most(own); l.value == "" {
-		l.value = newValue(l.holder)
+	has := l.find(found[0])
+	lost := &mutex.LostError{Name: l.name, Broken: has < majority && slices.ContainsFunc(found[1], l.isOurs)}
+	if text, servers := most(found[0]); servers >= majority && !l.isOurs(text) {
+		lost.Holder = holderOf(text)
 	}
-	return nil
-}
-
-func (l *lease) isOurs(text string) bool { return holderOf(text).Run == l.holder.Run }
-
-func (l *lease) extend(ctx context.Context, options ...redsync.Option) (yes, no int, missing error) {
-	lock, v := l.store.mutexOf(ctx, l.key(), l.value, l.store.lease, false, options...)
+	if lost.Broken {
+		return lost
+	}
+	lock, v := l.store.mutexOf(ctx, l.key(), l.value, l.store.lease, false, redsync.WithSetNXOnExtend())
 	lock.ExtendContext(ctx) //nolint: the vote has the errors
-	return v.count()
-}
-
-func (l *lease) lost(ctx context.Context, broken bool) error {
-	lost := &mutex.LostError{Name: l.name, Broken: broken}
-	if held, err := l.store.Held(ctx, l.name); err == nil && held[l.name].Run != l.holder.Run {
-		lost.Holder = held[l.name]
+	yes, no, missing := v.count()
+	switch {
+	case yes >= majority && len(found[0])-has < majority: // or one server has lost its data
+		l.leased.Store(&begun)
+		return nil
+	case yes >= majority:
+		l.leased.Store(&begun)
+	case len(v)-no >= majority: // it may be ours on servers that did not answer
+		return missing
+	default:
+		l.store.release(ctx, l.key(), l.value) // a minority that is ours would be in the way of the next holder
 	}
 	return lost
 }
+
+// find counts the servers that have the value of the lock. It looks for the value of an adopted
+// lock, and makes one up if the run does not have the mutex.
+func (l *lease) find(found []string) (servers int) {
+	if l.value == "" {
+		l.value, _ = most(slices.DeleteFunc(slices.Clone(found), func(text string) bool { return !l.isOurs(text) }))
+		l.value = cmp.Or(l.value, newValue(l.holder))
+	}
+	for _, text := range found {
+		if text == l.value {
+			servers++
+		}
+	}
+	return servers
+}
+
+func (l *lease) isOurs(text string) bool { return holderOf(text).Run == l.holder.Run }
 
 func (l *lease) Release(ctx context.Context) error {
 	l.mu.Lock()
@@ -147,8 +127,12 @@ func (l *lease) Release(ctx context.Context) error {
 	l.released = true
 	ctx, cancel := begin(ctx)
 	defer cancel()
-	if err := l.find(ctx); err != nil {
-		return err
+	if l.value == "" {
+		found, err := l.store.read(ctx, l.key())
+		if err != nil {
+			return err
+		}
+		l.find(found[0])
 	}
 	return l.store.release(ctx, l.key(), l.value)
 }

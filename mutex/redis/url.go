@@ -59,13 +59,13 @@ func targetsOf(c mutex.Config) (targets []*target, err error) {
 	}
 	for i, text := range c.Servers {
 		t, problem := targetOf(text, c.Dir)
-		switch {
-		case problem != "" && len(c.Servers) == 1:
+		if problem == "" && t.kind != "" && len(c.Servers) > 1 {
+			problem = "is of Sentinels or of a Cluster, in a list of servers"
+		}
+		if problem != "" && len(c.Servers) == 1 {
 			return wrong(forms, "the URL of the store %s", problem)
-		case problem != "":
+		} else if problem != "" {
 			return wrong(forms, "URL %d of the store %s", i+1, problem)
-		case t.moves() && len(c.Servers) > 1:
-			return wrong(forms, "URL %d of the store is of Sentinels or of a Cluster, in a list of servers", i+1)
 		}
 		isSame := func(other *target) bool { return other.options.Addrs[0] == t.options.Addrs[0] }
 		if j := slices.IndexFunc(targets, isSame); j >= 0 {
@@ -90,36 +90,35 @@ func targetOf(text, dir string) (t *target, problem string) {
 	t = &target{kind: parts[2], name: strings.ToLower(parts[4])}
 	u, err := url.Parse(parts[1] + "://" + parts[3] + "hosts" + parts[5])
 	var hosts []string
-	noHost := false
+	noHost, port, allowed := false, "6379", []string{"db"}
+	if t.kind == "sentinel" {
+		port, allowed = "26379", append(allowed, "sentinel_user", "sentinel_password")
+	}
 	for _, name := range strings.Split(t.name, ",") {
 		host, hostErr := url.Parse("redis://" + name)
 		if err = cmp.Or(err, hostErr); err != nil {
 			return nil, "is not a URL"
 		}
-		address := net.JoinHostPort(host.Hostname(), cmp.Or(host.Port(), map[bool]string{true: "26379", false: "6379"}[t.kind == "sentinel"]))
-		hosts, noHost = append(hosts, address), noHost || host.Hostname() == ""
+		hosts = append(hosts, net.JoinHostPort(host.Hostname(), cmp.Or(host.Port(), port)))
+		noHost = noHost || host.Hostname() == ""
 	}
-	secure, unix, query := strings.HasPrefix(text, "rediss"), parts[1] == "unix", u.Query()
-	path, primary := strings.Trim(u.Path, "/"), ""
-	if unix {
-		noHost = t.name != "" || path == ""
-		hosts, t.name, path = []string{u.Path}, u.Path, ""
-	} else if t.kind == "sentinel" {
-		primary, path, _ = strings.Cut(path, "/")
-		t.name = primary + " (Sentinels " + t.name + ")"
-	} else if t.kind == "cluster" {
-		t.name = "the Cluster of " + t.name
-	}
-	database := cmp.Or(query.Get("db"), path, "0")
-	db, err := strconv.ParseUint(database, 10, 31)
-	password, hasPassword := u.User.Password()
-	allowed := []string{"db"}
-	if t.kind == "sentinel" {
-		allowed = append(allowed, "sentinel_user", "sentinel_password")
-	}
+	secure, query := strings.HasPrefix(text, "rediss"), u.Query()
 	if secure {
 		allowed = append(allowed, "ca", "cert", "key", "server_name", "skip_verify")
 	}
+	path, primary := strings.Trim(u.Path, "/"), ""
+	switch {
+	case parts[1] == "unix":
+		noHost = t.name != "" || path == ""
+		hosts, t.name, path = []string{u.Path}, u.Path, ""
+	case t.kind == "sentinel":
+		primary, path, _ = strings.Cut(path, "/")
+		t.name = primary + " (Sentinels " + t.name + ")"
+	case t.kind == "cluster":
+		t.name = "the Cluster of " + t.name
+	}
+	db, err := strconv.ParseUint(cmp.Or(query.Get("db"), path, "0"), 10, 31)
+	password, hasPassword := u.User.Password()
 	odd := false
 	for name, values := range query {
 		odd = odd || !slices.Contains(allowed, name) || len(values) > 1 || values[0] == "" || name == "skip_verify" && values[0] != "true"
@@ -129,8 +128,7 @@ func targetOf(text, dir string) (t *target, problem string) {
 		problem string
 	}{
 		{u.Fragment != "", `has a "#" in it`},
-		{unix && noHost, "names no socket"},
-		{noHost, "names no host"},
+		{noHost, "names no host, or no socket"},
 		{t.kind == "" && len(hosts) > 1, "names several hosts"},
 		{u.User != nil && !hasPassword, "has a user without a password; with a password alone it is redis://:password@host"},
 		{t.kind == "sentinel" && primary == "", "does not name the primary"},
@@ -203,6 +201,3 @@ func (t *target) connect() goredis.UniversalClient {
 	}
 	return goredis.NewClient(o.Simple())
 }
-
-// moves reports whether another server may take over.
-func (t *target) moves() bool { return t.kind != "" }

@@ -60,8 +60,8 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 		{[]string{"redis://a/99999999999999999999"}, "has a database that is not a number"},
 		{[]string{"redis://a?skip_verify=true"}, "not one of db"},
 		{[]string{"redis://a?pool_size=9"}, "not one of db"},
-		{[]string{"unix://run/redis.sock"}, "names no socket"},
-		{[]string{"unix://"}, "names no socket"},
+		{[]string{"unix://run/redis.sock"}, "names no host, or no socket"},
+		{[]string{"unix://"}, "names no host, or no socket"},
 
 		// Sentinels, which have a name for the primary
 		{[]string{"redis+sentinel://a,b,c/mymaster"}, ""},

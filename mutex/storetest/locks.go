@@ -265,9 +265,8 @@ func race(t *testing.T, open openLocks, name string) (slow string) {
 	judge := func(what string, err error) {
 		var held *mutex.HeldError
 		var silent *mutex.StoreError
-		var split *mutex.SplitError
 		switch {
-		case errors.As(err, &silent), errors.As(err, &split):
+		case errors.As(err, &silent), errors.Is(err, mutex.ErrSplit):
 			text := what + err.Error()
 			unknown.Store(&text)
 		case !errors.As(err, &held) || held.Holder.Run == "":

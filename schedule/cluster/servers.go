@@ -35,7 +35,11 @@ type Server struct {
 	Running     []Running `json:"running,omitempty"`
 	More        int       `json:"more,omitempty"` // how many runs beyond those in Running
 
-	// Announce, Refresh and List say these.
+	// Announced says that the tick has announced itself before. Then version, minute and Seen stay
+	// those of the tick that began last, which may be a later one.
+	Announced bool `json:"-"`
+
+	// Announce and List say these.
 	Seen       time.Time     `json:"seen"`                  // when its last tick began, by the clock of the store
 	Offset     time.Duration `json:"offset,omitempty"`      // its clock minus the clock of the store, in nanoseconds
 	SharedName bool          `json:"shared_name,omitempty"` // another machine ticks under its name
@@ -73,42 +77,29 @@ func (s Server) Silent() bool { return s.LastTold >= quietAfter }
 // AsLabelled is the server as `servers` of a task sees it.
 func (s Server) AsLabelled() labels.Machine { return labels.Machine{Name: s.Name, Labels: s.Labels} }
 
-// Announce says that a tick of self begins, and what runs there. It returns how far the clock of
-// this machine is ahead of the clock of the store (half a round trip wrong at most), and what is
-// wrong with the servers. It takes three calls.
-func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, self Server) (time.Duration, Mixture, error) {
-	return tell(ctx, store, clock, self, true)
-}
-
-// Refresh says what runs on self now. Version and minute of the server stay those of the tick that
-// began last, which may be a later one than the tick of self.
-func Refresh(ctx context.Context, store mutex.Store, clock func() time.Time, self Server) (offset time.Duration, err error) {
-	offset, _, err = tell(ctx, store, clock, self, false)
-	return offset, err
-}
-
-func tell(ctx context.Context, store mutex.Store, clock func() time.Time, self Server, begins bool) (
-	offset time.Duration, m Mixture, err error) {
+// Announce says that a tick of self begins, or is still there, and what runs there. It returns how
+// far the clock of this machine is ahead of the clock of the store (half a round trip wrong at most),
+// and what is wrong with the servers. It takes three calls.
+func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, self Server) (offset time.Duration, found []Finding, err error) {
 	all, err := readServers(ctx, store) // first: the clock is not compared while we connect
 	if err != nil {
-		return 0, m, err
+		return 0, nil, err
 	}
-	before := clock()
 	now, err := store.Now(ctx)
 	if err != nil {
-		return 0, m, err
+		return 0, nil, err
 	}
-	offset = before.Add(clock().Sub(before) / 2).Sub(now) // the store read its clock in the middle of the round trip
-	m = mixtureOf(self, all, now)
-	self.SharedName, self.Seen = m.SharedName, now.UTC()
-	if last, known := all[self.place()]; known && !begins {
+	offset = clock().Sub(now)
+	found, self.Seen = findingsOf(self, all, now), now.UTC()
+	self.SharedName = slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == KindName })
+	if last, known := all[self.place()]; known && self.Announced {
 		last.Running = self.Running
 		self = last
 	}
 	self.More = max(0, len(self.Running)-maxRunning)
 	self.Running = self.Running[:len(self.Running)-self.More]
 	self.Minute, self.Said, self.Offset = self.Minute.UTC(), now.UTC(), offset
-	return offset, m, store.Put(ctx, tableServers, self.place(), encode(self), listedFor)
+	return offset, found, store.Put(ctx, tableServers, self.place(), encode(self), listedFor)
 }
 
 // readServers returns the servers by key, with such runs as sched can have made.

@@ -42,8 +42,8 @@ func (r *running) announceWhile() (end func()) {
 	return func() {
 		over()
 		announcing.Wait()
-		if r.locks.outage != nil {
-			err = r.locks.outage // which says what the tasks of this tick met
+		if met := r.locks.outage.Load(); met != nil { // by the tasks of this tick
+			err = *met
 		}
 		cluster.NoteOutage(r.Storage.Dir, r.Minute, err)
 	}
@@ -51,39 +51,30 @@ func (r *running) announceWhile() (end func()) {
 
 // announce returns why the last announcement was not possible.
 func (r *running) announce(ticking context.Context) (err error) {
-	t, ctx := r.Tick, context.WithoutCancel(ticking)
 	var last []cluster.Running
 	for alive, announced := true, false; ; alive = clock.Wait(ticking, announceEvery) {
-		self := t.self()
+		self := r.self()
 		if !alive && slices.Equal(self.Running, last) {
 			return err
 		}
 		var offset time.Duration
-		if announced {
-			offset, err = cluster.Refresh(ctx, t.Storage.Store, clock.Now, self)
-		} else {
-			offset, err = t.announceTick(ctx, self)
-		}
+		var found []cluster.Finding
+		self.Announced = announced
+		offset, found, err = cluster.Announce(context.WithoutCancel(ticking), r.Storage.Store, clock.Now, self)
 		if err != nil {
-			t.Report.detail("this server is not announced: %v", err)
+			r.Report.detail("this server is not announced: %v", err)
 		} else {
-			t.checkClock(offset)
+			r.checkClock(offset)
+			if !announced {
+				cluster.NoteFindings(r.Storage.Dir, found)
+				r.report(found)
+			}
 			announced, last = true, self.Running
 		}
 		if !alive {
 			return err
 		}
 	}
-}
-
-// announceTick announces that this tick begins, and reports what is wrong with the other servers.
-func (t *Tick) announceTick(ctx context.Context, self cluster.Server) (offset time.Duration, err error) {
-	offset, found, err := cluster.Announce(ctx, t.Storage.Store, clock.Now, self)
-	if err == nil {
-		cluster.NoteMixture(t.Storage.Dir, found)
-		t.checkMixture(found, self)
-	}
-	return offset, err
 }
 
 // self is the announcement of this server.
@@ -121,10 +112,10 @@ func (t *Tick) checkClock(offset time.Duration) {
 	}
 }
 
-// checkMixture reports what is wrong with the other servers of the store, each kind at most once an hour.
+// report reports what is wrong with the other servers of the store, each kind at most once an hour.
 // A server that fell silent is for status: it may be back in a minute.
-func (t *Tick) checkMixture(found cluster.Mixture, self cluster.Server) {
-	for _, f := range found.Findings(self) {
+func (t *Tick) report(found []cluster.Finding) {
+	for _, f := range found {
 		if f.Kind != cluster.KindSilent && t.onceAnHour(f.Kind) {
 			t.Report.Problem("%s; %s", f.Text, f.Hint)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sched/mutex"
@@ -39,10 +40,9 @@ type locks struct {
 	ahead       sync.Map      // by slot: each lockAhead that was neither taken nor given back
 	asking      chan struct{} // has an element for each claim and lock that the store is asked for
 
-	mu             sync.Mutex
-	outage         error // why the store was of no use when it was asked first; nil while it always answered
-	said           bool  // that was reported
-	skippedUnknown bool  // a slot was skipped since the store did not answer
+	outage         atomic.Pointer[error] // why the store was of no use when it was asked first
+	said           sync.Once             // when that is reported
+	skippedUnknown atomic.Bool           // a slot was skipped since the store did not answer
 }
 
 // take claims a slot and takes the mutex and a seat, as far as its task asks for them, and notes in
@@ -72,14 +72,19 @@ func (l *locks) takeNow(record *outcome.Record, slot schedule.Slot) (mutex.Lock,
 		lock, err = l.claimAndAcquire(spare, record, slot)
 	}
 	no := refusalOf(task, err)
-	if no.unknown != nil {
-		l.storeDown(err, task)
-	}
-	if no.unknown != nil && task.RunWhenStoreDown {
-		record.Notes = append(record.Notes, fmt.Sprintf("runs without its lock: %v", err))
-		lock, err = l.claimAndAcquire(l.storage.Alone(), record, slot) // on this machine it overlaps with nothing all the same
-		if no = refusalOf(task, err); no.unknown != nil {
-			no = refusal{}
+	if why := no.unknown; why != nil {
+		l.outage.CompareAndSwap(nil, &why)
+		if !task.WaitWhenStoreDown { // what waits says so itself, once
+			l.said.Do(func() {
+				l.problem("%v; until that is over tasks that need a lock are skipped, or run without one if they say store_down: run", why)
+			})
+		}
+		if task.RunWhenStoreDown {
+			record.Notes = append(record.Notes, fmt.Sprintf("runs without its lock: %v", why))
+			lock, err = l.claimAndAcquire(l.storage.Alone(), record, slot) // on this machine it overlaps with nothing all the same
+			if no = refusalOf(task, err); no.unknown != nil {
+				no = refusal{}
+			}
 		}
 	}
 	l.leases.Keep(lock)
@@ -119,7 +124,16 @@ func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slo
 			defer l.ask()()
 		}
 		need := run.NeedOf(slot.Task)
-		need.Taken = l.takenSeats(storage, need)
+		var seats map[string]mutex.Holder // taken in the store, all with one question
+		if storage.Store != nil && need.Pool != "" {
+			seats, _ = storage.Store.Held(ctx, need.Names()...)
+		}
+		need.Taken = func(seat string) (mutex.Holder, bool) {
+			if holder, taken := seats[seat]; taken {
+				return holder, true
+			}
+			return l.storage.HeldElsewhere(storage.Locks(), seat)
+		}
 		return need.Acquire(ctx, store, holder)
 	}
 	held, err := admission.TakeLocks(slot.Task, claim, acquire)
@@ -127,21 +141,6 @@ func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slo
 		storage.Held(record, held)
 	}
 	return held.Lock, err
-}
-
-// takenSeats returns which seats of a pool are known to be taken without asking the storage for each: those that the store names at
-// once, and those in another folder. Where the store does not answer each is asked for.
-func (l *locks) takenSeats(storage run.Storage, need pool.Need) func(seat string) (mutex.Holder, bool) {
-	var held map[string]mutex.Holder
-	if storage.Store != nil && need.Pool != "" {
-		held, _ = storage.Store.Held(context.Background(), pool.Seats(need.Pool, need.Seats)...)
-	}
-	return func(seat string) (mutex.Holder, bool) {
-		if holder, taken := held[seat]; taken {
-			return holder, true
-		}
-		return l.storage.HeldElsewhere(storage.Locks(), seat)
-	}
 }
 
 // unknown is the reason of a skip because the store did not answer. It must never read as "still running": the cure is another.
@@ -153,24 +152,4 @@ func unknown(task *schedule.Task, err error) string {
 		return fmt.Sprintf("nobody knows %s: %v", outcome.AnotherServer, err)
 	}
 	return fmt.Sprintf("nobody knows whether it is running: %v", err)
-}
-
-// storeDown reports, once in a tick, that the store does not answer.
-func (l *locks) storeDown(err error, task *schedule.Task) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.outage == nil {
-		l.outage = err
-	}
-	if !l.said && !task.WaitWhenStoreDown { // what waits says so itself, once
-		l.said = true
-		l.problem("%v; until that is over tasks that need a lock are skipped, or run without one if they say store_down: run", err)
-	}
-}
-
-// skips notes that a slot is skipped.
-func (l *locks) skips(no refusal) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.skippedUnknown = l.skippedUnknown || no.unknown != nil
 }

@@ -131,7 +131,7 @@ func (r requests) begin(request runfile.Request, task *schedule.Task) (*run.Run,
 		r.putBack(taken, task, no.reason)
 		return nil, false
 	case no.unknown != nil: // the store is down, which was reported: the request goes on waiting, for as long as that takes
-		r.locks.skips(no)
+		r.locks.skippedUnknown.Store(true)
 		taken.Close()
 		return nil, false
 	}

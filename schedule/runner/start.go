@@ -110,7 +110,7 @@ func (s *starter) beginLocked(record outcome.Record, slot schedule.Slot) (*run.R
 		return s.beginWaiting(record, slot, no)
 	}
 	if no.reason != "" {
-		s.locks.skips(no)
+		s.locks.skippedUnknown.CompareAndSwap(false, no.unknown != nil)
 		s.skip(record, slot.Task, no.reason)
 		return nil, false
 	}

@@ -117,7 +117,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	beside.Wait()
 	r.starter.handover.Close()
 	r.end(terminate)
-	return Result{Failed: queue.failed || r.starter.failed.Load(), SkippedUnknown: r.locks.skippedUnknown}
+	return Result{Failed: queue.failed || r.starter.failed.Load(), SkippedUnknown: r.locks.skippedUnknown.Load()}
 }
 
 // startPatience is how long a tick leaves the machine to the background commands that it has handed over.

@@ -31,7 +31,7 @@ type Status struct {
 	Pauses      controls.Pauses
 	Undelivered outbox.Undelivered // the notifications that wait
 	Outage      *cluster.Outage    // of the store, as the last tick found it; nil where there is none
-	Mixture     cluster.Mixture    // what the last tick found wrong with the servers of the store
+	Findings    []cluster.Finding  // what the last tick found wrong with the servers of the store
 	Err         error              // why the history, the controls or the file of a run could not be read
 }
 
@@ -81,10 +81,8 @@ func Of(s *schedule.Schedule, invalid bool, now time.Time, files *runfile.Survey
 		status.Undelivered.Add(outbox.In(folder))
 	}
 	if len(s.Store.Servers) > 0 {
-		if outage, down := cluster.OutageIn(s.StateDir); down {
-			status.Outage = &outage
-		}
-		status.Mixture = cluster.MixtureIn(s.StateDir)
+		notes := cluster.NotesIn(s.StateDir)
+		status.Outage, status.Findings = notes.Outage, notes.Findings
 	}
 	read, err := controls.ReadHere(s) // a status never waits for a store
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/cluster"
 	"sched/schedule/kept"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
@@ -66,8 +65,7 @@ func (s Source) Status(of *status.Status) Status {
 	if words := all.store(len(slices.DeleteFunc(s.Kept(), func(k kept.Slot) bool { return k.Paused }))); words != "" {
 		rows = append(rows, Trouble{"", "store", words, "", "sched doctor" + s.Config})
 	}
-	self := cluster.Server{Name: s.Server, Environment: s.Schedule.Environment, Zone: cluster.ZoneOf(s.Schedule, of.At.Year())}
-	for _, f := range of.Mixture.Findings(self) {
+	for _, f := range of.Findings {
 		rows = append(rows, Trouble{"", "servers", f.Text, "", "sched servers" + s.Config})
 	}
 	if wrong := of.Schedule.Machine.Wrong; wrong != "" {

@@ -1,0 +1,160 @@
+package cluster
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/boot"
+	"sched/schedule/statedir"
+)
+
+// A Finding is one thing that a tick finds wrong with the servers of a store.
+type Finding struct{ Kind, Text, Hint string }
+
+// The kinds of findings.
+const (
+	KindName        = "name"        // another machine ticks under the name of this one
+	KindEnvironment = "environment" // others tick in another environment
+	KindZone        = "zone"        // others tick in another time zone (ZoneOf)
+	KindSilent      = "silent"      // silent servers (Server.Silent) where something ran
+)
+
+// findingsOf finds what is wrong with the servers, at the time now of the store.
+func findingsOf(self Server, all map[string]Server, now time.Time) (found []Finding) {
+	before, ticked := all[self.place()]
+	differs := func(theirs, ours string) bool { return theirs != "" && ours != "" && theirs != ours }
+	about := map[string][]string{} // by kind
+	for key, s := range all {
+		silent := now.Sub(s.Said) >= quietAfter
+		switch {
+		case key == self.place():
+		case s.Name == self.Name && s.Machine != self.Machine:
+			// A machine that was set up anew finds its own past. What ticked after it is another.
+			if differs(s.Machine, self.Machine) && !silent && ticked && s.Seen.After(before.Seen) {
+				about[KindName] = []string{self.Name}
+			}
+		case silent && s.Name != self.Name && len(s.Running)+s.More > 0:
+			about[KindSilent] = append(about[KindSilent], s.Name)
+		case !silent:
+			if differs(s.Environment, self.Environment) {
+				about[KindEnvironment] = append(about[KindEnvironment], s.Environment)
+			}
+			if differs(s.Zone, self.Zone) {
+				about[KindZone] = append(about[KindZone], s.Zone)
+			}
+		}
+	}
+	for _, f := range []Finding{
+		{KindName, "another machine ticks under the name …, too", "name each with `server:` or $SCHED_SERVER"},
+		{KindEnvironment, "servers of this schedule tick in another environment: … (" + self.Name + " is in " + self.Environment + ")",
+			"give each environment a `name` or a store of its own"},
+		{KindZone, "servers of this schedule are in another time zone: … (" + self.Name + " is in " + self.Zone + ")",
+			"write `timezone:` into the schedule: without it each server takes its own, and a task runs once in each zone"},
+		{KindSilent, "nothing was heard for three minutes or more of …, where tasks were running", ""},
+	} {
+		names := about[f.Kind]
+		slices.Sort(names)
+		names = slices.Compact(names)
+		names = names[:min(10, len(names))] // others may have written thousands
+		if f.Text = strings.Replace(f.Text, "…", strings.Join(names, ", "), 1); len(names) > 0 {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// ZoneOf returns the zone of the one_server tasks that name none, as offsets from UTC in January
+// and July; "" without such tasks. Servers with different zones would each run such a task.
+func ZoneOf(s *schedule.Schedule, year int) string {
+	depends := func(t *schedule.Task) bool { return t.OneServer && s.InUse(t) && t.When.Location == s.Location }
+	if s.Location == nil || !slices.ContainsFunc(s.Tasks, depends) {
+		return ""
+	}
+	offset := func(month time.Month) string {
+		return time.Date(year, month, 1, 12, 0, 0, 0, time.UTC).In(s.Location).Format("-07:00")
+	}
+	if january, july := offset(time.January), offset(time.July); january != july {
+		return january + "/" + july
+	}
+	return offset(time.January)
+}
+
+// Unserved returns the tasks in use whose `servers` mean none of the servers.
+func Unserved(s *schedule.Schedule, all []Server) (tasks []*schedule.Task) {
+	for _, t := range s.Tasks {
+		isFor := func(one Server) bool { return one.AsLabelled().IsAny(t.Servers) }
+		if len(t.Servers) > 0 && s.InUse(t) && !slices.ContainsFunc(all, isFor) {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// Machine tells machines of one name apart by state folder and boot; "" if dir is not writable.
+func Machine(dir string) string {
+	path := filepath.Join(dir, "machine")
+	id, err := statedir.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		id = []byte(rand.Text() + "\n")
+		err = statedir.Replace(path, id)
+	}
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id)) + " " + boot.ID()
+}
+
+// Notes are what the last tick of this machine found out about the store and its servers.
+type Notes struct {
+	Findings []Finding `json:"findings,omitempty"`
+	Outage   *Outage   `json:"outage,omitempty"` // nil: the store answered
+}
+
+// An Outage is what ticks of this machine found: the store does not answer, or grants nothing.
+type Outage struct {
+	Since time.Time `json:"since"` // the first tick that found it
+	Why   string    `json:"why"`
+}
+
+// NotesIn returns the notes in a state folder. A file that cannot be read says nothing.
+func NotesIn(dir string) (n Notes) {
+	text, _ := statedir.ReadFile(notesPath(dir))
+	json.Unmarshal(text, &n) //nolint: see above
+	return n
+}
+
+// NoteFindings notes what a tick found wrong with the servers.
+func NoteFindings(dir string, found []Finding) { note(dir, func(n *Notes) { n.Findings = found }) }
+
+// NoteOutage notes that a tick found the store to be down; nil says that it answered.
+func NoteOutage(dir string, now time.Time, err error) {
+	note(dir, func(n *Notes) {
+		if err == nil {
+			n.Outage = nil
+			return
+		}
+		if n.Outage == nil {
+			n.Outage = &Outage{Since: now.UTC()}
+		}
+		n.Outage.Why = err.Error()
+	})
+}
+
+func note(dir string, change func(*Notes)) {
+	n := NotesIn(dir)
+	before := encode(n)
+	change(&n)
+	if after := encode(n); !bytes.Equal(before, after) {
+		statedir.Replace(notesPath(dir), append(after, '\n')) //nolint: ticks say it, too
+	}
+}
+
+func notesPath(dir string) string { return filepath.Join(dir, "store.json") }
