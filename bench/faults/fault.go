@@ -21,6 +21,7 @@ type fault struct {
 	atLeast time.Duration // how long it goes on at least
 	outage  bool          // no majority answers or grants, so what does not wait for the store may be skipped
 	after   time.Duration // and so long after its end
+	forgets bool          // Redis loses data: a slot may run again, and a run begin beside another one
 	freezes bool          // the first server stands still: its lease runs out, and its commands go on when it thaws
 	skews   map[int]time.Duration
 }
@@ -57,9 +58,9 @@ func faults() []fault {
 		{name: "one Redis is stopped (SIGSTOP)", kind: one, begin: func(t *trial) { t.store.redis[0].Pause() },
 			end: func(t *trial) { t.store.redis[0].Resume() }, atLeast: lease * 3 / 2, outage: true},
 		{name: "one Redis is restarted with its data", kind: one, options: saves, begin: restart},
-		{name: "one Redis is restarted empty", kind: one, begin: restart, outage: true, after: lease},
-		{name: "FLUSHALL", kind: one, begin: flush, outage: true, after: lease},
-		{name: "Sentinels: the primary is killed", kind: sentinel, begin: failOver, outage: true, after: lease},
+		{name: "one Redis is restarted empty", kind: one, begin: restart, outage: true, after: lease, forgets: true},
+		{name: "FLUSHALL", kind: one, begin: flush, outage: true, after: lease, forgets: true},
+		{name: "Sentinels: the primary is killed", kind: sentinel, begin: failOver, outage: true, after: lease, forgets: true},
 	}
 }
 
