@@ -115,7 +115,7 @@ func postRetry(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	one, err := r.run()
+	one, err := r.runToChange()
 	if err == nil {
 		err = one.Elsewhere("retry")
 	}
@@ -153,7 +153,7 @@ func postStop(r *request) (any, error) {
 	if err := checkReason(body.Reason); err != nil {
 		return nil, err
 	}
-	one, err := r.run()
+	one, err := r.runToChange()
 	if err == nil {
 		err = one.Elsewhere("stop")
 	}
@@ -223,6 +223,9 @@ func postPause(r *request) (any, error) {
 	}
 	if until = until.UTC().Truncate(time.Second); !bounded {
 		until = time.Time{}
+	}
+	if (body.Tasks != nil || body.Tags != nil) && len(body.Tasks)+len(body.Tags) == 0 {
+		return nil, problem.New(http.StatusBadRequest, "leave out tasks and tags to pause everything", "the list of what to pause is empty")
 	}
 	actor := r.actor()
 	names, err := actor.Chosen(nil, body.Tasks, body.Tags)

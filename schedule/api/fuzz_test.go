@@ -46,7 +46,7 @@ func FuzzBodies(f *testing.F) {
 		const refused, invalid = http.StatusBadRequest, http.StatusUnprocessableEntity
 		b.answers(t, "POST", "/tasks/off/trigger", body, http.StatusConflict, refused) // not one that would wait: they would pile up
 		b.answers(t, "POST", "/pauses", body, http.StatusCreated, refused, http.StatusNotFound)
-		b.answers(t, "POST", "/runs/ffffffff/stop", body, http.StatusNotFound, refused)
+		b.answers(t, "POST", "/runs/ffffffff-ffff-7fff-8fff-ffffffffffff/stop", body, http.StatusNotFound, refused)
 		b.answers(t, "PUT", "/tasks/hourly", body, http.StatusConflict, refused, invalid)
 		if _, err := yamlOf([]byte(body), "new"); err == nil && !json.Valid([]byte(body)) {
 			t.Errorf("%q is no JSON, and was taken for an object", body)

@@ -219,6 +219,18 @@ func (r *request) run() (runs.Run, error) {
 	return runs.Of(r.view).Run(r.Context(), id)
 }
 
+// leastID is the shortest part of an id with which a run may be changed: the first 48 bits of an id
+// are the time, so a shorter part soon stands for another run, too.
+const leastID = 12
+
+// runToChange is run for requests that change something.
+func (r *request) runToChange() (runs.Run, error) {
+	if id := r.PathValue("id"); len(id) < leastID {
+		return runs.Run{}, problem.New(http.StatusBadRequest, "write the whole id, as the list of runs has it", "%q is too short for the id of a run to change", id)
+	}
+	return r.run()
+}
+
 // mostLog is the most bytes of one part of a log.
 const mostLog = 1 << 20
 

@@ -5,12 +5,14 @@ import (
 	"time"
 )
 
+// attempts counts wrong tokens and login links by address. It decides only how wrong ones are
+// answered: a right one is always let in, or any user of the machine could lock out all others. A
+// token is one of 2^256, so that guessing is hopeless without a limit, too.
 type attempts struct {
 	now func() time.Time
 
 	mu     sync.Mutex
 	failed map[string]tries
-	known  map[string]bool // addresses with the hash of a token that was right from there
 }
 
 type tries struct {
@@ -21,22 +23,12 @@ type tries struct {
 const (
 	MostAttempts  = 10 // an address may be wrong so often
 	attemptsSpan  = time.Minute
-	mostAddresses = 10_000 // more are forgotten together: the count is there against guessing, and each guess is one of 2^256
+	mostAddresses = 10_000 // more are forgotten together
 )
 
-// exhausted returns for how long an address may not try any more; 0 when it may.
-func (a *attempts) exhausted(address string) time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	t := a.failed[address]
-	left := attemptsSpan - a.now().Sub(t.since)
-	if t.count < MostAttempts || left <= 0 {
-		return 0
-	}
-	return left
-}
-
-func (a *attempts) wrong(address string) {
+// wrong counts a wrong attempt from an address. When there were too many it returns for how long
+// the next wrong ones are refused unread; otherwise 0.
+func (a *attempts) wrong(address string) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.failed[address]
@@ -48,19 +40,8 @@ func (a *attempts) wrong(address string) {
 	}
 	t.count++
 	a.failed[address] = t
-}
-
-func (a *attempts) right(address, hash string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.known == nil || len(a.known) >= mostAddresses {
-		a.known = map[string]bool{}
+	if t.count <= MostAttempts {
+		return 0
 	}
-	a.known[address+" "+hash] = true
-}
-
-func (a *attempts) knows(address, hash string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.known[address+" "+hash]
+	return attemptsSpan - a.now().Sub(t.since)
 }

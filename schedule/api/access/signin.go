@@ -28,18 +28,12 @@ func (a *Access) LoginPath(scope Scope) string {
 }
 
 func (a *Access) login(w http.ResponseWriter, r *http.Request) {
-	from := a.Address(r)
-	if left := a.attempts.exhausted(from); left > 0 {
-		problem.Write(w, problem.Of(tooMany(from, left)))
-		return
-	}
 	if code := r.PostFormValue("code"); code != "" {
 		if scope, ok := a.sessions.useLink(code); ok {
 			a.begin(w, r, session{who: Who{Name: "login link", Scope: scope}})
 			return
 		}
-		a.attempts.wrong(from)
-		a.form(w, http.StatusUnauthorized, "", "This link was used before, or is not of this server.")
+		a.refuse(w, r, "This link was used before, or is not of this server.")
 		return
 	}
 	found, ok, err := a.tokens.find(r.PostFormValue("token"))
@@ -47,11 +41,19 @@ func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		problem.Write(w, problem.Of(err))
 	case !ok || !found.Scope.Allows(Read):
-		a.attempts.wrong(from)
-		a.form(w, http.StatusUnauthorized, "", "This token is not one of this server, or was revoked.")
+		a.refuse(w, r, "This token is not one of this server, or was revoked.")
 	default:
 		a.begin(w, r, session{who: Who{Name: found.Name, Scope: found.Scope}, token: found.Hash})
 	}
+}
+
+func (a *Access) refuse(w http.ResponseWriter, r *http.Request, wrong string) {
+	from := a.Address(r)
+	if left := a.attempts.wrong(from); left > 0 {
+		problem.Write(w, problem.Of(tooMany(from, left)))
+		return
+	}
+	a.form(w, http.StatusUnauthorized, "", wrong)
 }
 
 func (a *Access) begin(w http.ResponseWriter, r *http.Request, one session) {
