@@ -43,7 +43,7 @@ whether accounts exist.`,
   sched check examples/hooks.yaml
   sched check --strict --file-only   in a build, on another machine than the tasks run on`,
 		Args:              arguments(0, 1),
-		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml", "crontab", "cron"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 && a.config != "" {
 				return usage("", "the file is named twice: %s, and %s with --config", args[0], a.config)
@@ -102,7 +102,7 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 	if err != nil {
 		return v, err
 	}
-	v = judgement{file: filepath.Base(s.File), tasks: len(s.Tasks)}
+	v = judgement{file: filepath.Base(s.File), tasks: len(s.Tasks), problems: s.Left}
 	now := a.now()
 	v.warnings = slices.Concat(s.Warnings, s.OutOfDate(now), s.NeverRuns(now), s.OverdueAnyway(now), s.KeptFromWaiting(now), s.LosesItsMutex(now))
 	if ignored := otherSpelling(s.File); ignored != "" {
@@ -111,7 +111,8 @@ func (a checkCommand) judge(o checkOptions) (v judgement, err error) {
 		})
 	}
 	if !o.fileOnly {
-		v.problems, v.here = unfit(s)
+		unfit, here := unfit(s)
+		v.problems, v.here = append(v.problems, unfit...), here
 		v.here = append(v.here, s.SlowForeground(a.usual(s), a.now())...)
 		v.here = append(v.here, a.storeRisks(s)...)
 		v.here = append(v.here, unknownLabels(s)...)

@@ -15,6 +15,7 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/outbox"
 	"sched/schedule/statedir"
+	"sched/schedule/text"
 )
 
 // findConfig returns the path from --config or $SCHED_CONFIG, else the first usual .yaml or .yml.
@@ -40,14 +41,14 @@ func (f *scheduleFile) findConfig() (string, error) {
 			}
 		}
 	}
-	return "", usage("`sched init` writes a first one, `sched import -o schedule.yaml` makes one of your crontab; --config or $SCHED_CONFIG name another file",
+	return "", usage("`sched init` writes a first one, `-c crontab` takes a crontab as it is; --config or $SCHED_CONFIG name another file",
 		"there is no schedule: looked for %s, each also as .yml", strings.Join(places, ", "))
 }
 
 // options lets root look at the schedule of any user, because nothing of it is run.
 func (f *scheduleFile) options() load.Options {
 	return load.Options{
-		Getenv: os.LookupEnv, Root: os.Geteuid() == 0 && !f.looks, Server: serverName, Labels: machineLabels, Local: localZone(), Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
+		Getenv: os.LookupEnv, Root: os.Geteuid() == 0 && !f.looks, Server: serverName, Labels: machineLabels, Local: localZone(), Home: homeOf, Origins: f.origins, CheckStore: checkStore, CheckNotification: checkNotification,
 	}
 }
 
@@ -123,6 +124,9 @@ func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Sched
 // loadAnyway is loadLastValid, but it only prints what is wrong with the present file.
 func (f *scheduleFile) loadAnyway() (*schedule.Schedule, error) {
 	valid, invalid, err := f.loadLastValid()
+	if err == nil && len(valid.Left) > 0 {
+		f.problem("%s of %s cannot run (see `sched check`)", text.Count(len(valid.Left), "line"), filepath.Base(valid.File))
+	}
 	if invalid != nil {
 		f.problem("%s is invalid now (see `sched check`); this is about the last valid schedule", filepath.Base(valid.File))
 	}

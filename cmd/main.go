@@ -126,7 +126,7 @@ func (a *app) rootFlags(root *cobra.Command, version *bool) {
 	// a client of Redis that makes sched half as large again, and each start of it a tenth slower.
 	root.Flags().BoolVarP(version, "version", "v", false, "version for sched")
 	root.PersistentFlags().StringVarP(&a.config, "config", "c", "",
-		"the schedule (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
+		"the schedule, or a crontab (default: $SCHED_CONFIG, ./schedule.yaml, ~/.config/sched/schedule.yaml, /etc/sched/schedule.yaml)")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // Go's own words are not for people
 		return usage(flagHint(c, err), "%s", text)

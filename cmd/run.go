@@ -204,6 +204,16 @@ func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err er
 		a.exitCode(broken)
 		a.problem("%s is invalid; running the last valid schedule", filepath.Base(s.File))
 	}
+	if left := leftOut(s); broken == nil && left != nil {
+		if o.strict {
+			return nil, nil, left
+		}
+		broken = left
+		if !a.printedInvalid(o, left) {
+			a.exitCode(left)
+			a.problem("%s of %s cannot run; the others do", text.Count(len(s.Left), "line"), filepath.Base(s.File))
+		}
+	}
 	if err := checkState(s); err != nil {
 		return nil, nil, err
 	}

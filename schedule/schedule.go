@@ -38,6 +38,7 @@ type Schedule struct {
 	Machine labels.Machine
 
 	Warnings []Problem // what is allowed and probably not meant
+	Left     []Problem // of a crontab: why the lines with these places are no tasks
 	Digest   string    // of the text of every file that was read, in hexadecimal
 
 	Sources []*document.Source // the files that were read, the main one first: what Archive is made of

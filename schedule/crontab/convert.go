@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -24,6 +25,11 @@ func Convert(tables []*Table, o Options) *Schedule {
 	for _, table := range tables {
 		c.table = table
 		c.schedule.Findings = append(c.schedule.Findings, table.Findings...)
+		for _, k := range table.Keys {
+			if k.Name != systemKey {
+				c.schedule.Keys = append(c.schedule.Keys, k)
+			}
+		}
 		for _, e := range table.Entries {
 			c.entry = e
 			c.convert()
@@ -83,10 +89,14 @@ func (c *converter) convert() {
 		return
 	}
 	candidates := namesOf(e.Command)
-	if !c.times(t, candidates[0]) {
+	if !c.times(t, cmp.Or(t.ownName(), candidates[0])) {
 		return
 	}
-	t.Name = c.taken.unique(candidates...)
+	if t.Name = t.ownName(); t.Name == "" {
+		t.Name = c.taken.unique(candidates...)
+	} else {
+		c.taken[t.Name]++
+	}
 	t.Description, t.Comment = describe(e)
 	if e.TooLong {
 		c.remark("", "Debian's cron refuses a command of more than %d bytes, and with it the whole file; the schedule takes it as it stands", longestCommand)

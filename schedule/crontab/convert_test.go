@@ -1,10 +1,12 @@
-package crontab
+package crontab_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	. "sched/schedule/crontab"
 )
 
 // convert converts the lines of a user's crontab.

@@ -2,6 +2,7 @@ package crontab
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 )
@@ -17,22 +18,25 @@ type Source struct {
 type Table struct {
 	Source   Source
 	Entries  []Entry
+	Keys     []Key     // of the whole file: comments `# sched:` with no entry below them
 	Findings []Finding // about lines that are no entries, and lines that no cron could read
 }
 
 // An Entry is a line that starts a command.
 type Entry struct {
-	Line    int       // from 1
-	Raw     string    // the line, without its line break
-	When    string    // five fields with single blanks, or a nickname: @daily
-	User    string    // of a system crontab; "" otherwise
-	Flags   string    // of OpenBSD and FreeBSD before the command: n, q, s
-	Command string    // what the shell gets
-	Input   *string   // what the command reads, where % says so
-	Set     Variables // the settings above the line
-	Comment []string  // the lines of comment right above it, without #
-	Off     bool      // it is commented out
-	TooLong bool      // Debian's cron refuses so long a command
+	Line    int            // from 1
+	Raw     string         // the line, without its line break
+	When    string         // five fields with single blanks, or a nickname: @daily
+	User    string         // of a system crontab; "" otherwise
+	Flags   string         // of OpenBSD and FreeBSD before the command: n, q, s
+	Command string         // what the shell gets
+	Input   *string        // what the command reads, where % says so
+	Set     Variables      // the settings above the line
+	SetAt   map[string]int // the lines of those settings
+	Comment []string       // the lines of comment right above it, without #
+	Keys    []Key          // of the comments `# sched:` among them
+	Off     bool           // it is commented out
+	TooLong bool           // Debian's cron refuses so long a command
 }
 
 // longestCommand is what Debian's cron takes, in bytes of the line.
@@ -40,7 +44,7 @@ const longestCommand = 998
 
 // Parse makes a Finding of what cron would not understand, and an Off Entry of a disabled line.
 func Parse(source Source) *Table {
-	p := &parser{table: &Table{Source: source}, set: Variables{}}
+	p := &parser{table: &Table{Source: source}, set: Variables{}, setAt: map[string]int{}}
 	text := source.Text
 	if !strings.HasSuffix(text, "\n") && text != "" {
 		last := strings.Count(text, "\n") + 1
@@ -54,6 +58,7 @@ func Parse(source Source) *Table {
 		p.number++
 		p.line(strings.TrimSuffix(line, "\n"))
 	}
+	p.endComment()
 	return p.table
 }
 
@@ -61,7 +66,15 @@ type parser struct {
 	table   *Table
 	number  int
 	set     Variables
+	setAt   map[string]int
 	comment []string
+	keys    []Key // of the comment
+}
+
+// endComment gives the keys of a comment that is above no entry to the whole file.
+func (p *parser) endComment() {
+	p.table.Keys = append(p.table.Keys, p.keys...)
+	p.comment, p.keys = nil, nil
 }
 
 func (p *parser) remark(line int, text, hint string) {
@@ -76,22 +89,22 @@ func (p *parser) line(raw string) {
 	text := strings.TrimLeft(raw, " \t")
 	switch {
 	case strings.TrimSpace(text) == "":
-		p.comment = nil
+		p.endComment()
 	case text[0] == '#':
 		p.commented(raw, text)
 	default:
-		comment := p.comment
-		p.comment = nil
 		if name, value, ok := setting(text); ok {
+			p.endComment()
 			p.assign(name, value, text)
 			return
 		}
 		entry, problem, hint := p.entry(text)
 		if problem != "" {
+			p.comment, p.keys = nil, nil
 			p.leave(problem, hint)
 			return
 		}
-		entry.Raw, entry.Comment = raw, comment
+		entry.Raw = raw
 		p.add(entry)
 	}
 }
@@ -100,11 +113,14 @@ func (p *parser) line(raw string) {
 var exampleNext = regexp.MustCompile(`(?i)\b(example|e\.g\.)(.|\n.*\pL)*:\s*$`)
 
 func (p *parser) commented(raw, text string) {
+	if keys, ok := keysOf(raw, p.number); ok {
+		p.keys = append(p.keys, keys...)
+		return
+	}
 	inner := strings.TrimLeft(text, "# \t")
 	example := exampleNext.MatchString(strings.Join(p.comment, "\n"))
 	if entry, problem, _ := p.entry(inner); problem == "" && !example && isCommand(entry.Command) {
-		entry.Raw, entry.Comment, entry.Off = raw, p.comment, true
-		p.comment = nil
+		entry.Raw, entry.Off = raw, true
 		p.add(entry)
 		return
 	}
@@ -119,7 +135,9 @@ func isCommand(command string) bool {
 }
 
 func (p *parser) add(entry Entry) {
-	entry.Line, entry.Set = p.number, p.set.clone()
+	entry.Line, entry.Set, entry.SetAt = p.number, p.set.clone(), maps.Clone(p.setAt)
+	entry.Comment, entry.Keys = p.comment, p.keys
+	p.comment, p.keys = nil, nil
 	p.table.Entries = append(p.table.Entries, entry)
 }
 

@@ -1,4 +1,4 @@
-package crontab
+package crontab_test // load imports crontab
 
 import (
 	"fmt"
@@ -11,9 +11,13 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
+	. "sched/schedule/crontab"
 	"sched/schedule/crontab/vixie"
 	"sched/schedule/load"
 )
+
+// years is how far a proof goes.
+const years = 28
 
 // zones have clocks that change by an hour, by half of one, by two, at midnight, twice in a month, and never.
 var zones = []string{

@@ -1,6 +1,10 @@
 package crontab
 
-import "sched/schedule/crontab/vixie"
+import (
+	"slices"
+
+	"sched/schedule/crontab/vixie"
+)
 
 // A Task is a line of a crontab as a task.
 type Task struct {
@@ -36,6 +40,7 @@ type Task struct {
 
 // A Schedule is what becomes of crontabs.
 type Schedule struct {
+	Keys     []Key // of the whole file
 	Tasks    []*Task
 	Findings []Finding
 	MailsTo  bool // cron mails what the tasks without MAILTO print to their user, which the schedule does not
@@ -49,4 +54,20 @@ func (s *Schedule) Left() bool {
 		}
 	}
 	return false
+}
+
+// TaskOf returns the task to which a line belongs, with the comment above it, or else the task with
+// the name; nil if there is none.
+func (s *Schedule) TaskOf(line int, name string) *Task {
+	for _, t := range s.Tasks {
+		if line == t.Entry.Line || slices.ContainsFunc(t.Entry.Keys, func(k Key) bool { return k.Line == line }) {
+			return t
+		}
+	}
+	for _, t := range s.Tasks {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
 }

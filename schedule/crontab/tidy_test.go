@@ -1,9 +1,11 @@
-package crontab
+package crontab_test
 
 import (
 	"strings"
 	"testing"
 	"time"
+
+	. "sched/schedule/crontab"
 )
 
 // Each row is a command, and what --tidy makes of it; where it makes nothing, that is a dash.

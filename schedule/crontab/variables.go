@@ -81,5 +81,5 @@ func (p *parser) assign(name, value, text string) {
 		p.remark(p.number, name+" may be a secret: the env of a schedule is written down with every run",
 			"put it into a file that only its user can read, and name that with `env_file`")
 	}
-	p.set[name] = value
+	p.set[name], p.setAt[name] = value, p.number
 }

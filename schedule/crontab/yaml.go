@@ -1,11 +1,14 @@
 package crontab
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"sched/schedule"
 )
 
 // YAML writes the schedule, with a comment line at its top for each line of header.
@@ -16,13 +19,18 @@ func (s *Schedule) YAML(header []string) []byte {
 	}
 	w.blank()
 	common := s.common()
-	w.variables("", common.Env)
-	if len(common.Env) > 0 {
+	top, env, defaults := s.split(common)
+	if len(top) > 0 {
+		w.keys("", top)
+		w.blank()
+	}
+	if w.env("", common.Env, env, &Task{}); len(common.Env)+len(env) > 0 {
 		w.blank()
 	}
 	w.line("defaults:")
 	w.line("  background: true")
 	w.surroundings("  ", common, &Task{})
+	w.keys("  ", defaults)
 	w.blank()
 	if len(s.Tasks) == 0 {
 		w.line("tasks: []")
@@ -42,6 +50,39 @@ func (s *Schedule) YAML(header []string) []byte {
 	return []byte(w.String())
 }
 
+// split returns the keys of the whole file: those at the top, the variables, and the defaults. It
+// leaves out what the tasks have in common, because that comes from their lines, which come first.
+func (s *Schedule) split(common *Task) (top, env, defaults []Key) {
+	var lines writer
+	lines.line("background: true")
+	lines.surroundings("", common, &Task{})
+	isCommon := func(k Key) bool {
+		above, _, _ := strings.Cut(k.Name, ".")
+		return strings.Contains("\n"+lines.String(), "\n"+above+":")
+	}
+	top = slices.DeleteFunc(slices.Clone(s.Keys), func(k Key) bool {
+		return strings.HasPrefix(k.Name, "env.") || strings.HasPrefix(k.Name, "defaults.")
+	})
+	env = slices.DeleteFunc(inner("env", s.Keys), func(k Key) bool { _, is := common.Env[k.Name]; return is })
+	return top, env, slices.DeleteFunc(inner("defaults", s.Keys), isCommon)
+}
+
+// Document writes the schedule that YAML writes, for the loader: each task says all that it has.
+// places has for each line of the text, the first at 0, its place in the crontab.
+func (s *Schedule) Document() (yaml []byte, places []schedule.Place) {
+	w := &writer{whole: true, place: schedule.Place{Line: 1, Column: 1}}
+	w.keys("", s.Keys)
+	w.from(1)
+	w.line("tasks:")
+	for _, t := range s.Tasks {
+		w.task(t, &Task{Shell: "/bin/sh"})
+	}
+	if len(s.Tasks) == 0 {
+		w.line("  []")
+	}
+	return []byte(w.String()), w.places
+}
+
 // common returns what all tasks have in common, or most of them where a task can say otherwise.
 func (s *Schedule) common() *Task {
 	all := &Task{Env: Variables{}, Shell: "/bin/sh"}
@@ -59,6 +100,10 @@ func (s *Schedule) common() *Task {
 	all.Shell = most(s.Tasks, func(t *Task) string { return t.Shell })
 	if zone := most(s.Tasks, func(t *Task) string { return t.Timezone }); !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Timezone != zone }) {
 		all.Timezone = zone
+	}
+	ownHooks := func(k Key) bool { return strings.HasPrefix(k.Name, "defaults.after") }
+	if slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.sets("after") }) || slices.ContainsFunc(s.Keys, ownHooks) {
+		return all // hooks of a task add to those of the defaults, and these replace MAILTO
 	}
 	mail := most(s.Tasks, func(t *Task) string { return strings.Join(t.Mail, ",") })
 	if mail != "" && len(s.Tasks) > 1 {
@@ -81,61 +126,132 @@ func most(tasks []*Task, of func(*Task) string) (value string) {
 	return value
 }
 
-type writer struct{ strings.Builder }
+type writer struct {
+	strings.Builder
+	whole  bool             // tasks have no defaults
+	place  schedule.Place   // of what is written, in the crontab
+	places []schedule.Place // of the lines
+}
 
-func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+// from says that the line of the crontab says what is written next.
+func (w *writer) from(line int) { w.place.Line, w.place.Column = line, 1 }
 
-func (w *writer) blank() { w.WriteByte('\n') }
+func (w *writer) line(format string, args ...any) {
+	fmt.Fprintf(w, format+"\n", args...)
+	w.places = append(w.places, w.place)
+}
 
+func (w *writer) blank() { w.line("") }
+
+// keys writes what comments say. Keys inside of the same one come together.
+func (w *writer) keys(in string, keys []Key) {
+	done := map[string]bool{}
+	for i, k := range keys {
+		w.place.Line, w.place.Column = k.Line, k.Column
+		above, _, inside := strings.Cut(k.Name, ".")
+		if !inside {
+			w.line("%s%s: %s", in, scalar(k.Name), k.Value)
+		} else if !done[above] {
+			done[above] = true
+			w.line("%s%s:", in, scalar(above))
+			w.keys(in+"  ", inner(above, keys[i:]))
+		}
+	}
+}
+
+// inner returns the keys inside of another one.
+func inner(above string, keys []Key) (all []Key) {
+	for _, k := range keys {
+		if rest, ok := strings.CutPrefix(k.Name, above+"."); ok {
+			k.Name = rest
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// task writes what the line says, and then the keys of its comments, which replace the others.
 func (w *writer) task(t *Task, common *Task) {
+	const in = "    "
 	for _, line := range t.Comment {
 		w.line("  # %s", printable(line))
 	}
-	w.line("  - name: %s", scalar(t.Name))
-	const in = "    "
-	if t.Description != "" {
+	w.from(t.Entry.Line)
+	name, cron := "name: "+scalar(t.Name), "cron: "+quote(t.Cron)
+	if w.whole { // the loader takes the place of the first key for the task's, and a name may stand in a comment
+		w.line("  - %s", cron)
+	} else {
+		w.line("  - %s", name)
+	}
+	if t.Description != "" && !t.sets("description") {
 		w.line(in+"description: %s", scalar(t.Description))
 	}
 	if !t.Enabled {
 		w.line(in + "enabled: false")
 	}
-	w.line(in+"cron: %s", quote(t.Cron))
+	switch {
+	case !w.whole:
+		w.line(in+"%s", cron)
+	case !t.sets("name"):
+		w.line(in+"%s", name)
+	}
+	if w.whole && !t.sets("background") {
+		w.line(in + "background: true")
+	}
 	w.surroundings(in, t, common)
 	own := maps.Clone(t.Env)
 	maps.DeleteFunc(own, func(name, value string) bool { of, shared := common.Env[name]; return shared && of == value })
-	w.variables(in, own)
+	w.env(in, own, inner("env", t.Entry.Keys), t)
+	w.from(t.Entry.Line)
 	for _, line := range t.keys() {
-		w.line(in+"%s", line)
+		if key, _, _ := strings.Cut(line, ":"); !t.sets(key) {
+			w.line(in+"%s", line)
+		}
 	}
+	w.keys(in, slices.DeleteFunc(slices.Clone(t.Entry.Keys), func(k Key) bool {
+		return strings.HasPrefix(k.Name, "env.") || k.Name == "name" && !w.whole
+	}))
+	w.from(t.Entry.Line)
 	w.command(in, t.Command)
 }
 
 // surroundings writes what differs from the common values.
 func (w *writer) surroundings(in string, t, common *Task) {
-	if t.Timezone != common.Timezone {
+	if t.Timezone != common.Timezone && !t.sets("timezone") {
+		w.from(t.lineOf("CRON_TZ"))
 		w.line(in+"timezone: %s", scalar(t.Timezone))
 	}
 	if t.User != common.User {
+		w.from(t.Entry.Line)
 		w.line(in+"user: %s", scalar(t.User))
 	}
-	if t.Dir != common.Dir {
+	if t.Dir != common.Dir && !t.sets("dir") {
+		w.from(t.lineOf("HOME"))
 		w.line(in+"dir: %s", scalar(t.Dir))
 	}
-	if shell := t.Shell; shell != common.Shell && !(shell == "/bin/sh" && common.Shell == "") {
+	if shell := t.Shell; shell != common.Shell && !(shell == "/bin/sh" && common.Shell == "") && !t.sets("shell") {
+		w.from(t.lineOf("SHELL"))
 		w.line(in+"shell: [%s, -c]", flow(shell))
 	}
+	w.from(t.lineOf("MAILTO"))
 	switch {
 	case len(t.Mail) > 0 && t.MailFailures:
 		if len(common.Mail) > 0 {
 			w.line(in + "after: []")
 		}
-		w.line(in+"on_failure: {mail: %s, when: output}", mailTo(t.Mail))
-	case !slices.Equal(t.Mail, common.Mail) && len(t.Mail) > 0:
+		if !t.sets("on_failure") {
+			w.line(in+"on_failure: {mail: %s, when: output}", mailTo(t.Mail))
+		}
+	case slices.Equal(t.Mail, common.Mail) || t.sets("after"):
+	case len(t.Mail) > 0:
 		w.line(in+"after: {mail: %s, when: output}", mailTo(t.Mail))
-	case !slices.Equal(t.Mail, common.Mail):
+	default:
 		w.line(in + "after: []")
 	}
 }
+
+// lineOf returns the line of a setting above the entry, or the line of the entry if there is none.
+func (t *Task) lineOf(setting string) int { return cmp.Or(t.Entry.SetAt[setting], t.Entry.Line) }
 
 // keys returns what the line says beside the command, as lines of YAML: those of Tidy, and of flags.
 func (t *Task) keys() (lines []string) {
@@ -175,14 +291,19 @@ func (t *Task) Diff() (lines []string) {
 	return append(lines, "+ command: "+t.Command)
 }
 
-func (w *writer) variables(in string, set Variables) {
-	if len(set) == 0 {
+// env writes variables of the settings above the task, and those that comments set.
+func (w *writer) env(in string, set Variables, keys []Key, t *Task) {
+	if len(set)+len(keys) == 0 {
 		return
 	}
 	w.line(in + "env:")
 	for _, name := range set.names() {
-		w.line(in+"  %s: %s", scalar(name), scalar(escape(set[name])))
+		if !slices.ContainsFunc(keys, func(k Key) bool { return k.Name == name }) {
+			w.from(t.lineOf(name))
+			w.line(in+"  %s: %s", scalar(name), scalar(escape(set[name])))
+		}
 	}
+	w.keys(in+"  ", keys)
 }
 
 // command writes one line, or a block if that line would need escapes.

@@ -30,6 +30,10 @@ func checkSchedule(_ context.Context, s *Subject) (found []finding) {
 			"the schedule is invalid, and ticks run the last valid one: " + first,
 			"see `sched check`"})
 	}
+	if left := s.Schedule.Left; len(left) > 0 {
+		first, _, _ := strings.Cut(left[0].String(), "\n")
+		found = append(found, finding{Problem, text.Count(len(left), "line") + " of the crontab cannot run: " + first, "see `sched check`"})
+	}
 	for _, part := range s.Schedule.Files() {
 		if info, err := os.Stat(part); err == nil && info.Mode().Perm()&0o022 != 0 {
 			found = append(found, finding{Warning,

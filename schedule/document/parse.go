@@ -62,6 +62,12 @@ func documentsOf(r io.Reader) (documents []*yaml.Node, err error) {
 	return documents, nil
 }
 
+// IsMapping reports whether the text begins with a YAML document that is a mapping.
+func IsMapping(text []byte) bool {
+	documents, err := documentsOf(bytes.NewReader(text))
+	return err == nil && len(documents) > 0 && (*Node)(documents[0].Content[0]).IsMapping()
+}
+
 // Plain returns what a text of YAML stands for, as encoding/json takes it: the default or the example of a Type. The text is
 // ours, so an error is a mistake of ours.
 func Plain(text string) (any, error) {

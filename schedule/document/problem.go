@@ -66,7 +66,13 @@ func (r *Reader) Warnings() []Problem { return r.inOrder(r.warnings) }
 func (r *Reader) ProblemCount() int { return len(r.problems) + r.dropped }
 
 // PlaceOf returns where in the current file n stands.
-func (r *Reader) PlaceOf(n *Node) Place { return Place{r.File, n.Line, n.Column} }
+func (r *Reader) PlaceOf(n *Node) Place {
+	at := Place{r.File, n.Line, n.Column}
+	if lines := r.Lines[r.File]; 0 < at.Line && at.Line <= len(lines) {
+		at.Line, at.Column = lines[at.Line-1].Line, lines[at.Line-1].Column
+	}
+	return at
+}
 
 // Problemf records that something is wrong at n. The hint may be empty.
 func (r *Reader) Problemf(n *Node, hint, format string, args ...any) {

@@ -34,6 +34,10 @@ type Reader struct {
 	Section string // begins each message: `defaults: `, `group "x": ` or nothing
 	Key     string // whose value is being read, with the keys above it: retry.delay
 
+	// Lines has the files whose text was made of another one: for each line of the text, the first at 0,
+	// its place in the file.
+	Lines map[string][]Place
+
 	// Origins is filled with where the values in effect come from; nil for nobody asks.
 	Origins Origins
 

@@ -80,7 +80,7 @@ func (t *Table[C, T]) Decode(c C, into *T, n *Node, in Scope) {
 		name := (*Node)(n.Content[i])
 		if j, ok := t.lookup(r, name, in); ok {
 			if at[j] != 0 {
-				r.Problemf(name, "", "%q is given twice, first at line %d", name.Value, n.Content[at[j]-1].Line)
+				r.Problemf(name, "", "%q is given twice, first at line %d", name.Value, r.PlaceOf((*Node)(n.Content[at[j]-1])).Line)
 				continue
 			}
 			at[j] = i + 1

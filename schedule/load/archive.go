@@ -25,8 +25,7 @@ func Archive(text []byte, file string, opts Options) (*schedule.Schedule, error)
 		return nil, fmt.Errorf("the archive of %s is damaged: %w", file, err)
 	}
 	l.origin, l.archived = fromArchive, sources[1:]
-	l.readMain(l.Add(l.schedule.File, sources[0].Data))
-	return l.result()
+	return l.read(l.Add(l.schedule.File, sources[0].Data))
 }
 
 // nextArchived returns the next source for the value n; nil, after a problem, when there is none.

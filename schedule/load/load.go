@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/crontab"
 	"sched/schedule/document"
 )
 
@@ -61,18 +62,35 @@ type Options struct {
 	// when a task needs one. Nil means none.
 	Labels func() (all []string, wrong string)
 
+	// Home returns the home folder of a user of this machine. Nil knows no users. Crontabs with users need it.
+	Home func(user string) (dir string, ok bool)
+
 	// Local is the zone of a schedule that names none. Nil means UTC.
 	Local *time.Location
 }
 
-// File reads the schedule in file and what it includes. An invalid schedule is an *InvalidError.
+// File reads the schedule in file, YAML or a crontab, and what it includes. An invalid schedule is an *InvalidError.
 func File(file string, opts Options) (*schedule.Schedule, error) {
 	l, err := newLoader(file, opts)
 	if err != nil {
 		return nil, err
 	}
 	if main := l.Open(l.schedule.File); main != nil {
-		l.readMain(main)
+		return l.read(main)
+	}
+	return l.result()
+}
+
+// read reads the main file, which is YAML or a crontab.
+func (l *loader) read(main *document.Source) (*schedule.Schedule, error) {
+	l.File = main.Name
+	switch format, problem, hint := crontab.FormatOf(l.schedule.File, string(main.Data), l.isUser); format {
+	case crontab.NotCrontab:
+		l.readMain(main.Data)
+	case crontab.Unclear:
+		l.ProblemAt(document.Place{File: main.Name}, hint, "%s", problem)
+	default:
+		return l.readCrontab(main, format == crontab.System)
 	}
 	return l.result()
 }
@@ -84,7 +102,8 @@ func Text(data []byte, file string, opts Options) (*schedule.Schedule, error) {
 		return nil, err
 	}
 	l.origin = fromText
-	l.readMain(l.Add(l.schedule.File, data))
+	l.Add(l.schedule.File, data)
+	l.readMain(data)
 	return l.result()
 }
 
@@ -139,9 +158,8 @@ func newLoader(file string, opts Options) (*loader, error) {
 }
 
 // readMain reads the main file: its settings first, since the tasks depend on them wherever they stand.
-func (l *loader) readMain(main *document.Source) {
-	l.File = main.Name
-	root := l.Parse(main.Data)
+func (l *loader) readMain(text []byte) {
+	root := l.Parse(text)
 	if root == nil {
 		return
 	}

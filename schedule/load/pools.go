@@ -24,7 +24,7 @@ func setPools(l *loader, s *settings, n *node) {
 			continue
 		}
 		if before := first[name.Value]; before != nil {
-			l.Problemf(name, "", "pools: %s is given twice, first at line %d", document.Quote(name.Value), before.Line)
+			l.Problemf(name, "", "pools: %s is given twice, first at line %d", document.Quote(name.Value), l.PlaceOf(before).Line)
 			continue
 		}
 		first[name.Value] = name

@@ -56,6 +56,9 @@ func (s Source) Status(of *status.Status) Status {
 	all := judged{of, s.Config}
 	down := all.down()
 	rows := slices.Clone(down)
+	if left := of.Schedule.Left; len(left) > 0 {
+		rows = append(rows, Trouble{"", "schedule", text.Count(len(left), "line") + " of " + filepath.Base(of.Schedule.File) + " cannot run", "", "sched check" + s.Config})
+	}
 	if of.Err != nil {
 		rows = append(rows, Trouble{"", "history", fmt.Sprintf("not all can be read: %v", of.Err), "", "sched history" + s.Config})
 	}

@@ -76,7 +76,7 @@ func Variables(r *document.Reader, n *document.Node, inherited map[string]string
 			continue
 		}
 		if first := own[name.Value]; first != nil {
-			r.Problemf(name, "", "%s: %s is given twice, first at line %d", above, document.Quote(name.Value), first.Line)
+			r.Problemf(name, "", "%s: %s is given twice, first at line %d", above, document.Quote(name.Value), r.PlaceOf(first).Line)
 			continue
 		}
 		own[name.Value] = name

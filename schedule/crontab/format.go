@@ -1,0 +1,75 @@
+package crontab
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sched/schedule/document"
+)
+
+// A Format says how a file is to be read.
+type Format int
+
+// The formats of files.
+const (
+	NotCrontab Format = iota
+	User              // a crontab whose lines have no user
+	System            // a crontab whose lines have a user before the command, as /etc/crontab
+	Unclear           // two formats fit
+)
+
+// FormatOf tells crontabs from other files by the path or, when that does not say it, by the text:
+//
+//  1. *.yaml and *.yml are no crontabs. Files called crontab, *.crontab or *.cron and the files of a
+//     folder called cron.d are.
+//  2. Any other file is one if a line of it is an entry and the whole is no mapping of YAML.
+//  3. A comment `# sched: system` or `# sched: system=false` says whether lines have users. Without
+//     it the files of a folder called cron.d have some.
+//  4. /etc/crontab has users if the command of any line begins with a user of this machine: people
+//     also put a crontab without users there, in containers. Any other file has none.
+//
+// The format is Unclear if a file fits both sides of rule 2, or if each line of a file that rule 4
+// takes for one without users begins with a user. The problem and the hint say so then.
+func FormatOf(path, text string, isUser func(string) bool) (format Format, problem, hint string) {
+	folder, file := filepath.Split(path)
+	if ext := filepath.Ext(file); ext == ".yaml" || ext == ".yml" {
+		return NotCrontab, "", ""
+	}
+	inCronD := filepath.Base(folder) == "cron.d"
+	table := Parse(Source{Text: text})
+	entries, users := 0, 0
+	for _, e := range table.Entries {
+		if e.Off {
+			continue
+		}
+		entries++
+		if first, rest, _ := strings.Cut(e.Command, " "); rest != "" && isUser(first) {
+			users++
+		}
+	}
+	if !inCronD && file != "crontab" && !strings.HasSuffix(file, ".crontab") && !strings.HasSuffix(file, ".cron") {
+		if entries == 0 {
+			return NotCrontab, "", ""
+		}
+		if document.IsMapping([]byte(text)) {
+			return Unclear, "the file may be a crontab or YAML", "call it " + file + ".crontab or " + file + ".yaml"
+		}
+	}
+	for _, k := range table.Keys {
+		if says, err := strconv.ParseBool(k.Value); k.Name == systemKey && err == nil {
+			return map[bool]Format{true: System, false: User}[says], "", ""
+		}
+	}
+	switch {
+	case inCronD, users > 0 && strings.HasSuffix(path, "/etc/crontab"):
+		return System, "", ""
+	case users > 0 && users == entries:
+		return Unclear, "each command begins with the name of a user, as in /etc/crontab, or they are programs with such names",
+			"say it at the top of the file with a line `# sched: system` or `# sched: system=false`, and an empty line below it"
+	}
+	return User, "", ""
+}
+
+// systemKey is a key of comments alone: FormatOf reads it.
+const systemKey = "system"
