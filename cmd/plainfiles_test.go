@@ -33,7 +33,7 @@ func (b *box) bounded(args ...string) (output string, code int) {
 func TestNothingInTheStateFolderStopsATick(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"history.db", "history.db-wal", "history.db-journal", "history.db-lock", "history.db-mend", "sched.db", "sched.db-wal", "sched.db-shm", "sched.db-journal", "sched.db.new", "locks/.making", "last-valid.yaml", "last-valid.yaml.new", "last-tick",
+		"history.db", "history.db-wal", "history.db-journal", "history.db-lock", "history.db-mend", "sched.db", "sched.db-wal", "sched.db-shm", "sched.db-journal", "sched.db.new", "locks/.making", "settled", "settled.new", "last-tick",
 		"ticks/0.json", "ticks/7.json", "runs/0198a1b2-0000-7000-8000-000000000000.json",
 		"waiting/0198a1b2-0000-7000-8000-000000000000.json", "locks/each.lock", "outbox/0198a1b2-0000-7000-8000-000000000000.json", "unpublished", "work",
 		"runs", "waiting", "ticks", "outbox", "output", "locks",

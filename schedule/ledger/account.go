@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/kept"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 	"sched/schedule/text"
 )
@@ -26,7 +28,8 @@ type Account struct {
 	Valid    bool                                     // Schedule is what the file says, not the last valid one instead
 	Parse    func([]byte) (*schedule.Schedule, error) // reads the last valid one
 
-	Dir    string // the state folder
+	Dir    string    // the state folder
+	DB     *state.DB // its database; the caller closes it before NoteSettled
 	Minute time.Time
 	Server string
 	Covers bool // false for a tick with --at or --only
@@ -49,7 +52,9 @@ type Account struct {
 	tooLate   []kept.Slot         // those of them that are skipped, in the backfill
 	missed    string              // what was missed, in words; empty when nothing was
 	unwritten bool                // not all of it is in the history, so the journals stay for a later tick
-	kept      bool                // the schedule is the last valid one
+	mark      string              // of the database before it was read
+	tried     bool                // it has tried to keep the schedule
+	kept      bool                // the database has the schedule as the last valid one
 }
 
 // A Spare says which folder is used while the state folder cannot be written.
@@ -101,7 +106,9 @@ func (a *Account) Open(due []schedule.Slot) []schedule.Slot {
 		slots = withoutBoot(slots, a.Minute)
 	}
 	if promised {
-		a.keepValid()
+		if said, _ := state.Settled(a.Dir, words(validSchedule(a.Schedule))); !said { // else it can wait until Close
+			a.keepValid()
+		}
 		if err := last.Cover(a.Minute); err != nil {
 			a.Problem("the last tick is not written down: %v", err)
 		}
@@ -276,14 +283,32 @@ func (a *Account) Close() {
 	a.keepValid()
 }
 
-// keepValid keeps the schedule of this tick as the last valid one. Ticks that cover nothing leave the one of the last tick
-// that did, by which the next tells which tasks are new.
+// keepValid keeps the schedule of this tick as the last valid one, for the day when an edit breaks the
+// file. Ticks that cover nothing leave the one of the last tick that did, by which the next tells which
+// tasks are new.
 func (a *Account) keepValid() {
-	if !a.Valid || a.kept || a.Spare.InUse() || !a.Covers && !LastTick(a.Dir).IsZero() {
+	if !a.Valid || a.tried || a.Spare.InUse() || !a.Covers && !LastTick(a.Dir).IsZero() {
+		return
+	}
+	valid := validSchedule(a.Schedule)
+	if _, unchanged := state.Settled(a.Dir, words(valid)); unchanged {
+		return
+	}
+	a.mark, a.tried = state.Mark(a.Dir), true
+	if err := a.DB.Values().KeepValid(context.Background(), valid, a.Schedule.Archive); err != nil {
+		a.Problem("the last valid schedule is not kept: %v", err)
 		return
 	}
 	a.kept = true
-	if err := KeepValid(a.Dir, a.Schedule); err != nil {
-		a.Problem("the last valid schedule is not kept: %v", err)
+}
+
+// NoteSettled notes that the database has what this tick keeps in it, so that an idle tick need not open it.
+// It comes last, after the database was closed.
+func (a *Account) NoteSettled() {
+	if !a.kept {
+		return
+	}
+	if err := state.Settle(a.Dir, a.mark, words(validSchedule(a.Schedule))); err != nil {
+		a.Problem("the next tick has to look again for the last valid schedule: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // A story is about ticks of one schedule, with a task that is due each minute, in one state folder.
@@ -29,8 +30,10 @@ func newStory(t *testing.T) story {
 
 // tick begins a tick. It returns which slots it starts.
 func (s story) tick(minute time.Time) (a *Account, starts []schedule.Slot) {
+	db := state.At(s.dir, state.Patience)
+	s.Cleanup(func() { db.Close() })
 	a = &Account{
-		Schedule: s.schedule, Valid: true, Dir: s.dir, Minute: minute, Covers: true, Spare: noSpare{},
+		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Minute: minute, Covers: true, Spare: noSpare{},
 		UnderWork: func() (int, bool) { return 0, false }, Paused: func(*schedule.Task, time.Time) bool { return false },
 		EndConditions: func(string) {}, History: func(*history.DB) {}, Problem: func(string, ...any) {},
 	}

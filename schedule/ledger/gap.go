@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -49,16 +50,19 @@ func (a *Account) gap(dead []*Journal, live []Promise) *Gap {
 // timesBefore says when the tasks were due that the last tick had, by their names: it had this schedule, or the last valid
 // one. It is nil where that is not known; then nothing counts as missed.
 func (a *Account) timesBefore() map[string]string {
-	before := a.Schedule
-	if first := stamp(a.Schedule); a.Valid && string(readStart(lastValidPath(a.Dir), len(first))) != string(first) {
-		archive, err := LastValid(a.Dir, a.Schedule.File)
+	before, valid := a.Schedule, validSchedule(a.Schedule)
+	kept, err := a.DB.Values().LastValid(context.Background(), a.Schedule.File)
+	if a.Valid && (err != nil || kept.Digest != valid.Digest || kept.Machine != valid.Machine) {
+		if err == nil && kept.Digest == "" {
+			return nil
+		}
 		if err == nil {
-			before, err = a.Parse(archive)
+			before, err = a.Parse(kept.Text)
 		}
 		if err != nil {
 			return nil
 		}
-		before.Machine = machineBefore(a.Dir)
+		before.Machine = machineOf(kept)
 	}
 	times := map[string]string{}
 	for _, task := range before.Tasks {

@@ -166,7 +166,7 @@ func (t *Tick) prepare() *running {
 func (r *running) newAccount(spare *spare) *ledger.Account {
 	return &ledger.Account{
 		Schedule: r.Schedule, Valid: r.Valid, Parse: r.Parse,
-		Dir: r.Storage.Dir, Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
+		Dir: r.Storage.Dir, DB: r.db, Minute: r.Minute, Server: r.Host.Server, Covers: !r.Replay && r.Only == "",
 		Spare:         spare,
 		UnderWork:     func() (int, bool) { return work.Running(r.Storage.Dir) },
 		StartedByWork: r.Work != nil,
@@ -217,6 +217,8 @@ func (r *running) end(terminate context.Context) {
 	r.deliveries.sender.Wait(terminate, outbox.Patience)
 	r.records.write()
 	r.ledger.Close()
+	r.db.Close()
+	r.ledger.NoteSettled()
 	if path := r.db.SetAside(); path != "" {
 		r.Report.Problem("the database was damaged; it is now %s, and a new one was begun", path)
 	}

@@ -172,20 +172,28 @@ func TestValuesScheduleAndAudit(t *testing.T) {
 		t.Errorf("%v, %v", found, err)
 	}
 
-	if s, err := values.LastValid(ctx); s.Digest != "" || err != nil {
-		t.Errorf("%v, %v", s, err)
+	keep := func(s ValidSchedule) {
+		t.Helper()
+		must(t, values.KeepValid(ctx, s, func() ([]byte, error) { return s.Text, nil }))
 	}
-	one := ValidSchedule{"d1", []byte("tasks: []"), noon}
-	must(t, values.KeepValid(ctx, one))
-	must(t, values.KeepValid(ctx, ValidSchedule{"d1", []byte("tasks: []"), noon.Add(time.Hour)}))
-	if s, err := values.LastValid(ctx); !reflect.DeepEqual(s, one) || err != nil {
-		t.Errorf("%v, %v", s, err)
+	is := func(file string, want ValidSchedule) {
+		t.Helper()
+		if s, err := values.LastValid(ctx, file); !reflect.DeepEqual(s, want) || err != nil {
+			t.Errorf("%v, %v", s, err)
+		}
 	}
-	two := ValidSchedule{"d2", []byte("tasks: [{}]"), noon.Add(time.Hour)}
-	must(t, values.KeepValid(ctx, two))
-	if s, err := values.LastValid(ctx); !reflect.DeepEqual(s, two) || err != nil {
-		t.Errorf("%v, %v", s, err)
-	}
+	is("/a", ValidSchedule{})
+	one := ValidSchedule{"/a", "d1", "", []byte("tasks: []"), noon}
+	keep(one)
+	keep(ValidSchedule{"/a", "d1", "", []byte("tasks: []"), noon.Add(time.Hour)}) // the same
+	is("/a", one)
+	two := ValidSchedule{"/a", "d2", "", []byte("tasks: [{}]"), noon.Add(time.Hour)}
+	keep(two)
+	keep(ValidSchedule{"/b", "d3", "", []byte("tasks: [{}]"), noon})
+	is("/a", two)
+	two.Machine = "web-1"
+	keep(two)
+	is("/a", two)
 
 	audit := db.Audit()
 	for i := range 3 {

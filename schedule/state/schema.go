@@ -158,12 +158,13 @@ CREATE TABLE pause (
 	version INTEGER NOT NULL                -- of two copies the one with the larger version counts
 ) WITHOUT ROWID;
 
--- The last valid text of the schedule, which runs while the file is not valid. One row.
+-- The last valid text of each schedule of this folder, which runs while its file is not valid.
 CREATE TABLE schedule (
-	id     INTEGER PRIMARY KEY CHECK (id = 1),
-	digest TEXT NOT NULL,
-	text   BLOB NOT NULL,
-	since  INTEGER NOT NULL
+	file    TEXT NOT NULL PRIMARY KEY,      -- absolute
+	digest  TEXT NOT NULL,
+	machine TEXT NOT NULL,                  -- name and labels of the machine, if tasks have servers
+	text    BLOB NOT NULL,                  -- an archive of the file and of all that it names
+	since   INTEGER NOT NULL
 );
 
 -- What people changed through the API and the pages.

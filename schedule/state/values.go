@@ -64,35 +64,46 @@ func setValue(ctx context.Context, q querier, key string, value any) error {
 	return err
 }
 
-// A ValidSchedule is the last valid text of the schedule, which runs while the file is not valid.
+// A ValidSchedule is the last valid text of a schedule, which runs while its file is not valid.
 type ValidSchedule struct {
-	Digest string
-	Text   []byte    // an archive of all its files
-	Since  time.Time // when a tick saw it first
+	File    string // absolute: schedules that share a folder do not run each other's text
+	Digest  string
+	Machine string    // what the machine was, in words of the caller
+	Text    []byte    // an archive of all its files
+	Since   time.Time // when a tick saw it first
 }
 
-// KeepValid keeps the text of a schedule that is valid. The same text again changes nothing.
-func (v Values) KeepValid(ctx context.Context, s ValidSchedule) error {
-	last, err := v.LastValid(ctx)
-	if err != nil || last.Digest == s.Digest {
+// KeepValid keeps the text of a schedule that is valid, which text returns. The same schedule on the
+// same machine again changes nothing.
+func (v Values) KeepValid(ctx context.Context, s ValidSchedule, text func() ([]byte, error)) error {
+	var kept bool
+	err := v.store.read(ctx, func(q querier) error {
+		return q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM schedule WHERE file = ? AND digest = ? AND machine = ?)",
+			s.File, s.Digest, s.Machine).Scan(&kept)
+	})
+	if err != nil || kept {
+		return err
+	}
+	if s.Text, err = text(); err != nil {
 		return err
 	}
 	return v.store.write(ctx, func(q querier) error {
-		_, err := q.ExecContext(ctx, `INSERT INTO schedule (id, digest, text, since) VALUES (1, ?1, ?2, ?3)
-			ON CONFLICT DO UPDATE SET digest = ?1, text = ?2, since = ?3`, s.Digest, s.Text, s.Since.UnixMicro())
+		_, err := q.ExecContext(ctx, "INSERT OR REPLACE INTO schedule (file, digest, machine, text, since) VALUES (?, ?, ?, ?, ?)",
+			s.File, s.Digest, s.Machine, s.Text, s.Since.UnixMicro())
 		return err
 	})
 }
 
-// LastValid returns the last valid schedule; one without a digest when there was none.
-func (v Values) LastValid(ctx context.Context) (s ValidSchedule, err error) {
+// LastValid returns the last valid schedule of a file; one without a digest when there was none.
+func (v Values) LastValid(ctx context.Context, file string) (s ValidSchedule, err error) {
 	err = v.store.read(ctx, func(q querier) error {
-		var since sql.NullInt64
-		err := q.QueryRowContext(ctx, "SELECT digest, text, since FROM schedule").Scan(&s.Digest, &s.Text, &since)
+		var since int64
+		err := q.QueryRowContext(ctx, "SELECT file, digest, machine, text, since FROM schedule WHERE file = ?", file).
+			Scan(&s.File, &s.Digest, &s.Machine, &s.Text, &since)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
-		s.Since = unpackTime(since)
+		s.Since = time.UnixMicro(since).UTC()
 		return err
 	})
 	return s, err
