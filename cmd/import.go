@@ -78,7 +78,11 @@ func (a importCommand) run(o importOptions) error {
 	for _, source := range sources {
 		tables = append(tables, crontab.Parse(source))
 	}
-	s := crontab.Convert(tables, crontab.Options{Tidy: o.tidy, Home: homeOf})
+	stateDir := a.stateOf(o)
+	s := crontab.Convert(tables, crontab.Options{Tidy: o.tidy, Home: homeOf, StateDir: stateDir})
+	if stateDir != "" {
+		a.problem("%s was run as it is: its tasks keep their history, in %s (state_dir)", o.file, stateDir)
+	}
 	yaml := s.YAML(importHeader(from, o, s))
 	for _, finding := range s.Findings {
 		if finding.Left {
@@ -99,6 +103,30 @@ func (a importCommand) run(o importOptions) error {
 		return &exit{code: exitFailed}
 	}
 	return nil
+}
+
+// stateOf returns the state folder of a crontab that was run as it is, relative to the folder of the
+// schedule if it is below that; "" if there is none.
+func (a importCommand) stateOf(o importOptions) string {
+	a.look()
+	if o.file == "" || o.file == "-" {
+		return ""
+	}
+	s, err := load.File(o.file, a.options())
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Stat(s.StateDir); err != nil {
+		return ""
+	}
+	folder, err := filepath.Abs(filepath.Dir(o.output))
+	if err != nil {
+		return s.StateDir
+	}
+	if below, err := filepath.Rel(folder, s.StateDir); err == nil && filepath.IsLocal(below) {
+		return below
+	}
+	return s.StateDir
 }
 
 func (a importCommand) prove(s *crontab.Schedule, yaml []byte, o importOptions) (*crontab.Proof, error) {
@@ -291,6 +319,11 @@ func (a importCommand) sourceOf(path string, system bool) (sources []crontab.Sou
 				return nil, err
 			}
 			return nil, failed("", "cannot read %s: %w", path, text.WithoutPath(err))
+		}
+		if !system {
+			full, _ := filepath.Abs(path)
+			format, _, _ := crontab.FormatOf(full, string(content), func(name string) bool { _, ok := homeOf(name); return ok })
+			system = format == crontab.System
 		}
 		return []crontab.Source{{Name: path, Text: string(content), System: system}}, nil
 	}

@@ -13,6 +13,9 @@ import (
 
 // Options are how crontabs become tasks.
 type Options struct {
+	// StateDir is where the runs of the schedule are kept. Empty, the schedule does not say it.
+	StateDir string
+
 	Tidy bool // turn flock, timeout, chronic, redirections and cd into keys
 
 	// Home finds the home folder of a user of a system crontab. Nil knows none.
@@ -34,6 +37,10 @@ func Convert(tables []*Table, o Options) *Schedule {
 			c.entry = e
 			c.convert()
 		}
+	}
+	if o.StateDir != "" {
+		c.schedule.Keys = slices.DeleteFunc(c.schedule.Keys, func(k Key) bool { return k.Name == "state_dir" })
+		c.schedule.Keys = append(c.schedule.Keys, Key{Name: "state_dir", Value: scalar(escape(o.StateDir))})
 	}
 	if o.Tidy {
 		shareMutexes(c.schedule.Tasks)

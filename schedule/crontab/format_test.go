@@ -121,7 +121,9 @@ func FuzzACrontabAsASchedule(f *testing.F) {
 			return
 		}
 		for _, e := range parsed.Entries {
-			at := func(p schedule.Place) bool { return p.Line == e.Line || slices.ContainsFunc(e.Keys, func(k Key) bool { return p.Line == k.Line }) }
+			at := func(p schedule.Place) bool {
+				return p.Line == e.Line || slices.ContainsFunc(e.Keys, func(k Key) bool { return p.Line == k.Line })
+			}
 			isTask := slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return at(t.Place) })
 			isSaid := slices.ContainsFunc(slices.Concat(s.Left, s.Warnings), func(p schedule.Problem) bool { return at(p.Place) })
 			if !isTask && !isSaid {
