@@ -153,7 +153,7 @@ func checkNotification(n schedule.Notification) (problem, hint string) {
 
 // checkStore says what is wrong with the URLs of a store; empty for nothing. It does not connect.
 func checkStore(servers []string) (problem, hint string) {
-	err := stores.Check(mutex.Config{Servers: servers, Namespace: "any"})
+	_, err := stores.Open(mutex.Config{Servers: servers, Namespace: "any"})
 	var wrong *mutex.StoreError
 	switch {
 	case errors.As(err, &wrong):

@@ -75,18 +75,14 @@ const SideBySide = 32
 // Each calls do for 0 to n-1, SideBySide of them at the same time, and returns when all are done.
 func Each(n int, do func(i int)) {
 	var all sync.WaitGroup
-	next := make(chan int)
-	for range min(n, SideBySide) {
+	room := make(chan struct{}, SideBySide)
+	for i := range n {
+		room <- struct{}{}
 		all.Go(func() {
-			for i := range next {
-				do(i)
-			}
+			do(i)
+			<-room
 		})
 	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
 	all.Wait()
 }
 

@@ -38,12 +38,6 @@ const forms = "write redis://[user:password@]host[:port][/database], rediss://â€
 // form has as its parts the scheme, the kind, the user, the hosts, and what follows.
 var form = regexp.MustCompile(`(?s)^(rediss?|unix|rediss?\+(sentinel|cluster))://([^/?#]*@)?([^/?#]*)(.*)$`)
 
-// Check says what is wrong with a config, without connecting and without quoting passwords.
-func Check(c mutex.Config) error {
-	_, err := targetsOf(c)
-	return err
-}
-
 func targetsOf(c mutex.Config) (targets []*target, err error) {
 	wrong := func(hint, text string, args ...any) ([]*target, error) {
 		return nil, &mutex.StoreError{Text: fmt.Sprintf(text, args...), Hint: hint}

@@ -92,7 +92,7 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 		{[]string{a, b, "redis://c:secret"}, "URL 3 of the store is not a URL"},
 	} {
 		c := mutex.Config{Servers: tt.servers, Namespace: "shop"}
-		err := redis.Check(c)
+		_, err := redis.Open(c)
 		if tt.want == "" {
 			if err != nil {
 				t.Errorf("%q: %v", tt.servers, err)
@@ -112,7 +112,7 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 
 func TestALeaseLastsForADayAtMost(t *testing.T) {
 	for lease, good := range map[time.Duration]bool{0: true, time.Minute: true, 24 * time.Hour: true, 48 * time.Hour: false} {
-		if err := redis.Check(mutex.Config{Servers: []string{"redis://a"}, Namespace: "shop", Lease: lease}); (err == nil) != good {
+		if _, err := redis.Open(mutex.Config{Servers: []string{"redis://a"}, Namespace: "shop", Lease: lease}); (err == nil) != good {
 			t.Errorf("%s: %v", lease, err)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"sched/mutex/redis"
 )
 
-// Open prepares the store of a config. It does not connect: the first request does.
+// Open prepares the store of a config. It does not connect: the first request does. The error is a
+// *StoreError and quotes nothing of a URL that it could not read.
 func Open(c mutex.Config) (mutex.Store, error) {
 	s, err := redis.Open(c)
 	if err != nil {
@@ -15,7 +16,3 @@ func Open(c mutex.Config) (mutex.Store, error) {
 	}
 	return s, nil
 }
-
-// Check says what is wrong with a config, without connecting. The error is a *StoreError and quotes
-// nothing of a URL that it could not read.
-func Check(c mutex.Config) error { return redis.Check(c) }

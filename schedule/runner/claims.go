@@ -21,36 +21,58 @@ import (
 // preferredFirst is how long a server leaves a slot to the servers that its task prefers.
 const preferredFirst = time.Second
 
-// A claim of a slot is made before the slot is reached.
-type claim struct {
-	run  string        // the id of the run that it is for
-	made chan struct{} // is closed when err is known
-	err  error
+// An ahead is what a tick asks a store for before it reaches a slot.
+type ahead struct {
+	record  outcome.Record // of the run that it is for
+	claimed chan struct{}  // is closed when err is known
+	err     error          // of the claim, if the task is one of one_server
+	locked  chan struct{}  // is closed when lock and no are known
+	lock    mutex.Lock     // of a background slot; other locks are taken when the slot starts
+	no      refusal
 }
 
-// claimAhead begins to claim the slots of an instant for this server. It leaves out slots that may
-// not start at this moment, and slots with condition commands: these are claimed after a yes. What
-// this tick claims and cannot start, no other server runs.
-func (s *starter) claimAhead(slots []schedule.Slot) {
+// askAhead begins to claim the slots of an instant for this server, and to take the locks of those
+// in the background, side by side. Slots that share a mutex or a pool are locked in their order. It
+// leaves out slots that may not start at this moment, and slots with condition commands: these are
+// claimed after a yes. What this tick claims and cannot start, no other server runs. What take does
+// not fetch, giveBack must.
+func (s *starter) askAhead(slots []schedule.Slot) {
+	last := map[string]*ahead{} // who wants it, by run.QueuesOf
 	for _, slot := range slots {
-		if s.Storage.Store == nil || !slot.Task.OneServer || len(slot.Task.ConditionCommands) > 0 ||
-			s.locks.claimOf(slot) != nil || s.admission.refuses(slot) {
+		task := slot.Task
+		if s.Storage.Store == nil || !task.OneServer && !(task.Background && task.Holds()) || len(task.ConditionCommands) > 0 ||
+			s.locks.aheadOf(slot) != nil || s.admission.refuses(slot) {
 			continue
 		}
-		record := s.newRecord(slot)
-		c := &claim{run: record.Run, made: make(chan struct{})}
-		s.locks.claims.Store(slot, c)
+		a := &ahead{record: s.newRecord(slot), claimed: make(chan struct{}), locked: make(chan struct{})}
+		s.locks.ahead.Store(slot, a)
+		var before []*ahead
+		for _, name := range run.QueuesOf(run.NeedOf(task)) {
+			if other := last[name]; other != nil && task.Background {
+				before = append(before, other)
+			}
+			last[name] = a
+		}
 		go func() {
-			defer close(c.made)
-			c.err = s.locks.claim(s.Storage, &record, slot)
+			defer close(a.locked)
+			if task.OneServer {
+				a.err = s.locks.claim(s.Storage, &a.record, slot)
+			}
+			close(a.claimed)
+			for _, other := range before {
+				<-other.locked
+			}
+			if task.Background {
+				a.lock, a.no = s.locks.takeNow(&a.record, slot)
+			}
 		}()
 	}
 }
 
-// claimOf returns the claim of a slot that was begun ahead; nil for none.
-func (l *locks) claimOf(slot schedule.Slot) *claim {
-	c, _ := l.claims.Load(slot)
-	begun, _ := c.(*claim)
+// aheadOf returns what was asked for a slot ahead; nil for nothing.
+func (l *locks) aheadOf(slot schedule.Slot) *ahead {
+	a, _ := l.ahead.Load(slot)
+	begun, _ := a.(*ahead)
 	return begun
 }
 
@@ -92,47 +114,12 @@ func (l *locks) ask() (done func()) {
 	return func() { <-l.asking }
 }
 
-// A lockAhead is the lock of a background slot, which is asked for before the slot starts.
-type lockAhead struct {
-	done   chan struct{} // is closed when the rest is known
-	record outcome.Record
-	lock   mutex.Lock
-	no     refusal
-}
-
-// lockAhead asks a store for the locks of background slots side by side. Slots that share a mutex
-// or a pool are asked for in their order. What take does not fetch, giveBack must.
-func (s *starter) lockAhead(slots []schedule.Slot) {
-	last := map[string]chan struct{}{} // done of the last slot that wants it, by run.QueuesOf
-	for _, slot := range slots {
-		if s.Storage.Store == nil || !slot.Task.Locks() || s.admission.refuses(slot) {
-			continue
-		}
-		a := &lockAhead{done: make(chan struct{}), record: s.newRecord(slot)}
-		s.locks.ahead.Store(slot, a)
-		var before []chan struct{}
-		for _, name := range run.QueuesOf(run.NeedOf(slot.Task)) {
-			if other := last[name]; other != nil {
-				before = append(before, other)
-			}
-			last[name] = a.done
-		}
-		go func() {
-			defer close(a.done)
-			for _, other := range before {
-				<-other
-			}
-			a.lock, a.no = s.locks.takeNow(&a.record, slot)
-		}()
-	}
-}
-
-// giveBack releases the locks that were taken ahead for slots that did not start.
+// giveBack releases the locks that were taken ahead for background slots that did not start.
 func (l *locks) giveBack(slots []schedule.Slot) {
 	mutex.Each(len(slots), func(i int) {
-		if a, ok := l.ahead.LoadAndDelete(slots[i]); ok {
-			a := a.(*lockAhead)
-			if <-a.done; a.lock != nil {
+		if a := l.aheadOf(slots[i]); a != nil {
+			<-a.locked
+			if l.ahead.Delete(slots[i]); a.lock != nil {
 				l.leases.Drop(a.lock)
 				a.lock.Release(context.Background())
 			}

@@ -27,7 +27,7 @@ func TestLocksAreGivenBackWhileTheyAreAskedFor(t *testing.T) {
 	for range 50 {
 		given := make(chan bool)
 		go func() {
-			tick.starter.lockAhead(slots)
+			tick.starter.askAhead(slots)
 			tick.locks.giveBack(slots)
 			close(given)
 		}()
@@ -56,16 +56,16 @@ func TestWhatIsClaimedAhead(t *testing.T) {
 `)
 	w.storage.Store = redistest.Dial(t, "redis://"+miniredis.RunT(t).Addr())
 	tick, slots := w.begin()
-	tick.starter.claimAhead(slots)
+	tick.starter.askAhead(slots)
 	for i, want := range []bool{true, false, false, false} {
-		name, claim := slots[i].Task.Name, tick.locks.claimOf(slots[i])
+		name, claim := slots[i].Task.Name, tick.locks.aheadOf(slots[i])
 		if want != (claim != nil) {
 			t.Errorf("%s is claimed ahead: %t", name, !want)
 		}
 		if claim == nil {
 			continue
 		}
-		<-claim.made
+		<-claim.claimed
 		claims, err := w.storage.Store.Claims(t.Context(), cluster.Key(slots[i]))
 		holder, claimed := claims[cluster.Key(slots[i])]
 		if record := tick.starter.newRecord(slots[i]); !claimed || err != nil || record.Run != holder.Run {
@@ -100,14 +100,14 @@ func TestClaimsAreMadeSideBySide(t *testing.T) {
 		<-full
 		count(-1)
 	}
-	tick.starter.claimAhead(slots)
+	tick.starter.askAhead(slots)
 	select {
 	case <-full:
 	case <-time.After(20 * time.Second):
 		t.Fatal("they are claimed one after another")
 	}
 	for _, slot := range slots {
-		<-tick.locks.claimOf(slot).made
+		<-tick.locks.aheadOf(slot).claimed
 	}
 	if most > mutex.SideBySide {
 		t.Errorf("%d were claimed at a time", most)

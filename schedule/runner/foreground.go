@@ -42,7 +42,7 @@ func (q *foregroundQueue) run(slots []schedule.Slot) {
 		}
 		if i == 0 || slots[i].At.After(slots[i-1].At) {
 			instant, _ := admission.UntilSecond(slots[i:], slots[i].At)
-			q.tick.starter.claimAhead(instant)
+			q.tick.starter.askAhead(instant)
 		}
 		q.slot(ctx, slots[i])
 	}

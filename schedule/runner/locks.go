@@ -36,8 +36,7 @@ type locks struct {
 	claiming    func(task string, slot time.Time, run string) // is called before a slot is claimed
 	problem     func(format string, a ...any)
 	leases      lease.Leases  // of the locks whose runs have yet to begin
-	claims      sync.Map      // by slot: each claim that was begun before its slot is reached
-	ahead       sync.Map      // by slot: each lockAhead that was neither taken nor given back
+	ahead       sync.Map      // by slot: each ahead whose lock was neither taken nor given back
 	asking      chan struct{} // has an element for each claim and lock that the store is asked for
 
 	outage         atomic.Pointer[error] // why the store was of no use when it was asked first
@@ -48,9 +47,9 @@ type locks struct {
 // take claims a slot and takes the mutex and a seat, as far as its task asks for them, and notes in
 // the record what it took. The lock is nil for a task that needs none.
 func (l *locks) take(record *outcome.Record, slot schedule.Slot) (lock mutex.Lock, no refusal) {
-	if a, ok := l.ahead.LoadAndDelete(slot); ok {
-		a := a.(*lockAhead)
-		<-a.done
+	if a := l.aheadOf(slot); a != nil && slot.Task.Background {
+		<-a.locked
+		l.ahead.Delete(slot)
 		*record = a.record
 		return a.lock, a.no
 	}
@@ -110,9 +109,9 @@ func refusalOf(task *schedule.Task, err error) refusal {
 func (l *locks) claimAndAcquire(storage run.Storage, record *outcome.Record, slot schedule.Slot) (mutex.Lock, error) {
 	ctx, store, holder := context.Background(), storage.Mutexes(), run.NewHolder(*record)
 	claim := func() error {
-		if ahead := l.claimOf(slot); ahead != nil && storage.Store != nil {
-			<-ahead.made
-			return ahead.err
+		if a := l.aheadOf(slot); a != nil && storage.Store != nil {
+			<-a.claimed
+			return a.err
 		}
 		return l.claim(storage, record, slot)
 	}

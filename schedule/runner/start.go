@@ -36,8 +36,7 @@ type starter struct {
 
 // startAll hands over the background runs of slots whose tasks have no condition commands.
 func (s *starter) startAll(ctx context.Context, slots []schedule.Slot) {
-	s.claimAhead(slots)
-	s.lockAhead(slots)
+	s.askAhead(slots)
 	defer s.locks.giveBack(slots)
 	defer s.Report.flush()
 	for i, slot := range slots {
@@ -172,8 +171,8 @@ func (t *Tick) newRecord(slot schedule.Slot) outcome.Record {
 // newRecord is Tick.newRecord. A slot that this tick, or an earlier one, has claimed gets the run for which it did.
 func (s *starter) newRecord(slot schedule.Slot) outcome.Record {
 	record := s.Tick.newRecord(slot)
-	if claim := s.locks.claimOf(slot); claim != nil {
-		record.Run = claim.run
+	if a := s.locks.aheadOf(slot); a != nil {
+		record.Run = a.record.Run
 	}
 	if run, note := s.ledger.RunOf(slot.Task.Name, slot.At); run != "" {
 		record.Run, record.Notes = run, []string{note}

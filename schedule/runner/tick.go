@@ -87,7 +87,7 @@ func (t *Tick) Run(noNewStarts, terminate, kill context.Context) Result {
 	now, later := admission.UntilSecond(background, t.Minute)
 	staying, leave := r.stay(noNewStarts, 2, slices.Concat(later, foreground))
 	soon, _ := admission.UntilSecond(foreground, t.Minute)
-	r.starter.claimAhead(slices.Concat(now, soon))
+	r.starter.askAhead(soon)
 	if len(now) > 0 {
 		r.requests.startHeld(noNewStarts)
 	}
