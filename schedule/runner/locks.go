@@ -23,7 +23,7 @@ import (
 type refusal struct {
 	reason  string
 	held    bool  // another run has the mutex or the seats, or waits for them: the task may wait, too
-	unknown error // why the store was of no use; nil where another run has the slot or the mutex
+	unknown error // why the store was of no use; nil when another run has the slot or the mutex
 }
 
 // locks take the locks and claims of a tick. Safe for concurrent use.
@@ -41,7 +41,7 @@ type locks struct {
 
 	outage         atomic.Pointer[error] // why the store was of no use when it was asked first
 	said           sync.Once             // when that is reported
-	skippedUnknown atomic.Bool           // a slot was skipped since the store did not answer
+	skippedUnknown atomic.Bool           // a slot was skipped because the store did not answer
 }
 
 // take claims a slot and takes the mutex and a seat, as far as its task asks for them, and notes in
