@@ -79,7 +79,6 @@ var order = []string{
 	"schedule/api/problem",
 	"schedule/api/listen",
 	"schedule/api/access",
-	"schedule/api/audit",
 	"schedule/api/watch",
 	"schedule/api",
 	"schedule/web",

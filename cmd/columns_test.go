@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"sched/schedule/api"
-	"sched/schedule/api/audit"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
 )
@@ -41,7 +40,7 @@ func TestEveryObjectIsDocumented(t *testing.T) {
 		"A server":            reflect.TypeFor[view.Server](),
 		"A hook of a task":    reflect.TypeFor[view.Hook](),
 		"An upcoming slot":    reflect.TypeFor[view.Upcoming](),
-		"A change":            reflect.TypeFor[audit.Change](),
+		"A change":            reflect.TypeFor[api.Change](),
 		"A run on a server":   reflect.TypeFor[view.ServerRun](),
 	}
 	for heading, of := range objects {

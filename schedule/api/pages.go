@@ -10,7 +10,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/api/access"
-	"sched/schedule/api/audit"
 	"sched/schedule/api/problem"
 	"sched/schedule/forecast"
 	"sched/schedule/view"
@@ -56,11 +55,6 @@ func (v *Visit) Pauses() []Pausing { return v.request.pausings() }
 // Forecast returns a forecast of a span (empty: a week) from a time (zero: this hour) on.
 func (v *Visit) Forecast(from time.Time, length string) (forecast.Report, error) {
 	return v.request.forecast(from, length)
-}
-
-// Changes returns up to limit changes below an id ("" for all), newest first, and if more exist.
-func (s *Server) Changes(below string, limit int) ([]audit.Change, bool, error) {
-	return s.audit.Read(below, limit)
 }
 
 // Call calls a route of the API for whoever sent a page's form: with their rights and their name in the audit log.

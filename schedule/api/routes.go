@@ -2,7 +2,6 @@ package api
 
 import (
 	"sched/schedule/api/access"
-	"sched/schedule/api/audit"
 	"sched/schedule/forecast"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
@@ -39,7 +38,7 @@ func routes() []route {
 			status: 200, kind: eventStream, handle: getEvents},
 		{method: "GET", path: "/servers", scope: access.Read, about: "The servers that share the schedule", status: 200, value: page[view.Server]{}, handle: getServers, errors: []int{404}},
 		{method: "GET", path: "/pauses", scope: access.Read, about: "The pauses in effect", status: 200, value: page[Pausing]{}, handle: getPauses},
-		{method: "GET", path: "/audit", scope: access.Read, about: "What was changed through this API, the newest first", status: 200, value: page[audit.Change]{}, handle: getAudit, bare: true,
+		{method: "GET", path: "/audit", scope: access.Read, about: "What was changed through this API, the newest first", status: 200, value: page[Change]{}, handle: getAudit, bare: true,
 			params: []param{cursorParam, limitParam}},
 
 		{method: "GET", path: "/schema", scope: access.Read, about: "The JSON Schema of schedule.yaml, as `sched schema` prints it", status: 200, kind: schemaJSON, handle: getSchema, bare: true},

@@ -9,7 +9,6 @@ import (
 	"sched/schedule"
 	"sched/schedule/actions"
 	"sched/schedule/api/access"
-	"sched/schedule/api/audit"
 	"sched/schedule/api/problem"
 	"sched/schedule/api/watch"
 	"sched/schedule/forecast"
@@ -53,7 +52,6 @@ type Server struct {
 	Config
 	current    current
 	access     *access.Access
-	audit      audit.Log
 	watcher    *watch.Watcher
 	forecasts  *forecast.Cache
 	files      runfile.Surveyor // what requests have read of the files of runs
@@ -84,7 +82,6 @@ func New(c Config) (*Server, error) {
 	s.access = access.New(access.Config{
 		StateDir: c.StateDir, BasePath: c.BasePath, Hosts: c.Hosts, BehindProxy: c.BehindProxy, Secure: c.Secure, Now: c.Now,
 	})
-	s.audit.Dir = c.StateDir
 	s.watcher = &watch.Watcher{Schedule: s.current.get, Files: &s.files}
 	for _, r := range routes() {
 		if s.offers(r) {

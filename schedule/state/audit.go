@@ -27,8 +27,16 @@ type Change struct {
 	Error  string // why it was not done; empty when it was
 }
 
-// Add writes a change down, and returns its number.
+// Add writes a change down, and returns its number. When it has returned, the change survives a
+// power cut.
 func (a Audit) Add(ctx context.Context, c Change) (id int64, err error) {
+	err = a.store.read(ctx, func(q querier) error {
+		_, err := q.ExecContext(ctx, "PRAGMA synchronous = FULL") // of this connection, from now on
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
 	err = a.store.write(ctx, func(q querier) error {
 		err := q.QueryRowContext(ctx, `INSERT INTO audit (at, who, origin, action, target, reason, error) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 			c.At.UnixMicro(), c.Who, c.From, c.Action, c.Target, c.Reason, c.Error).Scan(&id)
@@ -38,6 +46,14 @@ func (a Audit) Add(ctx context.Context, c Change) (id int64, err error) {
 		return err
 	})
 	return id, err
+}
+
+// Failed adds to a change why it was not done.
+func (a Audit) Failed(ctx context.Context, id int64, why string) error {
+	return a.store.write(ctx, func(q querier) error {
+		_, err := q.ExecContext(ctx, "UPDATE audit SET error = ? WHERE id = ?", why, id)
+		return err
+	})
 }
 
 // Newest returns the newest changes below a number (0: all), at most n, the newest first.

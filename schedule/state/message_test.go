@@ -201,8 +201,20 @@ func TestValuesScheduleAndAudit(t *testing.T) {
 			t.Errorf("%d, %v", id, err)
 		}
 	}
+	must(t, audit.Failed(ctx, 2, "it has ended"))
 	changes, err := audit.Newest(ctx, 3, 1)
-	if want := (Change{2, noon, "ann", "10.0.0.1", "stop", "1", "hangs", ""}); err != nil || len(changes) != 1 || changes[0] != want {
+	if want := (Change{2, noon, "ann", "10.0.0.1", "stop", "1", "hangs", "it has ended"}); err != nil || len(changes) != 1 || changes[0] != want {
 		t.Errorf("%+v, %v", changes, err)
+	}
+	last, err := audit.Add(ctx, Change{At: noon})
+	must(t, err)
+	must(t, db.write(ctx, func(q querier) error {
+		_, err := q.ExecContext(ctx, "UPDATE audit SET id = ? WHERE id = ?", auditRows+1, last)
+		return err
+	}))
+	_, err = audit.Add(ctx, Change{At: noon}) // two rows too many
+	must(t, err)
+	if all, err := audit.Newest(ctx, 0, 10); err != nil || len(all) != 3 || all[2].ID != 3 {
+		t.Errorf("the log grows for ever: %+v, %v", all, err)
 	}
 }
