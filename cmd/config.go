@@ -83,8 +83,9 @@ func (f *scheduleFile) load() (*schedule.Schedule, error) {
 	return load.File(file, f.options())
 }
 
-// loadLastValid returns the schedule or, where an edit broke it, the last one that was valid, and in invalid what is wrong
-// now. Err says that there is neither.
+// loadLastValid returns the schedule. If the file is invalid it returns what runs in its place, and in
+// invalid what is wrong: the last schedule that was valid, or, if none ever was, the tasks without a
+// problem. Err says that there is nothing of these.
 func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error, err error) {
 	file, err := f.findConfig()
 	if err != nil {
@@ -103,6 +104,9 @@ func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error,
 		return nil, nil, broken
 	}
 	text, err := ledger.LastValid(problems.StateDir, path)
+	if errors.Is(err, os.ErrNotExist) && problems.Rest != nil {
+		return problems.Rest, broken, nil
+	}
 	if err != nil || !(f.looks && os.Geteuid() == 0) && statedir.Check(problems.StateDir) != nil {
 		return nil, nil, broken
 	}
@@ -128,7 +132,7 @@ func (f *scheduleFile) loadAnyway() (*schedule.Schedule, error) {
 		f.problem("%s of %s cannot run (see `sched check`)", text.Count(len(valid.Left), "line"), filepath.Base(valid.File))
 	}
 	if invalid != nil {
-		f.problem("%s is invalid now (see `sched check`); this is about the last valid schedule", filepath.Base(valid.File))
+		f.problem("%s is invalid now (see `sched check`); this is about %s", filepath.Base(valid.File), valid.InPlace())
 	}
 	return valid, err
 }

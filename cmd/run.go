@@ -49,7 +49,8 @@ func newRunCommand(a *app) *cobra.Command {
 		Long: `run is one tick: it forks the background tasks that are due in this minute, runs the foreground
 ones one after another, and ends. It prints a line for each task that was due.
 
-If the schedule is invalid it says why, runs the last valid one, and exits with 2.`,
+If the schedule is invalid it says why, runs the last valid one, and exits with 2. If none was valid
+yet, it runs the tasks that have no problem.`,
 		Example: `  * * * * * sched run          in the crontab
   sched run --dry-run          what would run in this minute
   sched run --at "2026-03-29 02:30" --dry-run --json`,
@@ -185,8 +186,9 @@ func (a runCommand) runTriggered(o runOptions) error {
 	return nil
 }
 
-// loadFor loads the schedule of a tick, whose state folder is ours. Where it is invalid it prints why, the same once an hour only, and
-// returns the last valid one unless --strict; invalid is then the exit of the tick.
+// loadFor loads the schedule of a tick, whose state folder is ours. If it is invalid, loadFor prints
+// why, the same once an hour only, and returns what runs in its place unless --strict; invalid is then
+// the exit of the tick.
 func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
 	var broken error
 	if o.strict {
@@ -202,7 +204,9 @@ func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err er
 		return nil, nil, err
 	case broken != nil && !printed:
 		a.exitCode(broken)
-		a.problem("%s is invalid; running the last valid schedule", filepath.Base(s.File))
+	}
+	if broken != nil && (!printed || s.Without != nil && !o.quiet) {
+		a.problem("%s is invalid; running %s", filepath.Base(s.File), s.InPlace())
 	}
 	if left := leftOut(s); broken == nil && left != nil {
 		if o.strict {

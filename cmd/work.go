@@ -36,7 +36,7 @@ func newWorkCommand(a *app) *cobra.Command {
 		Short: "A tick every minute in the foreground, for containers and laptops",
 		Long: `work does what cron would: every minute it starts "sched run", and does not wait for it. It can be
 the first process of a container. An edit counts from the next minute on, also one that makes the
-schedule invalid: each tick says so, and runs the last valid one.
+schedule invalid: each tick says so, and runs what sched run would.
 
 SIGTERM, SIGINT, SIGHUP and SIGQUIT end it: nothing more is started, and what runs may finish within --grace.
 Then the rest is stopped, with its hooks. A second signal kills it at once. The exit code is 143.`,

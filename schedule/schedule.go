@@ -34,6 +34,10 @@ type Schedule struct {
 	Maintenance string  // absolute: the file that keeps tasks from running while it exists; empty for none
 	Tasks       []*Task // in the order of the file, groups and includes in their place
 
+	// Without names the tasks that a file has problems with, if the schedule is the rest of that file;
+	// else it is nil.
+	Without []string
+
 	// Machine is this one, as far as tasks ask: it has no name where none says `servers`, and no labels where none asks for one.
 	Machine labels.Machine
 
@@ -45,6 +49,17 @@ type Schedule struct {
 
 	NewestHoliday   Date  // of Holidays: with a year where one has a year
 	NewestHolidayAt Place // where the file has it
+}
+
+// InPlace says what runs in place of an invalid file: it is this schedule.
+func (s *Schedule) InPlace() string {
+	switch {
+	case s.Without == nil:
+		return "the last valid schedule"
+	case len(s.Without) == 0:
+		return "its tasks without a problem"
+	}
+	return "its tasks without a problem, so not " + strings.Join(s.Without, ", ")
 }
 
 // A Store is where servers share mutexes. Without Servers each machine uses its kernel's locks.

@@ -25,7 +25,7 @@ type current struct {
 // readAgainAfter is how old a schedule may be whose files look the same.
 const readAgainAfter = 5 * time.Second
 
-// get returns the schedule, or the last valid one and in invalid what is wrong now; else err.
+// get returns the schedule, or what runs in its place and in invalid what is wrong now; else err.
 func (c *current) get() (valid *schedule.Schedule, invalid, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ type Visit struct {
 	Who      access.Who
 	Operates bool // who looks may also trigger, retry, stop, pause and resume
 	Schedule *schedule.Schedule
-	Invalid  error // an edit broke the file: the schedule is the last valid one
+	Invalid  error // what is wrong with the file: the schedule is what runs in its place
 	View     view.Source
 
 	request *request

@@ -29,7 +29,7 @@ type request struct {
 	server   *Server
 	who      access.Who
 	schedule *schedule.Schedule // nil for a route that needs none
-	invalid  error              // an edit broke the file: the schedule is the last valid one
+	invalid  error              // what is wrong with the file: the schedule is what runs in its place
 	view     view.Source
 	body     []byte // of a route that takes one
 
@@ -166,7 +166,7 @@ func (r *request) answer(w http.ResponseWriter, of route, value any) {
 		w.Header().Add("Sched-Problem", headerText(p))
 	}
 	if r.invalid != nil && r.schedule != nil {
-		w.Header().Add("Sched-Problem", "the schedule is invalid now (see `sched check`); this is about the last valid one")
+		w.Header().Add("Sched-Problem", "the schedule is invalid now (see `sched check`); this is about "+r.schedule.InPlace())
 	}
 	c, ok := value.(content)
 	if !ok {

@@ -38,7 +38,7 @@ type Result struct {
 // A Subject is what is examined, and its surroundings. Checks may read it at the same time.
 type Subject struct {
 	Schedule *schedule.Schedule
-	Broken   error // why the schedule in the file is invalid: Schedule is the last valid one then
+	Broken   error // why the schedule in the file is invalid: Schedule is what ticks run then
 	Now      time.Time
 	Environ  []string // of the person
 	Self     string   // the path of this sched

@@ -27,7 +27,7 @@ func checkSchedule(_ context.Context, s *Subject) (found []finding) {
 	if s.Broken != nil {
 		first, _, _ := strings.Cut(s.Broken.Error(), "\n")
 		found = append(found, finding{Problem,
-			"the schedule is invalid, and ticks run the last valid one: " + first,
+			"the schedule is invalid, and ticks run " + s.Schedule.InPlace() + ": " + first,
 			"see `sched check`"})
 	}
 	if left := s.Schedule.Left; len(left) > 0 {

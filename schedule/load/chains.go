@@ -14,16 +14,21 @@ import (
 type chains struct {
 	triggers []use // each as the file has it, also where many tasks inherit it
 	timeless []use // the tasks without a time of their own
+
+	reading *schedule.Task // the task that is read now; nil for none
 }
 
 // A use is a place at which the name of a task stands, or at which a task begins.
 type use struct {
 	name          string // of a task
 	place         document.Place
-	task, section string // of the problem; see document.Reader
+	task, section string         // of the problem; see document.Reader
+	in            *schedule.Task // the task that has it; nil where several inherit it
 }
 
-func (l *loader) useOf(name string, n *node) use { return use{name, l.PlaceOf(n), l.Task, l.Section} }
+func (l *loader) useOf(name string, n *node) use {
+	return use{name, l.PlaceOf(n), l.Task, l.Section, l.chains.reading}
+}
 
 // setTrigger reads the name of the task that a hook starts.
 func setTrigger(l *loader, h *hookDraft, n *node) {
@@ -65,9 +70,12 @@ func (l *loader) checkChains() {
 
 // problemOf records a problem of a use, wherever the loader is by now.
 func (l *loader) problemOf(u use, hint, format string, args ...any) {
-	task, section := l.Task, l.Section
+	task, section, before := l.Task, l.Section, l.ProblemCount()
 	l.Task, l.Section = u.task, u.section
 	l.ProblemAt(u.place, hint, format, args...)
+	if u.in != nil {
+		l.addWrong(before, u.in)
+	}
 	l.Task, l.Section = task, section
 }
 
@@ -94,7 +102,7 @@ func (l *loader) refuseCycles() {
 	var visit func(t *schedule.Task)
 	visit = func(t *schedule.Task) {
 		if at := slices.Index(from, t); at >= 0 {
-			l.refuseCycle(t, path[at:])
+			l.refuseCycle(t, path[at:], from[len(from)-1])
 			return
 		}
 		if seen[t] {
@@ -115,18 +123,15 @@ func (l *loader) refuseCycles() {
 	}
 }
 
-func (l *loader) refuseCycle(first *schedule.Task, path []schedule.Trigger) {
+// refuseCycle refuses a chain from first to closing, whose trigger leads back to first.
+func (l *loader) refuseCycle(first *schedule.Task, path []schedule.Trigger, closing *schedule.Task) {
 	last := path[len(path)-1]
 	var b strings.Builder
 	b.WriteString(first.Name)
 	for _, trigger := range path {
 		fmt.Fprintf(&b, " → %s (%s at %s)", trigger.Task, trigger.Key, trigger.Place)
 	}
-	closing := first.Name
-	if len(path) > 1 {
-		closing = path[len(path)-2].Task
-	}
-	l.problemOf(use{place: last.Place, task: closing}, "take one of these triggers away; where it is inherited, `"+last.Key+": false` does", "trigger: a chain without an end: %s", b.String())
+	l.problemOf(use{place: last.Place, task: closing.Name, in: closing}, "take one of these triggers away; where it is inherited, `"+last.Key+": false` does", "trigger: a chain without an end: %s", b.String())
 }
 
 // warnOfSwitchedOff warns of triggers of a task that is switched off: what they ask for is recorded as skipped.

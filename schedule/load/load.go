@@ -17,7 +17,12 @@ import (
 type InvalidError struct {
 	Problems []document.Problem // at least one
 	StateDir string             // of the schedule, as far as the file still says; it may hold the last valid one
-	cause    error              // of a file that could not be read
+
+	// Rest is the schedule without the tasks that the problems concern. It is nil if a problem
+	// concerns more than its entry of `tasks:`, or if no task is left.
+	Rest *schedule.Schedule
+
+	cause error // of a file that could not be read
 }
 
 // Error returns the problems, each on lines of its own.
@@ -118,8 +123,9 @@ type loader struct {
 	schedule *schedule.Schedule
 	mail     mailSettings
 	names    map[string]document.Place // of the tasks
-	bare     *taskDraft                // a task that sets and inherits nothing; nil while the top of the file is read
-	hasStore bool                      // the file has a store, if only an empty one
+	wrong    wrongEntries
+	bare     *taskDraft // a task that sets and inherits nothing; nil while the top of the file is read
+	hasStore bool       // the file has a store, if only an empty one
 	chains   chains
 	zones    map[string]*time.Location
 }
@@ -188,12 +194,16 @@ func (l *loader) readMain(text []byte) {
 func (l *loader) result() (*schedule.Schedule, error) {
 	if l.ProblemCount() > 0 {
 		problems, cause := l.Problems()
-		return nil, &InvalidError{Problems: problems, StateDir: l.invalidStateDir(), cause: cause}
+		return nil, &InvalidError{Problems: problems, StateDir: l.invalidStateDir(), Rest: l.rest(), cause: cause}
 	}
+	return l.finished(), nil
+}
+
+func (l *loader) finished() *schedule.Schedule {
 	s := l.schedule
 	s.Warnings, s.Sources = l.Warnings(), l.Sources()
 	s.Digest = document.Digest(s.Sources)
-	return s, nil
+	return s
 }
 
 // invalidStateDir returns the state folder of an invalid schedule, if need be from two lines of

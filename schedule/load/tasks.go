@@ -16,6 +16,7 @@ import (
 type taskDraft struct {
 	schedule.Task
 	isGroup bool   // so `group` is its own name
+	isWrong bool   // a group that it is in has problems of its own
 	group   string // the name of a group
 	tasks   *node  // of a group
 
@@ -79,11 +80,14 @@ func (l *loader) readEntries(n *node, base *taskDraft) {
 		l.names = make(map[string]document.Place, len(items))
 	}
 	for _, item := range items {
+		before := l.ProblemCount()
 		switch {
 		case item.IsNull():
 			l.Problemf(item, "remove the `-`", "an empty entry")
+			l.addWrong(before, nil)
 		case !item.IsMapping():
 			l.Problemf(item, "a task has at least a name, a command, and cron or every", "a task must be a mapping of keys and values, not %s", item.Describe())
+			l.addWrong(before, nil)
 		case item.Has("tasks") || item.Has("group") && !item.Has("name") && !item.Has("command"):
 			l.readGroup(item, base)
 		default:
@@ -96,6 +100,8 @@ func (l *loader) readEntries(n *node, base *taskDraft) {
 func (l *loader) readTask(n *node, base *taskDraft) {
 	t := new(taskDraft)
 	*t = *base
+	before := l.ProblemCount()
+	l.chains.reading = &t.Task
 	t.isGroup, t.ownEnv = false, nil
 	t.Place = l.PlaceOf(n)
 	section := l.Section
@@ -130,7 +136,11 @@ func (l *loader) readTask(n *node, base *taskDraft) {
 	l.warnOfLongRetry(n, t)
 	l.checkExpect(n, t)
 	l.checkBoot(n, t)
-	l.Task, l.Section = "", section
+	l.addWrong(before, &t.Task)
+	if t.isWrong {
+		l.wrong.tasks[&t.Task] = true
+	}
+	l.chains.reading, l.Task, l.Section = nil, "", section
 	l.schedule.Tasks = append(l.schedule.Tasks, &t.Task)
 }
 
@@ -169,6 +179,7 @@ func (l *loader) warnOfLongRetry(n *node, t *taskDraft) {
 // readGroup adds the tasks of the group to the schedule.
 func (l *loader) readGroup(n *node, base *taskDraft) {
 	t := *base
+	before := l.ProblemCount()
 	t.isGroup, t.group, t.tasks, t.ownEnv = true, "", nil, nil
 	section := l.Section
 	l.Section = "group: "
@@ -184,6 +195,8 @@ func (l *loader) readGroup(n *node, base *taskDraft) {
 	if t.tasks == nil {
 		l.Problemf(n, "add `tasks:`, or call it `name:` if this is a task", "the group has no tasks")
 	}
+	l.addWrong(before, nil)
+	t.isWrong = t.isWrong || l.ProblemCount() > before
 	l.readEntries(t.tasks, &t)
 	l.Section = section
 }

@@ -20,7 +20,7 @@ func (s *Status) Metrics() []byte {
 	if !s.LastTick.IsZero() {
 		m.sample(seconds(s.LastTick))
 	}
-	m.family("sched_schedule_valid", gauge, "1, or 0 when an edit broke the file and the last valid one runs.")
+	m.family("sched_schedule_valid", gauge, "1, or 0 when the file is invalid and something else runs in its place.")
 	m.sample(map[bool]float64{false: 1}[s.Invalid])
 	m.family("sched_tasks", gauge, "The tasks that are active here.")
 	m.sample(float64(len(s.Tasks)))

@@ -23,7 +23,7 @@ import (
 type Status struct {
 	Schedule    *schedule.Schedule
 	At          time.Time
-	Invalid     bool         // an edit broke the file, and Schedule is the last valid one
+	Invalid     bool         // the file is invalid, and Schedule is what runs in its place
 	LastTick    time.Time    // the last minute that a tick covered; zero when none did
 	Running     int          // runs that live, also those of tasks that are gone
 	Tasks       []TaskStatus // the active ones, in file order

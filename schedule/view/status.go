@@ -142,7 +142,7 @@ func (of judged) down() (rows []Trouble) {
 		rows = append(rows, Trouble{"", "tick", missing, "", next})
 	}
 	if of.Invalid {
-		words := filepath.Base(of.Schedule.File) + " is invalid, the last valid one runs"
+		words := filepath.Base(of.Schedule.File) + " is invalid, ticks run " + of.Schedule.InPlace()
 		rows = append(rows, Trouble{"", "schedule", words, "", "sched check" + of.config})
 	}
 	return rows

@@ -112,7 +112,7 @@ func (p *page) send(w http.ResponseWriter, status int) {
 		}
 		head.put(`<div id="problems"%s>`, live)
 		if p.Invalid != nil {
-			head.put(`<p class="alert" role="status">✕ The schedule is invalid; this is about the last valid one. <code>sched check</code> says what is wrong.</p>`)
+			head.put(`<p class="alert" role="status">✕ The schedule is invalid; this is about %s. <code>sched check</code> says what is wrong.</p>`, p.Schedule.InPlace())
 		}
 		for _, one := range p.Problems() {
 			head.put(`<p class="alert" role="status">! %s</p>`, one)
