@@ -185,10 +185,14 @@ const (
 	completionTime = time.Second
 )
 
+// runs finds the newest runs; with outcomes those that ended so, and their tasks.
 func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 	c.recorded(func(ctx context.Context, s *schedule.Schedule, all *records.Records) {
 		newest, _ := all.Find(ctx, history.Query{Limit: mostRuns, Outcomes: outcomes})
 		for _, r := range newest {
+			if outcomes != nil && !slices.Contains(found, r.Task) {
+				found = append(found, r.Task)
+			}
 			found = append(found, described(text.ShortRun(r.Run), fmt.Sprintf("%s, %s at %s", r.Task, r.Outcome, c.clock(r.Slot, s.Location))))
 		}
 	})

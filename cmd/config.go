@@ -80,13 +80,22 @@ func (f *scheduleFile) load() (*schedule.Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	return load.File(file, f.options())
+	s, err := load.File(file, f.options())
+	if err == nil {
+		f.zones = zonesOf(s)
+	}
+	return s, err
 }
 
 // loadLastValid returns the schedule. If the file is invalid it returns what runs in its place, and in
 // invalid what is wrong: the last schedule that was valid, or, if none ever was, the tasks without a
 // problem. Err says that there is nothing of these.
 func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error, err error) {
+	defer func() {
+		if valid != nil {
+			f.zones = zonesOf(valid)
+		}
+	}()
 	file, err := f.findConfig()
 	if err != nil {
 		return nil, nil, err

@@ -11,6 +11,10 @@ func TestReadTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	newYork, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
 	now := time.Date(2026, 3, 28, 23, 30, 0, 0, time.UTC) // half past midnight of the day on which Berlin's clocks go forward
 	for _, row := range []struct{ text, want, skipped string }{
 		// exact, whatever the zone
@@ -33,10 +37,28 @@ func TestReadTime(t *testing.T) {
 		{"2026-03-29 02:00", "2026-03-29T01:00:00Z", "02:00"},
 		// one that they show twice is the first
 		{"2026-10-25 02:30", "2026-10-25T00:30:00Z", ""},
+		// from now
+		{"now", "2026-03-28T23:30:00Z", ""},
+		{"2h ago", "2026-03-28T21:30:00Z", ""},
+		{"2 hours ago", "2026-03-28T21:30:00Z", ""},
+		{"1 d 3 h ago", "2026-03-27T20:30:00Z", ""},
+		{"in 10m", "2026-03-28T23:40:00Z", ""},
+		// as sched prints times: with the zone, which tells apart what the clocks show twice
+		{"2026-01-05 09:00 CET", "2026-01-05T08:00:00Z", ""},
+		{"Mon 2026-01-05 09:00:30 UTC", "2026-01-05T09:00:30Z", ""},
+		{"2026-01-05 09:00 EST", "2026-01-05T14:00:00Z", ""},
+		{"2026-10-25 02:30 CEST", "2026-10-25T00:30:00Z", ""},
+		{"2026-10-25 02:30 CET", "2026-10-25T01:30:00Z", ""},
+		{"2026-01-05 09:00:00 +02:00", "2026-01-05T07:00:00Z", ""},
+		{"2026-01-05 09:00 -03", "2026-01-05T12:00:00Z", ""},
+		{"2026-01-05 09:00 Asia/Tokyo", "2026-01-05T00:00:00Z", ""},
+		{"23:00 EDT", "2026-03-29T03:00:00Z", ""},
 		// and what is none
+		{"2026-01-05 09:00 EDT", "", ""}, {"2026-01-05 09:00 XYZ", "", ""}, {"2026-01-05 09:00 Asia/Nowhere", "", ""},
+		{"-2h ago", "", ""}, {"in a while", "", ""}, {"ago", "", ""}, {"Mon 9:00", "", ""},
 		{"", "", ""}, {"25:00", "", ""}, {"9", "", ""}, {"tomorrow at nine", "", ""}, {"2026-02-30", "", ""}, {"2026-01-05 9:00 Z", "", ""}, {"t9:00", "", ""},
 	} {
-		at, skipped, ok := readTime(row.text, now, berlin)
+		at, skipped, ok := readTime(row.text, now, berlin, time.UTC, newYork)
 		got := ""
 		if ok {
 			got = at.UTC().Format(time.RFC3339)

@@ -54,7 +54,7 @@ Exit codes: 0 all well, 1 the limit of --max-concurrent is exceeded, 2 wrong usa
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.from, "from", "", "where it begins (default: now; 2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
+	f.StringVar(&o.from, "from", "", "where it begins, instead of now: "+timeForms)
 	f.StringVar(&o.span, "for", "7d", "how long it is: 12h, 7d, at most 31d")
 	f.IntVar(&o.servers, "servers", 1, "how many servers tick, of a schedule with a store")
 	f.BoolVar(&o.slots, "slots", false, "print what becomes of each slot instead, of 24h unless --for says less")

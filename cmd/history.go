@@ -29,6 +29,8 @@ type historyOptions struct {
 	csv      bool
 	summary  bool
 	all      bool
+	timezone string
+	counts   bool // --limit was given
 }
 
 type historyCommand struct{ *app }
@@ -56,14 +58,16 @@ Other commands take a run by its whole id, or by the last part of it that is sho
 			if o.summary && o.all {
 				return usage("call it on each server", "--summary is of this machine")
 			}
+			o.counts = c.Flags().Changed("limit")
 			return historyCommand{a}.history(strings.Join(args, ""), o)
 		},
 	}
 	f := c.Flags()
 	f.BoolVar(&o.failed, "failed", false, "only runs that failed, timed out, were stopped or lost")
 	f.StringSliceVar(&o.outcomes, "outcome", nil, "only slots with one of these outcomes")
-	f.StringVar(&o.since, "since", "", "only slots since then: a time, or how long ago (90m, 7d)")
-	f.StringVar(&o.until, "until", "", "only slots before then: a time, or how long ago")
+	f.StringVar(&o.since, "since", "", "only slots since then: 7d for so long ago, "+timeForms)
+	f.StringVar(&o.until, "until", "", "only slots before then")
+	f.StringVar(&o.timezone, "timezone", "", "show times in this zone, such as America/New_York or Local, and take --since and --until for times of it")
 	f.IntVarP(&o.limit, "limit", "n", 20, "at most so many (0: all)")
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	f.BoolVar(&o.csv, "csv", false, "print CSV with a header line (RFC 4180)")
@@ -79,6 +83,9 @@ func (a historyCommand) history(name string, o historyOptions) error {
 	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
+		return err
+	}
+	if s, err = shownIn(s, o.timezone); err != nil {
 		return err
 	}
 	q, err := a.historyQuery(name, o, s.Location)
@@ -107,13 +114,30 @@ func (a historyCommand) history(name string, o historyOptions) error {
 		}
 	}
 	switch {
-	case o.json:
-		return a.printJSON(view.RecordsOf(records))
-	case o.csv:
-		return a.printCSV(view.RecordsOf(records))
+	case o.json, o.csv:
+		cut := o.limit > 0 && len(records) > o.limit
+		if cut {
+			records = records[:o.limit]
+		}
+		print := a.printJSON
+		if o.csv {
+			print = a.printCSV
+		}
+		if err := print(view.RecordsOf(records)); err != nil {
+			return err
+		}
+		a.sayCut(o, cut)
+		return nil
 	}
 	a.printHistory(s, o, waitingIn(waiting, q), matching(live, q), matching(lost, q), records)
 	return nil
+}
+
+// sayCut says that there is more than is shown, unless somebody asked for so many.
+func (a historyCommand) sayCut(o historyOptions, cut bool) {
+	if cut && !o.counts {
+		a.problem("%v", failed("-n 0 shows all; --since and --until narrow them", "only the newest %d are shown", o.limit))
+	}
 }
 
 // printHistory prints what waits for a tick, what runs, what vanished, and the records, in this order: the newest first.
@@ -124,8 +148,12 @@ func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, wai
 		return
 	}
 	zone := s.Location
-	t := historyTable{out: a.stdout(), table: a.stdout().Table(), zone: zone, servers: o.all, limit: o.limit}
-	defer t.table.Flush()
+	t := historyTable{out: a.stdout(), time: slotsIn(s, o), servers: o.all, limit: o.limit}
+	t.table = t.out.Table(t.shrinks()...)
+	defer func() {
+		t.table.Flush()
+		a.sayCut(o, t.cut)
+	}()
 	t.table.Head(t.columns("SLOT", "TASK", "SERVER", "RUN", "CPU", "MEMORY", "OUTCOME")...)
 	here := serverName(s.Server)
 	for _, task := range slices.Sorted(maps.Keys(waiting)) {
@@ -151,15 +179,33 @@ func (a historyCommand) printHistory(s *schedule.Schedule, o historyOptions, wai
 type historyTable struct {
 	out     terminal.Stream
 	table   *terminal.Table
-	zone    *time.Location
+	time    func(time.Time) string
 	servers bool // there is a column for them
 	limit   int  // of the rows; 0 for none
 	rows    int
+	cut     bool // there were more
+}
+
+// slotsIn returns how slots are written: with their zone if one of these differ, the schedule's, a task's and the reader's.
+func slotsIn(s *schedule.Schedule, o historyOptions) func(time.Time) string {
+	differ := o.timezone != "" || s.Location.String() != localZone().String() ||
+		slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.When.Location.String() != s.Location.String() })
+	if differ {
+		return func(t time.Time) string { return text.SecondZone(t, s.Location) }
+	}
+	return func(t time.Time) string { return text.Second(t, s.Location) }
+}
+
+// shrinks says in which order columns shrink on a narrow terminal: memory and CPU go first.
+func (t historyTable) shrinks() []terminal.Shrink {
+	last := len(t.columns(make([]string, 7)...)) - 1
+	return []terminal.Shrink{{Column: last - 1}, {Column: last - 2}, {Column: last, Least: 28}, {Column: 1, Least: 12}, {Column: last, Least: 16}}
 }
 
 // add adds a row, unless the limit is reached. CPU and memory are known after commands have ended.
 func (t *historyTable) add(r outcome.Record, tone terminal.Tone, became string) {
 	if t.limit > 0 && t.rows == t.limit {
+		t.cut = true
 		return
 	}
 	t.rows++
@@ -170,7 +216,7 @@ func (t *historyTable) add(r outcome.Record, tone terminal.Tone, became string) 
 			memory = text.Bytes(r.PeakMemory)
 		}
 	}
-	t.table.Row(t.columns(text.Second(r.Slot, t.zone), r.Task, r.Server, text.ShortRun(r.Run),
+	t.table.Row(t.columns(t.time(r.Slot), r.Task, r.Server, text.ShortRun(r.Run),
 		cpu, memory, t.out.Paint(tone, text.Line(became)))...)
 }
 
@@ -199,6 +245,9 @@ func (a historyCommand) liveText(state runfile.State) string {
 // historyQuery turns the flags into a query; an empty name means all tasks.
 func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.Location) (q history.Query, err error) {
 	q = history.Query{Task: name, Limit: o.limit}
+	if o.limit > 0 {
+		q.Limit++ // to know whether there are more
+	}
 	switch {
 	case o.limit < 0:
 		return q, usage("0 shows all", "--limit %d is negative", o.limit)
@@ -214,16 +263,8 @@ func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.L
 		}
 		q.Outcomes = append(q.Outcomes, outcome)
 	}
-	if q.Since, err = a.parsePast("since", o.since, zone); err != nil {
-		return q, err
-	}
-	if q.Until, err = a.parsePast("until", o.until, zone); err != nil {
-		return q, err
-	}
-	if !q.Until.IsZero() && !q.Since.Before(q.Until) {
-		return q, usage("", "--until %s is not after --since %s", o.until, o.since)
-	}
-	return q, nil
+	q.Since, q.Until, err = a.parseSpan(o.since, o.until, zone)
+	return q, err
 }
 
 func matching(logs []runfile.State, q history.Query) []runfile.State {

@@ -51,7 +51,7 @@ func newListCommand(a *app) *cobra.Command {
 	}
 	f := c.Flags()
 	f.IntVar(&o.next, "next", 1, "how many times to look ahead for each task")
-	f.StringVar(&o.at, "at", "", "look ahead from this time (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
+	f.StringVar(&o.at, "at", "", "look ahead from this time: "+timeForms)
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	f.StringVar(&o.sort, "sort", "file", "the order: that of the file, or next for what runs next first")
 	f.StringVar(&o.timezone, "timezone", "", "show times in this zone, such as America/New_York or Local, and take --at for one of it")

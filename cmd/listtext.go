@@ -17,15 +17,15 @@ import (
 func (a listCommand) printList(s *schedule.Schedule, rows []view.Task, at time.Time) {
 	t := a.stdout().Table()
 	defer t.Flush()
-	t.Head("TASK", "WHEN", "NEXT", "LAST", "NOW")
+	t.Head("TASK", "WHEN", "NEXT", "LAST", "NOW", "DOES")
 	for _, row := range rows {
 		next := never(row, s)
 		if len(row.Times) > 0 {
 			next = nextText(row, 0, at)
 		}
-		t.Row(row.Name, when(row, s), next, a.lastText(s, row.LastRun), a.nowText(s, row))
+		t.Row(row.Name, when(row, s), next, a.lastText(s, row.LastRun), a.nowText(s, row), does(row))
 		for i := 1; i < len(row.Times); i++ {
-			t.Row("", "", nextText(row, i, at), "", "")
+			t.Row("", "", nextText(row, i, at), "", "", "")
 		}
 	}
 }

@@ -1,13 +1,19 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"sched/schedule"
+	"sched/schedule/history"
+	"sched/schedule/outcome"
 	captured "sched/schedule/run/output"
 	"sched/schedule/statedir"
 	"sched/schedule/text"
@@ -17,69 +23,147 @@ import (
 
 type logsCommand struct{ *app }
 
+type logsOptions struct {
+	follow       bool
+	lines        int // the last ones of each run; 0 for all
+	since, until string
+}
+
 func newLogsCommand(a *app) *cobra.Command {
-	var follow bool
+	var o logsOptions
 	c := &cobra.Command{
-		Use:   "logs TASK|RUN",
+		Use:   "logs [TASK|RUN]",
 		Short: "Print what a run printed: the newest of a task, or the one named",
 		Long: `logs prints the output of one run to stdout, as it was. What its hooks printed follows on stderr.
 A run is named by its id, or by the last part of it that sched history shows.
+
+With --since or --until it prints all runs of the task in that time, the oldest first, each under a
+line that says which run it is. The time is the one at which they were due, as in sched history.
 
 With --follow it goes on until the run has ended, with all its attempts, and then says on stderr how.
 
 The output of a run of another server of the store is on that server: logs says on which.`,
 		Example: `  sched logs nightly-report
   sched logs nightly-report -f
+  sched logs nightly-report -n 20
+  sched logs nightly-report --since yesterday
   sched logs 5c2f9a1b3d4e`,
-		Args: arguments(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return logsCommand{a}.logs(args[0], follow) },
+		Args: arguments(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error { return logsCommand{a}.logs(strings.Join(args, ""), o) },
 	}
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "print what is printed until the run ends")
+	f := c.Flags()
+	f.BoolVarP(&o.follow, "follow", "f", false, "print what is printed until the run ends")
+	f.IntVarP(&o.lines, "lines", "n", 0, "only so many lines at the end of each run (0: all)")
+	f.StringVar(&o.since, "since", "", "all runs of the task since then: "+timeForms)
+	f.StringVar(&o.until, "until", "", "all runs of the task before then")
 	return c
 }
 
-func (a logsCommand) logs(name string, follow bool) error {
+func (a logsCommand) logs(name string, o logsOptions) error {
+	if o.lines < 0 {
+		return usage("0 prints all", "-n %d is negative", o.lines)
+	}
 	a.look()
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
 	}
+	if name == "" {
+		if name, err = a.chooseTask(s, "logs TASK|RUN"); err != nil {
+			return err
+		}
+	}
+	if o.since != "" || o.until != "" {
+		return a.logsOfSpan(s, name, o)
+	}
 	record, err := runs.Of(a.view(s)).NewestRun(ctx, name)
 	if err != nil {
 		return a.view(s).ElseThere(ctx, "logs", name, err)
 	}
+	return a.logsOf(s, record, o)
+}
+
+// logsOfSpan prints all runs of a task in a time, each under a line that says which it is. The newest one is followed.
+func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions) error {
+	q := history.Query{Task: name}
+	var err error
+	if q.Since, q.Until, err = a.parseSpan(o.since, o.until, s.Location); err != nil {
+		return err
+	}
+	live, lost, records, err := a.view(s).History(ctx, q)
+	if err != nil {
+		return err
+	}
+	all := slices.DeleteFunc(records, func(r outcome.Record) bool { return !r.Ran() })
+	for _, state := range slices.Concat(matching(lost, q), matching(live, q)) {
+		if !state.Waits() {
+			all = append(all, state.Begin)
+		}
+	}
+	slices.SortFunc(all, func(x, y outcome.Record) int { return cmp.Or(x.Slot.Compare(y.Slot), cmp.Compare(x.Run, y.Run)) })
+	if len(all) == 0 {
+		if _, err := view.FindTask(s, name); err == nil {
+			a.problem("no run of %s in this time", name)
+			return nil
+		} else if _, ferr := runs.Of(a.view(s)).NewestRun(ctx, name); ferr == nil {
+			return usage("leave them out for one run", "--since and --until are for all runs of a task")
+		} else {
+			return err
+		}
+	}
+	for i, record := range all {
+		if i > 0 {
+			fmt.Fprintln(a.out) // what was printed may lack the end of its last line
+		}
+		became := "has not ended"
+		if record.Outcome != "" {
+			became = text.Line(view.Describe(record))
+		}
+		fmt.Fprintf(a.out, "==> %s of %s, run %s: %s <==\n", record.Task, text.SecondZone(record.Slot, s.Location), text.ShortRun(record.Run), became)
+		one := o
+		one.follow = o.follow && i == len(all)-1
+		if err := a.logsOf(s, record, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logsOf prints what a run printed, and follows it.
+func (a logsCommand) logsOf(s *schedule.Schedule, record outcome.Record, o logsOptions) (err error) {
 	path := record.Output
 	if path == "" {
 		path = captured.Path(s.StateDir, record) // of its hooks
 	}
-	if follow && record.Outcome == "" {
-		record, err = a.follow(s, record)
+	if o.follow && record.Outcome == "" {
+		record, err = a.follow(s, record, o.lines)
 	} else {
-		err = copyFile(a.out, path)
+		err = copyFile(a.out, path, o.lines)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return failed("", "%w", err)
 	}
-	err = copyFile(a.err, captured.HooksPath(path))
+	err = copyFile(a.err, captured.HooksPath(path), o.lines)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return failed("", "%w", err)
 	}
 	switch {
-	case follow && record.Outcome == "":
+	case o.follow && record.Outcome == "":
 		a.problem("%s vanished; the next tick will finish its run", record.Task)
-	case follow:
+	case o.follow:
 		a.problem("%s %s", record.Task, text.Line(view.Describe(record)))
 	}
 	return nil
 }
 
-func copyFile(w io.Writer, path string) error {
+// copyFile writes the last lines of a file, or all of it if that is 0.
+func copyFile(w io.Writer, path string, lines int) error {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	from := outputReader{file: file}
+	from := outputReader{file: file, at: lastLines(file, lines)}
 	for {
 		text, err := from.read()
 		if err == nil && len(text) > 0 {

@@ -15,10 +15,14 @@ import (
 )
 
 // follow prints what a live run prints, as it comes, and returns how the run ended. The record has no outcome
-// where no process supervised the run to its end. It catches no signals: ^C ends it as it ends tail -f.
-func (a *app) follow(s *schedule.Schedule, begun outcome.Record) (outcome.Record, error) {
+// where no process supervised the run to its end. It begins with the last lines, or with all if that is 0. It catches no signals: ^C
+// ends it as it ends tail -f.
+func (a *app) follow(s *schedule.Schedule, begun outcome.Record, lines int) (outcome.Record, error) {
 	tail := &outputReader{path: begun.Output}
 	defer tail.close()
+	if file, err := statedir.OpenPlain(begun.Output, os.O_RDONLY); err == nil {
+		tail.file, tail.at = file, lastLines(file, lines)
+	}
 	for {
 		text, err := tail.read()
 		if err != nil {
@@ -81,4 +85,27 @@ func (t *outputReader) close() {
 	if t.file != nil {
 		t.file.Close()
 	}
+}
+
+// lastLines returns where the last lines of a file begin; 0 where it has no more, and for all.
+func lastLines(file *os.File, lines int) int64 {
+	info, err := file.Stat()
+	if err != nil || lines == 0 {
+		return 0
+	}
+	block := make([]byte, 64<<10)
+	for end := info.Size(); end > 0; {
+		piece := block[:min(end, int64(len(block)))]
+		end -= int64(len(piece))
+		file.ReadAt(piece, end)
+		for i := len(piece) - 1; i >= 0; i-- {
+			if piece[i] != '\n' || end+int64(i) == info.Size()-1 { // the last line has its end or not
+				continue
+			}
+			if lines--; lines == 0 {
+				return end + int64(i) + 1
+			}
+		}
+	}
+	return 0
 }

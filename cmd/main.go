@@ -28,6 +28,7 @@ type console struct {
 	results  *output    // what out writes to
 	printers []*printer // where printAside was called
 	now      func() time.Time
+	zones    []*time.Location // in which times of the schedule are printed; nil before it was read
 }
 
 type scheduleFile struct {

@@ -43,7 +43,7 @@ A tag stands for the tasks that have it now: these are paused, one by one, and r
 	f := c.Flags()
 	tagFlag(c, &o.tags)
 	f.StringVar(&o.during, "for", "", "end by itself after so long (10m, 2h)")
-	f.StringVar(&o.end, "until", "", "end by itself at this time (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
+	f.StringVar(&o.end, "until", "", "end by itself at this time: "+timeForms)
 	f.StringVar(&o.reason, "reason", "", "why, for those who wonder")
 	return c
 }

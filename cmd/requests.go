@@ -24,7 +24,7 @@ type whenOptions struct {
 func (o *whenOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
-	f.StringVar(&o.at, "at", "", "with the tick at this time (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
+	f.StringVar(&o.at, "at", "", "with the tick at this time: "+timeForms)
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
 

@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/schedule"
+	"sched/schedule/history"
 	"sched/schedule/runfile"
 	"sched/schedule/text"
 	"sched/schedule/view"
@@ -15,15 +17,16 @@ type retryCommand struct{ *app }
 func newRetryCommand(a *app) *cobra.Command {
 	var o whenOptions
 	c := &cobra.Command{
-		Use:   "retry RUN...",
+		Use:   "retry [TASK|RUN...]",
 		Short: "Ask for runs again that went wrong, or did not take place",
 		Long: `retry asks for one more run of the task of each run that is named, by its id or the last part of it
 that sched history shows: like sched trigger, and the task runs as it is defined now. Runs that were
-skipped or missed can be retried, too. With several runs it asks for all or, if one of them cannot
-be retried, for none.`,
-		Example: `  sched retry 5c2f9a1b3d4e
+skipped or missed can be retried, too. A task stands for its last run that failed, timed out, was
+stopped or lost. With several runs it asks for all or, if one of them cannot be retried, for none.`,
+		Example: `  sched retry nightly-report
+  sched retry 5c2f9a1b3d4e
   sched retry 5c2f9a1b3d4e 77d0c8a2f1b3 --in 1h`,
-		Args: arguments(1, unlimited),
+		Args: arguments(0, unlimited),
 		RunE: func(_ *cobra.Command, args []string) error { return retryCommand{a}.retry(args, o) },
 	}
 	o.flags(c)
@@ -36,6 +39,13 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(names) == 0 {
+		name, err := a.chooseTask(s, "retry TASK|RUN...")
+		if err != nil {
+			return err
+		}
+		names = []string{name}
+	}
 	at, err := a.requestTime(o, s.Location)
 	if err != nil {
 		return err
@@ -43,6 +53,9 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 	actor := a.actor(s)
 	var requests []runfile.Request
 	for _, name := range names {
+		if name, err = a.lastFailure(s, name); err != nil {
+			return err
+		}
 		retry, err := actor.Retry(ctx, name, at, "", requests)
 		if err != nil {
 			return err
@@ -57,4 +70,21 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 		requests = append(requests, retry.Request)
 	}
 	return a.leaveRequests(s, requests, o, func(all []view.Request) any { return all })
+}
+
+// lastFailure returns the id of the last run of a task that failed, and says which it is. A name without such a run
+// is returned as it is.
+func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, error) {
+	if _, err := view.FindTask(s, name); err != nil {
+		return name, nil
+	}
+	_, _, failures, err := a.view(s).History(ctx, history.Query{Task: name, Outcomes: failures(), Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(failures) == 0 {
+		return name, nil
+	}
+	a.problem("run %s of %s, of %s, %s", text.ShortRun(failures[0].Run), name, a.clock(failures[0].Slot, s.Location), text.Line(view.Describe(failures[0])))
+	return failures[0].Run, nil
 }

@@ -58,7 +58,7 @@ yet, it runs the tasks that have no problem.`,
 		RunE: func(*cobra.Command, []string) error { return runCommand{a}.run(o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.at, "at", "", "run the tick of this minute instead (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
+	f.StringVar(&o.at, "at", "", "run the tick of this minute instead: "+timeForms)
 	f.BoolVar(&o.force, "force", false, "with --at, also a minute that is yet to come: its tasks run now")
 	f.StringVar(&o.only, "only", "", "leave every task but this one alone")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would run, and do nothing")

@@ -1,16 +1,13 @@
 package cmd
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sched/cmd/terminal"
 	"sched/schedule"
 	"sched/schedule/outcome"
 	"sched/schedule/text"
@@ -40,7 +37,7 @@ func (a testCommand) test(name string) error {
 		return err
 	}
 	if name == "" {
-		if name, err = a.askTask(s); err != nil {
+		if name, err = a.chooseTask(s, "test TASK"); err != nil {
 			return err
 		}
 	}
@@ -98,31 +95,4 @@ func (a testCommand) printTested(record outcome.Record) {
 		return
 	}
 	fmt.Fprintf(a.err, "%s %s %s\n", out.Mark(tone), record.Task, out.Paint(tone, text.Line(view.Describe(record))))
-}
-
-// askTask returns the name of the task whose number or name a person types.
-func (a testCommand) askTask(s *schedule.Schedule) (string, error) {
-	if !terminal.Is(a.in) {
-		return "", usage("see `sched list` for the names", "name the task to test")
-	}
-	for i, t := range s.Tasks {
-		fmt.Fprintf(a.out, "%3d  %s\n", i+1, t.Name)
-	}
-	fmt.Fprint(a.out, "which one? ")
-	line, _ := bufio.NewReader(a.in).ReadString('\n') // all of it: the shell would take the rest for a command
-	line = strings.TrimSpace(line)
-	if line == "" {
-		return "", usage("type a number or a name", "that is none of them")
-	}
-	t, err := view.FindTask(s, line)
-	if err == nil {
-		return t.Name, nil
-	}
-	if n, nerr := strconv.Atoi(line); nerr == nil {
-		if n < 1 || n > len(s.Tasks) {
-			return "", usage(fmt.Sprintf("type a number from 1 to %d, or a name", len(s.Tasks)), "that is none of them")
-		}
-		return s.Tasks[n-1].Name, nil
-	}
-	return "", err
 }

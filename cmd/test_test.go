@@ -46,3 +46,32 @@ tasks:
 		}
 	}
 }
+
+// Each command that is about one task asks which, as test does.
+func TestCommandsWithoutATaskAskWhich(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `
+tasks:
+  - {name: first, every: day, command: "true"}
+  - {name: second, every: day, command: 'echo says second; exit 3'}
+`)
+	b.sched("test", "second")
+	for command, want := range map[string]string{
+		"why": "second will be due at", "logs": "says second", "retry": "second will run with", "trigger": "second will run with",
+	} {
+		term, tty, err := newTestTerminal(80)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := term.start(b.command(command), tty); err != nil {
+			t.Fatal(err)
+		}
+		b.until("it asks", func() bool { return strings.Contains(term.seen(), "which one? ") })
+		term.press("2\n")
+		<-term.ended
+		term.ctrl.Close()
+		if screen := term.screen(); !strings.Contains(screen, want) {
+			t.Errorf("%s:\n%s", command, screen)
+		}
+	}
+}

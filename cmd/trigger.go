@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ func newTriggerCommand(a *app) *cobra.Command {
 	var o whenOptions
 	var cancel bool
 	c := &cobra.Command{
-		Use:   "trigger TASK",
+		Use:   "trigger [TASK]",
 		Short: "Ask for one more run of a task, by the next tick or later",
 		Long: `trigger leaves a request that the next tick answers, or with --in and --at a later one: also after
 a reboot. The run is one like any other, with the task as it is defined then; its conditions and
@@ -37,13 +38,13 @@ With --cancel it takes back what waits: all of a task, or the runs that are name
 			if cancel {
 				return arguments(1, unlimited)(c, args)
 			}
-			return arguments(1, 1)(c, args)
+			return arguments(0, 1)(c, args)
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if cancel {
 				return triggerCommand{a}.cancel(args, o)
 			}
-			return triggerCommand{a}.trigger(args[0], o)
+			return triggerCommand{a}.trigger(strings.Join(args, ""), o)
 		},
 	}
 	o.flags(c)
@@ -55,6 +56,11 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
+	}
+	if name == "" {
+		if name, err = a.chooseTask(s, "trigger TASK"); err != nil {
+			return err
+		}
 	}
 	t, err := view.FindTask(s, name)
 	if err == nil {

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ type whyCommand struct{ *app }
 func newWhyCommand(a *app) *cobra.Command {
 	var o whyOptions
 	c := &cobra.Command{
-		Use:   "why TASK",
+		Use:   "why [TASK]",
 		Short: "Explain when a task ran, or why it did not, and what could stop it",
 		Long: `why explains one minute of a task: whether it was due, and if not which field of which expression
 said no; what became of it, and what it means if nothing was recorded; or, for a minute to come,
@@ -26,10 +27,10 @@ Without --at it explains the last minute at which the task was due and the next 
 could stop it.`,
 		Example: `  sched why nightly-report
   sched why nightly-report --at "2026-03-29 02:30"`,
-		Args: arguments(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return whyCommand{a}.why(args[0], o) },
+		Args: arguments(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error { return whyCommand{a}.why(strings.Join(args, ""), o) },
 	}
-	c.Flags().StringVar(&o.at, "at", "", "explain this minute (2006-01-02 15:04, 14:30 or tomorrow 9:00 in the schedule's zone, or RFC 3339)")
+	c.Flags().StringVar(&o.at, "at", "", "explain this minute: "+timeForms)
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON object")
 	return c
 }
@@ -39,6 +40,11 @@ func (a whyCommand) why(name string, o whyOptions) error {
 	s, err := a.loadAnyway()
 	if err != nil {
 		return err
+	}
+	if name == "" {
+		if name, err = a.chooseTask(s, "why TASK"); err != nil {
+			return err
+		}
 	}
 	at, clock, err := a.parseMinute(o.at, s.Location)
 	if err != nil {

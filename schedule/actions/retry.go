@@ -80,7 +80,7 @@ func (a Actor) endedRun(ctx context.Context, name string) (outcome.Record, error
 	if len(records) > 0 {
 		return outcome.Record{}, view.Fail(view.NotFound,
 			fmt.Sprintf("its newest run is %s; `sched trigger %s` asks for a new one", text.ShortRun(records[0].Run), name),
-			"%s is a task: name one of its runs", name)
+			"no run of %s failed: name one of its runs", name)
 	}
 	record, err := runs.Of(a.Source).FindRun(ctx, name)
 	if err != nil {

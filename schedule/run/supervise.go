@@ -170,6 +170,9 @@ func (r *Run) start(terminate context.Context, n int, result *outcome.Record) *p
 		r.file.Append(runfile.Event{Attempt: &runfile.Attempt{Number: n, At: now}})
 		r.releaseProcesses() // of the hooks before it
 	}
+	if n > 1 {
+		output.Separate(r.output, fmt.Sprintf("sched: attempt %d\n", n))
+	}
 	p, err := process.Spec{
 		Task: &r.task, Command: r.task.Command, Dir: r.task.Dir,
 		Caller: r.Environ, Variables: r.variables(n), Output: r.output, Locks: r.inheritedLocks(), Keep: r.keeps(),

@@ -47,6 +47,18 @@ func Append(path string) (*os.File, error) {
 	return file, err
 }
 
+// Separate appends a line to an output that has something, after the end of its last line.
+func Separate(output *os.File, line string) {
+	last, _ := Tail(output.Name(), 1)
+	if len(last) == 0 {
+		return
+	}
+	if last[0] != '\n' {
+		line = "\n" + line
+	}
+	io.WriteString(output, line) // where that fails the command has the same trouble
+}
+
 // InUse reports whether a process of the run still has its output open; false where there is no such file.
 func InUse(path string) bool {
 	file, err := statedir.OpenPlain(path, os.O_RDONLY)
