@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sched/mutex/stores"
 	"sched/schedule/schema"
 	"sched/schedule/text"
 )
 
 func newSchemaCommand(a *app) *cobra.Command {
-	var output string
+	var output, database, prefix string
 	c := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the schema of schedule.yaml, by which editors complete and check it",
@@ -21,22 +22,37 @@ the file, which sched init and sched import write:
     ` + schema.Modeline(schema.FileName) + `
 
 After an upgrade, write it again. It accepts what sched check accepts; what it cannot say, such as
-whether a cron expression is right, sched check does.`,
+whether a cron expression is right, sched check does.
+
+With --sql it prints the statements that make the tables of a store in a database, for a store
+whose user may not make them.`,
 		Example: `  sched schema -o ` + schema.FileName + `
-  sched schema > /tmp/sched.json`,
+  sched schema > /tmp/sched.json
+  sched schema --sql postgres | psql jobs`,
 		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
+			content := schema.JSON()
+			if database != "" {
+				tables, ok := stores.Tables(database, prefix)
+				if !ok {
+					return usage("write `--sql postgres` or `--sql mysql`, and a prefix of small letters, digits and _",
+						"there are no tables for --sql %s --prefix %s", database, prefix)
+				}
+				content = []byte(tables)
+			}
 			if output == "" {
-				_, err := a.out.Write(schema.JSON())
+				_, err := a.out.Write(content)
 				return err
 			}
-			if err := os.WriteFile(output, schema.JSON(), 0o644); err != nil {
+			if err := os.WriteFile(output, content, 0o644); err != nil {
 				return failed("", "cannot write %s: %w", output, text.WithoutPath(err))
 			}
 			return nil
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "", "write it to this file, over what is there")
+	c.Flags().StringVar(&database, "sql", "", "print the tables of a store in a database: postgres or mysql")
+	c.Flags().StringVar(&prefix, "prefix", "", "with --sql: what the names of the tables begin with, instead of sched_")
 	return c
 }
 

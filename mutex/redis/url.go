@@ -79,7 +79,7 @@ func targetsOf(c mutex.Config) (targets []*target, err error) {
 func targetOf(text, dir string) (t *target, problem string) {
 	parts := form.FindStringSubmatch(text)
 	if parts == nil {
-		return nil, "does not begin with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
+		return nil, "does not begin with redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, postgres:// or mysql://"
 	}
 	t = &target{kind: parts[2], name: strings.ToLower(parts[4])}
 	u, err := url.Parse(parts[1] + "://" + parts[3] + "hosts" + parts[5])

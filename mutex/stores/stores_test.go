@@ -10,12 +10,14 @@ import (
 )
 
 func TestAStoreIsOpenedByItsURL(t *testing.T) {
-	good := mutex.Config{Servers: []string{"redis://a"}, Namespace: "shop"}
-	s, err := stores.Open(good)
-	if err != nil || s.Config().Namespace != "shop" {
-		t.Fatal(err)
+	for _, url := range []string{"redis://a", "postgres://sched@a/jobs", "mysql://sched@a/jobs", "mariadb://sched@a/jobs"} {
+		good := mutex.Config{Servers: []string{url}, Namespace: "shop"}
+		s, err := stores.Open(good)
+		if err != nil || s.Config().Namespace != "shop" {
+			t.Fatal(err)
+		}
+		s.Close()
 	}
-	s.Close()
 
 	bad := mutex.Config{Servers: []string{"mongodb://a"}, Namespace: "shop"}
 	none, err := stores.Open(bad)

@@ -1,0 +1,489 @@
+package sqlstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/redistest"
+	"sched/mutex/sqlstore"
+	"sched/mutex/sqltest"
+)
+
+// useAll does everything that a store does, and fails when anything goes wrong.
+func useAll(t *testing.T, s *sqlstore.Store) {
+	t.Helper()
+	check := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	lock, err := s.Acquire(ctx, "backup", holder("run-1"))
+	check("Acquire", err)
+	check("Claim", s.Claim(ctx, "backup@1", time.Now(), holder("run-1")))
+	check("Claim again", s.Claim(ctx, "backup@1", time.Now(), holder("run-1")))
+	heldBy(t, s.Claim(ctx, "backup@1", time.Now(), holder("run-2")), "run-1")
+	check("Renew", lock.Renew(ctx))
+	adopted := s.Adopt("backup", holder("run-1"), nil)
+	check("Renew an adopted lock", adopted.Renew(ctx))
+	held, err := s.Held(ctx, "backup")
+	check("Held", err)
+	claims, err := s.Claims(ctx, "backup@1")
+	check("Claims", err)
+	if held["backup"].Run != "run-1" || claims["backup@1"].Run != "run-1" {
+		t.Fatalf("%v, %v", held, claims)
+	}
+	_, err = s.Now(ctx)
+	check("Now", err)
+	check("Put", s.Put(ctx, "servers", "web-1", []byte("here"), time.Hour))
+	all, err := s.All(ctx, "servers")
+	check("All", err)
+	check("Delete", s.Delete(ctx, "servers", "web-1"))
+	check("Append", s.Append(ctx, "runs", 9, []byte("run-1")))
+	tail, err := s.Tail(ctx, "runs", 0, 9)
+	check("Tail", err)
+	if string(all["web-1"]) != "here" || len(tail) == 0 {
+		t.Fatalf("%v, %s", all, tail)
+	}
+	check("Release", lock.Release(ctx))
+	second, err := s.Acquire(ctx, "backup", holder("run-2"))
+	check("Acquire what is free again", err)
+	_, err = s.Break(ctx, "backup")
+	check("Break", err)
+	if lost := (*mutex.LostError)(nil); !errors.As(second.Renew(ctx), &lost) || !lost.Broken {
+		t.Fatal("a broken lock is renewed")
+	}
+	check("Release", second.Release(ctx))
+	if risks := s.Risks(ctx); len(risks) != 1 || !strings.Contains(risks[0].Text, "may forget the last commits") { // for tests it is fast
+		t.Errorf("the risks are %v", risks)
+	}
+	check("Down", s.Down())
+}
+
+// proxyTo starts a proxy before a database, and returns the URL through it.
+func proxyTo(t *testing.T, server *sqltest.Server) (*redistest.Proxy, string) {
+	proxy := redistest.StartProxy(t, &redistest.Server{Address: server.Address})
+	return proxy, strings.Replace(server.URL(""), server.Address, strings.TrimPrefix(proxy.URL, "redis://"), 1)
+}
+
+// refused checks that an error is one of the store with these words.
+func refused(t *testing.T, err error, words string) {
+	t.Helper()
+	var down *mutex.StoreError
+	if !errors.As(err, &down) || !strings.Contains(down.Text, words) {
+		t.Errorf("it does not say %q: %v", words, err)
+	}
+	if down != nil && strings.Contains(down.Text+down.Hint, "secret") {
+		t.Errorf("it has the password: %v", err)
+	}
+}
+
+func TestAConnectionThatBreaksOnceCostsNothing(t *testing.T) {
+	onShared(t, func(t *testing.T, server *sqltest.Server) {
+		for _, cut := range []redistest.Cut{redistest.AtRequest, redistest.AtAnswer} {
+			for n, last := 0, 1; n < last; n++ {
+				proxy, url := proxyTo(t, server)
+				proxy.Set(redistest.Fault{Cut: cut, After: n})
+				t.Run(fmt.Sprintf("%d, %d", cut, n), func(t *testing.T) {
+					useAll(t, open(t, fmt.Sprintf("cut-%d-%d", cut, n), url))
+				})
+				last = proxy.Requests()
+			}
+		}
+	})
+}
+
+func TestADatabaseThatIsSilentIsWaitedForOnceForAllSlots(t *testing.T) {
+	onEach(t, func(t *testing.T, server *sqltest.Server) {
+		s := open(t, "shop", server.URL(""))
+		useAll(t, s)
+		server.Pause()
+		begun := time.Now()
+		mutex.Each(300, func(i int) {
+			refused(t, s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder("run-1")), "does not answer within 2s")
+		})
+		if waited := time.Since(begun); waited > 5*time.Second {
+			t.Errorf("it waited for %s", waited)
+		}
+		if s.Down() == nil {
+			t.Error("it is up")
+		}
+		begun = time.Now()
+		s.Close()
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("Close takes %s", took)
+		}
+		server.Resume()
+		s = open(t, "shop", server.URL(""))
+		until(t, "it is asked again", func() bool { return s.Claim(ctx, "slot", time.Now(), holder("run-1")) == nil })
+		if err := s.Down(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What a paused server executes after the attempt was given up is undone by Close, and nothing else is.
+func TestALateAttemptIsUndone(t *testing.T) {
+	onEach(t, func(t *testing.T, server *sqltest.Server) {
+		s := open(t, "shop", server.URL(""))
+		if err := s.Claim(ctx, "early", time.Now(), holder("run-1")); err != nil {
+			t.Fatal(err)
+		}
+		server.Pause()
+		for _, name := range []string{"early", "late"} {
+			short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+			refused(t, s.Claim(short, name, time.Now(), holder("run-1")), "does not answer")
+			cancel()
+		}
+		server.Resume()
+		if server.Name == sqltest.MariaDB.Name { // PostgreSQL is told that nobody waits for it
+			until(t, "the late claim is there", func() bool { return server.Exec("SELECT count(*) FROM sched_entry WHERE name = 'late'") == "1" })
+		}
+		s.Close()
+		other := open(t, "shop", server.URL(""))
+		heldBy(t, other.Claim(ctx, "early", time.Now(), holder("run-2")), "run-1")
+		until(t, "the late claim is gone", func() bool { return other.Claim(ctx, "late", time.Now(), holder("run-2")) == nil })
+	})
+}
+
+func TestARestartedDatabaseHasForgottenNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, server *sqltest.Server) {
+		s := open(t, "shop", server.URL(""))
+		lock, err := s.Acquire(ctx, "backup", holder("run-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Claim(ctx, "slot", time.Now(), holder("run-1")); err != nil {
+			t.Fatal(err)
+		}
+		server.Restart()
+		if err := lock.Renew(ctx); err != nil {
+			t.Errorf("a process with old connections: %v", err)
+		}
+		next := open(t, "shop", server.URL(""))
+		_, err = next.Acquire(ctx, "backup", holder("run-2"))
+		heldBy(t, err, "run-1")
+		heldBy(t, next.Claim(ctx, "slot", time.Now(), holder("run-2")), "run-1")
+		server.Kill()
+		refused(t, lock.Renew(ctx), "does not answer: connection refused")
+	})
+}
+
+// A lease that ended is still the run's if nobody took it. Another run that took it is named.
+func TestALeaseThatEndedIsLostOnlyToAnotherRun(t *testing.T) {
+	onShared(t, func(t *testing.T, server *sqltest.Server) {
+		s := open(t, "shop", server.URL(""))
+		lock, err := s.Acquire(ctx, "backup", holder("run-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Exec("UPDATE sched_entry SET ends = 1")
+		if err := lock.Renew(ctx); err != nil {
+			t.Errorf("nobody took it: %v", err)
+		}
+		server.Exec("UPDATE sched_entry SET ends = 1")
+		second, err := s.Acquire(ctx, "backup", holder("run-2"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lost *mutex.LostError
+		if err := lock.Renew(ctx); !errors.As(err, &lost) || lost.Broken || lost.Holder.Run != "run-2" {
+			t.Errorf("the loss is not noticed: %v", err)
+		}
+		second.Release(ctx)
+		if err := lock.Renew(ctx); !errors.As(err, &lost) || lost.Broken || lost.Holder.Run != "" {
+			t.Errorf("it was free between: %v", err)
+		}
+		_, err = s.Acquire(ctx, "backup", holder("run-2"))
+		heldBy(t, err, "run-1")
+	})
+}
+
+func TestGarbageIsHeldByAnUnknownRun(t *testing.T) {
+	onShared(t, func(t *testing.T, server *sqltest.Server) {
+		s := open(t, "shop", server.URL(""))
+		for _, kind := range []string{"lock", "claim"} {
+			s.Now(ctx)
+			server.Exec("INSERT INTO sched_entry VALUES ('shop', '" + kind + "', 'task', 'run-1', 'garbage', 99999999999999)")
+		}
+		_, err := s.Acquire(ctx, "task", holder("run-1"))
+		heldBy(t, err, "")
+		heldBy(t, s.Claim(ctx, "task", time.Now(), holder("run-1")), "")
+		if _, err := s.Break(ctx, "task"); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Acquire(ctx, "task", holder("run-1")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Fifteen servers want the same slots: each is taken once, whatever deadlocks. A server that gets no
+// answer asks again: the machine may be busy.
+func TestManyServersTakeEachSlotOnce(t *testing.T) {
+	onShared(t, func(t *testing.T, server *sqltest.Server) {
+		const servers, slots = 15, 340
+		won := make([]atomic.Int32, slots)
+		var all sync.WaitGroup
+		for n := range servers {
+			all.Go(func() {
+				s := open(t, "shop", server.URL(""))
+				mutex.Each(slots, func(i int) {
+					slot := (i*7 + n*31) % slots // in another order
+					var down *mutex.StoreError
+					err := s.Claim(ctx, fmt.Sprint("slot-", slot), time.Now(), holder(fmt.Sprint("run-", n)))
+					for try := 1; errors.As(err, &down) && try < 20; try++ {
+						time.Sleep(200 * time.Millisecond)
+						err = s.Claim(ctx, fmt.Sprint("slot-", slot), time.Now(), holder(fmt.Sprint("run-", n)))
+					}
+					var held *mutex.HeldError
+					if err == nil {
+						won[slot].Add(1)
+					} else if !errors.As(err, &held) {
+						t.Errorf("server %d: %v", n, err)
+					}
+				})
+			})
+		}
+		all.Wait()
+		for i := range won {
+			if n := won[i].Load(); n != 1 {
+				t.Errorf("slot %d was taken %d times", i, n)
+			}
+		}
+	})
+}
+
+// 200 tasks with both keys are decided in 1.5 s, 40 ms away; so they are for a server that comes too late.
+func TestManyTasksAreDecidedSoonFarAway(t *testing.T) {
+	for _, kind := range sqltest.Kinds {
+		t.Run(kind.Name, func(t *testing.T) {
+			server := sqltest.Shared(t, kind)
+			proxy, url := proxyTo(t, server)
+			open(t, "shop", url).Now(ctx) // makes the tables
+			proxy.Set(redistest.Fault{Delay: 40 * time.Millisecond})
+			decide := func(schedule, run string) (took time.Duration, won int64) {
+				s := open(t, schedule, url)
+				var wins atomic.Int64
+				begun := time.Now()
+				mutex.Each(200, func(i int) {
+					var held *mutex.HeldError
+					err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder(run))
+					if err == nil {
+						_, err = s.Acquire(ctx, fmt.Sprint("task-", i), holder(run))
+					}
+					if err == nil {
+						wins.Add(1)
+					} else if !errors.As(err, &held) {
+						t.Error(err)
+					}
+				})
+				return time.Since(begun), wins.Load()
+			}
+			for try := 1; ; try++ { // the machine may be busy
+				schedule := fmt.Sprint("shop-", try)
+				first, won := decide(schedule, "run-1")
+				second, lost := decide(schedule, "run-2")
+				t.Logf("the first took %s, the second %s", first, second)
+				if won != 200 || lost != 0 {
+					t.Fatalf("they won %d and %d", won, lost)
+				}
+				if limit := 1500 * time.Millisecond; first < limit && second < limit {
+					return
+				}
+				if try == 5 {
+					t.Fatalf("it took %s and %s", first, second)
+				}
+			}
+		})
+	}
+}
+
+// Whoever has all connections for a moment delays us; for longer we say so.
+func TestAFullServerIsAskedAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, server *sqltest.Server) {
+		open(t, "shop", server.URL("")).Now(ctx)
+		if server.Name == sqltest.Postgres.Name {
+			server.Exec("CREATE USER small LOGIN PASSWORD 'secret' CONNECTION LIMIT 1; GRANT ALL ON ALL TABLES IN SCHEMA public TO small")
+		} else {
+			server.Exec("CREATE USER small IDENTIFIED BY 'secret' WITH MAX_USER_CONNECTIONS 1; GRANT ALL ON sched.* TO small")
+		}
+		first := open(t, "shop", server.URL("small:secret"))
+		if _, err := first.Now(ctx); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, open(t, "shop", server.URL("small:secret")).Claim(ctx, "slot", time.Now(), holder("run-1")), "takes no more connections")
+		go func() {
+			time.Sleep(500 * time.Millisecond) // in the two seconds of the claim
+			first.Close()
+		}()
+		if err := open(t, "shop", server.URL("small:secret")).Claim(ctx, "slot", time.Now(), holder("run-1")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAReadOnlyDatabaseSaysSoUntilItTakesWrites(t *testing.T) {
+	onEach(t, func(t *testing.T, server *sqltest.Server) {
+		s := open(t, "shop", server.URL(""))
+		useAll(t, s)
+		on, off := "ALTER DATABASE sched SET default_transaction_read_only = on", "BEGIN READ WRITE; ALTER DATABASE sched RESET default_transaction_read_only; COMMIT"
+		if server.Name == sqltest.MariaDB.Name {
+			server.Exec("CREATE USER app IDENTIFIED BY 'secret'; GRANT SELECT, INSERT, UPDATE, DELETE ON sched.* TO app")
+			s = open(t, "shop", server.URL("app:secret"))
+			on, off = "SET GLOBAL read_only = 1", "SET GLOBAL read_only = 0"
+		} else {
+			s.Close()
+			s = open(t, "shop", server.URL(""))
+		}
+		server.Exec(on)
+		refused(t, s.Claim(ctx, "slot", time.Now(), holder("run-1")), "takes no writes")
+		server.Exec(off)
+		until(t, "it takes writes again", func() bool { return s.Claim(ctx, "slot", time.Now(), holder("run-1")) == nil })
+	})
+}
+
+// A process that claims removes what has ended, and leaves alone what has not.
+func TestClaimsThatAreOverAreRemoved(t *testing.T) {
+	onShared(t, func(t *testing.T, server *sqltest.Server) {
+		s := open(t, "shop", server.URL(""))
+		mutex.Each(50, func(i int) { s.Claim(ctx, fmt.Sprint("old-", i), time.Now(), holder("run-1")) })
+		server.Exec("UPDATE sched_entry SET ends = 1")
+		if err := s.Claim(ctx, "new", time.Now(), holder("run-1")); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		until(t, "one is left", func() bool { return server.Exec("SELECT count(*) FROM sched_entry") == "1" })
+		heldBy(t, open(t, "shop", server.URL("")).Claim(ctx, "new", time.Now(), holder("run-2")), "run-1")
+	})
+}
+
+func TestAUserWithTheFewestRightsCanDoEverything(t *testing.T) {
+	onEach(t, func(t *testing.T, server *sqltest.Server) {
+		if server.Name == sqltest.Postgres.Name {
+			server.Exec("REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE USER app LOGIN PASSWORD 'secret'")
+		} else {
+			server.Exec("CREATE USER app IDENTIFIED BY 'secret'; GRANT SELECT ON sched.* TO app")
+		}
+		refused(t, open(t, "shop", server.URL("app:secret")).Claim(ctx, "slot", time.Now(), holder("run-1")), "does not let the user do that")
+		tables, ok := sqlstore.Tables(server.Scheme, "")
+		if !ok {
+			t.Fatal("there are no tables")
+		}
+		server.Exec(tables)
+		server.Exec(tables) // twice does nothing
+		for _, table := range []string{"sched_entry", "sched_log"} {
+			server.Exec("GRANT SELECT, INSERT, UPDATE, DELETE ON " + table + " TO app")
+		}
+		server.Exec("GRANT SELECT ON sched_version TO app")
+		useAll(t, open(t, "shop", server.URL("app:secret")))
+	})
+}
+
+func TestTablesOfANewerVersionAreRefused(t *testing.T) {
+	onShared(t, func(t *testing.T, server *sqltest.Server) {
+		useAll(t, open(t, "shop", server.URL("")))
+		useAll(t, open(t, "shop", server.URL("")+"?prefix=other_"))
+		server.Exec("INSERT INTO sched_version VALUES (99)")
+		refused(t, open(t, "shop", server.URL("")).Claim(ctx, "slot", time.Now(), holder("run-1")), "newer sched")
+		useAll(t, open(t, "shop", server.URL("")+"?prefix=other_"))
+	})
+}
+
+func TestAWrongURLIsExplained(t *testing.T) {
+	onShared(t, func(t *testing.T, server *sqltest.Server) {
+		claim := func(url string) error { return open(t, "shop", url).Claim(ctx, "slot", time.Now(), holder("run-1")) }
+		refused(t, claim(server.URL("sched:not-secret")), "refuses the user or the password")
+		refused(t, claim(strings.Replace(server.URL(""), "/"+server.Database(), "/other", 1)), "answers: ")
+		refused(t, claim(server.URL("")+"?sslmode=verify-full"), "does not answer: ")
+		useAll(t, open(t, "shop", server.Scheme+"://sched:secret@/"+server.Database()+"?socket="+server.Socket))
+	})
+}
+
+func TestASchemaHasItsOwnTables(t *testing.T) {
+	t.Parallel()
+	server := sqltest.Shared(t, sqltest.Postgres)
+	refused(t, open(t, "shop", server.URL("")+"?prefix=jobs.sched_").Claim(ctx, "slot", time.Now(), holder("run-1")), "answers: ")
+	server.Exec("CREATE SCHEMA jobs")
+	useAll(t, open(t, "shop", server.URL("")+"?prefix=jobs.sched_"))
+	if got := server.Exec("SELECT count(*) FROM jobs.sched_version"); got != "1" {
+		t.Error(got)
+	}
+}
+
+// Serializable as the default of a database costs repetitions and nothing else.
+func TestSerializationFailuresAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	server := sqltest.Shared(t, sqltest.Postgres)
+	server.Exec("ALTER DATABASE " + server.Database() + " SET default_transaction_isolation = serializable")
+	var won atomic.Int32
+	var all sync.WaitGroup
+	for n := range 10 {
+		all.Go(func() {
+			s := open(t, "shop", server.URL(""))
+			mutex.Each(50, func(i int) {
+				var held *mutex.HeldError
+				if err := s.Claim(ctx, fmt.Sprint("slot-", i), time.Now(), holder(fmt.Sprint("run-", n))); err == nil {
+					won.Add(1)
+				} else if !errors.As(err, &held) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	all.Wait()
+	if won.Load() != 50 {
+		t.Errorf("50 slots were taken %d times", won.Load())
+	}
+}
+
+// A pooler in transaction mode gives each statement another connection.
+func TestAPoolerInTransactionModeIsEnough(t *testing.T) {
+	t.Parallel()
+	pooler, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		t.Skip(err)
+	}
+	server := sqltest.Shared(t, sqltest.Postgres)
+	dir := filepath.Dir(server.Socket)
+	host, port, _ := strings.Cut(server.Address, ":")
+	settings := fmt.Sprintf("[databases]\n* = host=%s port=%s user=sched password=secret\n[pgbouncer]\nlisten_port = %s\nlisten_addr = \n"+
+		"unix_socket_dir = %s\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 3\n", host, port, port, filepath.Join(dir, "b"))
+	os.Mkdir(filepath.Join(dir, "b"), 0o777)
+	os.Chmod(filepath.Join(dir, "b"), 0o777)
+	file := filepath.Join(dir, "pgbouncer.ini")
+	if err := os.WriteFile(file, []byte(settings), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "b", ".s.PGSQL."+port)
+	process := server.Command(pooler, file)
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { process.Process.Kill(); process.Wait() })
+	until(t, "the pooler listens", func() bool {
+		c, err := net.Dial("unix", socket)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	var all sync.WaitGroup
+	for n := range 10 {
+		all.Go(func() {
+			useAll(t, open(t, fmt.Sprint("shop-", n), "postgres://sched@/"+server.Database()+"?socket="+socket))
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,73 @@
+package sqlstore_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"sched/mutex"
+	"sched/mutex/sqlstore"
+)
+
+func TestAURLThatCannotBeUsedIsExplainedWithoutQuotingIt(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"redis://secret@a/jobs":                          "does not begin with",
+		"postgres://user:secret@":                        "names no host",
+		"postgres://user:secret@a":                       "names no database",
+		"postgres://user:secret@a/b/c":                   "names no database",
+		"postgres://a/jobs":                              "has no user",
+		"postgres://user:sec#ret@a/jobs":                 "is not a URL",
+		"postgres://user:secret@a/jobs#secret":           `has a "#" in it`,
+		"postgres://user:sec/ret@a/jobs":                 "is not a URL",
+		"postgres://user:secret%zz@a/jobs":               "is not a URL",
+		"mysql://user:secret@a,b/jobs":                   "names several hosts",
+		"postgres://user:secret@a,/jobs":                 "names no host",
+		"postgres://user:secret@a/jobs?secret=1":         "not one of socket",
+		"postgres://user:secret@a/jobs?sslmode=secret":   "sslmode that is not one of",
+		"postgres://user:secret@a/jobs?prefix=secret;":   "is not a URL",
+		"postgres://user:secret@a/jobs?prefix=a-secret":  "has a prefix",
+		"mysql://user:secret@a/jobs?schema=jobs":         "not one of socket",
+		"mysql://user:secret@a/jobs?prefix=a%60secret":   "has a prefix",
+		"mysql://user:secret@a/jobs?sslrootcert=secret":  "which only sslmode=verify-full uses",
+		"mysql://user:secret@a/jobs?socket=/run/s":       "a host and a socket",
+		"mysql://user:secret@a/jobs?prefix=a_&prefix=b_": "there twice",
+	} {
+		_, err := sqlstore.Open(mutex.Config{Servers: []string{url}, Namespace: "shop"})
+		var wrong *mutex.StoreError
+		if !errors.As(err, &wrong) || !strings.Contains(wrong.Text, want) || wrong.Hint == "" {
+			t.Errorf("%s: it does not say %q: %v", url, want, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s is quoted: %v", url, err)
+		}
+	}
+	for _, c := range []mutex.Config{
+		{}, {Servers: []string{"mysql://u@a/b", "mysql://u@c/b"}}, {Servers: []string{"mysql://u@a/b"}, Lease: 48 * time.Hour},
+	} {
+		if _, err := sqlstore.Open(c); err == nil {
+			t.Errorf("%+v is accepted", c)
+		}
+	}
+}
+
+func TestAPasswordIsInNoMessage(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"postgres://sched:top%40secret@127.0.0.1:1,127.0.0.1:2/jobs?sslmode=disable", "mysql://sched:top%40secret@127.0.0.1:1/jobs",
+		"postgres://sched:top%40secret@no-such-host.invalid/jobs", "mysql://sched:top%40secret@a/jobs?sslmode=verify-full&sslrootcert=missing.pem",
+		"postgres://sched:top%40secret@/jobs?socket=/no/such/.s.PGSQL.5432", "mysql://sched:top%40secret@/jobs?socket=/no/such",
+	} {
+		s := open(t, "shop", url)
+		err := s.Claim(ctx, "slot", time.Now(), holder("run-1"))
+		var down *mutex.StoreError
+		if !errors.As(err, &down) {
+			t.Errorf("%v", err)
+		}
+		if text := fmt.Sprintf("%v %+v %v %+v", err, down, s.Config(), s.Down()); strings.Contains(text, "secret") {
+			t.Errorf("the password is told: %s", text)
+		}
+	}
+}
