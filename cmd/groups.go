@@ -14,7 +14,7 @@ var commandGroups = []struct {
 	{"Every day", []string{"run", "list", "check", "test", "logs", "why", "status", "show"}},
 	{"The past", []string{"history"}},
 	{"Steering", []string{"trigger", "retry", "stop", "pause", "resume"}},
-	{"Setting up", []string{"init", "install", "uninstall", "import", "doctor", "forecast"}},
+	{"Setting up", []string{"init", "install", "uninstall", "import", "export", "doctor", "forecast"}},
 	{"Machines", []string{"servers", "serve", "work"}},
 	{"About sched", []string{"version", "help"}},
 }

@@ -117,7 +117,7 @@ a signal.`,
 		newTriggerCommand(a), newRetryCommand(a), newStopCommand(a),
 		newPauseCommand(a), newResumeCommand(a), newInterruptCommand(a),
 		newServersCommand(a), newServeCommand(a), newUnlockCommand(a), newForgetCommand(a), newCompletionCommand(a), newVersionCommand(a),
-		newImportCommand(a), newInstallCommand(a), newUninstallCommand(a), newForecastCommand(a), newSchemaCommand(a),
+		newImportCommand(a), newExportCommand(a), newInstallCommand(a), newUninstallCommand(a), newForecastCommand(a), newSchemaCommand(a),
 	)
 	return root
 }

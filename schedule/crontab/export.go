@@ -1,0 +1,260 @@
+package crontab
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sched/schedule"
+	"sched/schedule/crontab/vixie"
+)
+
+// An Exported is a schedule as a crontab.
+type Exported struct {
+	Text string
+	Lost []schedule.Problem // what is not in the crontab
+	Kept []schedule.Problem // what stands in comments, which sched reads and cron does not
+}
+
+// Export writes the tasks of a schedule that was loaded with its origins as a crontab. zone and user
+// are those of cron, and home is the folder in which cron starts the commands of a user.
+func Export(s *schedule.Schedule, zone, user string, home func(user string) (string, bool)) *Exported {
+	e := &exporter{zone: zone, home: home, current: map[string]string{"MAILTO": "\x00", "SHELL": "/bin/sh", "CRON_TZ": zone}}
+	if e.system = slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.As.User != "" }); e.system {
+		fmt.Fprintln(&e.text, "# sched: system")
+	}
+	fmt.Fprintf(&e.text, "# Exported from %s by `sched export`. Comments `# sched:` are for sched alone.\n\n", path.Base(s.File))
+	if len(s.Store.Servers) > 0 {
+		e.Lost = append(e.Lost, schedule.Problem{Place: schedule.Place{File: path.Base(s.File)}, Text: "store: a crontab is for one machine"})
+	}
+	e.common(s)
+	for _, t := range s.Tasks {
+		e.task = t
+		e.user = user
+		if t.As.User != "" {
+			e.user = t.As.User
+		}
+		e.write(s.Active(t))
+	}
+	e.Text = e.text.String()
+	return &e.Exported
+}
+
+type exporter struct {
+	Exported
+	text    strings.Builder
+	system  bool // lines have a user
+	zone    string
+	home    func(user string) (string, bool)
+	current map[string]string // the settings so far
+	task    *schedule.Task
+	user    string
+}
+
+func (e *exporter) lose(key, hint, format string, args ...any) {
+	e.Lost = append(e.Lost, schedule.Problem{Place: e.task.PlaceOf(key), Task: e.task.Name, Text: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// common writes the variables that all tasks have at the top: below them a crontab can take none away.
+func (e *exporter) common(s *schedule.Schedule) {
+	if len(s.Tasks) == 0 {
+		return
+	}
+	for _, name := range Variables(s.Tasks[0].Env).names() {
+		value := s.Tasks[0].Env[name]
+		differs := func(t *schedule.Task) bool {
+			of, has := t.Env[name]
+			return !has || of != value || e.isExpanded(t, name)
+		}
+		if name != "SHELL" && variableName.MatchString(name) && !strings.ContainsAny(value, "\n\r\"") && !slices.ContainsFunc(s.Tasks, differs) {
+			e.set(name, value)
+		}
+	}
+}
+
+// isExpanded reports whether the value of a variable comes from elsewhere: it may be a secret.
+func (e *exporter) isExpanded(t *schedule.Task, name string) bool {
+	return strings.Contains(strings.ReplaceAll(t.Origins["env."+name].Text, "$${", ""), "${")
+}
+
+func (e *exporter) set(name, value string) {
+	if of, is := e.current[name]; is && of == value {
+		return
+	}
+	e.current[name] = value
+	if value == "" || strings.TrimSpace(value) != value || strings.HasPrefix(value, "'") {
+		value = `"` + value + `"`
+	}
+	fmt.Fprintf(&e.text, "%s=%s\n", name, value)
+}
+
+func (e *exporter) write(active bool) {
+	var whens []string
+	for _, when := range e.task.When.Texts() {
+		if _, err := vixie.Parse(when); (err != nil && when != "@reboot") || backwards.MatchString(when) {
+			e.lose("cron", "", "cron does not know the times %q", when)
+			continue
+		}
+		whens = append(whens, when)
+	}
+	command, ok := e.command()
+	if len(whens) == 0 || !ok {
+		return
+	}
+	if len(whens) > 1 {
+		e.lose("name", "give each a name in its comment", "it has several times, and so several lines: sched takes each for a task of its own")
+	}
+	e.text.WriteByte('\n')
+	e.set("CRON_TZ", e.task.When.Location.String())
+	if e.task.When.Location.String() != e.zone {
+		e.lose("timezone", "with Debian's cron write the times in the zone of the machine", "CRON_TZ is known to cronie alone")
+	}
+	e.set("MAILTO", strings.Join(e.mail(), ","))
+	comment := "# sched:" + e.keys()
+	if e.task.Description != "" {
+		comment += "\n# " + strings.Join(strings.Fields(e.task.Description), " ")
+	}
+	for i, when := range whens {
+		if i == 0 {
+			fmt.Fprintln(&e.text, comment)
+		}
+		if !active {
+			e.text.WriteByte('#')
+		}
+		e.text.WriteString(when + " ")
+		if e.system {
+			e.text.WriteString(e.user + " ")
+		}
+		e.text.WriteString(command + "\n")
+	}
+}
+
+// mail returns to whom cron mails what the task prints. All other hooks are lost.
+func (e *exporter) mail() (to []string) {
+	for key, hook := range e.task.Hooks.All() {
+		n := hook.Notify
+		if key == "after" && n != nil && len(n.Mail) > 0 && n.When == "output" && n.AtMost.N == 0 && to == nil {
+			to = n.Mail
+			continue
+		}
+		e.lose(key, "", "%s: cron has no hooks", key)
+	}
+	return to
+}
+
+var (
+	hereDocument = regexp.MustCompile(`(?s)^\{\n([^\n]*)\n\} <<'(INPUT_*)'\n(.*)INPUT_*$`)
+	plainWord    = regexp.MustCompile(`^[A-Za-z0-9_./:@+,-]+$`)
+	backslashes  = regexp.MustCompile(`\\{2,}|\\?%|\\$`)
+)
+
+// command writes the command as percent reads it, with the folder and the variables of the task in front.
+func (e *exporter) command() (string, bool) {
+	c, line, input := e.task.Command, e.task.Command.Line, ""
+	shell := "/bin/sh"
+	switch {
+	case len(c.List) > 0:
+		line = shellWords(c.List)
+	case len(c.Shell) == 2 && c.Shell[1] == "-c" && posixShell.MatchString(path.Base(c.Shell[0])):
+		shell = c.Shell[0]
+	default:
+		line = shellWords(append(slices.Clone(c.Shell), line))
+	}
+	if found := hereDocument.FindStringSubmatch(line); found != nil {
+		line, input = found[1], "%"+strings.ReplaceAll(strings.ReplaceAll(strings.TrimSuffix(found[3], "\n"), "%", `\%`), "\n", "%")
+	}
+	before := ""
+	for _, name := range slices.Sorted(maps.Keys(e.task.Env)) {
+		value := e.task.Env[name]
+		switch of, is := e.current[name]; {
+		case is && of == value || name == "SHELL" && value == shell:
+		case e.isExpanded(e.task, name):
+			e.lose("env."+name, "set it in the command", "%s comes from a variable, which a crontab does not expand", name)
+		default:
+			before += "export " + name + "=" + shellWords([]string{value}) + "; "
+		}
+	}
+	if home, ok := e.home(e.user); !ok || home != e.task.Dir {
+		before = "cd " + shellWords([]string{e.task.Dir}) + " || exit; " + before
+	}
+	line = before + line
+	if strings.Contains(line, "\n") {
+		e.lose("command", "put it into a script, and call that", "its command has several lines, and a crontab has one")
+		return "", false
+	}
+	e.set("SHELL", shell)
+	return backslashes.ReplaceAllStringFunc(line, func(found string) string {
+		return strings.ReplaceAll(strings.ReplaceAll(found, `\`, `\\`), "%", `\%`)
+	}) + input, true
+}
+
+func shellWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		if quoted[i] = word; !plainWord.MatchString(word) {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// said are the keys that the line itself says, or that are lost in a way of their own.
+var said = set("cron every timezone command shell dir description enabled user background before after on_success on_failure on_recovery on_skip on_overdue")
+
+// keys returns what a comment says of the task for sched.
+func (e *exporter) keys() string {
+	keys := " name=" + e.task.Name
+	var kept []string
+	for _, setting := range e.task.Settings() {
+		if !setting.IsSet || said[setting.Key] || strings.HasPrefix(setting.Key, "env.") || setting.Value == nil {
+			continue
+		}
+		value, ok := commentValue(setting.Value)
+		if !ok || setting.Key == "pool" || setting.Key == "days" || setting.Key == "except" || strings.HasSuffix(setting.Key, "between") {
+			e.lose(setting.Key, "", "%s: cron has no such key", setting.Key)
+			continue
+		}
+		keys += " " + setting.Key + "=" + value
+		kept = append(kept, setting.Key)
+	}
+	if !e.task.Background {
+		keys += " background=false"
+		kept = append(kept, "background: false")
+	}
+	if len(kept) > 0 {
+		e.Kept = append(e.Kept, schedule.Problem{Place: e.task.Place, Task: e.task.Name, Text: strings.Join(kept, ", ") + ": for sched alone, in a comment"})
+	}
+	return keys
+}
+
+func commentValue(value any) (string, bool) {
+	word := func(text string) string {
+		if plainWord.MatchString(text) && !looks.MatchString(text) {
+			return text
+		}
+		return double(text)
+	}
+	switch v := value.(type) {
+	case bool, int, float64, schedule.Word:
+		return fmt.Sprint(v), true
+	case time.Duration:
+		return v.String(), true
+	case string:
+		return word(v), true
+	case []int:
+		return strings.ReplaceAll(fmt.Sprint(v), " ", ","), true
+	case []string:
+		words := make([]string, len(v))
+		for i := range v {
+			words[i] = double(v[i])
+		}
+		return "[" + strings.Join(words, ", ") + "]", true
+	case schedule.Command:
+		return double(v.Line), len(v.List) == 0
+	}
+	return "", false
+}

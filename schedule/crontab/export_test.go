@@ -1,0 +1,97 @@
+package crontab_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"sched/schedule"
+	. "sched/schedule/crontab"
+	"sched/schedule/load"
+)
+
+// loadAs reads a text as the file of that name in /srv.
+func loadAs(t *testing.T, name, text string) *schedule.Schedule {
+	t.Helper()
+	s, err := load.File("/srv/"+name, load.Options{
+		Origins: true, Home: homeOfRoot, Getenv: func(string) (string, bool) { return "/root", true }, Texts: map[string][]byte{"/srv/" + name: []byte(text)},
+	})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return s
+}
+
+func homeOfRoot(user string) (string, bool) { return "/root", user == "root" }
+
+func TestACrontabThatIsExportedStaysTheSame(t *testing.T) {
+	for _, text := range []string{
+		"PATH=/bin\nA='1'\nMAILTO=a@b.de\n0 3 * * * /bin/a 100\\% \\\\\\\\ \\x 'it''s'\n# sched: name=x timeout=5m\n# About it\n@reboot b%in%put \\% x%\nMAILTO=\n#5 4 * * 1-5 c\n",
+		"SHELL=/bin/bash\n* * * * * a\nB=2\nSHELL=/bin/sh\n* * * * * b\nCRON_TZ=America/New_York\n* * * * * c\\\n",
+		"# sched: system\n\n* * * * * root id\nHOME=/srv\n* * * * * root id -u\n",
+		"HOME=/opt\n# sched: env.C=\"it's\" tags=[a, 'b, c'] success_codes=[0, 3] retry.attempts=3 when=\"test -x 'a'\"\n@daily a\n",
+	} {
+		before := loadAs(t, "x.crontab", text)
+		exported := Export(before, "UTC", "root", homeOfRoot)
+		after := loadAs(t, "x.crontab", exported.Text)
+		again := Export(after, "UTC", "root", homeOfRoot)
+		if len(before.Tasks) != len(after.Tasks) || len(after.Left) > 0 || len(before.Left) > 0 {
+			t.Fatalf("%d tasks became %d, %v, of\n%s\nis\n%s", len(before.Tasks), len(after.Tasks), after.Left, text, exported.Text)
+		}
+		for i, task := range before.Tasks {
+			line, prefixed := after.Tasks[i].Command.Line, ""
+			if task.Dir != after.Tasks[i].Dir {
+				prefixed = "cd " + task.Dir + " || exit; "
+			}
+			if of, is := strings.CutPrefix(line, prefixed); !is || !strings.HasSuffix(of, task.Command.Line) && !strings.Contains(task.Command.Line, "\n") {
+				t.Errorf("the command %q became %q", task.Command.Line, line)
+			}
+			task.Command, task.Dir, task.Env = after.Tasks[i].Command, after.Tasks[i].Dir, after.Tasks[i].Env
+			task.Place, after.Tasks[i].Place, task.Origins, after.Tasks[i].Origins = schedule.Place{}, schedule.Place{}, nil, nil
+			if !reflect.DeepEqual(task, after.Tasks[i]) {
+				t.Errorf("%+v became\n%+v in\n%s", task, after.Tasks[i], exported.Text)
+			}
+		}
+		if len(exported.Lost) > strings.Count(text, "CRON_TZ") {
+			t.Errorf("lost is %v", exported.Lost)
+		}
+		if strings.Count(again.Text, "\n") != strings.Count(exported.Text, "\n") {
+			t.Errorf("exported twice it is\n%s, not\n%s", again.Text, exported.Text)
+		}
+	}
+}
+
+func TestWhatACrontabCannotSayIsNamed(t *testing.T) {
+	const head = "tasks:\n  - {name: a, command: x, background: true, dir: /root, "
+	for _, row := range []struct{ task, lost, kept string }{
+		{"every: day}", "", ""},
+		{"every: day, timeout: 5m}", "", "timeout: for sched alone, in a comment"},
+		{"every: day, on_failure: {mail: a@b.de}}", "on_failure: cron has no hooks", ""},
+		{"every: day, after: {mail: a@b.de, when: output}}", "", ""},
+		{"every: 10 seconds}", "cron does not know the times \"*/10 * * * * *\"", ""},
+		{"every: day, days: mondays}", "days: cron has no such key", ""},
+		{"every: day, between: ['8:00', '9:00']}", "between: cron has no such key", ""},
+		{"cron: '0 3 * * FRI-SUN'}", "cron does not know the times \"0 3 * * FRI-SUN\"", ""},
+		{"every: day, env: {A: '${HOME}x'}}", "A comes from a variable, which a crontab does not expand", ""},
+		{"every: day, shell: [bash], command: \"a\\nb\"}", "", ""},
+		{"every: day, pool: p}\npools: {p: 2}", "pool: cron has no such key", ""},
+		{"every: day, timezone: Europe/Berlin}", "CRON_TZ is known to cronie alone", ""},
+	} {
+		text := head + row.task + "\n"
+		if strings.Contains(row.task, "command") {
+			text = strings.Replace(text, "command: x, ", "", 1)
+			row.lost = "its command has several lines, and a crontab has one"
+		}
+		exported := Export(loadAs(t, "schedule.yaml", text), "UTC", "root", homeOfRoot)
+		said := func(all []schedule.Problem) string {
+			var texts []string
+			for _, p := range all {
+				texts = append(texts, p.Text)
+			}
+			return strings.Join(texts, "; ")
+		}
+		if said(exported.Lost) != row.lost || said(exported.Kept) != row.kept {
+			t.Errorf("%s: lost %q, kept %q", row.task, said(exported.Lost), said(exported.Kept))
+		}
+	}
+}
