@@ -291,24 +291,21 @@ func (a *Account) keepValid() {
 		return
 	}
 	valid := validSchedule(a.Schedule)
-	if _, unchanged := state.Settled(a.Dir, words(valid)); unchanged {
+	said, unchanged := state.Settled(a.Dir, words(valid))
+	if unchanged {
 		return
 	}
 	a.mark, a.tried = state.Mark(a.Dir), true
-	if err := a.DB.Values().KeepValid(context.Background(), valid, a.Schedule.Archive); err != nil {
+	err := a.DB.Values().KeepValid(context.Background(), valid, a.Schedule.Archive)
+	if a.kept = err == nil; !a.kept && !(said && state.Unwritable(err)) { // on a full disk it is kept already
 		a.Problem("the last valid schedule is not kept: %v", err)
-		return
 	}
-	a.kept = true
 }
 
 // NoteSettled notes that the database has what this tick keeps in it, so that an idle tick need not open it.
-// It comes last, after the database was closed.
+// It comes last, after the database was closed. After a failure the next tick looks again.
 func (a *Account) NoteSettled() {
-	if !a.kept {
-		return
-	}
-	if err := state.Settle(a.Dir, a.mark, words(validSchedule(a.Schedule))); err != nil {
-		a.Problem("the next tick has to look again for the last valid schedule: %v", err)
+	if a.kept {
+		state.Settle(a.Dir, a.mark, words(validSchedule(a.Schedule))) //nolint: see above
 	}
 }

@@ -229,7 +229,7 @@ func (f *file) openEmpty() error {
 // openToLook opens the file in a way that leaves the folder as it is:
 //   - When the log (-wal) is there, it is opened for reading alone: a process has the database open, or was killed.
 //   - When it is not, and the folder is ours, SQLite makes the log for us and removes it when we close.
-//   - Where it can make none, as on a read-only disk, nobody writes: the file is read as it is.
+//   - Where it can make none, as on a full or read-only disk, nobody writes: the file is read as it is.
 //
 // Root opens the file of another user for reading alone, always: that user could have put another
 // file in its place. SQLite may then leave an empty log behind, which belongs to that user.
@@ -249,7 +249,8 @@ func (f *file) openToLook() error {
 	if err != nil && !sameFile(f.stat(), info) { // a process set the file aside meanwhile
 		return errors.Join(closeConn(conn), f.openToLook())
 	}
-	if code := primary(err); code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY {
+	switch primary(err) {
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
 		closeConn(conn)
 		conn, version, _, err = f.dial(f.path(), "ro&immutable=1")
 	}

@@ -73,6 +73,27 @@ func TestTheDiskIsFullFromTheBeginning(t *testing.T) {
 	}
 }
 
+// A database that nobody has open has no log, and there is no room for one.
+func TestAFullDiskCanBeLookedAt(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, 1024)
+	dir := filepath.Join(disk, "state")
+	db := open(t, dir)
+	must(t, request(db))
+	must(t, db.Close())
+	if err := os.WriteFile(filepath.Join(disk, "filler"), make([]byte, 2<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	for range 2 { // the first may leave an empty log behind
+		look, err := OpenRead(dir, Patience)
+		must(t, err)
+		if count(t, look) != 1 {
+			t.Error("the row cannot be seen")
+		}
+		must(t, look.Close())
+	}
+}
+
 func TestTheDiskBecomesReadOnly(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 1024)
