@@ -92,7 +92,7 @@ func (r *Run) stopError() error {
 // refused returns why the run must not start now that its turn has come: a pause, or maintenance. What cannot be found out is no reason.
 func (r *Run) refused() string {
 	now := clock.Now()
-	set, _ := controls.Source{Dir: r.Dir, Store: r.Store}.Read()
+	set, _ := controls.Source{Dir: r.Dir, Store: r.Store, ReadOnly: true}.Read()
 	if pause, ok := set.Pauses.Of(r.task.Name, r.task.EvenWhenPaused, now); ok {
 		return pause.Text(now, r.zone())
 	}
