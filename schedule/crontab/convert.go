@@ -24,7 +24,7 @@ type Options struct {
 
 // Convert makes a task of each entry. What cannot be a task is left with a Finding.
 func Convert(tables []*Table, o Options) *Schedule {
-	c := &converter{Options: o, schedule: &Schedule{}, taken: names{}}
+	c := &converter{Options: o, schedule: &Schedule{}, taken: names{}, rhythms: map[string]string{}}
 	for _, table := range tables {
 		c.table = table
 		c.schedule.Findings = append(c.schedule.Findings, table.Findings...)
@@ -58,6 +58,7 @@ type converter struct {
 	Options
 	schedule *Schedule
 	taken    names
+	rhythms  map[string]string // of the first task with a name
 	table    *Table
 	entry    Entry
 }
@@ -100,6 +101,12 @@ func (c *converter) convert() {
 		return
 	}
 	if t.Name = t.ownName(); t.Name == "" {
+		rhythm := rhythmOf(e.When)
+		if first, ok := c.rhythms[candidates[0]]; !ok {
+			c.rhythms[candidates[0]] = rhythm
+		} else if rhythm != "" && rhythm != first {
+			candidates = append(candidates, candidates[0]+"-"+rhythm)
+		}
 		t.Name = c.taken.unique(candidates...)
 	} else {
 		c.taken[t.Name]++
@@ -164,6 +171,9 @@ func (c *converter) command(t *Task) bool {
 	mark := "INPUT"
 	for strings.Contains("\n"+*input, "\n"+mark+"\n") {
 		mark += "_"
+	}
+	if backslashes := len(t.Command) - len(strings.TrimRight(t.Command, `\`)); backslashes%2 == 1 {
+		t.Command += `\` // at the end of all a shell takes it as it stands; before a line break it joins the lines
 	}
 	t.Command = "{\n" + t.Command + "\n} <<'" + mark + "'\n" + *input + mark
 	return true

@@ -35,6 +35,7 @@ func TestCommandsAreKeptByteForByte(t *testing.T) {
 		{"a test before it", `[ -x /usr/bin/x ] && x || true`, `[ -x /usr/bin/x ] && x || true`},
 		{"input", `mail you%Dear you,%%50\% off`, "{\nmail you\n} <<'INPUT'\nDear you,\n\n50% off\nINPUT"},
 		{"input with our own mark", `cat%INPUT`, "{\ncat\n} <<'INPUT_'\nINPUT\nINPUT_"},
+		{"a backslash before the input", `echo a\\%b`, "{\necho a\\\\\n} <<'INPUT'\nb\nINPUT"},
 		{"no input after the percent sign", `cat%`, "{\ncat\n} <<'INPUT'\nINPUT"},
 	} {
 		s, proof := imported(t, "5 4 * * * "+row.line+"\n", start, time.UTC)
@@ -252,6 +253,16 @@ func TestNamesAndDescriptions(t *testing.T) {
 	s := convert(t, strings.Repeat("5 4 * * * /bin/a\n", 3)+"5 4 * * * /bin/a-2\n", Options{})
 	loadYAML(t, s, time.UTC)
 	if got := s.Tasks[0].Name + " " + s.Tasks[1].Name + " " + s.Tasks[2].Name + " " + s.Tasks[3].Name; got != "a a-2 a-3 a-2-2" {
+		t.Error(got)
+	}
+	s = convert(t, "@reboot /bin/a\n2 * * * * /bin/a\n5 4 * * * /bin/a 1 1\n5 4 * * 1 /bin/a\n5 4 1 * * /bin/a\n"+
+		"@yearly /bin/a\n*/5 * * * * /bin/a\n6 4 * * * /bin/a\n@reboot /bin/a\n", Options{})
+	loadYAML(t, s, time.UTC)
+	var names []string
+	for _, task := range s.Tasks {
+		names = append(names, task.Name)
+	}
+	if got := strings.Join(names, " "); got != "a a-hourly a-daily a-weekly a-monthly a-yearly a-2 a-3 a-4" {
 		t.Error(got)
 	}
 	s = convert(t, "5 4 * * * /bin/a -p secret\n5 4 * * * /bin/a -p secret --weekly\n5 4 * * * /srv/x.sh\n5 4 * * * /srv/shop/x.sh\n5 4 * * * /bin/a -psecret /srv/Shop\n", Options{})

@@ -102,6 +102,35 @@ func namesOf(command string) []string {
 	return names
 }
 
+var single = regexp.MustCompile(`^\w+$`)
+
+// rhythmOf says in a word how often a line is due; "" for times that have no word.
+func rhythmOf(when string) string {
+	switch when {
+	case "@reboot":
+		return "boot"
+	case "@midnight":
+		return "daily"
+	case "@annually":
+		return "yearly"
+	}
+	if word, ok := strings.CutPrefix(when, "@"); ok {
+		return word
+	}
+	shape := ""
+	for _, field := range strings.Fields(when) {
+		switch {
+		case field == "*":
+			shape += "*"
+		case single.MatchString(field):
+			shape += "1"
+		default:
+			return ""
+		}
+	}
+	return map[string]string{"1****": "hourly", "11***": "daily", "11**1": "weekly", "111**": "monthly", "1111*": "yearly"}[shape]
+}
+
 func joinName(parts ...string) string {
 	var all []string
 	for _, part := range parts {
