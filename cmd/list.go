@@ -50,7 +50,7 @@ func newListCommand(a *app) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&o.next, "next", 1, "how many times to look ahead for each task")
+	f.IntVarP(&o.next, "next", "n", 1, "how many times to look ahead for each task")
 	f.StringVar(&o.at, "at", "", "look ahead from this time: "+timeForms)
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	f.StringVar(&o.sort, "sort", "file", "the order: that of the file, or next for what runs next first")

@@ -17,14 +17,15 @@ import (
 
 // whenOptions say when a requested run starts: after --in, at --at, or without both with the next tick.
 type whenOptions struct {
-	in, at string
-	json   bool
+	in, at, reason string
+	json           bool
 }
 
 func (o *whenOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.in, "in", "", "with the first tick after so long (10m, 2h)")
 	f.StringVar(&o.at, "at", "", "with the tick at this time: "+timeForms)
+	f.StringVar(&o.reason, "reason", "", "why, for those who wonder")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
 

@@ -56,7 +56,7 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 		if name, err = a.lastFailure(s, name); err != nil {
 			return err
 		}
-		retry, err := actor.Retry(ctx, name, at, "", requests)
+		retry, err := actor.Retry(ctx, name, at, o.reason, requests)
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ import (
 type stopCommand struct{ *app }
 
 func newStopCommand(a *app) *cobra.Command {
+	var reason string
 	c := &cobra.Command{
 		Use:   "stop TASK|RUN...",
 		Short: "Stop what runs: TERM, then KILL",
@@ -32,12 +33,13 @@ What runs on another server of the store is stopped there: stop says on which.`,
 		Example: `  sched stop nightly-report
   sched stop 5c2f9a1b3d4e`,
 		Args: arguments(1, unlimited),
-		RunE: func(_ *cobra.Command, args []string) error { return stopCommand{a}.stop(args) },
+		RunE: func(_ *cobra.Command, args []string) error { return stopCommand{a}.stop(args, reason) },
 	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for those who wonder")
 	return c
 }
 
-func (a stopCommand) stop(names []string) error {
+func (a stopCommand) stop(names []string, reason string) error {
 	s, err := a.loadTrusted()
 	if err != nil {
 		return err
@@ -55,7 +57,7 @@ func (a stopCommand) stop(names []string) error {
 		}
 		chosen = append(chosen, found...)
 	}
-	if !a.stopAll(s, once(chosen)) {
+	if !a.stopAll(s, once(chosen), reason) {
 		code = exitFailed
 	}
 	if code != exitOK {
@@ -106,7 +108,7 @@ func (a stopCommand) liveRuns(s *schedule.Schedule, live, lost []runfile.State, 
 }
 
 // stopAll stops runs in parallel, and reports whether all were stopped.
-func (a stopCommand) stopAll(s *schedule.Schedule, chosen []runfile.State) bool {
+func (a stopCommand) stopAll(s *schedule.Schedule, chosen []runfile.State, reason string) bool {
 	type result struct {
 		run.Stopping
 		err error
@@ -116,7 +118,7 @@ func (a stopCommand) stopAll(s *schedule.Schedule, chosen []runfile.State) bool 
 	actor, runs := a.actor(s), a.runs(s)
 	for i, state := range chosen {
 		all.Go(func() {
-			results[i].Stopping, results[i].err = actor.Stop(runs, state.Begin.Run, "")
+			results[i].Stopping, results[i].err = actor.Stop(runs, state.Begin.Run, reason)
 		})
 	}
 	all.Wait()

@@ -115,8 +115,8 @@ tasks:
 	b.sched("run")
 	b.pidIn("command.pid")
 	b.pidIn("deaf.pid")
-	out, code := b.sched("stop", "stubborn", "deaf")
-	if code != 0 || strings.Count(out, ": sched stop by ") != 2 || !strings.Contains(out, "; it took KILL\n") {
+	out, code := b.sched("stop", "stubborn", "deaf", "--reason", "it hangs")
+	if code != 0 || strings.Count(out, ": sched stop by ") != 2 || strings.Count(out, ": it hangs") != 2 || !strings.Contains(out, "; it took KILL\n") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	if alive(b.pidIn("child.pid")) || alive(b.pidIn("deaf.pid")) {

@@ -73,7 +73,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 	if err != nil {
 		return err
 	}
-	request, err := a.actor(s).Trigger(t.Name, at, "")
+	request, err := a.actor(s).Trigger(t.Name, at, o.reason)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a triggerCommand) trigger(name string, o whenOptions) error {
 
 func (a triggerCommand) cancel(names []string, o whenOptions) error {
 	if o.in != "" || o.at != "" || o.json {
-		return usage("name a task, or one run of those that `sched history` shows", "--cancel goes with no other flag")
+		return usage("name a task, or one run of those that `sched history` shows", "--cancel goes with no other flag but --reason")
 	}
 	s, err := a.loadTrusted()
 	if err != nil {
@@ -99,7 +99,7 @@ func (a triggerCommand) cancel(names []string, o whenOptions) error {
 	tick := a.tick(s, a.now(), runOptions{})
 	missed := false
 	for _, r := range chosen {
-		_, err := tick.Cancel(r.Run, "cancelled by "+caller())
+		_, err := tick.Cancel(r.Run, actions.Because("cancelled by "+caller(), o.reason))
 		switch {
 		case errors.Is(err, os.ErrNotExist), errors.Is(err, runfile.ErrAlive):
 			missed = true

@@ -49,13 +49,14 @@ func (a Actor) Trigger(task string, at time.Time, reason string) (runfile.Reques
 	if err != nil {
 		return runfile.Request{}, err
 	}
-	return runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: because("trigger by "+a.By, reason)}, nil
+	return runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: Because("trigger by "+a.By, reason)}, nil
 }
 
 // Reason is why something is asked for, as it is kept: one line without control characters.
 func Reason(typed string) string { return text.Line(strings.Join(strings.Fields(typed), " ")) }
 
-func because(what, reason string) string {
+// Because is what somebody did, with the reason, if there is one.
+func Because(what, reason string) string {
 	if reason = Reason(reason); reason != "" {
 		return what + ": " + reason
 	}
@@ -73,7 +74,7 @@ func (a Actor) Leave(r runfile.Request) (tick time.Time, err error) {
 
 // Stop ends the command of the live run with that id (see run.Caller.Stop), and waits for its end. The reason may be empty.
 func (a Actor) Stop(runs run.Caller, id, reason string) (run.Stopping, error) {
-	return runs.Stop(id, because(a.By, reason))
+	return runs.Stop(id, Because(a.By, reason))
 }
 
 // Chosen returns the names of the tasks that are named, which must be in the schedule or paused, and of those with one of

@@ -34,7 +34,7 @@ func (a Actor) Retry(ctx context.Context, name string, at time.Time, reason stri
 		return Retry{}, err
 	}
 	origin := "retry of " + text.ShortRun(record.Run)
-	request := runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: because(origin+" by "+a.By, reason), Cause: record.Cause}
+	request := runfile.Request{Run: outcome.NewIDAt(at), Task: t.Name, At: at, Origin: Because(origin+" by "+a.By, reason), Cause: record.Cause}
 	waiting, err := runfile.Requests(a.Schedule.StateDir)
 	if err != nil {
 		a.Problem("%v", err)
