@@ -147,8 +147,8 @@ func (b *bench) gap() {
 	last := time.Now().UTC().AddDate(0, -1, 0).Format("2006-01-02T15:04:00Z\n")
 	var ms []float64
 	for range 11 {
-		for _, suffix := range []string{"", "-journal"} {
-			os.Remove(filepath.Join(dir, ".sched/history.db"+suffix))
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			os.Remove(filepath.Join(dir, ".sched/sched.db"+suffix))
 		}
 		b.sched(dir, "test", "task-0") // the new history
 		must(os.WriteFile(filepath.Join(dir, ".sched/last-tick"), []byte(last), 0o600))

@@ -15,6 +15,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run/output"
+	"sched/schedule/state"
 )
 
 // What the history of the part "million" holds: 200 tasks, due in each of the last 5,000 minutes.
@@ -112,10 +113,8 @@ func (b *bench) prune(dir string) {
 	without := median(ticks(now))
 	db, err := history.Open(filepath.Join(dir, ".sched"))
 	must(err)
-	for yesterday := now.AddDate(0, 0, -1); !db.PruneDue(context.Background(), now); {
-		_, err := db.Prune(context.Background(), yesterday, 0, 0, 0) // no bound: it removes nothing
-		must(err)
-	}
+	_, err = db.Prune(context.Background(), now.AddDate(0, 0, -1), state.Keep{}, state.SmallStep) // no bound: it removes nothing
+	must(err)
 	must(db.Close())
 	write("1h")
 	with := median(ticks(now))

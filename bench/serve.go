@@ -76,7 +76,7 @@ func (b *bench) beside(dir, url, token string) {
 	must(os.WriteFile(filepath.Join(dir, "schedule.yaml"), text, 0o600))
 	b.wait(b.start(dir, "sched", "run")) // puts away the runs of the 1,000 tasks
 	must(os.Mkdir(filepath.Join(alone, ".sched"), 0o700))
-	for _, name := range []string{"history.db", "history.db-lock", "history.db-journal"} {
+	for _, name := range []string{"sched.db", "sched.db-wal"} {
 		must(exec.Command("cp", filepath.Join(dir, ".sched", name), filepath.Join(alone, ".sched", name)).Run())
 	}
 	b.wait(b.start(alone, "sched", "run"))

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/records"
+	"sched/schedule/state"
 	"sched/schedule/text"
 )
 
@@ -188,7 +188,7 @@ const (
 // runs finds the newest runs; with outcomes those that ended so, and their tasks.
 func (c completer) runs(outcomes []outcome.Outcome) (found []string) {
 	c.recorded(func(ctx context.Context, s *schedule.Schedule, all *records.Records) {
-		newest, _ := all.Find(ctx, history.Query{Limit: mostRuns, Outcomes: outcomes})
+		newest, _ := all.Find(ctx, state.Query{Limit: mostRuns, Outcomes: outcomes})
 		for _, r := range newest {
 			if outcomes != nil && !slices.Contains(found, r.Task) {
 				found = append(found, r.Task)

@@ -860,12 +860,12 @@ tasks:
   - {name: front, cron: "* * * * *", command: echo hello}
 `)
 	b.sched("run")
-	for _, suffix := range []string{"", "-journal"} {
-		os.Remove(b.path(".sched/history.db" + suffix))
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		os.Remove(b.path(".sched/sched.db" + suffix))
 	}
-	b.write(".sched/history.db", strings.Repeat("this is not a database ", 1000))
+	b.write(".sched/sched.db", strings.Repeat("this is not a database ", 1000))
 	out, code := b.sched("run")
-	if code != 0 || !strings.Contains(out, "history.db.corrupt-") {
+	if code != 0 || !strings.Contains(out, "sched.db.damaged-") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	b.outcome("front", 1)

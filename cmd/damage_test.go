@@ -31,22 +31,22 @@ func TestDamageThatNoTickReadsIsFoundWithinADay(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.Close()
-	whole := []byte(b.read(".sched/history.db"))
+	whole := []byte(b.read(".sched/sched.db"))
 	const page = 4096
 	for at := len(whole) / page / 2; at < len(whole)/page; at++ {
 		damaged := append([]byte(nil), whole...)
 		clear(damaged[at*page : (at+1)*page])
-		b.write(".sched/history.db", string(damaged))
+		b.write(".sched/sched.db", string(damaged))
 		if out, _ := b.sched("run", "--at", "2026-01-01 00:00"); strings.Contains(out, "damaged") {
 			continue // ticks do read this one
 		}
 		c := b.command("run")
 		c.Env = append(c.Env, "SCHED_TEST_CLOCK_OFFSET=25h")
 		out, err := c.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "sched: the history was damaged; it is now "+b.path(".sched/history.db.corrupt-")) {
+		if err != nil || !strings.Contains(string(out), "sched: the database was damaged; it is now "+b.path(".sched/sched.db.damaged-")) {
 			t.Errorf("page %d: %v\n%s", at, err, out)
 		}
-		if aside, _ := filepath.Glob(b.path(".sched/history.db.corrupt-*")); len(aside) == 0 {
+		if aside, _ := filepath.Glob(b.path(".sched/sched.db.damaged-*")); len(aside) == 0 {
 			t.Error("the damaged history is gone")
 		}
 		if _, code := b.sched("history"); code != 0 {

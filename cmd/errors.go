@@ -7,9 +7,9 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history/database"
 	"sched/schedule/load"
 	"sched/schedule/notify"
+	"sched/schedule/state"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -106,7 +106,7 @@ func hintOf(err error) string {
 	var delivery *notify.Error
 	var denied *view.DeniedError
 	var wrong *view.Error
-	var newer *database.NewerError
+	var newer *state.NewerError
 	var ends *exit
 	switch {
 	case errors.As(err, &newer):

@@ -15,6 +15,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/records"
+	"sched/schedule/state"
 )
 
 // What a real tick does with twelve tasks is what was foreseen of it: which start, which skip, in which order those of the foreground
@@ -112,7 +113,7 @@ func ended(t *testing.T, dir string, tasks int, after time.Time) map[string]outc
 		if err != nil || unread != nil {
 			t.Fatal(err, unread)
 		}
-		found, err := all.Find(t.Context(), history.Query{})
+		found, err := all.Find(t.Context(), state.Query{})
 		if err := errors.Join(err, all.Close()); err != nil {
 			t.Fatal(err)
 		}

@@ -11,10 +11,10 @@ import (
 
 	"sched/cmd/terminal"
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -243,8 +243,8 @@ func (a historyCommand) liveText(state runfile.State) string {
 }
 
 // historyQuery turns the flags into a query; an empty name means all tasks.
-func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.Location) (q history.Query, err error) {
-	q = history.Query{Task: name, Limit: o.limit}
+func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.Location) (q state.Query, err error) {
+	q = state.Query{Task: name, Limit: o.limit}
 	if o.limit > 0 {
 		q.Limit++ // to know whether there are more
 	}
@@ -267,7 +267,7 @@ func (a historyCommand) historyQuery(name string, o historyOptions, zone *time.L
 	return q, err
 }
 
-func matching(logs []runfile.State, q history.Query) []runfile.State {
+func matching(logs []runfile.State, q state.Query) []runfile.State {
 	if len(q.Outcomes) > 0 {
 		return nil
 	}
@@ -281,7 +281,7 @@ func hasTask(name string, logs []runfile.State) bool {
 	return slices.ContainsFunc(logs, func(state runfile.State) bool { return state.Begin.Task == name })
 }
 
-func waitingIn(waiting map[string][]view.Waiting, q history.Query) map[string][]view.Waiting {
+func waitingIn(waiting map[string][]view.Waiting, q state.Query) map[string][]view.Waiting {
 	in := map[string][]view.Waiting{}
 	for task, all := range waiting {
 		for _, w := range all {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -31,7 +31,7 @@ type summaryJSON struct {
 	LastFailureRun *string  `json:"last_failure_run"`
 }
 
-func (a historyCommand) summary(s *schedule.Schedule, q history.Query, o historyOptions) error {
+func (a historyCommand) summary(s *schedule.Schedule, q state.Query, o historyOptions) error {
 	recorded, err := a.view(s).Records(ctx)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (a historyCommand) summary(s *schedule.Schedule, q history.Query, o history
 	return nil
 }
 
-func toSummaryJSON(s history.Summary) summaryJSON {
+func toSummaryJSON(s state.Summary) summaryJSON {
 	out := summaryJSON{
 		Task: s.Task, Runs: s.Ran(), Succeeded: s.Slots[outcome.Succeeded], Failed: s.Slots[outcome.Failed],
 		TimedOut: s.Slots[outcome.TimedOut], Stopped: s.Slots[outcome.Stopped], Lost: s.Slots[outcome.Lost],
@@ -82,7 +82,7 @@ func toSummaryJSON(s history.Summary) summaryJSON {
 	return out
 }
 
-func (a historyCommand) printSummary(zone *time.Location, all []history.Summary) {
+func (a historyCommand) printSummary(zone *time.Location, all []state.Summary) {
 	if len(all) == 0 {
 		fmt.Fprintln(a.out, "nothing was recorded")
 		return

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	captured "sched/schedule/run/output"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 	"sched/schedule/text"
 	"sched/schedule/view"
@@ -85,7 +85,7 @@ func (a logsCommand) logs(name string, o logsOptions) error {
 
 // logsOfSpan prints all runs of a task in a time, each under a line that says which it is. The newest one is followed.
 func (a logsCommand) logsOfSpan(s *schedule.Schedule, name string, o logsOptions) error {
-	q := history.Query{Task: name}
+	q := state.Query{Task: name}
 	var err error
 	if q.Since, q.Until, err = a.parseSpan(o.since, o.until, s.Location); err != nil {
 		return err

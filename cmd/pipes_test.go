@@ -214,7 +214,7 @@ func TestAReaderThatIsSlowGetsTheWholeReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	pipe.Close()
-	b.until("the tick is over", func() bool { _, err := os.Stat(b.path(".sched/history.db")); return err == nil && b.openRuns() == "" })
+	b.until("the tick is over", func() bool { _, err := os.Stat(b.path(".sched/sched.db")); return err == nil && b.openRuns() == "" })
 	text, err := io.ReadAll(bufio.NewReaderSize(reader, 512))
 	if err = errors.Join(err, c.Wait()); err != nil {
 		t.Fatal(err)

@@ -33,9 +33,9 @@ func (b *box) bounded(args ...string) (output string, code int) {
 func TestNothingInTheStateFolderStopsATick(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"history.db", "history.db-wal", "history.db-journal", "history.db-lock", "history.db-mend", "sched.db", "sched.db-wal", "sched.db-shm", "sched.db-journal", "sched.db.new", "locks/.making", "settled", "settled.new", "last-tick",
+		"sched.db", "sched.db-wal", "sched.db-shm", "sched.db-journal", "sched.db.new", "locks/.making", "settled", "settled.new", "last-tick",
 		"ticks/0.json", "ticks/7.json", "runs/0198a1b2-0000-7000-8000-000000000000.json",
-		"waiting/0198a1b2-0000-7000-8000-000000000000.json", "locks/each.lock", "outbox/0198a1b2-0000-7000-8000-000000000000.json", "unpublished", "work",
+		"waiting/0198a1b2-0000-7000-8000-000000000000.json", "locks/each.lock", "outbox/0198a1b2-0000-7000-8000-000000000000.json", "work",
 		"runs", "waiting", "ticks", "outbox", "output", "locks",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestNothingInTheStateFolderStopsATick(t *testing.T) {
 	}
 }
 
-// Root's history.db is a link to a device, whose mode stays as it is.
+// Root's sched.db is a link to a device, whose mode stays as it is.
 func TestALinkToADeviceIsNoHistory(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, "tasks: [{name: each, cron: '* * * * *', command: 'true'}]")
@@ -76,7 +76,7 @@ func TestALinkToADeviceIsNoHistory(t *testing.T) {
 		t.Skip(err)
 	}
 	os.Chmod(device, 0o666)
-	for _, name := range []string{"history.db", "history.db-lock"} {
+	for _, name := range []string{"sched.db", "sched.db-shm"} {
 		os.RemoveAll(b.path(".sched"))
 		if err := errors.Join(os.Mkdir(b.path(".sched"), 0o700), os.Symlink(device, b.path(".sched/"+name))); err != nil {
 			t.Fatal(err)

@@ -32,8 +32,8 @@ tasks:
 	tick("3", nothing)
 	b.sched("run", "--only", "front") // puts the runs that failed into the history
 	noHistory := func() {
-		os.Remove(b.path(".sched/history.db"))
-		if err := os.Mkdir(b.path(".sched/history.db"), 0o700); err != nil {
+		os.Remove(b.path(".sched/sched.db"))
+		if err := os.Mkdir(b.path(".sched/sched.db"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -78,7 +78,7 @@ func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, er
 	if _, err := view.FindTask(s, name); err != nil {
 		return name, nil
 	}
-	_, _, failures, err := a.view(s).History(ctx, history.Query{Task: name, Outcomes: failures(), Limit: 1})
+	_, _, failures, err := a.view(s).History(ctx, state.Query{Task: name, Outcomes: failures(), Limit: 1})
 	if err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -132,6 +133,7 @@ func scripts(dir string) testscript.Params {
 			"eventually": eventually,
 			"poll":       poll,
 			"released":   releasedCommand,
+			"query":      queryCommand,
 			"lines":      lines,
 			"tick":       tick,
 			"redis":      redisCommand,
@@ -140,6 +142,18 @@ func scripts(dir string) testscript.Params {
 			"web":        webCommand,
 			"post":       postCommand,
 		},
+	}
+}
+
+// queryCommand has the database of the current folder answer a query with one value: query WANT SQL.
+func queryCommand(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(".sched/sched.db"))
+	ts.Check(err)
+	defer db.Close()
+	got := ""
+	ts.Check(db.QueryRow(args[1]).Scan(&got))
+	if got != args[0] {
+		ts.Fatalf("%s: %s, want %s", args[1], got, args[0])
 	}
 }
 

@@ -25,7 +25,7 @@ func TestAnOlderSchedSaysThatTheHistoryIsNewer(t *testing.T) {
 		return string(out)
 	}
 	version := func(set int) (was int) {
-		db, err := sql.Open("sqlite", filepath.Join(dir, ".sched", "history.db"))
+		db, err := sql.Open("sqlite", filepath.Join(dir, ".sched", "sched.db"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -147,7 +147,7 @@ func (c *campaign) chmod(mode os.FileMode) error {
 	return nil
 }
 
-func (c *campaign) history() string { return filepath.Join(c.state(), "history.db") }
+func (c *campaign) history() string { return filepath.Join(c.state(), "sched.db") }
 
 // damageHistory overwrites some pages of the database, or cuts it off, or overwrites its beginning. It first reads the
 // records, for join.
@@ -187,10 +187,10 @@ func damageHistory(c *campaign, r *rand.Rand) error {
 
 // noteSetAside writes into the journal which damaged histories were set aside since it was called last.
 func (c *campaign) noteSetAside() {
-	files, _ := filepath.Glob(c.history() + ".corrupt-*Z*")
+	files, _ := filepath.Glob(c.history() + ".damaged-*Z*")
 	for _, file := range files {
 		name := filepath.Base(file)
-		if !c.asides[name] && !strings.HasSuffix(name, "-journal") {
+		if !c.asides[name] && !strings.HasSuffix(name, "-wal") && !strings.HasSuffix(name, "-shm") {
 			c.asides[name] = true
 			c.journal.write(event{what: historySetAside, detail: name})
 		}

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/text"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
@@ -57,7 +58,7 @@ func (a Actor) retriable(ctx context.Context, name string) (outcome.Record, *sch
 
 // endedRun returns the record of the run with that id, or an error that says why there is none to retry.
 func (a Actor) endedRun(ctx context.Context, name string) (outcome.Record, error) {
-	live, lost, records, err := a.History(ctx, history.Query{Task: name, Limit: 1})
+	live, lost, records, err := a.History(ctx, state.Query{Task: name, Limit: 1})
 	if err != nil {
 		return outcome.Record{}, err
 	}

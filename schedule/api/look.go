@@ -12,8 +12,8 @@ import (
 	"sched/schedule"
 	"sched/schedule/actions"
 	"sched/schedule/api/problem"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/status"
 	"sched/schedule/view"
 	"sched/schedule/view/runs"
@@ -167,14 +167,14 @@ func getRuns(r *request) (any, error) {
 		return nil, err
 	}
 	cursor := ""
-	if next.Run != "" {
-		cursor = cursorOf(strconv.FormatInt(next.Slot.UnixMicro(), 10), next.Run)
+	if next.ID != "" {
+		cursor = cursorOf(strconv.FormatInt(next.Slot.UnixMicro(), 10), next.ID)
 	}
 	return pageOf(view.RecordsOf(records), cursor), nil
 }
 
 // historyQuery reads the parameters of a list of runs. A task that is not in the schedule may have a history, so its name is not checked.
-func (r *request) historyQuery() (q history.Query, err error) {
+func (r *request) historyQuery() (q state.Query, err error) {
 	query := r.URL.Query()
 	since, serr := r.time("since")
 	until, uerr := r.time("until")
@@ -183,7 +183,7 @@ func (r *request) historyQuery() (q history.Query, err error) {
 	if err := cmp.Or(serr, uerr, lerr, cerr); err != nil {
 		return q, err
 	}
-	q = history.Query{Task: query.Get("task"), Since: since, Until: until, Limit: limit}
+	q = state.Query{Task: query.Get("task"), Since: since, Until: until, Limit: limit}
 	for _, word := range query["outcome"] {
 		o, ok := outcome.Parse(word)
 		if !ok {
@@ -196,7 +196,7 @@ func (r *request) historyQuery() (q history.Query, err error) {
 		if err != nil || cursor[1] == "" {
 			return q, madeUp()
 		}
-		q.Below = history.Position{Slot: at, Run: cursor[1]}
+		q.Below = state.Position{Slot: at, ID: cursor[1]}
 	}
 	return q, nil
 }

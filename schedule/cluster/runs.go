@@ -13,6 +13,7 @@ import (
 	"sched/mutex"
 	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 const (
@@ -85,17 +86,17 @@ func foreign(value []byte, self string) (p published, ok bool) {
 
 // Recent returns the ended runs of other servers than self that match q, in the order of
 // history.DB.Find. Skipped and missed slots are in the histories of their servers alone.
-func Recent(ctx context.Context, store mutex.Store, self string, q history.Query) ([]outcome.Record, error) {
+func Recent(ctx context.Context, store mutex.Store, self string, q state.Query) ([]outcome.Record, error) {
 	return find(ctx, store, self, q, math.MaxInt)
 }
 
 // Latest is Recent for callers that must not wait: it looks at the last thousand published runs.
-func Latest(ctx context.Context, store mutex.Store, self string, q history.Query) ([]outcome.Record, error) {
+func Latest(ctx context.Context, store mutex.Store, self string, q state.Query) ([]outcome.Record, error) {
 	return find(ctx, store, self, q, mostLatest)
 }
 
 // find reads the log from its end, until it has what q says, or has read so many runs.
-func find(ctx context.Context, store mutex.Store, self string, q history.Query, most int) ([]outcome.Record, error) {
+func find(ctx context.Context, store mutex.Store, self string, q state.Query, most int) ([]outcome.Record, error) {
 	runs := map[string]outcome.Record{}
 	for read := 0; read < min(most, maxRuns); read += pageSize {
 		values, err := store.Tail(ctx, logRuns, read, pageSize)
@@ -108,7 +109,7 @@ func find(ctx context.Context, store mutex.Store, self string, q history.Query, 
 			if ok && p.Published.After(newest) {
 				newest = p.Published
 			}
-			if ok && q.Matches(p.Record) {
+			if ok && history.Matches(q, p.Record) {
 				runs[p.Run] = p.Record
 			}
 		}
@@ -121,7 +122,7 @@ func find(ctx context.Context, store mutex.Store, self string, q history.Query, 
 
 // enough reports whether all runs published before that time are too old for q. No run is published
 // before its slot; clocks differ by less than an hour.
-func enough(q history.Query, runs map[string]outcome.Record, before time.Time) bool {
+func enough(q state.Query, runs map[string]outcome.Record, before time.Time) bool {
 	before = before.Add(time.Hour)
 	return before.Before(q.Since) || q.Limit > 0 && len(runs) >= q.Limit && Newest(runs, q.Limit)[q.Limit-1].Slot.After(before)
 }

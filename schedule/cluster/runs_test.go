@@ -9,8 +9,8 @@ import (
 
 	"sched/mutex"
 	"sched/mutex/storetest"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // run is the n-th run of a task, one a minute, on one of three servers in turn.
@@ -33,7 +33,7 @@ func publish(t *testing.T, store mutex.Store, records ...outcome.Record) {
 	}
 }
 
-func recent(t *testing.T, store mutex.Store, q history.Query) (runs []string) {
+func recent(t *testing.T, store mutex.Store, q state.Query) (runs []string) {
 	t.Helper()
 	records, err := Recent(ctx, store, "", q)
 	if err != nil {
@@ -64,7 +64,7 @@ func TestARunComesBackAsItWasPublishedWithoutSecretsAndPaths(t *testing.T) {
 	sent.Snapshot, sent.Locks, sent.Output = []byte(`{"env":{"PASSWORD":"secret"}}`), "/srv/shop/.sched/locks", "/srv/shop/.sched/output/1.log"
 	sent.Seat, sent.Wait = outcome.Seat{Name: "pool"}, outcome.Wait{Since: noon}
 	publish(t, store, sent)
-	records, err := Recent(ctx, store, "", history.Query{})
+	records, err := Recent(ctx, store, "", state.Query{})
 	if err != nil || len(records) != 1 || string(encode(records[0])) != string(encode(full)) {
 		t.Errorf("%v\n got %s\nwant %s", err, encode(records), encode(full))
 	}
@@ -85,15 +85,15 @@ func TestRecentAnswersAsTheHistoryDoes(t *testing.T) {
 	publish(t, store)
 	for _, tt := range []struct {
 		what string
-		q    history.Query
+		q    state.Query
 		want []int
 	}{
-		{"everything, the newest slot first", history.Query{}, []int{6, 4, 2, 1}},
-		{"the newest two", history.Query{Limit: 2}, []int{6, 4}},
-		{"a task", history.Query{Task: "a"}, []int{6, 2, 1}},
-		{"a task that never ran", history.Query{Task: "c"}, nil},
-		{"failures", history.Query{Outcomes: failures}, []int{6, 2}},
-		{"since a slot", history.Query{Since: noon.Add(4 * time.Minute)}, []int{6, 4}},
+		{"everything, the newest slot first", state.Query{}, []int{6, 4, 2, 1}},
+		{"the newest two", state.Query{Limit: 2}, []int{6, 4}},
+		{"a task", state.Query{Task: "a"}, []int{6, 2, 1}},
+		{"a task that never ran", state.Query{Task: "c"}, nil},
+		{"failures", state.Query{Outcomes: failures}, []int{6, 2}},
+		{"since a slot", state.Query{Since: noon.Add(4 * time.Minute)}, []int{6, 4}},
 	} {
 		var want []string
 		for _, n := range tt.want {
@@ -147,10 +147,10 @@ func TestTheLogIsBoundedAndReadAsFarAsItMatters(t *testing.T) {
 			}
 		}
 	}
-	if got := recent(t, store, history.Query{}); len(got) != maxRuns || got[0] != runID(all-1) {
+	if got := recent(t, store, state.Query{}); len(got) != maxRuns || got[0] != runID(all-1) {
 		t.Errorf("%d runs are kept", len(got))
 	}
-	for what, q := range map[string]history.Query{
+	for what, q := range map[string]state.Query{
 		"a limit":   {Limit: 20},
 		"a time":    {Since: run(all-100, "", "").Slot},
 		"the first": {Limit: 1, Outcomes: []outcome.Outcome{outcome.Succeeded}},
@@ -161,7 +161,7 @@ func TestTheLogIsBoundedAndReadAsFarAsItMatters(t *testing.T) {
 		}
 	}
 	before := store.Calls()
-	if got, err := Latest(ctx, store, "", history.Query{}); err != nil || len(got) != mostLatest || store.Calls()-before != 2 {
+	if got, err := Latest(ctx, store, "", state.Query{}); err != nil || len(got) != mostLatest || store.Calls()-before != 2 {
 		t.Errorf("Latest: %d with %d calls, %v", len(got), store.Calls()-before, err)
 	}
 }
@@ -176,7 +176,7 @@ func TestALateServerHidesNoNewerRuns(t *testing.T) {
 		late = append(late, run(n, "a", outcome.Succeeded))
 	}
 	publish(t, store, late...)
-	if got := recent(t, store, history.Query{Limit: 1}); !slices.Equal(got, []string{runID(5000)}) {
+	if got := recent(t, store, state.Query{Limit: 1}); !slices.Equal(got, []string{runID(5000)}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -213,7 +213,7 @@ func TestARecordFromTheStoreNamesNoFileAndIsNeverOneOfThisServer(t *testing.T) {
 	put(func(p *published) {})
 	put(func(p *published) { p.Run, p.Server = runID(2), "web-1" })
 	put(func(p *published) { p.Run, p.Server = runID(3), " web-1\u202e\x1b[0m" })
-	records, err := Recent(ctx, store, "web-1", history.Query{})
+	records, err := Recent(ctx, store, "web-1", state.Query{})
 	if err != nil || len(records) != 1 || records[0].Server != "web-2" || records[0].Output != "" || records[0].Locks != "" || records[0].Snapshot != nil {
 		t.Errorf("%+v, %v", records, err)
 	}
@@ -242,7 +242,7 @@ func TestARecordThatIsNoneIsLeftOut(t *testing.T) {
 		}
 		forge(t, store, tableLast, "a@web-1", value)
 		store.Append(ctx, logRuns, maxRuns, []byte(value))
-		if got := recent(t, store, history.Query{}); len(got) > 0 {
+		if got := recent(t, store, state.Query{}); len(got) > 0 {
 			t.Errorf("%s: %v", what, got)
 		}
 		if last := lastOf(t, store, "", "a"); len(last) > 0 {
@@ -263,7 +263,7 @@ func TestWhatARecordSaysIsCleanedAndSane(t *testing.T) {
 	evil.Attempts, evil.UserCPU, evil.PeakMemory, evil.Waited = -1, -1, -1, -1
 	evil.Cause, evil.Triggered = &outcome.Cause{Task: escape, Run: "../x"}, []outcome.Triggered{{Task: escape, Run: escape}}
 	publish(t, store, evil)
-	records, err := Recent(ctx, store, "", history.Query{})
+	records, err := Recent(ctx, store, "", state.Query{})
 	if err != nil || len(records) != 1 {
 		t.Fatalf("%v, %v", records, err)
 	}
@@ -278,7 +278,7 @@ func TestARunWithTooManyNotesIsPublishedWithoutThem(t *testing.T) {
 	store, long := storetest.New(), run(1, "a", outcome.Succeeded)
 	long.Notes = slices.Repeat([]string{strings.Repeat("n", 900)}, 100)
 	publish(t, store, long)
-	if got := recent(t, store, history.Query{}); !slices.Equal(got, []string{long.Run}) {
+	if got := recent(t, store, state.Query{}); !slices.Equal(got, []string{long.Run}) {
 		t.Errorf("%v", got)
 	}
 }

@@ -153,7 +153,7 @@ func existing(path string) string {
 const pagesTime = 2 * time.Second
 
 func checkHistory(ctx context.Context, s *Subject) []finding {
-	path := filepath.Join(s.Schedule.StateDir, "history.db")
+	path := filepath.Join(s.Schedule.StateDir, "sched.db")
 	info, err := os.Stat(path)
 	if err != nil {
 		return fine("there is none yet")
@@ -173,7 +173,7 @@ func checkHistory(ctx context.Context, s *Subject) []finding {
 			fmt.Sprintf("%s cannot be read: %v", path, err),
 			"the next tick sets a damaged one aside and begins another"}}
 	}
-	if aside, _ := filepath.Glob(path + ".*corrupt*"); len(aside) > 0 {
+	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) > 0 {
 		return []finding{{Warning,
 			"a damaged history was set aside: " + aside[0],
 			"look at the disk (dmesg), and remove it when you need it no more"}}

@@ -80,7 +80,7 @@ func fillHistory(t *testing.T, dir string) string {
 	if err := db.Add(context.Background(), all); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(dir, "history.db")
+	return filepath.Join(dir, "sched.db")
 }
 
 func TestAFullDiskAndAStateFolderWithoutLocks(t *testing.T) {

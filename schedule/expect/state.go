@@ -13,7 +13,7 @@ import (
 )
 
 // The file expect/state.json of a state folder. One that is missing or torn begins anew: what is expected counts from then on.
-type state struct {
+type memory struct {
 	Boot  string            `json:"boot,omitempty"`
 	Ahead time.Duration     `json:"ahead,omitempty"` // what the clock showed, less how long ago the machine booted
 	Set   []setForward      `json:"set,omitempty"`   // oldest first
@@ -37,8 +37,8 @@ func folder(dir string) string { return filepath.Join(dir, "expect") }
 
 func statePath(dir string) string { return filepath.Join(folder(dir), "state.json") }
 
-func read(dir string) (*state, error) {
-	s := &state{Tasks: map[string]*entry{}}
+func read(dir string) (*memory, error) {
+	s := &memory{Tasks: map[string]*entry{}}
 	text, err := statedir.ReadFile(statePath(dir))
 	if errors.Is(err, os.ErrNotExist) {
 		return s, nil
@@ -47,7 +47,7 @@ func read(dir string) (*state, error) {
 		return nil, err
 	}
 	if json.Unmarshal(text, s) != nil || s.Tasks == nil {
-		return &state{Tasks: map[string]*entry{}}, nil
+		return &memory{Tasks: map[string]*entry{}}, nil
 	}
 	for name, e := range s.Tasks {
 		if e == nil {
@@ -58,7 +58,7 @@ func read(dir string) (*state, error) {
 }
 
 // write replaces the file.
-func (s *state) write(dir string) error {
+func (s *memory) write(dir string) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ const (
 
 // noteClock compares the clock with the time since the boot, as the tick before did, and remembers that it was set. It reports
 // whether the file changed, and whether the clock was set.
-func (s *state) noteClock(now time.Time) (changed, set bool) {
+func (s *memory) noteClock(now time.Time) (changed, set bool) {
 	elapsed, ok := boot.Elapsed()
 	if id := boot.ID(); ok && id != "" {
 		ahead := time.Duration(now.UnixNano()) - elapsed
@@ -102,7 +102,7 @@ func (s *state) noteClock(now time.Time) (changed, set bool) {
 }
 
 // noteSet remembers that the clock was set. Where it was set back that takes back what it was set forward before.
-func (s *state) noteSet(now time.Time, by time.Duration) {
+func (s *memory) noteSet(now time.Time, by time.Duration) {
 	if by > 0 {
 		s.Set = append(s.Set, setForward{now.UTC(), by})
 		return
@@ -120,7 +120,7 @@ func (s *state) noteSet(now time.Time, by time.Duration) {
 
 // elapsed returns how much time passed since a time that the clock showed. Where the clock was set that may be less than what passed,
 // and is not more.
-func (s *state) elapsed(since, now time.Time) time.Duration {
+func (s *memory) elapsed(since, now time.Time) time.Duration {
 	d := now.Sub(since)
 	for _, set := range s.Set {
 		if set.At.After(since) {

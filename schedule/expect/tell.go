@@ -9,9 +9,9 @@ import (
 	"sched/mutex"
 	"sched/schedule"
 	"sched/schedule/cluster"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 )
 
@@ -54,7 +54,7 @@ func claim(storage run.Storage, i Incident) error {
 func Elsewhere(store mutex.Store, self string) func(*schedule.Task, time.Time) (time.Time, error) {
 	return func(t *schedule.Task, since time.Time) (newest time.Time, err error) {
 		ctx := context.Background()
-		found, err := cluster.Recent(ctx, store, self, history.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Since: since.Add(-schedule.LookBack), Limit: 10})
+		found, err := cluster.Recent(ctx, store, self, state.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Since: since.Add(-schedule.LookBack), Limit: 10})
 		for _, r := range found {
 			if r.Ended.After(since) && r.Ended.After(newest) {
 				newest = r.Ended

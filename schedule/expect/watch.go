@@ -61,11 +61,11 @@ func (w *Watch) Keep() error {
 	if nothing {
 		return nil
 	}
-	return w.update(func(s *state, now time.Time) (changed bool) { return w.takeSuccesses(s, now, false) })
+	return w.update(func(s *memory, now time.Time) (changed bool) { return w.takeSuccesses(s, now, false) })
 }
 
 // update changes the file. It is written if change says so.
-func (w *Watch) update(change func(s *state, now time.Time) (changed bool)) error {
+func (w *Watch) update(change func(s *memory, now time.Time) (changed bool)) error {
 	return statedir.Exclusively(folder(w.Dir), func() error {
 		s, err := read(w.Dir)
 		if err != nil {
@@ -85,7 +85,7 @@ func (w *Watch) Look(live []runfile.State) (began, untold []Incident, err error)
 		return nil, nil, nil
 	}
 	var unknown error
-	err = w.update(func(s *state, now time.Time) bool {
+	err = w.update(func(s *memory, now time.Time) bool {
 		changed, set := s.noteClock(now)
 		changed = w.forgetOthers(s) || changed
 		changed = w.takeSuccesses(s, now, set) || changed
@@ -117,7 +117,7 @@ func (w *Watch) Look(live []runfile.State) (began, untold []Incident, err error)
 
 // takeSuccesses writes down which tasks have succeeded. When the clock was set since, that was now: what the record says is of the
 // old clock.
-func (w *Watch) takeSuccesses(s *state, now time.Time, set bool) (changed bool) {
+func (w *Watch) takeSuccesses(s *memory, now time.Time, set bool) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, at := range w.succeeded {
@@ -135,7 +135,7 @@ func (w *Watch) takeSuccesses(s *state, now time.Time, set bool) (changed bool) 
 }
 
 // forgetOthers forgets tasks of which nothing is expected any more: when it is again, that counts from then on.
-func (w *Watch) forgetOthers(s *state) (changed bool) {
+func (w *Watch) forgetOthers(s *memory) (changed bool) {
 	for name := range s.Tasks {
 		if !slices.ContainsFunc(w.Tasks, func(t *schedule.Task) bool { return t.Name == name }) {
 			delete(s.Tasks, name)
@@ -146,7 +146,7 @@ func (w *Watch) forgetOthers(s *state) (changed bool) {
 }
 
 // lookAt returns the incidents of a task that begin now, and reports whether one is over. One that is over stays until it was told.
-func (w *Watch) lookAt(s *state, t *schedule.Task, e *entry, live []runfile.State, now time.Time) (began []Incident, over bool, err error) {
+func (w *Watch) lookAt(s *memory, t *schedule.Task, e *entry, live []runfile.State, now time.Time) (began []Incident, over bool, err error) {
 	ongoing := map[string]bool{} // incidents by their ids
 	for _, run := range live {
 		started := startedAt(run)
@@ -171,7 +171,7 @@ func (w *Watch) lookAt(s *state, t *schedule.Task, e *entry, live []runfile.Stat
 
 // lookForSuccess returns the incident that begins since there was no success for too long, and adds one that goes on to ongoing: until
 // the next success, whatever the clock shows meanwhile.
-func (w *Watch) lookForSuccess(s *state, t *schedule.Task, e *entry, now time.Time, ongoing map[string]bool) (began []Incident, err error) {
+func (w *Watch) lookForSuccess(s *memory, t *schedule.Task, e *entry, now time.Time, ongoing map[string]bool) (began []Incident, err error) {
 	goesOn := func() bool { i := e.open(); return i != nil && i.Expected == t.Expect.Every }
 	overdue := func() bool { return goesOn() || s.elapsed(e.Since, now) > t.Expect.Every }
 	if overdue() && t.OneServer && w.Elsewhere != nil {
@@ -230,7 +230,7 @@ func startedAt(run runfile.State) time.Time {
 }
 
 // sweep removes the marks of incidents that were told.
-func (s *state) sweep(dir string) {
+func (s *memory) sweep(dir string) {
 	files, _ := os.ReadDir(folder(dir))
 	for _, file := range files {
 		id, is := strings.CutSuffix(file.Name(), ".json")
@@ -240,7 +240,7 @@ func (s *state) sweep(dir string) {
 	}
 }
 
-func (s *state) untold(id string) bool {
+func (s *memory) untold(id string) bool {
 	for _, e := range s.Tasks {
 		for _, i := range e.Incidents {
 			if i.ID == id {
@@ -259,7 +259,7 @@ func (w *Watch) Untold(i Incident) bool {
 
 // Told writes down that on_overdue was told of an incident, and removes its marks.
 func (w *Watch) Told(i Incident) error {
-	return w.update(func(s *state, _ time.Time) (changed bool) {
+	return w.update(func(s *memory, _ time.Time) (changed bool) {
 		if e := s.Tasks[i.Task]; e != nil {
 			for n := range e.Incidents {
 				if e.Incidents[n].ID == i.ID && !e.Incidents[n].Told {

@@ -104,7 +104,7 @@ func TestACacheKeepsNoReportWithoutAHistory(t *testing.T) {
 		}
 		return first.Sums == second.Sums
 	}
-	history := f.Path(".sched/history.db")
+	history := f.Path(".sched/sched.db")
 	if err := os.WriteFile(history, []byte("no database"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
+	"sched/schedule/state"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -37,7 +37,7 @@ func CheckSpan(from time.Time, span time.Duration) error {
 type Inputs struct {
 	Input
 	Notes      []Note
-	took       map[string]history.Took
+	took       map[string]state.Took
 	maintained bool
 }
 
@@ -80,7 +80,7 @@ func (in *Inputs) Of(s *schedule.Schedule) *Inputs {
 }
 
 // loadOf returns what a run of a task takes, from what its runs took. The timeouts of the task bound it.
-func loadOf(t *schedule.Task, took history.Took) Load {
+func loadOf(t *schedule.Task, took state.Took) Load {
 	load := Load{Took: IfUnknown}
 	if took.Runs > 0 {
 		load = Load{Runs: took.Runs, Took: took.Median, CPU: took.CPU, Memory: took.Memory}

@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -44,19 +44,6 @@ func openTest(t testing.TB, dir string) *DB {
 	return db
 }
 
-// connOf is the connection to the file, for what no method asks.
-func connOf(t testing.TB, db *DB) (conn *sql.DB) {
-	t.Helper()
-	err := db.file.Do(func(its *sql.DB) error {
-		conn = its
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return conn
-}
-
 func mustAdd(t testing.TB, db *DB, records ...outcome.Record) {
 	t.Helper()
 	if err := db.Add(context.Background(), records); err != nil {
@@ -64,7 +51,7 @@ func mustAdd(t testing.TB, db *DB, records ...outcome.Record) {
 	}
 }
 
-func runsOf(t testing.TB, db *DB, q Query) []string {
+func runsOf(t testing.TB, db *DB, q state.Query) []string {
 	t.Helper()
 	found, err := db.Find(context.Background(), q)
 	if err != nil {
@@ -139,30 +126,10 @@ func TestARunAddedTwiceIsThereOnceAndAsItWasFirst(t *testing.T) {
 	first, second := rec(1, "a", outcome.Lost), rec(1, "a", outcome.Succeeded)
 	mustAdd(t, db, first, first)
 	mustAdd(t, db, second)
-	got, err := db.Find(context.Background(), Query{})
+	got, err := db.Find(context.Background(), state.Query{})
 	if err != nil || len(got) != 1 || got[0].Outcome != outcome.Lost {
 		t.Errorf("got %+v, %v", got, err)
 	}
-}
-
-func TestRunsOfOneTaskShareTheirSnapshot(t *testing.T) {
-	db := openTest(t, t.TempDir())
-	for n := range 10 {
-		r := rec(n, "a", outcome.Succeeded)
-		r.Snapshot = json.RawMessage(fmt.Sprintf(`{"version":%d}`, n/5))
-		mustAdd(t, db, r)
-	}
-	if n := count(t, db, "snapshots"); n != 2 {
-		t.Errorf("%d snapshots are stored, want 2", n)
-	}
-}
-
-func count(t testing.TB, db *DB, table string) (n int) {
-	t.Helper()
-	if err := connOf(t, db).QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 func TestAddIsAllOrNothing(t *testing.T) {
@@ -172,14 +139,7 @@ func TestAddIsAllOrNothing(t *testing.T) {
 	if err := db.Add(ctx, []outcome.Record{rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if got := runsOf(t, db, Query{}); len(got) != 0 {
+	if got := runsOf(t, db, state.Query{}); len(got) != 0 {
 		t.Errorf("got %v", got)
-	}
-}
-
-func TestOthersAreWaitedForTenSeconds(t *testing.T) {
-	var wait int
-	if err := connOf(t, openTest(t, t.TempDir())).QueryRow("PRAGMA busy_timeout").Scan(&wait); err != nil || wait != 10_000 {
-		t.Errorf("they are waited for %d ms, %v", wait, err)
 	}
 }

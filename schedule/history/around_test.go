@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 func TestAround(t *testing.T) {
@@ -15,19 +16,19 @@ func TestAround(t *testing.T) {
 		asked string
 		task  string
 		at    time.Time
-		want  Around
+		want  state.Around
 	}{
-		{"between two", "a", minute(25), Around{minute(10), minute(20), minute(30), minute(10), 2}},
-		{"at one", "b", minute(20), Around{minute(10), minute(10), minute(20), minute(20), 1}},
-		{"before all, and more than the limit", "a", minute(1), Around{minute(10), time.Time{}, minute(10), minute(10), 2}},
-		{"after all", "a", minute(41), Around{minute(10), minute(40), time.Time{}, minute(10), 0}},
-		{"a task nobody knows", "c", minute(25), Around{minute(10), minute(20), minute(30), time.Time{}, 0}},
+		{"between two", "a", minute(25), state.Around{First: minute(10), Before: minute(20), After: minute(30), TaskFirst: minute(10), TaskSince: 2}},
+		{"at one", "b", minute(20), state.Around{First: minute(10), Before: minute(10), After: minute(20), TaskFirst: minute(20), TaskSince: 1}},
+		{"before all, and more than the limit", "a", minute(1), state.Around{First: minute(10), Before: time.Time{}, After: minute(10), TaskFirst: minute(10), TaskSince: 2}},
+		{"after all", "a", minute(41), state.Around{First: minute(10), Before: minute(40), After: time.Time{}, TaskFirst: minute(10), TaskSince: 0}},
+		{"a task nobody knows", "c", minute(25), state.Around{First: minute(10), Before: minute(20), After: minute(30), TaskFirst: time.Time{}, TaskSince: 0}},
 	} {
 		if got, err := db.Around(context.Background(), tt.task, tt.at, 2); err != nil || got != tt.want {
 			t.Errorf("%s: got %+v, %v; want %+v", tt.asked, got, err, tt.want)
 		}
 	}
-	if got, err := openTest(t, t.TempDir()).Around(context.Background(), "a", noon, 2); err != nil || got != (Around{}) {
+	if got, err := openTest(t, t.TempDir()).Around(context.Background(), "a", noon, 2); err != nil || got != (state.Around{}) {
 		t.Errorf("nothing: got %+v, %v", got, err)
 	}
 }

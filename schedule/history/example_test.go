@@ -8,6 +8,7 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // A tick adds what ended; any other command reads it.
@@ -26,7 +27,7 @@ func ExampleDB() {
 		{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: slot, Outcome: outcome.Failed, Reason: "exit code 7"},
 		{Run: outcome.NewID(), Task: "report", Mutex: "report", Slot: slot.Add(time.Minute), Outcome: outcome.Succeeded},
 	})
-	records, err := db.Find(ctx, history.Query{Task: "report"})
+	records, err := db.Find(ctx, state.Query{Task: "report"})
 	for _, r := range records {
 		fmt.Println(r.Slot.Format(time.TimeOnly), r.Outcome)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 func missed(task string, minute int) outcome.Record {
@@ -43,7 +44,7 @@ func TestAMissedRecordGivesWay(t *testing.T) {
 			for _, records := range c.add {
 				mustAdd(t, db, records...)
 			}
-			found, err := db.Find(context.Background(), Query{})
+			found, err := db.Find(context.Background(), state.Query{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +96,7 @@ func TestARunTakesItsSlotFromTheRangeAroundIt(t *testing.T) {
 	}
 	for _, step := range steps {
 		mustAdd(t, db, step.add)
-		found, err := db.Find(ctx, Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
+		found, err := db.Find(ctx, state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +130,7 @@ func TestARangeIsAddedWithoutAFirstSlotThatRan(t *testing.T) {
 	row.Slots, row.Until, row.Reason = 3, noon.Add(20*time.Minute), "3 times until 12:20: no tick ran"
 	mustAdd(t, db, ranAt(1, "a", 10, ""))
 	mustAdd(t, db, row)
-	found, err := db.Find(context.Background(), Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
+	found, err := db.Find(context.Background(), state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Missed}})
 	if err != nil || len(found) != 1 || found[0].Slots != 2 || found[0].Reason != "2 times until 12:20: no tick ran" {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -147,7 +148,7 @@ func TestSlotsWithAnOutcome(t *testing.T) {
 	row := missed("a", 10)
 	row.Slots, row.Until = 5, noon.Add(20*time.Minute)
 	mustAdd(t, db, row, missed("a", 1), missed("a", 30), missed("b", 15), ranAt(1, "c", 16, ""), ranAt(2, "c", 17, "me"), missed("c", 18))
-	slots, err := db.Slots(context.Background(), noon.Add(15*time.Minute), noon.Add(18*time.Minute))
+	slots, err := db.Runs().Slots(context.Background(), noon.Add(15*time.Minute), noon.Add(18*time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,13 @@
 package history
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // told returns the hours of a task as `succeeded 12:00 +1 +3, 2 runs of 1s`, with its minutes.
@@ -29,36 +29,25 @@ func told(t *testing.T, db *DB, task string) (all []string) {
 	return all
 }
 
-// What a transaction adds to the hours is what the rows say that are there then, however they came there.
+// The hours have each record once, however it came there: not one that gave way, and none of several slots.
 func TestHoursSayWhatTheRecordsSay(t *testing.T) {
-	db, ctx := openTest(t, t.TempDir()), context.Background()
-	late := rec(3, "a", outcome.Succeeded)
+	db := openTest(t, t.TempDir())
 	gap := rec(70, "a", outcome.Missed)
 	gap.Run, gap.Until, gap.Slots = outcome.RangeID("a", gap.Slot), minute(90), 21
 	missed := rec(2, "a", outcome.Missed)
 	missed.Run = outcome.MissedID("a", missed.Slot)
 	mustAdd(t, db, rec(0, "a", outcome.Succeeded), rec(1, "a", outcome.Failed), missed, rec(61, "a", outcome.Succeeded), gap, rec(7, "b", outcome.Succeeded))
+	late := rec(3, "a", outcome.Succeeded)
 	mustAdd(t, db, late, late)
-	ran := rec(2, "a", outcome.Succeeded) // it was not missed after all
-	mustAdd(t, db, ran, rec(5, "a", outcome.Succeeded))
-	want, err := db.Hours(ctx, []string{"a"}, minute(-600), minute(6000))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log(told(t, db, "a"))
-	if _, err := connOf(t, db).Exec("DELETE FROM hours; INSERT INTO hours " + hoursOfRuns + groupedByHour); err != nil {
-		t.Fatal(err)
-	}
-	got, err := db.Hours(ctx, []string{"a"}, minute(-600), minute(6000))
-	if err != nil || len(got) != 3 || !slices.Equal(got, want) {
-		t.Errorf("%v\nhours   %v\nrecords %v", err, want, got)
-	}
-	if n := got[0].Runs + got[1].Runs + got[2].Runs; n != 6 {
-		t.Errorf("%d records", n)
+	twice := rec(5, "a", outcome.Succeeded)
+	twice.Run, twice.Origin = runID(500), "trigger by ada"
+	mustAdd(t, db, rec(2, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded), twice) // it was not missed after all
+	want := []string{"failed 12:00 +1, 1 of 1s", "succeeded 12:00 +0 +2 +3 +5, 5 of 1s", "succeeded 13:00 +1, 1 of 1s"}
+	if got := told(t, db, "a"); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// An hour is forgotten with the last of its records.
 func TestPruningForgetsHours(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	mustAdd(t, db, rec(0, "a", outcome.Succeeded), rec(1, "a", outcome.Succeeded), rec(60, "a", outcome.Succeeded), rec(61, "a", outcome.Succeeded))
@@ -80,7 +69,7 @@ func TestOfEachTaskTheNewest(t *testing.T) {
 	gap := rec(-20, "a", outcome.Missed)
 	gap.Run, gap.Until, gap.Slots = outcome.RangeID("a", gap.Slot), minute(-5), 3
 	mustAdd(t, db, gap)
-	ctx, all := t.Context(), []Span{{Task: "a"}, {Task: "b", Since: minute(13)}, {Task: "none"}}
+	ctx, all := t.Context(), []state.Span{{Task: "a"}, {Task: "b", Since: minute(13)}, {Task: "none"}}
 	newest, err := db.Newest(ctx, all, time.Time{}, 3)
 	if err != nil || len(newest["a"]) != 3 || len(newest["b"]) != 2 || !newest["a"][0].Slot.Equal(minute(4)) || newest["b"][1].Outcome != outcome.Failed {
 		t.Errorf("%v %v", newest, err)
@@ -92,11 +81,11 @@ func TestOfEachTaskTheNewest(t *testing.T) {
 	if err != nil || counts["a"] != 3 || counts["b"] != 1 || counts["none"] != 0 {
 		t.Errorf("%v %v", counts, err)
 	}
-	ranges, err := db.Ranges(ctx, []Span{{Task: "a", Since: minute(-10)}, {Task: "b"}}, minute(4))
+	ranges, err := db.Ranges(ctx, []state.Span{{Task: "a", Since: minute(-10)}, {Task: "b"}}, minute(4))
 	if err != nil || len(ranges["a"]) != 1 || len(ranges["b"]) != 0 || ranges["a"][0].Run != gap.Run {
 		t.Errorf("%v %v", ranges, err)
 	}
-	if ranges, err = db.Ranges(ctx, []Span{{Task: "a", Since: minute(-4)}}, minute(4)); err != nil || len(ranges) != 0 {
+	if ranges, err = db.Ranges(ctx, []state.Span{{Task: "a", Since: minute(-4)}}, minute(4)); err != nil || len(ranges) != 0 {
 		t.Errorf("one that was over: %v %v", ranges, err)
 	}
 }

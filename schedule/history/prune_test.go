@@ -8,19 +8,20 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
-var tiny = stride{most: 20, chunk: 7, time: time.Hour}
+var tiny = state.Budget{Rows: 20, Time: time.Hour}
 
 // pruneAll goes through a whole pass and returns what it removed.
-func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask int) (removed []outcome.Record, steps int) {
+func pruneAll(t testing.TB, db *DB, now time.Time, keep time.Duration, perTask int) (removed []state.Output, steps int) {
 	t.Helper()
 	for more := true; more; steps++ {
-		did, err := db.prune(context.Background(), tiny, now, keep, perTask, 0)
+		did, err := db.Prune(context.Background(), now, state.Keep{For: keep, RunsPerTask: perTask}, tiny)
 		if err != nil {
 			t.Fatal(err)
 		}
-		removed, more = append(removed, did.Removed...), did.More
+		removed, more = append(removed, did.Outputs...), did.More
 	}
 	return removed, steps
 }
@@ -65,19 +66,18 @@ func TestPruneKeepsWhatIsNewAndTheLastOutcomeOfEachTask(t *testing.T) {
 			for _, n := range tt.want {
 				want = append(want, runID(n))
 			}
-			if got := runsOf(t, db, Query{}); !slices.Equal(got, want) {
+			if got := runsOf(t, db, state.Query{}); !slices.Equal(got, want) {
 				t.Errorf("got %v, want %v", got, want)
 			}
 		})
 	}
 }
 
-func TestPruneHandsBackWhatItRemovedAndForgetsSnapshots(t *testing.T) {
+func TestPruneHandsBackWhatItRemoved(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
 	for n := range 6 {
 		r := rec(n, "a", outcome.Succeeded)
-		r.Snapshot = []byte(fmt.Sprintf(`{"version":%d}`, n/2))
 		if n != 1 {
 			r.Output = fmt.Sprintf("%s/output/a/%d.log", dir, n)
 		}
@@ -86,7 +86,7 @@ func TestPruneHandsBackWhatItRemovedAndForgetsSnapshots(t *testing.T) {
 	removed, _ := pruneAll(t, db, minute(100), 0, 3)
 	var got []string
 	for _, r := range removed {
-		got = append(got, fmt.Sprint(r.Task, r.Run, r.Output))
+		got = append(got, fmt.Sprint(r.Task, r.Run, r.File))
 	}
 	slices.Sort(got)
 	var want []string
@@ -95,9 +95,6 @@ func TestPruneHandsBackWhatItRemovedAndForgetsSnapshots(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
-	}
-	if n := count(t, db, "snapshots"); n != 2 {
-		t.Errorf("%d snapshots are left, want 2", n)
 	}
 }
 
@@ -111,7 +108,7 @@ func TestPruneGoesInSmallSteps(t *testing.T) {
 	mustAdd(t, db, many...)
 	// 24 of them are too old; then each of 12 tasks has 8 and keeps 5.
 	outputs, steps := pruneAll(t, db, minute(124), 100*time.Minute, 5)
-	if got := count(t, db, "runs"); got != 12*5 || len(outputs) != 120-got {
+	if got := len(runsOf(t, db, state.Query{})); got != 12*5 || len(outputs) != 120-got {
 		t.Errorf("%d are left, %d outputs", got, len(outputs))
 	}
 	if steps != 4 { // 20 old ones; 4, and 5 tasks and a third; the other tasks; nothing
@@ -131,12 +128,12 @@ func TestPruningIsDueOnceADayAndUntilAPassHasEnded(t *testing.T) {
 	mustAdd(t, db, many...)
 	due := func(when string, now time.Time, want bool) {
 		t.Helper()
-		if got := db.PruneDue(context.Background(), now); got != want {
+		if got, err := db.PruneDue(context.Background(), now); got != want || err != nil {
 			t.Errorf("%s: got %t", when, got)
 		}
 	}
 	due("before the first pass", noon, true)
-	if did, err := db.prune(context.Background(), tiny, noon, 0, 10, 0); !did.More || err != nil {
+	if did, err := db.Prune(context.Background(), noon, state.Keep{RunsPerTask: 10}, tiny); !did.More || err != nil {
 		t.Fatal(did, err)
 	}
 	due("in the middle of a pass", noon, true)
@@ -153,22 +150,20 @@ func TestAStepOfPruningEndsInTime(t *testing.T) {
 	for n := range 300 {
 		many = append(many, rec(n, fmt.Sprint("task-", n%3), outcome.Succeeded))
 	}
-	hurried := stride{most: 200, chunk: 10, time: 0}
 	for _, tt := range []struct {
 		rule   string
-		stride stride
-		least  int
+		budget state.Budget
 		want   int
 	}{
-		{"when the time is over it removes no more", hurried, 0, 10},
-		{"but as many as it has to, so that no history grows for ever", hurried, 35, 40},
-		{"with time it removes the most that it may", stride{most: 200, chunk: 30, time: time.Hour}, 0, 200},
-		{"or what it has to", stride{most: 200, chunk: 30, time: time.Hour}, 230, 230},
+		{"when the time is over it removes no more", state.Budget{Rows: 200}, 50},
+		{"but as many as it has to, so that no history grows for ever", state.Budget{Rows: 200, Least: 60}, 100},
+		{"with time it removes the most that it may", state.Budget{Rows: 200, Time: time.Hour}, 200},
+		{"or what it has to", state.Budget{Rows: 200, Time: time.Hour, Least: 230}, 230},
 	} {
 		db := openTest(t, t.TempDir())
 		mustAdd(t, db, many...)
-		did, err := db.prune(context.Background(), tt.stride, minute(1000), time.Hour, 1, tt.least)
-		if removed := 300 - count(t, db, "runs"); removed != tt.want || !did.More || err != nil {
+		did, err := db.Prune(context.Background(), minute(1000), state.Keep{For: time.Hour, RunsPerTask: 1}, tt.budget)
+		if removed := 300 - len(runsOf(t, db, state.Query{})); removed != tt.want || !did.More || err != nil {
 			t.Errorf("%s: %d were removed, more %t, %v", tt.rule, removed, did.More, err)
 		}
 	}
@@ -185,7 +180,7 @@ func TestAPassThatFindsNothingEnds(t *testing.T) {
 		if steps > 10 {
 			t.Fatal("it does not end")
 		}
-		did, err := db.prune(context.Background(), stride{most: 9, chunk: 3, time: time.Nanosecond}, minute(40), 0, 100, 0)
+		did, err := db.Prune(context.Background(), minute(40), state.Keep{RunsPerTask: 100}, state.Budget{Rows: 9, Time: time.Nanosecond})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,33 +2,37 @@ package history
 
 import (
 	"context"
-	"database/sql"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // publishAll takes what waits in batches, as a tick does, and returns the runs in order.
 func publishAll(t testing.TB, db *DB, batch int) (runs []string) {
 	t.Helper()
 	for more := true; more; {
-		records, cursor, err := db.Unpublished(context.Background(), batch)
-		if err != nil {
+		some := waiting(t, db, batch)
+		if err := db.Runs().Published(context.Background(), some); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range records {
-			runs = append(runs, r.Run)
-		}
-		if err := db.Published(context.Background(), cursor); err != nil {
-			t.Fatal(err)
-		}
-		more = len(records) == batch
+		runs, more = append(runs, some...), len(some) == batch
+	}
+	return runs
+}
+
+// waiting returns runs that wait, at most limit.
+func waiting(t testing.TB, db *DB, limit int) (runs []string) {
+	t.Helper()
+	records, err := db.Unpublished(context.Background(), limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		runs = append(runs, r.Run)
 	}
 	return runs
 }
@@ -59,12 +63,10 @@ func TestWhatIsAddedToASharedHistoryWaits(t *testing.T) {
 	db := openTest(t, dir)
 	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
 	if HasUnpublished(dir) {
-		t.Error("a history that is not shared has a file")
+		t.Error("a run of a history that is not shared waits")
 	}
 	mustAddShared(t, db, rec(2, "a", outcome.Skipped))
-	if HasUnpublished(dir) {
-		t.Error("a skipped slot waits")
-	}
+	expectRuns(t, "a run of the past, and no skipped slot", waiting(t, db, 5), ids(1))
 	mustAddShared(t, db, rec(3, "a", outcome.Failed))
 	mustAdd(t, db, rec(5, "b", outcome.Missed), rec(4, "b", outcome.Lost)) // with Add, not AddShared
 	if !HasUnpublished(dir) {
@@ -72,7 +74,7 @@ func TestWhatIsAddedToASharedHistoryWaits(t *testing.T) {
 	}
 	expectRuns(t, "the runs, in the order in which they were added", publishAll(t, db, 500), ids(1, 3, 4))
 	if HasUnpublished(dir) {
-		t.Error("the file is still there")
+		t.Error("something still waits")
 	}
 
 	mustAdd(t, db, rec(6, "a", outcome.Skipped))
@@ -107,37 +109,30 @@ func TestWhatIsNotSaidToBePublishedComesAgain(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
 	mustAddShared(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(3, "a", outcome.Succeeded))
-	_, first, err := db.Unpublished(context.Background(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, second, err := db.Unpublished(context.Background(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Published(context.Background(), second); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Published(context.Background(), first); err != nil { // a tick that was slow
-		t.Fatal(err)
+	first, second := waiting(t, db, 1), waiting(t, db, 2)
+	for _, some := range [][]string{second, first} { // first: a tick that was slow
+		if err := db.Runs().Published(context.Background(), some); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if !HasUnpublished(dir) {
-		t.Error("a run waits, and the file is gone")
+		t.Error("nothing waits")
 	}
 	expectRuns(t, "after two were published", publishAll(t, db, 5), ids(3))
 }
 
 func TestOfAnOldHistoryOnlyTheNewestRunsArePublished(t *testing.T) {
+	const newest = 1000
 	db := openTest(t, t.TempDir())
 	var old []outcome.Record
-	for n := range 2 * startsWith {
+	for n := range 2 * newest {
 		old = append(old, rec(n, "a", []outcome.Outcome{outcome.Succeeded, outcome.Skipped}[n%2]))
 	}
-	old = append(old, rec(2*startsWith, "a", outcome.Failed), rec(2*startsWith+1, "a", outcome.Failed))
+	old = append(old, rec(2*newest, "a", outcome.Failed), rec(2*newest+1, "a", outcome.Failed))
 	mustAdd(t, db, old...)
-	mustAddShared(t, db, rec(2*startsWith+2, "a", outcome.Succeeded))
+	mustAddShared(t, db, rec(2*newest+2, "a", outcome.Succeeded))
 	got := publishAll(t, db, 300)
-	if len(got) != startsWith+1 || got[0] != runID(4) {
+	if len(got) != newest+1 || got[0] != runID(4) {
 		t.Errorf("%d runs, the first is %v", len(got), got[0])
 	}
 }
@@ -146,7 +141,7 @@ func TestAHistoryThatIsSharedNoMoreLetsGo(t *testing.T) {
 	dir := t.TempDir()
 	db := openTest(t, dir)
 	mustAddShared(t, db, rec(1, "a", outcome.Succeeded))
-	if err := db.Unshare(context.Background()); err != nil || HasUnpublished(dir) {
+	if err := db.Runs().Unshare(context.Background()); err != nil || HasUnpublished(dir) {
 		t.Errorf("%v, waiting: %t", err, HasUnpublished(dir))
 	}
 	mustAdd(t, db, rec(2, "a", outcome.Succeeded))
@@ -172,22 +167,18 @@ func TestPruningWaitsForThePublication(t *testing.T) {
 			db := openTest(t, t.TempDir())
 			mustAddShared(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(3, "a", outcome.Succeeded),
 				rec(4, "a", outcome.Succeeded), rec(5, "a", outcome.Succeeded), rec(6, "a", outcome.Succeeded), rec(0, "a", outcome.Skipped))
-			_, cursor, err := db.Unpublished(context.Background(), tt.published)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := db.Published(context.Background(), cursor); err != nil {
+			if err := db.Runs().Published(context.Background(), waiting(t, db, tt.published)); err != nil {
 				t.Fatal(err)
 			}
 			lost := 0
 			for more := true; more; {
-				did, err := db.Prune(context.Background(), minute(1000), tt.keep, tt.perTask, 0)
+				did, err := db.Prune(context.Background(), minute(1000), state.Keep{For: tt.keep, RunsPerTask: tt.perTask}, state.SmallStep)
 				if err != nil {
 					t.Fatal(err)
 				}
 				more, lost = did.More, lost+did.Unpublished
 			}
-			expectRuns(t, "left", slices.DeleteFunc(runsOf(t, db, Query{}), func(id string) bool { return id == runID(0) }), ids(tt.want...))
+			expectRuns(t, "left", slices.DeleteFunc(runsOf(t, db, state.Query{}), func(id string) bool { return id == runID(0) }), ids(tt.want...))
 			if lost != tt.lost {
 				t.Errorf("%d were said to be lost", lost)
 			}
@@ -195,21 +186,7 @@ func TestPruningWaitsForThePublication(t *testing.T) {
 	}
 }
 
-// Without INTEGER PRIMARY KEY and AUTOINCREMENT, SQLite gives the number of a row that was the newest and
-// was removed to the next one (https://www.sqlite.org/autoinc.html): a cursor would pass over it.
-func TestARunIsPublishedAlthoughAllBeforeItWerePruned(t *testing.T) {
-	db := openTest(t, t.TempDir())
-	mustAddShared(t, db, rec(2, "a", outcome.Succeeded), rec(1, "a", outcome.Succeeded))
-	publishAll(t, db, 5)
-	if _, err := db.Prune(context.Background(), minute(1000), time.Hour, 0, 0); err != nil {
-		t.Fatal(err)
-	}
-	mustAdd(t, db, rec(900, "a", outcome.Succeeded))
-	expectRuns(t, "after the newest row was as old as can be", publishAll(t, db, 5), ids(900))
-}
-
-// The newest row is a slot that was missed, and then that slot runs: its row must not get the number of the one that it
-// replaces, which the cursor has passed.
+// The newest row is a slot that was missed, and then that slot runs.
 func TestARunThatReplacesTheNewestRowIsPublished(t *testing.T) {
 	gap := missed("a", 10)
 	gap.Slots, gap.Until = 1, noon.Add(20*time.Minute)
@@ -224,31 +201,8 @@ func TestARunThatReplacesTheNewestRowIsPublished(t *testing.T) {
 	}
 }
 
-func TestRowsThatWereNumberedAnewArePublishedAgainRatherThanNever(t *testing.T) {
-	dir := t.TempDir()
-	db := openTest(t, dir)
-	var records []outcome.Record
-	for n := range 10 {
-		records = append(records, rec(n, "a", outcome.Succeeded))
-	}
-	mustAddShared(t, db, records...)
-	publishAll(t, db, 50)
-	if _, err := db.Prune(context.Background(), noon, 0, 2, 0); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := connOf(t, db).Exec("VACUUM"); err != nil {
-		t.Fatal(err)
-	}
-	mustAdd(t, db, rec(20, "a", outcome.Succeeded))
-	if got := publishAll(t, db, 50); !slices.Contains(got, runID(20)) {
-		t.Errorf("got %v", got)
-	}
-	mustAdd(t, db, rec(21, "a", outcome.Succeeded))
-	expectRuns(t, "from then on", publishAll(t, db, 50), ids(21))
-}
-
-// Whoever adds and whoever publishes at the same time: no run waits without the file.
-func TestTheFileIsThereWheneverARunWaits(t *testing.T) {
+// Some add and others publish at the same time: each run is published, and none waits for ever.
+func TestEachRunIsPublishedWhoeverAddsMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	mustAddShared(t, openTest(t, dir), rec(0, "a", outcome.Succeeded))
 	const adders, each = 3, 30
@@ -291,48 +245,5 @@ func TestTheFileIsThereWheneverARunWaits(t *testing.T) {
 	publishing.Wait()
 	if len(seen) != 1+adders*each || HasUnpublished(dir) {
 		t.Errorf("%d runs were seen, waiting: %t", len(seen), HasUnpublished(dir))
-	}
-}
-
-func TestWhatWaitsIsFoundByItsNumber(t *testing.T) {
-	db := openTest(t, t.TempDir())
-	rows, err := connOf(t, db).Query("EXPLAIN QUERY PLAN SELECT run FROM runs WHERE rowid > ? AND rowid <= ? AND "+ranByRowid+" ORDER BY rowid LIMIT ?", 1, 2, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	plan := ""
-	for rows.Next() {
-		var id, parent, unused int
-		var detail string
-		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-			t.Fatal(err)
-		}
-		plan += detail
-	}
-	if plan != "SEARCH runs USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" {
-		t.Errorf("the plan is %s", plan)
-	}
-}
-
-// A kill between the file and the commit leaves the file alone, which the next publication removes.
-func TestAFileWithoutARunGoes(t *testing.T) {
-	dir := t.TempDir()
-	db := openTest(t, dir)
-	mustAddShared(t, db, rec(1, "a", outcome.Succeeded))
-	publishAll(t, db, 5)
-	killed := fmt.Errorf("killed")
-	err := db.file.Write(context.Background(), func(tx *sql.Tx) error {
-		if err := db.share(context.Background(), tx, []outcome.Record{rec(2, "a", outcome.Succeeded)}, false); err != nil {
-			t.Fatal(err)
-		}
-		return killed
-	})
-	if _, missing := os.Stat(filepath.Join(dir, "unpublished")); err == nil || missing != nil {
-		t.Fatal(err, missing)
-	}
-	expectRuns(t, "after the kill", publishAll(t, db, 5), nil)
-	if HasUnpublished(dir) {
-		t.Error("the file is still there")
 	}
 }

@@ -2,16 +2,15 @@ package history
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 func minute(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
@@ -25,37 +24,37 @@ func TestFind(t *testing.T) {
 
 	for _, tt := range []struct {
 		asked string
-		q     Query
+		q     state.Query
 		want  []int
 	}{
-		{"everything, the newest slot first, and its newest run first", Query{}, []int{6, 4, 3, 5, 2, 1}},
-		{"the two newest", Query{Limit: 2}, []int{6, 4}},
-		{"a task", Query{Task: "a"}, []int{6, 3, 2, 1}},
-		{"a task nobody knows", Query{Task: "c"}, nil},
-		{"a mutex that two tasks share", Query{Mutex: "a"}, []int{6, 3, 5, 2, 1}},
-		{"a task with another mutex", Query{Task: "nightly", Mutex: "nightly"}, nil},
-		{"a task and its mutex", Query{Task: "nightly", Mutex: "a"}, []int{5}},
-		{"failures of all tasks", Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost}}, []int{6, 2}},
-		{"the newest failure", Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost}, Limit: 1}, []int{6}},
-		{"an outcome named twice", Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.Failed}}, []int{2}},
-		{"successes", Query{Outcomes: []outcome.Outcome{outcome.Succeeded}}, []int{4, 1}},
-		{"what did not run", Query{Outcomes: []outcome.Outcome{outcome.Skipped, outcome.Missed}}, []int{3, 5}},
-		{"failures of a task", Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Failed, outcome.Lost}}, []int{2}},
-		{"since a minute, itself included", Query{Since: minute(3)}, []int{6, 4, 3}},
-		{"until a minute, itself not included", Query{Until: minute(3)}, []int{5, 2, 1}},
-		{"since a moment after a slot", Query{Since: minute(4).Add(1)}, []int{6}},
-		{"between two minutes, of one outcome", Query{Since: minute(2), Until: minute(6), Outcomes: []outcome.Outcome{outcome.Failed, outcome.Missed}}, []int{5, 2}},
-		{"a slot", Query{Slot: minute(2)}, []int{5, 2}},
-		{"a slot of a task", Query{Slot: minute(2), Task: "a"}, []int{2}},
-		{"a slot with an outcome", Query{Slot: minute(2), Outcomes: []outcome.Outcome{outcome.Missed}}, []int{5}},
-		{"a slot that was not due", Query{Slot: minute(2).Add(time.Second)}, nil},
-		{"below a record", Query{Below: Position{minute(4), runID(4)}}, []int{3, 5, 2, 1}},
-		{"below the first of two of a slot", Query{Below: Position{minute(2), runID(5)}}, []int{2, 1}},
-		{"below both", Query{Below: Position{minute(2), runID(2)}}, []int{1}},
-		{"below a place between two slots", Query{Below: Position{minute(2).Add(time.Second), ""}}, []int{5, 2, 1}},
-		{"the next two failures below a record", Query{Below: Position{minute(6), runID(6)}, Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut}, Limit: 2}, []int{2}},
-		{"below all, of a task", Query{Below: Position{minute(0), ""}, Task: "a"}, nil},
-		{"a name that is SQL", Query{Task: "a' OR 'a'='a"}, nil},
+		{"everything, the newest slot first, and its newest run first", state.Query{}, []int{6, 4, 3, 5, 2, 1}},
+		{"the two newest", state.Query{Limit: 2}, []int{6, 4}},
+		{"a task", state.Query{Task: "a"}, []int{6, 3, 2, 1}},
+		{"a task nobody knows", state.Query{Task: "c"}, nil},
+		{"a mutex that two tasks share", state.Query{Mutex: "a"}, []int{6, 3, 5, 2, 1}},
+		{"a task with another mutex", state.Query{Task: "nightly", Mutex: "nightly"}, nil},
+		{"a task and its mutex", state.Query{Task: "nightly", Mutex: "a"}, []int{5}},
+		{"failures of all tasks", state.Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost}}, []int{6, 2}},
+		{"the newest failure", state.Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut, outcome.Stopped, outcome.Lost}, Limit: 1}, []int{6}},
+		{"an outcome named twice", state.Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.Failed}}, []int{2}},
+		{"successes", state.Query{Outcomes: []outcome.Outcome{outcome.Succeeded}}, []int{4, 1}},
+		{"what did not run", state.Query{Outcomes: []outcome.Outcome{outcome.Skipped, outcome.Missed}}, []int{3, 5}},
+		{"failures of a task", state.Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Failed, outcome.Lost}}, []int{2}},
+		{"since a minute, itself included", state.Query{Since: minute(3)}, []int{6, 4, 3}},
+		{"until a minute, itself not included", state.Query{Until: minute(3)}, []int{5, 2, 1}},
+		{"since a moment after a slot", state.Query{Since: minute(4).Add(1)}, []int{6}},
+		{"between two minutes, of one outcome", state.Query{Since: minute(2), Until: minute(6), Outcomes: []outcome.Outcome{outcome.Failed, outcome.Missed}}, []int{5, 2}},
+		{"a slot", state.Query{Slot: minute(2)}, []int{5, 2}},
+		{"a slot of a task", state.Query{Slot: minute(2), Task: "a"}, []int{2}},
+		{"a slot with an outcome", state.Query{Slot: minute(2), Outcomes: []outcome.Outcome{outcome.Missed}}, []int{5}},
+		{"a slot that was not due", state.Query{Slot: minute(2).Add(time.Second)}, nil},
+		{"below a record", state.Query{Below: state.Position{Slot: minute(4), ID: runID(4)}}, []int{3, 5, 2, 1}},
+		{"below the first of two of a slot", state.Query{Below: state.Position{Slot: minute(2), ID: runID(5)}}, []int{2, 1}},
+		{"below both", state.Query{Below: state.Position{Slot: minute(2), ID: runID(2)}}, []int{1}},
+		{"below a place between two slots", state.Query{Below: state.Position{Slot: minute(2).Add(time.Second), ID: ""}}, []int{5, 2, 1}},
+		{"the next two failures below a record", state.Query{Below: state.Position{Slot: minute(6), ID: runID(6)}, Outcomes: []outcome.Outcome{outcome.Failed, outcome.TimedOut}, Limit: 2}, []int{2}},
+		{"below all, of a task", state.Query{Below: state.Position{Slot: minute(0), ID: ""}, Task: "a"}, nil},
+		{"a name that is SQL", state.Query{Task: "a' OR 'a'='a"}, nil},
 	} {
 		want := []string{}
 		for _, n := range tt.want {
@@ -65,7 +64,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", tt.asked, got, want)
 		}
 		for _, r := range all {
-			if tt.q.Limit == 0 && tt.q.Matches(r) != slices.Contains(want, r.Run) {
+			if tt.q.Limit == 0 && Matches(tt.q, r) != slices.Contains(want, r.Run) {
 				t.Errorf("%s: Matches and Find do not agree on %s", tt.asked, r.Run)
 			}
 		}
@@ -84,20 +83,20 @@ func TestFindRangesThatReachIntoATime(t *testing.T) {
 
 	for _, tt := range []struct {
 		asked string
-		q     Query
+		q     state.Query
 		want  []int
 	}{
-		{"the first minute of one", Query{Task: "a", Since: minute(10), Until: minute(11)}, []int{1}},
-		{"one inside", Query{Task: "a", Since: minute(13), Until: minute(14)}, []int{1}},
-		{"one inside, and a run of that minute", Query{Task: "a", Since: minute(15), Until: minute(16)}, []int{15, 1}},
-		{"the last", Query{Task: "a", Since: minute(20), Until: minute(21)}, []int{1}},
-		{"the one after it", Query{Task: "a", Since: minute(21), Until: minute(22)}, nil},
-		{"the one before it", Query{Task: "a", Since: minute(9), Until: minute(10)}, nil},
-		{"all tasks", Query{Since: minute(20), Until: minute(21)}, []int{2, 1}},
-		{"all that was missed since", Query{Since: minute(20), Outcomes: []outcome.Outcome{outcome.Missed, outcome.Lost}}, []int{30, 2, 1}},
-		{"successes", Query{Since: minute(13), Outcomes: []outcome.Outcome{outcome.Succeeded}}, []int{15}},
-		{"of a mutex", Query{Since: minute(13), Mutex: "a"}, []int{30, 15, 1}},
-		{"the newest", Query{Since: minute(13), Limit: 2}, []int{30, 15}},
+		{"the first minute of one", state.Query{Task: "a", Since: minute(10), Until: minute(11)}, []int{1}},
+		{"one inside", state.Query{Task: "a", Since: minute(13), Until: minute(14)}, []int{1}},
+		{"one inside, and a run of that minute", state.Query{Task: "a", Since: minute(15), Until: minute(16)}, []int{15, 1}},
+		{"the last", state.Query{Task: "a", Since: minute(20), Until: minute(21)}, []int{1}},
+		{"the one after it", state.Query{Task: "a", Since: minute(21), Until: minute(22)}, nil},
+		{"the one before it", state.Query{Task: "a", Since: minute(9), Until: minute(10)}, nil},
+		{"all tasks", state.Query{Since: minute(20), Until: minute(21)}, []int{2, 1}},
+		{"all that was missed since", state.Query{Since: minute(20), Outcomes: []outcome.Outcome{outcome.Missed, outcome.Lost}}, []int{30, 2, 1}},
+		{"successes", state.Query{Since: minute(13), Outcomes: []outcome.Outcome{outcome.Succeeded}}, []int{15}},
+		{"of a mutex", state.Query{Since: minute(13), Mutex: "a"}, []int{30, 15, 1}},
+		{"the newest", state.Query{Since: minute(13), Limit: 2}, []int{30, 15}},
 	} {
 		want := []string{}
 		for _, n := range tt.want {
@@ -146,7 +145,7 @@ func TestUnknownRunsAreThoseWithoutARow(t *testing.T) {
 	db := openTest(t, t.TempDir())
 	mustAdd(t, db, rec(1, "a", outcome.Succeeded))
 	known := rec(1, "a", outcome.Succeeded).Run
-	unknown, err := db.Unknown(t.Context(), []string{"0199", known, known[:8], `"`})
+	unknown, err := db.Runs().Unknown(t.Context(), []string{"0199", known, known[:8], `"`})
 	if err != nil || !slices.Equal(unknown, []string{"0199", known[:8], `"`}) {
 		t.Errorf("%q, %v", unknown, err)
 	}
@@ -196,88 +195,8 @@ func TestGet(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%q: got %s, want %s", tt.id, got, tt.want)
 		}
-		if strings.HasPrefix(tt.want, "no such run") != errors.Is(err, ErrNotFound) {
+		if strings.HasPrefix(tt.want, "no such run") != errors.Is(err, state.ErrNotFound) {
 			t.Errorf("%q: got %v", tt.id, err)
-		}
-	}
-}
-
-// Each question has its index, so a million rows cost what a thousand do.
-func TestQueriesUseTheirIndex(t *testing.T) {
-	db := openTest(t, t.TempDir())
-	for _, tt := range []struct {
-		asked string
-		q     Query
-		want  string
-	}{
-		{"everything", Query{Limit: 9}, "runs_slot"},
-		{"a time", Query{Since: noon, Until: noon}, "runs_slot (slot>? AND slot<?)"},
-		{"a task", Query{Task: "a"}, "runs_task (task=?)"},
-		{"a task and a time", Query{Task: "a", Since: noon}, "runs_task (task=? AND slot>?)"},
-		{"a task and a slot", Query{Task: "a", Slot: noon}, "runs_task (task=? AND slot=?)"},
-		{"a task and its failures", Query{Task: "a", Outcomes: []outcome.Outcome{outcome.Failed, outcome.Lost}}, "runs_task (task=?)"},
-		{"a task and its mutex", Query{Task: "a", Mutex: "a"}, "runs_task (task=?)"},
-		{"a mutex", Query{Mutex: "a"}, "runs_mutex (mutex=?)"},
-		{"a slot", Query{Slot: noon}, "runs_slot (slot=?)"},
-		{"failures", Query{Outcomes: []outcome.Outcome{outcome.Failed}}, "runs_trouble (outcome=?)"},
-		{"failures since", Query{Outcomes: []outcome.Outcome{outcome.Failed, outcome.Lost}, Since: noon}, "runs_trouble (outcome=? AND slot>?)"},
-		{"successes", Query{Outcomes: []outcome.Outcome{outcome.Succeeded}}, "runs_slot"},
-	} {
-		// SQLite knows the limit when it plans. With one of 1 or 2 it would rather read all rows and keep the greatest.
-		for _, limit := range []int{tt.q.Limit, 1, 2, 5, 100, 1000} {
-			tt.q.Limit = limit
-			plan := planOf(t, db, tt.q)
-			rest, _, ranges := strings.Cut(plan, "SEARCH runs USING INDEX runs_until (until>?)") // it may sort the few it finds
-			if !strings.Contains(rest, "USING INDEX "+tt.want) || strings.Contains(rest, "USE TEMP B-TREE FOR ORDER BY") || ranges == tt.q.Since.IsZero() {
-				t.Errorf("%s, %d of them: the plan is\n%s", tt.asked, limit, plan)
-			}
-		}
-	}
-}
-
-// planOf says how SQLite will answer a query.
-func planOf(t *testing.T, db *DB, q Query) (plan string) {
-	t.Helper()
-	text, args := q.sql()
-	rows, err := connOf(t, db).Query("EXPLAIN QUERY PLAN "+text, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id, parent, unused int
-		var detail string
-		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-			t.Fatal(err)
-		}
-		plan += detail + "\n"
-	}
-	return plan
-}
-
-func TestAShortQueryFindsTheSameRecordsInFewWords(t *testing.T) {
-	db := openTest(t, t.TempDir())
-	long := rec(1, "a", outcome.Failed)
-	long.Reason, long.Origin, long.Attempts, long.Snapshot = "exit code 1", "sched test", 2, json.RawMessage(`{"name":"a"}`)
-	if err := db.Add(context.Background(), []outcome.Record{long, rec(2, "a", outcome.Skipped), rec(3, "b", outcome.Succeeded)}); err != nil {
-		t.Fatal(err)
-	}
-	for _, q := range []Query{{}, {Task: "a", Limit: 1}, {Outcomes: []outcome.Outcome{outcome.Failed, outcome.Succeeded}}, {Since: noon.Add(-time.Hour)}} {
-		all, err := db.Find(context.Background(), q)
-		if err != nil || len(all) == 0 {
-			t.Fatal(all, err)
-		}
-		q.Short = true
-		short, err := db.Find(context.Background(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, r := range all {
-			all[i] = outcome.Record{Run: r.Run, Task: r.Task, Slot: r.Slot, Until: r.Until, Slots: r.Slots, Origin: r.Origin, Started: r.Started,
-				Ended: r.Ended, Outcome: r.Outcome, Reason: r.Reason, Attempts: r.Attempts}
-		}
-		if !reflect.DeepEqual(all, short) {
-			t.Errorf("%+v\n%+v, want\n%+v", q, short, all)
 		}
 	}
 }

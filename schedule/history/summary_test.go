@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
@@ -32,27 +33,27 @@ func TestSummariesAddUpWhatIsInTheTime(t *testing.T) {
 	noStart.Started = time.Time{}
 	mustAdd(t, db, noStart)
 
-	a := Summary{
+	a := state.Summary{
 		Task:   "a",
 		Slots:  map[outcome.Outcome]int{outcome.Succeeded: 3, outcome.Failed: 1, outcome.TimedOut: 1, outcome.Skipped: 1, outcome.Missed: 4},
-		Took:   Spread{3, 2 * s, 4 * s, 4 * s},
-		Late:   Spread{4, 10 * ms, 30 * ms, 30 * ms},
+		Took:   state.Spread{Runs: 3, Median: 2 * s, P95: 4 * s, Max: 4 * s},
+		Late:   state.Spread{Runs: 4, Median: 10 * ms, P95: 30 * ms, Max: 30 * ms},
 		Failed: minute(3), FailedAs: outcome.TimedOut, FailedID: runID(3),
 	}
-	b := Summary{Task: "b", Slots: map[outcome.Outcome]int{outcome.Skipped: 1}}
-	c := Summary{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 2}, Late: Spread{Runs: 1}, Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}
-	early := Summary{Task: "a", Slots: map[outcome.Outcome]int{outcome.Succeeded: 1, outcome.Failed: 1}, Took: Spread{1, s, s, s}, Late: Spread{2, 10 * ms, 20 * ms, 20 * ms},
+	b := state.Summary{Task: "b", Slots: map[outcome.Outcome]int{outcome.Skipped: 1}}
+	c := state.Summary{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 2}, Late: state.Spread{Runs: 1}, Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}
+	early := state.Summary{Task: "a", Slots: map[outcome.Outcome]int{outcome.Succeeded: 1, outcome.Failed: 1}, Took: state.Spread{Runs: 1, Median: s, P95: s, Max: s}, Late: state.Spread{Runs: 2, Median: 10 * ms, P95: 20 * ms, Max: 20 * ms},
 		Failed: minute(2), FailedAs: outcome.Failed, FailedID: runID(2)}
 	for _, tt := range []struct {
 		asked        string
 		task         string
 		since, until time.Time
-		want         []Summary
+		want         []state.Summary
 	}{
-		{"all", "", time.Time{}, time.Time{}, []Summary{a, b, c}},
-		{"a task", "a", time.Time{}, time.Time{}, []Summary{a}},
-		{"a task until a minute, itself not included", "a", minute(1), minute(3), []Summary{early}},
-		{"all since a minute", "", minute(20), time.Time{}, []Summary{{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 1}, Late: Spread{Runs: 1},
+		{"all", "", time.Time{}, time.Time{}, []state.Summary{a, b, c}},
+		{"a task", "a", time.Time{}, time.Time{}, []state.Summary{a}},
+		{"a task until a minute, itself not included", "a", minute(1), minute(3), []state.Summary{early}},
+		{"all since a minute", "", minute(20), time.Time{}, []state.Summary{{Task: "c", Slots: map[outcome.Outcome]int{outcome.Lost: 1}, Late: state.Spread{Runs: 1},
 			Failed: minute(20), FailedAs: outcome.Lost, FailedID: runID(20)}}},
 		{"a task nobody knows", "d", time.Time{}, time.Time{}, nil},
 	} {

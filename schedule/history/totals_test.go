@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // totalsOf says the totals of a task in one line each: "succeeded 3, last 12:05".
@@ -72,11 +73,11 @@ func TestATotalHasTheTimesAndTheCodeOfItsNewestRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := LastRan(totals["a"])
+	last := state.LastRan(totals["a"])
 	if last == nil || last.Run != failed.Run || *last.ExitCode != 3 || !last.Started.Equal(failed.Started) || !last.Ended.Equal(failed.Ended) {
 		t.Errorf("got %+v", last)
 	}
-	if LastRan(totals["nobody"]) != nil {
+	if state.LastRan(totals["nobody"]) != nil {
 		t.Error("a task that never ran has a last run")
 	}
 }
@@ -87,7 +88,7 @@ func TestPruningTakesNothingFromTheTotals(t *testing.T) {
 	mustAdd(t, db, rec(1, "a", outcome.Succeeded), rec(2, "a", outcome.Succeeded), rec(3, "a", outcome.Failed), rec(4, "a", outcome.Failed))
 	before := totalsOf(t, db, "a")
 	pruneAll(t, db, minute(100), time.Hour, 1)
-	if n := count(t, db, "runs"); n != 1 {
+	if n := len(runsOf(t, db, state.Query{})); n != 1 {
 		t.Fatalf("%d rows are left", n)
 	}
 	if after := totalsOf(t, db, "a"); !slices.Equal(before, after) {

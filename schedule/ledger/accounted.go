@@ -8,6 +8,7 @@ import (
 	"sched/schedule"
 	"sched/schedule/history"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 	"sched/schedule/text"
 )
@@ -18,7 +19,7 @@ type accounted map[string]*outcomes
 // outcomes are those slots of one task.
 type outcomes struct {
 	single map[time.Time]bool
-	ranges []history.Slot // each stands for several
+	ranges []state.Slot // each stands for several
 }
 
 // accountedSince collects them for the time of a gap and of what dead ticks promised. The order matters: a run that ends in
@@ -90,7 +91,7 @@ func (a *Account) inHistory(k accounted, from, to time.Time) error {
 		return err
 	}
 	defer db.Close()
-	slots, err := db.Slots(context.Background(), from, to)
+	slots, err := db.Runs().Slots(context.Background(), from, to)
 	for _, slot := range slots {
 		k.add(slot.Task, slot.At, slot.Until)
 	}
@@ -106,7 +107,7 @@ func (k accounted) add(name string, at, until time.Time) {
 		k[name] = o
 	}
 	if until.After(at) {
-		o.ranges = append(o.ranges, history.Slot{Task: name, At: at.UTC(), Until: until.UTC()})
+		o.ranges = append(o.ranges, state.Slot{Task: name, At: at.UTC(), Until: until.UTC()})
 	} else {
 		o.single[at.UTC()] = true
 	}
@@ -125,7 +126,7 @@ func (k accounted) itself(name string, at time.Time) bool {
 
 func (k accounted) inRange(name string, at time.Time) bool {
 	o := k[name]
-	return o != nil && slices.ContainsFunc(o.ranges, func(s history.Slot) bool { return !at.Before(s.At) && !at.After(s.Until) })
+	return o != nil && slices.ContainsFunc(o.ranges, func(s state.Slot) bool { return !at.Before(s.At) && !at.After(s.Until) })
 }
 
 // firstOpen returns the first slot of the task from a time on that is not accounted for.

@@ -65,7 +65,7 @@ func (a *Account) settled(live []Promise) (map[Due]bool, error) {
 		return settled, errors.Join(append(problems, err)...)
 	}
 	defer db.Close()
-	slots, err := db.Slots(context.Background(), a.Minute, a.Minute.Add(time.Minute))
+	slots, err := db.Runs().Slots(context.Background(), a.Minute, a.Minute.Add(time.Minute))
 	for _, slot := range slots {
 		if !slot.Missed {
 			settled[Due{slot.Task, slot.At.UTC()}] = true

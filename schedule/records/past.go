@@ -7,17 +7,18 @@ import (
 
 	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // A Past is what became of the slots of a task in some time.
 type Past struct {
 	Records []outcome.Record // the newest first, and Short. Where there are too many: those of several slots, and those that wait in files
-	Hours   []history.Hour   // all others, the earliest first; nil where Records has all
+	Hours   []state.Hour     // all others, the earliest first; nil where Records has all
 }
 
 // Past returns what became of the slots of each span before until. A task that has more than most records in it comes with its hours. The
 // cost does not depend on how many records there are.
-func (r *Records) Past(ctx context.Context, spans []history.Span, until time.Time, most int) (map[string]Past, error) {
+func (r *Records) Past(ctx context.Context, spans []state.Span, until time.Time, most int) (map[string]Past, error) {
 	few, many, err := r.split(ctx, spans, until, most)
 	if err != nil {
 		return nil, err
@@ -34,13 +35,13 @@ func (r *Records) Past(ctx context.Context, spans []history.Span, until time.Tim
 	for _, s := range spans {
 		records := slices.DeleteFunc(single[s.Task], outcome.Record.IsRange) // those are in ranges, with earlier ones that reach into the span
 		records = append(records, ranges[s.Task]...)
-		q := history.Query{Task: s.Task, Since: s.Since, Until: until}
+		q := state.Query{Task: s.Task, Since: s.Since, Until: until}
 		past[s.Task] = Past{Records: r.withWaiting(records, q)}
 	}
 	return past, r.addHours(ctx, past, many, until)
 }
 
-func (r *Records) split(ctx context.Context, spans []history.Span, until time.Time, most int) (few, many []history.Span, err error) {
+func (r *Records) split(ctx context.Context, spans []state.Span, until time.Time, most int) (few, many []state.Span, err error) {
 	counts, err := r.db.Counts(ctx, spans, until, most+1)
 	for _, s := range spans {
 		if counts[s.Task] > most {
@@ -52,7 +53,7 @@ func (r *Records) split(ctx context.Context, spans []history.Span, until time.Ti
 	return few, many, err
 }
 
-func (r *Records) addHours(ctx context.Context, past map[string]Past, spans []history.Span, until time.Time) error {
+func (r *Records) addHours(ctx context.Context, past map[string]Past, spans []state.Span, until time.Time) error {
 	if len(spans) == 0 {
 		return nil
 	}
@@ -75,7 +76,7 @@ func (r *Records) addHours(ctx context.Context, past map[string]Past, spans []hi
 
 // Newest returns the newest n records of each of the tasks, the newest first. They are Short.
 func (r *Records) Newest(ctx context.Context, tasks []string, n int) (map[string][]outcome.Record, error) {
-	spans := make([]history.Span, len(tasks))
+	spans := make([]state.Span, len(tasks))
 	for i, task := range tasks {
 		spans[i].Task = task
 	}
@@ -84,16 +85,16 @@ func (r *Records) Newest(ctx context.Context, tasks []string, n int) (map[string
 		return nil, err
 	}
 	for _, task := range tasks {
-		all := r.withWaiting(newest[task], history.Query{Task: task})
+		all := r.withWaiting(newest[task], state.Query{Task: task})
 		newest[task] = all[:min(n, len(all))]
 	}
 	return newest, nil
 }
 
 // withWaiting adds the records that are not in the history yet, as far as the query covers them.
-func (r *Records) withWaiting(records []outcome.Record, q history.Query) []outcome.Record {
+func (r *Records) withWaiting(records []outcome.Record, q state.Query) []outcome.Record {
 	for i := range r.waiting {
-		if r.waiting[i].Task == q.Task && q.Matches(r.waiting[i]) {
+		if r.waiting[i].Task == q.Task && history.Matches(q, r.waiting[i]) {
 			records = append(records, r.waiting[i])
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // Records are the records of a state folder and of its spare ones at one moment. Close them after use.
@@ -60,7 +61,7 @@ func without(ctx context.Context, db *history.DB, records []outcome.Record) ([]o
 	for i, record := range records {
 		runs[i] = record.Run
 	}
-	unknown, err := db.Unknown(ctx, runs)
+	unknown, err := db.Runs().Unknown(ctx, runs)
 	if err != nil {
 		return nil, err
 	}
@@ -80,14 +81,14 @@ func (r *Records) Close() error {
 }
 
 // Find returns the records that q asks for, the newest slot first, and the newest run of a slot first.
-func (r *Records) Find(ctx context.Context, q history.Query) ([]outcome.Record, error) {
+func (r *Records) Find(ctx context.Context, q state.Query) ([]outcome.Record, error) {
 	found, err := r.db.Find(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	waits := make(map[string]bool, len(r.waiting))
 	for _, record := range r.waiting {
-		waits[record.Run] = q.Matches(record)
+		waits[record.Run] = history.Matches(q, record)
 	}
 	for _, record := range found {
 		delete(waits, record.Run) // it was moved into the history since that was opened
@@ -117,7 +118,7 @@ func (r *Records) Get(ctx context.Context, id string) (outcome.Record, error) {
 	switch {
 	case err == nil && record.Run != id:
 		known[record.Run] = record
-	case err == nil, !errors.Is(err, history.ErrNotFound):
+	case err == nil, !errors.Is(err, state.ErrNotFound):
 		return record, err
 	}
 	run, several := history.OneRun(slices.Sorted(maps.Keys(known)), id)
@@ -142,15 +143,15 @@ func (r *Records) Last(ctx context.Context, tasks []string) (map[string]outcome.
 }
 
 // Usual is history.DB.Usual: of the records that are in the history.
-func (r *Records) Usual(ctx context.Context, tasks []string) (map[string]history.Usual, error) {
+func (r *Records) Usual(ctx context.Context, tasks []string) (map[string]state.Usual, error) {
 	return r.db.Usual(ctx, tasks)
 }
 
 // Took is history.DB.Took: of the records that are in the history.
-func (r *Records) Took(ctx context.Context) (map[string]history.Took, error) { return r.db.Took(ctx) }
+func (r *Records) Took(ctx context.Context) (map[string]state.Took, error) { return r.db.Took(ctx) }
 
 // Summaries is history.DB.Summaries.
-func (r *Records) Summaries(ctx context.Context, task string, since, until time.Time) ([]history.Summary, error) {
+func (r *Records) Summaries(ctx context.Context, task string, since, until time.Time) ([]state.Summary, error) {
 	waiting, err := without(ctx, r.db, slices.Clone(r.waiting)) // others were moved into the history since that was opened
 	if err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func (r *Records) Summaries(ctx context.Context, task string, since, until time.
 }
 
 // Around is history.DB.Around.
-func (r *Records) Around(ctx context.Context, task string, at time.Time, limit int) (history.Around, error) {
+func (r *Records) Around(ctx context.Context, task string, at time.Time, limit int) (state.Around, error) {
 	a, err := r.db.Around(ctx, task, at, limit)
 	earliest := func(t *time.Time, slot time.Time) {
 		if t.IsZero() || slot.Before(*t) {

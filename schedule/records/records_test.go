@@ -11,6 +11,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 )
 
 var noon = time.Date(2026, 3, 6, 12, 0, 0, 0, time.UTC)
@@ -53,14 +54,14 @@ func open(t *testing.T, dir string) *Records {
 func TestRecordsThatWaitInFilesAreReadAsIfTheyWereInTheHistory(t *testing.T) {
 	dir, recorded, waiting := folder(t)
 	r, ctx := open(t, dir), t.Context()
-	found, err := r.Find(ctx, history.Query{Task: "report"})
+	found, err := r.Find(ctx, state.Query{Task: "report"})
 	if err != nil || len(found) != 2 || found[0].Run != waiting.Run || found[1].Run != recorded.Run {
 		t.Errorf("Find: %v %v", found, err)
 	}
-	if found, err = r.Find(ctx, history.Query{Limit: 1}); err != nil || len(found) != 1 || found[0].Run != waiting.Run {
+	if found, err = r.Find(ctx, state.Query{Limit: 1}); err != nil || len(found) != 1 || found[0].Run != waiting.Run {
 		t.Errorf("the newest: %v %v", found, err)
 	}
-	if found, err = r.Find(ctx, history.Query{Outcomes: []outcome.Outcome{outcome.Succeeded}}); err != nil || len(found) != 1 || found[0].Run != recorded.Run {
+	if found, err = r.Find(ctx, state.Query{Outcomes: []outcome.Outcome{outcome.Succeeded}}); err != nil || len(found) != 1 || found[0].Run != recorded.Run {
 		t.Errorf("successes: %v %v", found, err)
 	}
 	for _, want := range []outcome.Record{recorded, waiting} {
@@ -70,7 +71,7 @@ func TestRecordsThatWaitInFilesAreReadAsIfTheyWereInTheHistory(t *testing.T) {
 			}
 		}
 	}
-	if _, err := r.Get(ctx, "nowhere"); !errors.Is(err, history.ErrNotFound) {
+	if _, err := r.Get(ctx, "nowhere"); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("a run that there is not: %v", err)
 	}
 	if last, err := r.Last(ctx, []string{"report"}); err != nil || last["report"].Run != waiting.Run {
@@ -100,7 +101,7 @@ func TestARecordThatIsInBothPlacesIsThereOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := open(t, dir)
-	found, err := r.Find(t.Context(), history.Query{})
+	found, err := r.Find(t.Context(), state.Query{})
 	if err != nil || len(found) != 2 {
 		t.Errorf("%v %v", found, err)
 	}
@@ -121,7 +122,7 @@ func TestARecordThatIsMovedMeanwhileIsThereOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, limit := range []int{0, 2} {
-		found, err := r.Find(t.Context(), history.Query{Limit: limit})
+		found, err := r.Find(t.Context(), state.Query{Limit: limit})
 		if err != nil || len(found) != 2 || found[0].Run != waiting.Run || found[1].Run != recorded.Run {
 			t.Errorf("at most %d: %v %v", limit, found, err)
 		}
@@ -143,7 +144,7 @@ func TestARecordThatIsMovedMeanwhileIsThereOnce(t *testing.T) {
 
 func TestLookingAtNothingMakesNothing(t *testing.T) {
 	dir := t.TempDir() + "/.sched"
-	found, err := open(t, dir).Find(t.Context(), history.Query{})
+	found, err := open(t, dir).Find(t.Context(), state.Query{})
 	if err != nil || len(found) != 0 {
 		t.Errorf("%v %v", found, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // ErrNothing says that no run of the mutex was ever recorded.
@@ -73,7 +74,7 @@ func newestRecorded(dir, mutex string) (outcome.Record, error) {
 		return outcome.Record{}, err
 	}
 	defer db.Close()
-	records, err := db.Find(context.Background(), history.Query{Mutex: mutex, Outcomes: outcome.Ran, Limit: 1})
+	records, err := db.Find(context.Background(), state.Query{Mutex: mutex, Outcomes: outcome.Ran, Limit: 1})
 	if err != nil {
 		return outcome.Record{}, err
 	}

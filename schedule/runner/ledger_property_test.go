@@ -15,6 +15,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/ledger"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/text"
 )
 
@@ -153,7 +154,7 @@ func everySlotHasOneOutcome(t *testing.T, seed uint64) {
 // withoutHistory does something while the history cannot be opened: it is one of a newer sched, by the
 // user_version in its header (https://www.sqlite.org/fileformat.html).
 func (w *world) withoutHistory(do func()) {
-	file, err := os.OpenFile(filepath.Join(w.storage.Dir, "history.db"), os.O_RDWR, 0)
+	file, err := os.OpenFile(filepath.Join(w.storage.Dir, "sched.db"), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		do()
 		return
@@ -184,7 +185,7 @@ func (w *world) check(from, to time.Time) {
 	}
 	defer db.Close()
 	for _, task := range w.schedule.Tasks {
-		records, err := db.Find(context.Background(), history.Query{Task: task.Name})
+		records, err := db.Find(context.Background(), state.Query{Task: task.Name})
 		if err != nil {
 			w.Fatal(err)
 		}

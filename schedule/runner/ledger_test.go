@@ -19,6 +19,7 @@ import (
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 )
 
 // A world is a machine with a state folder, a schedule and a clock, on which ticks come, or do not,
@@ -103,7 +104,7 @@ func (w *world) records(task string) []outcome.Record {
 		w.Fatal(err)
 	}
 	defer db.Close()
-	records, err := db.Find(context.Background(), history.Query{Task: task})
+	records, err := db.Find(context.Background(), state.Query{Task: task})
 	if err != nil {
 		w.Fatal(err)
 	}

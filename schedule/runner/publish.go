@@ -24,7 +24,7 @@ const (
 // other servers show it once.
 func publish(ctx context.Context, db *history.DB, store mutex.Store) error {
 	for begun := time.Now(); time.Since(begun) < publishFor; {
-		records, cursor, err := db.Unpublished(ctx, batch)
+		records, err := db.Unpublished(ctx, batch)
 		if err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func publish(ctx context.Context, db *history.DB, store mutex.Store) error {
 		if err := cluster.Publish(ctx, store, records, last); err != nil {
 			return err
 		}
-		if err := db.Published(ctx, cursor); err != nil || len(records) < batch {
+		if err := db.Runs().Published(ctx, runsOf(records)); err != nil || len(records) < batch {
 			return err
 		}
 	}
@@ -51,6 +51,13 @@ func tasksOf(records []outcome.Record) (names []string) {
 	return slices.Compact(names)
 }
 
+func runsOf(records []outcome.Record) (runs []string) {
+	for _, r := range records {
+		runs = append(runs, r.Run)
+	}
+	return runs
+}
+
 // mayPublish reports whether there is something to publish, and a store that takes it.
 func (t *Tick) mayPublish() bool {
 	return t.Storage.Store != nil && t.Storage.Store.Down() == nil && history.HasUnpublished(t.Storage.Dir)
@@ -61,9 +68,9 @@ func (t *Tick) mayPublish() bool {
 func (t *Tick) publish(db *history.DB) error {
 	ctx := context.Background()
 	switch {
-	case len(t.Schedule.Store.Servers) == 0 && history.HasUnpublished(t.Storage.Dir):
-		return db.Unshare(ctx)
-	case !t.mayPublish():
+	case len(t.Schedule.Store.Servers) == 0:
+		return db.Runs().Unshare(ctx)
+	case t.Storage.Store == nil || t.Storage.Store.Down() != nil:
 		return nil
 	}
 	if err := publish(ctx, db, t.Storage.Store); err != nil && t.Storage.Store.Down() == nil && t.onceAnHour("publish") {

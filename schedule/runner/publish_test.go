@@ -15,6 +15,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/run"
+	"sched/schedule/state"
 )
 
 func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
@@ -49,7 +50,7 @@ func TestPublishingGoesOnUntilNothingIsLeftAndWaitsForTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	published, err := cluster.Recent(ctx, store, "", history.Query{})
+	published, err := cluster.Recent(ctx, store, "", state.Query{})
 	if err != nil || len(published) != all {
 		t.Errorf("%d of %d: %v", len(published), all, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/run/output"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // records collects what a tick has to put into the history. Safe for concurrent use, but for write.
@@ -90,7 +91,7 @@ func (r *records) write() {
 	err := r.tick.Storage.PutAway(ended, func(db *history.DB) error {
 		written = true
 		r.reportSetAside(db)
-		return errors.Join(db.Note(context.Background(), notes), r.tick.publish(db), r.prune(db, len(ended)))
+		return errors.Join(db.Runs().Note(context.Background(), notes), r.tick.publish(db), r.prune(db, len(ended)))
 	})
 	if written {
 		r.ledger.Written()
@@ -126,7 +127,7 @@ func (r *records) collectAgain(ended []run.Ended, notes map[string][]string) {
 // reportSetAside reports that a damaged history was found and set aside.
 func (r *records) reportSetAside(db *history.DB) {
 	if path := db.SetAside(); path != "" {
-		r.tick.Report.Problem("the history was damaged; it is now %s, and a new one was begun", path)
+		r.tick.Report.Problem("the database was damaged; it is now %s, and a new one was begun", path)
 	}
 }
 
@@ -135,17 +136,19 @@ func (r *records) reportSetAside(db *history.DB) {
 // to come would remove the whole history.
 func (r *records) prune(db *history.DB, added int) error {
 	ctx, keep, dir, now := context.Background(), r.tick.Schedule.History, r.tick.Storage.Dir, clock.Now()
-	if !db.PruneDue(ctx, now) {
-		return nil
+	if due, err := db.PruneDue(ctx, now); err != nil || !due {
+		return err
 	}
 	runfile.SweepDrafts(dir, now)
 	outbox.In(dir).Sweep(now)
 	r.tick.Storage.Queue().Sweep(now)
 	r.tick.removeSpares(now)
 	before := db.SetAside()
-	did, err := db.Prune(ctx, now, keep.Keep, keep.RunsPerTask, 2*added)
-	for _, removed := range did.Removed {
-		output.Remove(dir, removed)
+	step := state.SmallStep
+	step.Least = 2 * added
+	did, err := db.Prune(ctx, now, state.Keep{For: keep.Keep, RunsPerTask: keep.RunsPerTask}, step)
+	for _, removed := range did.Outputs {
+		output.Remove(dir, outcome.Record{Task: removed.Task, Run: removed.Run, Output: removed.File})
 	}
 	if did.Unpublished > 0 {
 		r.tick.Report.Problem("%d runs were too old to keep before other servers could be told of them", did.Unpublished)
@@ -179,7 +182,7 @@ func sweepOutputs(db *history.DB, dir string, now time.Time, keep time.Duration)
 		return nil
 	}
 	return output.Sweep(dir, now.Add(-max(keep, least)), sweepFor, func(runs []string) ([]string, error) {
-		return db.Unknown(context.Background(), runs)
+		return db.Runs().Unknown(context.Background(), runs)
 	})
 }
 

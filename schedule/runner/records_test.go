@@ -18,7 +18,7 @@ func TestWhatCouldNotBeWrittenIsWrittenAtTheEndOfTheTick(t *testing.T) {
 `)
 	tick, slots := w.begin()
 	dir := tick.Storage.Dir
-	inTheWay := filepath.Join(dir, "history.db-lock")
+	inTheWay := filepath.Join(dir, "sched.db")
 	os.Remove(inTheWay)
 	if err := statedir.MakeDir(inTheWay); err != nil {
 		t.Fatal(err)

@@ -262,6 +262,9 @@ func (r Runs) Last(ctx context.Context, tasks []string) (last map[string]Row, er
 		rows, err := rowsOf(ctx, q, `SELECT `+columnsOf("run")+` FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
 			(SELECT r.rowid FROM run AS r WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
 				ORDER BY r.id DESC LIMIT 1)`, string(names))
+		if err == nil {
+			err = addTriggered(ctx, q, rows)
+		}
 		for _, r := range rows {
 			last[r.Task] = r
 		}

@@ -229,6 +229,11 @@ func beginSharing(ctx context.Context, q querier, share bool) (shared bool, err 
 
 // Unshare ends what Record began with share: no run waits to be published any more.
 func (r Runs) Unshare(ctx context.Context) error {
+	shared := false
+	err := r.store.read(ctx, func(q querier) error { return value(ctx, q, keyShared, &shared) })
+	if err != nil || !shared {
+		return err
+	}
 	return r.store.write(ctx, func(q querier) error {
 		_, err := q.ExecContext(ctx, "UPDATE run SET unpublished = 0 WHERE unpublished = 1")
 		if err == nil {

@@ -49,7 +49,7 @@ type Row struct {
 	Origin     string    // what asked for it, in words; empty for the schedule
 	Test       bool      // sched test: it counts in no statistic
 	Cause      *outcome.Cause
-	Triggered  []outcome.Triggered // the runs that came after it; only Find and Get fill it in
+	Triggered  []outcome.Triggered // the runs that came after it; only Find, Get and Last fill it in
 	Background bool
 	Server     string
 

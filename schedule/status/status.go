@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"sched/schedule/records"
 	"sched/schedule/run"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 	"sched/schedule/text"
 )
@@ -38,10 +40,10 @@ type Status struct {
 // A TaskStatus is how an active task is doing.
 type TaskStatus struct {
 	*schedule.Task
-	Totals  []history.Total // the slots in the history, by outcome
-	Last    outcome.Record  // its newest run that has ended, in short; without a Run there is none
-	Success time.Time       // when its newest success ended; zero when there is none
-	Usual   history.Usual   // read only while the task runs longer than slowLeast; zero with too little history
+	Totals  []state.Total  // the slots in the history, by outcome
+	Last    outcome.Record // its newest run that has ended, in short; without a Run there is none
+	Success time.Time      // when its newest success ended; zero when there is none
+	Usual   state.Usual    // read only while the task runs longer than slowLeast; zero with too little history
 	Running []runfile.State
 	Lost    []runfile.State   // runs without a process, which no tick has finished yet
 	Overdue []expect.Incident // that go on, as the last tick found them
@@ -123,23 +125,23 @@ func (s *Status) addOverdue(index map[string]*TaskStatus) {
 func (s *Status) addHistory(index map[string]*TaskStatus) {
 	db, err := history.OpenRead(s.Schedule.StateDir)
 	if err != nil {
-		s.Err = err
+		s.Err = cmp.Or(s.Err, err) // the same database has the pauses
 		return
 	}
 	defer db.Close()
 	totals, err := db.Totals(context.Background())
 	if err != nil {
-		s.Err = err
+		s.Err = cmp.Or(s.Err, err)
 		return
 	}
-	find := func(q history.Query) ([]outcome.Record, error) { return db.Find(context.Background(), q) }
+	find := func(q state.Query) ([]outcome.Record, error) { return db.Find(context.Background(), q) }
 	var slow []string
 	for name, t := range index {
 		t.Totals = totals[name]
 		if t.longest(s.At) > slowLeast {
 			slow = append(slow, name)
 		}
-		if last := history.LastRan(t.Totals); last != nil {
+		if last := state.LastRan(t.Totals); last != nil {
 			t.Last = history.NewestBefore(outcome.Record{Run: last.Run, Task: name, Slot: last.Slot, Started: last.Started,
 				Ended: last.Ended, Outcome: last.Outcome, ExitCode: last.ExitCode}, s.At, find)
 		}
@@ -154,7 +156,7 @@ func (s *Status) addHistory(index map[string]*TaskStatus) {
 	}
 	usual, err := db.Usual(context.Background(), slow)
 	if err != nil {
-		s.Err = err
+		s.Err = cmp.Or(s.Err, err)
 	}
 	for name, u := range usual {
 		index[name].Usual = u

@@ -11,10 +11,10 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/history"
-	"sched/schedule/history/database"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // noon is the time of these tests. It is near the real one, which is in the ids of runs.
@@ -134,11 +134,11 @@ func TestOnlyActiveTasksHaveTrouble(t *testing.T) {
 }
 
 func TestWhatIsSlow(t *testing.T) {
-	usually := func(d time.Duration) history.Usual { return history.Usual{Runs: slowKnown, Duration: d} }
+	usually := func(d time.Duration) state.Usual { return state.Usual{Runs: slowKnown, Duration: d} }
 	for _, tt := range []struct {
 		rule    string
 		running time.Duration
-		usual   history.Usual
+		usual   state.Usual
 		want    bool
 	}{
 		{"three times as long is not slow", 30 * time.Minute, usually(10 * time.Minute), false},
@@ -146,8 +146,8 @@ func TestWhatIsSlow(t *testing.T) {
 		{"a short task has a minute more", 61 * time.Second, usually(2 * time.Second), false},
 		{"and then it is slow", 62 * time.Second, usually(2 * time.Second), true},
 		{"one that takes no time has a minute", time.Minute, usually(0), true},
-		{"nobody knows what is usual", 99 * time.Hour, history.Usual{}, false},
-		{"two runs are not enough to know", 99 * time.Hour, history.Usual{Runs: 2, Duration: time.Second}, false},
+		{"nobody knows what is usual", 99 * time.Hour, state.Usual{}, false},
+		{"two runs are not enough to know", 99 * time.Hour, state.Usual{Runs: 2, Duration: time.Second}, false},
 	} {
 		if got := slow(tt.running, tt.usual); got != tt.want {
 			t.Errorf("%s: got %t", tt.rule, got)
@@ -227,11 +227,11 @@ func TestARunOfTheFutureIsNotTheLast(t *testing.T) {
 func TestADamagedHistoryIsToldAndNotMended(t *testing.T) {
 	s := scheduleIn(t, "a")
 	remember(t, s, ran("a", 2, outcome.Succeeded))
-	path := filepath.Join(s.StateDir, "history.db")
+	path := filepath.Join(s.StateDir, "sched.db")
 	if err := os.WriteFile(path, []byte("this is no database, and never was one"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status := Of(s, false, noon, nil); !database.IsCorrupt(status.Err) {
+	if status := Of(s, false, noon, nil); !state.Damaged(status.Err) {
 		t.Errorf("got %v", status.Err)
 	}
 	if text, _ := os.ReadFile(path); len(text) != 38 {

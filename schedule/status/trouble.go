@@ -8,6 +8,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // A Kind is what may be wrong with a task.
@@ -44,7 +45,7 @@ const (
 	slowKnown  = 3
 )
 
-func slow(running time.Duration, usual history.Usual) bool {
+func slow(running time.Duration, usual state.Usual) bool {
 	return usual.Runs >= slowKnown && running > slowFactor*usual.Duration && running >= usual.Duration+slowLeast
 }
 
@@ -125,7 +126,7 @@ func (s *Status) Explain() error {
 }
 
 func (t *Trouble) countMissed(db *history.DB) error {
-	records, err := db.Find(context.Background(), history.Query{
+	records, err := db.Find(context.Background(), state.Query{
 		Task: t.Task, Outcomes: []outcome.Outcome{outcome.Missed}, Since: t.Run.Slot.Add(time.Microsecond)})
 	for _, r := range records {
 		t.Slots += int64(max(r.Slots, 1))

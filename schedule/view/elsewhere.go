@@ -13,6 +13,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/text"
 )
 
@@ -82,7 +83,7 @@ func (s Source) ElseThere(ctx context.Context, command, name string, err error) 
 		}
 	}
 	if s.Controls.Store != nil {
-		ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, history.Query{})
+		ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, state.Query{})
 		if err != nil {
 			s.LeftOut(err)
 		}
@@ -106,7 +107,7 @@ func NotHere(r outcome.Record, command string) error {
 
 // HistoryOfAll is History for all servers of the store. It has only what ran: servers do not share what they skipped or
 // missed. When the store does not answer it is about this machine alone, and tells so.
-func (s Source) HistoryOfAll(ctx context.Context, q history.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
+func (s Source) HistoryOfAll(ctx context.Context, q state.Query) (live, lost []runfile.State, records []outcome.Record, err error) {
 	store, err := s.Store()
 	if err != nil {
 		return nil, nil, nil, err
@@ -143,7 +144,7 @@ func (s Source) HistoryOfAll(ctx context.Context, q history.Query) (live, lost [
 // PageOfAll is Page of what ran on all servers, as far back as the store keeps runs of other
 // servers, without slots that did not run. If the store does not answer, PageOfAll tells so and is
 // about this machine alone.
-func (s Source) PageOfAll(ctx context.Context, q history.Query) (page []outcome.Record, next history.Position, err error) {
+func (s Source) PageOfAll(ctx context.Context, q state.Query) (page []outcome.Record, next state.Position, err error) {
 	store, err := s.Store()
 	if err != nil {
 		return nil, next, err
@@ -168,7 +169,7 @@ func (s Source) PageOfAll(ctx context.Context, q history.Query) (page []outcome.
 	}
 	page = cluster.Newest(runs, limit)
 	if len(runs) > limit {
-		next = history.PositionOf(page[limit-1])
+		next = state.Position{Slot: page[limit-1].Slot, ID: page[limit-1].Run}
 	}
 	return page, next, nil
 }

@@ -9,9 +9,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cluster"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/status"
 	"sched/schedule/text"
 )
@@ -29,7 +29,7 @@ func (w *Inquiry) slotElsewhere(ctx context.Context, at time.Time, records []Rec
 	live, err := s.RunningElsewhere(ctx)
 	var ended []outcome.Record
 	if err == nil {
-		ended, err = cluster.Recent(ctx, store, s.Server, history.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Since: at, Until: at.Add(time.Second)})
+		ended, err = cluster.Recent(ctx, store, s.Server, state.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Since: at, Until: at.Add(time.Second)})
 	}
 	if err != nil {
 		s.LeftOut(err)
@@ -82,7 +82,7 @@ func (s Source) RanElsewhere(ctx context.Context, records []outcome.Record) map[
 	live, err := s.RunningElsewhere(ctx) // before those that have ended, so that one that ends meanwhile is in one of them or both
 	var ended []outcome.Record
 	if err == nil {
-		ended, err = cluster.Latest(ctx, store, s.Server, history.Query{Outcomes: outcome.Ran, Since: since})
+		ended, err = cluster.Latest(ctx, store, s.Server, state.Query{Outcomes: outcome.Ran, Since: since})
 	}
 	if err != nil {
 		s.LeftOut(err)
@@ -135,7 +135,7 @@ func (s Source) nowhere(ctx context.Context, of *status.Status) (rows []Trouble)
 	if store == nil || of.Outage != nil {
 		return nil
 	}
-	candidates := map[string]history.Total{}
+	candidates := map[string]state.Total{}
 	var names, keys []string
 	for _, t := range of.Tasks {
 		if slot, ok := s.leftOpen(ctx, t); ok {
@@ -168,7 +168,7 @@ func (s Source) nowhere(ctx context.Context, of *status.Status) (rows []Trouble)
 
 // leftOpen returns the newest slot of a one_server task on this machine, where it was missed, or skipped since the store did not
 // answer: another server may have run it.
-func (s Source) leftOpen(ctx context.Context, t status.TaskStatus) (newest history.Total, ok bool) {
+func (s Source) leftOpen(ctx context.Context, t status.TaskStatus) (newest state.Total, ok bool) {
 	if !t.OneServer || len(t.Running) > 0 {
 		return newest, false
 	}
@@ -181,7 +181,7 @@ func (s Source) leftOpen(ctx context.Context, t status.TaskStatus) (newest histo
 	case outcome.Missed:
 		return newest, true
 	case outcome.Skipped:
-		found, _, err := s.Page(ctx, history.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Skipped}, Limit: 1})
+		found, _, err := s.Page(ctx, state.Query{Task: t.Name, Outcomes: []outcome.Outcome{outcome.Skipped}, Limit: 1})
 		return newest, err == nil && len(found) > 0 && found[0].Slot.Equal(newest.Slot) && strings.Contains(found[0].Reason, outcome.AnotherServer)
 	}
 	return newest, false

@@ -9,6 +9,7 @@ import (
 	"sched/schedule/outcome"
 	"sched/schedule/records"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // Records opens the records of the schedule, and tells why the file of a run could not be read. With an error they have the
@@ -37,7 +38,7 @@ func (s Source) Live() []runfile.State {
 }
 
 // History returns the live and the lost runs of all tasks, and the records that the query covers.
-func (s Source) History(ctx context.Context, q history.Query) (live, lost []runfile.State, found []outcome.Record, err error) {
+func (s Source) History(ctx context.Context, q state.Query) (live, lost []runfile.State, found []outcome.Record, err error) {
 	r, err := s.Records(ctx)
 	if err != nil {
 		return r.Live, r.Lost, nil, err
@@ -49,7 +50,7 @@ func (s Source) History(ctx context.Context, q history.Query) (live, lost []runf
 
 // find returns the records that the query covers, newest first. A slot that is yet to come, of --at, stands where its outcome
 // came, and at the end if that is yet to come, too: then the clock was wrong.
-func find(ctx context.Context, all *records.Records, q history.Query, now time.Time) ([]outcome.Record, error) {
+func find(ctx context.Context, all *records.Records, q state.Query, now time.Time) ([]outcome.Record, error) {
 	past, future := q, q
 	past.Until, future.Since = now.Add(time.Microsecond), now.Add(time.Microsecond)
 	if !q.Until.IsZero() && q.Until.Before(past.Until) || q.Since.After(now) || !q.Slot.IsZero() {
@@ -86,7 +87,7 @@ const MostOfAPage = 1000
 // Page returns the records of the query, the newest slot first, and where the next page begins
 // (zero: there is none). Its cost does not grow with the history. The query has a Limit from 1 to
 // MostOfAPage.
-func (s Source) Page(ctx context.Context, q history.Query) (page []outcome.Record, next history.Position, err error) {
+func (s Source) Page(ctx context.Context, q state.Query) (page []outcome.Record, next state.Position, err error) {
 	all, err := s.Records(ctx)
 	if err != nil {
 		return nil, next, err
@@ -97,12 +98,12 @@ func (s Source) Page(ctx context.Context, q history.Query) (page []outcome.Recor
 	page, err = all.Find(ctx, q)
 	if err == nil && len(page) > limit {
 		page = slices.Clip(page[:limit])
-		next = history.PositionOf(page[limit-1])
+		next = state.Position{Slot: page[limit-1].Slot, ID: page[limit-1].Run}
 	}
 	return page, next, err
 }
 
 // NewestBefore is history.NewestBefore of now.
 func (s Source) NewestBefore(ctx context.Context, all *records.Records, last outcome.Record) outcome.Record {
-	return history.NewestBefore(last, s.Now(), func(q history.Query) ([]outcome.Record, error) { return all.Find(ctx, q) })
+	return history.NewestBefore(last, s.Now(), func(q state.Query) ([]outcome.Record, error) { return all.Find(ctx, q) })
 }

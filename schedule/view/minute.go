@@ -8,9 +8,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/cron"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // A Minute explains one minute of a task.
@@ -134,7 +134,7 @@ func (w *Inquiry) neighbours(minute time.Time) (before, after *string) {
 }
 
 func (w *Inquiry) outcomes(ctx context.Context, m *Minute, slots []time.Time) error {
-	records, err := w.records.Find(ctx, history.Query{Task: w.Task.Name, Since: m.At, Until: m.At.Add(time.Minute)})
+	records, err := w.records.Find(ctx, state.Query{Task: w.Task.Name, Since: m.At, Until: m.At.Add(time.Minute)})
 	if err != nil {
 		return err
 	}

@@ -6,9 +6,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/expect"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/records"
+	"sched/schedule/state"
 )
 
 // An Expect is what is expected of a task.
@@ -64,7 +64,7 @@ func (s Source) overdue(ctx context.Context, all *records.Records, names []strin
 }
 
 func newestSuccess(ctx context.Context, all *records.Records, name string) (ended time.Time) {
-	found, _ := all.Find(ctx, history.Query{Task: name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1})
+	found, _ := all.Find(ctx, state.Query{Task: name, Outcomes: []outcome.Outcome{outcome.Succeeded}, Limit: 1})
 	for _, r := range found {
 		ended = r.Ended
 	}

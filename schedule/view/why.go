@@ -6,10 +6,10 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/controls"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/records"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 )
 
 // A Why explains when a task ran, or why it did not, and what could stop it.
@@ -78,7 +78,7 @@ func (s Source) Why(ctx context.Context, task string, at time.Time) (*Inquiry, e
 
 // noLongerThere is the error for a task that is not in the schedule: err, with a hint where the history has it.
 func noLongerThere(ctx context.Context, all *records.Records, name string, err error) error {
-	found, _ := all.Find(ctx, history.Query{Task: name, Limit: 1})
+	found, _ := all.Find(ctx, state.Query{Task: name, Limit: 1})
 	if len(found) > 0 {
 		return Fail(NotFound, "what is remembered of it is in `sched history "+name+"`", "%w any more", err.(*Error).Err)
 	}
@@ -132,7 +132,7 @@ func (w *Inquiry) lastAndNext(ctx context.Context, answer *Why) (err error) {
 		if answer.Last, err = w.minute(ctx, last); err != nil {
 			return err
 		}
-	} else if ran, err := w.records.Find(ctx, history.Query{Task: t.Name, Limit: 1}); err != nil {
+	} else if ran, err := w.records.Find(ctx, state.Query{Task: t.Name, Limit: 1}); err != nil {
 		return err
 	} else if len(ran) > 0 {
 		w.LastRun = ran[0]
@@ -160,7 +160,7 @@ func (w *Inquiry) lastAndNext(ctx context.Context, answer *Why) (err error) {
 
 // lastBoot explains the minute of the newest boot at which something became of the task; nil where there is none.
 func (w *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
-	found, err := w.records.Find(ctx, history.Query{Task: w.Task.Name, Limit: 10})
+	found, err := w.records.Find(ctx, state.Query{Task: w.Task.Name, Limit: 10})
 	for _, r := range found {
 		if r.Origin == "" {
 			return w.minute(ctx, r.Slot)
@@ -171,7 +171,7 @@ func (w *Inquiry) lastBoot(ctx context.Context) (*Minute, error) {
 
 // atBoot returns the slots of a boot in a minute, which only records tell.
 func (w *Inquiry) atBoot(ctx context.Context, minute time.Time) (slots []time.Time) {
-	found, _ := w.records.Find(ctx, history.Query{Task: w.Task.Name, Since: minute, Limit: 100})
+	found, _ := w.records.Find(ctx, state.Query{Task: w.Task.Name, Since: minute, Limit: 100})
 	for _, r := range found {
 		if r.Origin == "" && r.Slot.Equal(minute) {
 			return []time.Time{r.Slot}
@@ -196,7 +196,7 @@ func (w *Inquiry) free(next time.Time) *string {
 const MostFailures = 100
 
 func (w *Inquiry) failures(ctx context.Context) (n int, err error) {
-	ran, err := w.records.Find(ctx, history.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Limit: MostFailures})
+	ran, err := w.records.Find(ctx, state.Query{Task: w.Task.Name, Outcomes: outcome.Ran, Limit: MostFailures})
 	for n < len(ran) && ran[n].Outcome.Failure() {
 		n++
 	}

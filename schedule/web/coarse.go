@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/text"
 )
 
@@ -51,7 +51,7 @@ func (all *many) kind(class string, high float64, due bool) *kind {
 	return k
 }
 
-func (t *timeline) kindsOf(hours []history.Hour) many {
+func (t *timeline) kindsOf(hours []state.Hour) many {
 	all := many{}
 	for _, class := range []outcome.Outcome{outcome.Succeeded, outcome.Skipped, outcome.Missed, outcome.Failed} {
 		class, high := shape(class)
@@ -68,7 +68,7 @@ func (t *timeline) kindsOf(hours []history.Hour) many {
 	return all
 }
 
-func (t *timeline) addHour(k *kind, h history.Hour) {
+func (t *timeline) addHour(k *kind, h state.Hour) {
 	first := max(0, int(t.from.Sub(h.Begin)/time.Minute))
 	last := min(59, int(t.to.Sub(h.Begin)/time.Minute))
 	if first > last {

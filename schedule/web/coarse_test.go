@@ -10,8 +10,8 @@ import (
 
 	"sched/schedule/actions/actionstest"
 	"sched/schedule/api/access"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 )
 
 // A day of a task that is due every minute is a few bars: its page does not grow with the runs, and one failure among them is seen.
@@ -90,8 +90,8 @@ func TestHoursInWhichRunsOverlapAreOutlined(t *testing.T) {
 // Runs one after the other, the last of which goes on after the hour, do not overlap. What is drawn beside the hours is told, too.
 func TestWhatIsToldOfHours(t *testing.T) {
 	line := &timeline{from: actionstest.Noon.Add(-12 * time.Hour), to: actionstest.Noon.Add(12 * time.Hour)}
-	hour := history.Hour{Outcome: outcome.Succeeded, Begin: actionstest.Noon.Add(-2 * time.Hour), Minutes: 1 | 1<<30, Runs: 2, Took: 75 * time.Minute}
-	all := line.kindsOf([]history.Hour{hour})
+	hour := state.Hour{Outcome: outcome.Succeeded, Begin: actionstest.Noon.Add(-2 * time.Hour), Minutes: 1 | 1<<30, Runs: 2, Took: 75 * time.Minute}
+	all := line.kindsOf([]state.Hour{hour})
 	for _, k := range all {
 		if k.class == "good over" && len(k.stretches) > 0 {
 			t.Error("runs that did not overlap are outlined")

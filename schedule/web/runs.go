@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"sched/schedule/history"
 	"sched/schedule/outcome"
+	"sched/schedule/state"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -73,7 +73,7 @@ func (p runTable) outcomeChips() {
 }
 
 func (p runTable) runsOf(task string, limit int) error {
-	q := history.Query{Task: task, Limit: limit, Below: p.below()}
+	q := state.Query{Task: task, Limit: limit, Below: p.below()}
 	if o, ok := outcome.Parse(p.query("outcome")); ok {
 		q.Outcomes = []outcome.Outcome{o}
 	}
@@ -94,22 +94,22 @@ func (p runTable) runsOf(task string, limit int) error {
 	if p.query("below") != "" {
 		p.put(`<a href="%s">↑ the newest</a>`, p.with("below", ""))
 	}
-	if next.Run != "" {
-		p.put(`<a href="%s" rel="next">older →</a>`, p.with("below", strconv.FormatInt(next.Slot.UnixMicro(), 10)+"."+next.Run))
+	if next.ID != "" {
+		p.put(`<a href="%s" rel="next">older →</a>`, p.with("below", strconv.FormatInt(next.Slot.UnixMicro(), 10)+"."+next.ID))
 	}
 	p.put(`</nav>`)
 	return nil
 }
 
 // below reads where the list goes on; a parameter that was made up is the beginning.
-func (p runTable) below() history.Position {
+func (p runTable) below() state.Position {
 	at, run, ok := strings.Cut(p.query("below"), ".")
 	n, err := strconv.ParseInt(at, 10, 64)
 	slot := time.UnixMicro(n).UTC()
 	if !ok || err != nil || slot.Year() < 1 || slot.Year() > 9999 {
-		return history.Position{}
+		return state.Position{}
 	}
-	return history.Position{Slot: slot, Run: run}
+	return state.Position{Slot: slot, ID: run}
 }
 
 func (p runTable) recordTable(records []outcome.Record, named bool) {

@@ -8,9 +8,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/controls"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/records"
+	"sched/schedule/state"
 	"sched/schedule/status"
 	"sched/schedule/text"
 	"sched/schedule/view"
@@ -50,7 +50,7 @@ func showTasks(made *page) error {
 	all, _ := p.View.Records(p.request.Context()) // read tells of the error
 	defer all.Close()
 	shown := p.read(pageOf(chosen, p.number("page"), tasksOfAPage), all)
-	var usual map[string]history.Usual
+	var usual map[string]state.Usual
 	var strips map[string][]outcome.Record
 	if all.Err == nil { // the rest is shown all the same
 		var err error
@@ -188,7 +188,7 @@ func pageOf(rows []row, page, of int) []row {
 	return rows[first:min(first+of, len(rows))]
 }
 
-func (p taskList) pastOf(rows []row, all *records.Records) (usual map[string]history.Usual, strips map[string][]outcome.Record, err error) {
+func (p taskList) pastOf(rows []row, all *records.Records) (usual map[string]state.Usual, strips map[string][]outcome.Record, err error) {
 	if strips, err = all.Newest(p.request.Context(), names(rows), stripRuns); err != nil {
 		return nil, nil, err
 	}
@@ -204,7 +204,7 @@ func names(rows []row) (all []string) {
 }
 
 func (p *page) last(all *records.Records, task string, n int, outcomes ...outcome.Outcome) ([]outcome.Record, error) {
-	return all.Find(p.request.Context(), history.Query{Task: task, Limit: n, Outcomes: outcomes, Short: true})
+	return all.Find(p.request.Context(), state.Query{Task: task, Limit: n, Outcomes: outcomes})
 }
 
 // filterForm keeps the other parameters. The script does not replace it, so typing is not lost.
@@ -263,7 +263,7 @@ func (p taskList) chips(rows []row) {
 	p.put(`</nav>`)
 }
 
-func (p taskList) table(rows []row, usual map[string]history.Usual, strips map[string][]outcome.Record) {
+func (p taskList) table(rows []row, usual map[string]state.Usual, strips map[string][]outcome.Record) {
 	p.put(`<table class="tasks"><thead><tr><th>Task<th>State<th>Next<th>Last<th class="n">Usually<th class="outcomes">Last %d</tr></thead><tbody>`, stripRuns)
 	for _, r := range rows {
 		p.put(`<tr><th scope="row"><a href="%s">%s</a>`, p.taskURL(r.Name), r.Name)
@@ -299,7 +299,7 @@ func (p taskList) table(rows []row, usual map[string]history.Usual, strips map[s
 	p.put(`</tbody></table>`)
 }
 
-func usually(u history.Usual) string {
+func usually(u state.Usual) string {
 	if u.Runs == 0 {
 		return "–"
 	}

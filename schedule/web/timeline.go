@@ -8,9 +8,9 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/controls"
-	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/records"
+	"sched/schedule/state"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -55,7 +55,7 @@ func showTimeline(made *page) error {
 	p.put(`<div class="wide"><table class="timeline"><thead><tr><th>Task<th class="axis">`)
 	t.axis()
 	p.put(`</tr></thead><tbody>`)
-	var usual map[string]history.Usual
+	var usual map[string]state.Usual
 	var past map[string]records.Past
 	if all.Err == nil {
 		var err error
@@ -74,14 +74,14 @@ func showTimeline(made *page) error {
 }
 
 // read also returns slots before the picture: their runs may reach into it.
-func (t *timeline) read(all *records.Records, tasks []string) (map[string]history.Usual, map[string]records.Past, error) {
+func (t *timeline) read(all *records.Records, tasks []string) (map[string]state.Usual, map[string]records.Past, error) {
 	usual, err := all.Usual(t.request.Context(), tasks)
 	if err != nil {
 		return nil, nil, err
 	}
-	var spans []history.Span
+	var spans []state.Span
 	for _, task := range tasks {
-		spans = append(spans, history.Span{Task: task, Since: t.from.Add(-min(3*usual[task].Duration, t.to.Sub(t.from)))})
+		spans = append(spans, state.Span{Task: task, Since: t.from.Add(-min(3*usual[task].Duration, t.to.Sub(t.from)))})
 	}
 	past, err := all.Past(t.request.Context(), spans, t.to, timelineBars)
 	return usual, past, err

@@ -99,10 +99,10 @@ func TestATimelineOfATaskThatIsDueVeryOften(t *testing.T) {
 func TestPagesWithoutTheHistory(t *testing.T) {
 	for name, damage := range map[string]func(b *box){
 		"damaged": func(b *box) {
-			os.WriteFile(b.Path(".sched/history.db"), []byte(strings.Repeat("no database ", 1000)), 0o600)
+			os.WriteFile(b.Path(".sched/sched.db"), []byte(strings.Repeat("no database ", 1000)), 0o600)
 		},
 		"newer": func(b *box) {
-			file, _ := os.OpenFile(b.Path(".sched/history.db"), os.O_WRONLY, 0)
+			file, _ := os.OpenFile(b.Path(".sched/sched.db"), os.O_WRONLY, 0)
 			file.WriteAt([]byte{0, 0, 0, 99}, 60) // user_version
 			file.Close()
 		},
@@ -115,7 +115,7 @@ func TestPagesWithoutTheHistory(t *testing.T) {
 			b.has("/timeline", b.get("/timeline", 200), "the history cannot be read", ">hourly</a>", "2026-03-01 13:00 UTC: due")
 			b.has("/forecast", b.get("/forecast", 200), "the history cannot be read", "Runs at once, by hour", "of 3 unknown")
 			for _, path := range []string{"/tasks/hourly", "/runs", "/runs/ffffffff"} {
-				b.has(path, b.get(path, 503), "history.db", "To the tasks")
+				b.has(path, b.get(path, 503), "sched.db", "To the tasks")
 			}
 			b.get("/pauses", 200)
 			b.get("/audit", 200)
@@ -246,9 +246,9 @@ func TestTheTasksSayThatTheirRunsCannotBeRead(t *testing.T) {
 	b := newBox(t, "timezone: UTC\ntasks:\n  - {name: a, every: minute, command: \"true\"}\n", access.Read)
 	older := b.Ended("a", 2, outcome.Succeeded, "")
 	b.Remember(b.Ended("a", 1, outcome.Succeeded, ""), older)
-	db, err := sql.Open("sqlite", b.Path(".sched/history.db")) // the driver is that of package database
+	db, err := sql.Open("sqlite", b.Path(".sched/sched.db")) // the driver is that of package state
 	if err == nil {
-		_, err = db.Exec("UPDATE runs SET started = 'when?' WHERE run = ?", older.Run) // the last run is whole
+		_, err = db.Exec("UPDATE run SET started = 'when?' WHERE id = ?", older.Run) // the last run is whole
 		db.Close()
 	}
 	if err != nil {

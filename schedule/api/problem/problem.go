@@ -10,10 +10,9 @@ import (
 
 	"sched/mutex"
 	"sched/schedule"
-	"sched/schedule/history"
-	"sched/schedule/history/database"
 	"sched/schedule/load"
 	"sched/schedule/run"
+	"sched/schedule/state"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -54,8 +53,8 @@ func Of(err error) *Problem {
 	var known *Problem
 	var wrong *view.Error
 	var invalid *load.InvalidError
-	var several *history.AmbiguousError
-	var newer *database.NewerError
+	var several *state.AmbiguousError
+	var newer *state.NewerError
 	var store *mutex.StoreError
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -69,15 +68,15 @@ func Of(err error) *Problem {
 		return p
 	case errors.As(err, &several):
 		return New(http.StatusConflict, "write more of its id", "%v", err)
-	case errors.Is(err, history.ErrNotFound):
+	case errors.Is(err, state.ErrNotFound):
 		return New(http.StatusNotFound, "", "%v", err)
 	case errors.Is(err, run.ErrVanished):
 		return New(http.StatusConflict, "", "%v", err)
 	case errors.As(err, &newer):
 		return New(http.StatusServiceUnavailable, "start `sched serve` with the sched that the ticks use", "%v", err)
-	case database.IsCorrupt(err):
+	case state.Damaged(err):
 		return New(http.StatusServiceUnavailable, "the next tick moves it aside and begins a new one", "%s", text.Line(err.Error()))
-	case database.IsLocked(err):
+	case state.Locked(err):
 		p := New(http.StatusServiceUnavailable, "try again; a tick holds it for moments", "%s", text.Line(err.Error()))
 		p.RetryAfter = 1
 		return p

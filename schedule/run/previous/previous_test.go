@@ -62,10 +62,10 @@ func (a *askingTask) before(run string, want outcome.Outcome) {
 // noHistory takes the history away: what is known then is known from the file.
 func (a *askingTask) noHistory() {
 	a.Helper()
-	for _, suffix := range []string{"", "-journal"} {
-		os.Remove(filepath.Join(a.dir, "history.db"+suffix))
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		os.Remove(filepath.Join(a.dir, "sched.db"+suffix))
 	}
-	if err := os.Mkdir(filepath.Join(a.dir, "history.db"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(a.dir, "sched.db"), 0o700); err != nil {
 		a.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sched/schedule/history"
 	"sched/schedule/outcome"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/text"
 	"sched/schedule/view"
 )
@@ -21,7 +22,7 @@ func (s Runs) FindRun(ctx context.Context, name string) (outcome.Record, error) 
 	}
 	defer all.Close()
 	record, err := all.Get(ctx, name)
-	if err == nil || !errors.Is(err, history.ErrNotFound) {
+	if err == nil || !errors.Is(err, state.ErrNotFound) {
 		return record, err
 	}
 	if r, err := s.OneRequest(name); err != nil || r.Run != "" {
@@ -40,7 +41,7 @@ func (s Runs) FindRun(ctx context.Context, name string) (outcome.Record, error) 
 		return outcome.Record{}, view.Fail(view.NotFound, "run it once with `sched test "+name+"`", "%s never ran", name)
 	}
 	hint := view.DidYouMean(name, view.TaskNames(s.Schedule))
-	if newest, err := all.Find(ctx, history.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
+	if newest, err := all.Find(ctx, state.Query{Limit: 1000}); err == nil && nearestRun(name, newest) != "" {
 		hint = nearestRun(name, newest)
 	}
 	return outcome.Record{}, view.Fail(view.NotFound, hint, "there is no task and no run %q", name)

@@ -13,6 +13,7 @@ import (
 	"sched/schedule/run"
 	"sched/schedule/run/output"
 	"sched/schedule/runfile"
+	"sched/schedule/state"
 	"sched/schedule/statedir"
 	"sched/schedule/view"
 )
@@ -50,7 +51,7 @@ type Run struct {
 }
 
 // Run returns the run with that id, its beginning, or its end (from four characters on): one that waits, lives or has ended, also on
-// another server of the store. The error is an *Error or a *history.AmbiguousError where there is none or several.
+// another server of the store. The error is an *Error or a *state.AmbiguousError where there is none or several.
 func (s Runs) Run(ctx context.Context, name string) (Run, error) {
 	asked, _ := s.OneRequest(name)
 	found, err := s.runNow(ctx, name)
@@ -179,7 +180,7 @@ func (s Runs) runElsewhere(ctx context.Context, name string) (Run, bool) {
 		r.Ended = ""
 		return r, true
 	}
-	ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, history.Query{})
+	ended, err := cluster.Recent(ctx, s.Controls.Store, s.Server, state.Query{})
 	i := slices.IndexFunc(ended, func(r outcome.Record) bool {
 		id, _ := history.OneRun([]string{r.Run}, name)
 		return id != "" && r.Server != s.Server
