@@ -50,7 +50,7 @@ const forms = "write postgres://user:password@host[:port]/database or mysql://â€
 
 var (
 	form       = regexp.MustCompile(`(?s)^[a-z]+://(?:([^/?#]*)@)?([^/?#@]*)(.*)$`)
-	prefixes   = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,39}\.)?[a-z_][a-z0-9_]{0,39}$`)
+	prefixes   = regexp.MustCompile(`^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*$`)
 	modes      = []string{"disable", "prefer", "require", "verify-full"}
 	parameters = []string{"socket", "prefix", "sslmode", "sslrootcert"}
 )
@@ -115,7 +115,7 @@ func parse(text string) (t *target, problem string) {
 		{len(t.hosts) > 0 && t.socket != "", "names a host and a socket"},
 		{t.dialect == mysqlDialect && len(t.hosts) > 1, "names several hosts"},
 		{t.database == "" || strings.Contains(t.database, "/"), "names no database"},
-		{!prefixes.MatchString(t.prefix), "has a prefix that is not of small letters, digits and _"},
+		{!prefixes.MatchString(t.prefix) || len(t.prefix) > 50, "has a prefix that is long or not of small letters, digits and _"},
 		{!slices.Contains(modes, t.sslmode), "has a sslmode that is not one of " + strings.Join(modes, ", ")},
 		{t.ca != "" && t.sslmode != "verify-full", "has a CA, which only sslmode=verify-full uses"},
 	} {
