@@ -32,10 +32,10 @@ const lease = 5 * time.Second
 // faults are all that is tried.
 func faults() []fault {
 	on := func(n int, f redistest.Fault) func(*trial) { return func(t *trial) { t.store.set(n, f) } }
-	mend := func(t *trial) { t.store.set(len(t.store.redis), redistest.Fault{}) }
+	mend := func(t *trial) { t.store.set(len(t.store.most), redistest.Fault{}) }
 	silent, refuse, swallow := redistest.Fault{Silent: true}, redistest.Fault{Refuse: true}, redistest.Fault{Swallow: true}
 	slow, half := redistest.Fault{Delay: 300 * time.Millisecond}, redistest.Fault{HalfEnd: true}
-	return []fault{
+	return append([]fault{
 		{name: "nothing fails", kind: one},
 		{name: "one of three is silent", kind: three, begin: on(1, silent), end: mend},
 		{name: "one of three refuses", kind: three, begin: on(1, refuse), end: mend},
@@ -61,6 +61,23 @@ func faults() []fault {
 		{name: "one Redis is restarted empty", kind: one, begin: restart, outage: true, after: lease, forgets: true},
 		{name: "FLUSHALL", kind: one, begin: flush, outage: true, after: lease, forgets: true},
 		{name: "Sentinels: the primary is killed", kind: sentinel, begin: failOver, outage: true, after: lease, forgets: true},
+	}, append(databaseFaults("PostgreSQL", postgres), databaseFaults("MariaDB", mariadb)...)...)
+}
+
+// databaseFaults are what is tried with a database, which loses no data.
+func databaseFaults(name string, k kind) []fault {
+	on := func(f redistest.Fault) func(*trial) { return func(t *trial) { t.store.set(1, f) } }
+	mend := on(redistest.Fault{})
+	return []fault{
+		{name: name + ": nothing fails", kind: k},
+		{name: name + " takes 40 ms", kind: k, begin: on(redistest.Fault{Delay: 40 * time.Millisecond}), end: mend},
+		{name: name + " refuses for 400 ms, again and again", kind: k, begin: blips, end: func(t *trial) { t.blips.Wait() }, outage: true},
+		{name: name + " swallows its answers", kind: k, begin: on(redistest.Fault{Swallow: true}), end: mend, outage: true},
+		{name: name + " is stopped (SIGSTOP)", kind: k, begin: func(t *trial) { t.store.database.Pause() },
+			end: func(t *trial) { t.store.database.Resume() }, atLeast: lease * 3 / 2, outage: true},
+		{name: name + " is killed and restarted", kind: k, begin: func(t *trial) { t.store.database.Restart() }, outage: true},
+		{name: name + ": a server is frozen for longer than a lease", kind: k, freezes: true, begin: func(t *trial) { t.freeze(0) },
+			end: func(t *trial) { t.thaw(0) }, atLeast: lease * 3 / 2},
 	}
 }
 

@@ -7,11 +7,14 @@ import (
 	"testing"
 
 	"sched/mutex/redistest"
+	"sched/mutex/sqltest"
 )
 
-// A store is the Redis servers of a trial, and the networks to them: one for most servers of the schedule, and one for a few.
+// A store is the Redis servers of a trial or its database, and the networks to them: one for most
+// servers of the schedule, and one for a few.
 type store struct {
 	redis     []*redistest.Server
+	database  *sqltest.Server
 	sentinels *redistest.Sentinels
 	most, few []*redistest.Proxy // none with Sentinels, which name addresses of their own
 }
@@ -23,7 +26,11 @@ const (
 	one kind = iota
 	three
 	sentinel
+	postgres
+	mariadb
 )
+
+var databases = map[kind]sqltest.Kind{postgres: sqltest.Postgres, mariadb: sqltest.MariaDB}
 
 // saves has a redis-server keep each write, also when it is killed.
 var saves = []string{"--appendonly", "yes", "--appendfsync", "always"}
@@ -33,6 +40,12 @@ func startStore(t testing.TB, k kind, options ...string) *store {
 		return &store{sentinels: redistest.StartSentinels(t, options...)}
 	}
 	s := &store{}
+	if database, is := databases[k]; is {
+		s.database = sqltest.Start(t, database, options...)
+		address := &redistest.Server{Address: s.database.Address}
+		s.most, s.few = append(s.most, redistest.StartProxy(t, address)), append(s.few, redistest.StartProxy(t, address))
+		return s
+	}
 	for range map[kind]int{one: 1, three: 3}[k] {
 		r := redistest.Start(t, options...)
 		s.redis = append(s.redis, r)
@@ -50,6 +63,9 @@ func (s *store) url(few bool) string {
 	if few {
 		proxies = s.few
 	}
+	if s.database != nil {
+		return strings.Replace(s.database.URL(""), s.database.Address, strings.TrimPrefix(proxies[0].URL, "redis://"), 1)
+	}
 	var urls []string
 	for _, p := range proxies {
 		urls = append(urls, p.URL)
@@ -57,7 +73,7 @@ func (s *store) url(few bool) string {
 	return "[" + strings.Join(urls, ", ") + "]"
 }
 
-// set has both networks to the first n Redis servers fail; the zero Fault mends them.
+// set has both networks to the first n servers of the store fail; the zero Fault mends them.
 func (s *store) set(n int, f redistest.Fault) {
 	for i := range n {
 		s.most[i].Set(f)
