@@ -132,3 +132,24 @@ func FuzzACrontabAsASchedule(f *testing.F) {
 		}
 	})
 }
+
+func TestLinesOfSupercronicHaveSecondsAndYears(t *testing.T) {
+	for _, row := range []struct{ line, cron, command string }{
+		{"* * * * * * * echo hi", "* * * * * *", "echo hi"},
+		{"*/5 * * * * * * /bin/sleep 0.1 & exec /bin/sleep 0", "*/5 * * * * *", "/bin/sleep 0.1 & exec /bin/sleep 0"},
+		{"0 3 * * * * echo hi", "0 3 * * *", "echo hi"},
+		{"0 3 * * * 7z a x", "0 3 * * *", "7z a x"},
+		{"0 3 * * * 2030 echo hi", "", ""},
+		{"0 0 3 * * * 2030-2031 echo hi", "", ""},
+		{"@daily 5 x", "@daily", "5 x"},
+	} {
+		s := Convert([]*Table{Parse(Source{Name: "crontab", Text: row.line + "\n"})}, Options{})
+		if row.cron == "" {
+			if len(s.Tasks) > 0 || !s.Left() {
+				t.Errorf("%s became %v", row.line, s.Tasks)
+			}
+		} else if len(s.Tasks) != 1 || s.Tasks[0].Cron != row.cron || s.Tasks[0].Command != row.command {
+			t.Errorf("%s became %+v, %v", row.line, s.Tasks, s.Findings)
+		}
+	}
+}

@@ -157,6 +157,9 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 	} else {
 		return e, "neither a setting nor five fields and a command", ""
 	}
+	if e.When, rest, problem = moreFields(e.When, rest, p.table.Source.System); problem != "" {
+		return e, problem, ""
+	}
 	if problem, hint = wrongTimes(e.When); problem != "" {
 		return e, problem, hint
 	}
@@ -175,6 +178,25 @@ func (p *parser) entry(text string) (e Entry, problem, hint string) {
 		return e, "the line has no command", ""
 	}
 	return e, "", ""
+}
+
+var yearField = regexp.MustCompile(`^(\d[\d/,-]*|\*[\d/,-]*)[ \t]+(?:(\d[\d/,-]*|\*[\d/,-]*)[ \t]+)?(.*)$`)
+
+// moreFields reads what supercronic has before a command: a year after the five fields, or seconds
+// before them and a year after them. To cron these are the command, which no program is called.
+func moreFields(when, rest string, system bool) (fields, command, problem string) {
+	found := yearField.FindStringSubmatch(rest)
+	if found == nil || system || when[0] == '@' {
+		return when, rest, ""
+	}
+	year := found[1]
+	if found[2] != "" {
+		when, year = when+" "+found[1], found[2]
+	}
+	if year != "*" {
+		problem = fmt.Sprintf("%q is a year to supercronic, and a schedule has no years", year)
+	}
+	return when, found[3], problem
 }
 
 // flags cuts off -n, -q and -s, which OpenBSD and FreeBSD have before the command. No program has such a name.

@@ -58,6 +58,8 @@ func (c *converter) times(t *Task, name string) bool {
 	}
 	if strings.ContainsAny(when, "Hh~") && when == c.entry.When {
 		c.remark("", "cron does not know H; here it is a number made from the name: %s", e)
+	} else if len(strings.Fields(when)) == 6 && !c.entry.Off {
+		c.remark("", "seconds are supercronic's: cron would take the last fields for the command")
 	} else if when == c.entry.When && !c.entry.Off {
 		c.remark("", "Debian's cron refuses %q, and with it the whole file; the schedule takes it as it stands", when)
 	}
