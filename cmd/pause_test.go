@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sched/mutex/redistest"
-	"sched/schedule/controls"
 )
 
 const pausable = `tasks:
@@ -114,16 +113,6 @@ func TestPauseTellsWhatGoesOnOnAllServers(t *testing.T) {
 	if r := s[0].outcome("long", 1); r.Outcome != "succeeded" {
 		t.Errorf("%+v", r)
 	}
-}
-
-// pauses returns the pauses of the box, and fails when they cannot be read.
-func (b *box) pauses() controls.Pauses {
-	b.Helper()
-	read, err := controls.Source{Dir: b.path(".sched")}.Read()
-	if err != nil {
-		b.Fatal(err)
-	}
-	return read.Pauses
 }
 
 // Whenever pause is killed the old pause is there or the new one, and the next pause works.

@@ -24,6 +24,7 @@ import (
 
 	"sched/mutex/redistest"
 	"sched/schedule/cluster"
+	"sched/schedule/controls"
 	"sched/schedule/state"
 )
 
@@ -381,4 +382,14 @@ func (s *apiServer) etag(path string) string {
 	}
 	response.Body.Close()
 	return response.Header.Get("ETag")
+}
+
+// pauses returns the pauses of the box, and fails when they cannot be read.
+func (b *box) pauses() controls.Pauses {
+	b.Helper()
+	read, err := controls.Source{Dir: b.path(".sched")}.Read()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return read.Pauses
 }
