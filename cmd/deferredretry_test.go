@@ -113,7 +113,7 @@ func TestALongWaitForTheNextAttemptIsNoProcess(t *testing.T) {
 	if !ok {
 		t.Fatalf("sched list:\n%s", list)
 	}
-	until, _, _ = strings.Cut(until, "\n")
+	until, _, _ = strings.Cut(until, "  ")
 	if out, _ := b.sched("logs", "flaky"); !strings.Contains(out, "waits for attempt 2, until "+until+"\n") || !strings.Contains(out, "attempt 1\n") {
 		t.Errorf("until %s. sched logs:\n%s", until, out)
 	}

@@ -31,8 +31,8 @@ folder, disk, history, clock, notifications and store. It only looks, and takes 
 What ticks are given it knows from the ticks: each writes it down when it changed, names alone but
 for PATH and SHELL. So run it as the user whose crontab it is, after a tick has come.
 
-Exit codes: 0 all is well, 1 there are warnings, 2 there are problems. A warning that only the host of
-a container can mend, as of its clock, does not count.`,
+Exit codes: 0 all is well, 1 there are warnings, 2 there are problems. A warning that only the
+host of a container can mend, as of its clock, does not count.`,
 		Example: `  sched doctor
   sched doctor --json`,
 		Args: arguments(0, 0),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sched/schedule/history"
+	"sched/schedule/ledger"
 	"sched/schedule/outcome"
 )
 
@@ -62,6 +63,14 @@ tasks:
 	if err != nil || db.Close() != nil {
 		t.Fatal(err)
 	}
+	last, err := ledger.LockLastTick(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := last.Cover(at("2026-03-06 09:59:00")); err != nil {
+		t.Fatal(err)
+	}
+	last.Unlock()
 
 	for _, tt := range []struct {
 		asked, now string

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sched/schedule"
+	"sched/schedule/state"
 	"sched/schedule/text"
 )
 
@@ -52,6 +53,9 @@ func (a *Account) gap(dead []*Journal, live []Promise) *Gap {
 func (a *Account) timesBefore() map[string]string {
 	before, valid := a.Schedule, validSchedule(a.Schedule)
 	kept, err := a.DB.Values().LastValid(context.Background(), a.Schedule.File)
+	if said, _ := state.Settled(a.Dir, words(valid)); said && err != nil {
+		kept, err = valid, nil // the database cannot be read, and had this schedule when it was read last
+	}
 	if a.Valid && (err != nil || kept.Digest != valid.Digest || kept.Machine != valid.Machine) {
 		if err == nil && kept.Digest == "" {
 			return nil

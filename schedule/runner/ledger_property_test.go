@@ -58,6 +58,8 @@ func (w *world) liveAs(t *Tick, mortal bool) {
 		return
 	}
 	tick.ledger.Close()
+	tick.db.Close()
+	tick.ledger.NoteSettled()
 }
 
 // Each due slot has exactly one outcome, whatever ticks come, stay away, or are killed, whatever people replay, and when the
