@@ -53,8 +53,8 @@ func (a *Account) gap(dead []*Journal, live []Promise) *Gap {
 func (a *Account) timesBefore() map[string]string {
 	before, valid := a.Schedule, validSchedule(a.Schedule)
 	kept, err := a.DB.Values().LastValid(context.Background(), a.Schedule.File)
-	if said, _ := state.Settled(a.Dir, words(valid)); said && err != nil {
-		kept, err = valid, nil // the database cannot be read, and had this schedule when it was read last
+	if said, _ := state.Settled(a.Dir, words(valid)); said && (err != nil || kept.Digest == "") {
+		kept, err = valid, nil // the database cannot be read, or was set aside as damaged, and had this schedule before
 	}
 	if a.Valid && (err != nil || kept.Digest != valid.Digest || kept.Machine != valid.Machine) {
 		if err == nil && kept.Digest == "" {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -248,4 +249,25 @@ func (w *world) alone(records []outcome.Record, at time.Time) bool {
 		}
 	}
 	return false
+}
+
+// The last valid schedule is in the database, too. A tick that finds the database damaged still knows
+// which slots no tick covered.
+func TestTheSlotsOfAGapAreMissedThoughTheDatabaseWasSetAside(t *testing.T) {
+	w := newWorld(t, 1, "- {name: t0, cron: '* * * * *', command: ['true']}\n")
+	w.live(false)
+	if err := os.WriteFile(filepath.Join(w.storage.Dir, "sched.db"), bytes.Repeat([]byte("no database "), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(10 * time.Minute)
+	w.live(false)
+	missed := 0
+	for _, r := range w.records("t0") {
+		if r.Outcome == outcome.Missed {
+			missed += max(r.Slots, 1)
+		}
+	}
+	if missed != 9 {
+		t.Errorf("%d slots are missed, want 9: %+v", missed, w.records("t0"))
+	}
 }
