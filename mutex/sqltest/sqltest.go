@@ -274,19 +274,28 @@ func (s *Server) Kill() {
 	s.pid = 0
 }
 
-// Pause stops all processes with SIGSTOP: connections are made, and nothing is answered.
+// Pause stops all processes with SIGSTOP: connections are made, and nothing is answered. PostgreSQL
+// forks a process for each connection, so the process that forks is stopped before its children.
 func (s *Server) Pause() {
 	s.t.Helper()
-	s.signal(syscall.SIGSTOP)
+	s.stop(s.pid)
 	for _, pid := range s.processes() {
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-			if err != nil || bytes.Contains(stat, []byte(") T ")) {
-				break // it has ended, or it has stopped
-			}
-			if time.Now().After(end) {
-				s.t.Fatalf("%s does not stop", s.Name)
-			}
+		s.stop(pid)
+	}
+}
+
+// stop stops a process, and waits until it has stopped or ended. A child that has ended stays a
+// zombie until its parent goes on.
+func (s *Server) stop(pid int) {
+	s.t.Helper()
+	syscall.Kill(pid, syscall.SIGSTOP)
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || bytes.Contains(stat, []byte(") T ")) || bytes.Contains(stat, []byte(") Z ")) {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("%s does not stop: %s", s.Name, stat)
 		}
 	}
 }
