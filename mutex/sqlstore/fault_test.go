@@ -136,24 +136,46 @@ func TestADatabaseThatIsSilentIsWaitedForOnceForAllSlots(t *testing.T) {
 // What a paused server executes after the attempt was given up is undone by Close, and nothing else is.
 func TestALateAttemptIsUndone(t *testing.T) {
 	onEach(t, func(t *testing.T, server *sqltest.Server) {
-		s := open(t, "shop", server.URL(""))
-		if err := s.Claim(ctx, "early", time.Now(), holder("run-1")); err != nil {
+		stores := map[string]*sqlstore.Store{}
+		for _, name := range []string{"early", "late"} {
+			stores[name] = open(t, "shop", server.URL(""))
+			stores[name].Now(ctx) // connects, so the server has the statement of the attempt when it goes on
+		}
+		if err := stores["early"].Claim(ctx, "early", time.Now(), holder("run-1")); err != nil {
 			t.Fatal(err)
 		}
 		server.Pause()
-		for _, name := range []string{"early", "late"} {
+		for name, s := range stores {
 			short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 			refused(t, s.Claim(short, name, time.Now(), holder("run-1")), "does not answer")
 			cancel()
 		}
 		server.Resume()
-		if server.Name == sqltest.MariaDB.Name { // PostgreSQL is told that nobody waits for it
-			until(t, "the late claim is there", func() bool { return server.Exec("SELECT count(*) FROM sched_entry WHERE name = 'late'") == "1" })
+		for _, s := range stores {
+			s.Close()
 		}
-		s.Close()
 		other := open(t, "shop", server.URL(""))
 		heldBy(t, other.Claim(ctx, "early", time.Now(), holder("run-2")), "run-1")
 		until(t, "the late claim is gone", func() bool { return other.Claim(ctx, "late", time.Now(), holder("run-2")) == nil })
+	})
+}
+
+// A connection that is made after the attempt was given up is not used for the attempt.
+func TestAnAttemptThatWasGivenUpIsNotSentLater(t *testing.T) {
+	onEach(t, func(t *testing.T, server *sqltest.Server) {
+		open(t, "shop", server.URL("")).Now(ctx) // makes the tables
+		s := open(t, "shop", server.URL(""))
+		server.Pause()
+		begun := time.Now()
+		short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+		defer cancel()
+		refused(t, s.Claim(short, "late", time.Now(), holder("run-1")), "does not answer")
+		server.Resume()
+		until(t, "it is up", func() bool { return s.Claim(ctx, "next", time.Now(), holder("run-1")) == nil })
+		until(t, "two seconds are over, which an operation may take", func() bool { return time.Since(begun) > 2*time.Second })
+		if claims, err := s.Claims(ctx, "late", "next"); err != nil || len(claims) != 1 || claims["next"].Run != "run-1" {
+			t.Errorf("%v, %v", claims, err)
+		}
 	})
 }
 

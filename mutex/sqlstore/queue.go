@@ -106,8 +106,20 @@ func (q *queue) next() (batch []*item) {
 	return batch
 }
 
-// execute runs the statement of a batch. One that takes rows returns what these are then.
+// idle reports whether no statement of the queue is executed and none waits.
+func (q *queue) idle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.workers == 0
+}
+
+// execute runs the statement of a batch. One that takes rows returns what these are then. A
+// connection may take long to make: an item whose caller gave up meanwhile is not sent.
 func (s *Store) execute(ctx context.Context, c *sql.Conn, batch []*item) error {
+	batch = slices.DeleteFunc(slices.Clone(batch), func(i *item) bool { return i.ctx.Err() != nil })
+	if len(batch) == 0 {
+		return nil
+	}
 	var args []any
 	names := []any{s.config.Namespace, batch[0].kind}
 	byName := map[string]*item{}

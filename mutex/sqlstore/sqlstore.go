@@ -111,7 +111,7 @@ func (s *Store) Close() error {
 	if !s.opened.Load() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout/8)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout/4)
 	defer cancel()
 	s.undo(ctx)
 	if s.claimed.Load() && s.Down() == nil {

@@ -56,7 +56,8 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 	return nil
 }
 
-// undo removes the rows of attempts that failed without an answer.
+// undo removes the rows of attempts that failed without an answer. Statements that are still on
+// their way get half of the time to be executed: after that undo would find them, before it would not.
 func (s *Store) undo(ctx context.Context) {
 	args := []any{s.config.Namespace}
 	var values []any
@@ -65,6 +66,10 @@ func (s *Store) undo(ctx context.Context) {
 		return true
 	})
 	if places := list(len(values), "?"); len(values) > 0 {
+		end, _ := ctx.Deadline()
+		for half := time.Now().Add(time.Until(end) / 2); !s.queue.idle() && time.Now().Before(half); {
+			time.Sleep(5 * time.Millisecond)
+		}
 		s.failed.Store(nil) // it is asked also when it rests
 		s.exec(ctx, "DELETE FROM {entry} WHERE schedule = ? AND kind IN ('lock', 'claim') AND name IN ("+places+") AND value IN ("+places+")",
 			append(args, values...)...)
