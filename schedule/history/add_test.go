@@ -72,12 +72,14 @@ func TestARecordComesBackAsItWasAdded(t *testing.T) {
 		Started: noon.Add(1234 * time.Microsecond), Ended: noon.Add(time.Minute), Outcome: outcome.Failed, Reason: "exit code 3", ExitCode: &code,
 		Attempts: 2, UserCPU: 1500 * time.Microsecond, SystemCPU: 7 * time.Microsecond, PeakMemory: 5 << 30,
 		Output: filepath.Join(dir, "output/report/1.log"), Notes: []string{"a hook failed: \"x\"", "zwei"}, Snapshot: json.RawMessage(`{"name":"report"}`),
+		Triggered: []outcome.Triggered{{Task: "clean", Run: runID(90)}, {Task: "load", Run: runID(91)}}, // no row says so
 	}
 	skipped := rec(2, "report", outcome.Skipped)
 	missed := rec(4, "report", outcome.Missed)
 	missed.Until, missed.Slots = missed.Slot.Add(time.Hour), 61
 	asked := rec(5, "report", outcome.Succeeded)
-	asked.Origin = "retry of " + runID(1)
+	asked.Origin = "retry of " + runID(90)
+	asked.Cause = &outcome.Cause{Task: "report", Run: full.Run, Outcome: outcome.Failed} // which did not ask for the retry
 	elsewhere := rec(3, "other", outcome.Succeeded)
 	elsewhere.Output = "/var/log/other.log"
 	noSlot := outcome.Record{Run: runID(0), Task: "bare", Outcome: outcome.Lost}

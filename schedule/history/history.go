@@ -180,7 +180,7 @@ func rowOf(r outcome.Record) state.Row {
 		ID: r.Run, Task: r.Task, Mutex: r.Mutex, Slot: r.Slot, LastSlot: r.Until, Slots: max(r.Slots, 1),
 		Scheduled: r.Origin == "", Origin: r.Origin, Cause: r.Cause, Background: r.Background, Server: r.Server,
 		Snapshot: r.Snapshot, Phase: state.Ended, Wait: state.Wait{Waited: r.Waited}, Attempt: state.Attempt{Number: r.Attempts},
-		Started: r.Started, Notes: r.Notes,
+		Started: r.Started, Notes: r.Notes, Triggered: r.Triggered,
 		Result: state.Result{
 			Outcome: r.Outcome, Reason: r.Reason, Ended: r.Ended, ExitCode: r.ExitCode, UserCPU: r.UserCPU, SystemCPU: r.SystemCPU,
 			PeakMemory: r.PeakMemory, Output: r.Output,

@@ -62,9 +62,6 @@ func (r Runs) Find(ctx context.Context, q Query) (rows []Row, err error) {
 		if err == nil && q.Snapshots {
 			err = addSnapshots(ctx, db, rows)
 		}
-		if err == nil {
-			err = addTriggered(ctx, db, rows)
-		}
 		return err
 	})
 	return rows, err
@@ -159,38 +156,6 @@ func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - time.Nanosec
 // NewestFirst orders rows as Find does.
 func NewestFirst(a, b Row) int { return cmp.Or(b.Slot.Compare(a.Slot), strings.Compare(b.ID, a.ID)) }
 
-// addTriggered fills in which runs came after the rows.
-func addTriggered(ctx context.Context, q querier, found []Row) error {
-	if len(found) == 0 {
-		return nil
-	}
-	place := make(map[string]int, len(found))
-	ids := make([]string, len(found))
-	for i, r := range found {
-		place[r.ID], ids[i] = i, r.ID
-	}
-	list, err := json.Marshal(ids)
-	if err != nil {
-		return err
-	}
-	rows, err := q.QueryContext(ctx, `SELECT cause, task, id FROM run INDEXED BY run_cause
-		WHERE cause IN (SELECT value FROM json_each(?)) AND cause IS NOT NULL ORDER BY id`, string(list))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var cause string
-		var t outcome.Triggered
-		if err := rows.Scan(&cause, &t.Task, &t.Run); err != nil {
-			return err
-		}
-		r := &found[place[cause]]
-		r.Triggered = append(r.Triggered, t)
-	}
-	return rows.Err()
-}
-
 // Live returns the rows that have not ended, with their snapshots: those that wait, are ready, run
 // or finish. The oldest slot comes first.
 func (r Runs) Live(ctx context.Context) ([]Row, error) {
@@ -262,9 +227,6 @@ func (r Runs) Last(ctx context.Context, tasks []string) (last map[string]Row, er
 		rows, err := rowsOf(ctx, q, `SELECT `+columnsOf("run")+` FROM json_each(?) AS name CROSS JOIN run ON run.rowid =
 			(SELECT r.rowid FROM run AS r WHERE r.task = name.value AND r.outcome NOT IN ('skipped', 'missed') AND r.test = 0
 				ORDER BY r.id DESC LIMIT 1)`, string(names))
-		if err == nil {
-			err = addTriggered(ctx, q, rows)
-		}
 		for _, r := range rows {
 			last[r.Task] = r
 		}

@@ -47,7 +47,7 @@ func (r Runs) Get(ctx context.Context, id string) (Row, error) {
 		if found, err = rowsOf(ctx, q, "SELECT "+columns+" FROM run WHERE id = ?", ids[0]); err != nil {
 			return err
 		}
-		return errors.Join(addSnapshots(ctx, q, found), addTriggered(ctx, q, found))
+		return addSnapshots(ctx, q, found)
 	})
 	switch {
 	case err != nil:

@@ -110,8 +110,16 @@ func (a Also) add(ctx context.Context, q querier, run string) error {
 	if err := addNotes(ctx, q, run, a.Notes); err != nil {
 		return err
 	}
-	if _, err := insert(ctx, q, a.Runs); err != nil {
+	added, err := insert(ctx, q, a.Runs)
+	if err != nil {
 		return err
+	}
+	for _, r := range added {
+		_, err := q.ExecContext(ctx, `UPDATE run SET triggered = json_insert(coalesce(triggered, '[]'), '$[#]', json_object('task', ?2, 'run', ?3))
+			WHERE id = ?1`, run, r.Task, r.ID)
+		if err != nil {
+			return err
+		}
 	}
 	for _, m := range a.Messages {
 		if err := m.put(ctx, q); err != nil {

@@ -249,9 +249,6 @@ func (r Runs) Unpublished(ctx context.Context, limit int) (rows []Row, err error
 	err = r.store.read(ctx, func(q querier) error {
 		rows, err = rowsOf(ctx, q, "SELECT "+columns+` FROM run INDEXED BY run_unpublished
 			WHERE unpublished = 1 AND phase = 'ended' ORDER BY rowid LIMIT ?`, limit)
-		if err == nil {
-			err = addTriggered(ctx, q, rows)
-		}
 		return err
 	})
 	return rows, err

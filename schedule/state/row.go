@@ -49,7 +49,7 @@ type Row struct {
 	Origin     string    // what asked for it, in words; empty for the schedule
 	Test       bool      // sched test: it counts in no statistic
 	Cause      *outcome.Cause
-	Triggered  []outcome.Triggered // the runs that came after it; only Find, Get and Last fill it in
+	Triggered  []outcome.Triggered // the runs that its hooks asked for
 	Background bool
 	Server     string
 
@@ -137,7 +137,7 @@ func (r Row) Lateness() time.Duration {
 const columns = `id, task, mutex, pool, slot, last_slot, slots, scheduled, origin, test, cause, cause_task, cause_outcome, background, server,
 	phase, owner, not_before, until, waits_for, waiting_since, waited, claimed, seat, stop,
 	attempt, attempt_started, pid, pid_started, boot, started, ended, outcome, kind, reason, exit_code, user_cpu, system_cpu,
-	peak_memory, output, notes, unpublished, definition`
+	peak_memory, output, notes, triggered, unpublished, definition`
 
 // insertRow adds a row, unless its id is known, or its slot of the schedule has a row.
 var insertRow = `INSERT INTO run (` + columns + `) VALUES (` + strings.Repeat("?, ", strings.Count(columns, ",")) + `?) ON CONFLICT DO NOTHING`
@@ -279,6 +279,10 @@ func (r Row) values() ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	triggered, err := packJSON(r.Triggered, len(r.Triggered) == 0)
+	if err != nil {
+		return nil, err
+	}
 	return []any{
 		r.ID, r.Task, r.Mutex, r.Pool, r.Slot.UnixMicro(), packTime(r.LastSlot), max(r.Slots, 1), r.Scheduled, r.Origin, r.Test,
 		orNull(cause.Run), orNull(cause.Task), orNull(string(cause.Outcome)), r.Background, r.Server,
@@ -286,7 +290,7 @@ func (r Row) values() ([]any, error) {
 		r.Wait.Waited.Microseconds(), r.Claimed, r.Seat, stop,
 		r.Attempt.Number, packTime(r.Attempt.At), orNull(r.Attempt.PID), orNull(r.Attempt.PIDStarted), r.Attempt.Boot,
 		packTime(r.Started), packTime(r.Ended), orNull(string(r.Outcome)), string(r.Kind), r.Reason, r.ExitCode,
-		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, r.Output, notes, r.Unpublished, orNull(r.DefinitionID),
+		r.UserCPU.Microseconds(), r.SystemCPU.Microseconds(), r.PeakMemory, r.Output, notes, triggered, r.Unpublished, orNull(r.DefinitionID),
 	}, nil
 }
 
@@ -294,12 +298,12 @@ func (r Row) values() ([]any, error) {
 func scan(rows *sql.Rows) (r Row, err error) {
 	var slot, waited, user, system int64
 	var last, notBefore, until, since, attempted, started, ended, owner, pid, pidStarted, definition sql.NullInt64
-	var cause, causeTask, causeOutcome, stop, became, notes sql.NullString
+	var cause, causeTask, causeOutcome, stop, became, notes, triggered sql.NullString
 	var exit sql.Null[int]
 	err = rows.Scan(&r.ID, &r.Task, &r.Mutex, &r.Pool, &slot, &last, &r.Slots, &r.Scheduled, &r.Origin, &r.Test, &cause, &causeTask, &causeOutcome,
 		&r.Background, &r.Server, &r.Phase, &owner, &notBefore, &until, &r.Wait.For, &since, &waited, &r.Claimed, &r.Seat, &stop,
 		&r.Attempt.Number, &attempted, &pid, &pidStarted, &r.Attempt.Boot, &started, &ended, &became, &r.Kind, &r.Reason, &exit, &user, &system,
-		&r.PeakMemory, &r.Output, &notes, &r.Unpublished, &definition)
+		&r.PeakMemory, &r.Output, &notes, &triggered, &r.Unpublished, &definition)
 	if err != nil {
 		return r, err
 	}
@@ -315,7 +319,7 @@ func scan(rows *sql.Rows) (r Row, err error) {
 	if exit.Valid {
 		r.ExitCode = &exit.V
 	}
-	return r, errors.Join(unpackJSON(stop, &r.Stop), unpackJSON(notes, &r.Notes))
+	return r, errors.Join(unpackJSON(stop, &r.Stop), unpackJSON(notes, &r.Notes), unpackJSON(triggered, &r.Triggered))
 }
 
 // rowsOf asks a query for rows.

@@ -69,6 +69,7 @@ CREATE TABLE run (
 	peak_memory INTEGER NOT NULL DEFAULT 0, -- bytes, of the largest process; 0 when it is not known
 	output      TEXT NOT NULL DEFAULT '',   -- the file, below output/ in the state folder; '' when nothing was printed
 	notes       TEXT,                       -- JSON: a list of texts
+	triggered   TEXT,                       -- JSON: the runs that its hooks asked for, a task and a run each
 	unpublished INTEGER NOT NULL DEFAULT 0, -- 1: other servers of the store do not know of it yet
 
 	CHECK ((outcome IS NOT NULL) = (phase IN ('finishing', 'ended')))
@@ -85,7 +86,6 @@ CREATE INDEX run_ran   ON run (task, id, outcome, ended - started, test) -- how 
 CREATE INDEX run_bad   ON run (outcome, slot) WHERE outcome <> 'succeeded';
 CREATE INDEX run_mutex ON run (mutex, slot) WHERE mutex <> task;
 CREATE INDEX run_range ON run (last_slot, slot, task) WHERE last_slot IS NOT NULL;
-CREATE INDEX run_cause ON run (cause) WHERE cause IS NOT NULL;
 CREATE INDEX run_tail  ON run (substr(id, -4));                       -- a run by the end of its id
 CREATE INDEX run_unpublished ON run (unpublished) WHERE unpublished = 1;
 
