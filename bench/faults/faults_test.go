@@ -30,7 +30,10 @@ func TestNoSlotRunsTwiceOrNowhereWhateverFails(t *testing.T) {
 		})
 	}
 	var all sync.WaitGroup
-	for _, f := range faults() {
+	for i, f := range faults() {
+		if _, is := databases[f.kind]; is && i%2 == 1 {
+			continue // the seven faults of databases alternate between the two: the other database has this one
+		}
 		all.Go(func() {
 			room <- struct{}{}
 			defer func() { <-room }()

@@ -28,10 +28,10 @@ const Variable = "SCHED_TEST_SQL"
 // A Kind is a kind of server.
 type Kind struct {
 	Name   string
-	Scheme string   // of its URLs
-	owner  string   // the user of the server when root starts it, which servers refuse to be
-	wants  []string // programs
-	setup  func(s *Server) [][]string
+	Scheme string                     // of its URLs
+	owner  string                     // the user of the server when root starts it, which servers refuse to be
+	wants  []string                   // programs
+	setup  func(s *Server) [][]string // makes the data in the folder of s
 	serve  func(s *Server, port string) []string
 	ready  string
 }
@@ -93,6 +93,8 @@ const script = `"$@" </dev/null >>"$0" 2>&1 & echo $!; read -r _; kill -9 $!; wa
 var (
 	sharing sync.Mutex
 	shared  = map[string]*Server{}
+	filling sync.Mutex
+	filled  = map[string]*Server{} // by kind: one that never runs; servers copy its folder
 )
 
 // Main runs the tests of a package, and ends the servers that they share.
@@ -144,11 +146,7 @@ func start(t testing.TB, kind Kind, options []string) *Server {
 	}
 	s := &Server{Kind: kind, t: t, dir: dir, database: "sched"}
 	s.becomeOwner()
-	for _, args := range kind.setup(s) {
-		if out, err := s.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
-	}
+	s.fill()
 	for range 10 { // another process may take the port before the server does
 		port := strconv.Itoa(10_000 + rand.N(20_000)) // no port that the kernel gives away by itself
 		s.Address = net.JoinHostPort("127.0.0.1", port)
@@ -162,6 +160,38 @@ func start(t testing.TB, kind Kind, options []string) *Server {
 	}
 	t.Fatalf("%s finds no free port:\n%s", kind.Name, s.log())
 	return nil
+}
+
+// fill makes the data folder. The first server of a kind makes it anew; later ones copy it.
+func (s *Server) fill() {
+	s.t.Helper()
+	filling.Lock()
+	defer filling.Unlock()
+	if filled[s.Name] == nil {
+		first := *s
+		var err error
+		if first.dir, err = os.MkdirTemp("", "sql"); err != nil {
+			s.t.Fatal(err)
+		}
+		cleaner := exec.Command("/bin/sh", "-c", `read -r _; rm -rf "$0"`, first.dir)
+		first.stdin, _ = cleaner.StdinPipe() // it closes with this process
+		if err := cleaner.Start(); err != nil {
+			s.t.Fatal(err)
+		}
+		first.becomeOwner()
+		for _, args := range s.setup(&first) {
+			s.must(first.Command(args[0], args[1:]...))
+		}
+		filled[s.Name] = &first
+	}
+	s.must(s.Command("cp", "-a", filled[s.Name].dir+"/.", s.dir))
+}
+
+func (s *Server) must(c *exec.Cmd) {
+	s.t.Helper()
+	if out, err := c.CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %v\n%s", c.Args, err, out)
+	}
 }
 
 func newest(pattern string) []string {
