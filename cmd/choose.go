@@ -11,8 +11,8 @@ import (
 	"sched/schedule/view"
 )
 
-// chooseTask returns the name of the task whose number or name a person types, for a command that was called without one. If
-// nobody can be asked, the error says how the command is called.
+// chooseTask returns the name of the task whose number or name a person types, for a command that
+// was called without one. If nobody can be asked, the error says how the command is called.
 func (a *app) chooseTask(s *schedule.Schedule, use string) (string, error) {
 	if !terminal.Is(a.in) || !terminal.Is(a.err) {
 		return "", usage("`sched list` has the names", "name a task: sched %s", use)

@@ -87,9 +87,9 @@ func (f *scheduleFile) load() (*schedule.Schedule, error) {
 	return s, err
 }
 
-// loadLastValid returns the schedule. If the file is invalid it returns what runs in its place, and in
-// invalid what is wrong: the last schedule that was valid, or, if none ever was, the tasks without a
-// problem. Err says that there is nothing of these.
+// loadLastValid returns the schedule. If the file is invalid it returns what runs in its place, and
+// in invalid what is wrong: the last schedule that was valid, or, if none ever was, the tasks
+// without a problem. Err says that there is nothing of these.
 func (f *scheduleFile) loadLastValid() (valid *schedule.Schedule, invalid error, err error) {
 	defer func() {
 		if valid != nil {
@@ -138,10 +138,10 @@ func (f *scheduleFile) parseLastValid(text []byte, file string) (*schedule.Sched
 func (f *scheduleFile) loadAnyway() (*schedule.Schedule, error) {
 	valid, invalid, err := f.loadLastValid()
 	if err == nil && len(valid.Left) > 0 {
-		f.problem("%s of %s cannot run (see `sched check`)", text.Count(len(valid.Left), "line"), filepath.Base(valid.File))
+		f.problem("%s of %s cannot run (see `sched check%s`)", text.Count(len(valid.Left), "line"), filepath.Base(valid.File), f.configFlag())
 	}
 	if invalid != nil {
-		f.problem("%s is invalid now (see `sched check`); this is about %s", filepath.Base(valid.File), valid.InPlace())
+		f.problem("%s is invalid now (see `sched check%s`); this is about %s", filepath.Base(valid.File), f.configFlag(), valid.InPlace())
 	}
 	return valid, err
 }

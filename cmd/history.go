@@ -186,7 +186,8 @@ type historyTable struct {
 	cut     bool // there were more
 }
 
-// slotsIn returns how slots are written: with their zone if one of these differ, the schedule's, a task's and the reader's.
+// slotsIn returns how slots are written: with their zone if one of these differ, the schedule's, a
+// task's and the reader's.
 func slotsIn(s *schedule.Schedule, o historyOptions) func(time.Time) string {
 	differ := o.timezone != "" || s.Location.String() != localZone().String() ||
 		slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.When.Location.String() != s.Location.String() })

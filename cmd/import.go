@@ -105,8 +105,8 @@ func (a importCommand) run(o importOptions) error {
 	return nil
 }
 
-// stateOf returns the state folder of a crontab that was run as it is, relative to the folder of the
-// schedule if it is below that; "" if there is none.
+// stateOf returns the state folder of a crontab that was run as it is, relative to the folder of
+// the schedule if it is below that; "" if there is none.
 func (a importCommand) stateOf(o importOptions) string {
 	a.look()
 	if o.file == "" || o.file == "-" {

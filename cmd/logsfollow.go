@@ -14,9 +14,9 @@ import (
 	"sched/schedule/view/runs"
 )
 
-// follow prints what a live run prints, as it comes, and returns how the run ended. The record has no outcome
-// where no process supervised the run to its end. It begins with the last lines, or with all if that is 0. It catches no signals: ^C
-// ends it as it ends tail -f.
+// follow prints what a live run prints, as it comes, and returns how the run ended. The record has
+// no outcome where no process supervised the run to its end. It begins with the last lines, or with
+// all if that is 0. It catches no signals: ^C ends it as it ends tail -f.
 func (a *app) follow(s *schedule.Schedule, begun outcome.Record, lines int) (outcome.Record, error) {
 	tail := &outputReader{path: begun.Output}
 	defer tail.close()

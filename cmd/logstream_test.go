@@ -63,7 +63,8 @@ tasks:
 	}
 }
 
-// After the last tick nobody comes who would print the background runs that failed, so work prints them, each once.
+// After the last tick nobody comes who would print the background runs that failed, so work prints
+// them, each once.
 func TestWorkPrintsAtItsEndWhatFailedOrWasStopped(t *testing.T) {
 	t.Parallel()
 	for _, flags := range [][]string{{}, {"--logs"}, {"--logs", "--json"}, {"-q"}} {

@@ -72,8 +72,8 @@ func (a retryCommand) retry(names []string, o whenOptions) error {
 	return a.leaveRequests(s, requests, o, func(all []view.Request) any { return all })
 }
 
-// lastFailure returns the id of the last run of a task that failed, and says which it is. A name without such a run
-// is returned as it is.
+// lastFailure returns the id of the last run of a task that failed, and says which it is. A name
+// without such a run is returned as it is.
 func (a retryCommand) lastFailure(s *schedule.Schedule, name string) (string, error) {
 	if _, err := view.FindTask(s, name); err != nil {
 		return name, nil

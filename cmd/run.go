@@ -186,9 +186,9 @@ func (a runCommand) runTriggered(o runOptions) error {
 	return nil
 }
 
-// loadFor loads the schedule of a tick, whose state folder is ours. If it is invalid, loadFor prints
-// why, the same once an hour only, and returns what runs in its place unless --strict; invalid is then
-// the exit of the tick.
+// loadFor loads the schedule of a tick, whose state folder is ours. If it is invalid, loadFor
+// prints why, the same once an hour only, and returns what runs in its place unless --strict;
+// invalid is then the exit of the tick.
 func (a runCommand) loadFor(o runOptions) (s *schedule.Schedule, invalid, err error) {
 	var broken error
 	if o.strict {
@@ -316,7 +316,8 @@ func (a runCommand) noteEnvironment(tick *runner.Tick) (noteDouble func()) {
 	if tick.Replay || tick.Only != "" || terminal.Is(a.in) || a.stdout().IsTerminal() || a.stderr().IsTerminal() {
 		return func() {}
 	}
-	// A state folder that cannot be written is reported elsewhere; the tick is none the worse for it.
+	// A state folder that cannot be written is reported elsewhere; the tick is none the worse for
+	// it.
 	doctor.Keep(tick.Schedule.StateDir, doctor.Here(os.Environ(), localZone().String()), a.now())
 	doubled := false
 	tick.Doubled = func() { doubled = true }

@@ -145,7 +145,8 @@ func scripts(dir string) testscript.Params {
 	}
 }
 
-// queryCommand has the database of the current folder answer a query with one value: query WANT SQL.
+// queryCommand has the database of the current folder answer a query with one value: query WANT
+// SQL.
 func queryCommand(ts *testscript.TestScript, _ bool, args []string) {
 	db, err := sql.Open("sqlite", ts.MkAbs(".sched/sched.db"))
 	ts.Check(err)

@@ -36,7 +36,7 @@ whose user may not make them.`,
 				tables, ok := stores.Tables(database, prefix)
 				if !ok {
 					return usage("write `--sql postgres` or `--sql mysql`, and a prefix of small letters, digits and _",
-						"there are no tables for --sql %s --prefix %s", database, prefix)
+						"there are no tables for --sql %q and the prefix %q", database, prefix)
 				}
 				content = []byte(tables)
 			}

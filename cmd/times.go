@@ -90,13 +90,15 @@ func zonesOf(s *schedule.Schedule) []*time.Location {
 //
 //   - RFC 3339
 //   - "now", "2h ago", "in 2h", "2 days ago", "in 1 d 3 h"
-//   - on the wall clock of the zone: 2006-01-02 15:04[:05], with a T for the blank; 15:04[:05] of today; "tomorrow 9:00"; a date or
-//     such a word alone
-//   - such a wall clock with a zone behind it, as sched prints times: an abbreviation that one of the zones uses then, an
-//     offset, or the name of a zone. A weekday before the date counts for nothing.
+//   - on the wall clock of the zone: 2006-01-02 15:04[:05], with a T for the blank; 15:04[:05] of
+//     today; "tomorrow 9:00"; a date or such a word alone
+//   - such a wall clock with a zone behind it, as sched prints times: an abbreviation that one of
+//     the zones uses then, an offset, or the name of a zone. A weekday before the date counts for
+//     nothing.
 //
-// A time that the clocks show twice is the first one, unless its zone says that it is the second. A time that they skip stands for
-// the end of the gap, when such jobs are due, and is returned in skipped.
+// A time that the clocks show twice is the first one, unless its zone says that it is the second. A
+// time that they skip stands for the end of the gap, when such jobs are due, and is returned in
+// skipped.
 func readTime(text string, now time.Time, zone *time.Location, others ...*time.Location) (at time.Time, skipped string, ok bool) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, "", true
@@ -130,13 +132,15 @@ var (
 		"seconds", "s", "second", "s", " ", "")
 )
 
-// readSpan reads a duration that is not negative, also as sched prints it: 2h, "2 h 5 m", "2 hours".
+// readSpan reads a duration that is not negative, also as sched prints it: 2h, "2 h 5 m", "2
+// hours".
 func readSpan(text string) (time.Duration, bool) {
 	d, err := document.ParseDuration(units.Replace(text))
 	return d, err == nil && d >= 0
 }
 
-// readInZone reads a wall clock in the zone with that name, offset, or abbreviation; the zones say what an abbreviation is.
+// readInZone reads a wall clock in the zone with that name, offset, or abbreviation; the zones say
+// what an abbreviation is.
 func readInZone(clock, name string, now time.Time, zones []*time.Location) (at time.Time, skipped string, ok bool) {
 	if strings.Contains(name, "/") {
 		zone, err := time.LoadLocation(name)

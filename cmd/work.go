@@ -101,7 +101,8 @@ func (a workCommand) work(o workOptions) error {
 	return &exit{exitStopped, fmt.Errorf("stopped by %s", signalName(s)), ""}
 }
 
-// reportLast prints the background runs that failed or were stopped and that no tick has reported: no other tick comes.
+// reportLast prints the background runs that failed or were stopped and that no tick has reported:
+// no other tick comes.
 func (a workCommand) reportLast(o runOptions) {
 	s, _, err := a.loadLastValid()
 	if err != nil || checkState(s) != nil {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// openDatabase opens sched.db until the end of the test. As long as it is open, SQLite leaves its log there.
+// openDatabase opens sched.db until the end of the test. As long as it is open, SQLite leaves its
+// log there.
 func (b *box) openDatabase() *sql.DB {
 	b.Helper()
 	db, err := sql.Open("sqlite", b.path(".sched/sched.db"))
@@ -24,8 +25,8 @@ func (b *box) openDatabase() *sql.DB {
 	return db
 }
 
-// commits counts the transactions in the log of the database: each ends with a frame that says how large the database is then
-// (https://www.sqlite.org/fileformat2.html#the_write_ahead_log).
+// commits counts the transactions in the log of the database: each ends with a frame that says how
+// large the database is then (https://www.sqlite.org/fileformat2.html#the_write_ahead_log).
 func (b *box) commits() (n int) {
 	b.Helper()
 	log := []byte(b.read(".sched/sched.db-wal"))
@@ -86,7 +87,8 @@ func TestATicksWritesAreOneTransaction(t *testing.T) {
 	}
 }
 
-// A tick waits four times for the disk: for the beginning of the log and its name, for the log, and for the database. strace sees it.
+// A tick waits four times for the disk: for the beginning of the log and its name, for the log, and
+// for the database. strace sees it.
 func TestATickWithRecordsHasFourFsyncs(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {

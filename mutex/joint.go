@@ -127,7 +127,8 @@ func (s Shared) Adopt(name string, holder Holder, inherited *os.File) Lock {
 }
 
 // Claim claims in the store first: a claim that the other servers do not see must not stay on this
-// machine. The one on this machine is for runs that go on without the store, and such a run may have it.
+// machine. The one on this machine is for runs that go on without the store, and such a run may
+// have it.
 func (s Shared) Claim(ctx context.Context, key string, until time.Time, holder Holder) error {
 	if err := s.Remote.Claim(ctx, key, until, holder); err != nil {
 		return err

@@ -89,8 +89,8 @@ func Each(n int, do func(i int)) {
 // DefaultLease is how long a lock in a store outlives its last renewal.
 const DefaultLease = 60 * time.Second
 
-// A Config says which store the servers of a schedule share. Its JSON, for other processes of a run,
-// has the passwords; what fmt prints of it has none.
+// A Config says which store the servers of a schedule share. Its JSON, for other processes of a
+// run, has the passwords; what fmt prints of it has none.
 type Config struct {
 	Servers   []string      // URLs, as the driver reads them; of several independent servers a majority decides
 	Dir       string        // the files of certificates in the URLs are relative to it

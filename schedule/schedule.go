@@ -34,8 +34,8 @@ type Schedule struct {
 	Maintenance string  // absolute: the file that keeps tasks from running while it exists; empty for none
 	Tasks       []*Task // in the order of the file, groups and includes in their place
 
-	// Without names the tasks that a file has problems with, if the schedule is the rest of that file;
-	// else it is nil.
+	// Without names the tasks that a file has problems with, if the schedule is the rest of that
+	// file; else it is nil.
 	Without []string
 
 	// Machine is this one, as far as tasks ask: it has no name where none says `servers`, and no labels where none asks for one.

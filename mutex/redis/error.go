@@ -102,7 +102,8 @@ func (t *target) line(said string) string {
 	return text.Line(said)
 }
 
-// joinErrors makes one error of the errors of the failed servers among all, nil when none has failed.
+// joinErrors makes one error of the errors of the failed servers among all, nil when none has
+// failed.
 func joinErrors(all int, failed []error) error {
 	if len(failed) == 0 || all == 1 {
 		return errors.Join(failed...)

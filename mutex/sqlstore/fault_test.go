@@ -133,7 +133,8 @@ func TestADatabaseThatIsSilentIsWaitedForOnceForAllSlots(t *testing.T) {
 	})
 }
 
-// What a paused server executes after the attempt was given up is undone by Close, and nothing else is.
+// What a paused server executes after the attempt was given up is undone by Close, and nothing else
+// is.
 func TestALateAttemptIsUndone(t *testing.T) {
 	onEach(t, func(t *testing.T, server *sqltest.Server) {
 		stores := map[string]*sqlstore.Store{}
@@ -251,8 +252,8 @@ func TestGarbageIsHeldByAnUnknownRun(t *testing.T) {
 	})
 }
 
-// Fifteen servers want the same slots: each is taken once, whatever deadlocks. A server that gets no
-// answer asks again: the machine may be busy.
+// Fifteen servers want the same slots: each is taken once, whatever deadlocks. A server that gets
+// no answer asks again: the machine may be busy.
 func TestManyServersTakeEachSlotOnce(t *testing.T) {
 	onShared(t, func(t *testing.T, server *sqltest.Server) {
 		const servers, slots = 15, 340
@@ -287,7 +288,8 @@ func TestManyServersTakeEachSlotOnce(t *testing.T) {
 	})
 }
 
-// 200 tasks with both keys are decided in 1.5 s, 40 ms away; so they are for a server that comes too late.
+// 200 tasks with both keys are decided in 1.5 s, 40 ms away; so they are for a server that comes
+// too late.
 func TestManyTasksAreDecidedSoonFarAway(t *testing.T) {
 	for _, kind := range sqltest.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {

@@ -81,9 +81,9 @@ func (s *Store) work() {
 	}
 }
 
-// next takes items for one statement: the first that waits, and others of its kind with other names.
-// They are sorted by name: statements of two servers wait for each other then, without a deadlock.
-// It is empty when the worker has to end.
+// next takes items for one statement: the first that waits, and others of its kind with other
+// names. They are sorted by name: statements of two servers wait for each other then, without a
+// deadlock. It is empty when the worker has to end.
 func (q *queue) next() (batch []*item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

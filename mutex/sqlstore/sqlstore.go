@@ -1,8 +1,8 @@
 // Package sqlstore is the store of mutexes in a database: PostgreSQL, or MySQL and MariaDB.
 //
 // Locks, claims and the values of the board are rows of one table, which end by the clock of the
-// database. Each operation is one statement that commits by itself, so nothing depends on a session,
-// and a pooler may give each statement another connection.
+// database. Each operation is one statement that commits by itself, so nothing depends on a
+// session, and a pooler may give each statement another connection.
 //
 //   - A row belongs to a run. A run takes a row that is not there, that has ended, or that it has.
 //   - Calls that come at the same time share a statement: a process has few connections.
@@ -51,8 +51,8 @@ type Store struct {
 
 var _ mutex.Store = (*Store)(nil)
 
-// Open prepares the store of a config. It does not connect: the first request does. The error quotes
-// nothing of the URL.
+// Open prepares the store of a config. It does not connect: the first request does. The error
+// quotes nothing of the URL.
 func Open(c mutex.Config) (*Store, error) {
 	t, err := targetOf(c)
 	if err != nil {

@@ -57,7 +57,8 @@ func (s *Store) take(ctx context.Context, kind, name string, holder mutex.Holder
 }
 
 // undo removes the rows of attempts that failed without an answer. Statements that are still on
-// their way get half of the time to be executed: after that undo would find them, before it would not.
+// their way get half of the time to be executed: after that undo would find them, before it would
+// not.
 func (s *Store) undo(ctx context.Context) {
 	args := []any{s.config.Namespace}
 	var values []any
@@ -180,7 +181,8 @@ func (l *lease) Renew(ctx context.Context) error {
 	return err
 }
 
-// retake takes a lock again that the run no longer has, unless it was broken. Its error is never nil.
+// retake takes a lock again that the run no longer has, unless it was broken. Its error is never
+// nil.
 func (l *lease) retake(ctx context.Context) error {
 	broken, err := l.store.holders(ctx, kindBroken, l.name)
 	if err != nil {

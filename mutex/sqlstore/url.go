@@ -199,8 +199,8 @@ func (t *target) postgresConnector() (driver.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	// No prepared statements: the next one may have another connection. What nobody waits for must not
-	// be executed later.
+	// No prepared statements: the next one may have another connection. What nobody waits for must
+	// not be executed later.
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: timeout / 8}

@@ -70,8 +70,8 @@ var MariaDB = Kind{
 	ready: "ready for connections",
 }
 
-// A Server is a database on a server of its own or a shared one, on a free port of this machine. Its
-// user is "sched" with the password "secret". The server ends with the process of the tests.
+// A Server is a database on a server of its own or a shared one, on a free port of this machine.
+// Its user is "sched" with the password "secret". The server ends with the process of the tests.
 type Server struct {
 	Kind
 	Address string

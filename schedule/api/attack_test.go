@@ -492,7 +492,8 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A database that somebody keeps locked for longer than a tick does is said. Nothing is done meanwhile: the audit log is in it.
+// A database that somebody keeps locked for longer than a tick does is said. Nothing is done
+// meanwhile: the audit log is in it.
 func TestAHistoryThatIsLocked(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -35,7 +35,8 @@ type Config struct {
 
 // Schedules is how a Server comes to the schedule and acts on it. The functions may be called from several goroutines.
 type Schedules struct {
-	// Load returns the schedule, or what runs in its place and in invalid what is wrong with it now.
+	// Load returns the schedule, or what runs in its place and in invalid what is wrong with it
+	// now.
 	Load func() (valid *schedule.Schedule, invalid, err error)
 	// Check reads the schedule as if those files, by path, had that text, and nil were a file that is not there.
 	Check func(files map[string][]byte) (*schedule.Schedule, error)

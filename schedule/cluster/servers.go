@@ -78,8 +78,8 @@ func (s Server) Silent() bool { return s.LastTold >= quietAfter }
 func (s Server) AsLabelled() labels.Machine { return labels.Machine{Name: s.Name, Labels: s.Labels} }
 
 // Announce says that a tick of self begins, or is still there, and what runs there. It returns how
-// far the clock of this machine is ahead of the clock of the store (half a round trip wrong at most),
-// and what is wrong with the servers. It takes three calls.
+// far the clock of this machine is ahead of the clock of the store (half a round trip wrong at
+// most), and what is wrong with the servers. It takes three calls.
 func Announce(ctx context.Context, store mutex.Store, clock func() time.Time, self Server) (offset time.Duration, found []Finding, err error) {
 	all, err := readServers(ctx, store) // first: the clock is not compared while we connect
 	if err != nil {

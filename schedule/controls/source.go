@@ -12,8 +12,8 @@ import (
 	"sched/schedule/state"
 )
 
-// A Source is where controls are: in the database of the state folder Dir, or in a Store with a copy
-// of the pauses in Dir.
+// A Source is where controls are: in the database of the state folder Dir, or in a Store with a
+// copy of the pauses in Dir.
 type Source struct {
 	Dir   string
 	Store mutex.Store // nil for a machine that stands alone
@@ -126,8 +126,8 @@ func (s Source) write(op func(*state.DB) error) error {
 	return errors.Join(op(db), db.Close())
 }
 
-// Pause replaces pauses by what change returns for them, which may be called twice. After an error it
-// may have been done or not; repeating is safe.
+// Pause replaces pauses by what change returns for them, which may be called twice. After an error
+// it may have been done or not; repeating is safe.
 func (s Source) Pause(change func(Pauses) Pauses) error {
 	if s.Store == nil {
 		return s.change(func(all Pauses) Pauses { return all.next(change(all), clock.Now()) })

@@ -1,6 +1,6 @@
-// Package crontab brings crontabs to sched. It reads one as cron does (Parse), writes its lines as the tasks of a
-// schedule.yaml (Convert, Schedule.YAML), proves that both are due at the same minutes (Prove), and writes a schedule as a
-// crontab (Export).
+// Package crontab brings crontabs to sched. It reads one as cron does (Parse), writes its lines as
+// the tasks of a schedule.yaml (Convert, Schedule.YAML), proves that both are due at the same
+// minutes (Prove), and writes a schedule as a crontab (Export).
 //
 // # Promises
 //

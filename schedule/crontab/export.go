@@ -20,8 +20,8 @@ type Exported struct {
 	Kept []schedule.Problem // what stands in comments, which sched reads and cron does not
 }
 
-// Export writes the tasks of a schedule that was loaded with its origins as a crontab. zone and user
-// are those of cron, and home is the folder in which cron starts the commands of a user.
+// Export writes the tasks of a schedule that was loaded with its origins as a crontab. zone and
+// user are those of cron, and home is the folder in which cron starts the commands of a user.
 func Export(s *schedule.Schedule, zone, user string, home func(user string) (string, bool)) *Exported {
 	e := &exporter{zone: zone, home: home, current: map[string]string{"MAILTO": "\x00", "SHELL": "/bin/sh", "CRON_TZ": zone}}
 	if e.system = slices.ContainsFunc(s.Tasks, func(t *schedule.Task) bool { return t.As.User != "" }); e.system {
@@ -59,7 +59,8 @@ func (e *exporter) lose(key, hint, format string, args ...any) {
 	e.Lost = append(e.Lost, schedule.Problem{Place: e.task.PlaceOf(key), Task: e.task.Name, Text: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// common writes the variables that all tasks have at the top: below them a crontab can take none away.
+// common writes the variables that all tasks have at the top: below them a crontab can take none
+// away.
 func (e *exporter) common(s *schedule.Schedule) {
 	if len(s.Tasks) == 0 {
 		return
@@ -152,7 +153,8 @@ var (
 	backslashes  = regexp.MustCompile(`\\{2,}|\\?%|\\$`)
 )
 
-// command writes the command as percent reads it, with the folder and the variables of the task in front.
+// command writes the command as percent reads it, with the folder and the variables of the task in
+// front.
 func (e *exporter) command() (string, bool) {
 	c, line, input := e.task.Command, e.task.Command.Line, ""
 	shell := "/bin/sh"

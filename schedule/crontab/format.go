@@ -21,8 +21,8 @@ const (
 
 // FormatOf tells crontabs from other files by the path or, when that does not say it, by the text:
 //
-//  1. *.yaml and *.yml are no crontabs. Files called crontab, *.crontab or *.cron and the files of a
-//     folder called cron.d are.
+//  1. *.yaml and *.yml are no crontabs. Files called crontab, *.crontab or *.cron and the files of
+//     a folder called cron.d are.
 //  2. Any other file is one if a line of it is an entry and the whole is no mapping of YAML.
 //  3. A comment `# sched: system` or `# sched: system=false` says whether lines have users. Without
 //     it the files of a folder called cron.d have some.

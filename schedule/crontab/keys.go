@@ -8,7 +8,8 @@ import (
 	"sched/schedule/document"
 )
 
-// A Key is a key of schedule.yaml that a comment sets: `# sched: name=backup timeout=20m one_server`.
+// A Key is a key of schedule.yaml that a comment sets: `# sched: name=backup timeout=20m
+// one_server`.
 type Key struct {
 	Name         string // of a key inside of another with a dot: retry.attempts
 	Value        string // as YAML

@@ -49,7 +49,8 @@ func checkVariables(_ context.Context, s *Subject) (found []finding) {
 	return found
 }
 
-// lackedByCommands names variables of this shell that commands use, and that these do not have in a tick.
+// lackedByCommands names variables of this shell that commands use, and that these do not have in a
+// tick.
 func (s *Subject) lackedByCommands(note Note) (found []finding) {
 	ticks := &preflight.Machine{}
 	for _, name := range note.Names {

@@ -13,8 +13,8 @@ type Options struct {
 	// Getenv looks up the variables that ${VAR} stands for. Nil means that none is set.
 	Getenv func(string) (string, bool)
 
-	// Root says that the tasks run as root: a file that another user could write is refused, because
-	// that user would be root.
+	// Root says that the tasks run as root: a file that another user could write is refused,
+	// because that user would be root.
 	Root bool
 
 	// Texts are taken for what the files at those paths, absolute, hold: they are not opened.
@@ -34,8 +34,8 @@ type Reader struct {
 	Section string // begins each message: `defaults: `, `group "x": ` or nothing
 	Key     string // whose value is being read, with the keys above it: retry.delay
 
-	// Lines has the files whose text was made of another one: for each line of the text, the first at 0,
-	// its place in the file.
+	// Lines has the files whose text was made of another one: for each line of the text, the first
+	// at 0, its place in the file.
 	Lines map[string][]Place
 
 	// Origins is filled with where the values in effect come from; nil for nobody asks.

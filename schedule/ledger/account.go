@@ -283,9 +283,9 @@ func (a *Account) Close() {
 	a.keepValid()
 }
 
-// keepValid keeps the schedule of this tick as the last valid one, for the day when an edit breaks the
-// file. Ticks that cover nothing leave the one of the last tick that did, by which the next tells which
-// tasks are new.
+// keepValid keeps the schedule of this tick as the last valid one, for the day when an edit breaks
+// the file. Ticks that cover nothing leave the one of the last tick that did, by which the next
+// tells which tasks are new.
 func (a *Account) keepValid() {
 	if !a.Valid || a.tried || a.Spare.InUse() || !a.Covers && !LastTick(a.Dir).IsZero() {
 		return
@@ -302,8 +302,8 @@ func (a *Account) keepValid() {
 	}
 }
 
-// NoteSettled notes that the database has what this tick keeps in it, so that an idle tick need not open it.
-// It comes last, after the database was closed. After a failure the next tick looks again.
+// NoteSettled notes that the database has what this tick keeps in it, so that an idle tick need not
+// open it. It comes last, after the database was closed. After a failure the next tick looks again.
 func (a *Account) NoteSettled() {
 	if a.kept {
 		state.Settle(a.Dir, a.mark, words(validSchedule(a.Schedule))) //nolint: see above

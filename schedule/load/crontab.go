@@ -16,8 +16,8 @@ func (l *loader) isUser(name string) bool {
 	return ok
 }
 
-// readCrontab reads a crontab as the YAML that is made of it. A line that cannot be a task, or whose
-// keys are wrong, is left out of the schedule and told in Schedule.Left.
+// readCrontab reads a crontab as the YAML that is made of it. A line that cannot be a task, or
+// whose keys are wrong, is left out of the schedule and told in Schedule.Left.
 func (l *loader) readCrontab(main *document.Source, system bool) (*schedule.Schedule, error) {
 	table := crontab.Parse(crontab.Source{Name: main.Name, Text: string(main.Data), System: system})
 	lines := crontab.Convert([]*crontab.Table{table}, crontab.Options{Home: l.options.Home})
@@ -53,8 +53,8 @@ func (l *loader) readCrontab(main *document.Source, system bool) (*schedule.Sche
 	}
 }
 
-// leaveOut takes the tasks out that the problems are about. It returns false, and takes none out, if
-// there is no problem, or one that is about the whole file.
+// leaveOut takes the tasks out that the problems are about. It returns false, and takes none out,
+// if there is no problem, or one that is about the whole file.
 func leaveOut(lines *crontab.Schedule, wrong []schedule.Problem) bool {
 	about := map[*crontab.Task]bool{}
 	for _, p := range wrong {

@@ -67,14 +67,16 @@ type Options struct {
 	// when a task needs one. Nil means none.
 	Labels func() (all []string, wrong string)
 
-	// Home returns the home folder of a user of this machine. Nil knows no users. Crontabs with users need it.
+	// Home returns the home folder of a user of this machine. Nil knows no users. Crontabs with
+	// users need it.
 	Home func(user string) (dir string, ok bool)
 
 	// Local is the zone of a schedule that names none. Nil means UTC.
 	Local *time.Location
 }
 
-// File reads the schedule in file, YAML or a crontab, and what it includes. An invalid schedule is an *InvalidError.
+// File reads the schedule in file, YAML or a crontab, and what it includes. An invalid schedule is
+// an *InvalidError.
 func File(file string, opts Options) (*schedule.Schedule, error) {
 	l, err := newLoader(file, opts)
 	if err != nil {

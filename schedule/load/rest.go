@@ -12,8 +12,8 @@ type wrongEntries struct {
 	tasks    map[*schedule.Task]bool
 }
 
-// addWrong notes that the problems after the first `before` ones concern the task alone. The task is
-// nil if the entry is no task.
+// addWrong notes that the problems after the first `before` ones concern the task alone. The task
+// is nil if the entry is no task.
 func (l *loader) addWrong(before int, t *schedule.Task) {
 	if l.ProblemCount() == before {
 		return

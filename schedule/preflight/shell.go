@@ -106,7 +106,8 @@ var (
 		return regexp.MustCompile(`\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:\}|:?\?|%|#|/|\^|,|:\d))`)
 	})
 
-	// setByLine finds NAME=, also behind others, and the names after a word that sets its arguments.
+	// setByLine finds NAME=, also behind others, and the names after a word that sets its
+	// arguments.
 	setByLine = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(atCommand + `(?:\w+=\S*\s+)*(?:(?:export|local|declare|readonly|typeset)\s+)?(\w+)\+?=|` +
 			`\b(?:for|read|mapfile|readarray|getopts|printf\s+-v)\s+([^;&|<>\n=]*)`)

@@ -119,9 +119,9 @@ func HeldReason(err error) (reason string, held bool) {
 	return "", false
 }
 
-// Holders returns who has at this moment what a run needs, by the names of the mutex and of the seats,
-// as the live runs of this machine and the store say. With an error it is what this machine alone
-// knows.
+// Holders returns who has at this moment what a run needs, by the names of the mutex and of the
+// seats, as the live runs of this machine and the store say. With an error it is what this machine
+// alone knows.
 func (s Storage) Holders(ctx context.Context, live []runfile.State, need pool.Need) (held map[string]mutex.Holder, err error) {
 	if s.Store != nil {
 		held, err = s.Store.Held(ctx, need.Names()...)

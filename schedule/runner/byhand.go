@@ -36,8 +36,8 @@ func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	r.records.write()
 }
 
-// Collect finishes lost runs, and reports them and the background runs that failed, unless a tick has reported them: what the next
-// tick would do. It starts no run, and waits for no message.
+// Collect finishes lost runs, and reports them and the background runs that failed, unless a tick
+// has reported them: what the next tick would do. It starts no run, and waits for no message.
 func (t *Tick) Collect() {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -48,9 +48,10 @@ func (t *Tick) Collect() {
 	r.records.write()
 }
 
-// Test runs the task now, whatever its schedule and conditions, copies its output to out as it comes, and returns the record, with
-// the origin: the run stands for no slot of the schedule. It takes the lock of the task; when that is held the record says skipped.
-// When terminate is done the command is stopped; when kill is done too it is killed.
+// Test runs the task now, whatever its schedule and conditions, copies its output to out as it
+// comes, and returns the record, with the origin: the run stands for no slot of the schedule. It
+// takes the lock of the task; when that is held the record says skipped. When terminate is done the
+// command is stopped; when kill is done too it is killed.
 func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin string, out io.Writer) (outcome.Record, error) {
 	r := t.prepare()
 	defer r.db.Close()

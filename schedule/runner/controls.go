@@ -12,7 +12,8 @@ import (
 	"sched/schedule/controls"
 )
 
-// The controls that a tick goes by are never older than this, in its database and in a store, where each read is a round trip.
+// The controls that a tick goes by are never older than this, in its database and in a store, where
+// each read is a round trip.
 const (
 	staleHere  = 50 * time.Millisecond
 	staleStore = controlsEvery
@@ -34,7 +35,8 @@ type controlsCache struct {
 	problem sync.Once // reports that they cannot be read
 }
 
-// now returns the controls, never older than staleHere or staleStore. The first caller reads them, and the others wait for that.
+// now returns the controls, never older than staleHere or staleStore. The first caller reads them,
+// and the others wait for that.
 func (c *controlsCache) now() controls.Controls {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,8 +60,8 @@ func (c *controlsCache) readAhead(needed bool) (wait func()) {
 	return reading.Wait
 }
 
-// readSource reads the controls. While a store does not answer they are this machine's last copy; the outage itself is reported when
-// locks are taken.
+// readSource reads the controls. While a store does not answer they are this machine's last copy;
+// the outage itself is reported when locks are taken.
 func (c *controlsCache) readSource() controls.Controls {
 	read, err := c.source.Read()
 	switch {

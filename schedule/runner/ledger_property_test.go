@@ -251,8 +251,8 @@ func (w *world) alone(records []outcome.Record, at time.Time) bool {
 	return false
 }
 
-// The last valid schedule is in the database, too. A tick that finds the database damaged still knows
-// which slots no tick covered.
+// The last valid schedule is in the database, too. A tick that finds the database damaged still
+// knows which slots no tick covered.
 func TestTheSlotsOfAGapAreMissedThoughTheDatabaseWasSetAside(t *testing.T) {
 	w := newWorld(t, 1, "- {name: t0, cron: '* * * * *', command: ['true']}\n")
 	w.live(false)

@@ -140,8 +140,8 @@ func (f *file) make() error {
 // (https://www.sqlite.org/tempfiles.html).
 var fileSuffixes = []string{"", "-wal", "-journal", "-shm"}
 
-// checkPlain refuses files that are no plain files, such as a named pipe, for which SQLite would wait
-// for ever.
+// checkPlain refuses files that are no plain files, such as a named pipe, for which SQLite would
+// wait for ever.
 func checkPlain(path string) error {
 	for _, suffix := range fileSuffixes {
 		if err := statedir.CheckPlain(path + suffix); err != nil {
@@ -229,7 +229,8 @@ func (f *file) openEmpty() error {
 // openToLook opens the file in a way that leaves the folder as it is:
 //   - When the log (-wal) is there, it is opened for reading alone: a process has the database open, or was killed.
 //   - When it is not, and the folder is ours, SQLite makes the log for us and removes it when we close.
-//   - Where it can make none, as on a full or read-only disk, nobody writes: the file is read as it is.
+//   - Where it can make none, as on a full or read-only disk, nobody writes: the file is read as it
+//     is.
 //
 // Root opens the file of another user for reading alone, always: that user could have put another
 // file in its place. SQLite may then leave an empty log behind, which belongs to that user.

@@ -24,8 +24,8 @@ func Open(dir string, patience time.Duration) (*DB, error) {
 	return opened(&file{dir: dir, access: writing, patience: patience})
 }
 
-// At returns sched.db in the folder, and opens nothing yet. The first call that needs the file opens
-// it, as Open does, and returns the errors of Open.
+// At returns sched.db in the folder, and opens nothing yet. The first call that needs the file
+// opens it, as Open does, and returns the errors of Open.
 func At(dir string, patience time.Duration) *DB {
 	return &DB{&file{dir: dir, access: writing, patience: patience}}
 }

@@ -120,11 +120,12 @@ func (h Hour) Usual() time.Duration { return h.Took / time.Duration(max(h.Runs, 
 const hour = int64(time.Hour / time.Microsecond)
 
 // Hours returns the hours of the tasks that have slots from since to before until: one task after
-// another, the earliest first. Both times are rounded to full hours of UTC, since down and until up.
+// another, the earliest first. Both times are rounded to full hours of UTC, since down and until
+// up.
 //
-// It reads an index alone, which has the rows of an hour of a task side by side. The hours of a task
-// come as one text each: columns of their own would cost more than the query. Minutes are powers of
-// two, so the sum of the distinct ones has their bits.
+// It reads an index alone, which has the rows of an hour of a task side by side. The hours of a
+// task come as one text each: columns of their own would cost more than the query. Minutes are
+// powers of two, so the sum of the distinct ones has their bits.
 func (p Past) Hours(ctx context.Context, tasks []string, since, until time.Time) (hours []Hour, err error) {
 	var all []int64
 	for at := max(since.UnixMicro(), 0) / hour; at*hour < until.UnixMicro(); at++ {

@@ -58,8 +58,8 @@ func (p Pause) Text(near time.Time, zone *time.Location) string {
 	return words
 }
 
-// End returns in words when the pause ends by itself, a short one to the second. The pause must have
-// an end (Until).
+// End returns in words when the pause ends by itself, a short one to the second. The pause must
+// have an end (Until).
 func (p Pause) End(near time.Time, zone *time.Location) string {
 	end := text.MinuteNear(p.Until, near, zone)
 	if p.Until.Sub(p.Since) < 2*time.Minute {

@@ -52,9 +52,9 @@ func (db *DB) PruneDue(ctx context.Context, now time.Time) (due bool, err error)
 }
 
 // Prune removes rows that have ended: what is older than keep, and of each task the runs beyond its
-// newest ones. A run that waits to be published goes only when it is too old. Slots that were skipped or missed are counted apart, so a weekend of skips removes
-// no run. The newest row of a task that says how its command went always stays: a yearly task has a
-// last outcome.
+// newest ones. A run that waits to be published goes only when it is too old. Slots that were
+// skipped or missed are counted apart, so a weekend of skips removes no run. The newest row of a
+// task that says how its command went always stays: a yearly task has a last outcome.
 //
 // One call is a small step. It removes something, however late it is, and goes on where the last
 // step stopped.

@@ -18,8 +18,10 @@ import (
 // Record adds rows that have ended, all or none. A row whose id is known stays as it was, so a
 // process that was killed may record it again.
 //
-//   - A slot that left no trace (see givesWay) gives way to any other row of the slot, whichever comes first.
-//   - A row of several slots stands for those that have no row of their own: it loses a slot when the slot gets one.
+//   - A slot that left no trace (see givesWay) gives way to any other row of the slot, whichever
+//     comes first.
+//   - A row of several slots stands for those that have no row of their own: it loses a slot when
+//     the slot gets one.
 //   - A second run of a slot is a row that the schedule did not ask for.
 //
 // When share is true, and from then on, the runs wait for Published.

@@ -12,12 +12,13 @@ import (
 )
 
 // An idle tick does not open the database, which would take a fifth of its time. The file settled
-// beside it says what an earlier tick has seen to in it, and what the database was like then (Mark).
+// beside it says what an earlier tick has seen to in it, and what the database was like then
+// (Mark).
 
 func settledPath(dir string) string { return filepath.Join(dir, "settled") }
 
-// markAge is how old the last change of the file must be for a mark: some file systems count its time
-// in steps of two seconds, and a second change in the same step would go unnoticed.
+// markAge is how old the last change of the file must be for a mark: some file systems count its
+// time in steps of two seconds, and a second change in the same step would go unnoticed.
 const markAge = 3 * time.Second
 
 // Mark tells the database of a folder from what it is after any change. Read it before you read the
@@ -51,7 +52,8 @@ func Settled(dir, words string) (said, unchanged bool) {
 	return said, said && mark != "" && mark == Mark(dir)
 }
 
-// Settle says what was seen to in the database, which is closed. The mark is from before it was read.
+// Settle says what was seen to in the database, which is closed. The mark is from before it was
+// read.
 func Settle(dir, mark, words string) error {
 	if mark != Mark(dir) {
 		mark = "" // the next tick looks again

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// settle closes the database and says the words about it, as a tick does whose mark is from before it
-// read.
+// settle closes the database and says the words about it, as a tick does whose mark is from before
+// it read.
 func settle(t *testing.T, db *DB, dir, words string) {
 	t.Helper()
 	must(t, db.Close())

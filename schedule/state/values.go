@@ -73,8 +73,8 @@ type ValidSchedule struct {
 	Since   time.Time // when a tick saw it first
 }
 
-// KeepValid keeps the text of a schedule that is valid, which text returns. The same schedule on the
-// same machine again changes nothing.
+// KeepValid keeps the text of a schedule that is valid, which text returns. The same schedule on
+// the same machine again changes nothing.
 func (v Values) KeepValid(ctx context.Context, s ValidSchedule, text func() ([]byte, error)) error {
 	var kept bool
 	err := v.store.read(ctx, func(q querier) error {

@@ -50,8 +50,9 @@ type Run struct {
 	elsewhere bool // it comes from the store, not from this server
 }
 
-// Run returns the run with that id, its beginning, or its end (from four characters on): one that waits, lives or has ended, also on
-// another server of the store. The error is an *Error or a *state.AmbiguousError where there is none or several.
+// Run returns the run with that id, its beginning, or its end (from four characters on): one that
+// waits, lives or has ended, also on another server of the store. The error is an *Error or a
+// *state.AmbiguousError where there is none or several.
 func (s Runs) Run(ctx context.Context, name string) (Run, error) {
 	asked, _ := s.OneRequest(name)
 	found, err := s.runNow(ctx, name)
