@@ -42,8 +42,11 @@ func opened(dir string, open func(string, time.Duration) (*state.DB, error)) (*D
 	if err != nil {
 		return nil, err
 	}
-	return &DB{db, db.Past(), filepath.Join(dir, "output")}, nil
+	return In(db, dir), nil
 }
+
+// In returns the history in a database of the state folder, whose path is absolute.
+func In(db *state.DB, dir string) *DB { return &DB{db, db.Past(), filepath.Join(dir, "output")} }
 
 // Add adds all records or none: see state.Runs.Record. Times are kept to the microsecond.
 func (db *DB) Add(ctx context.Context, records []outcome.Record) error {

@@ -7,7 +7,6 @@ import (
 
 	"sched/schedule"
 	"sched/schedule/clock"
-	"sched/schedule/history"
 	"sched/schedule/kept"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -40,7 +39,6 @@ type Account struct {
 	Doubled       func()                                       // is called where another tick has covered the minute; may be nil
 	Paused        func(task *schedule.Task, at time.Time) bool // whether a pause covered a slot of the past
 	EndConditions func(run string)                             // ends the condition commands that a dead tick started for a run
-	History       func(*history.DB)                            // is shown each history that is opened to be written
 	Problem       func(format string, a ...any)                // says what is wrong
 
 	journal   *Journal            // of what this tick has promised; nil when it promised nothing

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/load"
 	"sched/schedule/outcome"
 	"sched/schedule/state"
@@ -35,7 +34,7 @@ func (s story) tick(minute time.Time) (a *Account, starts []schedule.Slot) {
 	a = &Account{
 		Schedule: s.schedule, Valid: true, Dir: s.dir, DB: db, Minute: minute, Covers: true, Spare: noSpare{},
 		UnderWork: func() (int, bool) { return 0, false }, Paused: func(*schedule.Task, time.Time) bool { return false },
-		EndConditions: func(string) {}, History: func(*history.DB) {}, Problem: func(string, ...any) {},
+		EndConditions: func(string) {}, Problem: func(string, ...any) {},
 	}
 	return a, a.Open(s.schedule.Due(minute))
 }

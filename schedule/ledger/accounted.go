@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sched/schedule"
-	"sched/schedule/history"
 	"sched/schedule/runfile"
 	"sched/schedule/state"
 	"sched/schedule/statedir"
@@ -83,19 +82,13 @@ func (a *Account) addRuns(k accounted) error {
 	return nil
 }
 
-// inHistory adds the slots that the history has from a time to before another. It opens the history as one that writes it does: a
-// damaged one is mended, and has none then.
+// inHistory adds the slots that the history has from a time to before another. A damaged history is
+// set aside, and has none then.
 func (a *Account) inHistory(k accounted, from, to time.Time) error {
-	db, err := history.Open(a.Dir)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	slots, err := db.Runs().Slots(context.Background(), from, to)
+	slots, err := a.DB.Runs().Slots(context.Background(), from, to)
 	for _, slot := range slots {
 		k.add(slot.Task, slot.At, slot.Until)
 	}
-	a.History(db)
 	return err
 }
 

@@ -11,7 +11,6 @@ import (
 	"sched/schedule/run/output"
 	"sched/schedule/run/previous"
 	"sched/schedule/runfile"
-	"sched/schedule/statedir"
 )
 
 // An Ended is the record of a run that has ended, or of a slot without a run, on its way into the history.
@@ -22,17 +21,9 @@ type Ended struct {
 	File     string // the run whose file goes with it, where that is not the one of the record
 }
 
-// PutAway adds records to the history of the state folder, and then calls also while the database is open. A record that is
-// added twice is there once, so two processes may put the same runs away at the same time.
-func (s Storage) PutAway(ended []Ended, also func(*history.DB) error) error {
-	if err := statedir.MakeDir(s.Dir); err != nil {
-		return err
-	}
-	db, err := history.Open(s.Dir)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
+// PutAway adds records to the history of the state folder. A record that is added twice is there
+// once, so two processes may put the same runs away at the same time.
+func (s Storage) PutAway(db *history.DB, ended []Ended) error {
 	records := make([]outcome.Record, len(ended))
 	for i, e := range ended {
 		records[i] = e.Record
@@ -45,7 +36,7 @@ func (s Storage) PutAway(ended []Ended, also func(*history.DB) error) error {
 		return err
 	}
 	previous.Add(s.Dir, records)
-	return also(db)
+	return nil
 }
 
 // RemoveFiles removes the files of runs that are in the history. Where several processes do that, removed is called in the

@@ -19,7 +19,12 @@ func TestTheRunAfterOneThatWasPutAwayKnowsHowThatEnded(t *testing.T) {
 	task := &schedule.Task{Name: "t", Hooks: schedule.Hooks{OnRecovery: []schedule.Hook{{}}}}
 	previous.Keep(dir, task, outcome.Record{Run: "1", Task: "t", Outcome: outcome.Succeeded})
 	lost := Ended{Record: outcome.Record{Run: "2", Task: "t", Outcome: outcome.Lost}}
-	if err := (Storage{Dir: dir}).PutAway([]Ended{lost}, func(*history.DB) error { return nil }); err != nil {
+	db, err := history.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := (Storage{Dir: dir}).PutAway(db, []Ended{lost}); err != nil {
 		t.Fatal(err)
 	}
 	if last, ok := previous.Outcome(dir, "t", "3"); !ok || last != outcome.Lost {

@@ -27,7 +27,7 @@ func (t *Tick) FinishUnrecorded(task *schedule.Task, code *int) (outcome.Record,
 func (t *Tick) AnswerTriggered(noNewStarts, kill context.Context) {
 	go t.supervisors().Ahead(t.Storage)
 	r := t.prepare()
-	defer r.db.Close()
+	defer r.close()
 	r.deliveries.start(kill)
 	r.requests.startTriggered(noNewStarts)
 	r.starter.handover.Close()
@@ -42,6 +42,7 @@ func (t *Tick) Collect() {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	r := t.prepare()
+	defer r.close()
 	r.deliveries.start(over)
 	r.collectLost(over)
 	r.starter.handover.Close()
@@ -54,7 +55,7 @@ func (t *Tick) Collect() {
 // command is stopped; when kill is done too it is killed.
 func (t *Tick) Test(terminate, kill context.Context, task *schedule.Task, origin string, out io.Writer) (outcome.Record, error) {
 	r := t.prepare()
-	defer r.db.Close()
+	defer r.close()
 	here := *task
 	here.OneServer, here.Background = false, false
 	slot := schedule.Slot{Task: &here, At: t.Minute}

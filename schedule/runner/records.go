@@ -23,6 +23,7 @@ type records struct {
 	tick     *Tick
 	spare    *spare
 	ledger   *ledger.Account
+	history  *history.DB   // in the database of the tick
 	expected *expect.Watch // nil where nothing is expected
 
 	mu    sync.Mutex
@@ -81,20 +82,16 @@ func (r *records) write() {
 		r.ledger.Written()
 		return
 	}
-	written := false
 	for _, e := range ended {
 		r.expected.Ended(e.Record)
 	}
 	if err := r.expected.Keep(); err != nil {
 		r.tick.Report.Problem("which tasks succeeded is not kept: %v", err)
 	}
-	err := r.tick.Storage.PutAway(ended, func(db *history.DB) error {
-		written = true
-		r.reportSetAside(db)
-		return errors.Join(db.Runs().Note(context.Background(), notes), r.tick.publish(db), r.prune(db, len(ended)))
-	})
-	if written {
+	err := r.tick.Storage.PutAway(r.history, ended)
+	if err == nil {
 		r.ledger.Written()
+		err = errors.Join(r.history.Runs().Note(context.Background(), notes), r.tick.publish(r.history), r.prune(len(ended)))
 	} else {
 		r.ledger.NotWritten()
 		r.collectAgain(ended, notes)
@@ -124,17 +121,11 @@ func (r *records) collectAgain(ended []run.Ended, notes map[string][]string) {
 	}
 }
 
-// reportSetAside reports that a damaged history was found and set aside.
-func (r *records) reportSetAside(db *history.DB) {
-	if path := db.SetAside(); path != "" {
-		r.tick.Report.Problem("the database was damaged; it is now %s, and a new one was begun", path)
-	}
-}
-
 // prune removes records that the history need not keep, with their outputs, when that is due: a pass a day in steps, each of twice
 // as many records as this tick adds, so that the pass ends. It goes by the clock, whatever the minute of the tick: a tick of a minute
 // to come would remove the whole history.
-func (r *records) prune(db *history.DB, added int) error {
+func (r *records) prune(added int) error {
+	db := r.history
 	ctx, keep, dir, now := context.Background(), r.tick.Schedule.History, r.tick.Storage.Dir, clock.Now()
 	if due, err := db.PruneDue(ctx, now); err != nil || !due {
 		return err
@@ -143,7 +134,6 @@ func (r *records) prune(db *history.DB, added int) error {
 	outbox.In(dir).Sweep(now)
 	r.tick.Storage.Queue().Sweep(now)
 	r.tick.removeSpares(now)
-	before := db.SetAside()
 	step := state.SmallStep
 	step.Least = 2 * added
 	did, err := db.Prune(ctx, now, state.Keep{For: keep.Keep, RunsPerTask: keep.RunsPerTask}, step)
@@ -155,9 +145,6 @@ func (r *records) prune(db *history.DB, added int) error {
 	}
 	if err == nil && !did.More {
 		err = errors.Join(checkPages(db), sweepOutputs(db, dir, now, keep.Keep))
-	}
-	if db.SetAside() != before {
-		r.reportSetAside(db)
 	}
 	return err
 }

@@ -151,7 +151,7 @@ func (t *Tick) prepare() *running {
 	r.ledger = r.newAccount(spare)
 	r.locks = &locks{tick: t, storage: t.Storage, spare: spare, began: r.began, noNewStarts: context.Background(),
 		claiming: r.ledger.Claiming, problem: t.Report.Problem, asking: make(chan struct{}, mutex.SideBySide)}
-	r.records = &records{tick: t, spare: spare, ledger: r.ledger, expected: t.watch()}
+	r.records = &records{tick: t, history: history.In(r.db, t.Storage.Dir), spare: spare, ledger: r.ledger, expected: t.watch()}
 	r.deliveries = &deliveries{tick: t, records: r.records}
 	r.starter = &starter{
 		Tick: t, admission: r.admission, locks: r.locks, spare: spare, ledger: r.ledger, records: r.records, deliveries: r.deliveries,
@@ -175,7 +175,6 @@ func (r *running) newAccount(spare *spare) *ledger.Account {
 			return r.controls.now().Pauses.Covered(task.Name, task.EvenWhenPaused, at)
 		},
 		EndConditions: condition.EndOrphans,
-		History:       func(db *history.DB) { r.records.reportSetAside(db) },
 		Problem:       r.Report.Problem,
 	}
 }
@@ -217,8 +216,13 @@ func (r *running) end(terminate context.Context) {
 	r.deliveries.sender.Wait(terminate, outbox.Patience)
 	r.records.write()
 	r.ledger.Close()
-	r.db.Close()
+	r.close()
 	r.ledger.NoteSettled()
+}
+
+// close closes the database, and reports that it was damaged.
+func (r *running) close() {
+	r.db.Close()
 	if path := r.db.SetAside(); path != "" {
 		r.Report.Problem("the database was damaged; it is now %s, and a new one was begun", path)
 	}
