@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,11 +19,11 @@ func newExportCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Write the schedule as a crontab, and say what cron does not do",
-		Long: `export prints the tasks as lines of a crontab, for any cron. What cron does not do, such as timeout
-and without_overlapping, stands in comments that sched reads: "sched list -c crontab".
+		Long: `export prints the tasks as lines of a crontab, for any cron. Settings that cron does not know, such
+as timeout and without_overlapping, become comments. sched reads them: "sched list -c crontab".
 
-On stderr it lists what stands in comments alone, and what is not in the crontab at all. For the
-second the exit code is 1. If a task has a user, lines have one, as in /etc/cron.d.`,
+stderr lists these settings, and what the crontab lacks. If it lacks something the exit code is 1.
+If a task has a user, each line has one, as in /etc/cron.d.`,
 		Example: `  sched export
   sched export -o crontab && crontab crontab`,
 		Args: arguments(0, 0),
@@ -56,12 +57,16 @@ func (a exportCommand) export(output string) error {
 	for _, lost := range exported.Lost {
 		fmt.Fprintf(a.err, "not exported: %s\n", lost)
 	}
+	for _, left := range s.Left {
+		what, _, _ := strings.Cut(left.String(), "\n")
+		fmt.Fprintf(a.err, "not exported: %s\n", what)
+	}
 	if output == "" {
 		fmt.Fprint(a.out, exported.Text)
 	} else if err := writeNew(output, exported.Text); err != nil {
 		return failed("", "cannot write %s: %w", output, text.WithoutPath(err))
 	}
-	if len(exported.Lost) > 0 {
+	if len(exported.Lost)+len(s.Left) > 0 {
 		return &exit{code: exitFailed}
 	}
 	return nil

@@ -309,9 +309,9 @@ func (a runCommand) writeMetrics(s *schedule.Schedule, invalid bool) {
 	}
 }
 
-// noteEnvironment writes down for `sched doctor` what called this tick and what it gave, before a
-// task can take long. noteDouble writes down that another tick had the minute. Ticks with --at or
-// --only, or typed by a person, leave none.
+// noteEnvironment keeps, for `sched doctor`, who called this tick and with which environment. It does
+// so before a task can take long. noteDouble keeps that another tick had the minute. A tick with --at
+// or --only, or one that a person typed, keeps neither.
 func (a runCommand) noteEnvironment(tick *runner.Tick) (noteDouble func()) {
 	if tick.Replay || tick.Only != "" || terminal.Is(a.in) || a.stdout().IsTerminal() || a.stderr().IsTerminal() {
 		return func() {}

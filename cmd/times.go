@@ -44,7 +44,7 @@ func (c *console) parseMinute(text string, zone *time.Location) (at time.Time, c
 	return at, "", err
 }
 
-// parseSpan reads --since and --until, each of which may be "".
+// parseSpan reads --since and --until. An empty one is the zero time.
 func (c *console) parseSpan(since, until string, zone *time.Location) (from, to time.Time, err error) {
 	if from, err = c.parsePast("since", since, zone); err != nil {
 		return from, to, err
